@@ -24,229 +24,241 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Agent is a model with all that makes it an agent. The zero value of every field works. Do not change an agent
-// that is in use.
+// Agent is a model together with the tools, permissions and limits that make it an agent. The zero value of
+// every field works. Don't change an Agent while it is in use.
 type Agent struct {
-	// Model answers. If nil, every request fails, and the session is one for [Session.Perform].
+	// Model answers. If nil, every request fails, and the session can only be driven by [Session.Perform].
 	Model llm.Model
-	// Effort asks the model for reasoning, see [llm.Request].
+	// Effort is how much reasoning to ask the model for, see [llm.Request].
 	Effort string
-	// System is the system prompt, most stable block first. It is fixed when a session is opened; Where is ignored.
+	// System is the system prompt, the most stable block first. It is fixed when a session is opened. The field
+	// Where of its blocks is ignored.
 	System []event.Added
-	// Tools are what the model may call. Names must be unique.
+	// Tools are the tools that the model may call. Their names must be unique.
 	Tools []tool.Tool
-	// Env is the world the tools work in. Its Root is the workspace.
+	// Env holds the files, processes and network that the tools work with. Its Root is the workspace.
 	Env tool.Env
 
-	// Mode is the permission mode: "plan", "ask", "edit", "auto" or "yolo". If empty, it is ask in a new session,
-	// and unchanged in an old one.
+	// Mode is the permission mode: "plan", "ask", "edit", "auto" or "yolo". If empty, a new session gets ask,
+	// and an existing one keeps its mode.
 	Mode tool.Mode
-	// Rules allow, ask about or deny calls. Deny beats ask beats allow, and allow answers only what the mode would
-	// ask.
+	// Rules allow, ask about or deny calls. Deny beats ask, and ask beats allow. An allow rule only answers
+	// questions that the mode would ask.
 	Rules []Rule
-	// Judges have a say in every call, after mode and rules. They can only tighten.
+	// Judges review every call after mode and rules. They can only make the verdict stricter.
 	Judges []tool.Judge
-	// Hooks run at fixed points of the session, in this order. What one allows answers what the mode would ask, like
-	// a rule; otherwise hooks can only tighten.
+	// Hooks run at fixed points of a session, in this order. Like an allow rule, a hook may answer a question
+	// that the mode would ask. Otherwise hooks can only make the verdict stricter.
 	Hooks []tool.Hook
-	// Approve is asked about each call that needs a person, one at a time, by [Agent.Run], [Agent.Answer] and
-	// [Session.Run]. It allows the call once or denies it; an error ends the run. If nil, such calls wait: Agent.Run and
-	// Agent.Answer end with a [*WaitingError], and Session.Run returns, so that the answer can be sent later. For more
-	// choices than yes and no, and for questions that want words, use a [Conductor].
+	// Approve decides each call that needs a person, one at a time, for [Agent.Run], [Agent.Answer] and
+	// [Session.Run]. It allows the call once or denies it; an error ends the run. If nil, such calls wait:
+	// Agent.Run and Agent.Answer return a [*WaitingError], and Session.Run returns so that the answer can be
+	// sent later. Use a [Conductor] to offer more choices than yes and no, or to answer questions in words.
 	Approve func(ctx context.Context, call Pending) (allow bool, err error)
-	// Unattended says that nobody will answer: what would ask is denied, and the model is retried for longer.
+	// Unattended means that nobody will answer. Calls that would ask are denied, and an unavailable model is
+	// retried for longer.
 	Unattended bool
 	// Limits bound runs and calls.
 	Limits Limits
 
 	// Rarely needed.
-	Workspace Workspace // further folders, checkpoints, and workspaces that travel
-	Places    Places    // folders that tools stay away from, or may use after all
-	Secrets   Secrets   // values that the model must not see
-	Approvals Approvals // time for answers, and rules that outlive the session
-	Jobs      Jobs      // commands that continue in the background
-	Dynamic   Dynamic   // tools and instructions that come and go
-	Opening   Opening   // what a new session says of itself
-	Program   Program   // steps in the place of a model
-	Lifecycle Lifecycle // what is told of sessions, and what ends with them
+	Workspace Workspace // additional folders, checkpoints, and workspaces that move between machines
+	Places    Places    // folders that tools must avoid, or may use despite the defaults
+	Secrets   Secrets   // values that the model must never see
+	Approvals Approvals // how long to wait for answers, and where lasting rules are stored
+	Jobs      Jobs      // commands that run in the background
+	Dynamic   Dynamic   // tools and instructions that can change during a session
+	Opening   Opening   // facts stored when a session is created
+	Program   Program   // steps that run instead of a model
+	Lifecycle Lifecycle // callbacks for the start, the events and the end of sessions
 
-	vault *secret.Vault // see ShareSecrets; nil: each session has its own
+	vault *secret.Vault // set by ShareSecrets; if nil, each session has its own
 }
 
-// Limits bound what an agent may use. Where a limit can also stand in an old session, 0 leaves that as it is.
+// Limits bound what an agent may use. For limits that are stored in a session, 0 keeps the value of an existing
+// session.
 type Limits struct {
-	// Turns bounds the turns of one run. 0: 200 in a new session; negative: no limit.
+	// Turns bounds the turns of one run. 0 means 200 in a new session, a negative value no limit.
 	Turns int
-	// Cost bounds the US dollars of the whole session, and Tokens its prompts and replies together. 0: no limit in a new
-	// session; negative: no limit.
+	// Cost bounds the US dollars of the whole session, and Tokens its prompts and replies together. 0 means no
+	// limit in a new session, a negative value no limit at all.
 	Cost   float64
 	Tokens int64
-	// Time bounds one run, the waits for a person aside. 0 and negative mean as for Cost.
+	// Time bounds one run, not counting waits for a person. 0 and negative values mean the same as for Cost.
 	Time time.Duration
-	// CallTime bounds the time that one tool call works, the waits for a person aside; 0: 15 minutes. Calls of tools that
-	// delegate or make calls have no such bound.
+	// CallTime bounds one tool call, not counting waits for a person. 0 means 15 minutes. Tools that delegate
+	// or make calls of their own have no such bound.
 	CallTime time.Duration
-	// Parallel is how many calls of a reply run at once, at most; the others wait for their turn in order. Calls of tools
-	// that delegate do not count. 0: 16.
+	// Parallel is how many calls of one reply run at once; the others wait in order. Tools that delegate don't
+	// count. 0 means 16.
 	Parallel int
-	// Retry bounds the waits before one request is sent again when the model can't be reached. 0: a minute, or a quarter
-	// of an hour with Unattended or RetryLong, which wait up to a day for a used-up allowance; negative: never. If
-	// the vendor asks for a longer wait, the run fails at once and says so. A wait outlasts the process: whoever resumes
-	// the session waits the rest, unless that is longer than Retry allows; then the model is simply asked.
+	// Retry bounds how long a failed request is retried while the model is unavailable. 0 means a minute, or 15
+	// minutes with Unattended or RetryLong, which also wait up to a day for a used-up quota. A negative value
+	// means no retries. If the vendor asks for a longer wait, the run fails at once and says so. A wait
+	// survives the process: a resumed session waits the remaining time or, if that is longer than Retry allows,
+	// asks the model at once.
 	Retry time.Duration
-	// RetryLong says that somebody may answer questions, but does not watch: the model is retried as if Unattended.
+	// RetryLong means that someone can answer questions but is not watching: the model is retried as if
+	// Unattended were set.
 	RetryLong bool
 }
 
-// Workspace is what an agent has of folders beyond the root of its Env.
+// Workspace describes folders beyond the root of Env, and how the state of the workspace is kept.
 type Workspace struct {
-	// Folders are further ones, absolute and without links, that calls may read and change as they may the workspace.
-	// Env walls commands in. The session has just these from then on.
+	// Folders lists additional folders that calls may read and change like the workspace: absolute paths
+	// without symbolic links. Env must confine commands to them itself. The list replaces that of an existing
+	// session.
 	Folders []string
-	// Checkpoint keeps the state of the workspace, before and after calls that change something. If nil, nothing is kept.
+	// Checkpoint saves the state of the workspace. It is called before and after calls that change something.
+	// If nil, nothing is saved.
 	Checkpoint func(ctx context.Context) (event.Checkpoint, error)
-	// Sync keeps a workspace that travels where other machines find it. Last is where the log has it. Sync returns what
-	// to append: where the state is now, if that has changed, and what is to be told of it. It is called when a session
-	// is opened for the first time, when a run begins, when calls that may have changed the workspace have ended, and
-	// when a run that made such calls stops; also with all results and requests while jobs, or what commands have left,
-	// are at work. What it returns is in the same append as the beginning, the results, the request or the stop, so that
-	// none of them is acknowledged before the state is kept. An error ends the run. If nil, the workspace stays here.
+	// Sync stores a workspace that moves between machines where the others find it. Last is the state that the
+	// log names. Sync returns the events to append: the new state if it changed, and notes for the model. It is
+	// called when a session is first opened, when a run begins, when calls that may have changed the workspace
+	// have ended, and when a run that made such calls stops. While background jobs or processes left by
+	// commands are running, it is also called with every result and request. Its events are appended together
+	// with the event that caused the call, so nothing is acknowledged before the state is stored. An error ends
+	// the run. If nil, the workspace stays on this machine.
 	Sync func(ctx context.Context, last event.Workspace) ([]event.Body, error)
 }
 
-// Places are folders that are treated differently than their path suggests. They are absolute.
+// Places lists folders that are treated differently from what their path suggests. All paths are absolute.
 type Places struct {
-	// Private lists folders that tools neither read nor change, besides those of keys and passwords that every agent
-	// keeps away from. Private beats Public.
+	// Private lists folders that tools neither read nor change, in addition to the folders of keys and
+	// passwords that are closed to every agent. Private beats Public.
 	Private []string
-	// Readable lists folders below those of Private that tools do read, and never change.
+	// Readable lists folders below Private ones that tools may read but never change.
 	Readable []string
-	// Public lists globs of absolute paths that are not sensitive after all.
+	// Public lists globs of absolute paths that look sensitive but are not.
 	Public []string
-	// Foreign lists folders where others work too. Tools neither read nor change what lies there, except for the workspace
-	// and its further folders.
+	// Foreign lists folders in which others work too. Tools neither read nor change anything there, except for
+	// the workspace and its additional folders.
 	Foreign []string
 }
 
-// Secrets are values that reach neither the model nor the log nor anybody who watches: placeholders stand for them.
-// What looks like a secret by its shape is held back in any case.
+// Secrets are values that must not reach the model, the log or any observer: placeholders replace them. Text
+// that looks like a secret is replaced in any case.
 type Secrets struct {
-	// Values returns secrets by name. Tools get them back in the place of their placeholders. It is called before each
-	// request. If nil, there are none.
+	// Values returns secrets by name. Tools get the values back in place of their placeholders. It is called
+	// before each request. If nil, there are none.
 	Values func() map[string]string
-	// Withheld is Values for secrets that tools don't get back either.
+	// Withheld returns further secrets, whose values tools don't get back either. It is called like Values.
 	Withheld func() map[string]string
-	// Key makes the placeholders: with the same key a secret has the same one in every session, so that what a resumed
-	// session repeats means what it meant. Whoever has the key and a log can find short secrets by trying, so keep it as
-	// private as they are, and out of logs. If nil, each session of the agent has a random one, or each [Host] for all of
-	// its sessions.
+	// Key derives the placeholders. With the same key a secret has the same placeholder in every session, so
+	// placeholders in a resumed session keep their meaning. Keep the key as private as the secrets and out of
+	// logs: with the key and a log, short secrets can be guessed by trying. If nil, each session of the agent
+	// has a random key, or each [Host] has one for all of its sessions.
 	Key []byte
 }
 
-// Approvals say how a person's answers are waited for and kept.
+// Approvals configures how answers are awaited and remembered.
 type Approvals struct {
-	// Timeout is how long a call waits for a decision before it counts as denied; 0: for ever.
+	// Timeout is how long a call waits for an answer before it is denied. 0 means forever.
 	Timeout time.Duration
-	// Remember keeps the rules that a person allowed for more than this session: for its workspace (event.ScopeProject) or
-	// for all (event.ScopeAlways). If nil, they hold for the session only.
+	// Remember stores rules that a person allowed beyond the session: for its workspace (event.ScopeProject) or
+	// for all workspaces (event.ScopeAlways). If nil, such rules hold for the session only.
 	Remember func(ctx context.Context, scope event.Scope, rules []string) error
 }
 
-// Jobs say whether commands may continue after a run. The model is told.
+// Jobs configures whether commands may continue after a run. The model is informed.
 type Jobs struct {
-	// Keep says that commands which run in the background at the normal end of a run continue; Lifecycle.Shutdown sees to
-	// it.
+	// Keep lets background commands continue after a session that ended normally; Lifecycle.Shutdown looks
+	// after them.
 	Keep bool
-	// KeepNone says that nothing continues, as nothing can or nobody may allow it.
+	// KeepNone means that no command can continue, because the system can't do it or nobody may allow it.
 	KeepNone bool
 }
 
-// Dynamic is what an agent has only at times.
+// Dynamic provides what may change while a session is open.
 type Dynamic struct {
-	// Tools returns further tools: those that the model is told of, and those that it can call without. It is called
-	// before each run; a change costs the prompt cache. A tool whose name is taken is left out, and a note says so. If nil,
-	// there are none.
+	// Tools returns additional tools: shown ones, which the model is told about, and hidden ones, which it can
+	// call without. It is called before each run; a change invalidates the prompt cache. A tool whose name is
+	// taken is left out, with a note. If nil, there are none.
 	Tools func(ctx context.Context) (shown, hidden []tool.Tool)
-	// Directing are the names of hidden tools that the model is told of from the request on that follows the first agent
-	// in the background or in a copy of the workspace.
+	// Directing names hidden tools for working with subagents. The model is told about them once a subagent
+	// has been started in the background or in a copy of the workspace.
 	Directing []string
-	// Proposed makes the tool of a proposal of the session's model, see [tool.Result.Proposal]. The model is told of it from
-	// the next request on, behind all other tools; an error is a note, and the session continues without. If nil, no model
-	// writes tools.
+	// Proposed turns a tool that the model wrote into a callable one, see [tool.Result.Proposal]. From the next
+	// request on the model sees it behind all other tools. An error becomes a note, and the session continues
+	// without the tool. If nil, the model can't write tools.
 	Proposed func(ctx context.Context, p tool.Proposal) (tool.Tool, error)
-	// Servers says how the MCP servers are that Tools has tools of. It is called at the beginning of each run, before Tools,
-	// and may wait for them until ctx is done, which an interrupt does; it tells what it waits for. If nil, there are none.
+	// Servers returns the state of the MCP servers that Tools takes tools from. It is called at the beginning
+	// of each run, before Tools. It may wait for servers until ctx is cancelled, as by an interrupt, and calls
+	// tell to say what it waits for. If nil, there are none.
 	Servers func(ctx context.Context, tell func(text string)) []event.Server
-	// Instructions returns what holds for a file or folder below the workspace beyond System, outermost first. It is called
-	// when a part of the workspace is first touched, and what is new is added at the tail. If nil, nothing is.
+	// Instructions returns the instructions that apply to a file or folder below the workspace in addition to
+	// System, outermost first. It is called when a part of the workspace is first touched; new instructions are
+	// added at the end of the context. If nil, there are none.
 	Instructions func(path string) []event.Added
 }
 
-// Opening is what a new session says of itself in its first event.
+// Opening holds facts that a new session stores in its first event.
 type Opening struct {
-	// Kind is the kind of agent, of one that works for another. Hooks and tools are told.
+	// Kind is the kind of a subagent. Hooks and tools see it.
 	Kind string
-	// Levers are what helps the model beyond running its calls. A session of a version that had none goes on without.
+	// Levers are the aids for the model beyond running its calls. A session written by a version without levers
+	// continues without them.
 	Levers event.Levers
-	// Config is the digest of the configuration that the session is begun with, for whoever compares sessions.
+	// Config is the digest of the configuration of the session. It is for programs that compare sessions.
 	Config string
-	// Labels are for whoever looks for sessions later: at most 32, with names of up to 64 letters, digits, dots, dashes and
-	// underscores, and values of up to 256 bytes.
+	// Labels help to find the session later: at most 32, with names of up to 64 letters, digits, dots, dashes
+	// and underscores, and values of up to 256 bytes.
 	Labels map[string]string
-	// Traceparent is the span that the session belongs to, as W3C Trace Context has it.
+	// Traceparent is the parent span of the session in the form of W3C Trace Context.
 	Traceparent string
-	// Corpus is what the session answers questions from, for whoever opens it again, see [Place]. The agent needs the tools
-	// for that.
+	// Corpus is the text that the session answers questions about. It is stored so that the session can be
+	// opened again, see [Place]. The agent needs the tools for it.
 	Corpus event.Corpus
 }
 
-// Program performs a session in steps, in the place of a model.
+// Program runs a session in steps instead of asking a model.
 type Program struct {
-	// Run performs a run of the session, as [Session.Perform] says. If nil, the model answers.
+	// Run performs one run of the session, see [Session.Perform]. If nil, the model answers.
 	Run func(ctx context.Context, steps *Steps) error
-	// Step is the step that the whole of Run is. It is stored when a session is opened, so that the log knows from its
-	// beginning what performs it. Its own Step is empty: there is none.
+	// Step is the step that encloses all of Run. It is stored when a session is created, so that the log says
+	// from its beginning what drives it. If its Step is empty, there is none.
 	Step event.StepStarted
 }
 
-// Lifecycle holds functions that are called as sessions come and go. If nil, none is.
+// Lifecycle holds functions that are called as sessions begin, proceed and end. Nil functions are not called.
 type Lifecycle struct {
-	// Started is called with the session when its first run begins, so that what the agent holds can send it inputs. It must
-	// not wait for the run.
+	// Started is called with the session when its first run begins, so that parts of the agent can send it
+	// inputs. It must not wait for the run.
 	Started func(s *Session)
-	// Stored is called with every stored event that a run of the session takes in, in order and once it counts in Status. It
-	// must not block.
+	// Stored is called with every stored event that a run takes in, in order, after Status includes it. It must
+	// not block.
 	Stored func(s *Session, e event.Event)
-	// Shutdown ends what the session has started and still runs, or lets it continue, and says what became of it. Normal is
-	// the end of a session whose last run was over and not interrupted; after any other nothing continues.
+	// Shutdown ends the processes that the session has started, or lets them continue, and reports which.
+	// Normal is true if the last run ended without an interrupt; otherwise nothing continues.
 	// [Session.Shutdown] calls it once, before Close.
 	Shutdown func(normal bool, mode tool.Mode) Leftovers
-	// Close releases what the agent holds for one session, such as background processes. [Session.Close] calls it once.
+	// Close releases what the agent holds for one session, such as background processes. [Session.Close] calls
+	// it once.
 	Close func() error
 }
 
-// ShareSecrets has the sessions of the agent use the placeholders of s, so that they can tell each other of secrets. Call it before the agent is used.
+// ShareSecrets makes the sessions of a use the placeholders of s, so that they can exchange text with secrets.
+// Call it before the agent is used.
 func (a *Agent) ShareSecrets(s *Session) { a.vault = s.driver.Secrets().Vault }
 
-// DefaultMaxTurns bounds the turns of one run where the agent does not say.
+// DefaultMaxTurns is the limit of turns of one run unless the agent sets another.
 const DefaultMaxTurns = 200
 
-// Rule is one line about what calls may do: TOOL, TOOL(PATTERN), or instead of a
-// tool a kind of effect: read, write, execute, network, external, keep. "bash(go test
-// *)" names commands by their first words, "write(docs/**)" files,
-// "network(*.example.com)" hosts.
+// Rule allows, asks about or denies calls. Its form is TOOL or TOOL(PATTERN), or a kind of effect instead of
+// the tool: read, write, execute, network, external, keep. "bash(go test *)" matches commands by their first
+// words, "write(docs/**)" files, and "network(*.example.com)" hosts.
 type Rule struct {
 	Action tool.Action // Allow, Ask or Deny
-	// Text is the rule in the grammar of docs/SECURITY.md, or in the form of Claude Code, Codex,
-	// opencode or Gemini.
+	// Text is the rule in the grammar of docs/SECURITY.md, or in the form of Claude Code, Codex, opencode or
+	// Gemini.
 	Text    string
-	Written string // the rule as a person wrote it, if Text is a translation of that
-	Scope   string // where the rule comes from, for people; may be empty
-	Reason  string // shown where it asks or denies; may be empty
+	Written string // the rule as a person wrote it, if Text is a translation
+	Scope   string // where the rule comes from, shown to people; may be empty
+	Reason  string // shown when the rule asks or denies; may be empty
 }
 
-// Run runs the agent in a new session in memory, see [Session.Run]. If calls wait for somebody's decision in the end,
-// which nobody could ever give there, the last error is a [*WaitingError].
+// Run runs the agent in a new session in memory, see [Session.Run]. If calls still wait for a decision when the
+// run ends, the last error is a [*WaitingError], since nobody could answer later.
 func (a *Agent) Run(ctx context.Context, text string) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		s, err := a.Open(ctx, event.NewMemory("memory"))
@@ -266,9 +278,8 @@ func (a *Agent) Run(ctx context.Context, text string) iter.Seq2[event.Event, err
 	}
 }
 
-// Open opens the session whose events the log holds, a new one if it is empty.
-// The caller closes the session. A workspace whose path is not UTF-8 is refused: sessions,
-// rules and answers keep paths as text.
+// Open opens the session in log, or creates one if log is empty. The caller must close the session. Open fails
+// if the path of the workspace is not UTF-8, because sessions, rules and answers store paths as text.
 func (a *Agent) Open(ctx context.Context, log event.Log) (*Session, error) {
 	state, err := drive.Fold(ctx, log)
 	if err != nil {
@@ -277,7 +288,7 @@ func (a *Agent) Open(ctx context.Context, log event.Log) (*Session, error) {
 	return a.attach(ctx, log, state, "")
 }
 
-// model is the model that is asked; without one every request fails.
+// model returns the agent's model, or one that fails every request.
 func (a *Agent) model() llm.Model {
 	if a.Model == nil {
 		return noModel{}
@@ -285,7 +296,7 @@ func (a *Agent) model() llm.Model {
 	return a.Model
 }
 
-// noModel is the model of an agent that has none.
+// noModel stands in for the model of an agent without one.
 type noModel struct{}
 
 func (noModel) Info() llm.Info { return llm.Info{Provider: "none", Model: "none"} }
@@ -296,7 +307,7 @@ func (noModel) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] 
 	}
 }
 
-// describable returns why the first event of a session can't say what the agent is given.
+// describable checks that the first event of a session can hold what the agent describes.
 func (a *Agent) describable() error {
 	if !utf8.ValidString(a.Env.Root) {
 		return fmt.Errorf("the path of the workspace, %q, is not UTF-8, and sessions keep paths as text: rename the folder, "+
@@ -305,7 +316,7 @@ func (a *Agent) describable() error {
 	return event.Opened{Labels: a.Opening.Labels, Traceparent: a.Opening.Traceparent}.Check()
 }
 
-// attach makes a session of the agent and a folded log.
+// attach makes a session from the agent and a folded log.
 func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, parent string) (s *Session, err error) {
 	defer fault.Recover("open session: the agent", nil, &err)
 	defer func() {
@@ -332,7 +343,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 	return s, err
 }
 
-// config is what the session's driver works with.
+// config returns the configuration of the session's driver.
 func (a *Agent) config(s *Session, rules policy.Policy) *drive.Config {
 	vault := a.vault
 	if vault == nil {
@@ -358,10 +369,10 @@ func (a *Agent) retry() request.Retry {
 	return request.NewRetry(!a.Unattended && !a.Limits.RetryLong, a.Limits.Retry)
 }
 
-// Patience is how long the agent waits, all together, for one request that fails in such a way.
+// Patience returns how long the agent retries one request that fails with an error of this kind.
 func (a *Agent) Patience(k llm.Kind) time.Duration { return a.retry().Patience(k) }
 
-// policy is the policy of the agent: its rules and sensitive places.
+// policy combines the agent's rules with its sensitive places.
 func (a *Agent) policy() (policy.Policy, error) {
 	var p policy.Policy
 	m := &p.Map
@@ -390,8 +401,7 @@ func (a *Agent) policy() (policy.Policy, error) {
 	return p, nil
 }
 
-// opening is what a new session starts with. Parent is the session that it works
-// for, if any.
+// opening returns the first events of a new session. Parent is the session that it works for, if any.
 func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	bodies := []event.Body{event.Opened{
 		Format: event.Format, App: "inspan " +
@@ -413,8 +423,8 @@ func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	return bodies
 }
 
-// changes is what the agent wants different from the state of a session, and
-// whether that is anything.
+// changes returns what the agent sets differently from the state of a session, and whether there is any
+// difference.
 func (a *Agent) changes(s *loop.State) (sw event.Switched, some bool) {
 	if route := a.model().Info().Route(); route != s.Route {
 		sw.Route, some = route, true
@@ -437,15 +447,14 @@ func (a *Agent) changes(s *loop.State) (sw event.Switched, some bool) {
 	return sw, some
 }
 
-// Tokens of the window that stay free for a reply, at least, and which part of a
-// window that is small.
+// A reply has at least leastReserve tokens of the window, or 1/reserveShare of a window that is smaller.
 const (
 	leastReserve = 20_000
 	reserveShare = 4
 )
 
-// window is what the model can be asked at once. A small one keeps a quarter
-// free, as it would be compacted all the time else.
+// window returns the model's context window. A small window reserves only a quarter for the reply, or the
+// session would be compacted all the time.
 func (a *Agent) window() event.Window {
 	info := a.model().Info()
 	w := event.Window{Tokens: info.Window, Reserve: max(info.MaxOutput, leastReserve)}
@@ -472,8 +481,8 @@ func (a *Agent) limits(now event.Limits) event.Limits {
 	return now
 }
 
-// Answer runs the agent in a new session in memory and returns the text of its last reply. A run that does not stop as
-// done is an error, a [*WaitingError] if calls wait for somebody's decision.
+// Answer runs the agent in a new session in memory and returns the text of its last reply. If the run stops for
+// any reason but done, Answer returns an error; that is a [*WaitingError] if calls wait for a decision.
 func (a *Agent) Answer(ctx context.Context, text string) (answer string, err error) {
 	var stopped *event.Stopped
 	for e, err := range a.Run(ctx, text) {

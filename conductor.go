@@ -14,75 +14,70 @@ import (
 	"github.com/inspan/inspan/internal/kernel/fault"
 )
 
-// Conductor drives a session for a front end: it runs the session, shows what happens, puts
-// questions, stores the answers and goes on, until the run has stopped or nobody answers. The
-// zero value with a Session works: it shows nothing and leaves every question open.
+// Conductor drives a session for a front end. It runs the session, passes on events, asks questions, stores the
+// answers and continues until the run has stopped or nobody answers. The zero value with a Session works: it
+// shows nothing and leaves every question open.
 //
-// A function of it that panics ends Run with an error that names it and shows the stack; the
-// session can be run again.
+// If one of its functions panics, Run ends with an error that names the function and has the stack. The session
+// can be run again.
 //
-// Run is for one goroutine at a time. Interrupt, Leave and Send may be called from any.
+// Run must be called by one goroutine at a time. Interrupt, Leave, Again and Send may be called from any.
 type Conductor struct {
 	Session *Session
-	// See is shown every event of the run, transient ones included, in order. An error breaks
-	// the run off as a crash would. Nil: nobody looks.
+	// See is called with every event of the run in order, transient ones included. An error aborts the run as a
+	// crash would. If nil, events are not shown.
 	See func(e event.Event) error
-	// Ask puts a question before somebody and returns the input that answers it: an
-	// event.Decided on this call, or an event.Cancelled to interrupt the run. A decision is also on
-	// the rest of its Set. Anything else is
-	// not stored, and an error of Run. Nil means no answer from
-	// here: the question stays open for others. The context ends when somebody else has
-	// answered, when it is too late for an answer, and when the run is interrupted; what is
-	// returned then does not count. In the first case its cause is ErrAnswered. An error ends
-	// Run. Nil: nobody here answers.
+	// Ask shows a question to someone and returns the input that answers it: an event.Decided for this call, or
+	// an event.Cancelled to interrupt the run. A decision also applies to the rest of the call's Set. Nil means
+	// no answer from here, and the question stays open for others. Any other input is not stored and becomes an
+	// error of Run, as does an error of Ask. The context is cancelled, and the result ignored, when someone
+	// else has answered (the cause is then ErrAnswered), when it is too late for an answer, and when the run is
+	// interrupted. If the function is nil, nobody answers here.
 	Ask func(ctx context.Context, p Pending) (event.Body, error)
-	// Before returns what the session goes on with behind the inputs and answers, such as an
-	// event.Switched, which can't be sent into a run. It is called whenever the session is
-	// about to run. Nil: nothing.
+	// Before returns events to append behind the inputs and answers, such as an event.Switched, which can't be
+	// sent into a run. It is called each time the session is about to run. If nil, there are none.
 	Before func() []event.Body
-	// After returns what goes on behind a run that has stopped, such as a higher limit with an
-	// empty event.Said, which has it go on. Nil, or nothing returned: Run returns. An error
-	// ends Run.
+	// After is called when a run has stopped, and returns inputs that continue it, such as a higher limit with
+	// an empty event.Said. If After is nil or returns nothing, Run returns. An error ends Run.
 	After func(ctx context.Context, st Status) ([]event.Body, error)
-	// Together says that questions are put all at once, and while the run goes on: Ask is
-	// called from several goroutines. Otherwise there is one at a time, in order, and
-	// nothing is shown meanwhile, as at a terminal.
+	// Together asks all questions at once and while the run continues; Ask is then called from several
+	// goroutines. Otherwise questions come one at a time, in order, and no events are shown meanwhile, which
+	// suits a terminal.
 	Together bool
-	// Patience is how long Run waits for an answer from elsewhere to a question that Ask has
-	// not answered. 0: it does not; negative: for ever.
+	// Patience is how long Run waits for an answer from elsewhere to a question that Ask left open. 0 means not
+	// at all, a negative value forever.
 	Patience time.Duration
-	// Grace is how long a run that was interrupted may take to stop in order before it is
-	// broken off. 0: for ever.
+	// Grace is how long an interrupted run may take to stop cleanly before it is aborted. 0 means forever.
 	Grace time.Duration
 
 	mu     sync.Mutex
 	at     phase
 	put    *questions         // of this run
-	wish   *event.Cancelled   // the interrupt that waits for the run to be in the log
-	left   bool               // nobody is there any more
-	latest uint64             // the last event that Send has appended
-	broken context.CancelFunc // breaks the run off
+	wish   *event.Cancelled   // an interrupt that is sent once the run is in the log
+	left   bool               // the front end has gone away
+	latest uint64             // number of the last event that Send has appended
+	broken context.CancelFunc // aborts the run
 	grace  *time.Timer
 }
 
-// phase is what a conductor is at.
+// phase is the state of a conductor.
 type phase int
 
 const (
-	unheard phase = iota // nothing of this run is in the log: an interrupt would be of the one before
+	unheard phase = iota // the log has nothing of this run yet: an interrupt would apply to the one before
 	heard
 	ended
 )
 
-// ErrOver says that nothing can be sent into a run that is over. The next Run takes it.
+// ErrOver means that the run has ended and takes no more inputs. The next Run picks them up.
 var ErrOver = errors.New("the run is over")
 
-// ErrAnswered is why a question is taken back that somebody else has answered.
+// ErrAnswered is the cause of the cancelled context when someone else has answered a question.
 var ErrAnswered = errors.New("answered elsewhere")
 
-// Run appends the inputs and drives the session until the run has stopped, or until only
-// questions are left that nobody answers. Without inputs it goes on where the session
-// stands. If the end of ctx breaks it off, that is the error.
+// Run appends the inputs and drives the session until the run has stopped, or until the only thing left is
+// questions that nobody answers. Without inputs it continues where the session stands. If ctx ends first, Run
+// aborts the session and returns the context's error.
 func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 	ctx, broken := context.WithCancel(ctx)
 	defer broken()
@@ -124,7 +119,7 @@ func (c *Conductor) before() (inputs []event.Body, err error) {
 	return c.Before(), nil
 }
 
-// after is what goes on behind a run that has stopped, which then is another run.
+// after returns the inputs of After that begin another run.
 func (c *Conductor) after(ctx context.Context) (inputs []event.Body, err error) {
 	defer fault.Recover("Conductor.After", nil, &err)
 	st := c.Session.Status()
@@ -144,7 +139,7 @@ func (c *Conductor) gone() bool {
 	return c.left
 }
 
-// begin begins a run. An interrupt that was wanted before the first one counts for it.
+// begin begins a run. An interrupt that was requested before the first run applies to it.
 func (c *Conductor) begin(put *questions, broken context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +158,7 @@ func (c *Conductor) end() {
 	c.forgive()
 }
 
-// forgive ends the wait for a run that was interrupted. The lock is held.
+// forgive ends the wait for an interrupted run to stop. The caller holds the lock.
 func (c *Conductor) forgive() {
 	if c.grace != nil {
 		c.grace.Stop()
@@ -171,11 +166,11 @@ func (c *Conductor) forgive() {
 	}
 }
 
-// saw takes in an event of the run.
+// saw updates the conductor with an event of the run.
 func (c *Conductor) saw(ctx context.Context, e event.Event) error {
 	c.hear()
 	c.put.saw(e.Body)
-	if _, over := e.Body.(event.Stopped); over { // what is queued is another run
+	if _, over := e.Body.(event.Stopped); over { // inputs still queued belong to the next run
 		c.mu.Lock()
 		c.forgive()
 		c.mu.Unlock()
@@ -186,7 +181,7 @@ func (c *Conductor) saw(ctx context.Context, e event.Event) error {
 	switch b := e.Body.(type) {
 	case event.Raised:
 		c.put.raised(ctx, Asked(Question{Raised: b, Seq: e.Seq}))
-	case event.Claimed: // steps find their questions in the log, and raise them once
+	case event.Claimed: // steps find their questions in the log, and raise them only once
 		for _, q := range c.Session.Status().steps() {
 			c.put.raised(ctx, Asked(q))
 		}
@@ -194,7 +189,7 @@ func (c *Conductor) saw(ctx context.Context, e event.Event) error {
 	return c.put.failed()
 }
 
-// steps are the open questions of the steps of a program.
+// steps returns the open questions of a program's steps.
 func (st Status) steps() (own []Question) {
 	for _, q := range st.Raised {
 		if st.Workflow != "" && q.Child == "" {
@@ -212,7 +207,7 @@ func (c *Conductor) see(e event.Event) (err error) {
 	return c.See(e)
 }
 
-// hear notes that the run is in the log, and interrupts it if that was wanted before.
+// hear records that the run is in the log, and interrupts it if that was requested before.
 func (c *Conductor) hear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,9 +220,9 @@ func (c *Conductor) hear() {
 	}
 }
 
-// Interrupt stops the run in order: what the model has said is kept, calls are stopped,
-// questions are taken back. It does not wait; Run returns when it is done. Before the first
-// Run it counts for that; once Run has returned it does nothing.
+// Interrupt stops the run cleanly: the model's partial reply is kept, calls are stopped, and questions are
+// withdrawn. It does not wait; Run returns when the run has stopped. Before the first Run it applies to that
+// run; after Run has returned it does nothing.
 func (c *Conductor) Interrupt(why event.Cancelled) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,8 +234,8 @@ func (c *Conductor) Interrupt(why event.Cancelled) {
 	}
 }
 
-// Leave is for a front end that goes away: a run that goes on is interrupted, and one that
-// waits for an answer is left waiting.
+// Leave is for a front end that goes away. It interrupts a run that is working, and leaves one that waits for
+// an answer as it is.
 func (c *Conductor) Leave(why event.Cancelled) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -255,8 +250,8 @@ func (c *Conductor) Leave(why event.Cancelled) {
 	}
 }
 
-// interrupt says in the log that the run is to stop. A log that takes nothing more can't be
-// told, so the run is broken off. The lock is held.
+// interrupt appends the request to stop. If the log can't be written, the run is aborted instead. The caller
+// holds the lock.
 func (c *Conductor) interrupt(why event.Cancelled) {
 	seq, err := c.Session.send(context.Background(), why)
 	if err != nil {
@@ -270,9 +265,9 @@ func (c *Conductor) interrupt(why event.Cancelled) {
 	}
 }
 
-// Again has a run that waits for answers go on with what Before returns, such as another mode,
-// which answers what it lets run. Questions that are left stay open. It is for runs without an
-// Ask, or Together: one that asks in turn goes on with the next answer.
+// Again makes a run that waits for answers continue with the events that Before returns, such as another mode,
+// which may answer open questions. The remaining questions stay open. Use it without Ask or with Together: a
+// conductor that asks one at a time continues only with the next answer.
 func (c *Conductor) Again() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -281,8 +276,8 @@ func (c *Conductor) Again() {
 	}
 }
 
-// Send appends an input to the run that goes on, which takes it up even if it was about to
-// end, and returns its number in the log. ErrOver says that no run goes on.
+// Send appends an input to the run in progress, which takes it even if it was about to end, and returns the
+// number of the event. It returns ErrOver if no run is in progress.
 func (c *Conductor) Send(ctx context.Context, input event.Body) (seq uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -294,7 +289,7 @@ func (c *Conductor) Send(ctx context.Context, input event.Body) (seq uint64, err
 	return seq, err
 }
 
-// again has the calls decided on that wait, and reports whether the session is to run again.
+// again applies the decisions on waiting calls, and reports whether the session must run again.
 func (c *Conductor) again(ctx context.Context) (bool, error) {
 	if over, late := c.over(); over || late {
 		return late, nil
@@ -309,8 +304,7 @@ func (c *Conductor) again(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// over reports whether there is nothing more to do, or whether something came too late for
-// the run that has ended.
+// over reports whether the run is finished, or whether an input came too late for it.
 func (c *Conductor) over() (over, late bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -324,12 +318,12 @@ func (c *Conductor) over() (over, late bool) {
 	return over, false
 }
 
-// WaitingError says that a run has ended because calls wait for somebody's decision, and nothing here decides.
+// WaitingError means that a run has ended because calls wait for a decision and nothing here decides.
 type WaitingError struct {
 	Waiting []Pending
 }
 
-// Error names the calls, and the fields that decide.
+// Error names the calls, and the fields to set for deciding them.
 func (e *WaitingError) Error() string {
 	var calls []string
 	for _, p := range e.Waiting {

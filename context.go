@@ -13,29 +13,29 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Context is what the model is asked next, by where it comes from.
+// Context describes what the next request to the model consists of, by source.
 type Context struct {
-	Window  int // tokens that the model takes which is asked now; 0 if that is not known
-	Reserve int // tokens of it that stay free for the reply
-	Tokens  int // of the next prompt, about: counted by the vendor where it has been sent before, estimated where not
+	Window  int // size of the current model's context window in tokens; 0 if unknown
+	Reserve int // tokens of the window that are reserved for the reply
+	Tokens  int // approximate tokens of the next prompt: counted by the vendor where it was sent before, otherwise estimated
 	Sources []Source
 	// How often the conversation was compacted.
 	Compactions int
-	Calls       int // of the session
-	Again       int // calls of those that brought what the model still saw from the same call before, so that it was not given twice
-	// The conversation holds text that nobody here has written, and what is the
-	// person's own beyond the workspace. With both, whatever has a way out asks.
+	Calls       int // calls of the session
+	Again       int // calls whose result repeated one that the model could still see, so it was not sent again
+	// Whether the conversation holds text by strangers, and private data from beyond the workspace. If both are
+	// true, every call that can reach the outside asks.
 	Untrusted, Private bool
 }
 
-// Source is one part of what the model is asked.
+// Source is one part of the prompt.
 type Source struct {
-	Name   string // where it is from
-	Why    string // why it is there, for people
-	Tokens int    // about
+	Name   string // what the part is
+	Why    string // why it is in the prompt, for people
+	Tokens int    // approximate
 }
 
-// ContextOf is [Session.Context] for a log that nobody needs to open.
+// ContextOf is [Session.Context] for a log that nobody has opened as a session.
 func ContextOf(ctx context.Context, log event.Log) (Context, error) {
 	state, err := drive.Fold(ctx, log)
 	if err != nil {
@@ -60,7 +60,7 @@ func contextOf(st *loop.State) Context {
 	return c
 }
 
-// sum is how many tokens sources have together.
+// sum returns the total tokens of sources.
 func sum(sources []Source) (n int) {
 	for _, s := range sources {
 		n += s.Tokens
@@ -68,8 +68,8 @@ func sum(sources []Source) (n int) {
 	return n
 }
 
-// shared are the sources that there is something of, which share tokens by their estimates. They
-// add up to the tokens, as the tokens are what the vendor counted and no estimate knows better.
+// shared scales the estimates of the non-empty sources so that they add up to tokens, which the vendor has
+// counted.
 func shared(tokens int, sources []Source) (out []Source) {
 	all, seen, given := sum(sources), 0, 0
 	for _, s := range sources {
@@ -84,7 +84,7 @@ func shared(tokens int, sources []Source) (out []Source) {
 	return out
 }
 
-// fixedSources takes apart what stands before the messages, by our own estimate.
+// fixedSources splits the part of the prompt before the messages, by our own estimate.
 func fixedSources(st *loop.State) []Source {
 	var out []Source
 	for i, block := range st.System {
@@ -101,7 +101,7 @@ func fixedSources(st *loop.State) []Source {
 	return append(out, tools)
 }
 
-// conversation takes the messages apart, by our own estimate.
+// conversation splits the messages, by our own estimate.
 func conversation(st *loop.State) []Source {
 	person, model := Source{Name: "what you said"}, Source{Name: "what the model said", Why: "text, thoughts and calls"}
 	other := Source{Name: "what inspan said", Why: "summaries, hints and added instructions"}
@@ -136,7 +136,7 @@ func conversation(st *loop.State) []Source {
 	return []Source{person, other, model, results, images}
 }
 
-// largest names the tools whose results take most.
+// largest names the tools with the largest results.
 func largest(each map[string]int) string {
 	var names []string
 	all := 0

@@ -19,40 +19,39 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Host keeps sessions on disk and makes agents for them. A front end needs
-// little more: create or open a session, run it, send it inputs, list and
-// fork. Safe for concurrent use.
+// Host keeps sessions in a store and makes agents for them. A front end needs little more: it creates or opens
+// a session, runs it, sends inputs, lists and forks. It is safe for concurrent use.
 type Host struct {
-	// Dir is the folder of the sessions; it is created when needed. Not used if there is a Store.
+	// Dir is the folder for sessions; it is created when needed. It is ignored if Store is set.
 	Dir string
-	// Store keeps the sessions. Nil: they are kept in Dir.
+	// Store keeps the sessions. If nil, they are files in Dir.
 	Store store.Store
 	// Agent makes the agent for one session.
 	Agent func(ctx context.Context, at Place) (*Agent, error)
 
 	storeOnce sync.Once
-	folder    store.Store // of Dir, if there is no Store
+	folder    store.Store // in Dir, if Store is nil
 	keyOnce   sync.Once
-	key       string // for placeholders, of agents that have none
+	key       string // for the placeholders of agents without a key
 }
 
-// Place is what is known of a session before its agent is made.
+// Place describes a session before its agent is made.
 type Place struct {
-	ID     string     // of the session
-	Root   string     // the workspace, absolute
-	Blobs  tool.Blobs // the session's own
-	New    bool       // the session is about to be opened for the first time
-	Parent string     // session that it works for, if it is new and does
-	Route  string     // model the session has worked with; empty if new
+	ID     string     // id of the session
+	Root   string     // the workspace, an absolute path
+	Blobs  tool.Blobs // blobs of the session
+	New    bool       // the session is being created
+	Parent string     // session that a new one works for; empty if none
+	Route  string     // model that the session has used; empty if new
 	Mode   tool.Mode  // permission mode of the session; empty if new
-	// Workflow is what performs the session, as [Status] has it.
+	// Workflow names the workflow that drives the session, see [Status].
 	Workflow string
 	Limits   event.Limits // of the session; zero if new
-	Folders  []string     // that an old session has beside its workspace, as [Agent] has them
-	Corpus   event.Corpus // what an old session answers questions from
+	Folders  []string     // additional folders of an existing session, see [Workspace]
+	Corpus   event.Corpus // text that an existing session answers questions about
 }
 
-// New opens a new session in the workspace root. The caller closes it.
+// New creates a session in the workspace root. The caller must close it.
 func (h *Host) New(ctx context.Context, root string) (*Session, error) {
 	root, err := filepath.Abs(root)
 	if err == nil {
@@ -68,10 +67,9 @@ func (h *Host) New(ctx context.Context, root string) (*Session, error) {
 	return h.fresh(ctx, log, Place{Root: root, New: true})
 }
 
-// Begin opens the session with the whole id for the first time, in the workspace root. Its log was made
-// by [store.Store.Create] and is empty: so a session can be known before anything begins in it. If it
-// is not empty, the error wraps [fs.ErrExist]: of several who begin one session, one does. The caller
-// closes it.
+// Begin opens a session that [store.Store.Create] has made, by its full id, in the workspace root. Its log must
+// be empty; otherwise the error wraps [fs.ErrExist], so of several callers only one begins the session. The
+// caller must close it.
 func (h *Host) Begin(ctx context.Context, id, root string) (*Session, error) {
 	log, err := h.Sessions().Open(ctx, id)
 	if err != nil {
@@ -87,7 +85,7 @@ func (h *Host) Begin(ctx context.Context, id, root string) (*Session, error) {
 	return h.open(ctx, log, Place{Root: root, New: true}, state)
 }
 
-// fresh opens a session whose log is new. If that fails nothing is left of it.
+// fresh opens a session with a new log. If that fails, it removes the log.
 func (h *Host) fresh(ctx context.Context, log store.Log, at Place) (*Session, error) {
 	s, err := h.open(ctx, log, at, &loop.State{})
 	if err != nil {
@@ -96,9 +94,8 @@ func (h *Host) fresh(ctx context.Context, log store.Log, at Place) (*Session, er
 	return s, nil
 }
 
-// Child opens the session that works for another under a name, and makes it in the
-// workspace root if there is none: the same parent and name mean the same session,
-// whoever asks. The caller closes it.
+// Child opens the session that works for parent under this name, and creates it in the workspace root if there
+// is none. The same parent and name always mean the same session. The caller must close it.
 func (h *Host) Child(ctx context.Context, parent, name, root string) (*Session, error) {
 	log, isNew, err := h.Sessions().Child(ctx, parent, name)
 	if err != nil {
@@ -110,8 +107,8 @@ func (h *Host) Child(ctx context.Context, parent, name, root string) (*Session, 
 	return h.resume(ctx, log)
 }
 
-// Branch is Child, but for a session that there is not yet: that begins as a copy of the session with
-// the whole id of. It needs a [store.Brancher].
+// Branch is like Child, but a new session begins as a copy of the session with the full id of. It needs a
+// [store.Brancher].
 func (h *Host) Branch(ctx context.Context, of, parent, name string) (*Session, error) {
 	b, ok := h.Sessions().(store.Brancher)
 	if !ok {
@@ -124,8 +121,8 @@ func (h *Host) Branch(ctx context.Context, of, parent, name string) (*Session, e
 	return h.resume(ctx, log)
 }
 
-// Open opens the session with the id, or a unique part of it; "last"
-// means the one used last. The caller closes it.
+// Open opens the session with this id or a unique part of it; "last" means the most recently used one. The
+// caller must close it.
 func (h *Host) Open(ctx context.Context, id string) (*Session, error) {
 	id, err := store.Resolve(ctx, h.Sessions(), id)
 	if err != nil {
@@ -155,8 +152,8 @@ func (h *Host) resume(ctx context.Context, log store.Log) (*Session, error) {
 	}, state)
 }
 
-// Fork makes a new session of the events of an old one up to seq, all if seq
-// is 0, and opens it. The caller closes it.
+// Fork creates a session from the events of another one up to seq, or from all if seq is 0, and opens it. The
+// caller must close it.
 func (h *Host) Fork(ctx context.Context, id string, seq uint64) (*Session, error) {
 	id, err := store.Resolve(ctx, h.Sessions(), id)
 	if err != nil {
@@ -173,7 +170,7 @@ func (h *Host) Fork(ctx context.Context, id string, seq uint64) (*Session, error
 	return s, nil
 }
 
-// List yields the sessions, the one used last first.
+// List yields the sessions, the most recently used first.
 func (h *Host) List(ctx context.Context) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		list, err := h.Sessions().List(ctx)
@@ -189,20 +186,19 @@ func (h *Host) List(ctx context.Context) iter.Seq2[store.Info, error] {
 	}
 }
 
-// Events yields the stored events of a session without opening it, also of one that
-// somebody drives.
+// Events yields the stored events of a session without opening it, even while another process drives it.
 func (h *Host) Events(ctx context.Context, id string) iter.Seq2[event.Event, error] {
 	return store.Events(ctx, h.Sessions(), id)
 }
 
-// Remove deletes the session with the whole id, and those that work for it. It fails while
-// somebody drives one of them.
+// Remove deletes the session with this full id and all sessions that work for it. It fails while one of them is
+// being driven.
 func (h *Host) Remove(ctx context.Context, id string) error {
 	return h.Sessions().Remove(ctx, id)
 }
 
-// Sessions is what keeps the sessions, the same for the life of the host: whoever waits through it
-// learns at once of what is appended through it.
+// Sessions returns the store of the host. It stays the same for the life of the host, so appends through it
+// wake whoever waits on it at once.
 func (h *Host) Sessions() store.Store {
 	if h.Store != nil {
 		return h.Store
@@ -211,8 +207,7 @@ func (h *Host) Sessions() store.Store {
 	return h.folder
 }
 
-// open makes the agent of a session and brings the two together. If that
-// fails nothing stays open.
+// open makes the agent of a session and opens the session with it. If that fails, nothing stays open.
 func (h *Host) open(ctx context.Context, log store.Log, at Place, state *loop.State) (*Session, error) {
 	at.ID, at.Blobs = log.ID(), log.Blobs()
 	agent, err := h.agent(ctx, at)

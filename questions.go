@@ -12,53 +12,53 @@ import (
 	"github.com/inspan/inspan/internal/kernel/fault"
 )
 
-// questions are those that a conductor puts. An answer goes into the log, from where the run
-// takes it, as it takes one from elsewhere.
+// questions are the open questions of a conductor. Answers go into the log, where the run takes them like
+// answers from elsewhere.
 type questions struct {
 	session  *Session
 	ask      func(context.Context, Pending) (event.Body, error)
 	together bool
 	patience time.Duration
 	asking   sync.WaitGroup
-	news     chan struct{} // has one when something below has changed
+	news     chan struct{} // has a value when a field below has changed
 
 	mu     sync.Mutex
-	put    map[uint64]open // by its number
-	flying int             // of the calls that wait: how many are being asked
-	answer uint64          // the last event that answers one, or interrupts the run
-	gone   bool            // nobody is there any more who could be asked
-	again  bool            // the run is to go on with what it has
-	err    error           // why no more can be asked
+	put    map[uint64]open // by the number of the event that asks
+	flying int             // how many of the waiting calls are being asked about
+	answer uint64          // number of the last event that answers a question or interrupts the run
+	gone   bool            // nobody is left who could be asked
+	again  bool            // the run must continue with what it has
+	err    error           // why no more questions can be asked
 }
 
-// open is a question that was put.
+// open is a question that is being asked.
 type open struct {
 	Pending
-	stop context.CancelCauseFunc // takes it back
+	stop context.CancelCauseFunc // withdraws it
 }
 
 func newQuestions(s *Session) *questions {
 	return &questions{session: s, put: map[uint64]open{}, news: make(chan struct{}, 1)}
 }
 
-// change changes what the lock guards, and tells of it.
+// change changes fields that the lock guards, and signals the change.
 func (q *questions) change(f func()) {
 	q.mu.Lock()
 	f()
 	q.mu.Unlock()
 	select {
 	case q.news <- struct{}{}:
-	default: // it is known already
+	default: // a signal is pending already
 	}
 }
 
-// heard notes the event that answers a question, or interrupts the run. Whether the run has taken
-// it up its number tells, so that an answer is not lost that comes while the run ends.
+// heard records the event that answers a question or interrupts the run. Comparing its number with the last
+// event of the run shows whether the run has taken it, so an answer that comes as the run ends is not lost.
 func (q *questions) heard(seq uint64) {
 	q.change(func() { q.answer = max(q.answer, seq) })
 }
 
-// saw takes back the questions that an event settles.
+// saw withdraws the questions that an event settles.
 func (q *questions) saw(body event.Body) {
 	switch b := body.(type) {
 	case event.Decided:
@@ -78,13 +78,13 @@ func (q *questions) saw(body event.Body) {
 	}
 }
 
-// leave is for when nobody is there any more who could be asked.
+// leave records that nobody is left who could be asked.
 func (q *questions) leave() {
 	q.takeBack()
 	q.change(func() { q.gone = true })
 }
 
-// takeBack takes back all of them.
+// takeBack withdraws all questions.
 func (q *questions) takeBack() {
 	q.change(func() {
 		for _, put := range q.put {
@@ -98,14 +98,14 @@ func (q *questions) close() {
 	q.asking.Wait()
 }
 
-// failed is why no more can be asked; nil: it can.
+// failed returns why no more questions can be asked, or nil.
 func (q *questions) failed() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.err
 }
 
-// raised puts the question of a child, or of a call that runs.
+// raised asks a question of a subagent, or of a call that is running.
 func (q *questions) raised(ctx context.Context, p Pending) {
 	asked, fresh := q.begin(ctx, p)
 	switch {
@@ -118,8 +118,8 @@ func (q *questions) raised(ctx context.Context, p Pending) {
 	}
 }
 
-// begin notes that a question is put, unless it was before. Its context ends when it is
-// taken back.
+// begin records that a question is being asked, unless it was asked before. The returned context ends when the
+// question is withdrawn.
 func (q *questions) begin(ctx context.Context, p Pending) (asked context.Context, fresh bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -136,8 +136,7 @@ func (q *questions) begin(ctx context.Context, p Pending) (asked context.Context
 	return asked, true
 }
 
-// one puts a question, and sends the answer. What is said to one that was taken back does
-// not count.
+// one asks a question and sends the answer. An answer to a withdrawn question is ignored.
 func (q *questions) one(ctx, asked context.Context, p Pending) {
 	if asked.Err() != nil {
 		return
@@ -155,8 +154,8 @@ func (q *questions) one(ctx, asked context.Context, p Pending) {
 	q.change(func() { q.err = errors.Join(q.err, err) })
 }
 
-// answerTo is what Ask says to a question. What is no answer to it is an error. Once the question
-// was taken back it does not matter, other than that it has crashed.
+// answerTo returns the answer of Ask. An input that doesn't answer the question is an error. After the question
+// was withdrawn the answer doesn't matter, only a panic does.
 func (q *questions) answerTo(asked context.Context, p Pending) (answer event.Body, err error) {
 	defer fault.Recover("Conductor.Ask", nil, &err)
 	answer, err = q.ask(asked, p)
@@ -169,7 +168,7 @@ func (q *questions) answerTo(asked context.Context, p Pending) (answer event.Bod
 	return answer, p.fits(answer)
 }
 
-// fits is why a body is not an answer to the question; nil: it is one.
+// fits returns an error if body is not an answer to the question.
 func (p Pending) fits(answer event.Body) error {
 	if _, interrupts := answer.(event.Cancelled); interrupts {
 		return nil
@@ -193,7 +192,7 @@ func (p Pending) fits(answer event.Body) error {
 	return fmt.Errorf("the answer of Conductor.Ask to question %d, on call %q, was not stored: %s", p.Question, p.Call.ID, why)
 }
 
-// watch takes back what others settle, until it is stopped.
+// watch withdraws the questions that others settle, until it is stopped.
 func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -206,12 +205,12 @@ func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
 		}()
 		defer fault.Recover("the log", nil, &crashed)
 		for e, err := range q.session.Events(ctx, st.Seq) {
-			if err != nil { // no answer could be seen any more
+			if err != nil { // no later answer could be seen
 				q.change(func() { q.err = errors.Join(q.err, err) })
 				return
 			}
 			if settles(e.Body, st.Waiting) {
-				q.heard(e.Seq) // before whoever is asked returns without an answer
+				q.heard(e.Seq) // before Ask returns without an answer
 			}
 			q.saw(e.Body)
 		}
@@ -219,9 +218,9 @@ func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
 	return func() { cancel(); watching.Wait() }
 }
 
-// settle puts the calls that wait, and returns once there is something to go on with: an
-// answer, an interrupt, or the end of the time for an answer. It reports false if nobody has
-// answered. Others see meanwhile that the session is driven here.
+// settle asks about the waiting calls, and returns once the run can continue: after an answer, after an
+// interrupt, or when the time for an answer is over. It reports false if nobody has answered. Meanwhile others
+// see that this process drives the session.
 func (q *questions) settle(ctx context.Context, st Status) (answered bool, err error) {
 	release, err := q.session.acquire(ctx)
 	if err != nil {
@@ -236,7 +235,7 @@ func (q *questions) settle(ctx context.Context, st Status) (answered bool, err e
 	return q.wait(ctx, st.Seq, soonest(st.Waiting))
 }
 
-// askAll has the calls asked that wait and are not being asked.
+// askAll asks about the waiting calls that are not being asked about already.
 func (q *questions) askAll(ctx context.Context, waiting []Pending) {
 	var list []func()
 	for _, p := range Sets(waiting) {
@@ -261,9 +260,9 @@ func (q *questions) askAll(ctx context.Context, waiting []Pending) {
 	}
 }
 
-// wait waits for an answer that the run has not taken up: in turn for all of them, together for
-// the first. The run has read the log as far as the event seq. From until on, which may be zero,
-// there is none to wait for.
+// wait waits for an answer that the run has not taken. If questions come one at a time, it waits for all of
+// them, else for the first. Seq is the last event that the run has read. If until is not zero, there is nothing
+// to wait for after that time.
 func (q *questions) wait(ctx context.Context, seq uint64, until time.Time) (answered bool, err error) {
 	var late, enough <-chan time.Time
 	if !until.IsZero() {
@@ -302,11 +301,10 @@ func (q *questions) wait(ctx context.Context, seq uint64, until time.Time) (answ
 	}
 }
 
-// Await returns when there is something to go on with for a run that has ended because
-// calls wait: a decision on one of them from elsewhere, an interrupt, or the end of the
-// time that an answer may take. Nothing of it is done; Run without inputs does it. While
-// it waits, the session is driven by this process, and anybody else is told so. It
-// returns ErrBusy if a run goes on here, and ctx's error when that is done.
+// Await waits until a run that ended because calls wait can continue: someone decided about one of them,
+// someone interrupted, or the time for an answer is over. It only waits; Run without inputs continues the run.
+// Meanwhile this process drives the session, and other processes can see that. Await returns ErrBusy if this
+// process is running the session, and ctx's error when ctx ends.
 func (s *Session) Await(ctx context.Context) error {
 	if _, ok := s.driver.Log().(event.Waiter); !ok {
 		return errors.New("nothing can be waited for: the log does not tell when it grows")
@@ -317,7 +315,7 @@ func (s *Session) Await(ctx context.Context) error {
 	return err
 }
 
-// soonest is when the first of the calls no longer takes an answer; zero: never.
+// soonest returns when the first of the calls stops taking answers; zero means never.
 func soonest(waiting []Pending) (until time.Time) {
 	for _, p := range waiting {
 		if !p.Until.IsZero() && (until.IsZero() || p.Until.Before(until)) {
@@ -327,7 +325,7 @@ func soonest(waiting []Pending) (until time.Time) {
 	return until
 }
 
-// settles reports whether a run that waits can go on after the event.
+// settles reports whether a waiting run can continue after the event.
 func settles(body event.Body, waiting []Pending) bool {
 	switch b := body.(type) {
 	case event.Cancelled:

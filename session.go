@@ -19,37 +19,37 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Session is one conversation with an agent: a log and what follows from it. Send, Events, Status, ID and
-// Context may be called from any goroutine while Run is in progress.
+// Session is one conversation with an agent: a log and the state that follows from it. Send, Events, Status, ID
+// and Context may be called from any goroutine while Run is in progress.
 type Session struct {
 	agent  *Agent
 	driver *drive.Driver
 
 	closed    sync.Once
 	shutdown  sync.Once
-	leftovers Leftovers // once the session was shut down
+	leftovers Leftovers // set by Shutdown
 }
 
 var (
-	// ErrBusy says that this process is running the session already.
+	// ErrBusy means that this process is running the session already.
 	ErrBusy = drive.ErrBusy
-	// ErrWorkflow says that a workflow performs the session, so that no model can continue it.
+	// ErrWorkflow means that a workflow drives the session, so a model can't continue it.
 	ErrWorkflow = errors.New("the session is a workflow: it takes no messages, can be neither compacted nor rewound, and only goes on as it was begun")
-	// ErrUnheard says that a rewind would drop a message that no run has picked up yet, or one that came since the
-	// session's [Session.Status].
+	// ErrUnheard means that a rewind would drop a message that no run has picked up yet, or one that came after
+	// the session's [Session.Status].
 	ErrUnheard = drive.ErrUnheard
 )
 
-// DrivenError says that another process drives the session, so that this process can't run it.
-// [Session.Send] reaches the other process.
+// DrivenError means that another process drives the session, so this one can't run it. [Session.Send] reaches
+// that process.
 type DrivenError struct {
 	Session string
-	PID     int    // 0: not known
-	Host    string // that the process runs on
+	PID     int    // 0 if unknown
+	Host    string // where the process runs
 	Since   time.Time
 }
 
-// Error names the process and the command that joins it.
+// Error names the process and the command that attaches to it.
 func (e *DrivenError) Error() string {
 	who := "another process"
 	if e.PID > 0 {
@@ -61,7 +61,7 @@ func (e *DrivenError) Error() string {
 	return fmt.Sprintf("%s drives this session; join it: inspan attach %s", who, e.Session)
 }
 
-// driven turns the error of a lease into a DrivenError, if another process holds the lease.
+// driven turns a lease error into a DrivenError if another process holds the lease.
 func driven(id string, err error) error {
 	if busy, ok := errors.AsType[*store.BusyError](err); ok {
 		return &DrivenError{Session: id, PID: busy.PID, Host: busy.Host, Since: busy.Since}
@@ -69,7 +69,7 @@ func driven(id string, err error) error {
 	return err
 }
 
-// forModels reports whether inputs are for a model: words, or a request to compact.
+// forModels reports whether inputs need a model: words, or a request to compact.
 func forModels(inputs ...event.Body) bool {
 	return slices.ContainsFunc(inputs, func(b event.Body) bool {
 		switch b := b.(type) {
@@ -82,20 +82,19 @@ func forModels(inputs ...event.Body) bool {
 	})
 }
 
-// Run appends the inputs, which may also be an event.Switched, and drives the session until there is nothing left to
-// do: the run stopped, or every call that could be made waits for a decision.
-// It yields every event from the first input on, as it happens, transient ones
-// included. With no inputs it goes on where the session was left. An input whose key (Message) the
-// session has taken before is left out.
+// Run appends the inputs, which may include an event.Switched, and drives the session until nothing is left to
+// do: the run has stopped, or all remaining calls wait for a decision. It yields every event from the first
+// input on as it happens, transient ones included. Without inputs it continues where the session stands. An
+// input whose key (Message) the session has taken before is left out.
 //
-// Breaking off the loop stops the work like a crash would: what is in the log
-// stands, and the next Run goes on from there. The same holds when ctx ends.
-// To interrupt and keep what the model has said, [Session.Send] event.Cancelled.
+// Breaking out of the loop, or the end of ctx, stops the work like a crash: the log stays as it is, and the
+// next Run continues from there. To interrupt a run and keep the model's partial reply, [Session.Send] an
+// event.Cancelled.
 //
-// Calls that need a person are put to Agent.Approve. If that is nil, they wait: Run returns when nothing else can be
+// Calls that need a person go to Agent.Approve. If that is nil, they wait: Run returns when nothing else can be
 // done, and the next Run takes an event.Decided as an input. A [Conductor] does both.
 //
-// The error, yielded last, says that the harness can't go on. A [*DrivenError] is one.
+// An error is yielded last and means that the harness can't continue. It may be a [*DrivenError].
 func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event.Event, error] {
 	if s.agent.Approve == nil {
 		return s.drive(ctx, inputs...)
@@ -125,7 +124,7 @@ func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event
 	}
 }
 
-// approve returns the decisions of Agent.Approve. A question that wants words stays open.
+// approve returns the decisions of Agent.Approve. A question that needs an answer in words stays open.
 func (s *Session) approve(ctx context.Context, questions []Pending) (decisions []event.Body, err error) {
 	defer fault.Recover("Agent.Approve", nil, &err)
 	for _, p := range questions {
@@ -141,8 +140,8 @@ func (s *Session) approve(ctx context.Context, questions []Pending) (decisions [
 	return decisions, nil
 }
 
-// approveRaised sends the decision on a question of a subagent, or of a call that runs. One that wants words is declined, as
-// the call would wait for ever.
+// approveRaised sends the decision on a question of a subagent, or of a running call. A question that needs an
+// answer in words is declined, since the call would wait forever.
 func (s *Session) approveRaised(ctx context.Context, p Pending) error {
 	if p.Asks {
 		return s.Send(ctx, p.Answer(event.Decided{By: "Agent.Approve", Reason: "only yes and no can be answered here"}))
@@ -184,21 +183,21 @@ func (s *Session) drive(ctx context.Context, inputs ...event.Body) iter.Seq2[eve
 	}
 }
 
-// acquire keeps the session for this process, so that others see it driven here.
+// acquire holds the lease of the session, so that others see this process driving it.
 func (s *Session) acquire(ctx context.Context) (release func() error, err error) {
 	release, err = s.driver.Acquire(ctx)
 	return release, driven(s.ID(), err)
 }
 
-// Send appends an input: event.Said, Withdrawn, Steered, Decided, Cancelled, Titled or Pinned. A run in progress,
-// here or in another process, takes note of it; without one it waits for the next Run. An input whose key
+// Send appends an input: event.Said, Withdrawn, Steered, Decided, Cancelled, Titled or Pinned. A run in
+// progress picks it up, here or in another process; otherwise it waits for the next Run. An input whose key
 // (Message) was sent before changes nothing.
 func (s *Session) Send(ctx context.Context, input event.Body) error {
 	_, err := s.send(ctx, input)
 	return err
 }
 
-// send is Send, and returns the number of the input.
+// send is Send, and returns the number of the stored event.
 func (s *Session) send(ctx context.Context, input event.Body) (seq uint64, err error) {
 	if !event.Input(input) {
 		return 0, fmt.Errorf("send: %s is not an input", input.Kind())
@@ -221,7 +220,7 @@ func (s *Session) send(ctx context.Context, input event.Body) (seq uint64, err e
 	return s.driver.Append(ctx, s.prepared(ctx, []event.Body{input})[0])
 }
 
-// prepared returns inputs with images in blobs, and decisions that name their question.
+// prepared moves images of inputs to blobs, and completes decisions with the question that they answer.
 func (s *Session) prepared(ctx context.Context, inputs []event.Body) []event.Body {
 	out := make([]event.Body, len(inputs))
 	for i, input := range inputs {
@@ -240,7 +239,7 @@ func (s *Session) prepared(ctx context.Context, inputs []event.Body) []event.Bod
 	return out
 }
 
-// remember keeps the rules of approvals that hold for longer than the session.
+// remember stores the rules of approvals that outlast the session.
 func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
 	for _, input := range inputs {
 		d, ok := input.(event.Decided)
@@ -267,9 +266,9 @@ func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
 	return nil
 }
 
-// Events yields the stored events with a sequence number above after, and then those that come, until ctx is
-// done, which is not an error. Transient events are not among them. If the log can no longer be read, the error
-// is yielded last.
+// Events yields the stored events with a sequence number above after, and then new ones until ctx ends, which
+// is not an error. Transient events are not included. If the log can't be read any more, the error is yielded
+// last.
 func (s *Session) Events(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		log := s.driver.Log()
@@ -295,7 +294,7 @@ func (s *Session) Events(ctx context.Context, after uint64) iter.Seq2[event.Even
 	}
 }
 
-// Status returns how the session stands, as of the last event its Run has seen.
+// Status returns the state of the session as of the last event that its Run has seen.
 func (s *Session) Status() (st Status) {
 	s.driver.View(func(state *loop.State) {
 		st = statusOf(state)
@@ -306,7 +305,7 @@ func (s *Session) Status() (st Status) {
 	return st
 }
 
-// Context tells what the next prompt is made of, the system prompt first.
+// Context describes the parts of the next prompt, the system prompt first.
 func (s *Session) Context() (c Context) {
 	s.driver.View(func(state *loop.State) { c = contextOf(state) })
 	return c
@@ -318,16 +317,17 @@ func (s *Session) ID() (id string) {
 	return id
 }
 
-// Restore puts the files of a workspace back and returns what it did, nil if that was nothing. If done is not
-// nil, it undoes what it did then.
+// Restore restores the files of a workspace and returns the event to store, or nil if nothing changed. If done
+// is not nil, it undoes the restore that returned done.
 type Restore func(ctx context.Context, done *event.Restored) (*event.Restored, error)
 
-// Rewind takes the conversation back to where it was after the event to; 0 leaves it as it is. Before that,
-// restore puts files back, and what it returns is stored; a nil restore leaves the files as they are.
+// Rewind takes the conversation back to where it was after event to; 0 leaves the conversation as it is. First
+// it calls restore, which restores files, and stores the event that restore returns. A nil restore leaves the
+// files as they are.
 //
-// Nobody else drives the session meanwhile: while a run is in progress, here or in another process, Rewind fails
-// and nothing is put back. The same holds while a message waits that no run has picked up yet, which is ErrUnheard.
-// If such a message comes while files are put back, that is undone. What came since stays in the log: rewinding
+// Nobody else can drive the session meanwhile. While a run is in progress, here or in another process, Rewind
+// fails and restores nothing. While a message waits that no run has picked up yet, it returns ErrUnheard; if
+// such a message comes during the restore, the restore is undone. Nothing is removed from the log, so rewinding
 // to the event before the event.Rewound undoes the rewind.
 func (s *Session) Rewind(ctx context.Context, to uint64, restore Restore) error {
 	if s.Status().Workflow != "" {
@@ -340,22 +340,21 @@ func (s *Session) Rewind(ctx context.Context, to uint64, restore Restore) error 
 	return errors.Join(s.driver.Rewind(ctx, to, restore), release())
 }
 
-// Leftovers are what a session leaves at its end: what it had started and still ran, and texts that
-// would speak to later agents.
+// Leftovers describes what a session leaves behind at its end: processes that it started, and texts that later
+// agents would read as instructions.
 type Leftovers struct {
-	Kept  []tool.Leftover // it goes on
+	Kept  []tool.Leftover // continues to run
 	Ended []tool.Leftover
-	// Instructions are the paths of files with instructions for agents that changed while the session ran,
-	// without a person having been asked.
+	// Instructions are the paths of instruction files that changed during the session without a person's
+	// approval.
 	Instructions []string
-	// Unmerged are the sessions of agents that have changed files in a copy of the workspace which nobody
-	// has merged.
+	// Unmerged are the sessions of subagents whose changes in a copy of the workspace were never merged.
 	Unmerged []string
 }
 
-// Shutdown ends what the session has started and still runs, and leaves running what should outlive it, which is possible
-// only at a normal end: the last run is over, and was not interrupted. What goes on is stored in the log. Calls
-// fail afterwards. A second Shutdown returns the same.
+// Shutdown ends the processes that the session has started, except for those that may outlive it. Processes
+// only outlive a session that ended normally: its last run is over and was not interrupted. Shutdown stores
+// what continues in the log. After it, calls fail. A second Shutdown returns the same result.
 func (s *Session) Shutdown() Leftovers {
 	s.shutdown.Do(func() {
 		if s.agent.Lifecycle.Shutdown == nil {
@@ -367,15 +366,15 @@ func (s *Session) Shutdown() Leftovers {
 		s.driver.Secrets().Leftovers(s.leftovers.Kept)
 		s.driver.Secrets().Leftovers(s.leftovers.Ended)
 		for _, l := range s.leftovers.Kept {
-			// If the log can't take it, the process goes on all the same.
+			// If the log can't be written, the process continues unrecorded.
 			_, _ = s.driver.Append(context.Background(), event.Finished{Job: l.Job, Kept: true, Command: l.Command, PID: l.PID})
 		}
 	})
 	return s.leftovers
 }
 
-// Close ends what the agent holds for the session, as [Session.Shutdown] does. The log stays as it is, and is closed
-// if it can be.
+// Close releases what the agent holds for the session, as [Session.Shutdown] does. It closes the log if the log
+// can be closed, and leaves its content as it is.
 func (s *Session) Close() error {
 	var errs []error
 	s.closed.Do(func() {

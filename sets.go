@@ -17,8 +17,8 @@ import (
 
 var errTogether = errors.New("calls that are asked about together can be allowed once or denied")
 
-// Sets puts those of the questions together that are to be asked and answered as one: the calls that
-// one call has made, if it has asked for some of them ahead. All other questions stay as they are, and so does the order.
+// Sets groups the questions that are asked and answered as one: the calls made by one call that requested
+// several ahead. Other questions, and the order, stay as they are.
 func Sets(questions []Pending) []Pending {
 	var out []Pending
 	at := map[string]int{}
@@ -47,8 +47,8 @@ func Sets(questions []Pending) []Pending {
 	return out
 }
 
-// set is the question about several calls: the one that was asked for first names it, and those are shown
-// first that a person must see first.
+// set returns one question for several calls. The call that was requested first names it, and calls that a
+// person must see first come first.
 func set(all []Pending) Pending {
 	slices.SortFunc(all, func(a, b Pending) int { return cmp.Compare(a.Question, b.Question) })
 	out := all[0]
@@ -69,12 +69,12 @@ func set(all []Pending) Pending {
 }
 
 func effectKey(e tool.Effect) string {
-	raw, _ := json.Marshal(e) // it holds nothing that can't be written
+	raw, _ := json.Marshal(e) // an effect can always be encoded
 	return string(raw)
 }
 
-// Raised is the question as one to be raised in the session that this one works for, without its ID and
-// the child. It is one of the first call alone if there is a Set.
+// Raised returns the question in the form in which it is raised in the parent session, without its ID and the
+// child. If there is a Set, it describes the first call only.
 func (p Pending) Raised() event.Raised {
 	return event.Raised{
 		Of: p.Question, Agent: p.Agent, Tool: p.Call.Name, Args: p.Call.Args, Effects: p.Effects, Reason: p.Reason, Preview: p.Preview,
@@ -82,7 +82,7 @@ func (p Pending) Raised() event.Raised {
 	}
 }
 
-// Calls are the questions of a Set, each alone, with its ID; nil if there is none.
+// Calls returns the questions of a Set one by one, each with its ID; nil if there is no Set.
 func (p Pending) Calls() (out []event.Raised) {
 	for _, one := range p.Set {
 		r := one.Raised()
@@ -92,8 +92,8 @@ func (p Pending) Calls() (out []event.Raised) {
 	return out
 }
 
-// Name is what asks, in words of others: the tool, or how many calls do together, behind the subagent
-// if one asks.
+// Name describes who asks: the tool, or the number of calls that are asked about together, behind the name of
+// the subagent if it asks.
 func (p Pending) Name() string {
 	name := p.Call.Name
 	if n := len(p.Set); n > 0 {
@@ -105,8 +105,8 @@ func (p Pending) Name() string {
 	return name
 }
 
-// Answer is a decision as one on the question, and on those of the rest of its Set. Of one on a call alone,
-// Also stays.
+// Answer addresses a decision to the question and, if there is a Set, to the rest of it. For a single call,
+// Also is kept.
 func (p Pending) Answer(d event.Decided) event.Decided {
 	if d.Call, d.Question = p.Call.ID, p.Question; len(p.Set) > 0 {
 		d.Also = nil
@@ -119,8 +119,8 @@ func (p Pending) Answer(d event.Decided) event.Decided {
 	return d
 }
 
-// ID is what people call the question by, and what [Status.Question] finds it by: the id of its call.
-// Of a Set it is that of the first call with the number of the last behind it, such as "call_1/2-5".
+// ID identifies the question for people and for [Status.Question]. It is the id of the call. For a Set it is
+// the id of the first call with the number of the last one, such as "call_1/2-5".
 func (p Pending) ID() string {
 	last := p
 	for _, w := range p.Set {
@@ -134,9 +134,9 @@ func (p Pending) ID() string {
 	return p.Call.ID + "-" + strings.TrimPrefix(last.Call.ID, loop.MadeBy(p.Parent, ""))
 }
 
-// Question is the open question with a [Pending.ID], and whether there is one. A call of a Set can be
-// named alone too. The id of a Set that has grown or shrunk since names none: whoever says it has not been
-// shown what is asked now.
+// Question returns the open question with this [Pending.ID], and whether there is one. A call of a Set can also
+// be named alone. If a Set has changed since its id was shown, the id matches nothing, so that nobody approves
+// calls they have not seen.
 func (st Status) Question(id string) (p Pending, open bool) {
 	all := st.Questions()
 	for _, p := range slices.Concat(all, Sets(all)) {

@@ -12,105 +12,103 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Status is how a session stands.
+// Status is the state of a session.
 type Status struct {
 	Session string
 	Who     tool.Actor // the agent of the session
-	Seq     uint64     // last event
-	// Traceparent is the span that the session belongs to, as W3C Trace Context has it; empty: none.
+	Seq     uint64     // number of the last event
+	// Traceparent is the parent span of the session in the form of W3C Trace Context; empty if none.
 	Traceparent string
 	Root        string
 	Title       string
-	Task        string // what the person said last
-	// Workflow is what performs the session in the place of a model, by the title of the step that it
-	// is; empty: a model answers.
+	Task        string // the person's last message
+	// Workflow is the title of the workflow that drives the session; empty if a model answers.
 	Workflow string
-	Corpus   event.Corpus // what it answers questions from
-	// Workspace is where the state of its workspace is; zero if that does not travel.
+	Corpus   event.Corpus // text that the session answers questions about
+	// Workspace is where the state of a moving workspace is stored; zero if the workspace stays on one machine.
 	Workspace event.Workspace
-	Route     string // model, "provider/model"
+	Route     string // the model, as "provider/model"
 	Mode      tool.Mode
-	Folders   []string       // that calls may use as they may the workspace
-	Tools     []string       // that the model is told of
-	Stopped   *event.Stopped // how the last run ended; nil before the first and while one goes on
+	Folders   []string       // additional folders that calls may use like the workspace
+	Tools     []string       // tools that the model is told about
+	Stopped   *event.Stopped // how the last run ended; nil before the first run and during one
 	Open      []Pending      // calls of the last reply that have not ended
-	Waiting   []Pending      // those of them that wait for a decision, while others run or not
-	Rests     bool           // nothing goes on but the wait for those decisions
-	// Children work, or have worked, for this session, the oldest first; Raised are
-	// questions of theirs, and of calls that run, that wait for an event.Decided.
+	Waiting   []Pending      // those of Open that wait for a decision, while others may be running
+	Rests     bool           // the run only waits for those decisions
+	// Children are the sessions that work or have worked for this one, the oldest first. Raised are the open
+	// questions of children and of running calls; answer them with event.Decided.
 	Children []Child
 	Raised   []Question
-	Tasks    Tasks    // that the session and its children share
+	Tasks    Tasks    // tasks shared by the session and its children
 	Granted  []string // rules that the person allowed for the session
-	Active   bool     // a run goes on, or was broken off
-	// Asking says that a request to the model is open, or was when the run was broken
-	// off; NotBefore when the next one may be sent. Zero: at once.
+	Active   bool     // a run is in progress, or was aborted
+	// Asking means that a request to the model is in progress, or was when the run was aborted. NotBefore is
+	// the earliest time for the next request; zero means now.
 	Asking    bool
 	NotBefore time.Time
-	// Paused is the last wait of all that work for the session in the run, nil: there was none.
-	// Braked says why the run is being stopped, or was, with all of them; Rate what they had used
-	// up in a minute when that was so last. Runs is how many were begun since it was opened here.
+	// Paused is the last wait in the run of the session and its children together; nil if there was none.
+	// Braked says why their runs are being or were stopped. Rate is the consumption per minute at the last such
+	// stop. Runs counts the runs that began since the session was opened here.
 	Paused  *event.Paused
 	Braked  string
 	Rate    event.Rate
 	Runs    int
-	Seconds float64 // that the run has taken, waits for people aside
+	Seconds float64 // duration of the run, not counting waits for people
 	Limits  event.Limits
-	Turns   int // of the whole session, as are the next three
+	Turns   int // of the whole session, like the next three fields
 	Calls   int
 	Usage   llm.Usage
 	Cost    float64 // US dollars
-	// The conversation holds text that nobody here has written, and what is the
-	// person's own beyond the workspace. With both, whatever has a way out asks.
+	// Whether the conversation holds text by strangers, and private data from beyond the workspace. If both are
+	// true, every call that can reach the outside asks.
 	Untrusted, Private bool
-	Unpriced           bool // Cost lacks replies whose price is not known
+	Unpriced           bool // Cost lacks replies of unknown price
 }
 
-// Tasks is the list of tasks that a session and those who work for it share. It is
-// only to be read.
+// Tasks is the task list that a session shares with its children. Don't modify it.
 type Tasks = loop.Tasks
 
 // Child is a session that works for another.
 type Child struct {
 	event.Spawned
-	Open     bool            // it works, or would if somebody drove it
-	Returned *event.Returned // how it came back last; nil: it never did
-	Usage    llm.Usage       // as it came back
-	Cost     float64         // the same, US dollars
+	Open     bool            // it has work left to do
+	Returned *event.Returned // its last result; nil if there is none yet
+	Usage    llm.Usage       // as of its last result
+	Cost     float64         // US dollars, as of its last result
 }
 
 // Pending is a call that waits for a person. Answer it with event.Decided.
 type Pending struct {
-	Call llm.Call // as it will run
-	// Question is what event.Decided names beside the call's id: an answer counts for this
-	// question and no other.
+	Call llm.Call // the call as it will run
+	// Question identifies the question in event.Decided, next to the id of the call: an answer applies to this
+	// question only.
 	Question uint64
 	Effects  []tool.Effect
-	Waits    bool          // for a decision
-	Asks     bool          // the call asks the person something: what is to be decided is the answer
-	Reason   string        // why it asks
-	Preview  string        // what would change; may be empty
-	Rules    []string      // the narrowest that would allow it for longer; empty: it can only be allowed once
-	Offers   []event.Offer // what else it can be allowed for in this session
-	Until    time.Time     // when no answer becomes a no; zero: never
-	Agent    string        // kind of the child that asks; empty: the session itself does
-	// Parent is the call that has made this one; empty: the model has, or it was raised. Ahead says
-	// that the parent has asked for it behind another call that waits, see [tool.Tool].
+	Waits    bool          // it waits for a decision
+	Asks     bool          // the call asks the person something, and the decision is the answer
+	Reason   string        // why a person is asked
+	Preview  string        // the change that the call would make; may be empty
+	Rules    []string      // the narrowest rules that would allow it beyond this time; if empty, it can only be allowed once
+	Offers   []event.Offer // what else can be allowed together with it in this session
+	Until    time.Time     // when an open question counts as denied; zero means never
+	Agent    string        // kind of the subagent that asks; empty if the session itself does
+	// Parent is the call that made this one; empty if the model did, or if the question was raised. Ahead means
+	// that the parent requested it behind another call that waits, see [tool.Tool].
 	Parent string
 	Ahead  bool
-	Root   string // the workspace of the session; empty if it was raised
-	// Set are the calls that the question is about, each as if it were asked about alone, where these
-	// are several: see [Sets]. First come those that a person must see first, such as those that reach
-	// hosts. Call, Reason and Preview are of the one that was asked for first, Effects and Until of all.
-	// Whoever is asked must be shown all of them, as one answer is for all: they can be allowed once or denied.
+	Root   string // the workspace of the session; empty if the question was raised
+	// Set holds the single questions if the question is about several calls, see [Sets]. Calls that a person
+	// must see first come first, such as those that reach hosts. Call, Reason and Preview are those of the call
+	// that was requested first; Effects and Until cover all. Show all of them to the person, since one answer
+	// applies to all: they can be allowed once or denied.
 	Set []Pending
 }
 
-// Question is one that was raised, and its number in the log.
+// Question is a question that was raised, with its event number.
 type Question = loop.Question
 
-// Asked is a question that was raised in the form of a call that waits. Its
-// Call.ID and Question are what an event.Decided names.
+// Asked returns a raised question in the form of a call that waits. Its Call.ID and Question are those that an
+// event.Decided must name.
 func Asked(r Question) Pending {
 	return Pending{
 		Question: r.Seq,
@@ -119,8 +117,7 @@ func Asked(r Question) Pending {
 	}
 }
 
-// bound is a decision that names the question that whoever decided can have meant: the one
-// with the [Pending.ID] that is open.
+// bound completes a decision with the open question that it must mean: the one with this [Pending.ID].
 func bound(st *loop.State, d event.Decided) event.Decided {
 	if d.Question > 0 {
 		return d
@@ -131,20 +128,19 @@ func bound(st *loop.State, d event.Decided) event.Decided {
 	return d
 }
 
-// answered reports whether a decision is on the question.
+// answered reports whether d is about this question.
 func (p Pending) answered(d event.Decided) bool {
 	return d.OnCall(p.Call.ID, p.Parent, p.Question)
 }
 
-// Over reports whether a workflow has performed the session and nothing of it goes on any more: it is done, or
-// has failed by itself. What a model was missing for, a limit or an interrupt only stops it.
+// Over reports whether a workflow drives the session and has ended for good: done, or failed by itself. An
+// unavailable model, a limit or an interrupt only pause it.
 func (st Status) Over() bool {
 	return st.Workflow != "" && st.Stopped != nil &&
 		(st.Stopped.Reason == event.ReasonDone || st.Stopped.Reason == event.ReasonFailed && st.Stopped.Cause == "")
 }
 
-// Questions are those that wait for an answer: those of children and of calls that run, then the
-// calls that wait.
+// Questions returns the open questions: those of children and of running calls, then the waiting calls.
 func (st Status) Questions() []Pending {
 	var out []Pending
 	for _, r := range st.Raised {

@@ -19,28 +19,28 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Steps performs steps on a session. Safe for concurrent use, until the function that got it from
-// [Session.Perform] returns.
+// Steps performs the steps of a session. It is safe for concurrent use, until the function that received it
+// from [Session.Perform] returns.
 type Steps struct {
 	driver  *drive.Driver
-	ctx     context.Context // of Perform
-	limit   *keep.Deadline  // of the run
-	mu      sync.Mutex      // guards the driver, and the fields below
+	ctx     context.Context // the context of Perform
+	limit   *keep.Deadline  // deadline of the run
+	mu      sync.Mutex      // guards the driver and the fields below
 	closed  bool
 	order   stepOrder
 	running sync.WaitGroup // steps in progress
 }
 
-// stepOrder is when steps were begun, and in which order they have ended. It is no part of the state,
-// as only some programs want it: it is read from the log when they ask.
+// stepOrder is when steps began and in which order they ended. It is not part of the state, since few programs
+// need it; it is read from the log on demand.
 type stepOrder struct {
-	seq     uint64 // of the last event that it knows
+	seq     uint64 // number of the last event that was read
 	parents map[string]string
 	begun   map[string]time.Time
-	ended   map[string][]string // by what they are a part of
+	ended   map[string][]string // ended steps, by the step that they are part of
 }
 
-// catchUp takes in what the log has by now.
+// catchUp reads the new events of the log.
 func (o *stepOrder) catchUp(ctx context.Context, log event.Log) error {
 	if o.begun == nil {
 		o.parents, o.begun, o.ended = map[string]string{}, map[string]time.Time{}, map[string][]string{}
@@ -63,7 +63,7 @@ func (o *stepOrder) catchUp(ctx context.Context, log event.Log) error {
 	return nil
 }
 
-// close waits for the steps in progress, and lets no other begin.
+// close waits for the steps in progress, and lets no new ones begin.
 func (st *Steps) close() {
 	st.mu.Lock()
 	st.closed = true
@@ -71,51 +71,48 @@ func (st *Steps) close() {
 	st.running.Wait()
 }
 
-// ErrStepChanged says that a step of the same id, which the session knows, is another step.
+// ErrStepChanged means that the session knows a different step with the same id.
 var ErrStepChanged = errors.New("the session has performed another step of this name")
 
-// ErrOpenStep says that a step has no outcome yet: whoever performs the session next finds it so. What
-// a step returns can wrap it.
+// ErrOpenStep means that a step has no outcome yet, so the next process that runs the session meets it again. A
+// step may return an error that wraps it.
 var ErrOpenStep = errors.New("the step stays open")
 
-// ErrUnanswered says that a question of a step stays open, as nobody is here to answer it. It is an
+// ErrUnanswered means that nobody is here to answer a question of a step, which stays open. It wraps
 // [ErrOpenStep].
 var ErrUnanswered = fmt.Errorf("%w: its question waits for an answer", ErrOpenStep)
 
-// ErrPaused says that no step begins, as the run is paused until a vendor's quota is there again. It is
-// an [ErrOpenStep].
+// ErrPaused means that no step can begin, since the run waits for a vendor's quota to renew. It wraps
+// [ErrOpenStep].
 var ErrPaused = fmt.Errorf("%w: the run is paused", ErrOpenStep)
 
-// StopError ends a run that performs steps with a reason other than done or failed. The run can
-// go on later.
+// StopError ends a run of steps with a reason other than done or failed. The run can continue later.
 type StopError struct{ Stopped event.Stopped }
 
-// Error says why.
+// Error returns the reason and the detail.
 func (e *StopError) Error() string { return stoppedError(&e.Stopped).Error() }
 
 // Unwrap returns [ErrOpenStep].
 func (e *StopError) Unwrap() error { return ErrOpenStep }
 
-// Perform drives the session by a function in the place of a model: what it does, it does in steps,
-// each of which is in the log and is performed once, whatever process dies in between. It needs
-// no model. Like [Session.Run] it takes the inputs and the session's lease, but yields nothing:
-// whoever wants to see what happens follows [Session.Events], or makes it the agent's Program and
-// runs the session.
+// Perform drives the session by a function instead of a model. The function does its work in steps. Each step
+// is in the log and is performed once, even if processes die in between. Like [Session.Run], Perform takes
+// inputs and the session's lease, but yields nothing: follow [Session.Events] to see the progress, or set the
+// function as the agent's Program and run the session. No model is needed.
 //
-// Where an input begins a run, or one had begun before, that run ends with do: as done, as failed
-// with its error, with the reason of a [StopError], or as its limits and an event.Cancelled say. It
-// goes on where a step stays open as a question of it does, and where ctx ends.
+// If an input begins a run, or one has begun before, the run ends with do: as done, as failed with its error,
+// with the reason of a [StopError], or as its limits or an event.Cancelled say. It does not end if a step stays
+// open, for instance because of an unanswered question, or if ctx ends.
 //
-// The context of do ends with ctx, which is like a crash: a step under way has no outcome. It also
-// ends when somebody sends an event.Cancelled, and when the time of the run is used up: then a
-// step that fails for that stays open if it may be performed again, and else has been cancelled,
-// for good. Perform waits for steps that do has left behind, whose contexts end. The error is that of
-// do, or says that the session can't be driven.
+// The context of do ends when ctx ends. That is like a crash: a step in progress has no outcome. The context
+// also ends when someone sends an event.Cancelled, and when the time of the run is used up. A step that fails
+// because of that stays open if it may be performed again, otherwise it is cancelled for good. Perform cancels
+// and waits for steps that do has left running. It returns the error of do, or why the session can't be driven.
 func (s *Session) Perform(ctx context.Context, do func(ctx context.Context, steps *Steps) error, inputs ...event.Body) (err error) {
 	return s.perform(ctx, do, func(event.Event, error) bool { return true }, inputs)
 }
 
-// perform is [Session.Perform], and shows what happens. Yield is called by one goroutine at a time.
+// perform is [Session.Perform], and passes each event to yield, which one goroutine calls at a time.
 func (s *Session) perform(ctx context.Context, do func(context.Context, *Steps) error, yield func(event.Event, error) bool,
 	inputs []event.Body,
 ) (err error) {
@@ -128,14 +125,14 @@ func (s *Session) perform(ctx context.Context, do func(context.Context, *Steps) 
 	if err := s.driver.Begin(ctx, s.prepared(ctx, inputs), yield); err != nil {
 		return err
 	}
-	for again := true; again && err == nil; { // what was queued is another run
+	for again := true; again && err == nil; { // inputs still queued begin another run
 		again, err = performOnce(ctx, s.driver, do)
 	}
 	return err
 }
 
-// performOnce performs a run, and reports whether another one has begun with its end. A run that was interrupted
-// before it was taken up, as by a fork, only ends.
+// performOnce performs a run, and reports whether another one began as it ended. A run that was interrupted
+// before it was picked up, for example in a fork, only ends.
 func performOnce(ctx context.Context, d *drive.Driver, do func(context.Context, *Steps) error) (again bool, err error) {
 	var stopped bool
 	state := d.State()
@@ -147,7 +144,7 @@ func performOnce(ctx context.Context, d *drive.Driver, do func(context.Context, 
 	return stopped && state.Run.Active, err
 }
 
-// runSteps has do perform its steps.
+// runSteps calls do, which performs its steps.
 func runSteps(ctx context.Context, d *drive.Driver, do func(context.Context, *Steps) error) error {
 	watched, done := d.Interruptible(ctx)
 	watched, stop := context.WithCancelCause(watched)
@@ -161,14 +158,14 @@ func runSteps(ctx context.Context, d *drive.Driver, do func(context.Context, *St
 	})
 	defer func() {
 		stop(nil)
-		done() // steps in progress are stopped
+		done() // stops the steps in progress
 		following.Wait()
 		steps.close()
 	}()
 	return do(watched, steps)
 }
 
-// follow takes in what others append, such as the questions of children, until ctx ends.
+// follow picks up events that others append, such as questions of children, until ctx ends.
 func (st *Steps) follow(ctx context.Context) (err error) {
 	defer fault.Recover("the log", nil, &err)
 	w, ok := st.driver.Log().(event.Waiter)
@@ -177,7 +174,7 @@ func (st *Steps) follow(ctx context.Context) (err error) {
 		seq := st.driver.State().Seq
 		st.mu.Unlock()
 		if w.Wait(ctx, seq) != nil {
-			return nil // ctx has ended, or the log is damaged, which the next step finds
+			return nil // ctx has ended, or the log is damaged, which the next step reports
 		}
 		st.mu.Lock()
 		if !st.closed {
@@ -192,7 +189,7 @@ func (st *Steps) follow(ctx context.Context) (err error) {
 	return err
 }
 
-// stopSteps ends the run that steps were performed in, if there is one and it is over.
+// stopSteps ends the run of the steps if there is one and it is over.
 func stopSteps(ctx context.Context, d *drive.Driver, failed error) (stopped bool, err error) {
 	state := d.State()
 	if caught := d.CatchUp(context.WithoutCancel(ctx)); caught != nil || ctx.Err() != nil || !state.Run.Active {
@@ -215,7 +212,7 @@ func stopSteps(ctx context.Context, d *drive.Driver, failed error) (stopped bool
 	return err == nil, errors.Join(failed, err)
 }
 
-// performing is what [Session.Perform] does, told as [Session.Run] tells it. Steps don't wait for the consumer.
+// performing yields the events of [Session.Perform] like [Session.Run] does. Steps don't wait for the consumer.
 func (s *Session) performing(ctx context.Context, do func(context.Context, *Steps) error, inputs []event.Body) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
@@ -243,9 +240,9 @@ func (s *Session) performing(ctx context.Context, do func(context.Context, *Step
 	}
 }
 
-// backlog holds events that nobody has looked at yet.
+// backlog holds events that the consumer has not taken yet.
 type backlog struct {
-	news  chan struct{} // has one when something below has changed
+	news  chan struct{} // has a value when a field below has changed
 	mu    sync.Mutex
 	list  []event.Event
 	ended bool
@@ -265,11 +262,11 @@ func (b *backlog) change(f func()) {
 	b.mu.Unlock()
 	select {
 	case b.news <- struct{}{}:
-	default: // it is known already
+	default: // a signal is pending already
 	}
 }
 
-// take takes what there is. Over says that no more comes.
+// take returns the waiting events. Over means that no more will come.
 func (b *backlog) take() (some []event.Event, over bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -277,16 +274,15 @@ func (b *backlog) take() (some []event.Event, over bool, err error) {
 	return some, b.ended, b.err
 }
 
-// Do performs a step, and returns how it ended. What it was that do brings counts: its Step is
-// filled in, an empty Outcome is ok, or failed if there is an error, which is data like that of a
-// tool.
+// Do performs a step and returns how it ended. The result of do is stored with its Step filled in. An empty
+// Outcome means ok, or failed if do returns an error, which is data like the error of a tool.
 //
-// A step that has ended, in whatever process, is not performed again: its end is returned. One
-// that was begun by a process which died is performed again if it says so, now or when it was begun,
-// and else ends as event.OutcomeUnknown. No step begins once a limit of the session is reached, or,
-// but for event.Workflow, while its run is paused. The error says that nothing can be stored any
-// more, that the step was stopped with the program, or wraps [ErrOpenStep] or [ErrStepChanged]: the
-// session knows a step of this id that does another thing, or works on other input.
+// A step that has ended, in this process or another, is not performed again: Do returns its stored end. A step
+// whose process died is performed again if Again was set then or is now; otherwise it ends as
+// event.OutcomeUnknown. No step begins once a limit of the session is reached or, except for event.Workflow,
+// while the run is paused. Do returns an error if nothing can be stored, if the step was stopped with the
+// program, or one that wraps [ErrOpenStep] or [ErrStepChanged], the latter if the session knows a step with
+// this id and other work or input.
 func (st *Steps) Do(ctx context.Context, step event.StepStarted,
 	do func(ctx context.Context) (event.StepEnded, error),
 ) (event.StepEnded, error) {
@@ -307,7 +303,7 @@ func (st *Steps) Do(ctx context.Context, step event.StepStarted,
 	switch over := context.Cause(st.ctx); {
 	case failed == nil:
 	case errors.Is(failed, ErrOpenStep), keep.DiskFault(failed), step.Again && over != nil:
-		return end, cmp.Or(over, failed) // a full disk is no outcome either
+		return end, cmp.Or(over, failed) // a full disk is not an outcome either
 	case errors.Is(over, fault.ErrInterrupted):
 		end.Outcome, end.Class, end.Error = event.OutcomeCancelled, event.ErrorNone, failed.Error()
 	case over != nil:
@@ -320,7 +316,7 @@ func (st *Steps) Do(ctx context.Context, step event.StepStarted,
 	return end, st.record(context.WithoutCancel(ctx), end)
 }
 
-// whole fills in the outcome of a step, and returns why the log can't take what it brings.
+// whole fills in the outcome of a step, and returns why its result can't be stored.
 func whole(end *event.StepEnded) error {
 	if end.Outcome == "" {
 		end.Outcome = event.OutcomeOK
@@ -337,7 +333,7 @@ func whole(end *event.StepEnded) error {
 	return nil
 }
 
-// run performs a step. A panic is a failure of it.
+// run performs a step. A panic makes it fail.
 func (st *Steps) run(ctx context.Context, do func(ctx context.Context) (event.StepEnded, error)) (end event.StepEnded, err error) {
 	defer fault.Recover("the step", nil, &err)
 	return do(ctx)
@@ -372,10 +368,10 @@ func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.S
 		}
 		return end, false, st.driver.Record(ctx, end)
 	}
-	err = st.driver.Persist(ctx, func() ([]event.Body, error) { // again if the log has grown: a pause may come at the last moment
+	err = st.driver.Persist(ctx, func() ([]event.Body, error) { // called again if the log has grown, since a pause may come at the last moment
 		state := st.driver.State()
 		if p := state.Run.Paused; p != nil && time.Now().Before(p.Until) && step.Step != event.Workflow {
-			return nil, ErrPaused // a whole workflow goes on: its steps wait, and can say for how long
+			return nil, ErrPaused // a workflow as a whole continues: its steps wait, and can say for how long
 		}
 		if reason, detail := state.Spent(); reason != "" {
 			return nil, &StopError{event.Stopped{Reason: reason, Detail: detail}}
@@ -393,41 +389,41 @@ func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.S
 	return end, true, nil
 }
 
-// same reports whether a step is the one that the log has.
+// same reports whether a step is the one in the log.
 func (st *Steps) same(known loop.Step, step event.StepStarted) bool {
 	input := st.driver.Secrets().Body(step).(event.StepStarted).Input // as it was stored
 	return known.Does == step.Does && (len(known.Input)+len(input) == 0 || drive.SameJSON(known.Input, input))
 }
 
-// Progress shows whoever looks what goes on. It is not stored.
+// Progress shows a line of progress to observers. It is not stored.
 func (st *Steps) Progress(text string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if !st.closed {
-		_ = st.driver.Show(event.Progress{Text: text}) // nobody looks, which the next event tells
+		_ = st.driver.Show(event.Progress{Text: text}) // an error means that nobody is watching, which the next event finds
 	}
 }
 
-// Untrusted reports whether the session holds text that nobody here has written.
+// Untrusted reports whether the session holds text by strangers.
 func (st *Steps) Untrusted() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.driver.State().Untrusted
 }
 
-// Step is a step that was begun: as it was last, with the number of that event, how it has ended if
-// it has, and whether whoever performed it has gone.
+// Step is the last state of a step: its start and event number, its end if it has ended, and whether the
+// process that performed it is gone.
 type Step = loop.Step
 
-// Begun returns a step of the session. There is none of that id if its own is empty.
+// Begun returns the step with this id. If the session has none, the Step field of the result is empty.
 func (st *Steps) Begun(id string) Step {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.driver.State().Steps[id]
 }
 
-// Ended lists the steps that have ended which are a part of one, in the order of the log: for
-// programs that decide by what ends first, and do so again when another process goes on with them.
+// Ended lists the ended steps that are part of parent, in the order of the log. It is for programs that branch
+// on which step ends first, and must branch the same way when another process continues them.
 func (st *Steps) Ended(parent string) (ids []string, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -435,7 +431,7 @@ func (st *Steps) Ended(parent string) (ids []string, err error) {
 	return st.order.ended[parent], err
 }
 
-// Since is when a step was begun, the first time.
+// Since returns when a step first began.
 func (st *Steps) Since(id string) (time.Time, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -443,11 +439,10 @@ func (st *Steps) Since(id string) (time.Time, error) {
 	return st.order.begun[id], err
 }
 
-// Ask puts a question of a step under way before whoever answers for the session, and waits for the
-// answer. Its Call is the step, and so is its ID if it has none. One that the log holds, by its ID, is
-// not put again, and if it was answered, by whatever process, that is the answer.
-// If nobody can answer, as the agent is Unattended, the question is in the log all the same and the
-// error is [ErrUnanswered].
+// Ask asks a question of a step in progress and waits for the answer. The question's Call is set to the step,
+// and so is its ID if it is empty. If the log already holds a question with this ID, it is not asked again, and
+// an answer in the log is returned. If nobody can answer because the agent is Unattended, the question is
+// stored all the same and the error is [ErrUnanswered].
 func (st *Steps) Ask(ctx context.Context, step string, question event.Raised) (event.Decided, error) {
 	question.Call, question.ID, question.Child = step, cmp.Or(question.ID, step), ""
 	seq, decided, err := st.driver.FindAnswer(ctx, question)
@@ -470,17 +465,16 @@ func (st *Steps) Ask(ctx context.Context, step string, question event.Raised) (e
 	return st.driver.AwaitAnswer(ctx, seq, question)
 }
 
-// Judge says what the mode, the rules and the sensitive places say of a call of a step, in the form of
-// a tool's, which reaches the hosts too. A tool that the session lacks could do anything. The steps
-// speak for the person who has begun them: where only the mode asks, that is allowed. Judges are not
-// asked.
+// Judge returns the verdict of mode, rules and sensitive places on a call of a step, which has the form of a
+// tool call and may reach hosts. A tool that the session lacks is assumed to be able to do anything. Steps act
+// for the person who started them, so questions that only the mode would ask are allowed. Judges are not asked.
 func (st *Steps) Judge(ctx context.Context, call llm.Call, hosts []string) tool.Verdict {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.driver.JudgeStep(ctx, call, hosts)
 }
 
-// raise stores a question, and returns its number.
+// raise stores a question, and returns its event number.
 func (st *Steps) raise(ctx context.Context, question event.Raised) (seq uint64, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -495,7 +489,7 @@ func (st *Steps) raise(ctx context.Context, question event.Raised) (seq uint64, 
 	return 0, fmt.Errorf("the question of %s was not taken: it is no step under way", question.Call)
 }
 
-// record stores what has happened. The lock is held.
+// record stores an event. The caller holds the lock.
 func (st *Steps) record(ctx context.Context, bodies ...event.Body) error {
 	err := st.driver.Record(ctx, bodies...)
 	st.limit.Set(st.driver.Deadline())

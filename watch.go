@@ -13,12 +13,11 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Watch is a session seen from outside: somebody else drives it, or nobody does. It
-// has no agent, so it runs nothing, and changes nothing but by what is sent to it.
-// Use [Host.Watch]. Safe for concurrent use.
+// Watch is a session seen from outside, whether or not another process drives it. It has no agent, so it runs
+// nothing; only Send changes the session. Use [Host.Watch] to make one. It is safe for concurrent use.
 type Watch struct {
-	// Redact returns what Send is to store of an input: it without secrets. Set it before the
-	// first Send; nil: inputs are stored as they are.
+	// Redact returns an input without its secrets, for Send to store. Set it before the first Send. If nil,
+	// inputs are stored as they are.
 	Redact func(event.Body) event.Body
 
 	log   store.Log
@@ -28,10 +27,9 @@ type Watch struct {
 	state *loop.State
 }
 
-// Watch opens the session with the id, or a unique part of it, to look at it and to
-// send inputs to whoever drives it; "last" means the one used last. Nobody is
-// kept from anything by it. Host.Agent is not needed. An error says that there is no
-// such session, or that its log can't be read to its end. The caller closes it.
+// Watch opens the session with this id or a unique part of it, to follow it and to send inputs to the process
+// that drives it; "last" means the most recently used one. It takes no lease, and Host.Agent is not needed. It
+// fails if there is no such session, or if its log can't be read to the end. The caller must close it.
 func (h *Host) Watch(ctx context.Context, id string) (*Watch, error) {
 	id, err := store.Resolve(ctx, h.Sessions(), id)
 	if err != nil {
@@ -48,7 +46,7 @@ func (h *Host) Watch(ctx context.Context, id string) (*Watch, error) {
 	return w, nil
 }
 
-// fold reads what has happened since the last compaction.
+// fold applies the events since the last compaction.
 func (w *Watch) fold(ctx context.Context) error {
 	start, err := w.log.Start(ctx)
 	if err != nil {
@@ -76,17 +74,16 @@ func (w *Watch) fold(ctx context.Context) error {
 // ID returns the session's id.
 func (w *Watch) ID() string { return w.log.ID() }
 
-// Began is what to give Events to see the run that went on when the session was
-// opened, the last one if none did: the number of the event before its first, or of
-// the one before its last compaction.
+// Began returns the number to pass to Events to see the run that was in progress when the session was opened,
+// or the last run if there was none: the number of the event before its first, or before its last compaction.
 func (w *Watch) Began() uint64 { return w.began }
 
-// Events yields the stored events with a sequence number above after and then those
-// that come, until ctx is done, which is not an error. Transient events are not among
-// them. A log that can't be read any more is an error, yielded last.
+// Events yields the stored events with a sequence number above after and then new ones until ctx ends, which is
+// not an error. Transient events are not included. If the log can't be read any more, the error is yielded
+// last.
 func (w *Watch) Events(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
-		seen := min(after, w.Status().Seq) // the fold must miss none
+		seen := min(after, w.Status().Seq) // the fold must not miss an event
 		for ctx.Err() == nil {
 			for e, err := range w.log.Read(ctx, seen) {
 				if err == nil {
@@ -108,15 +105,14 @@ func (w *Watch) Events(ctx context.Context, after uint64) iter.Seq2[event.Event,
 	}
 }
 
-// Live is [Watch.Events] with the transient events of the run among them, if the log tells them as an
-// [event.Follower] does.
+// Live is [Watch.Events] with the transient events of the run included, if the log is an [event.Follower].
 func (w *Watch) Live(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
 	log, told := w.log.(event.Follower)
 	if !told {
 		return w.Events(ctx, after)
 	}
 	return func(yield func(event.Event, error) bool) {
-		for e, err := range log.Follow(ctx, min(after, w.Status().Seq)) { // the fold must miss none
+		for e, err := range log.Follow(ctx, min(after, w.Status().Seq)) { // the fold must not miss an event
 			if err == nil && !e.Transient() {
 				err = w.apply(e)
 			}
@@ -130,15 +126,14 @@ func (w *Watch) Live(ctx context.Context, after uint64) iter.Seq2[event.Event, e
 	}
 }
 
-// Context tells what the next prompt of the session is made of, as of the last event that Status
-// knows.
+// Context describes the parts of the session's next prompt, as of the last event that Status includes.
 func (w *Watch) Context() Context {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return contextOf(w.state)
 }
 
-// apply folds an event that was not there before.
+// apply folds an event unless it was folded before.
 func (w *Watch) apply(e event.Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,17 +143,17 @@ func (w *Watch) apply(e event.Event) error {
 	return w.state.Apply(e)
 }
 
-// Status returns how the session stood when it was opened, or, once Events has gone
-// beyond that, as of the last event that it has yielded.
+// Status returns the state of the session when it was opened or, once Events has passed that, as of the last
+// event that it has yielded.
 func (w *Watch) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	st := statusOf(w.state)
-	st.Session = w.log.ID() // also before the first event
+	st.Session = w.log.ID() // even before the first event
 	return st
 }
 
-// End is the number of the last event that is in the log by now. Events may still have to yield it.
+// End returns the number of the last event in the log. Events may not have yielded it yet.
 func (w *Watch) End(ctx context.Context) (uint64, error) {
 	end := w.Status().Seq
 	for e, err := range w.log.Read(ctx, end) {
@@ -170,10 +165,9 @@ func (w *Watch) End(ctx context.Context) (uint64, error) {
 	return end, nil
 }
 
-// Send appends an input, see [event.Input]. Whoever drives the session takes note of
-// it; without a driver it waits for the next run. Redact takes the secrets out of it. Unlike
-// with [Session.Send] images stay in the event, and a decision that holds for the project or
-// always is not remembered, which is the caller's to do.
+// Send appends an input, see [event.Input]. The process that drives the session picks it up; otherwise it waits
+// for the next run. Redact removes secrets first. Unlike with [Session.Send], images stay in the event, and the
+// caller must remember decisions that hold for the project or always.
 func (w *Watch) Send(ctx context.Context, input event.Body) error {
 	if !event.Input(input) {
 		return fmt.Errorf("send: %s is not an input", input.Kind())
@@ -190,5 +184,5 @@ func (w *Watch) Send(ctx context.Context, input event.Body) error {
 	return err
 }
 
-// Close closes the log. Whatever Events is at ends with an error.
+// Close closes the log. An Events loop in progress ends with an error.
 func (w *Watch) Close() error { return w.log.Close() }

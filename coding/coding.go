@@ -1,5 +1,5 @@
-// Package coding is the agent that the command inspan runs, for programs that embed it: its
-// tools, sandbox, checkpoints, skills, memory, subagents, permissions and sessions.
+// Package coding is the agent that the command inspan runs, for programs that embed it: its tools, sandbox,
+// checkpoints, skills, memory, subagents, permissions and sessions.
 //
 //	func main() {
 //		sandbox := coding.Init() // first of all
@@ -11,22 +11,21 @@
 //		...
 //	}
 //
-// [Agent] returns a host. Its sessions lie on disk: create, open, fork, list, watch and remove
-// them. Its field Agent makes the agent of one session, for a log of your own. An
-// [inspan.Conductor] runs a session and puts its questions.
+// [Agent] returns a host whose sessions are on disk: create, open, fork, list, watch and remove them. The
+// host's field Agent makes the agent of one session, for a log of your own. An [inspan.Conductor] runs a
+// session and asks its questions.
 //
-// The rules of the organisation (/etc/inspan/config.toml) always hold. The files of the
-// workspace count as for the command: instructions, skills and kinds of agents are read; hooks,
-// tools and MCP servers in it do not run unless a person has trusted them. What a person has
-// set up for the command itself counts only with Options.Personal.
+// The rules of the organisation (/etc/inspan/config.toml) always apply. Files of the workspace count as for the
+// command: instructions, skills and kinds of agents are read; its hooks, tools and MCP servers do not run
+// unless a person has trusted them. A person's own set-up of the command only counts with Options.Personal.
 //
-// Don't use it for an agent that works on something else than files and commands: an [inspan.Agent] with tools
-// of your own links little and touches no disk.
+// Don't use this package for an agent that works without files and commands: an [inspan.Agent] with your own
+// tools links little and touches no disk.
 //
 // # Compatibility
 //
-// The zero value of a new option changes nothing. Sessions are read by later versions as those of the
-// command are. Which calls ask in a mode can change, but a rule that denies keeps denying.
+// The zero value of a new option changes nothing. Later versions can read the sessions, like those of the
+// command. The set of calls that ask in a mode can change, but a rule that denies keeps denying.
 package coding
 
 import (
@@ -45,79 +44,77 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// Options say which agent is made. Only Sandbox is needed; the zero value of every other field
-// works. Do not change the slices of Options that an agent was made of.
+// Options configure an agent. Only Sandbox is required; the zero value of every other field works. Don't modify
+// slices of Options after making an agent.
 type Options struct {
-	// Sandbox is what [Init] returned, or [NoSandbox]. The zero Sandbox is an error.
+	// Sandbox is the result of [Init], or [NoSandbox]. The zero Sandbox is an error.
 	Sandbox Sandbox
-	// Root is the workspace, a folder. Empty: the current folder.
+	// Root is the workspace, a folder. Empty means the current folder.
 	Root string
-	// State is the folder for sessions, checkpoints, memory and caches; it is made when it is
-	// needed, and no tool reads or changes it. It can't hold the workspace. Programs may share
-	// one. Empty: embedded/PROGRAM in the state folder of the command, so that the command's
-	// tools can't reach it either; with Personal the state folder itself.
+	// State is the folder for sessions, checkpoints, memory and caches. It is created when needed, and no tool
+	// reads or changes it. It can't contain the workspace. Programs may share one. Empty means embedded/PROGRAM
+	// in the state folder of the command, which the command's tools can't reach either, or, with Personal, the
+	// state folder itself.
 	State string
-	// Settings is a settings file as docs/config.sample.toml describes it. Skills, tools, agents
-	// and commands in its folder are used. No tool reads or changes that folder, so it can't
-	// hold the workspace. Empty: none.
+	// Settings is the path of a settings file as described in docs/config.sample.toml. Skills, tools, agents
+	// and commands in its folder are used. No tool reads or changes that folder, so it can't contain the
+	// workspace. Empty means none.
 	Settings string
-	// Personal takes over what the person who runs the program has set up for the command: the
-	// settings file, variables called INSPAN_..., skills, tools and agents in the home folder
-	// and, if State is empty, plugins, memory, approvals and trust. Their rules can then allow
-	// calls, and their settings can choose the mode. Without Personal, no tool reads or changes
-	// the command's folders of settings and state. Not with Settings.
+	// Personal applies what the person running the program has set up for the command: the settings file,
+	// variables called INSPAN_..., skills, tools and agents in the home folder and, if State is empty, plugins,
+	// memory, approvals and trust. Their rules can allow calls, and their settings can choose the mode. Without
+	// Personal, no tool reads or changes the command's folders of settings and state. It can't be combined with
+	// Settings.
 	Personal bool
 
-	// Model answers, also for subagents, unless these ask for another one by name. It is used
-	// as it is: fallbacks of the settings don't stand behind it. Nil: the model of the
-	// settings, or of the first provider with a key in the environment.
+	// Model answers, also for subagents, unless they name another. The fallbacks of the settings are not added.
+	// If nil, the model of the settings is used, or that of the first provider with a key in the environment.
 	Model llm.Model
 	// Prompt is added to the system prompt of new sessions and of subagents.
 	Prompt string
-	// Mode is the permission mode. Empty: for a new session that of the settings, else ask; an
-	// old one keeps its mode.
+	// Mode is the permission mode. If empty, a new session gets the mode of the settings, or ask; an existing
+	// one keeps its mode.
 	Mode tool.Mode
-	// Allow, Ask and Deny are rules as in the settings, such as "bash(go test *)". Deny beats
-	// ask, ask beats allow, wherever a rule comes from.
+	// Allow, Ask and Deny are rules as in the settings, such as "bash(go test *)". Deny beats ask, and ask
+	// beats allow, regardless of where a rule comes from.
 	Allow, Ask, Deny []string
-	// MaxTurns, MaxCost and MaxTime bound as in [inspan.Agent]: the turns of a run, negative for
-	// no limit; the US dollars of a session, which needs a model with a price; the time of a
-	// run. Zero: for a new session the settings decide, else 200 turns and no other limit.
+	// MaxTurns, MaxCost and MaxTime set the limits of [inspan.Limits]: the turns of a run, negative for no
+	// limit; the US dollars of a session, which needs a model with a price; the time of a run. If zero, the
+	// settings decide for a new session; without settings it is 200 turns and no other limit.
 	MaxTurns int
 	MaxCost  float64
 	MaxTime  time.Duration
-	// Unattended says that nobody answers questions: calls that would ask are denied.
+	// Unattended means that nobody answers questions: calls that would ask are denied.
 	Unattended bool
 
-	// Tools are further ones. The model is told of them in every request. A call's Env is the
-	// sandbox of its session. Names of built-in tools are taken: to use one is an error when a
-	// session is opened.
+	// Tools are additional tools, which every request describes to the model. The Env of their calls is the
+	// sandbox of the session. Opening a session fails if a name is that of a built-in tool.
 	Tools []tool.Tool
-	// Hooks run behind those of the settings, for subagents too.
+	// Hooks run after those of the settings, for subagents too.
 	Hooks []tool.Hook
-	// Servers are MCP servers. Their programs run in the sandbox. Their tools ask, unless a rule
-	// such as "mcp__NAME__*" allows them.
+	// Servers are MCP servers. Their programs run in the sandbox. Their tools ask, unless a rule such as
+	// "mcp__NAME__*" allows them.
 	Servers []mcptool.Server
-	// Skills are folders of skills beside those of the workspace. Their rights are those of a
-	// person's own skills.
+	// Skills are folders of skills in addition to those of the workspace. They have the rights of a person's
+	// own skills.
 	Skills []string
-	// Container is an image of podman or docker that commands run in, instead of the sandbox of
-	// the kernel. The program must be linked statically (CGO_ENABLED=0). Empty: none.
+	// Container is an image of podman or docker in which commands run, instead of the kernel's sandbox. The
+	// program must be linked statically (CGO_ENABLED=0). Empty means none.
 	Container string
 
-	// Warn receives what a person should know although it stops nothing, such as a sandbox that
-	// this machine can't build in full: calls then ask more. It may be called from any
-	// goroutine. Nil: the default logger of log/slog gets it.
+	// Warn receives warnings that stop nothing, such as that this machine can't build the whole sandbox, so
+	// that calls ask more often. Any goroutine may call it. If nil, warnings go to the default logger of
+	// log/slog.
 	Warn func(text string)
 }
 
-// Agent returns the host of a coding agent, which is safe for concurrent use. It starts nothing
-// and creates no files; sessions do. An error names the option that is wrong.
+// Agent returns the host of a coding agent, which is safe for concurrent use. It starts nothing and creates no
+// files; sessions do. An error names the invalid option.
 //
-// All sessions of the host work in the workspace: New with another folder is an error, and so is
-// Open of a session of another one. The host's field Agent makes the agent of one session. It
-// may be called with the zero [inspan.Place] and New set; opening a session with that agent
-// takes it over, and closing the session ends what it has started.
+// All sessions of the host work in the workspace: New with another folder fails, and so does Open of a session
+// with another workspace. The host's field Agent makes the agent of one session. It may be called with an
+// [inspan.Place] whose only set field is New. The session that is opened with the agent owns it, and closing
+// the session ends what the agent has started.
 func Agent(o Options) (*inspan.Host, error) {
 	a, root, err := o.open()
 	if err != nil {
@@ -128,12 +125,11 @@ func Agent(o Options) (*inspan.Host, error) {
 	return host, nil
 }
 
-// Env returns the sandbox of the agent's sessions for other parts of the program: its files keep
-// sensitive places closed, its processes run in the workspace box unless a command asks for
-// another one, its HTTP reaches no addresses of this machine's network. Where a box can't be
-// built, and with NoSandbox, commands for it fail with [tool.ErrNoBox]. Nothing that is done
-// through an Env is judged, asks or is logged. A tool of the agent uses the Env of its call
-// instead. The caller closes it.
+// Env returns the sandbox of the agent's sessions for other parts of the program. Its files keep sensitive
+// places closed, its processes run in the workspace box unless a command asks for another box, and its HTTP
+// client reaches no addresses of the local network. Where a box can't be built, and with NoSandbox, such
+// commands fail with [tool.ErrNoBox]. Work done through an Env is not judged, never asks, and is not logged. A
+// tool of the agent should use the Env of its call instead. The caller must close the Env.
 func Env(o Options) (tool.Env, error) {
 	a, root, err := o.open()
 	if err != nil {
@@ -150,7 +146,7 @@ func Env(o Options) (tool.Env, error) {
 	return env, err
 }
 
-// within has a host work in one workspace.
+// within limits a host to one workspace.
 func within(root string, agent func(context.Context, inspan.Place) (*inspan.Agent, error)) func(context.Context,
 	inspan.Place) (*inspan.Agent, error) {
 	return func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
@@ -164,7 +160,7 @@ func within(root string, agent func(context.Context, inspan.Place) (*inspan.Agen
 	}
 }
 
-// app is what a command would say of this.
+// app returns the options of the command for this agent.
 func (o Options) app() app.Options {
 	out := app.Options{
 		Mode: o.Mode, MaxTurns: o.MaxTurns, MaxCost: o.MaxCost, MaxTime: o.MaxTime, AppendSystem: o.Prompt,
@@ -185,9 +181,9 @@ func (o Options) warn(text string) {
 	o.Warn(text)
 }
 
-// Workflow is [Agent] for sessions that perform a workflow with these inputs in the place of a model,
-// which its agents have. The workflow must be checked. A session of the host that was opened before
-// goes on with the workflow that it was begun with.
+// Workflow is like [Agent], but sessions perform a workflow with these inputs instead of asking a model; the
+// agents of the workflow use the model. The workflow must be checked. A session that was opened before
+// continues with its original workflow.
 func Workflow(o Options, w *workflow.Workflow, inputs map[string]any) (*inspan.Host, error) {
 	a, root, err := o.open()
 	if err != nil {

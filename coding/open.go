@@ -20,8 +20,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// open checks the options, and wires the rooms of an installation for them. Root is the
-// workspace, absolute and without links.
+// open checks the options and wires an installation for them. Root is the workspace, an absolute path without
+// links.
 func (o Options) open() (a *app.App, root string, err error) {
 	if err := cmp.Or(o.Sandbox.check(), o.check()); err != nil {
 		return nil, "", err
@@ -81,8 +81,8 @@ func (o Options) check() error {
 	return nil
 }
 
-// rules looks whether the rules can be read, and name tools that there are. With settings of a
-// person there can be tools of any name.
+// rules checks that the rules can be read, and name existing tools. With a person's settings there can be tools
+// of any name.
 func (o Options) rules() error {
 	var known []string
 	if o.Settings == "" && !o.Personal {
@@ -95,7 +95,7 @@ func (o Options) rules() error {
 	return permission.Line{Allow: o.Allow, Ask: o.Ask, Deny: o.Deny}.Check(func(list tool.Action) string { return names[list] }, known)
 }
 
-// tools looks whether models can call the tools by their names.
+// tools checks that models can call the tools by their names.
 func (o Options) tools() error {
 	taken := map[string]bool{}
 	for i, t := range o.Tools {
@@ -110,7 +110,7 @@ func (o Options) tools() error {
 	return nil
 }
 
-// workspace is a folder, absolute and without links.
+// workspace returns the path of a folder, absolute and without links.
 func workspace(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err == nil {
@@ -122,7 +122,7 @@ func workspace(dir string) (string, error) {
 	return dir, folder(dir)
 }
 
-// folder returns an error if there is no folder at the path.
+// folder returns an error if there is no folder at path.
 func folder(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -134,7 +134,7 @@ func folder(path string) error {
 	return nil
 }
 
-// installation is inspan as the options have it set up.
+// installation returns the installation that the options describe.
 func (o Options) installation() (*config.Installation, error) {
 	state, err := o.state()
 	if err != nil {
@@ -169,7 +169,7 @@ func (o Options) installation() (*config.Installation, error) {
 	return set, nil
 }
 
-// state is the folder for what the agent keeps, without links.
+// state returns the agent's state folder, without links.
 func (o Options) state() (string, error) {
 	if o.State != "" {
 		dir, err := filepath.Abs(o.State)
@@ -177,7 +177,7 @@ func (o Options) state() (string, error) {
 			err = folder(dir)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			err = nil // it is made when it is needed
+			err = nil // it is created when needed
 		}
 		return keep.Real(dir), err
 	}
@@ -192,7 +192,7 @@ func (o Options) state() (string, error) {
 	return filepath.Join(keep.Real(dir), "embedded", filepath.Base(program)), err
 }
 
-// personal lists the folders of the command's settings and state, as far as they are known.
+// personal lists the folders of the command's settings and state, as far as known.
 func personal() []string {
 	var out []string
 	for _, find := range []func() (string, error){config.Dir, config.StateDir} {

@@ -7,19 +7,19 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// Sandbox says how commands are kept to what they were judged by. It comes from [Init] or
-// [NoSandbox]. The zero value is neither.
+// Sandbox is how commands are confined to their verdict. Get it from [Init] or [NoSandbox]; the zero value is
+// invalid.
 type Sandbox struct {
 	self string // the program that keeps processes
 	off  bool
 }
 
-// Init returns the sandbox of the operating system. It must be the first call in main, and in
-// TestMain of tests: for each command the sandbox starts this program again, without arguments,
-// as the command's keeper, and for each script of a model with one that only Init knows. In such a
-// process Init does that work, and does not return. Code before Init in main runs there, too.
+// Init returns the sandbox of the operating system. It must be the first call in main, and in TestMain of
+// tests: the sandbox starts this program again for each command, as its keeper, without arguments, and for each
+// script of a model, with an argument that only Init knows. In such a process Init does that work and does not
+// return. Code before Init in main runs there too.
 //
-// On a machine that can't build the sandbox, or not all of it, commands that would need it ask.
+// If the machine can't build the sandbox, or only a part of it, commands that would need it ask.
 func Init() Sandbox {
 	if ran, code := app.Helper(); ran {
 		os.Exit(code)
@@ -27,9 +27,8 @@ func Init() Sandbox {
 	return Sandbox{self: app.Self()}
 }
 
-// NoSandbox says that commands run without a sandbox, as with sandbox.off in the settings: they
-// can do what the program can, so more of them ask. It is for machines that are thrown away, and
-// for programs whose main can't call [Init].
+// NoSandbox runs commands without a sandbox, like sandbox.off in the settings: they can do whatever the program
+// can, so more of them ask. Use it on disposable machines, and in programs whose main can't call [Init].
 func NoSandbox() Sandbox { return Sandbox{off: true} }
 
 func (s Sandbox) check() error {

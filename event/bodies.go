@@ -9,31 +9,29 @@ import (
 
 // Opened is the first event of a session.
 //
-// Emitted once, by whoever creates the session. It holds what never changes.
+// Emitted once, by the program that creates the session. It holds facts that never change.
 type Opened struct {
 	Format int    `json:"format"`           // version of the log format: 1
 	App    string `json:"app"`              // program and version that wrote it
 	Root   string `json:"root,omitempty"`   // the workspace
 	Parent string `json:"parent,omitempty"` // session that spawned this one
-	Agent  string `json:"agent,omitempty"`  // the kind of agent that it spawned
-	Levers Levers `json:"levers,omitzero"`  // what it works with, each default written out
-	// Config is the digest of the configuration: settings, instructions, skills, memory, tools, levers, model and program.
-	// Sessions with the same one were begun alike; empty: it is not known.
+	Agent  string `json:"agent,omitempty"`  // kind of agent that it spawned
+	Levers Levers `json:"levers,omitzero"`  // levers in use, with each default written out
+	// Config is the digest of the configuration: settings, instructions, skills, memory, tools, levers, model and
+	// program. Sessions with the same digest started from the same configuration; empty if unknown.
 	Config string `json:"config,omitempty"`
-	// Folder tells the workspace from others whatever it is called, on this machine; empty: nothing does.
+	// Folder identifies the workspace on this machine even if it is renamed; empty if nothing can.
 	Folder string `json:"folder,omitempty"`
-	// Labels are what whoever opened the session knows it by, such as a ticket or an experiment.
+	// Labels are names given by the program that opened the session, such as a ticket or an experiment.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Traceparent is the span of another program that the session belongs to, as W3C Trace Context
-	// has it; empty: there is none.
+	// Traceparent is the parent span in another program, in the form of W3C Trace Context; empty if none.
 	Traceparent string `json:"traceparent,omitempty"`
-	Corpus      Corpus `json:"corpus,omitzero"` // what it answers questions from
+	Corpus      Corpus `json:"corpus,omitzero"` // text that the session answers questions about
 }
 
 // Forked says that everything before it was copied from another session.
 //
-// Emitted as the first event a fork writes itself. A run that was going on in
-// the original is cancelled here.
+// Emitted as the first event that a fork writes itself. A run in progress in the original is cancelled here.
 type Forked struct {
 	From string `json:"from"` // session id
 	Seq  uint64 `json:"seq"`  // last event that was copied
@@ -44,52 +42,48 @@ type Titled struct {
 	Title string `json:"title"`
 }
 
-// Moved says that the workspace is another folder from now on, as it was renamed or moved.
+// Moved says that the workspace is in another folder from now on, because it was renamed or moved.
 //
 // An input: any process may append it.
 type Moved struct {
 	Root string `json:"root"`
 }
 
-// Pinned says whether a person wants the session kept when old ones are removed. The last one
-// counts.
+// Pinned says whether a person wants to keep the session when old ones are removed. The last one counts.
 //
 // An input: any process may append it.
 type Pinned struct {
 	On bool `json:"on"`
 }
 
-// Said is what a person asks for. It starts a run, or waits for the current
-// run to end and then starts one. Without parts it lets the run that stopped
-// last go on, if it was not done.
+// Said is a request by a person. It starts a run, or waits for the current run to end and then starts one.
+// Without parts it continues a stopped run that was not done.
 //
 // An input: any process may append it.
 type Said struct {
 	Parts  llm.Parts `json:"parts"`            // Text and Image
-	By     string    `json:"by,omitempty"`     // who; empty: the user at the terminal
+	By     string    `json:"by,omitempty"`     // who said it; empty means the user at the terminal
 	Origin Origin    `json:"origin,omitempty"` // what By is
-	// Message is the key of the program that sent this, so that it can send it twice: of
-	// inputs with the same key the first one counts, and the others change nothing. Context is
-	// what that program calls the conversation.
+	// Message is the sending program's key for this input, which makes it safe to send twice: of inputs with
+	// the same key, only the first counts. Context is that program's name for the conversation.
 	Message string `json:"message,omitempty"`
 	Context string `json:"context,omitempty"`
 	Taint
 }
 
-// Withdrawn takes back a Said that waits for its run, so that it never begins one, or the tool that
-// an Ended proposed, so that the session has it no longer. A Said that the model has heard stands, and
-// nothing happens.
+// Withdrawn takes back a Said that waits for its run, so that it never starts one, or a tool that an Ended
+// proposed, so that the session loses it. If the model has already heard the Said, nothing happens.
 //
 // An input: any process may append it.
 type Withdrawn struct {
 	Of uint64 `json:"of"` // sequence number of the Said or the Ended
 }
 
-// Say is the input of a person at the terminal who says text.
+// Say returns the input of a person at the terminal who says text.
 func Say(text string) Said { return Said{Parts: llm.Say(text)} }
 
-// Typed is what a person typed at the terminal for this to be said: the text, or of a command that
-// they ran "!" and its first line, which stands behind "$ " below the words for the model.
+// Typed returns what the person typed at the terminal: the text, or "!" and the first line of a command that
+// they ran. The model gets the command behind "$ ", below an introduction.
 func (s Said) Typed() string {
 	all := s.Parts.Text()
 	_, command, told := strings.Cut(all, "\n$ ")
@@ -100,114 +94,110 @@ func (s Said) Typed() string {
 	return "!" + line
 }
 
-// Origin is whose words an input holds. Only those of a person are the person's wish:
-// the task, what rules of consent rest on, and what a compaction keeps as such.
+// Origin is the source of an input's words. Only a person's words are the person's wish: the task, the basis
+// for rules of consent, and words that a compaction keeps as such.
 type Origin string
 
 // Origins.
 const (
 	OriginPerson  Origin = ""
 	OriginLead    Origin = "lead"    // the agent that the session works for; its words are the task
-	OriginAgent   Origin = "agent"   // another agent; its words are news, and begin no run
+	OriginAgent   Origin = "agent"   // another agent; its words are news, and start no run
 	OriginHook    Origin = "hook"    // a program that the person has set up; news too
 	OriginHarness Origin = "harness" // inspan itself; news too
-	OriginCommand Origin = "command" // a command that the person ran; news too, as what it prints is no wish
+	OriginCommand Origin = "command" // a command that the person ran; news too, since its output is not a wish
 )
 
-// Leads reports whether the session works for whoever says it.
+// Leads reports whether words of this origin are orders: those of the person, or of the agent that the session
+// works for.
 func (o Origin) Leads() bool { return o == OriginPerson || o == OriginLead }
 
-// Steered is said into a run that goes on: the model sees it with the results
-// of its current calls, before it is asked again. Outside a run it is a Said.
+// Steered is said into a run in progress: the model sees it with the results of its current calls, before it is
+// asked again. Outside a run it is like a Said.
 //
-// An input: any process may append it. Also emitted by the driver to warn a
-// model that repeats itself.
+// An input: any process may append it. The driver also emits it to warn a model that repeats itself.
 type Steered struct {
 	Parts   llm.Parts `json:"parts"`
 	By      string    `json:"by,omitempty"`
 	Origin  Origin    `json:"origin,omitempty"`
-	Message string    `json:"message,omitempty"` // as that of Said
-	Why     []Why     `json:"why,omitempty"`     // of the harness
+	Message string    `json:"message,omitempty"` // as in Said
+	Why     []Why     `json:"why,omitempty"`     // why the harness says it
 	Taint
 }
 
-// Decided answers a Waiting call, or one that a child has Raised.
+// Decided answers a Waiting call, or a question that a child has Raised.
 //
-// An input: any process may append it. It counts for one question only, and those of
-// Also: of each the first decision that names it; all others change nothing.
+// An input: any process may append it. It answers one question, and those in Also. For each question the first
+// decision that names it counts; others change nothing.
 type Decided struct {
-	Call string `json:"call"` // id of the call, or of what was raised
-	// Question is the sequence number of the Waiting or Raised that is answered. 0, as in
-	// logs of version 0.1: the one with the id that is open where this stands in the log.
+	Call string `json:"call"` // id of the call, or of the raised question
+	// Question is the sequence number of the Waiting or Raised that is answered. 0, as in logs of version 0.1,
+	// means the open question with this id at this place in the log.
 	Question uint64 `json:"question,omitempty"`
 	Allow    bool   `json:"allow"`
 	By       string `json:"by"`                // who decided
-	Rule     string `json:"rule,omitempty"`    // by which rule, if it was one
-	Scope    Scope  `json:"scope,omitempty"`   // what an Allow holds for
+	Rule     string `json:"rule,omitempty"`    // the rule that decided, if one did
+	Scope    Scope  `json:"scope,omitempty"`   // what an Allow applies to
 	Reach    Reach  `json:"reach,omitempty"`   // what an Allow for the session covers
 	Reason   string `json:"reason,omitempty"`  // shown to the model when denied
 	Answer   string `json:"answer,omitempty"`  // to a call that asks the person something
-	Message  string `json:"message,omitempty"` // as that of Said
-	// Also are the numbers of further questions that the same answer is for: of calls with the same
-	// parent, see Judged, that were put together with this one. One that is not open by then, or is
-	// none of those, does not count, nor does any with an Allow for longer than once.
+	Message  string `json:"message,omitempty"` // as in Said
+	// Also are the numbers of further questions with the same answer: those of calls with the same parent, see
+	// Judged, that were asked about together with this one. A number of any other question, or of one that is
+	// no longer open, is ignored, and so are all with an Allow for longer than once.
 	Also []uint64 `json:"also,omitempty"`
 }
 
-// Scope is what an approval holds for. Beyond the one call, it holds for the
-// rules that the call's Waiting names, or one of its Offers, and for nothing else; where
-// it names none, the approval is for the one call whatever it says.
+// Scope is what an approval applies to. Beyond the one call, it applies to the rules named by the call's
+// Waiting, or to one of its Offers, and to nothing else. If Waiting names no rules, the approval applies to the
+// one call, whatever its scope.
 type Scope string
 
 // Scopes.
 const (
 	ScopeOnce    Scope = ""        // this call
-	ScopeSession Scope = "session" // what is like it, in this session
+	ScopeSession Scope = "session" // similar calls in this session
 	ScopeProject Scope = "project" // in all sessions of this workspace
 	ScopeAlways  Scope = "always"  // in all sessions
 )
 
-// Cancelled interrupts the run. Text the model has written so far is kept;
-// calls that run are stopped; calls that wait are not made. The harness sends it when the
-// time of a run is used up, with Limit.
+// Cancelled interrupts the run. The model's partial reply is kept, running calls are stopped, and waiting calls
+// are not made. With Limit, the harness sends it when the time of a run is used up.
 //
 // An input: any process may append it.
 type Cancelled struct {
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// What was said meanwhile waits for whoever drives the session next, in the place
-	// of being done now.
+	// Messages that came meanwhile wait for the next driver, instead of starting a run now.
 	All bool `json:"all,omitempty"`
-	// ReasonMaxTime: the run stops for that, if its time is used up; else nothing is
-	// interrupted. ReasonDone: a run that is done does not wait for jobs any longer.
-	// ReasonRate: the run stops for that, as Reason says, and Rate is what was used up.
-	// Empty: somebody wants it.
+	// ReasonMaxTime: the run stops if its time is really used up; otherwise nothing is interrupted. ReasonDone:
+	// a finished run waits for jobs no longer. ReasonRate: the run stops as Reason says, and Rate is the
+	// consumption. Empty: someone wants the interrupt.
 	Limit   Reason `json:"limit,omitempty"`
 	Rate    *Rate  `json:"rate,omitempty"`
-	Message string `json:"message,omitempty"` // as that of Said
+	Message string `json:"message,omitempty"` // as in Said
 }
 
-// Claimed says that a driver took the session over. Calls that an earlier
-// driver started and did not end are lost: those that only read run again,
-// any other ends as OutcomeUnknown.
+// Claimed says that a driver took over the session. Calls that an earlier driver started and did not end are
+// lost: calls that only read run again, others end as OutcomeUnknown.
 //
 // Emitted when a driver starts, under the session's lease.
 type Claimed struct {
 	Epoch  uint64 `json:"epoch"`            // strictly increasing in a session
 	By     string `json:"by"`               // host and process, for people
-	Writer string `json:"writer,omitempty"` // random: tells this claim from every other
-	// Nobody is there to answer while this driver works, and what runs in the background
-	// at its normal end goes on.
+	Writer string `json:"writer,omitempty"` // random; distinguishes this claim from every other
+	// Unattended: nobody can answer while this driver works. Keeps: background commands continue after its
+	// normal end.
 	Unattended bool `json:"unattended,omitempty"`
 	Keeps      bool `json:"keeps,omitempty"`
-	// NoKeep says that it does not go on where bash is told to keep it either.
+	// NoKeep: background commands can't continue, even if bash was told to keep them.
 	NoKeep bool `json:"no_keep,omitempty"`
 }
 
 // Asked says that a request goes to the model.
 //
-// Emitted before the request. Replied or Failed follows, or a Claimed if the
-// driver died; then the model is asked again.
+// Emitted before the request. Replied or Failed follows, or a Claimed if the driver died; then the model is
+// asked again.
 type Asked struct {
 	Turn  int    `json:"turn"`  // turn of the run, from 1
 	Route string `json:"route"` // "provider/model"
@@ -215,60 +205,58 @@ type Asked struct {
 
 // Replied is the model's reply.
 //
-// Emitted after Asked, once the reply is complete, or with Stop "cut" and the
-// text so far when the run was interrupted. Its calls are ended one by one
-// before the model is asked again.
+// Emitted after Asked when the reply is complete, or with Stop "cut" and the text so far when the run was
+// interrupted. All of its calls end before the model is asked again.
 type Replied struct {
 	Parts     llm.Parts `json:"parts"` // Text, Reasoning, Call
 	Stop      llm.Stop  `json:"stop"`
 	Usage     llm.Usage `json:"usage"`
-	Route     string    `json:"route"`                  // who really answered
-	Cost      float64   `json:"cost,omitempty"`         // US dollars at the price of the day
-	Unpriced  bool      `json:"unpriced,omitempty"`     // the price is not known: Cost is 0, or of an unknown tier at the standard price
-	RequestID string    `json:"request_id,omitempty"`   // the vendor's
-	ReplyID   string    `json:"reply_id,omitempty"`     // the vendor's, of the reply itself
-	Server    string    `json:"server,omitempty"`       // that sent it, "host:port"
-	Millis    int64     `json:"millis,omitempty"`       // from request to last byte
-	First     int64     `json:"first_millis,omitempty"` // from request to the first of the reply; 0: not known
+	Route     string    `json:"route"`                  // the model that really answered
+	Cost      float64   `json:"cost,omitempty"`         // US dollars, at the price of the day
+	Unpriced  bool      `json:"unpriced,omitempty"`     // the price is not known: Cost is 0, or at the standard price if only the tier is unknown
+	RequestID string    `json:"request_id,omitempty"`   // given by the vendor
+	ReplyID   string    `json:"reply_id,omitempty"`     // the vendor's id of the reply
+	Server    string    `json:"server,omitempty"`       // "host:port" that sent the reply
+	Millis    int64     `json:"millis,omitempty"`       // from the request to the last byte
+	First     int64     `json:"first_millis,omitempty"` // from the request to the first byte of the reply; 0 if unknown
 }
 
-// Failed says that the model could not be had.
+// Failed says that the request to the model failed.
 //
-// Emitted after Asked instead of Replied. Retry tells whether the harness
-// itself goes on; if not, the run stops as failed and a resume asks again.
+// Emitted after Asked instead of Replied. Retry says whether the harness tries again; if not, the run stops as
+// failed and a resume asks again.
 type Failed struct {
 	Cause   llm.Kind `json:"cause"`
 	Message string   `json:"message"`         // for people
-	Retry   float64  `json:"retry,omitempty"` // seconds until it is sent again; 0: given up
+	Retry   float64  `json:"retry,omitempty"` // seconds until the next attempt; 0 means given up
 	Status  int      `json:"status,omitempty"`
-	Millis  int64    `json:"millis,omitempty"` // from request to failure; 0: nothing was sent
-	Limit   int      `json:"limit,omitempty"`  // tokens that are taken, if the prompt was too long and it was said
-	// Route is the model whose answer was paid for all the same, such as one that a check has
-	// refused; empty if none was. Usage and Cost are what that took.
+	Millis  int64    `json:"millis,omitempty"` // from the request to the failure; 0 if nothing was sent
+	Limit   int      `json:"limit,omitempty"`  // accepted tokens, if the prompt was too long and the vendor says how many
+	// Route is the model whose answer was paid for in spite of the failure, for example because a check refused
+	// it; empty if none was. Usage and Cost are its consumption.
 	Route string    `json:"route,omitempty"`
 	Usage llm.Usage `json:"usage,omitzero"`
 	Cost  float64   `json:"cost,omitempty"` // US dollars
 }
 
-// Routed says which of several models answers a request, and why it was taken.
+// Routed says which of several models answers a request, and why it was chosen.
 //
-// Emitted after Asked by a model that chooses, and again when the one chosen
-// could not be had and another took over; then From and Cause tell of it. No
-// model gets the reasoning of another.
+// Emitted after Asked by a model that chooses, and again when the chosen model failed and another took over;
+// then From and Cause are set. No model gets the reasoning of another.
 type Routed struct {
 	Route  string   `json:"route"`            // "provider/model"
 	Rule   string   `json:"rule"`             // name of the rule
-	Reason string   `json:"reason,omitempty"` // for people: what the rule saw
+	Reason string   `json:"reason,omitempty"` // what the rule saw, for people
 	From   string   `json:"from,omitempty"`   // the model given up
-	Cause  llm.Kind `json:"cause,omitempty"`  // why it was
+	Cause  llm.Kind `json:"cause,omitempty"`  // why it was given up
 	Error  string   `json:"error,omitempty"`  // in the vendor's words
-	Millis int64    `json:"millis,omitempty"` // that the model given up took, from request to failure
-	Window int      `json:"window,omitempty"` // tokens that the largest model takes which may see the conversation; 0: all may
-	// Private is what private text the conversation holds: from then on no request of the session
-	// goes to a model that may not see it, also when only what came of it is left. Empty: none.
+	Millis int64    `json:"millis,omitempty"` // from the request to the failure of the model given up
+	Window int      `json:"window,omitempty"` // window in tokens of the largest model that may see the conversation; 0 if all may
+	// Private says which private text the conversation holds. From then on no request of the session goes to a
+	// model that may not see it, even if only its consequences are left. Empty means none.
 	Private string `json:"private,omitempty"`
-	// Judge is the model that was asked how hard the task is, empty if none was; Usage and Cost
-	// are what that took. Judged is what counts from then on: "hard", "easy", or empty.
+	// Judge is the model that was asked how hard the task is; empty if none was. Usage and Cost are its
+	// consumption. Judged is the category from then on: "hard", "easy", or empty.
 	Judge  string    `json:"judge,omitempty"`
 	Judged string    `json:"judged,omitempty"`
 	Usage  llm.Usage `json:"usage,omitzero"`
@@ -279,27 +267,26 @@ type Routed struct {
 
 // Hooked says what hooks wanted at a moment of the session.
 //
-// Emitted after they ran, where they wanted something; for [tool.PromptSaid]
-// always. What they say of a call stands in its Judged and Ended.
+// Emitted after they ran if they wanted something; for [tool.PromptSaid] always. What they say about a call is
+// in its Judged and Ended.
 type Hooked struct {
 	Moment tool.Moment `json:"moment"`
 	By     string      `json:"by,omitempty"`
-	Action tool.Action `json:"action,omitempty"` // deny: the run ends before the model is asked
+	Action tool.Action `json:"action,omitempty"` // deny means that the run ends before the model is asked
 	Reason string      `json:"reason,omitempty"`
-	Text   string      `json:"text,omitempty"` // put before the model
+	Text   string      `json:"text,omitempty"` // passed to the model
 }
 
-// Healed says that the conversation so far goes to the model in a simpler form
-// from here on, because a vendor refused it. The events stay as they are.
+// Healed says that the conversation so far goes to the model in a simpler form from here on, because a vendor
+// refused it. The events stay as they are.
 //
-// Emitted after a Failed whose cause calls for it. Costs the prompt cache.
+// Emitted after a Failed whose cause calls for it. Invalidates the prompt cache.
 type Healed struct {
 	Level Healing  `json:"level"`
 	Cause llm.Kind `json:"cause"` // what the vendor refused it for
 }
 
-// Healing is how far a conversation is simplified. Each level holds for all
-// that was said before it.
+// Healing is how far a conversation is simplified. Each level applies to everything before it.
 type Healing string
 
 // Healings, the mildest first.
@@ -309,31 +296,30 @@ const (
 	HealCalls     Healing = "calls"     // calls and results become text
 )
 
-// Pruned cuts old results of calls short in the conversation that the model
-// sees. The events stay as they are, and the history tool finds them.
+// Pruned cuts old results of calls short in the conversation that the model sees. The events stay as they are,
+// and the history tool finds them.
 //
-// Emitted before the model is asked, in batches, as each costs the prompt cache.
+// Emitted before the model is asked, in batches, since each one invalidates the prompt cache.
 type Pruned struct {
-	Upto   int     `json:"upto"` // of so many messages, from the first
+	Upto   int     `json:"upto"` // how many messages it covers, from the first
 	Why    Pruning `json:"why"`
-	Before int     `json:"before"` // tokens of the prompt, about
+	Before int     `json:"before"` // approximate tokens of the prompt
 	After  int     `json:"after"`
 }
 
 // Pruning is why results are cut short.
 type Pruning string
 
-// Prunings.
+// Reasons to prune.
 const (
-	PruneWindow Pruning = "window" // the next prompt would use the reserve, and this spares a compaction
-	PruneCold   Pruning = "cold"   // nothing of the prompt is cached any more, so that it costs nothing
+	PruneWindow Pruning = "window" // the next prompt would use reserved room, and this avoids a compaction
+	PruneCold   Pruning = "cold"   // no part of the prompt is cached any more, so pruning costs nothing
 )
 
-// Added puts text before the model: a block of the system prompt, or context
-// at the tail of the conversation.
+// Added gives text to the model: a block of the system prompt, or context at the end of the conversation.
 //
-// System blocks are emitted when the session is opened, before the first
-// Said, and never after, so that the prompt's prefix stands.
+// System blocks are emitted when the session is opened, before the first Said, and never later, so that the
+// beginning of the prompt stays the same.
 type Added struct {
 	Where  Place  `json:"where"`
 	Source string `json:"source"` // where the text is from: a path, or a name of ours
@@ -350,40 +336,39 @@ const (
 	PlaceTail   Place = "tail"
 )
 
-// Switched changes what the session works with from here on. Empty fields
-// change nothing.
+// Switched changes settings of the session from here on. Empty fields change nothing.
 //
-// Emitted at the start of a session and whenever one of these changes.
-// Changing Tools costs the prompt cache; a new Route costs it too, and leaves
-// out the reasoning of the one before.
+// Emitted at the start of a session and whenever one of them changes. A change of Tools invalidates the prompt
+// cache. A new Route does too, and leaves out the previous model's reasoning.
 type Switched struct {
-	Route  string         `json:"route,omitempty"` // model, "provider/model"
+	Route  string         `json:"route,omitempty"` // the model, as "provider/model"
 	Effort string         `json:"effort,omitempty"`
 	Mode   tool.Mode      `json:"mode,omitempty"` // permission mode
 	Tools  []llm.ToolSpec `json:"tools,omitempty"`
-	// Retold is the digest of the tools that the session has by now, where requests keep Tools as they are and
-	// a message has told the model what has changed, so that the prompt cache holds.
+	// Retold is the digest of the session's current tools if a message has told the model about changes while
+	// requests keep the old Tools, which preserves the prompt cache.
 	Retold string  `json:"retold,omitempty"`
 	Limits *Limits `json:"limits,omitempty"`
 	Window *Window `json:"window,omitempty"`
-	// Folders are all that calls may use as they may the workspace, without links. Nil: no change.
+	// Folders are all additional folders that calls may use like the workspace, without symbolic links. Nil
+	// means no change.
 	Folders []string `json:"folders,omitzero"`
 }
 
-// Window is how much the model can be asked at once.
+// Window is the context window of the model.
 type Window struct {
-	Tokens  int `json:"tokens"`  // context window of the model; 0: not known
-	Reserve int `json:"reserve"` // tokens of it that stay free: a prompt that would use them is compacted first
+	Tokens  int `json:"tokens"`  // size in tokens; 0 if unknown
+	Reserve int `json:"reserve"` // tokens reserved for the reply: a prompt that would use them is compacted first
 }
 
-// Limits bound a session. Reaching one stops the run with its own reason; a
-// later Switched with a higher limit lets the next Said, which may be empty, go on with it.
+// Limits bound a session. Reaching one stops the run with its own reason. After a Switched with a higher limit,
+// the next Said, which may be empty, continues the run.
 type Limits struct {
-	Turns int     `json:"turns"` // most turns of one run; 0: no limit
-	Cost  float64 `json:"cost"`  // most US dollars of the session; 0: no limit
-	// Most tokens of the session, prompts and replies; 0: no limit.
+	Turns int     `json:"turns"` // most turns of one run; 0 means no limit
+	Cost  float64 `json:"cost"`  // most US dollars of the session; 0 means no limit
+	// Most tokens of the session, prompts and replies together; 0 means no limit.
 	Tokens int64 `json:"tokens,omitempty"`
-	// Most seconds that one run may take, waits for people aside; 0: no limit.
+	// Most seconds of one run, not counting waits for people; 0 means no limit.
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
@@ -392,9 +377,9 @@ type Limits struct {
 // Emitted last in a run. A Said or Steered starts the next; a higher limit alone does not.
 type Stopped struct {
 	Reason Reason   `json:"reason"`
-	Cause  llm.Kind `json:"cause,omitempty"`  // for failed, refused and budget: what the model call came to, if it was that
+	Cause  llm.Kind `json:"cause,omitempty"`  // for failed, refused and budget: how the request to the model failed, if it did
 	Detail string   `json:"detail,omitempty"` // for people: which limit, what failed, what was repeated
-	Digest string   `json:"digest,omitempty"` // of the folded state, to check replays; "version:hex"
+	Digest string   `json:"digest,omitempty"` // digest of the folded state, to check replays; "version:hex"
 }
 
 // Reason is why a run ended.
@@ -407,36 +392,35 @@ const (
 	ReasonBudget    Reason = "budget"     // Limits.Cost
 	ReasonMaxTokens Reason = "max_tokens" // Limits.Tokens
 	ReasonMaxTime   Reason = "max_time"   // Limits.Seconds
-	ReasonRate      Reason = "rate"       // too much in a minute, with all that work for the session
+	ReasonRate      Reason = "rate"       // too much in a minute, together with all sessions that work for this one
 	ReasonRefused   Reason = "refused"    // the model or a filter declined
-	ReasonStuck     Reason = "stuck"      // the same call with the same result, again and again
+	ReasonStuck     Reason = "stuck"      // the same call brought the same result again and again
 	ReasonCancelled Reason = "cancelled"  // a person interrupted
-	ReasonFailed    Reason = "failed"     // the model could not be had, or gave nothing usable
+	ReasonFailed    Reason = "failed"     // the model was unavailable, or its replies were unusable
 )
 
-// Note is something worth knowing that changes nothing: a repaired log, a
-// warning.
+// Note is information that changes nothing: a repaired log, a warning.
 type Note struct {
 	Topic string `json:"topic"` // short and stable, such as "recovered"
 	Text  string `json:"text"`
 }
 
-// Served says how the MCP servers of a session are. It stands at the beginning of a run
-// that has any, if that is the first in its process or something has changed.
+// Served is the state of the session's MCP servers. It comes at the beginning of a run if the session has
+// servers and either the run is the first in its process or a state has changed.
 type Served struct {
 	Servers []Server `json:"servers"`
 }
 
-// Server is how one of them is.
+// Server is the state of one MCP server.
 type Server struct {
 	Name  string `json:"name"`
 	State string `json:"state"`         // "connecting", "ready", "changed", "login", "failed" or "off"
-	Why   string `json:"why,omitempty"` // it is not ready, or which tools are held back; for people
-	Tools int    `json:"tools"`         // that it has, as far as it is known
+	Why   string `json:"why,omitempty"` // why it is not ready, or which tools are held back; for people
+	Tools int    `json:"tools"`         // how many tools it has, as far as is known
 }
 
-// Delta is text as the model writes it. Transient: the Replied that follows
-// holds all of it. Void means that deltas since Asked do not count.
+// Delta is text as the model writes it. Transient: the Replied that follows holds all of it. Void means that
+// the deltas since Asked do not count.
 type Delta struct {
 	Text      string         `json:"text,omitempty"`
 	Reasoning string         `json:"reasoning,omitempty"`
@@ -444,14 +428,13 @@ type Delta struct {
 	Void      bool           `json:"void,omitempty"`
 }
 
-// Compacting is the text of the Progress with which a compaction begins. It ends with
-// Compacted or Kept, or with the run.
+// Compacting is the text of the Progress with which a compaction begins. It ends with Compacted or Kept, or
+// with the run.
 const Compacting = "compacting the conversation"
 
-// Progress is what a running call shows, or the run itself if Call is empty.
-// Transient.
+// Progress is a line of progress of a running call, or of the run itself if Call is empty. Transient.
 type Progress struct {
 	Call string  `json:"call"`
 	Text string  `json:"text"`
-	Wait float64 `json:"wait,omitempty"` // seconds until it goes on, if that is why it shows something
+	Wait float64 `json:"wait,omitempty"` // seconds until it continues, if it waits
 }

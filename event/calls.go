@@ -10,61 +10,59 @@ import (
 
 // Judged is the verdict on a call.
 //
-// Emitted once for each call of a reply, in order, unless the call was never
-// fit to run. Allow makes the call ready, Ask is followed by Waiting, Deny by
-// Ended.
+// Emitted once for each call of a reply, in order, unless the call could never run. Allow makes the call ready,
+// Ask is followed by Waiting, Deny by Ended.
 type Judged struct {
 	Call    string          `json:"call"`
 	Action  tool.Action     `json:"action"`
 	By      string          `json:"by"`
 	Reason  string          `json:"reason,omitempty"`
-	Tool    string          `json:"tool,omitempty"` // what is called, where the model wrote the name of a tool that stands for others
-	Args    json.RawMessage `json:"args,omitempty"` // what will run, where it is not what the model wrote
+	Tool    string          `json:"tool,omitempty"` // the tool that is called, if the model wrote the name of a tool that stands for others
+	Args    json.RawMessage `json:"args,omitempty"` // the arguments of the call, if they differ from what the model wrote
 	Effects []tool.Effect   `json:"effects,omitempty"`
-	// Ways are flags that together would let it run, where it is denied as nobody is there to allow it.
+	// Ways are flags that together would let it run, if it is denied because nobody can allow it.
 	Ways    []string `json:"ways,omitempty"`
-	Private bool     `json:"private,omitempty"` // it brings or uses what is the person's own beyond the workspace
-	Text    string   `json:"text,omitempty"`    // put before the model with what the call brings
-	Cost    float64  `json:"cost,omitempty"`    // of the judging, in US dollars
-	Route   string   `json:"route,omitempty"`   // model that it was spent on
-	// Consulted are the requests to models that the judging took. Cost is their sum.
+	Private bool     `json:"private,omitempty"` // it reads or uses private data from beyond the workspace
+	Text    string   `json:"text,omitempty"`    // passed to the model with the result
+	Cost    float64  `json:"cost,omitempty"`    // cost of the judging, in US dollars
+	Route   string   `json:"route,omitempty"`   // model that the cost is for
+	// Consulted are the requests to models during the judging. Cost is their sum.
 	Consulted []llm.Consulted `json:"consulted,omitempty"`
-	// Parent is the call that has made this one while it ran; empty: the model has. No reply
-	// holds such a call, so Tool and Args are always there. Asked is the digest of what its
-	// parent wanted, by which a parent that runs again is known to repeat itself.
+	// Parent is the call that made this one while it ran; empty if the model did. No reply holds such a call,
+	// so Tool and Args are always set. Asked is the digest of the parent's request, by which a parent that runs
+	// again is matched with it.
 	Parent string `json:"parent,omitempty"`
 	Asked  string `json:"asked,omitempty"`
 	Caller bool   `json:"caller,omitempty"` // it may make calls of its own, see [tool.Tool]
-	// Ahead says that its parent asked for it while an earlier call of its waited for a decision, so
-	// that both can be asked about together. Unless it only reads it does not run before Wanted.
+	// Ahead says that its parent requested it while an earlier call waited for a decision, so that both can be
+	// asked about together. Unless it only reads, it does not run before Wanted.
 	Ahead bool `json:"ahead,omitempty"`
 }
 
-// Waiting says that a person must decide on a call. It stays open across
-// restarts, days and machines, until Decided or Cancelled.
+// Waiting says that a person must decide about a call. It stays open across restarts, days and machines, until
+// Decided or Cancelled.
 //
 // Emitted after a Judged with Ask. It holds what the person needs to see.
 type Waiting struct {
 	Call    string    `json:"call"`
-	Preview string    `json:"preview,omitempty"` // what would change, such as a diff
-	Rules   []string  `json:"rules,omitempty"`   // the narrowest that would allow it; empty: it can only be allowed once
-	Offers  []Offer   `json:"offers,omitempty"`  // what else it can be allowed for in this session
-	Until   time.Time `json:"until,omitzero"`    // when no answer becomes a no; zero: never
-	// Shown are the files that the call would change, where there is a Preview of that: each with the
-	// digest that it had, none if it was not there. The call may change them only as they are then, or
-	// as others have left them since that were shown for the same files.
+	Preview string    `json:"preview,omitempty"` // the change that the call would make, such as a diff
+	Rules   []string  `json:"rules,omitempty"`   // the narrowest rules that would allow it; if empty, it can only be allowed once
+	Offers  []Offer   `json:"offers,omitempty"`  // what else can be allowed together with it in this session
+	Until   time.Time `json:"until,omitzero"`    // when an open question counts as denied; zero means never
+	// Shown are the files that the call would change, if there is a Preview of the change: each with its
+	// digest, which is empty if the file did not exist. The call may change them only in that state, or as left
+	// by other calls that were shown for the same files.
 	Shown []tool.File `json:"shown,omitempty"`
 }
 
-// Started is the intent to run a call, stored before the first effect.
+// Started is the intent to run a call, stored before its first effect.
 //
-// Emitted for each call that may run. Ended follows, or a Claimed if the driver
-// died in between. A call that only reads may be started twice, and so may one that makes
-// calls of its own.
+// Emitted for each call that may run. Ended follows, or a Claimed if the driver died in between. A call that
+// only reads may be started twice, and so may one that makes calls of its own.
 type Started struct {
 	Call   string `json:"call"`
-	Parent string `json:"parent,omitempty"` // as that of Judged
-	Sum    string `json:"sum,omitempty"`    // digest of what the tool runs, see [tool.Tool]
+	Parent string `json:"parent,omitempty"` // as in Judged
+	Sum    string `json:"sum,omitempty"`    // digest of the program that the tool runs, see [tool.Tool]
 }
 
 // Ended is the result of a call. Every call of every reply ends exactly once.
@@ -75,36 +73,36 @@ type Ended struct {
 	Outcome Outcome     `json:"outcome"`
 	Parts   llm.Parts   `json:"parts"`           // what the model sees
 	Files   []tool.File `json:"files,omitempty"` // files read or written
-	Cwd     string      `json:"cwd,omitempty"`   // directory later calls start from, if it changed
+	Cwd     string      `json:"cwd,omitempty"`   // directory that later calls start from, if it changed
 	Exit    *int        `json:"exit,omitempty"`  // exit code of the process it was about
-	Todo    []tool.Todo `json:"todo,omitzero"`   // the list of things to do from now on, if the call set it
+	Todo    []tool.Todo `json:"todo,omitzero"`   // the new list of things to do, if the call set it
 	// Show is markdown for the person, see [tool.Result]; front ends show all of it.
 	Show string `json:"show,omitempty"`
-	// Ways are flags that open what the sandbox closed to it, see [tool.Result].
+	// Ways are flags that open what the sandbox denied, see [tool.Result].
 	Ways    []string       `json:"ways,omitempty"`
 	Fetched map[string]int `json:"fetched,omitempty"` // requests of the call to package registries, by host
-	// Parts may hold text that nobody here has written, see [tool.Result].
+	// Parts may hold text by strangers, see [tool.Result].
 	Untrusted bool `json:"untrusted,omitempty"`
-	// Lasting names what Parts tell the model for longer, see [tool.Result].
+	// Lasting names information in Parts that the model needs for longer, see [tool.Result].
 	Lasting string `json:"lasting,omitempty"`
-	// The very same call brought the very same before, which the model still
-	// sees: Parts only say so.
+	// The very same call brought the very same result before, and the model can still see it: Parts only say
+	// so.
 	Again bool      `json:"again,omitempty"`
-	Job   *tool.Job `json:"job,omitempty"`  // what it was about goes on in the background
-	Told  []string  `json:"told,omitempty"` // jobs whose end Parts tell
+	Job   *tool.Job `json:"job,omitempty"`  // its command continues in the background
+	Told  []string  `json:"told,omitempty"` // jobs whose end is reported in Parts
 	// Proposal is a tool that the model has written, which the session has from now on.
 	Proposal *tool.Proposal `json:"proposal,omitempty"`
-	Left     bool           `json:"left,omitempty"` // something that it started goes on, and is not a job
-	Cost     float64        `json:"cost,omitempty"` // what the call has spent, in US dollars
-	// Store is what the call has left for later ones, see [tool.Result].
+	Left     bool           `json:"left,omitempty"` // something that it started continues to run, and is not a job
+	Cost     float64        `json:"cost,omitempty"` // cost of the call, in US dollars
+	// Store holds values that the call leaves for later ones, see [tool.Result].
 	Store  map[string]json.RawMessage `json:"store,omitempty"`
 	Millis int64                      `json:"millis,omitempty"`
-	Parent string                     `json:"parent,omitempty"` // as that of Judged
-	// Class is what kind of fault made it fail.
+	Parent string                     `json:"parent,omitempty"` // as in Judged
+	// Class is the kind of fault that made it fail.
 	Class ErrorClass `json:"class,omitempty"`
 }
 
-// Outcome says how a call ended.
+// Outcome is how a call ended.
 type Outcome string
 
 // Outcomes.
@@ -115,6 +113,6 @@ const (
 	OutcomeCut       Outcome = "cut"       // the reply was cut, so the call is incomplete; not run
 	OutcomeDenied    Outcome = "denied"    // by a judge or a person; not run
 	OutcomeCancelled Outcome = "cancelled" // interrupted, or not run because of an interrupt
-	OutcomeSkipped   Outcome = "skipped"   // of a step: not performed, as its condition does not hold or what it needs is not there
-	OutcomeUnknown   Outcome = "unknown"   // the driver died while it ran, or it did not stop when it was told to
+	OutcomeSkipped   Outcome = "skipped"   // of a step: not performed, because its condition is false or its input is missing
+	OutcomeUnknown   Outcome = "unknown"   // the driver died while it ran, or it did not stop when told to
 )

@@ -8,69 +8,65 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Spawned says that another session works for this one: a subagent. It has a
-// log of its own.
+// Spawned says that another session works for this one: a subagent. It has a log of its own.
 //
-// An input: whoever runs the child appends it before the child is told anything,
-// and again whenever a child that had come back goes on.
+// An input: appended by the process that runs the child, before the child is told anything, and again whenever
+// a returned child continues.
 type Spawned struct {
 	Child      string    `json:"child"`           // session id
-	Call       string    `json:"call,omitempty"`  // of this session, that asked for it, and its turn: "ID@TURN"
-	Agent      string    `json:"agent,omitempty"` // what kind of agent it is
-	Task       string    `json:"task"`            // the beginning of what it is to do, for people
+	Call       string    `json:"call,omitempty"`  // the call of this session that asked for it, and the turn: "ID@TURN"
+	Agent      string    `json:"agent,omitempty"` // kind of agent
+	Task       string    `json:"task"`            // the beginning of its task, for people
 	Route      string    `json:"route,omitempty"` // its model, "provider/model"
 	Mode       tool.Mode `json:"mode,omitempty"`
-	Root       string    `json:"root,omitempty"`       // where it works, if that is not this session's workspace
-	Background bool      `json:"background,omitempty"` // nobody waits for it in a call: Returned brings what it found
-	// Args are the arguments of the call that asked for it, so that it can go on as
-	// it began.
+	Root       string    `json:"root,omitempty"`       // where it works, if not in this session's workspace
+	Background bool      `json:"background,omitempty"` // no call waits for it; Returned brings its result
+	// Args are the arguments of the call that asked for it, so that it can continue the way it began.
 	Args json.RawMessage `json:"args,omitempty"`
 }
 
-// Raised puts a question before whoever answers for this session: that of a call
-// of a child that waits for a decision, or of a call of the session itself that
-// asks while it runs. Decided with its ID answers it.
+// Raised asks a question of the people who answer for this session: about a child's call that waits for a
+// decision, or by a running call of this session that asks something. A Decided with its ID answers it.
 //
-// An input: whoever runs the child, or the call, appends it.
+// An input: appended by the process that runs the child, or the call.
 type Raised struct {
 	ID      string          `json:"id"`              // unique in this session
-	Child   string          `json:"child,omitempty"` // whose it is; empty: a call of this session asks
-	Call    string          `json:"call,omitempty"`  // that one
-	Of      uint64          `json:"of,omitempty"`    // the child's Waiting or Raised that it passes on: its sequence number there
+	Child   string          `json:"child,omitempty"` // the child that asks; empty if a call of this session does
+	Call    string          `json:"call,omitempty"`  // the call that asks
+	Of      uint64          `json:"of,omitempty"`    // sequence number, in the child, of the Waiting or Raised that is passed on
 	Agent   string          `json:"agent,omitempty"` // kind of the child, or the tool that asks
 	Tool    string          `json:"tool"`
 	Args    json.RawMessage `json:"args,omitempty"`
 	Effects []tool.Effect   `json:"effects,omitempty"`
 	Reason  string          `json:"reason,omitempty"`  // why it asks
-	Preview string          `json:"preview,omitempty"` // what would change
-	Rules   []string        `json:"rules,omitempty"`   // that would allow it for longer
-	Offers  []Offer         `json:"offers,omitempty"`  // as those of Waiting
-	Until   time.Time       `json:"until,omitzero"`    // when no answer becomes a no
+	Preview string          `json:"preview,omitempty"` // the change that the call would make
+	Rules   []string        `json:"rules,omitempty"`   // rules that would allow it for longer
+	Offers  []Offer         `json:"offers,omitempty"`  // as in Waiting
+	Until   time.Time       `json:"until,omitzero"`    // when an open question counts as denied
 }
 
-// Returned says that the run of a child has stopped, and what it has used up
-// since it came back last.
+// Returned says that the run of a child has stopped, and what it has used since it last returned.
 //
-// An input: whoever runs the child appends it.
+// An input: appended by the process that runs the child.
 type Returned struct {
 	Child    string    `json:"child"`
-	Reason   Reason    `json:"reason"`           // why its run stopped; empty if it did not stop in order
+	Reason   Reason    `json:"reason"`           // why its run stopped; empty if it did not stop cleanly
 	Detail   string    `json:"detail,omitempty"` // for people
-	Parts    llm.Parts `json:"parts,omitempty"`  // put before the model, if the child works in the background
+	Parts    llm.Parts `json:"parts,omitempty"`  // passed to the model, if the child works in the background
 	Turns    int       `json:"turns,omitempty"`
 	Usage    llm.Usage `json:"usage,omitzero"`
 	Cost     float64   `json:"cost,omitempty"` // US dollars
 	Unpriced bool      `json:"unpriced,omitempty"`
-	Taint              // what it says may hold what it has seen
+	Taint              // of its words, which may repeat what it has seen
 }
 
-// On reports whether the decision is on a question, by the id and the number that it has in
-// the log. It never counts for another than the one that was put to whoever decided.
+// On reports whether the decision is about a question, given by its id and its number in the log. A decision
+// never applies to any question but the one that was asked.
 func (d Decided) On(id string, question uint64) bool {
 	return d.Call == id && (d.Question == 0 || d.Question == question)
 }
 
-// Kind returns the name of the kind as it stands in the log.
+// Kind returns the kind's name in the log.
 func (Spawned) Kind() string  { return "spawned" }
 func (Raised) Kind() string   { return "raised" }
 func (Returned) Kind() string { return "returned" }

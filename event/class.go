@@ -1,22 +1,22 @@
 package event
 
-// ErrorClass is what kind of fault made a call fail, for whoever counts failures: the texts of
-// errors differ, and nobody should read them.
+// ErrorClass is the kind of fault that made a call fail. Use it to count failures; error texts vary and should
+// not be parsed.
 type ErrorClass string
 
-// Error classes. A call may have one although its outcome is "ok": a command that ran and exited
-// with another code than 0.
+// Error classes. A call with the outcome "ok" may have one: a command that ran and exited with a code other
+// than 0.
 const (
 	ErrorNone       ErrorClass = ""
 	ErrorTimeout    ErrorClass = "timeout"      // it took too long
-	ErrorPanic      ErrorClass = "panic"        // its tool crashed
-	ErrorArguments  ErrorClass = "arguments"    // they did not fit
-	ErrorUnknown    ErrorClass = "unknown_tool" // there is no such tool; until version 0.1 "arguments"
-	ErrorNotFound   ErrorClass = "not_found"    // a file or what else it was about is not there
-	ErrorPermission ErrorClass = "permission"   // the system or the sandbox refused it
+	ErrorPanic      ErrorClass = "panic"        // its tool panicked
+	ErrorArguments  ErrorClass = "arguments"    // unusable arguments
+	ErrorUnknown    ErrorClass = "unknown_tool" // no such tool; version 0.1 says "arguments"
+	ErrorNotFound   ErrorClass = "not_found"    // a file or another object was missing
+	ErrorPermission ErrorClass = "permission"   // refused by the system or the sandbox
 	ErrorNetwork    ErrorClass = "network"      // a host could not be reached, or did not answer
-	ErrorDisk       ErrorClass = "disk"         // no room, or a fault of the disk
-	ErrorExit       ErrorClass = "exit"         // a command exited with another code than 0
+	ErrorDisk       ErrorClass = "disk"         // no room, or a disk fault
+	ErrorExit       ErrorClass = "exit"         // a command exited with a code other than 0
 	ErrorDiverged   ErrorClass = "diverged"     // a tool did not repeat itself, see [tool.ErrDiverged]
-	ErrorTool       ErrorClass = "tool"         // the tool said so, and nothing more is known
+	ErrorTool       ErrorClass = "tool"         // any other error of the tool
 )

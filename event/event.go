@@ -1,20 +1,17 @@
-// Package event is the one vocabulary in which everything that happens in a
-// session is written down: an append-only list of events, each an envelope
-// around one body.
+// Package event is the vocabulary in which everything that happens in a session is written down: an append-only
+// list of events, each an envelope around one body.
 //
-// The kinds only ever grow. A reader keeps kinds and fields it does not know:
-// a body of a later version decodes to [Unknown] and encodes to the same bytes.
-//
-// Use it to follow, show, count or search sessions, and to send what a person says ([Say], [Decided],
-// [Cancelled]). Most other kinds are written by the driver of a session alone, which [Log] enforces; don't
-// make them to change a session. To keep events elsewhere, implement [Log] and prove it by
+// Use it to follow, show, count or search sessions, and to send inputs of a person ([Say], [Decided],
+// [Cancelled]). Most other kinds are only written by the driver of a session, which [Log] enforces; don't
+// create them to change a session. To store events elsewhere, implement [Log] and test it with
 // harnesstest.TestLog.
 //
 // # Compatibility
 //
-// Kinds and fields are only ever added. A log of any released version is read for ever, and none is rewritten.
-// A log that needs a later version can be shown, and [Understood] says that it can't be continued. Who drops
-// every transient event still sees the whole session.
+// Kinds and fields are only ever added. Logs of all released versions stay readable and are never rewritten. A
+// reader keeps kinds and fields that it does not know: a body of a later version decodes to [Unknown] and
+// encodes to the same bytes. A log that needs a later version can be shown, and [Understood] says that it can't
+// be continued. A reader that drops all transient events still sees the whole session.
 package event
 
 import (
@@ -26,32 +23,30 @@ import (
 	"time"
 )
 
-// Event is one fact. A log stamps the envelope; nobody else sets it.
+// Event is one fact. Only the log sets the envelope.
 type Event struct {
-	Seq     uint64    // 1, 2, 3, ... in a session; 0: transient, never stored
-	Time    time.Time // a label, to the millisecond; order is Seq
+	Seq     uint64    // 1, 2, 3, ... in a session; 0 means transient, never stored
+	Time    time.Time // informative, to the millisecond; Seq defines the order
 	Session string
 	Body    Body
 }
 
-// Body is what happened. The set of bodies is closed; see bodies.go and calls.go.
+// Body is the content of an event. The set of bodies is closed; see bodies.go and calls.go.
 type Body interface{ Kind() string }
 
-// Transient reports whether the event is only shown and never stored. A reader
-// that drops every transient event still sees a correct transcript.
+// Transient reports whether the event is only shown and never stored. A reader that drops every transient event
+// still sees a correct transcript.
 func (e Event) Transient() bool { return e.Seq == 0 }
 
 // timeLayout is RFC 3339 with milliseconds, always in UTC.
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
-// Format is the version of the log format that this package writes, and the newest that it
-// reads.
+// Format is the version of the log format that this package writes, and the newest that it reads.
 const Format = 1
 
-// Understood returns nil if this version may go on with a session that holds the event, else
-// an error that wraps [ErrTooNew]: the log is of a later format, or the event is of an
-// unknown kind that is marked as one that a reader must understand. Whoever folds a
-// log asks for every event; whoever only shows it need not.
+// Understood returns nil if this version may continue a session that holds the event. Otherwise it returns an
+// error that wraps [ErrTooNew]: the log has a later format, or the event is of an unknown kind that is marked
+// as one that readers must understand. Check every event when folding a log; showing one needs no check.
 func Understood(e Event) error {
 	switch b := e.Body.(type) {
 	case Opened:
@@ -70,7 +65,7 @@ func Understood(e Event) error {
 //
 //	{"seq":1,"time":"...","session":"...","kind":"said","body":{...}}
 //
-// A kind that a reader must understand has "must":true behind it.
+// A kind that readers must understand is followed by "must":true.
 func Encode(e Event) ([]byte, error) {
 	var buf bytes.Buffer
 	buf.WriteString(`{"seq":`)
@@ -105,14 +100,13 @@ func Encode(e Event) ([]byte, error) {
 		if err := enc.Encode(e.Body); err != nil {
 			return nil, fmt.Errorf("encode %s: %w", e.Body.Kind(), err)
 		}
-		buf.Truncate(buf.Len() - 1) // the encoder's newline
+		buf.Truncate(buf.Len() - 1) // the encoder adds a newline
 	}
 	buf.WriteByte('}')
 	return buf.Bytes(), nil
 }
 
-// Decode reads what [Encode] wrote. Fields may stand in any order. The event
-// keeps nothing of line.
+// Decode reads the output of [Encode], with fields in any order. The event does not refer to line.
 func Decode(line []byte) (Event, error) {
 	if w, ok := cut(line); ok {
 		if e, err := w.event(); err == nil {
@@ -161,9 +155,8 @@ func (w wire) event() (Event, error) {
 	return Event{Seq: w.Seq, Time: w.Time, Session: w.Session, Body: body}, nil
 }
 
-// cut takes the envelope apart without a JSON parser, as long as it is spelled
-// the way Encode spells it. The body may turn out to be no JSON. It makes
-// reading a log twice as fast.
+// cut splits the envelope without a JSON parser, if it is spelled the way Encode spells it. The body may turn
+// out not to be JSON. It makes reading a log twice as fast.
 func cut(line []byte) (w wire, ok bool) {
 	rest := line
 	field := func(prefix string, end byte) []byte {
@@ -183,18 +176,18 @@ func cut(line []byte) (w wire, ok bool) {
 	body, found := bytes.CutPrefix(rest, []byte(`","body":`))
 	body, closed := bytes.CutSuffix(body, []byte(`}`))
 	if !found || !closed || !plain(session) || !plain(kind) ||
-		len(seq) > 1 && seq[0] == '0' { // no JSON
+		len(seq) > 1 && seq[0] == '0' { // not valid JSON
 		return wire{}, false
 	}
 	var err1, err2 error
 	w.Seq, err1 = strconv.ParseUint(string(seq), 10, 64)
 	w.Time, err2 = time.Parse(timeLayout, string(stamp))
 	w.Session, w.Kind, w.Body = string(session), string(kind), body
-	same := string(w.Time.AppendFormat(nil, timeLayout)) == string(stamp) // Parse takes more
+	same := string(w.Time.AppendFormat(nil, timeLayout)) == string(stamp) // Parse accepts more
 	return w, err1 == nil && err2 == nil && same
 }
 
-// plain reports whether s stands for itself inside a JSON string.
+// plain reports whether s needs no escape inside a JSON string.
 func plain(s []byte) bool {
 	for _, c := range s {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' {

@@ -7,14 +7,14 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Unknown is a body of a kind this version does not know.
+// Unknown is a body of a kind that this version does not know.
 type Unknown struct {
 	Name string
 	Raw  json.RawMessage
-	Must bool // who does not understand it must not go on with the session, see [Understood]
+	Must bool // a reader that does not understand it must not continue the session, see [Understood]
 }
 
-// Kind returns the name of the kind as it stands in the log.
+// Kind returns the kind's name in the log.
 func (Opened) Kind() string    { return "opened" }
 func (Forked) Kind() string    { return "forked" }
 func (Titled) Kind() string    { return "titled" }
@@ -156,10 +156,9 @@ func into[B Body](raw json.RawMessage) (Body, error) {
 	return b, err
 }
 
-// Synced reports whether a stored body must survive power loss before anybody
-// acts on it: what a person said or decided, the intent and the result of a
-// call, and the end of a run. The others are written at once but synced with
-// the next of these.
+// Synced reports whether a stored body must survive power loss before anyone acts on it: words and decisions of
+// a person, the intent and the result of a call, and the end of a run. Others are written at once and synced
+// with the next of these.
 func Synced(b Body) bool {
 	switch b.(type) {
 	case Said, Withdrawn, Steered, Decided, Cancelled, Started, Ended, Compacted, Restored, Rewound, Stopped, Spawned, Returned, Paused,
@@ -169,8 +168,8 @@ func Synced(b Body) bool {
 	return false
 }
 
-// Input reports whether any process may append the body. All others are for
-// the driver alone, who holds the session's lease.
+// Input reports whether any process may append the body. All others are for the driver that holds the session's
+// lease.
 func Input(b Body) bool {
 	switch b.(type) {
 	case Said, Withdrawn, Steered, Decided, Cancelled, Titled, Pinned, Moved, Compact, Spawned, Raised, Returned, Paused, Tasked, Finished,
@@ -180,7 +179,7 @@ func Input(b Body) bool {
 	return false
 }
 
-// Key is the key that the program which sent an input has given it; empty: none.
+// Key returns the key that the sending program has given an input; empty if none.
 func Key(b Body) string {
 	switch b := b.(type) {
 	case Said:

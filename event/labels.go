@@ -15,7 +15,7 @@ const (
 	mostLabel     = 256 // bytes of a value
 )
 
-// Check returns why labels or the span of a session can't stand as they are; nil if they can.
+// Check returns an error if the labels or the span of a session are invalid.
 func (o Opened) Check() error {
 	if len(o.Labels) > mostLabels {
 		return fmt.Errorf("%d labels, and a session has at most %d", len(o.Labels), mostLabels)

@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// Levers are what the harness does so that a model succeeds more often, beyond running
-// its calls. Each can be switched and compared: the values that a session works with stand
-// in its Opened. The zero value of one is what it is by default.
+// Levers are aids for the model, beyond running its calls. Each can be switched, and its effect compared: the
+// Opened of a session holds the values in use. The zero value of a lever is its default.
 type Levers struct {
 	// gate at the end: files changed after the last command that checked them; unattended
 	Verify Lever `json:"verify,omitempty" toml:"verify"`
@@ -35,19 +34,19 @@ type Levers struct {
 	Repeats Lever `json:"repeats,omitempty" toml:"repeats"` // equal results of one call after which the run stops as stuck; 5
 }
 
-// Lever is how much of one: "default" or empty, "off", "on", "unattended" (only where nobody
-// is there to answer), or its strength as a number.
+// Lever is the setting of one lever: "default" or empty, "off", "on", "unattended" (only if nobody can answer),
+// or its strength as a number.
 type Lever string
 
-// Values of a lever that are not its strength.
+// Values of a lever other than its strength.
 const (
 	LeverDefault    Lever = "default"
 	LeverOff        Lever = "off"
 	LeverOn         Lever = "on"
-	LeverUnattended Lever = "unattended" // on where nobody answers
+	LeverUnattended Lever = "unattended" // on if nobody can answer
 )
 
-// usualLevers is what each lever is by default.
+// usualLevers returns the default of each lever.
 func usualLevers() Levers {
 	return Levers{
 		Verify: LeverUnattended, Todo: LeverUnattended, Budget: LeverUnattended, Jobs: LeverOn, Arrivals: LeverOn, Effort: LeverUnattended,
@@ -55,7 +54,7 @@ func usualLevers() Levers {
 	}
 }
 
-// Stated are the levers with each default written out.
+// Stated returns the levers with each default written out.
 func (l Levers) Stated() Levers {
 	given, usual := reflect.ValueOf(&l).Elem(), reflect.ValueOf(usualLevers())
 	for i := range given.NumField() {
@@ -66,7 +65,7 @@ func (l Levers) Stated() Levers {
 	return l
 }
 
-// Check says what is wrong with the values.
+// Check returns an error for invalid values.
 func (l Levers) Check() error {
 	given, usual := reflect.ValueOf(l), reflect.ValueOf(usualLevers())
 	var errs []error
@@ -93,13 +92,13 @@ func (l Levers) Check() error {
 	return errors.Join(errs...)
 }
 
-// Active reports whether the lever is on. Unattended says that nobody is there to answer. One
-// that says nothing, as in logs of versions that had none, is off.
+// Active reports whether the lever is on. Unattended means that nobody can answer. A lever without a value, as
+// in logs of versions that lacked it, is off.
 func (l Lever) Active(unattended bool) bool {
 	return l == LeverOn || number(l) > 0 || l == LeverUnattended && unattended
 }
 
-// Strength is the number that the lever is set to, and otherwise if it is set to none.
+// Strength returns the number that the lever is set to, or otherwise if it is not a number.
 func (l Lever) Strength(otherwise int) int {
 	if n := number(l); n > 0 {
 		return n

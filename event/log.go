@@ -11,55 +11,52 @@ import (
 	"time"
 )
 
-// Log holds the events of one session. Implementations must be safe for
-// concurrent use and are proven by harnesstest.TestLog.
+// Log holds the events of one session. Implementations must be safe for concurrent use; test them with
+// harnesstest.TestLog.
 //
-// Anybody may append inputs. All else is for the session's driver, and rests on
-// what it knows: every append of a driver names its claim and the last event that
-// it has seen, and is refused whole if either is no longer the last of its kind.
+// Any process may append inputs. Everything else is for the session's driver and depends on the driver's
+// knowledge: every append of a driver names its claim and the last event that it has seen, and is refused as a
+// whole if either is outdated.
 type Log interface {
-	// Append stamps inputs (see [Input]) with the next sequence numbers and the time
-	// and stores them in order, with nothing of another appender between them. Other
-	// bodies are refused with ErrNotDriver.
-	// Once it returns without an error the events survive a kill of the
-	// process, and those for which [Synced] holds survive power loss.
-	// After an error none, or a prefix, of the bodies is stored; the log
-	// stays readable and may refuse all further appends.
+	// Append stamps inputs (see [Input]) with the next sequence numbers and the time, and stores them in order
+	// with no other events between them. It refuses other bodies with ErrNotDriver. When it returns without an
+	// error, the events survive a kill of the process, and those for which [Synced] holds survive power loss.
+	// After an error, none or a prefix of the bodies is stored; the log stays readable and may refuse all
+	// further appends.
 	Append(ctx context.Context, bodies ...Body) ([]Event, error)
 
-	// AppendAs is Append for bodies of every stored kind, by the driver. It fails with
-	// ErrFenced or ErrGrown as [Driver.Admit] says, and then stores nothing. An append
-	// of which the driver doesn't know what became is repeated with the same
-	// arguments: if it was stored, the events are returned, and nothing is stored
-	// again.
+	// AppendAs is Append for bodies of every stored kind, by the driver. It fails with ErrFenced or ErrGrown as
+	// described at [Driver.Admit], and then stores nothing. If the driver does not know whether an append
+	// succeeded, it repeats it with the same arguments: if the events were stored, they are returned and not
+	// stored again.
 	AppendAs(ctx context.Context, as Driver, bodies ...Body) ([]Event, error)
 
-	// Read yields the events with a sequence number above after, in order,
-	// and ends at the last one that is there. An error is yielded once, last.
+	// Read yields the events with a sequence number above after, in order, and ends at the present end of the
+	// log. An error is yielded once, last.
 	Read(ctx context.Context, after uint64) iter.Seq2[Event, error]
 }
 
-// Driver is what the append of a driver rests on.
+// Driver identifies the appending driver and what it knows.
 type Driver struct {
-	Epoch uint64 // of its [Claimed]; 0 while nobody has claimed the session
+	Epoch uint64 // of its [Claimed]; 0 while the session is unclaimed
 	After uint64 // the last event that it knows
 }
 
 var (
-	// ErrNotDriver says that only the driver of a session may append such events.
+	// ErrNotDriver means that only the driver of a session may append such events.
 	ErrNotDriver = errors.New("only the driver of the session may append this")
-	// ErrFenced says that another driver has claimed the session. It is final: whoever
-	// gets it must not go on.
+	// ErrFenced means that another driver has claimed the session. It is final: a driver that gets it must
+	// stop.
 	ErrFenced = errors.New("another driver has taken the session over")
-	// ErrGrown says that a log holds events that the driver did not know of.
+	// ErrGrown means that the log holds events that the driver does not know.
 	ErrGrown = errors.New("the log has grown meanwhile")
-	// ErrTooNew says that an event can only be understood by a later version.
+	// ErrTooNew means that an event can only be understood by a later version.
 	ErrTooNew = errors.New("a later version of inspan wrote this session")
 )
 
-// Admit is the rule by which every log takes what a driver appends: the epoch must be
-// that of the last Claimed, or a greater one if the bodies begin with its Claimed, else
-// ErrFenced; then After must be the last event, else ErrGrown.
+// Admit is the rule by which every log accepts appends of a driver. The epoch must be that of the last Claimed,
+// or a greater one if the bodies begin with the driver's Claimed; otherwise it returns ErrFenced. Then After
+// must be the last event; otherwise it returns ErrGrown.
 func (d Driver) Admit(epoch, last uint64, bodies []Body) error {
 	mine := d.Epoch == epoch
 	for i, b := range bodies {
@@ -82,10 +79,9 @@ func (d Driver) Admit(epoch, last uint64, bodies []Body) error {
 	return nil
 }
 
-// Repeated returns the events of bodies that the driver has stored behind those that it
-// knows, nil if it has not. A log that has refused an append looks whether that is
-// one which it has stored; claim is the number of its last Claimed. As each Claimed has a
-// writer of its own, nobody else can have stored the same, unless the driver knows already
+// Repeated returns the stored events if the driver has already stored these bodies behind the events that it
+// knows, and nil if not. A log calls it when it refuses an append; claim is the number of its last Claimed.
+// Each Claimed has a random writer, so nobody else can have stored the same bodies, unless the driver knows
 // that another has claimed the session.
 func (d Driver) Repeated(ctx context.Context, l Log, refused error, claim uint64, bodies []Body) []Event {
 	if !errors.Is(refused, ErrGrown) && (!errors.Is(refused, ErrFenced) || claim <= d.After) {
@@ -104,7 +100,7 @@ func (d Driver) Repeated(ctx context.Context, l Log, refused error, claim uint64
 	return found
 }
 
-// same reports whether two bodies are written the same way.
+// same reports whether two bodies have the same encoding.
 func same(a, b Body) bool {
 	if a.Kind() != b.Kind() {
 		return false
@@ -114,8 +110,8 @@ func same(a, b Body) bool {
 	return err1 == nil && err2 == nil && bytes.Equal(x, y)
 }
 
-// Storable returns why bodies can't be appended, nil if they can: none is missing or
-// transient, and all are inputs unless a driver appends them.
+// Storable returns an error if bodies can't be appended: one is missing or transient, or one is not an input
+// and no driver appends it.
 func Storable(bodies []Body, driver bool) error {
 	for _, b := range bodies {
 		switch b := b.(type) {
@@ -133,39 +129,36 @@ func Storable(bodies []Body, driver bool) error {
 
 // Waiter is an optional interface of a [Log] that can tell when it grows.
 type Waiter interface {
-	// Wait returns once the log holds an event with a sequence number above
-	// after, whoever appended it, or with ctx's error.
+	// Wait returns when the log holds an event with a sequence number above after, or with ctx's error.
 	Wait(ctx context.Context, after uint64) error
 }
 
-// Follower is an optional interface of a [Log] of a session that runs elsewhere, if it is told the
-// transient events of the run too.
+// Follower is an optional interface of a [Log] of a session that runs elsewhere, if it also receives the
+// transient events of the run.
 type Follower interface {
-	// Follow yields the events with a sequence number above after, in order, and then those that
-	// come, with the transient ones among them. It goes on until ctx is done, which is not an error.
-	// Any other error is yielded last.
+	// Follow yields the events with a sequence number above after, in order, and then new ones, transient ones
+	// included, until ctx ends, which is not an error. Any other error is yielded last.
 	Follow(ctx context.Context, after uint64) iter.Seq2[Event, error]
 }
 
-// Starter is an optional interface of a [Log] that knows a place from which
-// the state can be folded without reading what comes before.
+// Starter is an optional interface of a [Log] that knows where the state can be folded from without reading
+// earlier events.
 type Starter interface {
-	// Start returns the sequence number to Read after, so that the first event
-	// read is the last one with a snapshot, Compacted or Rewound; 0 if there is
-	// none.
+	// Start returns the sequence number to Read after, so that the first event read is the last one with a
+	// snapshot, Compacted or Rewound; 0 if there is none.
 	Start(ctx context.Context) (uint64, error)
 }
 
 // Leaser is an optional interface of a [Log] that several processes can open.
 type Leaser interface {
-	// Lease makes the caller the session's only driver, until Release or the
-	// end of the process. If another one drives, it fails at once.
+	// Lease makes the caller the session's only driver, until Release or the end of the process. It fails at
+	// once if another process drives the session.
 	Lease(ctx context.Context) error
-	// Release gives the lease back; without one it does nothing.
+	// Release gives the lease back. Without a lease it does nothing.
 	Release() error
 }
 
-// Memory is a [Log] in memory. The zero value is not ready: use [NewMemory].
+// Memory is a [Log] in memory. Use [NewMemory] to make one.
 type Memory struct {
 	session string
 	now     func() time.Time
@@ -173,17 +166,17 @@ type Memory struct {
 	mu     sync.Mutex
 	events []Event
 	epoch  uint64        // of the last claim
-	claim  uint64        // its number
+	claim  uint64        // its sequence number
 	grown  chan struct{} // closed and replaced when events are appended
 }
 
-// NewMemory makes an empty log for the session with the given id.
+// NewMemory returns an empty log for the session with this id.
 func NewMemory(session string) *Memory {
 	return &Memory{session: session, now: time.Now, grown: make(chan struct{})}
 }
 
-// MemoryFrom makes a log that begins with events of another one, which keep number, time and
-// session, and goes on with what the session itself says of that.
+// MemoryFrom returns a log that begins with events of another one, which keep number, time and session,
+// followed by bodies of the session itself.
 func MemoryFrom(session string, events []Event, bodies ...Body) *Memory {
 	m := NewMemory(session)
 	m.events = slices.Clip(events)
@@ -201,7 +194,7 @@ func (m *Memory) Append(ctx context.Context, bodies ...Body) ([]Event, error) {
 	if err := Storable(bodies, false); err != nil {
 		return nil, err
 	}
-	return m.append(ctx, bodies, nil)
+	return m.store(ctx, bodies, nil)
 }
 
 // AppendAs implements [Log].
@@ -209,7 +202,7 @@ func (m *Memory) AppendAs(ctx context.Context, as Driver, bodies ...Body) ([]Eve
 	if err := Storable(bodies, true); err != nil {
 		return nil, err
 	}
-	events, err := m.append(ctx, bodies, &as)
+	events, err := m.store(ctx, bodies, &as)
 	m.mu.Lock()
 	claim := m.claim
 	m.mu.Unlock()
@@ -219,8 +212,8 @@ func (m *Memory) AppendAs(ctx context.Context, as Driver, bodies ...Body) ([]Eve
 	return events, err
 }
 
-// append stores bodies, of a driver if there is one.
-func (m *Memory) append(ctx context.Context, bodies []Body, as *Driver) ([]Event, error) {
+// store stores bodies; as is nil unless a driver appends them.
+func (m *Memory) store(ctx context.Context, bodies []Body, as *Driver) ([]Event, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

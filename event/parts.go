@@ -7,8 +7,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// intoParts is into for the bodies that make up most of a log. It decodes
-// their parts by themselves, as encoding/json would scan them twice more.
+// intoParts decodes the bodies that make up most of a log. It decodes their parts separately, since
+// encoding/json would scan them twice more.
 func intoParts[B Body](raw json.RawMessage, parts func(*B) *llm.Parts) (Body, error) {
 	var b B
 	list, rest, ok := cutParts(raw)
@@ -18,17 +18,17 @@ func intoParts[B Body](raw json.RawMessage, parts func(*B) *llm.Parts) (Body, er
 	return into[B](raw)
 }
 
-// cutParts cuts the list of parts out of an object that is spelled the way
-// Encode spells it. If list and rest are valid JSON, so was raw.
+// cutParts cuts the list of parts out of an object that is spelled the way Encode spells it. If list and rest
+// are valid JSON, so was raw.
 func cutParts(raw []byte) (list, rest []byte, ok bool) {
 	const name = `"parts":`
 	at := bytes.Index(raw[:min(len(raw), 512)], []byte(name+"["))
-	if at < 1 || raw[at-1] != '{' && raw[at-1] != ',' { // else the name of another field ends so
+	if at < 1 || raw[at-1] != '{' && raw[at-1] != ',' { // otherwise it is the end of another field's name
 		return nil, nil, false
 	}
 	head, list := raw[:at], raw[at+len(name):]
 	if bytes.Count(head, []byte("{"))+bytes.Count(head, []byte("[")) != 1 {
-		return nil, nil, false // perhaps parts of something else
+		return nil, nil, false // these may be the parts of something else
 	}
 	n := arrayLen(list)
 	list, tail := list[:n], list[n:]
@@ -43,8 +43,7 @@ func cutParts(raw []byte) (list, rest []byte, ok bool) {
 	return list, append(append(make([]byte, 0, len(head)+len(tail)), head...), tail...), true
 }
 
-// arrayLen returns the length of the JSON array that s begins with; 0 if it
-// does not end.
+// arrayLen returns the length of the JSON array at the beginning of s; 0 if it does not end.
 func arrayLen(s []byte) int {
 	depth := 0
 	for i := 0; i < len(s); i++ {
@@ -66,8 +65,7 @@ func arrayLen(s []byte) int {
 	return 0
 }
 
-// stringLen returns the length of the JSON string that s begins with; 0 if it
-// does not end.
+// stringLen returns the length of the JSON string at the beginning of s; 0 if it does not end.
 func stringLen(s []byte) int {
 	for i := 1; i < len(s); {
 		n := bytes.IndexByte(s[i:], '"')

@@ -2,24 +2,24 @@ package event
 
 import "slices"
 
-// Reach is what an approval for the session covers, beside what the question's Rules do.
+// Reach is what an approval for the session covers beyond the Rules of the question.
 type Reach string
 
 // Reaches.
 const (
 	ReachRules Reach = ""      // what the Rules of the question say
-	ReachEdits Reach = "edits" // changes to files of the workspace, but for guarded places
-	ReachHost  Reach = "host"  // the hosts that the call wants to reach, whatever reaches them
+	ReachEdits Reach = "edits" // changes to files of the workspace, except for guarded places
+	ReachHost  Reach = "host"  // the hosts that the call wants to reach, by any call
 )
 
-// Offer is another approval that a question offers, for the session and never for longer.
+// Offer is another approval that a question offers. It holds for the session at most.
 type Offer struct {
 	Reach Reach    `json:"reach"`
-	Rules []string `json:"rules"` // all that it covers
+	Rules []string `json:"rules"` // everything that it covers
 }
 
-// Grants are the rules that an Allow brings beyond the one call, of those that its question
-// names. A decision that takes what was not offered brings none.
+// Grants returns the rules that an Allow grants beyond the one call, out of those that its question names. A
+// decision for something that was not offered grants none.
 func (d Decided) Grants(rules []string, offers []Offer) []string {
 	switch {
 	case !d.Allow || d.Scope == ScopeOnce:

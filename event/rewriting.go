@@ -6,91 +6,90 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Compact asks for the conversation to be compacted before the model is asked
-// again, or at once if no run goes on.
+// Compact asks to compact the conversation before the model is asked again, or at once if no run is in
+// progress.
 type Compact struct {
-	Focus string `json:"focus,omitempty"` // what matters most; empty: all of it
+	Focus string `json:"focus,omitempty"` // what matters most; empty means everything
 }
 
-// Compacted replaces the conversation so far by a shorter one. The events
-// before it stay in the log, but a reader that wants the state can start here.
+// Compacted replaces the conversation so far by a shorter one. The events before it stay in the log, but the
+// state can be folded from here.
 //
-// Snapshot is the complete folded state after the compaction, in the form
-// internal/kernel/loop gives it.
+// Snapshot is the complete folded state after the compaction, in the form of internal/kernel/loop.
 type Compacted struct {
 	Why Compaction `json:"why,omitempty"`
-	// what made the summary: "model", "repaired" by it at a second try, or "extract" from the log alone
+	// who wrote the summary: "model", "repaired" by the model at a second attempt, or "extract" from the log
+	// alone
 	How    string    `json:"how,omitempty"`
-	Lacks  []string  `json:"lacks,omitempty"` // what the checks found missing in what the model wrote first
-	Before int       `json:"before"`          // tokens of the prompt, about
+	Lacks  []string  `json:"lacks,omitempty"` // what the checks missed in the model's first summary
+	Before int       `json:"before"`          // approximate tokens of the prompt
 	After  int       `json:"after"`
-	Route  string    `json:"route,omitempty"` // that was asked for the summary
+	Route  string    `json:"route,omitempty"` // model that was asked for the summary
 	Usage  llm.Usage `json:"usage,omitzero"`
 	Cost   float64   `json:"cost,omitempty"` // of the summary, in US dollars
-	// Consulted are the requests that the summary took. Usage and Cost are their sums.
+	// Consulted are the requests for the summary. Usage and Cost are their sums.
 	Consulted []llm.Consulted `json:"consulted,omitempty"`
-	Of        uint64          `json:"of,omitempty"` // the event after which the state was taken: the one before this; 0: not said
+	Of        uint64          `json:"of,omitempty"` // the event as of which the state was taken: the one before this one; 0 if not stated
 	Snapshot  json.RawMessage `json:"snapshot"`
 }
 
 // Compaction is why a conversation is compacted.
 type Compaction string
 
-// Compactions.
+// Reasons to compact.
 const (
-	CompactWindow   Compaction = "window"   // the next prompt would use the reserve
+	CompactWindow   Compaction = "window"   // the next prompt would use reserved room
 	CompactOverflow Compaction = "overflow" // the model refused the prompt as too long
-	CompactAsked    Compaction = "asked"    // somebody asked for it
+	CompactAsked    Compaction = "asked"    // someone asked for it
 )
 
-// Kept says that a compaction was to be done and was not: the conversation
-// stays as it was.
+// Kept says that a compaction was due but not done: the conversation stays as it was.
 type Kept struct {
 	Why    Compaction `json:"why"`
 	Reason string     `json:"reason"` // for people
 	Usage  llm.Usage  `json:"usage,omitzero"`
-	Cost   float64    `json:"cost,omitempty"` // of what was tried, in US dollars
-	// Consulted are the requests that were tried, as in Compacted.
+	Cost   float64    `json:"cost,omitempty"` // of the attempt, in US dollars
+	// Consulted are the requests of the attempt, as in Compacted.
 	Consulted []llm.Consulted `json:"consulted,omitempty"`
 }
 
-// Checkpoint names the state of the workspace before, or after, calls that
-// change something. What lies between the two is the work of those calls.
+// Checkpoint names the state of the workspace before or after calls that change something. The difference
+// between the two is the work of those calls.
 //
-// Emitted around them; a crash can leave out the second.
+// Emitted around such calls; a crash can leave out the second.
 type Checkpoint struct {
 	ID    string `json:"id"`
 	After bool   `json:"after,omitempty"`
 	Left  int    `json:"left,omitempty"` // files whose content is not in it
 }
 
-// Workspace says where the state of the workspace is that belongs to the events so far, for a workspace
-// that travels between machines. Whoever drives the session elsewhere makes it of that.
+// Workspace says where the state of a workspace that moves between machines is stored, as of the events so far.
+// Another machine that drives the session recreates the workspace from it.
 //
 // Emitted with the results of calls that may have changed it, and when another machine takes over.
 type Workspace struct {
-	Copy     string `json:"copy"`               // the folder that it was taken of; each machine that takes over has a new one
-	N        uint64 `json:"n"`                  // rises with each state, in a session and all that work for it in its workspace
+	Copy     string `json:"copy"`               // the folder that the state was taken from; each machine that takes over has a new one
+	N        uint64 `json:"n"`                  // rises with each state, across the session and all sessions that work for it in its workspace
 	Manifest string `json:"manifest,omitempty"` // blob of the session at the top that lists the state's content
-	Bytes    int64  `json:"bytes,omitempty"`    // that its files hold
-	Left     int    `json:"left,omitempty"`     // files and folders whose content is not in it
-	// Stays is why there is no state: from now on the session goes on in this copy or nowhere.
+	Bytes    int64  `json:"bytes,omitempty"`    // size of its files
+	Left     int    `json:"left,omitempty"`     // files and folders whose content is not included
+	// Stays is why there is no state: from now on the session can only continue in this copy.
 	Stays string `json:"stays,omitempty"`
 }
 
-// Restored says that files were put back to what they were at a checkpoint. It
-// lies itself between two, so that it can be undone like the work of calls.
+// Restored says that files were restored to a checkpoint. It is itself between two checkpoints, so it can be
+// undone like the work of calls.
 type Restored struct {
 	To      string   `json:"to"`
 	Before  string   `json:"before"`
 	After   string   `json:"after"`
-	Files   []string `json:"files,omitempty"`   // that were changed, at most 100
-	Removed []string `json:"removed,omitempty"` // those of Files that are gone, as there were none at the checkpoint
-	Kept    int      `json:"kept,omitempty"`    // files that were left, as somebody else has changed them since
+	Files   []string `json:"files,omitempty"`   // files that were changed, at most 100
+	Removed []string `json:"removed,omitempty"` // those of Files that were removed because the checkpoint did not have them
+	Kept    int      `json:"kept,omitempty"`    // files left alone because someone else has changed them since
 }
 
-// Rewound takes the conversation back to where it was after an event. What
-// came since stays in the log, and can be gone back to in the same way.
+// Rewound takes the conversation back to where it was after an event. Later events stay in the log, and another
+// Rewound can return to them.
 //
 // Snapshot is the complete folded state from there on, as in Compacted.
 type Rewound struct {
@@ -99,7 +98,7 @@ type Rewound struct {
 	Snapshot json.RawMessage `json:"snapshot"`
 }
 
-// Kind returns the name of the kind as it stands in the log.
+// Kind returns the kind's name in the log.
 func (Compact) Kind() string    { return "compact" }
 func (Compacted) Kind() string  { return "compacted" }
 func (Kept) Kind() string       { return "kept" }

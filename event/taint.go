@@ -6,17 +6,15 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Taint says of words that they come from a session which has seen text that
-// nobody here has written, or what is the person's own beyond the workspace. Both
-// go over to whoever hears them.
+// Taint says that words come from a session that has seen text by strangers, or private data from beyond the
+// workspace. Both spread to every session that reads the words.
 type Taint struct {
 	Untrusted bool `json:"untrusted,omitempty"`
 	Private   bool `json:"private,omitempty"`
 }
 
-// Outside reports whether a body tells of text that nobody here has written: a call
-// that reaches out, or words and results that come from where such text was seen.
-// From there on all that the session says may hold some of it.
+// Outside reports whether a body brings text by strangers: a call that reaches outside, or words and results
+// from a session that has seen such text. From there on everything the session says may contain some of it.
 func Outside(b Body) bool {
 	switch b := b.(type) {
 	case Judged:

@@ -1,30 +1,29 @@
 package event
 
-// Tasked changes the list of tasks that a session and those who work for it share.
-// What comes of it is decided by its place in the log: of two who claim a task, the
-// first has it. What does not fit, such as a claim of a task that somebody has, changes
-// nothing.
+// Tasked changes the task list that a session shares with the sessions that work for it. Its place in the log
+// decides the effect: of two claims of a task, the first wins. A change that does not fit, such as a claim of a
+// task that is taken, does nothing.
 //
-// An input: whoever runs the session or one of its children appends it.
+// An input: appended by the process that runs the session or one of its children.
 type Tasked struct {
-	ID     string     `json:"id,omitempty"` // of the task; empty for TaskAdd, as its place in the log gives it one
+	ID     string     `json:"id,omitempty"` // of the task; empty for TaskAdd, which gets its id from its place in the log
 	Action TaskAction `json:"action"`
 	By     string     `json:"by"`             // session id
-	Call   string     `json:"call,omitempty"` // of By, that asked for it: the same TaskAdd of the same call counts once
-	Text   string     `json:"text,omitempty"` // what is to be done, or what came of it
+	Call   string     `json:"call,omitempty"` // call of By that asked for it: the same TaskAdd of the same call counts once
+	Text   string     `json:"text,omitempty"` // the task, or its result
 	Taint             // of Text
 }
 
-// TaskAction is what is done to a task.
+// TaskAction is a change to a task.
 type TaskAction string
 
 // Task actions.
 const (
 	TaskAdd     TaskAction = "add"
-	TaskClaim   TaskAction = "claim"   // an open task is By's alone
-	TaskRelease TaskAction = "release" // it is open again; by who has it, or the session
-	TaskDone    TaskAction = "done"    // by who has it, or the session
+	TaskClaim   TaskAction = "claim"   // an open task is assigned to By
+	TaskRelease TaskAction = "release" // it is open again; by its holder, or the session
+	TaskDone    TaskAction = "done"    // by its holder, or the session
 )
 
-// Kind returns the name of the kind as it stands in the log.
+// Kind returns the kind's name in the log.
 func (Tasked) Kind() string { return "tasked" }

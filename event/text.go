@@ -11,12 +11,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// MapText returns the body with f applied to every text in it: in fields, lists, maps, parts
-// and pointers, and to the strings, keys and numbers of raw JSON. The body itself stays as it is.
+// MapText returns the body with f applied to every text in it: in fields, lists, maps, parts and pointers, and
+// to the strings, keys and numbers of raw JSON. The body itself does not change.
 //
-// A string is text unless it is known to be something else. Named string types are words of
-// this program, such as [Outcome], and stay. So do ids, digests, the workspace, names of models,
-// what a vendor has signed, and snapshots. A field that is added later is text.
+// A string is text unless it is known to be something else. Named string types, such as [Outcome], are fixed
+// words of this program and stay. So do ids, digests, the workspace, names of models, data signed by a vendor,
+// and snapshots. A field that is added later counts as text.
 func MapText(body Body, f func(string) string) Body {
 	if to, changed := mapped(reflect.ValueOf(body), f); changed {
 		return to.Interface().(Body)
@@ -24,8 +24,8 @@ func MapText(body Body, f func(string) string) Body {
 	return body
 }
 
-// identity reports whether a field holds what stands for something, in the place of text.
-// Changing it would break what the log, a vendor or the disk knows by it.
+// identity reports whether a field holds an identifier instead of text. Changing it would break references in
+// the log, at a vendor or on the disk.
 func identity(owner reflect.Type, field string) bool {
 	return calls(owner, field) || stored(owner, field) || vendors(owner, field)
 }
@@ -71,8 +71,8 @@ func calls(owner reflect.Type, field string) bool {
 	return false
 }
 
-// stored reports whether a field names what is kept elsewhere: the folder of a session, another
-// session, content by its digest, a checkpoint. A snapshot is made of what was mapped already.
+// stored reports whether a field names something stored elsewhere: the folder of a session, another session,
+// content by its digest, a checkpoint. Snapshots are made from text that was mapped already.
 func stored(owner reflect.Type, field string) bool {
 	switch owner {
 	case reflect.TypeFor[Opened]():
@@ -101,7 +101,7 @@ func stored(owner reflect.Type, field string) bool {
 	return false
 }
 
-// vendors reports whether a field is the name of a model, or what its vendor has signed.
+// vendors reports whether a field is the name of a model, or data signed by its vendor.
 func vendors(owner reflect.Type, field string) bool {
 	switch owner {
 	case reflect.TypeFor[Asked](), reflect.TypeFor[Replied](), reflect.TypeFor[Failed](), reflect.TypeFor[Switched](),
@@ -119,8 +119,7 @@ func vendors(owner reflect.Type, field string) bool {
 	return false
 }
 
-// mapped returns v with f applied to its texts, and whether that changed any. Only what
-// changes is copied.
+// mapped returns v with f applied to its texts, and whether any changed. It copies only what changes.
 func mapped(v reflect.Value, f func(string) string) (to reflect.Value, changed bool) {
 	switch v.Kind() {
 	case reflect.String:
@@ -182,8 +181,7 @@ func mappedStruct(v reflect.Value, f func(string) string) (reflect.Value, bool) 
 	return out, changed
 }
 
-// textual reports whether a value may hold text: it spares those that can't a look at their
-// names.
+// textual reports whether a value of this type may hold text, so that others need not be searched.
 func textual(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.String, reflect.Slice, reflect.Map:
@@ -234,8 +232,8 @@ func mappedMap(v reflect.Value, f func(string) string) (reflect.Value, bool) {
 	return out, true
 }
 
-// mappedJSON maps the strings of JSON, names of fields included, and numbers, of which one
-// that changes becomes a string. All other bytes stay. What is no JSON is one text.
+// mappedJSON maps the strings of JSON, including names of fields, and numbers; a number that changes becomes a
+// string. All other bytes stay. Text that is not JSON is mapped as a whole.
 func mappedJSON(raw json.RawMessage, f func(string) string) (json.RawMessage, bool) {
 	if !json.Valid(raw) {
 		to := f(string(raw))
@@ -259,7 +257,7 @@ func mappedJSON(raw json.RawMessage, f func(string) string) (json.RawMessage, bo
 	return out.Bytes(), true
 }
 
-// tokenLen is the length of the string or the number that valid JSON begins with, else 1.
+// tokenLen returns the length of the string or number at the beginning of valid JSON; 1 for anything else.
 func tokenLen(raw []byte) int {
 	if raw[0] == '"' {
 		return stringLen(raw)

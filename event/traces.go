@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// SpanContext is the traceparent of a span of a session, as W3C Trace Context has it. The ids are made
-// of those of the session and of the span alone, so whoever exports the session and whoever is told
-// of the span have the same ones. Within is [Opened].Traceparent, whose trace it is in; empty: the
-// session has a trace of its own.
+// SpanContext returns the traceparent of a span of a session, in the form of W3C Trace Context. The ids follow
+// from the ids of the session and the span alone, so an exporter of the session and a program that was told
+// about the span agree. Within is [Opened].Traceparent, whose trace the span is in; if empty, the session has a
+// trace of its own.
 func SpanContext(within, session, span string) string {
 	trace, flags := digest(16, session), "01"
 	if IsTraceparent(within) {
@@ -19,14 +19,14 @@ func SpanContext(within, session, span string) string {
 	return strings.Join([]string{"00", trace, digest(8, session, span), flags}, "-")
 }
 
-// digest is an id of so many bytes, the same for the same words.
+// digest returns an id of so many bytes, always the same for the same words.
 func digest(bytes int, words ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
 	return hex.EncodeToString(sum[:bytes])
 }
 
-// IsTraceparent reports whether s is a traceparent of W3C Trace Context, version 00: a trace and a
-// span, neither of zeros alone, and flags, in lower-case hexadecimal digits.
+// IsTraceparent reports whether s is a traceparent of W3C Trace Context, version 00: a trace and a span,
+// neither all zeros, and flags, in lower-case hexadecimal digits.
 func IsTraceparent(s string) bool {
 	parts := strings.Split(s, "-")
 	if len(parts) != 4 || parts[0] != "00" {

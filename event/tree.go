@@ -6,23 +6,23 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Paused says that a vendor takes nothing more for a while, as a quota is used up: until
-// then neither the session nor any that works for it asks a model or begins a child.
+// Paused says that a vendor's quota is used up for a while: until then neither the session nor any session that
+// works for it asks a model or starts a child.
 //
-// An input: whoever was told so appends it to the log of the session at the top, once for
-// all of them. It holds for the run that goes on; a new one tries again.
+// An input: appended by the process that learned it, once, to the log of the session at the top. It applies to
+// the run in progress; a new run tries again.
 type Paused struct {
 	Until   time.Time `json:"until"`
 	Cause   llm.Kind  `json:"cause"`
 	Message string    `json:"message,omitempty"` // for people
-	Child   string    `json:"child,omitempty"`   // session that was told so; empty: this one
+	Child   string    `json:"child,omitempty"`   // session that learned it; empty means this one
 }
 
-// Rate is what a session and all that work for it have used up in a minute.
+// Rate is what a session and all that work for it have used within a minute.
 type Rate struct {
 	Cost   float64 `json:"cost,omitempty"` // US dollars
 	Tokens int64   `json:"tokens,omitempty"`
 }
 
-// Kind returns the name of the kind as it stands in the log.
+// Kind returns the kind's name in the log.
 func (Paused) Kind() string { return "paused" }

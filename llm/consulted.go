@@ -1,13 +1,13 @@
 package llm
 
-// Consulted is one request to a model that is not the conversation's own: for a summary of it,
-// a verdict on a call, or the choice of a model. What was spent on it is counted where it stands.
+// Consulted is one request to a model beside the conversation: for a summary, a verdict on a call, or the
+// choice of a model. The struct that holds it says where its cost is counted.
 type Consulted struct {
-	Purpose  string  `json:"purpose,omitempty"` // as that of the [Request]
+	Purpose  string  `json:"purpose,omitempty"` // as in [Request]
 	Route    string  `json:"route"`             // "provider/model"
 	Usage    Usage   `json:"usage,omitzero"`
-	Cost     float64 `json:"cost,omitempty"`     // US dollars at the price of the day
-	Unpriced bool    `json:"unpriced,omitempty"` // the price is not known; Cost is 0
-	Millis   int64   `json:"millis,omitempty"`   // from request to answer, or to its failure
-	Cause    Kind    `json:"cause,omitempty"`    // why there was no answer; empty: there was
+	Cost     float64 `json:"cost,omitempty"`     // US dollars, at the price of the day
+	Unpriced bool    `json:"unpriced,omitempty"` // the price is unknown, and Cost is 0
+	Millis   int64   `json:"millis,omitempty"`   // from the request to the answer or the failure
+	Cause    Kind    `json:"cause,omitempty"`    // why there was no answer; empty if there was
 }

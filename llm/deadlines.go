@@ -2,10 +2,9 @@ package llm
 
 import "time"
 
-// Deadlines bound how long a model call may take, phase by phase. A zero field
-// takes the adapter's default, which is 15 s, 120 s, 120 s and 30 min unless
-// the adapter says otherwise; a negative one means no limit. A limit that
-// passes is a KindTimeout error whose Phase names it.
+// Deadlines bound the phases of a model call. A zero field takes the adapter's default, which is 15 s, 120 s,
+// 120 s and 30 min unless the adapter says otherwise; a negative one means no limit. When a limit passes, the
+// call fails with KindTimeout, and Phase names the limit.
 type Deadlines struct {
 	Connect   time.Duration // "connect": name look-up, dialling and TLS
 	FirstByte time.Duration // "first byte": from the connection to the first byte of the reply's body

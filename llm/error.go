@@ -29,7 +29,7 @@ const (
 	KindHistory     Kind = "invalid_history"   // the request is malformed in a way that repairing the history can cure
 	KindInvalid     Kind = "invalid_request"   // the request is malformed
 	KindNoModel     Kind = "model_not_found"   // no such model, or not for this account
-	KindNoReply     Kind = "no_reply"          // the address answers with what is no reply of a model: a web page, a redirect, text without an end
+	KindNoReply     Kind = "no_reply"          // the address answers with something that is not a model's reply: a web page, a redirect, text without an end
 	KindNoTools     Kind = "tools_unsupported" // the model, or the way it is served, takes no tools
 	KindBudget      Kind = "budget"            // a limit of ours on money is reached; nothing was sent
 	KindPanic       Kind = "panic"             // the code that asks the model panicked; a fault of the program
@@ -84,11 +84,11 @@ type Error struct {
 	RetryAfter time.Duration // how long the vendor asks to wait, never negative; 0 if it did not say
 	Used       int           // for KindWindow: tokens of the prompt; 0 if unknown
 	Limit      int           // for KindWindow: tokens allowed; 0 if unknown
-	// Shorter is the window, in tokens, of a model that was up and was not asked as the prompt of Used tokens is
-	// too long for it; 0: there is none. When waiting has not helped, a shorter prompt may.
+	// Shorter is the window in tokens of a model that is up but was not asked, because the prompt of Used
+	// tokens is too long for it; 0 if there is none. If waiting has not helped, a shorter prompt may.
 	Shorter   int
-	Private   string // for KindWindow: what private text keeps the prompt from models that take more; empty: none
-	Spent     *Spent // what was used all the same, as for an answer that was refused afterwards; nil: nothing is known
+	Private   string // for KindWindow: the private text that keeps the prompt from models with larger windows; empty if none
+	Spent     *Spent // tokens used in spite of the failure, for example for an answer that was refused afterwards; nil if unknown
 	RequestID string
 	Err       error // underlying error; may be nil
 }

@@ -41,7 +41,7 @@ type Model interface {
 	Stream(ctx context.Context, req Request) iter.Seq2[Chunk, error]
 }
 
-// Info is what is known of a model without asking it.
+// Info is what is known about a model without asking it.
 type Info struct {
 	Provider  string // configured name of the provider: "anthropic", "ollama"
 	Model     string // the vendor's own model id
@@ -69,47 +69,43 @@ type Request struct {
 	// MaxOutput bounds the reply in tokens; 0 leaves it to the adapter, which
 	// takes Info.MaxOutput where the wire demands a number.
 	MaxOutput int
-	// Effort asks for reasoning: "" or one of [Efforts], of which an adapter sends as
-	// much as the model takes. Empty leaves
-	// the vendor's default; models without reasoning ignore it.
+	// Effort asks for reasoning: "" or one of [Efforts]. The adapter sends the nearest effort that the model
+	// accepts. Empty means the vendor's default; models without reasoning ignore it.
 	Effort string
 	// Session is a stable key of the conversation, for caches that want one.
 	Session string
 
-	// Pin is the route that answered last in the run that goes on; empty if none
-	// has. A model that chooses among others stays with it as long as it gets on,
-	// as its reasoning is of use to no other.
+	// Pin is the route that last answered in the run in progress; empty if none has. A model that chooses among
+	// others stays with it while the run makes progress, since its reasoning is useless to any other.
 	Pin string
-	// Purpose says what is asked for beside the conversation, such as
-	// "summary"; empty: its next turn. A model that chooses may heed it.
+	// Purpose says what else but the next turn is requested, such as "summary"; empty means the next turn. A
+	// model that chooses may consider it.
 	Purpose string
-	// Private says what private text the conversation has held that this request is a part of,
-	// as an [Error] or a [Routed] said; empty: what the request shows counts. A model that chooses sends it
-	// only to models that may see that.
+	// Private says which private text the conversation has held, see [Error] and [Routed]; if empty, only the
+	// text of the request counts. A model that chooses sends the request only to models that may see that text.
 	Private string `json:"-"`
-	// Work is what is known of the work beside the messages. None of it is sent.
+	// Work describes the run so far. It is not sent.
 	Work Work `json:"-"`
-	// Memo has what earlier requests of the conversation were encoded to, so that only what is
-	// new is encoded. None of it is sent, and the bytes of a request do not depend on it. Nil: all
-	// is encoded.
+	// Memo holds the encoding of earlier requests of the conversation, so that only new parts are encoded. It
+	// is not sent and does not affect the bytes of a request. If nil, everything is encoded.
 	Memo *Memo `json:"-"`
 }
 
-// Work tells a model that chooses among others how the run that it is asked for stands, from the log of
-// its session. The zero value knows of nothing.
+// Work describes the progress of a run to a model that chooses among others, as recorded in the log. The zero
+// value means unknown.
 type Work struct {
-	Person  []int  // indexes of the messages that hold a person's own words; nil: all of the user's texts may be
-	Turns   int    // that the run has taken
-	Files   int    // that it has changed
-	Failing int    // calls of it that have failed since the last check that succeeded
-	Again   int    // most times that the same call of it has brought the same result
-	Useless int    // replies in a row of which nothing could be made
-	Judged  string // what a judge has said of its task, as a [Routed] has told; empty: nothing
-	Cut     bool   // the conversation was cut to fit a window while it lasts
+	Person  []int  // indexes of the messages in a person's own words; if nil, all of the user's texts may be
+	Turns   int    // of the run so far
+	Files   int    // that the run has changed
+	Failing int    // failed calls since the last check that succeeded
+	Again   int    // how often the most repeated call has brought the same result
+	Useless int    // unusable replies in a row
+	Judged  string // a judge's word on the task, see [Routed]; empty if none
+	Cut     bool   // the conversation was cut to fit a window that applies for now
 }
 
-// Bytes counts the text of the request: what is said, called and returned, the
-// tools and the system prompt. About four make a token. Images are left out.
+// Bytes returns the size of the request's text: messages, calls, results, tools and system prompt, without
+// images. About four bytes make a token.
 func (r Request) Bytes() int {
 	n := 0
 	for _, s := range r.System {
@@ -141,8 +137,7 @@ type Chunk struct {
 	Reply     *Reply     // the complete reply, always last
 }
 
-// CallDelta tells how far the model has come in writing a call. The call
-// itself is in the Reply.
+// CallDelta is a piece of a call that the model is writing. The whole call is in the Reply.
 type CallDelta struct {
 	Name string `json:"name,omitempty"`
 	Args string `json:"args,omitempty"` // argument text just added; may be any fragment of JSON
@@ -151,35 +146,35 @@ type CallDelta struct {
 // Retry says that a wrapper will send the request again after Wait. What was
 // streamed before is void and will be streamed anew.
 type Retry struct {
-	Attempt int     // number of the attempt that comes; 1 if the first is held back
+	Attempt int     // number of the next attempt; 1 if the first is delayed
 	Wait    float64 // seconds until then
 	Cause   *Error
 }
 
-// Routed says which of several models a model has chosen, before anything that
-// this one streams. It comes again when another takes over.
+// Routed says which of several models was chosen, before anything that this model streams. It comes again when
+// another takes over.
 type Routed struct {
 	Info   Info   // of the model that answers now
 	Rule   string // name of the rule that chose it
-	Reason string // for people: what the rule saw, and why others were passed over
-	Cause  *Error // why the one before it was given up; nil if it is the first
-	// Window is how many tokens the largest model takes that may see this conversation, where
-	// not all may; 0: as many as Info of the model that chooses says.
+	Reason string // what the rule saw, and why others were passed over, for people
+	Cause  *Error // why the previous model was given up; nil for the first
+	// Window is the window in tokens of the largest model that may see this conversation, if not all may; 0
+	// means the window of the choosing model's Info.
 	Window int
-	// Private says what private text the conversation holds, so that only some models may see
-	// it and what came of it; empty: none.
+	// Private says which private text the conversation holds, so that only some models may see it and its
+	// consequences; empty if none.
 	Private string
-	// Judge is what it took to ask another model how to choose; nil: none was asked.
+	// Judge is the cost of asking another model how to choose; nil if none was asked.
 	Judge *Spent
-	// Judged is what it said of the task, "hard" or "easy"; empty: nothing.
+	// Judged is the judge's word on the task, "hard" or "easy"; empty if none.
 	Judged string
 }
 
-// Spent is what an answer has used that is no reply to the request itself.
+// Spent is the consumption of an answer that is not the reply to the request itself.
 type Spent struct {
-	Info   Info // of the model that gave it
+	Info   Info // of the model that answered
 	Usage  Usage
-	Millis int64 // that it took; 0: not known
+	Millis int64 // duration; 0 if unknown
 }
 
 // A Reply is a complete answer.
@@ -196,8 +191,7 @@ type Reply struct {
 // Calls returns the tool calls of the reply, in order.
 func (r *Reply) Calls() []Call { return r.Parts.Calls() }
 
-// Used returns the usage of the reply to a request, or an estimate where the
-// vendor gave no figures at all: four bytes are about one token.
+// Used returns the usage of the reply to a request, or an estimate if the vendor gave no figures.
 func (r *Reply) Used(req Request) Usage {
 	if r.Usage != (Usage{}) {
 		return r.Usage
@@ -205,18 +199,18 @@ func (r *Reply) Used(req Request) Usage {
 	return Usage{Input: req.Bytes() / 4, Output: r.Parts.Bytes() / 4, Estimated: true}
 }
 
-// Stop tells why a reply ended.
+// Stop is why a reply ended.
 type Stop string
 
 // Stops. A vendor's unknown reason becomes StopOther, never an error.
 const (
 	StopEnd     Stop = "end"     // the model was finished
-	StopCalls   Stop = "calls"   // it wants results of its calls
+	StopCalls   Stop = "calls"   // it waits for results of its calls
 	StopLength  Stop = "length"  // cut by the output limit; calls are incomplete
-	StopPause   Stop = "pause"   // the vendor paused; send the history again to go on
+	StopPause   Stop = "pause"   // the vendor paused; send the history again to continue
 	StopRefusal Stop = "refusal" // it declined, or a filter did
 	StopWindow  Stop = "window"  // the context window is full; the text so far is good
 	StopCut     Stop = "cut"     // interrupted by us; text is partial
-	StopSpoken  Stop = "spoken"  // its text has what looks like a call and may be none; nothing was called
+	StopSpoken  Stop = "spoken"  // its text contains something like a call, which may not be one; nothing was called
 	StopOther   Stop = "other"
 )

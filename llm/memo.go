@@ -2,19 +2,19 @@ package llm
 
 import "sync"
 
-// A Memo keeps what was encoded of a conversation for its next request, as most of it is sent
-// again each time. It holds a part of what the last two requests had, 8 MiB at most. The zero
-// value is empty, and a nil one keeps nothing. Safe for concurrent use.
+// A Memo keeps the encoded parts of a conversation for its next request, since most of it is sent again each
+// time. It keeps what the last two requests had, up to 8 MiB. The zero value is empty, and a nil Memo keeps
+// nothing. It is safe for concurrent use.
 type Memo struct {
 	mu       sync.Mutex
 	requests int // so far
-	used     int // entries of the request at hand
-	grown    int // bytes that those are longer than their texts
+	used     int // entries of the present request
+	grown    int // by how many bytes they are longer than their texts
 	size     int // bytes of all entries
 	entries  map[memoKey]*memoEntry
 }
 
-// memoKey is a text, and what is made of it: the same text may be encoded in several ways.
+// memoKey is a text and its encoding: the same text may be encoded in several ways.
 type memoKey struct {
 	form Form
 	text string
@@ -22,27 +22,26 @@ type memoKey struct {
 
 type memoEntry struct {
 	encoded []byte
-	last    int // request that had it
+	last    int // number of the last request that used it
 }
 
-// Form is a way to encode a text, which a Memo tells apart.
+// Form is a way to encode a text.
 type Form byte
 
 // Forms.
 const (
 	FormString Form = iota // a JSON string
-	FormJSON               // JSON without what is not needed
+	FormJSON               // JSON without insignificant bytes
 	FormBase64             // base64
 )
 
 const (
-	leastKept = 256     // bytes of a text that a Memo keeps: less is soon encoded
-	mostKept  = 8 << 20 // bytes that it keeps: more than the largest windows take
+	leastKept = 256     // bytes of the shortest text that a Memo keeps; shorter ones are encoded quickly
+	mostKept  = 8 << 20 // bytes that a Memo keeps, more than the largest windows hold
 )
 
-// Begin tells of a new request, and returns by how many bytes what is kept of the last one is
-// longer than its texts. What the last two did not have is forgotten, once it is most of what
-// is kept.
+// Begin starts a new request, and returns by how many bytes the kept encodings of the last one are longer than
+// their texts. Entries that the last two requests did not use are dropped when they are most of what is kept.
 func (m *Memo) Begin() (grown int) {
 	if m == nil {
 		return 0
@@ -63,8 +62,8 @@ func (m *Memo) Begin() (grown int) {
 	return grown
 }
 
-// AppendEncoded appends what encode makes of a text, which must be a function of the text alone, to
-// dst: as it was made for an earlier request, if it was.
+// AppendEncoded appends the encoding of text to dst. It takes it from the memo, or calls encode, which must be
+// a function of the text alone.
 func AppendEncoded[T ~string | ~[]byte](m *Memo, dst []byte, form Form, text T, encode func(dst []byte, text T) []byte) []byte {
 	if m == nil || len(text) < leastKept {
 		return encode(dst, text)

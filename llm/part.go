@@ -31,20 +31,18 @@ type Text struct {
 	Text string
 }
 
-// Image is a picture. Stored images have a Digest and no Data; whoever sends
-// a request loads Data from the blob store first. In JSON, Data is written
-// only while there is no Digest.
+// Image is a picture. Stored images have a Digest and no Data; the sender of a request loads Data from the blob
+// store first. In JSON, Data is written only if there is no Digest.
 type Image struct {
 	MediaType string // "image/png", "image/jpeg", "image/gif", "image/webp"
-	Digest    string // name of the blob that holds the bytes
+	Digest    string // name of the blob with the bytes
 	Data      []byte
 }
 
-// Reasoning is a model's thinking. Opaque holds the vendor's own block,
-// verbatim, and is sent back only to the route that wrote it; to any other
-// route the part is dropped.
+// Reasoning is a model's thinking. Opaque holds the vendor's own block, unchanged, and is sent back only to the
+// route that wrote it; for any other route the part is dropped.
 type Reasoning struct {
-	Text   string          // for people; may be empty where the vendor hides it
+	Text   string          // for people; may be empty if the vendor hides it
 	Opaque json.RawMessage // nil if the vendor needs nothing back
 	Route  string          // "provider/model" that wrote it
 }
@@ -52,16 +50,16 @@ type Reasoning struct {
 // Call asks for a tool to be run.
 type Call struct {
 	ID      string          // unique in the log of the session
-	Wire    string          // what the vendor called it, if that is not its ID; it may hear of it by this
+	Wire    string          // the vendor's id, if it differs from ID; used in messages to the vendor
 	Name    string          // tool name
 	Args    json.RawMessage // always one JSON object
-	Invalid string          // what the model wrote, if no object could be made of it; Args is then {}
+	Invalid string          // the model's text, if it is not a JSON object and can't be repaired; Args is then {}
 }
 
 // Result answers one Call.
 type Result struct {
 	CallID string
-	Name   string // the tool's name, which some wires want again
+	Name   string // the tool's name, which some wires require
 	Parts  Parts  // Text and Image only
 	Error  bool   // the call failed or was not made
 }
@@ -79,13 +77,13 @@ func (Call) part()      {}
 func (Result) part()    {}
 func (Unknown) part()   {}
 
-// Parts is a list of parts with a JSON form: objects told apart by "type".
+// Parts is a list of parts. In JSON, the field "type" of an object tells its kind.
 type Parts []Part
 
-// Say makes parts of one text.
+// Say returns parts with one text.
 func Say(text string) Parts { return Parts{Text{Text: text}} }
 
-// Bytes counts the text of the parts, arguments and results included.
+// Bytes returns the size of the text of the parts, arguments and results included.
 func (p Parts) Bytes() int {
 	n := 0
 	for _, part := range p {
@@ -199,7 +197,7 @@ func (p *Parts) UnmarshalJSON(data []byte) error {
 	return p.unmarshalUnknown(data)
 }
 
-// unmarshalUnknown is the slow path: at least one part is of a later version.
+// unmarshalUnknown is the slow path, for parts of a later version.
 func (p *Parts) unmarshalUnknown(data []byte) error {
 	var raws []json.RawMessage
 	if err := json.Unmarshal(data, &raws); err != nil {
@@ -219,7 +217,7 @@ func (p *Parts) unmarshalUnknown(data []byte) error {
 	return nil
 }
 
-// part returns the part w stands for, nil if its type is unknown.
+// part returns the part that w stands for, or nil if its type is unknown.
 func (w wirePart) part() Part {
 	switch w.Type {
 	case "text":

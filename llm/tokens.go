@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// imageTokens is about what vendors count for a picture of usual size.
+// imageTokens is what vendors count for a picture of usual size, approximately.
 const imageTokens = 1500
 
-// Tokens estimates the size of the prompt: that of its texts and 1,500 for an image.
+// Tokens estimates the size of the prompt: that of its texts, and 1,500 for each image.
 func (r Request) Tokens() int {
 	n := 0.0
 	for _, s := range r.System {
@@ -24,7 +24,7 @@ func (r Request) Tokens() int {
 	return int(n)
 }
 
-// Tokens estimates the size of a message as [Request.Tokens] does.
+// Tokens estimates the size of a message like [Request.Tokens].
 func (m Message) Tokens() int { return int(m.Parts.tokens()) }
 
 func (p Parts) tokens() float64 {
@@ -46,19 +46,19 @@ func (p Parts) tokens() float64 {
 	return n
 }
 
-// cautious keeps estimates a little high, as some tokenizers are finer.
+// cautious makes estimates slightly high, since some tokenizers are finer.
 const cautious = 1.05
 
-// What parts of texts take, in tokens, measured with o200k_base; see internal/oracle.
+// Tokens for parts of texts, measured with o200k_base; see test/oracle.
 const (
-	longWord  = 9       // bytes of a word that are one token,
-	moreWord  = 2.0 / 7 // and what each further one takes
-	leastBlob = 24      // letters and digits in a row that are noise, if they are mixed,
+	longWord  = 9       // bytes of a word that is one token,
+	moreWord  = 2.0 / 7 // and the tokens of each further byte
+	leastBlob = 24      // length from which mixed letters and digits are noise,
 	hexByte   = 0.577
 	blobByte  = 0.67
 )
 
-// run is a class of bytes that stand together in a token.
+// run is a class of bytes that share a token.
 type run int
 
 const (
@@ -120,10 +120,10 @@ func tokens[T ~string | ~[]byte](text T) float64 {
 	return n * cautious
 }
 
-// humped reports whether a word such as camelCase begins anew.
+// humped reports whether a word such as camelCase begins a new part.
 func humped(a, b byte) bool { return 'a' <= a && a <= 'z' && 'A' <= b && b <= 'Z' }
 
-// blob measures noise that begins at i, where a word may begin; 0: there is none.
+// blob measures noise that begins at i, where a word may begin; 0 if there is none.
 func blob[T ~string | ~[]byte](text T, i int) (size int, each float64) {
 	if i > 0 && (runOf(text[i-1]) == letters || runOf(text[i-1]) == digits) {
 		return 0, 0
@@ -155,7 +155,7 @@ end:
 	return size, blobByte
 }
 
-// ofRune is what a letter takes that is not of ASCII.
+// ofRune returns the tokens of a letter that is not ASCII.
 func ofRune(r rune) float64 {
 	switch {
 	case unicode.Is(unicode.Latin, r):
@@ -174,7 +174,7 @@ func ofRune(r rune) float64 {
 	return 0.6
 }
 
-// Images counts the images, those in results included.
+// Images returns the number of images, including those in results.
 func (p Parts) Images() int {
 	n := 0
 	for _, part := range p {

@@ -13,13 +13,13 @@ type Usage struct {
 	Input      int  `json:"input,omitempty"`       // prompt tokens neither read from nor written to a cache
 	CacheRead  int  `json:"cache_read,omitempty"`  // prompt tokens read from a cache
 	CacheWrite int  `json:"cache_write,omitempty"` // prompt tokens written to a cache
-	CacheHour  int  `json:"cache_hour,omitempty"`  // the part of CacheWrite that the cache keeps for an hour
+	CacheHour  int  `json:"cache_hour,omitempty"`  // the part of CacheWrite that is kept for an hour
 	Output     int  `json:"output,omitempty"`      // all reply tokens, reasoning included
 	Reasoning  int  `json:"reasoning,omitempty"`   // the part of Output that was reasoning
-	Estimated  bool `json:"estimated,omitempty"`   // the provider gave no figures; these are ours
+	Estimated  bool `json:"estimated,omitempty"`   // the provider gave no figures; these are estimates
 
-	// Tier is how the provider served the exchange if that was not its standard, in the words of [Price.Tiers]
-	// with a space between two: "priority", "batch", "fast region". A sum has none.
+	// Tier is how the provider served the exchange if not by its standard, in the words of [Price.Tiers],
+	// separated by spaces: "priority", "batch", "fast region". A sum has none.
 	Tier string `json:"tier,omitempty"`
 }
 
@@ -46,20 +46,19 @@ type Price struct {
 	CacheWrite float64 `json:"cache_write" toml:"cache_write"`
 	Output     float64 `json:"output" toml:"output"`
 
-	// CacheHour is for what a cache keeps for an hour. If zero, it is CacheWrite.
+	// CacheHour is the price of cache entries kept for an hour. If zero, it is CacheWrite.
 	CacheHour float64 `json:"cache_hour,omitempty" toml:"cache_hour"`
-	// From is the first day the price holds, "2026-10-07" in UTC; empty: ever since.
+	// From is the first day of the price, "2026-10-07" in UTC; empty means since the beginning.
 	From string `json:"from,omitempty" toml:"from"`
-	// Long is what the whole exchange costs if the prompt has more than Above
-	// tokens; nil: the same.
+	// Long is the price of the whole exchange if the prompt has more than Above tokens; nil if it is the same.
 	Above int    `json:"above,omitempty" toml:"above"`
 	Long  *Price `json:"long,omitempty" toml:"long"`
-	// Tiers multiply the price of an exchange that was not served by the standard: "batch" by 0.5, for example.
+	// Tiers multiply the price of an exchange that was not served by the standard, for example "batch" by 0.5.
 	Tiers map[string]float64 `json:"tiers,omitempty" toml:"tiers"`
 }
 
-// For returns the price of an exchange that used u, and whether its tier has a known price. One that has not is
-// taken for the standard.
+// For returns the price of an exchange with usage u, and whether its tier has a known price. An unknown tier is
+// charged like the standard.
 func (p Price) For(u Usage) (price Price, known bool) {
 	factor, known := 1.0, true
 	for tier := range strings.FieldsSeq(u.Tier) {
@@ -91,11 +90,11 @@ func (p Price) Cost(u Usage) float64 {
 		float64(u.CacheWrite-u.CacheHour)*p.CacheWrite + float64(u.CacheHour)*p.CacheHour + float64(u.Output)*p.Output) / 1e6
 }
 
-// Prices are what one model has cost, costs, and will cost as far as it is
-// announced, oldest first. None means that the price is not known.
+// Prices are the past, present and announced prices of a model, the oldest first. If empty, the price is
+// unknown.
 type Prices []Price
 
-// At returns the price that holds at a time, and whether one is known.
+// At returns the price at a time, and whether it is known.
 func (p Prices) At(t time.Time) (Price, bool) {
 	day := t.UTC().Format(time.DateOnly)
 	for _, price := range slices.Backward(p) {
@@ -106,8 +105,8 @@ func (p Prices) At(t time.Time) (Price, bool) {
 	return Price{}, false
 }
 
-// In returns the prices of a place or a tier, such as "region", where all exchanges are of it. A price that names no such
-// tier stays.
+// In returns the prices for a place or a tier, such as "region", that applies to all exchanges. A price without
+// such a tier is unchanged.
 func (p Prices) In(tier string) Prices {
 	out := slices.Clone(p)
 	for i, price := range out {
@@ -116,7 +115,7 @@ func (p Prices) In(tier string) Prices {
 			continue
 		}
 		tiers := maps.Clone(price.Tiers)
-		tiers[tier] = 1 // it counts once
+		tiers[tier] = 1 // it is counted once
 		out[i].Tiers = tiers
 		out[i].times(f)
 		if price.Long != nil {
@@ -128,14 +127,14 @@ func (p Prices) In(tier string) Prices {
 	return out
 }
 
-// Free reports whether the model costs nothing, now and later.
+// Free reports whether the model is free, now and in the future.
 func (p Prices) Free() bool {
 	return len(p) > 0 && !slices.ContainsFunc(p, func(price Price) bool {
 		return price.Input != 0 || price.CacheRead != 0 || price.CacheWrite != 0 || price.CacheHour != 0 || price.Output != 0 || price.Long != nil
 	})
 }
 
-// Bill returns what an exchange at a time cost in US dollars, and whether its price is known.
+// Bill returns the cost of an exchange in US dollars, and whether its price is known.
 func (p Prices) Bill(t time.Time, u Usage) (dollars float64, known bool) {
 	price, known := p.At(t)
 	_, tier := price.For(u)

@@ -1,17 +1,16 @@
-// Package mcptool makes tools of servers of the Model Context Protocol, for programs
-// that embed an agent. A server may be a program, an address, or a part of the same
-// program.
+// Package mcptool makes tools from servers of the Model Context Protocol, for programs that embed an agent. A
+// server may be a program, an address, or a part of the same program.
 //
-// What servers say is untrusted: it is bounded, cleaned of hidden characters, and counts
-// as seen by the session. Their tools are called mcp__SERVER__TOOL, and each call has
-// the effect [tool.External], so that it asks unless a rule lets it.
+// Text from servers is untrusted: it is bounded, cleaned of hidden characters, and marks the session as having
+// seen text by strangers. Tools are called mcp__SERVER__TOOL, and each call has the effect [tool.External], so
+// it asks unless a rule allows it.
 //
-// Don't use it for functions of your own program: [tool.New] makes a tool of one without a server. The agent
-// of package coding connects the servers of its options itself.
+// Don't use it for functions of your own program: [tool.New] makes a tool from one without a server. The agent
+// of package coding connects to the servers in its options itself.
 //
 // # Compatibility
 //
-// The names mcp__SERVER__TOOL stay, since rules and logs hold them.
+// The names mcp__SERVER__TOOL stay, since rules and logs contain them.
 package mcptool
 
 import (
@@ -26,27 +25,27 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Server is one server. Exactly one of Command, URL and Dial is set.
+// Server is one server. Set exactly one of Command, URL and Dial.
 type Server struct {
 	Name    string            // letters, digits, _ and -, at most 40
-	Command []string          // a program and its arguments, run in the walls of the workspace
-	Env     map[string]string // of the program, beside what every command has
-	Hosts   []string          // that it may reach
+	Command []string          // a program and its arguments, run in the sandbox of the workspace
+	Env     map[string]string // additional environment variables of the program
+	Hosts   []string          // hosts that it may reach
 	URL     string            // http, https, ws or wss
 	Headers map[string]string // of each request
-	// Dial connects to a server in this process, such as over one end of a [net.Pipe]:
-	// it speaks JSON-RPC in lines. It is called again when the connection has ended.
+	// Dial connects to a server in this process, for example over one end of a [net.Pipe]. The connection
+	// carries JSON-RPC in lines. Dial is called again when the connection has ended.
 	Dial func(ctx context.Context) (io.ReadWriteCloser, error)
-	// Timeout bounds one call; 0: 2 minutes.
+	// Timeout bounds one call; 0 means 2 minutes.
 	Timeout time.Duration
 }
 
-// Set is the connections to some servers. Safe for concurrent use.
+// Set holds the connections to some servers. It is safe for concurrent use.
 type Set struct{ m *mcp.Manager }
 
-// Open begins to connect to servers and returns at once. Env is the world that programs
-// run in, as [inspan.Agent] has it; client reaches addresses, and nil none. A server
-// that ends is started again, with rests. The caller closes the set.
+// Open begins to connect to servers and returns at once. Env is what programs run in, see [inspan.Agent];
+// client connects to addresses; with nil none can be reached. A server that ends is started again, after
+// growing pauses. The caller must close the set.
 func Open(env tool.Env, client *http.Client, servers ...Server) *Set {
 	m := &mcp.Manager{Env: env}
 	if client != nil {
@@ -59,8 +58,8 @@ func Open(env tool.Env, client *http.Client, servers ...Server) *Set {
 	return &Set{m}
 }
 
-// Wait returns when each server is connected, or has failed once, or ctx is done. The
-// error says which are not there, and why.
+// Wait returns when each server is connected or has failed once, or when ctx ends. The error says which are
+// missing, and why.
 func (s *Set) Wait(ctx context.Context) error {
 	s.m.Settle(ctx)
 	var errs []error
@@ -72,10 +71,9 @@ func (s *Set) Wait(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Tools are those of the servers that are connected now, by name. They come and go, so
-// they are best given to an agent as its Extra.
+// Tools returns the tools of the servers that are connected now, sorted by name. Since they come and go, return
+// them from Tools of [inspan.Dynamic].
 func (s *Set) Tools() []tool.Tool { return s.m.Tools() }
 
-// Close ends the connections and programs, and returns when they are gone. Calls that
-// go on fail.
+// Close ends the connections and programs, and returns when they are gone. Calls in progress fail.
 func (s *Set) Close() { s.m.Close() }

@@ -12,16 +12,15 @@ import (
 )
 
 const (
-	childChars = 6                     // of an id that each parent adds
+	childChars = 6                     // characters of an id that each parent adds
 	mostID     = 20 + 8*(1+childChars) // bytes
 )
 
 // idChars is Crockford's base 32, which has no letters that look like others.
 const idChars = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// IsID reports whether a name has the form of a session's id: the time of its creation in UTC, four
-// characters, and six more behind a dot for each parent that it works for. So ids sort by
-// time, and can be names of files.
+// IsID reports whether a name has the form of a session id: the time of creation in UTC, four characters, and
+// six more behind a dot for each parent. So ids sort by time, and can be file names.
 func IsID(name string) bool {
 	own, rest, _ := strings.Cut(name, ".")
 	form := "dddddddd-dddddd-cccc"
@@ -54,8 +53,8 @@ func IsID(name string) bool {
 	return true
 }
 
-// NewID makes an id of the time of creation and four characters from random, such as
-// [crypto/rand.Reader]. It may be taken: a store then makes another.
+// NewID returns an id made of the time of creation and four characters from random, such as
+// [crypto/rand.Reader]. If it is taken, the store makes another.
 func NewID(at time.Time, random io.Reader) (string, error) {
 	var b [4]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {
@@ -69,15 +68,14 @@ func NewID(at time.Time, random io.Reader) (string, error) {
 
 const idTime = "20060102-150405"
 
-// created is when the session with the id was created, to the second.
+// created returns when the session with this id was created, to the second.
 func created(id string) time.Time {
 	at, _ := time.Parse(idTime, id[:min(len(id), len(idTime))])
 	return at
 }
 
-// ChildID is the id of the session that works for parent under a name: the parent's, and some
-// characters of the digest of the name. The error says that the parent is no session or has too
-// many parents itself.
+// ChildID returns the id of the session that works for parent under a name: the parent's id, and some
+// characters of the digest of the name. It fails if parent is not a session id or has too many parents itself.
 func ChildID(parent, name string) (string, error) {
 	sum := sha256.Sum256([]byte(name))
 	var b [childChars]byte
@@ -91,9 +89,9 @@ func ChildID(parent, name string) (string, error) {
 	return id, nil
 }
 
-const bookMark = "book-" // no id of a session begins so
+const bookMark = "book-" // no session id begins with it
 
-// BookID is the id of the log of a book. Its name has up to 32 small letters.
+// BookID returns the id of the log of a book. A book's name has up to 32 lower-case letters.
 func BookID(name string) (string, error) {
 	if name == "" || len(name) > 32 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") != "" {
 		return "", fmt.Errorf("a book can't be called %q: its name has up to 32 small letters", name)
@@ -108,7 +106,7 @@ func IsBook(id string) bool {
 	return is && err == nil
 }
 
-// Parent is the session that the one with the id works for; empty: none.
+// Parent returns the session that the given one works for; empty if none.
 func Parent(id string) string {
 	if i := strings.LastIndexByte(id, '.'); i > 0 {
 		return id[:i]
@@ -116,20 +114,19 @@ func Parent(id string) string {
 	return ""
 }
 
-// Lead is the session that a person began of those that the one with the id works for; itself if
+// Lead returns the session started by a person that the given one works for, directly or not; the given one if
 // it works for none.
 func Lead(id string) string {
 	lead, _, _ := strings.Cut(id, ".")
 	return lead
 }
 
-// InFamily reports whether the session with the id is of, or works for it, or for one that does.
+// InFamily reports whether the session id is of, or works for it directly or not.
 func InFamily(of, id string) bool { return id == of || strings.HasPrefix(id, of+".") }
 
-// Resolve returns the id of the session a person means: a whole id, the beginning or end of
-// exactly one, or "last" for the one that changed last in which something was said and that was
-// not spawned by another. The error wraps [fs.ErrNotExist] if there is none, and names the
-// candidates if there are several.
+// Resolve returns the id of the session that a person means: a whole id, the beginning or end of exactly one,
+// or "last" for the most recently changed session that has messages and was not spawned by another. The error
+// wraps [fs.ErrNotExist] if there is none, and names the candidates if there are several.
 func Resolve(ctx context.Context, s Store, text string) (string, error) {
 	if text == "" {
 		return "", missing(`no session is named; "last" is the one used last`)
@@ -173,7 +170,7 @@ func last(ctx context.Context, s Store) (string, error) {
 	return "", missing("there is no session yet")
 }
 
-// missing is an [fs.ErrNotExist] in words of its own.
+// missing is an [fs.ErrNotExist] with its own text.
 type missing string
 
 func (m missing) Error() string        { return string(m) }

@@ -10,33 +10,33 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Info is a session at a glance.
+// Info is a summary of a session.
 type Info struct {
 	ID       string
 	Title    string            // the last Titled; may be empty
 	Root     string            // the workspace
-	Parent   string            // the session that spawned it; empty: a person did
-	Created  time.Time         // of the first event, or as the id says
-	Modified time.Time         // of the last event
-	Events   uint64            // that are good
-	Size     int64             // of the log in bytes, about
-	Preview  string            // beginning of what was said first, in one line
-	Stop     event.Reason      // how the last run ended; empty while one goes on or none was
-	Pinned   bool              // a person wants it kept, by the last Pinned
-	Labels   map[string]string // that it was opened with
-	Empty    bool              // nobody has said anything in it yet, so there is nothing to resume
-	Damage   error             // why the log can't be read to its end; nil: it can
+	Parent   string            // the session that spawned it; empty if a person started it
+	Created  time.Time         // time of the first event, or as in the id
+	Modified time.Time         // time of the last event
+	Events   uint64            // number of readable events
+	Size     int64             // approximate size of the log in bytes
+	Preview  string            // beginning of the first message, in one line
+	Stop     event.Reason      // how the last run ended; empty during a run or if there was none
+	Pinned   bool              // a person wants to keep it, by the last Pinned
+	Labels   map[string]string // labels that it was opened with
+	Empty    bool              // it has no messages yet, so there is nothing to resume
+	Damage   error             // why the log can't be read to its end; nil if it can
 }
 
-// NewInfo is what the id of a session tells of it before it has events.
+// NewInfo returns what the id of a session tells about it before it has events.
 func NewInfo(id string) Info {
 	at := created(id)
 	return Info{ID: id, Parent: Parent(id), Created: at, Modified: at, Empty: true}
 }
 
-// Add takes note of the next event. Where a store knows which they are it is enough to add, in
-// their order, the first event, the first Said, the last Titled, the last Pinned, the last Moved, the last Stopped
-// unless a run has gone on since, and the last event.
+// Add updates the summary with the next event. A store that knows the events need only add, in order: the first
+// event, the first Said, the last Titled, Pinned and Moved, the last Stopped unless a run has continued since,
+// and the last event.
 func (i *Info) Add(e event.Event) {
 	i.Events, i.Modified = e.Seq, e.Time
 	if e.Seq == 1 {
@@ -75,17 +75,17 @@ func (i *Info) Labelled(labels map[string]string) bool {
 	return true
 }
 
-// Name is what to call the session: its title, or else the beginning of what was said first.
+// Name returns the title of the session or, without one, the beginning of the first message.
 func (i *Info) Name() string { return cmp.Or(i.Title, i.Preview) }
 
-// Sort brings sessions into the order of a list: the one that changed last first.
+// Sort sorts sessions for a list: the most recently changed first.
 func Sort(infos []Info) {
 	slices.SortFunc(infos, func(a, b Info) int {
 		return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(b.ID, a.ID))
 	})
 }
 
-// Hit is a place where a searched text was found.
+// Hit is a match of a search.
 type Hit struct {
 	Session string
 	Seq     uint64
@@ -94,7 +94,7 @@ type Hit struct {
 	Text    string // the match with some text around it, in one line
 }
 
-// Find looks whether people, models or tools said something in an event that matches, and where.
+// Find returns the first match in the words of people, models or tools in an event, and whether there is one.
 func Find(session string, e event.Event, match *regexp.Regexp) (hit Hit, found bool) {
 	said := spoken(e.Body)
 	at := match.FindStringIndex(said)
@@ -104,7 +104,7 @@ func Find(session string, e event.Event, match *regexp.Regexp) (hit Hit, found b
 	return Hit{Session: session, Seq: e.Seq, Time: e.Time, Kind: e.Body.Kind(), Text: around(said, at[0])}, true
 }
 
-// spoken returns the text of a body that has text worth searching.
+// spoken returns the text of a body that is worth searching.
 func spoken(b event.Body) string {
 	switch b := b.(type) {
 	case event.Said:
@@ -119,7 +119,7 @@ func spoken(b event.Body) string {
 	return ""
 }
 
-// previewLen is how many bytes of text a preview or the text of a hit has, about.
+// previewLen is the approximate size in bytes of a preview or of the text of a hit.
 const previewLen = 200
 
 // preview shortens text to its beginning, without line breaks.
@@ -127,7 +127,7 @@ func preview(s string) string {
 	return text.Head(text.Flat(text.Head(s, 4*previewLen)), previewLen)
 }
 
-// around returns the text about the place at.
+// around returns the text around the position at.
 func around(s string, at int) string {
 	return preview(s[len(text.Head(s, at-previewLen/4)):])
 }

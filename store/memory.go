@@ -21,18 +21,18 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Memory is a [Store] in memory: its sessions end with the process. The zero value is ready. It
-// must not be copied after use.
+// Memory is a [Store] in memory: its sessions end with the process. The zero value is ready to use. It must not
+// be copied after first use.
 type Memory struct {
 	mu       sync.Mutex
 	sessions map[string]*kept
 	books    map[string]*kept
 }
 
-// kept is a session in memory. Its holder is guarded by the store.
+// kept is a session in memory. The store's lock guards its holder.
 type kept struct {
 	log    *event.Memory
-	holder *memoryLog // nil: nobody
+	holder *memoryLog // nil if nobody drives it
 	since  time.Time
 
 	mu    sync.Mutex
@@ -52,7 +52,7 @@ func (m *Memory) Create(context.Context) (Log, error) {
 	return m.create(event.NewMemory, nil)
 }
 
-// create makes a session of what begin returns for its id. m.mu is held.
+// create makes a session from what begin returns for its id. The caller holds m.mu.
 func (m *Memory) create(begin func(id string) *event.Memory, blobs map[string][]byte) (Log, error) {
 	for {
 		id, err := NewID(time.Now(), rand.Reader)
@@ -110,7 +110,7 @@ func (m *Memory) Book(_ context.Context, name string) (Log, error) {
 	return m.opened(id, m.books[id]), nil
 }
 
-// last is the number of the last event.
+// last returns the number of the last event.
 func (k *kept) last(ctx context.Context) (seq uint64, err error) {
 	for e, err := range k.log.Read(ctx, 0) {
 		if err != nil {
@@ -152,7 +152,7 @@ func (m *Memory) Fork(ctx context.Context, id string, seq uint64) (Log, error) {
 	}, blobs)
 }
 
-// copied is what a session holds up to seq, 0 for all of it.
+// copied returns the content of a session up to seq, or all of it if seq is 0.
 func (m *Memory) copied(ctx context.Context, id string, seq uint64) (events []event.Event, blobs map[string][]byte, err error) {
 	from, err := m.session(id)
 	if err != nil {
@@ -217,7 +217,7 @@ func (m *Memory) List(ctx context.Context) ([]Info, error) {
 	return infos, nil
 }
 
-// all yields the sessions that there are now, the newest first.
+// all yields the present sessions, the newest first.
 func (m *Memory) all() iter.Seq2[string, *kept] {
 	m.mu.Lock()
 	sessions := maps.Clone(m.sessions)
@@ -320,14 +320,14 @@ func (k *kept) busy(id string) *BusyError {
 	return &BusyError{PID: h.PID, Host: h.Host, Since: h.Since}
 }
 
-// memoryLog is a log that is open.
+// memoryLog is an open log.
 type memoryLog struct {
 	*event.Memory
 	store *Memory
 	kept  *kept
 	id    string
-	mine  bool            // it was given the lease; guarded by the store
-	open  context.Context // done once the log is closed
+	mine  bool            // it has the lease; guarded by the store
+	open  context.Context // done when the log is closed
 	end   context.CancelCauseFunc
 }
 

@@ -12,38 +12,38 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Mover is an optional interface of a [Store] whose sessions can move to another as they are.
-// harnesstest.TestStore proves it.
+// Mover is an optional interface of a [Store] whose sessions can move to another store unchanged. Test it with
+// harnesstest.TestStore.
 type Mover interface {
-	// Lines yields what [event.Encode] has made of each event of a session, byte for byte and in
-	// order. Of a log that is damaged what is good comes first, and then the error. A line is valid
-	// until the next one.
+	// Lines yields each event of a session exactly as [event.Encode] wrote it, in order. For a damaged log it
+	// yields the good events first, and then the error. A line is valid until the next one.
 	Lines(ctx context.Context, id string) iter.Seq2[[]byte, error]
 
-	// Receive makes a session with an id of such lines and of blobs. Nobody sees it before all of it
-	// is durable. It may range over both more than once. If there is a session with the id already,
-	// the error wraps [fs.ErrExist].
+	// Receive creates a session with this id from such lines and blobs. It becomes visible when all of it is
+	// durable. Receive may range over both more than once. If the session exists already, the error wraps
+	// [fs.ErrExist].
 	Receive(ctx context.Context, id string, lines iter.Seq2[[]byte, error], blobs iter.Seq2[io.Reader, error]) error
 }
 
-// Named is an optional interface of [tool.Blobs] that know which there are. Those of a [Mover] have it.
+// Named is an optional interface of [tool.Blobs] that can list their blobs. The blobs of a [Mover] implement
+// it.
 type Named interface {
 	// Names lists the blobs, in no particular order.
 	Names(ctx context.Context) ([]string, error)
 }
 
-// Removable is an optional interface of [tool.Blobs] from which one can be removed.
+// Removable is an optional interface of [tool.Blobs] that can remove blobs.
 type Removable interface {
 	Named
-	// Remove removes a blob for good. There is none of that name: no error. It is for whoever knows that
-	// nothing refers to it.
+	// Remove removes a blob permanently. A missing blob is not an error. The caller must know that nothing
+	// refers to the blob.
 	Remove(ctx context.Context, name string) error
 }
 
-// Copy copies a session to another store, byte for byte, with all that work for it, and returns their
-// ids, the session's last. Nobody may drive one of them, or the error wraps [ErrBusy]. Both stores
-// are read again and compared before it returns. One that is there already with the same content
-// counts as copied, so a copy that was cut off can be repeated; with other content the error wraps
+// Copy copies a session and all sessions that work for it to another store, byte for byte. It returns their
+// ids, the session's own last. If one of them is being driven, the error wraps [ErrBusy]. Copy reads both
+// stores again and compares them before it returns. A session that is there already with the same content
+// counts as copied, so an interrupted copy can be repeated; if its content differs, the error wraps
 // [fs.ErrExist].
 func Copy(ctx context.Context, from, to Store, id string) (copied []string, err error) {
 	c := copier{from: from, to: to}
@@ -70,7 +70,7 @@ type copier struct {
 	lines, into Mover
 }
 
-// family is a session behind those that work for it, and these behind those that work for them.
+// family returns the ids of a session and of all that work for it, each behind those that work for it.
 func family(ctx context.Context, s Store, id string) ([]string, error) {
 	list, err := s.List(ctx)
 	if err != nil {
@@ -141,7 +141,7 @@ func names(ctx context.Context, blobs tool.Blobs) ([]string, error) {
 	return n.Names(ctx)
 }
 
-// same returns how the copy of a session differs.
+// same returns an error if the copy of a session differs.
 func (c copier) same(ctx context.Context, id string, blobs tool.Blobs) error {
 	next, stop := iter.Pull2(c.into.Lines(ctx, id))
 	defer stop()
@@ -170,7 +170,7 @@ func (c copier) same(ctx context.Context, id string, blobs tool.Blobs) error {
 	return sameBlobs(ctx, blobs, log.Blobs())
 }
 
-// sameBlobs reads every blob of a copy, which checks it by its name.
+// sameBlobs reads every blob of a copy, which verifies it by its name.
 func sameBlobs(ctx context.Context, from, to tool.Blobs) error {
 	list, err := names(ctx, from)
 	if err != nil {

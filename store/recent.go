@@ -5,14 +5,14 @@ import (
 	"iter"
 )
 
-// Newest is an optional interface of a [Store] that finds the sessions that changed last without
-// reading the others.
+// Newest is an optional interface of a [Store] that finds the most recently changed sessions without reading
+// the others.
 type Newest interface {
-	// Recent yields what List returns, in the same order, and reads of it only what is asked for.
+	// Recent yields what List returns, in the same order, but reads only as far as the caller iterates.
 	Recent(ctx context.Context) iter.Seq2[Info, error]
 }
 
-// Recent yields the sessions of a store, the one that changed last first.
+// Recent yields the sessions of a store, the most recently changed first.
 func Recent(ctx context.Context, s Store) iter.Seq2[Info, error] {
 	if n, ok := s.(Newest); ok {
 		return n.Recent(ctx)

@@ -72,7 +72,7 @@ func (p piecework) work(ctx context.Context, input any, again bool, do func(cont
 			p.leave(context.Cause(ctx))
 			return nil, end{}
 		}
-		if err := p.clear(ctx); errors.Is(err, errStopped) {
+		if err := p.waitToBegin(ctx); errors.Is(err, errStopped) {
 			return p.skip(ctx, err.Error(), false)
 		} else if err != nil {
 			p.leave(err)
@@ -82,8 +82,8 @@ func (p piecework) work(ctx context.Context, input any, again bool, do func(cont
 	return p.record(ctx, input, again, do)
 }
 
-// clear waits until something may begin.
-func (p piecework) clear(ctx context.Context) error {
+// waitToBegin waits until something may begin.
+func (p piecework) waitToBegin(ctx context.Context) error {
 	if err := p.halted(p.at); err != nil {
 		return cmp.Or(err, inspan.ErrOpenStep)
 	}

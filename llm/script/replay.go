@@ -98,7 +98,7 @@ func faultOf(e *llm.Error) *fault {
 	return f
 }
 
-func (f *fault) error() *llm.Error {
+func (f *fault) asError() *llm.Error {
 	if f == nil {
 		return nil
 	}
@@ -126,10 +126,10 @@ func chunkOf(c llm.Chunk) chunk {
 func (c chunk) chunk() llm.Chunk {
 	out := llm.Chunk{Text: c.Text, Reasoning: c.Reasoning, Call: c.Call, Reply: c.Reply}
 	if c.Retry != nil {
-		out.Retry = &llm.Retry{Attempt: c.Retry.Attempt, Wait: c.Retry.Wait, Cause: c.Retry.Cause.error()}
+		out.Retry = &llm.Retry{Attempt: c.Retry.Attempt, Wait: c.Retry.Wait, Cause: c.Retry.Cause.asError()}
 	}
 	if c.Routed != nil {
-		out.Routed = &llm.Routed{Info: c.Routed.Info, Rule: c.Routed.Rule, Reason: c.Routed.Reason, Cause: c.Routed.Cause.error()}
+		out.Routed = &llm.Routed{Info: c.Routed.Info, Rule: c.Routed.Rule, Reason: c.Routed.Reason, Cause: c.Routed.Cause.asError()}
 	}
 	return out
 }
@@ -305,7 +305,7 @@ func (p *Player) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 			}
 		}
 		if x.Error != nil {
-			yield(llm.Chunk{}, x.Error.error())
+			yield(llm.Chunk{}, x.Error.asError())
 		}
 	}
 }

@@ -52,7 +52,7 @@ func Perform(ctx context.Context, c *tool.Call, self, code string, args any, wit
 		return tool.Result{}, err
 	}
 	value, err := Engine{Self: self, Env: c.Env, Open: c.Mode == tool.ModeYolo}.Run(ctx, Script{
-		Code: code, Setup: toolSetup, Input: input, Seed: c.Key, Now: c.Time, Call: m.begin, Print: m.print, Tell: m.tell, Rests: c.Idle,
+		Code: code, Setup: toolSetup, Input: input, Seed: c.Key, Now: c.Time, Call: m.begin, Print: m.printLine, Tell: m.tell, Rests: c.Idle,
 		Limits: within,
 	})
 	return m.result(value, err)
@@ -122,7 +122,7 @@ func (m *mode) answer(name string, args json.RawMessage, res tool.Result, err er
 	return Answer{Value: value, Nth: res.Nth}
 }
 
-func (m *mode) print(line string) {
+func (m *mode) printLine(line string) {
 	if room := mostPrinted - m.printed.Len(); len(line)+1 > room {
 		m.more += len(line) + 1
 		return

@@ -17,10 +17,10 @@ type claude struct {
 	log   func(session string) string
 }
 
-// event is the event of Claude Code that a hook is told of.
+// event returns the Claude Code event for a hook at a point.
 func (c Config) event(p tool.Point) string {
 	if p.Moment == tool.RunStop && c.Kind != "" {
-		return "SubagentStop" // which an agent's own Stop is there
+		return "SubagentStop" // Claude Code's name for the Stop of a subagent
 	}
 	if c.Event != "" {
 		return c.Event
@@ -36,13 +36,13 @@ func (c Config) event(p tool.Point) string {
 	return ""
 }
 
-// failed reports whether a call counts as failed in Claude Code, where a command
-// with another exit code than 0 does.
+// failed reports whether a call counts as failed in Claude Code, where a command with an exit code other than 0
+// does.
 func failed(p tool.Point) bool {
 	return p.Failed != "" || p.Result != nil && p.Result.Exit != nil && *p.Result.Exit != 0
 }
 
-// ClaudeMode is the permission mode of Claude Code that a mode is most like.
+// ClaudeMode returns the most similar permission mode of Claude Code.
 func ClaudeMode(mode tool.Mode) string {
 	switch mode {
 	case "plan", "auto":
@@ -55,7 +55,7 @@ func ClaudeMode(mode tool.Mode) string {
 	return "default"
 }
 
-// claudeWhy is what matchers of Claude Code look at where there is no call.
+// claudeWhy returns what Claude Code matches at points without a call.
 func claudeWhy(p tool.Point, event string) string {
 	switch p.Moment {
 	case tool.SessionStart:
@@ -111,7 +111,7 @@ func (w claude) say(p tool.Point) ([]byte, error) {
 	return encode(in)
 }
 
-// path is where the log of a session is; empty if that is not known.
+// path returns the path of a session's log; empty if unknown.
 func (w claude) path(session string) string {
 	if w.log == nil {
 		return ""
@@ -144,8 +144,8 @@ func sayCall(in map[string]any, p tool.Point, event string) error {
 	return nil
 }
 
-// printed is the text of a result. Of a command it is what that has printed, without the lines of ours about
-// its end and its sandbox.
+// printed returns the text of a result. For a command it is the command's output, without our lines about its
+// end and its sandbox.
 func printed(res *tool.Result) string {
 	text := res.Parts.Text()
 	if res.Exit == nil {
@@ -180,8 +180,8 @@ func (w claude) plain(tool.Moment) bool {
 	return w.event == "SessionStart" || w.event == "UserPromptSubmit" || w.event == "PreCompact"
 }
 
-// claudeReply is what a hook of Claude Code prints. Fields that are not here
-// are let by, as it has many that mean nothing outside of it.
+// claudeReply is the output of a hook of Claude Code. Other fields are ignored, since many of them mean nothing
+// outside of Claude Code.
 type claudeReply struct {
 	Continue *bool  `json:"continue"`
 	Stop     string `json:"stopReason"`
@@ -220,7 +220,7 @@ func (w claude) hear(data []byte, p tool.Point) (out tool.Outcome, note string, 
 	return out, joined(note, text.Printed(r.System)), nil
 }
 
-// takesContext reports whether additionalContext has a place at the event.
+// takesContext reports whether additionalContext means something at the event.
 func (w claude) takesContext() bool {
 	switch w.event {
 	case "Stop", "SubagentStop", "SessionEnd", "PreCompact", "PostCompact":
@@ -229,7 +229,7 @@ func (w claude) takesContext() bool {
 	return true
 }
 
-// decide reads what has its own place at each moment.
+// decide reads the fields that depend on the moment.
 func (r claudeReply) decide(p tool.Point) (out tool.Outcome, note string, err error) {
 	switch p.Moment {
 	case tool.BeforeCall:
@@ -252,7 +252,7 @@ func (r claudeReply) decide(p tool.Point) (out tool.Outcome, note string, err er
 	return out, "", nil
 }
 
-// verdict is what the hook says of a call. The fields at the top are older.
+// verdict returns what the hook says about a call. The fields at the top level are the older form.
 func (r claudeReply) verdict(c *tool.Call) (out tool.Outcome, err error) {
 	decision, reason := r.Specific.Decision, r.Specific.Reason
 	if decision == "" {
@@ -279,8 +279,8 @@ func (r claudeReply) verdict(c *tool.Call) (out tool.Outcome, err error) {
 	return out, err
 }
 
-// halted is what comes of a hook that wants no more to be done. It can't end a
-// run everywhere; where it can't, the model is asked to.
+// halted returns the outcome of a hook that wants everything to stop. Where it can't end a run, the model is
+// asked to stop.
 func halted(m tool.Moment, why string) (out tool.Outcome, note string) {
 	if why == "" {
 		why = "a hook stops the work here"
@@ -294,7 +294,7 @@ func halted(m tool.Moment, why string) (out tool.Outcome, note string) {
 	return out, why
 }
 
-// given is the first that is there.
+// given returns the first value that is set.
 func given(list ...json.RawMessage) json.RawMessage {
 	for _, raw := range list {
 		if raw != nil && string(raw) != "null" {

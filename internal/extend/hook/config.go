@@ -13,10 +13,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What becomes of a hook that fails.
+// What happens when a hook fails.
 const (
-	Ignore = "ignore" // people are told, and the session goes on
-	Deny   = "deny"   // what was to happen is denied
+	Ignore = "ignore" // people are told, and the session continues
+	Deny   = "deny"   // the guarded action is denied
 )
 
 const (
@@ -24,61 +24,54 @@ const (
 	maxTimeout     = time.Hour
 )
 
-// Config is one hook as settings have it: a command line or an address, for one
-// moment. The package comment says what they are told and may answer.
+// Config is one hook in the form of the settings: a command line or an address, for one moment. The package
+// documentation describes its input and output.
 type Config struct {
 	On tool.Moment `toml:"on"`
-	// Match says for which tools it runs, before and after a call: names split by
-	// |, in which * stands for any characters, or /a regular expression/ (RE2,
-	// which may match anywhere). The names that Claude Code has for tools are
-	// understood where a whole name is given. At other moments it is matched
-	// against [tool.Point.Why], and where an agent begins or stops against its kind; a
-	// prompt has nothing to match. Empty or * is all.
+	// Match selects the tools that it runs for, before and after a call: names separated by |, in which *
+	// stands for any characters, or a /regular expression/ (RE2, which may match anywhere). Whole names may
+	// also be Claude Code's names of tools. At other moments it is matched against [tool.Point.Why], and for
+	// the start or stop of an agent against its kind; a prompt has nothing to match. Empty or * matches
+	// everything.
 	Match string `toml:"match"`
-	// Command is run in the workspace, by sh, or by bash if Claude is set. Either it or URL is set.
+	// Command is run in the workspace, by sh, or by bash if Claude is set. Set either Command or URL.
 	Command string `toml:"command"`
-	// Args, if not nil, makes Command a program that is run with them as they
-	// are, without a shell between.
+	// Args, if not nil, makes Command a program that is run with these arguments, without a shell.
 	Args []string `toml:"args"`
-	// Hosts, Read and Write are what the sandbox opens to Command: hosts, and absolute paths beside the
-	// workspace. Read and Write count in the person's own settings only.
+	// Hosts, Read and Write are what the sandbox opens to Command: hosts, and absolute paths outside of the
+	// workspace. Read and Write only count in the person's own settings.
 	Hosts []string `toml:"hosts"`
 	Read  []string `toml:"read"`
 	Write []string `toml:"write"`
 	// URL gets a POST request: https, or http on this machine.
 	URL     string            `toml:"url"`
 	Headers map[string]string `toml:"headers"` // of the request
-	// HeaderEnv names the variables whose values $NAME or ${NAME} in Headers
-	// stands for. Any other stands for nothing.
+	// HeaderEnv names the variables that $NAME or ${NAME} in Headers may refer to. Any other is empty.
 	HeaderEnv []string      `toml:"header_env"`
-	Timeout   time.Duration `toml:"timeout"` // 0: a minute; at most an hour
-	// OnFailure is [Ignore], which is what empty means too, or before a call and
-	// for a prompt also [Deny]: what the hook should have seen and did not is
-	// denied.
+	Timeout   time.Duration `toml:"timeout"` // 0 means a minute; at most an hour
+	// OnFailure is [Ignore], which is the default, or before a call and for a prompt also [Deny]: then a failed
+	// hook denies the call or the prompt.
 	OnFailure string `toml:"on_failure"`
-	// Background lets the session go on without waiting. What the hook wants
-	// then counts for nothing; what it has to say to people is told.
+	// Background lets the session continue without waiting. The hook's decisions are ignored; its messages for
+	// people are shown.
 	Background bool `toml:"background"`
-	// Claude says that it speaks the protocol of Claude Code: other JSON in and
-	// out, its names of tools, and its kind of Match.
+	// Claude means that it speaks the protocol of Claude Code: other JSON in and out, other names of tools, and
+	// another form of Match.
 	Claude bool `toml:"claude"`
 
 	Source string `toml:"-"` // where it is from, for people: ".claude/settings.json"
-	// Event is the event of Claude Code that a hook of [ReadClaude] is for. Empty:
-	// the one that fits the moment.
+	// Event is the Claude Code event of a hook from [ReadClaude]. Empty means the one that fits the moment.
 	Event string `toml:"-"`
-	If    string `toml:"-"` // a rule of Claude Code, such as "Bash(git *)", that a call must fit
-	// Kind is the kind of agent that brings it: it runs for the session of such an agent, whose end is then
-	// SubagentStop. Empty: the settings do.
+	If    string `toml:"-"` // a rule of Claude Code, such as "Bash(git *)", that a call must match
+	// Kind is the kind of agent whose file has the hook: it runs in sessions of such agents, whose end is
+	// SubagentStop for it. Empty means that it is from the settings.
 	Kind string `toml:"-"`
-	// PluginRoot is the folder that a hook of Claude Code finds in
-	// CLAUDE_PLUGIN_ROOT. Empty: the variable is not set.
+	// PluginRoot is the value of CLAUDE_PLUGIN_ROOT for a hook of Claude Code. Empty means unset.
 	PluginRoot string `toml:"-"`
 }
 
-// Check returns an error if the hook can't be run as it is written. Whoever reads
-// settings calls it: in a [Set] such a hook only counts as failed when its moment
-// comes, and one without a moment never runs.
+// Check returns an error if the hook can't be run as written. Call it when reading settings: in a [Set] such a
+// hook only fails when its moment comes, and one without a moment never runs.
 func (c Config) Check() error {
 	_, err := c.compile()
 	return err
@@ -137,7 +130,7 @@ func (c Config) checkFailure() error {
 
 func deniable(m tool.Moment) bool { return m == tool.BeforeCall || m == tool.PromptSaid }
 
-// checkURL refuses addresses to which what a session says would go in the open.
+// checkURL returns an error for addresses that would send the content of a session unencrypted.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
@@ -161,7 +154,7 @@ func (c Config) timeout() time.Duration {
 	return c.Timeout
 }
 
-// by names the hook in a line, for people.
+// by describes the hook in a line, for people.
 func (c Config) by() string {
 	what := c.URL
 	if what == "" {
@@ -174,8 +167,7 @@ func (c Config) by() string {
 	return out
 }
 
-// same reports whether two hooks of Claude Code would do the same, so that one
-// is enough.
+// same reports whether two hooks of Claude Code would do the same, so that one is enough.
 func (c Config) same(o Config) bool {
 	return c.Claude && o.Claude && c.Command == o.Command && c.URL == o.URL && c.PluginRoot == o.PluginRoot && c.If == o.If &&
 		(c.Args == nil) == (o.Args == nil) && slices.Equal(c.Args, o.Args)
@@ -189,7 +181,7 @@ func momentNames() []string {
 	return out
 }
 
-// nearest ends a sentence about a name that is not known.
+// nearest ends a sentence about an unknown name.
 func nearest(name string, known []string) string {
 	if near := tool.Nearest(name, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)

@@ -132,7 +132,7 @@ func decode(data []byte) ([]record, error) {
 
 // change replaces the index with what edit makes of it, under the lock.
 func (s *Store) change(ctx context.Context, edit func([]record) ([]record, error)) error {
-	if err := s.make(); err != nil {
+	if err := s.createDir(); err != nil {
 		return err
 	}
 	l, err := keep.LockFile(ctx, filepath.Join(s.Dir, lockFile), maxWait)
@@ -154,8 +154,8 @@ func (s *Store) change(ctx context.Context, edit func([]record) ([]record, error
 	return s.save(list)
 }
 
-// make makes the folder, for this user alone.
-func (s *Store) make() error {
+// createDir makes the folder, for this user alone.
+func (s *Store) createDir() error {
 	if s.Dir == "" {
 		return errors.New("plugins: no folder is set")
 	}

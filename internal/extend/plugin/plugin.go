@@ -325,7 +325,7 @@ func (p *Plugin) describe(root *os.Root) error {
 
 // stage copies a source into a folder of its own below the store.
 func (s *Store) stage(ctx context.Context, src source) (got staged, err error) {
-	if err := s.make(); err != nil {
+	if err := s.createDir(); err != nil {
 		return got, err
 	}
 	got.temp = filepath.Join(s.Dir, tempMark+rand.Text())
@@ -364,11 +364,11 @@ func (s *Store) stage(ctx context.Context, src source) (got staged, err error) {
 		return got, err
 	}
 	got.Name, got.Source, got.Dir = src.name(), src.text, filepath.Join(got.temp, "copy")
-	return got, got.copy(ctx, top)
+	return got, got.copyFrom(ctx, top)
 }
 
-// copy copies a folder and reads the copy.
-func (s *staged) copy(ctx context.Context, from *os.Root) error {
+// copyFrom copies a folder and reads the copy.
+func (s *staged) copyFrom(ctx context.Context, from *os.Root) error {
 	if err := os.Mkdir(s.Dir, 0o700); err != nil {
 		return err
 	}

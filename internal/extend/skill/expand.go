@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// MaxExpanded is how long a text may become by what is put in its places, in
-// bytes. Places beyond stay as they are.
+// MaxExpanded bounds the length in bytes of a text with its placeholders replaced. Placeholders beyond stay as
+// they are.
 const MaxExpanded = 1 << 20
 
-const maxVariable = 64 // bytes of the name of a variable
+const maxVariable = 64 // bytes of a variable's name
 
-// Expand is a text with what was typed put in its places: $ARGUMENTS stands for
-// all of it, $1 to $9 for its words, and ${NAME} for what vars give NAME. Whatever
-// else begins with $ stays, and what was put in is not looked at again. Where the
-// text has no place for arguments, they come below it.
+// Expand replaces the placeholders of a text: $ARGUMENTS by everything typed, $1 to $9 by its words, and
+// ${NAME} by the value in vars. Anything else that begins with $ stays, and replaced text is not expanded
+// again. If the text has no placeholder for arguments, they follow it.
 func Expand(text, args string, vars map[string]string) string {
 	args = strings.TrimSpace(args)
 	words, used := Words(args), false
@@ -50,7 +49,7 @@ func Expand(text, args string, vars map[string]string) string {
 	return out.String()
 }
 
-// variable is what stands for $ and the first size bytes of text.
+// variable returns the replacement for $ and the first size bytes of text.
 func variable(text string, vars map[string]string) (value string, size int) {
 	if name, braced := strings.CutPrefix(text, "{"); braced {
 		if name, _, closed := strings.Cut(name[:min(len(name), maxVariable+1)], "}"); closed {
@@ -62,8 +61,7 @@ func variable(text string, vars map[string]string) (value string, size int) {
 	return "$", 0
 }
 
-// Words splits what was typed at blanks, but for those in quotes. A quote that is
-// not closed is a character like any other.
+// Words splits what was typed at blanks, except in quotes. An unclosed quote is an ordinary character.
 func Words(args string) []string {
 	var out []string
 	for {

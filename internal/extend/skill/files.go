@@ -15,30 +15,27 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Folder is a place where others have put what agents read: skills, each in a folder of its
-// own with a SKILL.md, or markdown files that are commands or roles.
+// Folder is a place for files for agents by others: skills, each in a folder with a SKILL.md, or markdown files
+// that are commands or roles.
 type Folder struct {
-	Path   string // need not exist; if empty there is none
+	Path   string // may be missing; empty means none
 	Source string // for people: "project" if it came with the workspace, "user", "plugin NAME"
-	// The rest is for skills. Prefix stands before their names, as "NAME:" for a plugin.
+	// The rest is for skills. Prefix is put before their names, as "NAME:" for a plugin.
 	Prefix string
-	Only   []string // the folders in it that count; nil: all
-	// Root is what ${CLAUDE_PLUGIN_ROOT} and ${INSPAN_PLUGIN_ROOT} stand for in
-	// instructions. Empty: nothing.
+	Only   []string // the subfolders that count; nil means all
+	// Root is the value of ${CLAUDE_PLUGIN_ROOT} and ${INSPAN_PLUGIN_ROOT} in instructions. Empty means none.
 	Root string
-	// Within is a folder around Path out of which no link leads, such as the repository.
-	// Empty: Path.
+	// Within is a folder around Path that no link leads out of, such as the repository. Empty means Path.
 	Within string
 }
 
-// place is a folder of skills, or those that are built in.
+// place is a folder of skills, or the built-in skills.
 type place struct {
 	Folder
 	builtin bool
 }
 
-// open returns the folder as a file system that no link leads out of, and its
-// absolute path.
+// open returns the folder as a file system that no link leads out of, and its absolute path.
 func (p *place) open() (files fs.FS, path string, end func(), err error) {
 	if p.builtin {
 		files, err := fs.Sub(builtins, "builtin")
@@ -63,10 +60,10 @@ func (p *place) open() (files fs.FS, path string, end func(), err error) {
 	return rooted{root, dir}, path, func() { _ = root.Close() }, nil
 }
 
-// rooted is a folder in a root whose files open without waiting. No link leads out of the root.
+// rooted is a folder in a root whose files open without blocking. No link leads out of the root.
 type rooted struct {
 	root *os.Root
-	dir  string // from the root
+	dir  string // relative to the root
 }
 
 func (r rooted) at(name string) string { return filepath.Join(r.dir, filepath.FromSlash(name)) }
@@ -85,7 +82,7 @@ func (r rooted) Lstat(name string) (fs.FileInfo, error) { return r.root.Lstat(r.
 
 func (r rooted) ReadLink(name string) (string, error) { return r.root.Readlink(r.at(name)) }
 
-// names is list for a whole folder of which only names and kinds of entries count.
+// names is list for a whole folder if only names and kinds of entries are needed.
 func names(files fs.FS, most int) (entries []fs.DirEntry, more bool, err error) {
 	r, ok := files.(rooted)
 	if !ok {
@@ -98,7 +95,7 @@ func names(files fs.FS, most int) (entries []fs.DirEntry, more bool, err error) 
 	return first(f, most)
 }
 
-// list returns the first entries of a folder that are found, by name.
+// list returns the first entries of a folder, sorted by name.
 func list(files fs.FS, at string, most int) (entries []fs.DirEntry, more bool, err error) {
 	f, err := files.Open(at)
 	if err != nil {
@@ -107,7 +104,7 @@ func list(files fs.FS, at string, most int) (entries []fs.DirEntry, more bool, e
 	return first(f, most)
 }
 
-// first is list for a folder that is open, and closes it.
+// first is list for an open folder, which it closes.
 func first(f fs.File, most int) (entries []fs.DirEntry, more bool, err error) {
 	defer f.Close()
 	dir, ok := f.(fs.ReadDirFile)
@@ -127,12 +124,12 @@ func first(f fs.File, most int) (entries []fs.DirEntry, more bool, err error) {
 
 // listed is a file in a folder.
 type listed struct {
-	path string // with slashes, from that folder
+	path string // with slashes, relative to that folder
 	size int64
 }
 
-// walk lists the files of a folder and of those in it, so deep and among so many entries; more
-// says that others were left. Links and what begins with a dot do not count.
+// walk lists the files of a folder and its subfolders, up to a depth and a number of entries; more says that
+// some were left out. Links and names that begin with a dot are ignored.
 func walk(files fs.FS, depth, most int) (out []listed, more bool, err error) {
 	var in func(dir string, depth int) error
 	in = func(dir string, depth int) error {
@@ -177,7 +174,7 @@ func readAll(files fs.FS, at string, most int) ([]byte, fs.FileInfo, error) {
 	return data, info, err
 }
 
-// usable refuses what is no file, or has more than so many bytes. The error calls it by the name.
+// usable returns an error for anything but a file of at most so many bytes. The error uses name.
 func usable(f fs.File, name string, most int) (fs.FileInfo, error) {
 	info, err := f.Stat()
 	switch {
@@ -193,7 +190,7 @@ func usable(f fs.File, name string, most int) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// fits refuses more than so many bytes.
+// fits returns an error for more than so many bytes.
 func fits(data []byte, most int) error {
 	if len(data) <= most {
 		return nil
@@ -201,17 +198,17 @@ func fits(data []byte, most int) error {
 	return fmt.Errorf("it has more than %s", text.Count(most, "byte"))
 }
 
-// shelf is what is found under each name while folders are looked through, and what is said
-// of the rest. Upper and lower case are the same in names.
+// shelf holds what was found under each name while folders are searched, and the warnings about the rest. Names
+// are case-insensitive.
 type shelf struct {
-	kind     string // what its things are called: "skill"
+	kind     string // the word for its things: "skill"
 	first    map[string]spot
 	warnings []string
 }
 
-// spot is where something lies.
+// spot is where something was found.
 type spot struct {
-	path string // empty: it is built in
+	path string // empty if it is built in
 	info fs.FileInfo
 }
 
@@ -219,7 +216,7 @@ func (s *shelf) warn(format string, args ...any) {
 	s.warnings = append(s.warnings, text.Line(fmt.Sprintf(format, args...)))
 }
 
-// put reports whether a name is still free, and takes it. What hides something else is told,
+// put reports whether a name was still free, and takes it. It warns about a thing that hides another one,
 // unless both are the same file or the other is built in.
 func (s *shelf) put(name string, at spot) bool {
 	key := strings.ToLower(name)

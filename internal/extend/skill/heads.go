@@ -10,14 +10,14 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// headsFormat is the format of [Library.Heads]. What it holds was parsed by one program, so it
-// also depends on that program's file.
+// headsFormat is the format of [Library.Heads]. The content was parsed by a program, so its validity also
+// depends on that program's file.
 const headsFormat = "skill heads 2"
 
 // mostHeads bounds the length of that file.
 const mostHeads = 16 << 20
 
-// stamp tells a file from another, and from what it was.
+// stamp identifies the state of a file.
 type stamp struct {
 	ino                uint64
 	size, mtime, ctime int64 // times in ns since 1970
@@ -28,7 +28,7 @@ func stampOf(info fs.FileInfo) stamp {
 	return stamp{ino, info.Size(), info.ModTime().UnixNano(), ctime}
 }
 
-// saved are the skills in the file of a library, by folder.
+// saved holds the skills in the file of a library, by folder.
 type saved map[string]savedSkill
 
 type savedSkill struct {
@@ -36,7 +36,7 @@ type savedSkill struct {
 	*known
 }
 
-// headsOf is the format of what this program saves; empty if it can't be told from others.
+// headsOf returns the format of what this program saves; empty if the program can't be identified.
 func headsOf() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -49,7 +49,7 @@ func headsOf() string {
 	return fmt.Sprint(headsFormat, stampOf(info))
 }
 
-// load returns what the file has; nothing if it is damaged, too long, or from another program.
+// load returns the content of the file; nothing if it is damaged, too long, or from another program.
 func (l *Library) load() saved {
 	if l.Heads == "" {
 		return nil
@@ -105,7 +105,7 @@ func loadSkill(in *keep.Sidecar) (s Skill) {
 	return s
 }
 
-// texts and lists are the fields that come from a file and are not those of its place.
+// texts and lists return the fields that come from a file, without those that depend on its place.
 func (s *Skill) texts() []*string {
 	return []*string{&s.Name, &s.Description, &s.License, &s.Compatibility, &s.Hint, &s.Sum}
 }
@@ -132,8 +132,8 @@ func (s *Skill) put(out *keep.Sidecar) {
 	}
 }
 
-// again returns what the file has of a skill, if its SKILL.md is the same as then; nil if it must
-// be read. Links are always looked at anew, as they may lead elsewhere.
+// again returns the saved skill if its SKILL.md has not changed; nil if it must be read. Links are always
+// checked, since they may lead elsewhere now.
 func (l *Library) again(dir string, e fs.DirEntry) *known {
 	s, is := l.saved[dir]
 	if !is || !e.IsDir() {
@@ -148,14 +148,14 @@ func (l *Library) again(dir string, e fs.DirEntry) *known {
 	return &k
 }
 
-// lasts reports whether a file that changes will have another stamp than when it was read.
+// lasts reports whether a change of the file would give it another stamp.
 func (k *known) lasts() bool {
 	_, ctime := keep.Inode(k.info)
 	return ctime != 0 && k.info.Name() == file && k.read.UnixNano()-ctime > int64(settled)
 }
 
-// save writes the file anew if it lacks something or has something that is gone. That only saves
-// time, so it need not succeed. Skills that came with a workspace are not in it.
+// save writes the file again if something is missing or gone. Saving only saves time later, so it may fail.
+// Skills that came with a workspace are not saved.
 func (l *Library) save() {
 	if l.Heads == "" {
 		return

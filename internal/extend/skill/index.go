@@ -10,15 +10,13 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// leastShown is the length in bytes below which the rest of a description is of no
-// use.
+// leastShown is the length in bytes below which the rest of a description is useless.
 const leastShown = 20
 
-// Index lists skills for the prompt, one a line: "- name: description". Manual ones are left out, and so are those that
-// are built in, which a person types or another skill names. It has at most maxBytes, unless that is zero: what is too long
-// together is cut, the longest descriptions first, and then skills are left out at
-// the end; both is said in a last line. It is empty if there are no skills, or no
-// room for any.
+// Index lists skills for the prompt, one a line: "- name: description". It leaves out manual skills, and
+// built-in ones, which a person types or another skill names. It has at most maxBytes, unless that is zero:
+// then the longest descriptions are cut first, and after that skills at the end are left out; a last line says
+// so. It is empty if there are no skills, or no room for any.
 func Index(skills []Skill, maxBytes int) string {
 	skills = slices.DeleteFunc(slices.Clone(skills), func(s Skill) bool { return s.Manual || s.Source == builtIn })
 	whole := entries(skills, -1)
@@ -60,8 +58,7 @@ func leftNote(n int) string {
 	return fmt.Sprintf("(All descriptions are left out here, and %s.)\n", text.Counted(n, "skill", "skills"))
 }
 
-// entries writes the lines, with at most so many bytes of each description; all
-// if it is negative.
+// entries returns the lines, with at most so many bytes of each description; with all if most is negative.
 func entries(skills []Skill, most int) string {
 	var b strings.Builder
 	for _, s := range skills {
@@ -78,8 +75,7 @@ func entries(skills []Skill, most int) string {
 	return b.String()
 }
 
-// fair returns how much each may have of what there is, so that those who need
-// less leave the rest to the others.
+// fair divides what there is among needs, so that those who need less leave the rest to the others.
 func fair(needs []int, there int) int {
 	needs = slices.Sorted(slices.Values(needs))
 	for i, need := range needs {
@@ -92,22 +88,22 @@ func fair(needs []int, there int) int {
 	return there
 }
 
-// Size is how long something is.
+// Size is the length of a text.
 type Size struct {
 	Bytes  int
-	Tokens int // by our own estimate, see [llm.Request.Tokens]
+	Tokens int // by our estimate, see [llm.Request.Tokens]
 }
 
 func sizeOf(text string) Size {
 	return Size{Bytes: len(text), Tokens: llm.Message{Parts: llm.Say(text)}.Tokens()}
 }
 
-// Levels is what a skill costs.
+// Levels is the cost of a skill.
 type Levels struct {
 	Index Size // its line in the prompt, in every request; zero if it is manual
-	Text  Size // its instructions, once they are invoked
-	Files Size // its other files if all were read, as far as they are text
-	Count int  // of those files
+	Text  Size // its instructions, when it is invoked
+	Files Size // its other text files, if all were read
+	Count int  // number of those files
 }
 
 // Cost measures the levels of a skill.

@@ -11,19 +11,19 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// MaxText is how long the file of a command or of a kind of agent may be, in bytes.
+// MaxText bounds the file of a command or of a kind of agent, in bytes.
 const MaxText = 100 << 10
 
-// markdown is how single files of one kind are found and read.
+// markdown finds and reads single files of one kind.
 type markdown[T any] struct {
-	files string // what they are called together: "commands"
+	files string // their plural: "commands"
 	most  int    // of one folder
-	depth int    // folders in each other, the first included
+	depth int    // nested folders, including the first
 	parse func(file, source string, data []byte) (T, error)
 	name  func(T) string
 }
 
-// find reads the files of folders, those of the first folder before the others.
+// find reads the files of folders in order.
 func (m markdown[T]) find(s *shelf, folders []Folder) (out []T) {
 	for _, f := range folders {
 		if f.Path != "" {
@@ -79,8 +79,8 @@ func (m markdown[T]) names(files fs.FS) (names []string, more bool, err error) {
 	return names[:min(len(names), m.most)], more, err
 }
 
-// read parts the file of a command or a kind of agent. What is wrong with its front matter
-// is a problem; what could be read of it counts all the same.
+// read splits the file of a command or a kind of agent. Wrong front matter is a problem; what could be read of
+// it counts all the same.
 func read(data []byte) (head map[string]any, body string, problem, err error) {
 	if err := fits(data, MaxText); err != nil {
 		return nil, "", nil, err
@@ -93,10 +93,10 @@ func read(data []byte) (head map[string]any, body string, problem, err error) {
 	return head, strings.TrimSpace(text.Clean(body)), problem, nil
 }
 
-// mostDescription is the length of a description in characters that the standard of skills allows.
+// mostDescription is how many characters of a description the standard of skills allows.
 const mostDescription = 1024
 
-// described is what the settings say something is for, else the first line of its text.
+// described returns the description from the settings, or else the first line of the text.
 func described(given any, body string) string {
 	if given := line(given); given != "" {
 		return given
@@ -105,7 +105,7 @@ func described(given any, body string) string {
 	return line(strings.TrimLeft(first, "# "))
 }
 
-// line is a value as one line without anything that can't be seen.
+// line returns a value as one line without invisible characters.
 func line(v any) string {
 	s := Line(v)
 	if !text.Holds(s, text.Hidden) {
@@ -114,7 +114,7 @@ func line(v any) string {
 	return Line(words.Result(s))
 }
 
-// lines are the texts of a list, or of one with commas, that say something.
+// lines returns the non-empty texts of a list, or of a text with commas.
 func lines(v any) (out []string) {
 	for _, s := range List(v) {
 		if s = line(s); s != "" {

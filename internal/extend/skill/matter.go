@@ -1,9 +1,9 @@
 package skill
 
-// Front matter is the settings at the top of a markdown file: YAML between two lines of ---, and
-// below it the text, which may have placeholders for arguments. People write such files by hand and
-// for several programs, so reading is lenient: invalid YAML is read line by line. Reading an
-// untrusted file is safe: nothing in it runs, and time and memory are bounded.
+// Front matter is the settings at the top of a markdown file: YAML between two lines of ---, followed by the
+// text, which may have placeholders for arguments. People write such files by hand and for several programs, so
+// reading is lenient: invalid YAML is read line by line. Reading an untrusted file is safe: nothing in it runs,
+// and time and memory are bounded.
 
 import (
 	"bytes"
@@ -20,18 +20,17 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Bounds of front matter, so that reading it stays quick whatever it holds.
+// Bounds of front matter, so that reading it is always quick.
 const (
 	MaxMatter = 32 << 10 // bytes
 	maxKeys   = 200      // of one mapping
 	maxKey    = 100      // bytes of a key that is read without YAML
-	maxNested = 20       // of lists and mappings in each other
+	maxNested = 20       // nested lists and mappings
 )
 
-// SplitMatter parts front matter from the text below it. Without front matter, matter
-// is nil and text is all of data. A byte order mark is left out, line ends become
-// \n, and the last line need not end. Matter may share memory with data. The error
-// says that the front matter has no end.
+// SplitMatter separates front matter from the text below it. Without front matter, matter is nil and text is
+// all of data. A byte order mark is removed, line ends become \n, and the last line may be incomplete. Matter
+// may share memory with data. It returns an error if the front matter has no end.
 func SplitMatter(data []byte) (matter []byte, text string, err error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if bytes.Contains(data, []byte("\r\n")) {
@@ -51,17 +50,15 @@ func SplitMatter(data []byte) (matter []byte, text string, err error) {
 	return nil, "", errors.New("its front matter has no end")
 }
 
-// fence reports whether a line parts front matter from text.
+// fence reports whether a line separates front matter from text.
 func fence(line []byte) bool { return string(bytes.TrimRight(line, " \t")) == "---" }
 
-// DecodeMatter reads front matter into v, a pointer to a struct with yaml tags or a
-// *map[string]any. In the map each scalar is the text as it is written, whatever
-// type YAML would give it, null is nil, lists are []any and mappings
-// map[string]any.
+// DecodeMatter reads front matter into v, a pointer to a struct with yaml tags or a *map[string]any. In the map
+// each scalar is its text as written, whatever type YAML would give it; null is nil, lists are []any, and
+// mappings are map[string]any.
 //
-// An error says what is wrong with the front matter. All the same v holds then
-// what could be read line by line, and whoever is lenient passes over it. V stays
-// as it was if there is more than [MaxMatter].
+// An error says what is wrong with the front matter. Even then v holds what could be read line by line, so a
+// lenient caller can ignore the error. If there is more than [MaxMatter], v is unchanged.
 func DecodeMatter(matter []byte, v any) error {
 	if len(matter) > MaxMatter {
 		return fmt.Errorf("the front matter has %d bytes, more than %d", len(matter), MaxMatter)
@@ -86,7 +83,7 @@ func DecodeMatter(matter []byte, v any) error {
 	return errors.Join(err, fill(node, v))
 }
 
-// fill puts a mapping into v.
+// fill decodes a mapping into v.
 func fill(node *yaml.Node, v any) error {
 	if m, ok := v.(*map[string]any); ok {
 		*m = value(node).(map[string]any)
@@ -95,7 +92,7 @@ func fill(node *yaml.Node, v any) error {
 	return node.Decode(v)
 }
 
-// value is a node for whoever wants text.
+// value returns a node as texts.
 func value(node *yaml.Node) any {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -117,7 +114,7 @@ func value(node *yaml.Node) any {
 	return node.Value
 }
 
-// parse returns the mapping that front matter is, nil if it is empty.
+// parseMatter returns the mapping in front matter; nil if it is empty.
 func parseMatter(matter []byte) (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(matter, &doc); err != nil {
@@ -133,7 +130,7 @@ func parseMatter(matter []byte) (*yaml.Node, error) {
 	return node, check(node, 0)
 }
 
-// check refuses what would take long to read, or become more than it is.
+// check returns an error for input that would take long to read, or grow.
 func check(node *yaml.Node, depth int) error {
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
@@ -158,10 +155,9 @@ func check(node *yaml.Node, depth int) error {
 	return nil
 }
 
-// plain reads front matter that has nothing but lines of a key and a plain or
-// quoted value, as most has, many times faster than YAML is parsed. It returns nil
-// if there is anything else. The error says that it is no YAML all the same, as a
-// value has a colon in it.
+// plain reads front matter that only has lines with a key and a plain or quoted value, which most has, many
+// times faster than a YAML parser. It returns nil for anything else. The error means that the front matter is
+// not valid YAML because a value contains a colon.
 func plain(matter []byte) (out map[string]any, err error) {
 	whole := string(matter)
 	if text.Holds(whole, text.Unclear&^text.Newline) || strings.ContainsRune(whole, utf8.RuneError) {
@@ -188,12 +184,12 @@ func plain(matter []byte) (out map[string]any, err error) {
 	return out, err
 }
 
-// colon reports whether a value would be fine, but for a colon.
+// colon reports whether a value would be valid without its colon.
 func colon(text string) bool {
 	return isLetter(text[0]) && !strings.Contains(text, " #") && (strings.Contains(text, ": ") || strings.HasSuffix(text, ":"))
 }
 
-// scalar reads the value of a line if it can't be anything else than it seems.
+// scalar reads the value of a line if its meaning is certain.
 func scalar(text string) (value any, ok bool) {
 	if text == "" {
 		return nil, true
@@ -213,7 +209,7 @@ func scalar(text string) (value any, ok bool) {
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// isKey reports whether text is a key as settings have them.
+// isKey reports whether text has the form of a key.
 func isKey(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; !isLetter(c) && (i == 0 || (c < '0' || c > '9') && c != '-' && c != '_') {
@@ -223,8 +219,8 @@ func isKey(text string) bool {
 	return text != "" && len(text) <= maxKey
 }
 
-// quoted puts quotes around values that are no YAML by themselves, such as
-// "[file] [depth]" or a sentence with a colon in it.
+// quoted puts quotes around values that are not valid YAML by themselves, such as "[file] [depth]" or a
+// sentence with a colon.
 func quoted(matter []byte) []byte {
 	if bytes.Count(matter, []byte("\n")) > 2*maxKeys {
 		return matter
@@ -241,7 +237,7 @@ func quoted(matter []byte) []byte {
 	return out
 }
 
-// broken reports whether the value of a line is no YAML by itself.
+// broken reports whether the value of a line is not valid YAML by itself.
 func broken(text string) bool {
 	switch _, ok := scalar(text); {
 	case ok:
@@ -252,8 +248,8 @@ func broken(text string) bool {
 	return yaml.Unmarshal([]byte("k: "+text), &yaml.Node{}) != nil
 }
 
-// looseLines reads what is no YAML at all: each line a key and its text, and a line
-// that is none or is indented more text of the one before.
+// looseLines reads text that is not YAML at all: each line is a key and its text, and an indented line or one
+// without a key continues the previous text.
 func looseLines(matter []byte) *yaml.Node {
 	texts := map[string][]string{}
 	last := ""

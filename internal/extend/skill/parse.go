@@ -9,15 +9,14 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// What the standard allows, in characters and lines.
+// Limits of the standard, in characters and lines.
 const (
 	mostName          = 64
 	mostCompatibility = 500
 	mostLines         = 500
 )
 
-// parse reads the front matter of a SKILL.md and the text below it, of which there
-// is the beginning or the whole.
+// parse reads the front matter of a SKILL.md and the text below it, which may be the beginning only.
 func parse(name string, matter []byte, str string, whole bool) Skill {
 	var head map[string]any
 	failed := DecodeMatter(matter, &head)
@@ -55,15 +54,15 @@ func tooLong(lines int) string {
 		lines, mostLines)
 }
 
-// problems is what the standard finds wrong with front matter. The keys of Claude Code that inspan
-// uses pass, although the standard does not list them.
+// problems returns what violates the standard in front matter. The keys of Claude Code that inspan uses are
+// accepted, although the standard does not list them.
 func problems(folder string, head map[string]any) (out []string) {
 	say := func(format string, args ...any) { out = append(out, text.Line(fmt.Sprintf(format, args...))) }
 	var others []string
 	for key := range head {
 		switch key {
 		case "name", "description", "license", "compatibility", "metadata", "allowed-tools":
-		case "argument-hint", "disable-model-invocation", "user-invocable", "when_to_use": // of Claude Code, and in wide use
+		case "argument-hint", "disable-model-invocation", "user-invocable", "when_to_use": // from Claude Code, and widely used
 		default:
 			others = append(others, key)
 		}
@@ -102,13 +101,13 @@ func problems(folder string, head map[string]any) (out []string) {
 
 func unseen(r rune) bool { return r != '\n' && r != '\t' && text.Hidden.Has(r) || r == utf8.RuneError }
 
-// length is how many characters a value has.
+// length returns how many characters a value has.
 func length(v any) int {
 	text, _ := v.(string)
 	return utf8.RuneCountInString(strings.TrimSpace(text))
 }
 
-// named is what the standard finds wrong with a name.
+// named returns what violates the standard in a name.
 func named(name, folder string) (out []string) {
 	if name == "" {
 		return []string{"it has no name"}

@@ -23,7 +23,7 @@ const (
 )
 
 const (
-	// MaxRoles is how many files of roles in one folder are read.
+	// MaxRoles is how many role files of one folder are read.
 	MaxRoles = 200
 
 	mostRoleName = 64  // bytes
@@ -33,34 +33,33 @@ const (
 //go:embed roles/*.md
 var builtinRoles embed.FS
 
-// Role is a kind of subagent. Its texts but Prompt are one line each, without
-// characters that can't be seen. It is only to be read.
+// Role is a kind of subagent. Its texts except Prompt are one line each, without invisible characters. Don't
+// modify it.
 type Role struct {
 	Name        string // letters, digits, - and _
 	Description string // when to use it
-	// Tools are those it gets, as written: "Read", "bash", "Agent(worker)". Nil: all;
-	// empty, but not nil: none.
+	// Tools are the tools it gets, as written: "Read", "bash", "Agent(worker)". Nil means all; empty, but not
+	// nil, means none.
 	Tools   []string
-	Without []string // tools it does not get, as written
-	// Model is empty or "inherit" for that of whoever starts it; else as written:
-	// "haiku", "sonnet", "opus", "small", or a route such as "provider/model".
+	Without []string // tools that it does not get, as written
+	// Model is empty or "inherit" for the parent's model; otherwise as written: "haiku", "sonnet", "opus",
+	// "small", or a route such as "provider/model".
 	Model      string
-	Mode       tool.Mode // plan, ask or edit; empty: that of whoever starts it
-	MaxTurns   int       // zero: no limit of its own
-	Effort     string    // low, medium or high; empty: that of whoever starts it
-	Skills     []string  // whose instructions it gets at the start
+	Mode       tool.Mode // plan, ask or edit; empty means the parent's
+	MaxTurns   int       // zero means no limit of its own
+	Effort     string    // low, medium or high; empty means the parent's
+	Skills     []string  // skills whose instructions it gets at the start
 	Isolation  string    // worktree, sandbox, or empty for none
-	Background bool      // whoever starts it does not wait
+	Background bool      // the parent does not wait
 	Throwaway  bool      // its commands may run in throwaway copies of the workspace; Mode is plan
-	Prompt     string    // what it is told
-	Hooks      []byte    // a settings file of Claude Code with its hooks; nil: it brings none
+	Prompt     string    // its instructions
+	Hooks      []byte    // a settings file of Claude Code with its hooks; nil if it has none
 	Source     string    // where it is from, for people
 	Problems   []string  // what the file asks for and does not get
 }
 
-// Roles reads the roles of folders by name, and those that are built in. Of several
-// with one name, that of the first folder counts. Links and folders in the folders are
-// left out. The warnings say what can't be used.
+// Roles reads the roles of folders, and the built-in ones, sorted by name. Of several with the same name, the
+// one in the first folder counts. Links and subfolders are ignored. The warnings say what can't be used.
 func Roles(folders []Folder) (roles []Role, warnings []string) {
 	s := shelf{kind: "kind of agent"}
 	m := markdown[Role]{files: "kinds of agents", most: MaxRoles, depth: 1, parse: ParseRole, name: func(r Role) string { return r.Name }}
@@ -74,8 +73,7 @@ func Roles(folders []Folder) (roles []Role, warnings []string) {
 	return roles, s.warnings
 }
 
-// BuiltinRoles returns the roles that are built in, by name: explore, plan, reviewer
-// and worker.
+// BuiltinRoles returns the built-in roles by name: explore, plan, reviewer and worker.
 func BuiltinRoles() (roles []Role) {
 	entries, err := builtinRoles.ReadDir("roles")
 	if err != nil {
@@ -95,13 +93,11 @@ func BuiltinRoles() (roles []Role) {
 	return roles
 }
 
-// ParseRole reads a file. Its own name counts where the front matter gives none that
-// can be used. File is its name or path, with slashes. The format is that of agents/*.md
-// of Claude Code.
+// ParseRole reads a file in the format of Claude Code's agents/*.md. File is its name or path, with slashes; it
+// names the role if the front matter has no usable name.
 //
-// A file can only narrow what an agent may do. What asks for more rights than
-// whoever starts the agent has is left out and told as a problem; what would make
-// it narrower but is not understood makes the file unusable.
+// A file can only narrow what an agent may do. Requests for more rights than the parent has are ignored and
+// reported as a problem. If a restriction can't be understood, the file is unusable.
 func ParseRole(file, source string, data []byte) (Role, error) {
 	head, body, failed, err := read(data)
 	p := parser{head: map[string]any{}, role: Role{Source: source, Prompt: body}}
@@ -139,12 +135,12 @@ func (p *parser) problem(format string, args ...any) {
 	p.role.Problems = append(p.role.Problems, text.Line(fmt.Sprintf(format, args...)))
 }
 
-// fold takes keys as others write them, and names those that mean nothing here.
+// fold normalises keys as others write them, and reports unknown ones.
 func (p *parser) fold(head map[string]any) {
 	known := []string{
 		"name", "description", "tools", "disallowedtools", "model", "permissionmode", "maxturns", "effort", "skills", "isolation", "background",
 		"throwaway", "hooks", "mcpservers", "memory",
-		"color", "initialprompt", // about how it looks, and about agents that nobody starts
+		"color", "initialprompt", // about its looks, and about agents that nobody starts
 	}
 	for _, key := range slices.Sorted(maps.Keys(head)) {
 		folded := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(key))
@@ -159,7 +155,7 @@ func (p *parser) fold(head map[string]any) {
 	}
 }
 
-// name chooses that of the front matter, or else that of the file.
+// name takes the name from the front matter, or else from the file.
 func (p *parser) name(file string) error {
 	stem := strings.TrimSuffix(path.Base(file), ".md")
 	name := Line(p.head["name"])
@@ -224,7 +220,7 @@ func (p *parser) limits() {
 	r.Background = p.yes("background")
 }
 
-// yes is a key that is true or false.
+// yes returns a key that is true or false.
 func (p *parser) yes(key string) bool {
 	v, given := p.head[key]
 	if !given || v == nil {
@@ -237,9 +233,8 @@ func (p *parser) yes(key string) bool {
 	return yes
 }
 
-// throwaway is for agents that only read: to others commands are open already, as far as
-// whoever starts them has them. A file that came with a repository can't have it, as it
-// lets run what would ask there.
+// throwaway is for agents that only read: other agents can run commands anyway, as far as their parent can. A
+// file that came with a repository can't have it, since it allows commands that would ask there.
 func (p *parser) throwaway() {
 	switch r := &p.role; {
 	case !p.yes("throwaway"):
@@ -252,14 +247,14 @@ func (p *parser) throwaway() {
 	}
 }
 
-// memory is the same for all agents here, so one that is to have it gets the tool.
+// memory is the same for all agents here, so an agent that requests it gets the tool.
 func (p *parser) memory() {
 	if r := &p.role; line(p.head["memory"]) != "" && r.Tools != nil && !slices.Contains(r.Tools, "memory") {
 		r.Tools = append(r.Tools, "memory")
 	}
 }
 
-// hooks guard what the agent does, so it is none without them.
+// hooks guard the agent, so without them the role is unusable.
 func (p *parser) hooks() error {
 	v := p.head["hooks"]
 	switch table, ok := v.(map[string]any); {
@@ -273,7 +268,7 @@ func (p *parser) hooks() error {
 	return err
 }
 
-// servers refuses an agent that brings an MCP server of its own. Those of the session it has anyway.
+// servers refuses an agent with an MCP server of its own. It has the servers of the session anyway.
 func (p *parser) servers() error {
 	list, _ := p.head["mcpservers"].([]any)
 	for _, v := range list {
@@ -287,8 +282,7 @@ func (p *parser) servers() error {
 	return nil
 }
 
-// mode translates permission modes. None lets an agent do more than whoever starts
-// it, so the others mean nothing.
+// mode translates permission modes. Modes that give an agent more rights than its parent are ignored.
 func (p *parser) mode() {
 	switch text := line(p.head["permissionmode"]); text {
 	case "", "default":
@@ -301,8 +295,7 @@ func (p *parser) mode() {
 	}
 }
 
-// isolation refuses what is not known, as the agent would run with less of it than
-// its author counts on.
+// isolation refuses unknown values, since the agent would run with less isolation than its author expects.
 func (p *parser) isolation() error {
 	switch text := line(p.head["isolation"]); text {
 	case "", "none":

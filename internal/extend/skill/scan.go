@@ -22,10 +22,10 @@ import (
 
 const (
 	maxName = 100             // bytes
-	settled = 2 * time.Second // after which a file that changes again has another time
+	settled = 2 * time.Second // time after which another change of a file gives it another time
 )
 
-// known is what was read of a SKILL.md, and as what it was found then.
+// known is what was read from a SKILL.md, and the file's state then.
 type known struct {
 	dir   string
 	own   bool // it did not come with the workspace
@@ -40,14 +40,14 @@ func (k *known) sameFile(other *known) bool {
 	return k.info != nil && other.info != nil && os.SameFile(k.info, other.info)
 }
 
-// holds reports whether the file is as it was. What changed just before it was
-// read may have changed again without a trace, so that does not count.
+// holds reports whether the file is unchanged. A file that changed just before it was read may have changed
+// again without a trace, so it does not count.
 func (k *known) holds(now fs.FileInfo) bool {
 	return k.info != nil && os.SameFile(k.info, now) && k.info.Size() == now.Size() && k.info.ModTime().Equal(now.ModTime()) &&
 		k.read.Sub(now.ModTime()) > settled
 }
 
-// scan is one look through the folders of a library.
+// scan is one search through the folders of a library.
 type scan struct {
 	shelf
 
@@ -104,8 +104,7 @@ func (s *scan) look(p *place) (out []*found) {
 	return out
 }
 
-// all reads the skills in folders, on all processors: at the start of a session nothing else is
-// to be done before it.
+// all reads the skills in folders on all processors, since the start of a session waits for it.
 func (s *scan) all(files fs.FS, path string, entries []fs.DirEntry) []*known {
 	out := make([]*known, len(entries))
 	var next atomic.Int64
@@ -141,10 +140,10 @@ func (s *scan) again(files fs.FS, dir string, e fs.DirEntry) *known {
 	return nil
 }
 
-// enough is how many skills are worth a reader of their own.
+// enough is how many skills are worth another reader.
 const enough = 16
 
-// one takes a skill that was read in a folder, if it can be used. Bound is what no link leads out of.
+// one takes a skill that was read in a folder, if it can be used. No link leads out of bound.
 func (s *scan) one(files fs.FS, dir, name, bound string, k *known) bool {
 	at := name + "/" + file
 	switch {
@@ -165,8 +164,8 @@ func (s *scan) one(files fs.FS, dir, name, bound string, k *known) bool {
 	return false
 }
 
-// markdownBehind reports whether a SKILL.md is no link, or one to markdown: what else lies in a
-// repository, such as a file with keys, must not come before a model as the words of a skill.
+// markdownBehind reports whether a SKILL.md is not a link, or a link to markdown: other files of a repository,
+// such as keys, must not be shown to a model as a skill.
 func markdownBehind(files fs.FS, dir, at string) bool {
 	if link, err := fs.Lstat(files, at); err != nil || link.Mode()&fs.ModeSymlink == 0 {
 		return true
@@ -175,8 +174,7 @@ func markdownBehind(files fs.FS, dir, at string) bool {
 	return err == nil && strings.EqualFold(filepath.Ext(to), ".md")
 }
 
-// leadsOut reports whether something is a link that can't be followed inside of the
-// folder.
+// leadsOut reports whether something is a link that leads out of the folder.
 func leadsOut(files fs.FS, at string) bool {
 	link, err := fs.Lstat(files, at)
 	if err != nil || link.Mode()&fs.ModeSymlink == 0 {
@@ -207,7 +205,7 @@ func (s *scan) elsewhere(link string) bool {
 // readIn reads the skill in a folder, with a buffer to read into.
 func readIn(files fs.FS, name string, head []byte) *known {
 	k := readFile(files, name+"/"+file, name, head)
-	if errors.Is(k.err, fs.ErrNotExist) { // the standard's own reader takes this, too
+	if errors.Is(k.err, fs.ErrNotExist) { // the standard's own reader accepts this too
 		k = readFile(files, name+"/skill.md", name, head)
 		k.skill.Problems = append(k.skill.Problems, "its file is called skill.md, not "+file)
 	}
@@ -234,7 +232,7 @@ func readFile(files fs.FS, at, name string, head []byte) *known {
 	whole := err != nil
 	head = head[:n]
 	matter, text, failed := SplitMatter(head)
-	if !whole && (failed != nil || matter != nil && strings.TrimSpace(text) == "") { // too short to be of use
+	if !whole && (failed != nil || matter != nil && strings.TrimSpace(text) == "") { // too short to be useful
 		var rest []byte
 		rest, err = io.ReadAll(io.LimitReader(f, MaxSize))
 		whole = true

@@ -1,18 +1,16 @@
-// Package skill reads what people write for agents in markdown files: skills, slash
-// commands, and roles, the kinds of subagents.
+// Package skill reads markdown files for agents: skills, slash commands, and roles, which are kinds of
+// subagents.
 //
-// A skill is a folder that holds a SKILL.md with instructions for a kind of task, and the
-// files these refer to. The format is Agent Skills (agentskills.io), with the keys that
-// Claude Code adds. A model learns of a skill in three levels, so that what is not needed
-// costs nothing: a line in the prompt ([Index]), the instructions ([Library.Invoke]), and
-// single files ([Library.File]).
+// A skill is a folder with a SKILL.md, which has instructions for a kind of task, and the files that these
+// refer to. The format is Agent Skills (agentskills.io), with the additional keys of Claude Code. A model
+// learns of a skill in three levels, so that unused ones cost nothing: a line in the prompt ([Index]), the
+// instructions ([Library.Invoke]), and single files ([Library.File]).
 //
-// A command ([Command]) is what a person types as /NAME; a role ([Role]) says what a
-// subagent is for, which tools and model it gets, and what it is told. Each is one file.
+// A command ([Command]) is what a person types as /NAME. A role ([Role]) says what a subagent is for, which
+// tools and model it gets, and its instructions. Each is one file.
 //
-// All this is text that others wrote. Reading it runs nothing, follows no link out of its
-// folder and waits for nobody. What is told of it has no characters that a person could
-// not see.
+// All of this is text by others. Reading it runs nothing, follows no link out of its folder, and never blocks.
+// Names and descriptions have no invisible characters.
 package skill
 
 import (
@@ -25,54 +23,54 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Bounds of what is read.
+// Bounds on reading.
 const (
 	MaxSkills = 1000      // of one folder
 	MaxSize   = 256 << 10 // bytes of a SKILL.md, and of any other file of a skill
 
-	maxEntries = 10_000  // of one folder that are looked at
-	maxHead    = 4 << 10 // bytes of a SKILL.md that hold its front matter, mostly
+	maxEntries = 10_000  // entries of one folder that are looked at
+	maxHead    = 4 << 10 // bytes at the beginning of a SKILL.md that usually hold its front matter
 	file       = "SKILL.md"
 )
 
-// Skill is what is known of a skill before it is used. Its texts are one line
-// each, without characters that can't be seen. It is only to be read.
+// Skill is what is known of a skill before it is used. Its texts are one line each, without invisible
+// characters. Don't modify it.
 type Skill struct {
-	Name        string // of its folder; what the file says is a problem if it differs
-	Description string // what it does and when to use it; else the first line of its text
+	Name        string // of its folder; a different name in the file is a problem
+	Description string // what it does and when to use it; otherwise the first line of its text
 	License     string
-	// Compatibility says what the skill needs of its surroundings.
+	// Compatibility says what the skill needs from its environment.
 	Compatibility string
 	Metadata      map[string]string
 	Tools         []string // allowed-tools, as written: "Bash(git diff:*)", "Read"
-	Hint          string   // what arguments it takes, for people
+	Hint          string   // its arguments, for people
 	Manual        bool     // only a person may invoke it
-	Hidden        bool     // only a model may; no slash command
-	Dir           string   // absolute; empty for one that is built in
+	Hidden        bool     // only a model may invoke it; it is not a slash command
+	Dir           string   // absolute; empty for a built-in skill
 	Source        string   // of its folder; "built in"
-	Sum           string   // digest of its SKILL.md; empty for one that is built in
-	// Problems is what [Validate] finds, apart from the length of the text where
-	// that is long. A skill with problems can be used all the same.
+	Sum           string   // digest of its SKILL.md; empty for a built-in skill
+	// Problems is what [Validate] finds, except for the length of a long text. A skill with problems can be
+	// used all the same.
 	Problems []string
 }
 
-// Library finds skills. The zero value has none. What its files hold is read again
-// when they change. Safe for concurrent use, but for changes of its fields.
+// Library finds skills. The zero value has none. Changed files are read again. It is safe for concurrent use,
+// except for changes of its fields.
 type Library struct {
-	Folders []Folder // of two skills with one name, that of the first folder counts
-	Builtin bool     // also has the skills that are built in, which those in folders can replace
-	// Heads is a file in which what was read of the person's own skills is kept for the next
-	// library, so that it only reads those that changed. Empty: none.
+	Folders []Folder // of two skills with the same name, the one in the first folder counts
+	Builtin bool     // include the built-in skills, which folders can replace
+	// Heads is a file that caches what was read of the person's own skills, so that the next library only reads
+	// changed ones. Empty means none.
 	Heads string
 
 	mu    sync.Mutex
-	known map[string]*known // what was read, by path of the folder; nil: nothing was yet
-	saved saved             // what is in Heads
+	known map[string]*known // what was read, by path of the folder; nil if nothing was read yet
+	saved saved             // the content of Heads
 	ahead atomic.Pointer[func() ([]*found, []string)]
 }
 
-// Ahead begins to look for the skills beside the caller. The next look takes what it finds, so it
-// should come soon. Wait waits until nothing is looked at any more.
+// Ahead begins to look for the skills in the background. The next look uses the result, so it should come soon.
+// Wait waits for the end.
 func (l *Library) Ahead() (wait func()) {
 	look := sync.OnceValues(l.look)
 	l.ahead.Store(&look)
@@ -81,9 +79,8 @@ func (l *Library) Ahead() (wait func()) {
 	return beside.Wait
 }
 
-// List returns the skills by name. Upper and lower case are the same in names. The
-// warnings say what is in the folders but can't be used: what can't be read, and
-// skills behind others of the same name.
+// List returns the skills by name. Names are case-insensitive. The warnings say what is in the folders but
+// can't be used: unreadable files, and skills hidden by others with the same name.
 func (l *Library) List() (skills []Skill, warnings []string) {
 	found, warnings := l.find()
 	skills = slices.Grow(skills, len(found))
@@ -100,7 +97,7 @@ type found struct {
 	from *place
 }
 
-// find returns what is found in all folders.
+// find returns the skills of all folders.
 func (l *Library) find() (out []*found, warnings []string) {
 	if begun := l.ahead.Swap(nil); begun != nil {
 		return (*begun)()
@@ -136,7 +133,7 @@ func (l *Library) look() (out []*found, warnings []string) {
 	return out, s.warnings
 }
 
-// get finds one skill. The error names those that may be meant.
+// get finds one skill. The error suggests similar names.
 func (l *Library) get(name string) (*found, error) {
 	all, _ := l.find()
 	want := strings.TrimPrefix(strings.TrimSpace(name), "/")

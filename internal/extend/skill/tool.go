@@ -43,8 +43,8 @@ func (l *Library) Tool() tool.Tool {
 	return t
 }
 
-// effects tells which file of the workspace a call reads: a skill that came with
-// it may be a link to anywhere. Those of the person's own folders are theirs.
+// effects returns which file of the workspace a call reads, since a skill that came with it may be a link to
+// anywhere. Skills in the person's own folders are their own.
 func (l *Library) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
 	in, err := tool.Args[toolArgs](c)
 	if err != nil {
@@ -62,8 +62,8 @@ func (l *Library) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, err
 	return []tool.Effect{{Kind: tool.Read, Path: path}}, nil
 }
 
-// fileResult shows a file of a skill, also of a manual one: after a person has
-// invoked it, it may send the model there.
+// fileResult shows a file of a skill, even of a manual one: after a person has invoked it, it may refer the
+// model to the file.
 func (l *Library) fileResult(in toolArgs) (tool.Result, error) {
 	data, err := l.File(in.Name, in.File)
 	switch {

@@ -14,18 +14,16 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Bounds of what is listed of the files of a skill.
+// Bounds on listing the files of a skill.
 const (
 	maxListed = 100
 	maxWalked = 1000 // entries that are looked at
-	maxDepth  = 4    // folders in each other
+	maxDepth  = 4    // nested folders
 )
 
-// Invoke returns the instructions of a skill for the model, with what was typed
-// behind its name in its places as [Expand] puts it. ${SKILL_DIR} and
-// ${CLAUDE_SKILL_DIR} stand for its folder. They are headed by where the skill lies
-// and which files it has. It does not matter whether the skill is manual or
-// hidden: that is for the caller to decide.
+// Invoke returns the instructions of a skill for the model, with the typed arguments as in [Expand].
+// ${SKILL_DIR} and ${CLAUDE_SKILL_DIR} stand for its folder. A heading says where the skill is and which files
+// it has. The caller decides whether a manual or hidden skill may be invoked.
 func (l *Library) Invoke(name, args string) (str string, s Skill, err error) {
 	f, err := l.get(name)
 	if err != nil {
@@ -51,8 +49,7 @@ func (l *Library) Invoke(name, args string) (str string, s Skill, err error) {
 	return f.heading(files) + expand(strings.TrimSpace(text.Clean(body)), args, vars), f.Skill, nil
 }
 
-// open returns the folder of a skill. No link leads out of it, or out of what its place lies
-// within.
+// open returns the folder of a skill. No link leads out of it, or out of the folder that its place is within.
 func (f *found) open() (fs.FS, func(), error) {
 	files, _, end, err := f.from.open()
 	if err != nil {
@@ -74,7 +71,7 @@ func (f *found) open() (fs.FS, func(), error) {
 	return rooted{root, "."}, func() { _ = root.Close() }, nil
 }
 
-// heading says where a skill lies and which other files it has.
+// heading says where a skill is and which other files it has.
 func (f *found) heading(files fs.FS) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Skill %s (%s)", f.Name, f.Source)
@@ -95,15 +92,14 @@ func (f *found) heading(files fs.FS) string {
 	return b.String()
 }
 
-// others lists the files of a skill but its SKILL.md, as many as are looked at.
+// others lists the files of a skill except its SKILL.md, as many as are looked at.
 func (f *found) others(files fs.FS) []listed {
-	all, _, _ := walk(files, maxDepth, maxWalked) // what can't be listed is not offered
+	all, _, _ := walk(files, maxDepth, maxWalked) // files that can't be listed are not offered
 	return slices.DeleteFunc(all, func(l listed) bool { return l.path == f.info.Name() })
 }
 
-// File returns a file of a skill, named by its path from the folder of the skill
-// or by an absolute one in it. No link leads out, see [Folder.Within]. The SKILL.md is not
-// among them: it is there to be invoked.
+// File returns a file of a skill, named by its path from the skill's folder or by an absolute path in it. No
+// link leads out, see [Folder.Within]. The SKILL.md is excluded; it must be invoked.
 func (l *Library) File(name, file string) ([]byte, error) {
 	f, err := l.get(name)
 	if err != nil {
@@ -147,7 +143,7 @@ func (f *found) inside(file string) (string, error) {
 	return at, nil
 }
 
-// meant names the files that may be meant by a path.
+// meant suggests files for a path.
 func meant(at string, all []listed) string {
 	var paths []string
 	for _, l := range all {

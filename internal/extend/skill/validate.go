@@ -10,9 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Validate returns what the Agent Skills standard finds wrong with the skill in a
-// folder, each in one line; nil if nothing. It is strict: keys that others add to
-// the standard are problems, too.
+// Validate returns what violates the Agent Skills standard in the skill in a folder, one problem a line; nil if
+// nothing does. It is strict: additional keys are problems too.
 func Validate(dir string) []string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -50,8 +49,8 @@ func Validate(dir string) []string {
 	return parse(filepath.Base(abs), matter, text, true).Problems
 }
 
-// Parse reads the SKILL.md of a folder that is elsewhere. Its name is the one that it says, else
-// that of the folder.
+// Parse reads the SKILL.md of a folder that is elsewhere. The skill's name is the one in the file, or else that
+// of the folder.
 func Parse(folder string, data []byte) (Skill, error) {
 	if err := fits(data, MaxSize); err != nil {
 		return Skill{}, err

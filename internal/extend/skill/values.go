@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Line is a value as one line of text, empty for none. White space of any kind
-// becomes one space.
+// Line returns a value as one line of text, empty for none. White space of any kind becomes one space.
 func Line(v any) string {
 	if v == nil {
 		return ""
@@ -18,7 +17,7 @@ func Line(v any) string {
 	return strings.Join(strings.Fields(fmt.Sprint(v)), " ")
 }
 
-// tidy reports whether a text is one line as it is.
+// tidy reports whether a text is one line already.
 func tidy(text string) bool {
 	last := byte(' ')
 	for i := range len(text) {
@@ -31,8 +30,7 @@ func tidy(text string) bool {
 	return text == "" || last != ' '
 }
 
-// Bool is a value that says yes or no, in any of the ways of YAML. Ok is false if
-// it says neither.
+// Bool returns a value that says yes or no, in any of YAML's forms. Ok is false for other values.
 func Bool(v any) (yes, ok bool) {
 	switch strings.ToLower(Line(v)) {
 	case "true", "yes", "on":
@@ -43,9 +41,9 @@ func Bool(v any) (yes, ok bool) {
 	return false, false
 }
 
-// List is a value that names things: a list, or a text with commas or blanks
-// between the names. What stands in parentheses is part of a name, as in
-// "Bash(git diff:*), Read". Brackets around a text that is no list are left out.
+// List returns a value that names things: a list, or a text with commas or blanks between the names.
+// Parentheses belong to a name, as in "Bash(git diff:*), Read". Brackets around a text that is not a list are
+// removed.
 func List(v any) []string {
 	list, ok := v.([]any)
 	if !ok {

@@ -17,8 +17,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// asked is a question for the client: in words, and as data that names what it may
-// answer.
+// asked returns a question for the client: in words, and as data that names the possible answers.
 func asked(p inspan.Pending) []*sdk.Part {
 	if p.Asks {
 		s, options := words.Question(p.Call)
@@ -36,7 +35,7 @@ func asked(p inspan.Pending) []*sdk.Part {
 	return []*sdk.Part{sdk.NewTextPart(cut(wants(p))), sdk.NewDataPart(map[string]any{"call": p.ID(), "decision": choices})}
 }
 
-// wants says all that a call would do.
+// wants returns everything that a call would do.
 func wants(p inspan.Pending) string {
 	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
 	var b strings.Builder
@@ -58,11 +57,11 @@ func wants(p inspan.Pending) string {
 	return b.String() + `Answer yes, or "session" for all that is like it, or no, or say what to do instead.`
 }
 
-// first is the question that is put to the client, of those that are open.
+// first returns the first of the open questions, which is the one that the client is asked.
 func first(st inspan.Status) inspan.Pending { return inspan.Sets(st.Questions())[0] }
 
-// choose finds the question that a message answers, the one that it names, else the
-// first, and what it says to it.
+// choose returns the question that a message answers, which is the one it names or else the first, and the
+// answer.
 func choose(st inspan.Status, m *sdk.Message) (p inspan.Pending, choice string, err error) {
 	p = first(st)
 	for _, part := range m.Parts {
@@ -87,7 +86,7 @@ func choose(st inspan.Status, m *sdk.Message) (p inspan.Pending, choice string, 
 	return p, choice, nil
 }
 
-// answer is what was said to a question, as the session takes it.
+// answer returns the event for an answer.
 func answer(p inspan.Pending, choice, by string) (event.Decided, error) {
 	d, problem := decided(p, choice)
 	if problem != "" {
@@ -97,8 +96,8 @@ func answer(p inspan.Pending, choice, by string) (event.Decided, error) {
 	return p.Answer(d), nil
 }
 
-// decided reads an answer. Nobody decides here for longer than the session: that is
-// for the person whose settings these are.
+// decided parses an answer. A client can't decide for longer than the session: that is up to the person whose
+// settings these are.
 func decided(p inspan.Pending, choice string) (event.Decided, string) {
 	if p.Asks {
 		return words.Answer(p.Call, choice)
@@ -132,7 +131,7 @@ func textOf(m *sdk.Message) string {
 	return strings.Join(texts, "\n")
 }
 
-// content is what the bytes of a part say: text, or an image.
+// content returns the bytes of a part as text or as an image.
 func content(part *sdk.Part, raw []byte) (llm.Part, error) {
 	switch {
 	case slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, part.MediaType):
@@ -147,7 +146,7 @@ func content(part *sdk.Part, raw []byte) (llm.Part, error) {
 	return llm.Text{Text: string(raw)}, nil
 }
 
-// textual reports whether bytes of a type are text.
+// textual reports whether bytes of this type are text.
 func textual(mediaType string) bool {
 	kind, params, err := mime.ParseMediaType(mediaType)
 	charset := strings.ToLower(params["charset"])
@@ -155,7 +154,7 @@ func textual(mediaType string) bool {
 		(charset == "" || charset == "utf-8" || charset == "us-ascii")
 }
 
-// said is what a message says to the model: text, data as JSON, and images.
+// said returns a message for the model: text, data as JSON, and images.
 func said(m *sdk.Message) (llm.Parts, error) {
 	var out llm.Parts
 	for _, part := range m.Parts {

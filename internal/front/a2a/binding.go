@@ -12,32 +12,31 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 )
 
-// What the SDK's binding of JSON-RPC says otherwise than the protocol, or does not say.
+// Corrections and additions to the SDK's JSON-RPC binding.
 
-// contentType is the code of the error for content that is not taken.
+// contentType is the code of the error for unsupported content.
 const contentType = -32005
 
-// Refuse answers a request that does not come through a [gate.Gate], as its Refuse: in the
-// words of JSON-RPC, as clients of the protocol read nothing else.
+// Refuse answers a request that a [gate.Gate] rejects, as its Refuse. It answers in the form of JSON-RPC, since
+// clients of the protocol read nothing else.
 func Refuse(w http.ResponseWriter, status int, why string) {
 	code := -32600
 	if status == http.StatusUnsupportedMediaType {
 		code = contentType
 	}
 	w.WriteHeader(status)
-	// whoever has gone need not know
+	// the client may be gone
 	_ = json.NewEncoder(w).Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": why}})
 }
 
-// request is a request as far as it is looked at before the SDK reads it.
+// request holds the fields of a request that are read before the SDK reads it.
 type request struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
 }
 
-// peek reads the body of a request and puts it back, with the names of params as the SDK
-// reads them.
+// peek reads the body of a request and puts it back, with the names of params in the form that the SDK reads.
 func peek(r *http.Request) (req request, err error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -53,13 +52,12 @@ func peek(r *http.Request) (req request, err error) {
 		}
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	_ = json.Unmarshal(body, &req) // what can't be read is told by who reads it next
+	_ = json.Unmarshal(body, &req) // the SDK reports what can't be read
 	return req, nil
 }
 
-// renamed is params with the names as JSON has them: the protocol lets clients write those
-// of its definition too, history_length for historyLength. What is in the params is left
-// alone.
+// renamed returns params with JSON names: the protocol also allows the names of its definition, such as
+// history_length for historyLength. The values are unchanged.
 func renamed(params json.RawMessage) (_ json.RawMessage, changed bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(params, &fields) != nil {
@@ -86,8 +84,8 @@ func renamed(params json.RawMessage) (_ json.RawMessage, changed bool) {
 	return raw, err == nil
 }
 
-// wrong is what is wrong with the params of a request, which the SDK takes for JSON that
-// can't be read if a value has the right type and means nothing, such as a date.
+// wrong returns what is wrong with the params of a request. The SDK reports a value of the right type without a
+// meaning, such as an invalid date, as unreadable JSON.
 func (r request) wrong() error {
 	into := map[string]any{
 		"SendMessage": &sdk.SendMessageRequest{}, "SendStreamingMessage": &sdk.SendMessageRequest{}, "GetTask": &sdk.GetTaskRequest{},
@@ -115,7 +113,7 @@ func (r request) wrong() error {
 	return nil
 }
 
-// length is what is wrong with how many messages are wanted.
+// length returns what is wrong with the number of messages requested.
 func length(n *int) error {
 	if n != nil && *n < 0 {
 		return fmt.Errorf("%w: historyLength is negative", sdk.ErrInvalidParams)
@@ -123,7 +121,7 @@ func length(n *int) error {
 	return nil
 }
 
-// isState reports whether tasks can be asked for by a state; empty: by any.
+// isState reports whether tasks can be filtered by a state; empty means any.
 func isState(s sdk.TaskState) bool {
 	return s == "" || slices.Contains([]sdk.TaskState{
 		sdk.TaskStateSubmitted, sdk.TaskStateWorking, sdk.TaskStateInputRequired, sdk.TaskStateAuthRequired, sdk.TaskStateCompleted,
@@ -131,7 +129,7 @@ func isState(s sdk.TaskState) bool {
 	}, s)
 }
 
-// empty is the request without what is wrong with it.
+// empty returns the request without its invalid part.
 func (r request) empty() string {
 	id := r.ID
 	if len(id) == 0 {
@@ -145,8 +143,8 @@ func (r request) streams() bool {
 	return r.Method == "SendStreamingMessage" || r.Method == "SubscribeToTask"
 }
 
-// early answers with an error in the place of a stream whose first event would be one, as
-// clients expect of a stream that never begins. Until then nothing is sent.
+// early replaces a stream whose first event would be an error by a plain error response, which clients expect
+// of a stream that never begins. It sends nothing until then.
 type early struct {
 	http.ResponseWriter
 	begun  bool
@@ -173,7 +171,7 @@ func (e *early) Write(p []byte) (int, error) {
 	}
 	if is && json.Unmarshal(data, &answer) == nil && answer.Error != nil {
 		e.Header().Set("Content-Type", "application/json")
-		e.ResponseWriter.WriteHeader(http.StatusBadRequest) // clients that look for events in any other would find none
+		e.ResponseWriter.WriteHeader(http.StatusBadRequest) // clients that look for events would not find them under any other status
 		_, err := e.ResponseWriter.Write(bytes.TrimSpace(data))
 		return len(p), err
 	}

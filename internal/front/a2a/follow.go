@@ -13,9 +13,8 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// follow yields a task as it stands, and what becomes of it until it rests. R drives it;
-// nil: nobody does, or another process. Patient is for who waits for more of a task that
-// rests already.
+// follow yields a task in its present state, and its changes until it rests. R drives the task; nil means that
+// nobody does, or another process. Patient is for clients that wait for more from a task that rests already.
 func (v *handler) follow(ctx context.Context, id string, r *running.Run, patient bool) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
 		f := &follower{handler: v, id: id, patient: patient, yield: yield}
@@ -29,19 +28,19 @@ func (v *handler) follow(ctx context.Context, id string, r *running.Run, patient
 	}
 }
 
-// follower tells one client what becomes of a task.
+// follower tells one client about the progress of a task.
 type follower struct {
 	*handler
 	id      string
 	patient bool
 	yield   func(sdk.Event, error) bool
 	fold    transcript.Fold
-	seq     uint64 // of the last event that was told of
+	seq     uint64 // of the last event that was reported
 	left    bool   // the client has gone
 }
 
-// watch yields what happens until the task rests, or nobody drives it here any more. It
-// reports whether that it rests has been told.
+// watch yields changes until the task rests, or until nobody drives it here any more. It reports whether the
+// client was told that the task rests.
 func (f *follower) watch(ctx context.Context, r *running.Run) (rested bool, err error) {
 	first, err := f.find(ctx, f.id)
 	if err != nil {
@@ -72,7 +71,7 @@ func (f *follower) watch(ctx context.Context, r *running.Run) (rested bool, err 
 	return false, ctx.Err()
 }
 
-// until is ctx, and ends with the run if that ends here for good.
+// until returns a context that ends with ctx, and when the run ends here for good.
 func until(ctx context.Context, r *running.Run) (context.Context, context.CancelFunc) {
 	watched, cancel := context.WithCancel(ctx)
 	if r == nil {
@@ -92,7 +91,7 @@ func until(ctx context.Context, r *running.Run) (context.Context, context.Cancel
 	return watched, func() { cancel(); <-done }
 }
 
-// show shows the client something, and reports whether it is still there.
+// show sends the client an event, and reports whether the client is still there.
 func (f *follower) show(e sdk.Event) bool {
 	if !f.left && !f.yield(e, nil) {
 		f.left = true
@@ -100,7 +99,7 @@ func (f *follower) show(e sdk.Event) bool {
 	return !f.left
 }
 
-// tell tells the client what an event means to it.
+// tell sends the client what an event means for it.
 func (f *follower) tell(e event.Event, r *record) {
 	f.seq = e.Seq
 	for _, item := range f.fold.Apply(e) {
@@ -117,7 +116,7 @@ func (f *follower) tell(e event.Event, r *record) {
 	}
 }
 
-// working tells what is being done.
+// working reports work in progress.
 func (f *follower) working(e event.Event, r *record, text string) {
 	at := e.Time
 	f.show(&sdk.TaskStatusUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Status: sdk.TaskStatus{
@@ -125,8 +124,8 @@ func (f *follower) working(e event.Event, r *record, text string) {
 	}})
 }
 
-// rest tells what has not been told, and how a task stands that rests, with what it
-// brought. One that nobody drives and that does not rest could not go on.
+// rest reports what was not reported yet, and the state of a task that rests, with its results. A task that
+// nobody drives and that does not rest was unable to continue.
 func (f *follower) rest(ctx context.Context, run *running.Run) error {
 	r, err := f.find(ctx, f.id)
 	if err != nil {

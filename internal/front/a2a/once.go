@@ -12,17 +12,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A message is taken once: one that comes again, with the same id, the same words and for
-// the same task or context, is a client's second try, and gets the task that it came to the
-// first time. A client that has sent something to a task knows of it, so the message that
-// began it is a new one from then on: there are clients that use their ids again. What was
-// taken is read from the logs (event.Said.Message and its like).
+// A message is accepted once. A message with the same id, the same words and the same task or context is a
+// client's retry, and gets the task that it led to the first time. When a client has sent another message to a
+// task, it knows the task, so a repetition of the message that began it counts as new: some clients reuse their
+// ids. Accepted messages are read from the logs (event.Said.Message and the like).
 
-// remembered is how long a message is known after its task has last changed, if another
-// process of ours has taken it.
+// remembered is how long a message that another process has accepted is known after the last change of its
+// task.
 const remembered = 24 * time.Hour
 
-// keyOf stands for a message; empty: it has no id, and is never known again.
+// keyOf returns the key of a message; empty if it has no id, and so can't be recognised again.
 func keyOf(m *sdk.Message) string {
 	parts, err := json.Marshal([]any{m.ID, m.TaskID, m.ContextID, m.Parts})
 	if m.ID == "" || err != nil {
@@ -31,10 +30,10 @@ func keyOf(m *sdk.Message) string {
 	return tool.Digest(parts)[:32]
 }
 
-// taken are the messages of one principal by which tasks were begun, with these.
+// taken maps the messages of one principal that began tasks to these tasks.
 type taken map[string]string
 
-// hold waits until nobody else takes the message of a principal. Whoever has it lets go.
+// hold waits until nobody else is accepting this message of the principal. The caller must call letGo.
 func (s *Server) hold(ctx context.Context, key string) (letGo func(), err error) {
 	for {
 		s.mu.Lock()
@@ -62,8 +61,8 @@ func (s *Server) hold(ctx context.Context, key string) (letGo func(), err error)
 	}
 }
 
-// begun is the task that a message has begun, if its client may not know that; empty: none.
-// What the logs say is read for the first message of a principal.
+// begun returns the task that a message has begun, if its client may not know that; empty if none. It reads the
+// logs for the first message of a principal.
 func (v *handler) begun(ctx context.Context, key string) (string, error) {
 	id, err := v.noted(ctx, key)
 	if id == "" || key == "" || err != nil {
@@ -79,7 +78,7 @@ func (v *handler) begun(ctx context.Context, key string) (string, error) {
 	return id, nil
 }
 
-// noted is the last task that a message has begun.
+// noted returns the last task that a message has begun.
 func (v *handler) noted(ctx context.Context, key string) (string, error) {
 	s := v.server
 	s.mu.Lock()
@@ -90,7 +89,7 @@ func (v *handler) noted(ctx context.Context, key string) (string, error) {
 		return id, nil
 	}
 	found := taken{}
-	for info, err := range s.Host.List(ctx) { // the last one first
+	for info, err := range s.Host.List(ctx) { // the latest first
 		if err != nil {
 			return "", err
 		}
@@ -112,7 +111,7 @@ func (v *handler) noted(ctx context.Context, key string) (string, error) {
 	return s.taken[v.sender][key], nil
 }
 
-// remember notes which task a message has begun.
+// remember records which task a message has begun.
 func (v *handler) remember(key, id string) {
 	if key == "" {
 		return
@@ -122,7 +121,7 @@ func (v *handler) remember(key, id string) {
 	v.server.taken[v.sender][key] = id
 }
 
-// again is a task that a message has come to before, and who drives it.
+// again returns a task that a message has led to before, and who drives it.
 func (v *handler) again(ctx context.Context, id string) (string, *running.Run, error) {
 	r, err := v.find(ctx, id)
 	if err != nil {

@@ -1,24 +1,23 @@
 // Package a2a lets other agents give tasks to ours, over the Agent2Agent protocol 1.0.
 //
-// A task is a session: its id is the session's, and all that is said of it is read from
-// the session's log (task.go), so that it is the same after a restart. The context of
-// tasks is the lineage of their sessions: what is said in a context, but to no task of
-// it, goes to a fork of the last one, which remembers all that was said before. The
-// states:
+// A task is a session: its id is the session's, and everything reported about it is read from the session's log
+// (task.go), so it is the same after a restart. The context of tasks is the lineage of their sessions: a
+// message in a context, but to no task in it, goes to a fork of the last one, which remembers the whole
+// conversation. The states:
 //
 //	submitted       nothing has been done yet
-//	working         a run goes on
-//	input-required  a call wants consent, or asks something; a message answers it
+//	working         a run is in progress
+//	input-required  a call needs consent, or asks something; a message answers it
 //	auth-required   the model refused our key; a message tries again
 //	completed       done
 //	canceled        interrupted
 //	rejected        the model, or a filter, declined
-//	failed          a limit was reached, the model can't be had, or it goes in circles
+//	failed          a limit was reached, the model is unavailable, or it repeats itself
 //
-// A run goes on whether anybody looks or not. One that a crash has broken off goes on
-// when its task is next asked for.
+// A run continues whether or not a client is watching. A run that a crash has cut off continues when its task
+// is next requested.
 //
-// The SDK speaks the protocol; nothing of it goes further inward than this package.
+// The SDK speaks the protocol; none of its types leave this package.
 package a2a
 
 import (
@@ -39,36 +38,35 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// Server gives tasks to agents that work in one workspace. Fill in the fields, serve,
-// and Close it. The fields are not changed then; the methods are safe for concurrent use.
+// Server gives tasks to agents that work in one workspace. Set the fields, serve, and Close it. Don't change
+// the fields while it serves; the methods are safe for concurrent use.
 type Server struct {
 	// Host opens the sessions. Its agents must not be Unattended, or nobody is asked.
 	Host *inspan.Host
 	// Root is the workspace.
 	Root string
-	// Name, Description and Version are for the card; empty: inspan's own.
+	// Name, Description and Version are for the card; empty means inspan's own.
 	Name, Description, Version string
-	// DecideHere says that what wants consent is not for clients to decide on, but for
-	// somebody here, with 'inspan send --allow' for instance. Questions of other kinds
-	// are still theirs to answer.
+	// DecideHere means that clients may not decide about calls that need consent; someone on this machine
+	// decides, for instance with 'inspan send --allow'. Clients may still answer other questions.
 	DecideHere bool
-	// URL is where other agents reach the server; empty: where the one that asks for
-	// the card did.
+	// URL is the address under which other agents reach the server; empty means the address that the card was
+	// requested from.
 	URL string
 
 	poolOnce sync.Once
 	pool     *running.Pool // of the sessions that are driven here
 
 	mu     sync.Mutex
-	looks  map[*context.CancelFunc]bool // ends each of those who only look on
-	taken  map[string]taken             // by principal; no entry: the logs have not been read for it
-	taking map[string]chan struct{}     // messages that are being taken; closed when that is over
+	looks  map[*context.CancelFunc]bool // the cancel functions of requests that only watch
+	taken  map[string]taken             // by principal; without an entry, the logs were not read for it yet
+	taking map[string]chan struct{}     // messages that are being accepted; closed when that is over
 	closed bool
 }
 
 const (
-	maxRuns = 32               // that go on at once
-	letGo   = 10 * time.Minute // how long a session that waits for an answer is held open
+	maxRuns = 32               // most runs in progress
+	letGo   = 10 * time.Minute // how long a session that waits for an answer stays open
 )
 
 func (s *Server) runs() *running.Pool {
@@ -76,8 +74,8 @@ func (s *Server) runs() *running.Pool {
 	return s.pool
 }
 
-// Handler serves the card, below /.well-known, and the JSON-RPC binding, everywhere
-// else. It checks nothing of who sends requests: put [Gate] before it. Requests of different principals see nothing of each other.
+// Handler serves the card below /.well-known, and the JSON-RPC binding everywhere else. It does not
+// authenticate requests: put [Gate] before it. Principals see nothing of each other.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+a2asrv.WellKnownAgentCardPath, s.serveCard)
@@ -91,7 +89,7 @@ func (s *Server) Handler() http.Handler {
 	return mux
 }
 
-// serve has the SDK read a request.
+// serve lets the SDK read a request.
 func (v *handler) serve(w http.ResponseWriter, r *http.Request) {
 	req, err := peek(r)
 	if err != nil {
@@ -108,7 +106,7 @@ func (v *handler) serve(w http.ResponseWriter, r *http.Request) {
 	a2asrv.NewJSONRPCHandler(v).ServeHTTP(w, r)
 }
 
-// Gate is what is to stand before a server. Anybody may read the card, as the protocol has it.
+// Gate returns the gate for a server. Anyone may read the card, as the protocol requires.
 func Gate() *netguard.Gate {
 	return &netguard.Gate{Open: []string{a2asrv.WellKnownAgentCardPath}, Refuse: Refuse}
 }
@@ -128,7 +126,7 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(raw) // whoever has gone need not know
+	_, _ = w.Write(raw) // the client may be gone
 }
 
 func (s *Server) card(r *http.Request) *sdk.AgentCard {
@@ -144,8 +142,8 @@ func (s *Server) card(r *http.Request) *sdk.AgentCard {
 		Capabilities:        sdk.AgentCapabilities{Streaming: true},
 		DefaultInputModes:   []string{"text/plain", "application/json", "image/png", "image/jpeg", "image/gif", "image/webp"},
 		DefaultOutputModes:  []string{"text/plain", "application/json"},
-		// No securityRequirements: the SDK writes them in a form that readers of the protocol's
-		// own definition refuse, and fails on theirs. See docs/decisions/023.
+		// No securityRequirements: the SDK writes them in a form that readers of the protocol's own definition
+		// refuse, and fails on theirs. See docs/decisions/023.
 		SecuritySchemes: sdk.NamedSecuritySchemes{"token": sdk.HTTPAuthSecurityScheme{Scheme: "Bearer"}},
 		Skills: []sdk.AgentSkill{{
 			ID: "work", Name: "Work in the workspace", Description: about, Tags: []string{"code", "files", "commands"},
@@ -154,8 +152,8 @@ func (s *Server) card(r *http.Request) *sdk.AgentCard {
 	}
 }
 
-// Close ends all that goes on here, as a crash would: the log keeps what was done, and
-// the tasks go on when they are next asked for. It waits.
+// Close stops all work here like a crash: the log keeps what was done, and tasks continue when they are next
+// requested. It waits for the end.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -166,7 +164,7 @@ func (s *Server) Close() {
 	s.runs().Close()
 }
 
-// look is ctx, done with the server too, for one who waits for what others do.
+// look returns ctx, also ended by the server's end, for a client that waits for the work of others.
 func (s *Server) look(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.mu.Lock()
@@ -190,7 +188,7 @@ func (s *Server) look(ctx context.Context) (context.Context, func()) {
 type handler struct {
 	server  *Server
 	sender  string
-	refused error // why nothing is done for it
+	refused error // why the request is refused
 }
 
 var _ a2asrv.RequestHandler = (*handler)(nil)

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	maxText    = 1 << 20 // bytes of one text that goes out
-	maxHistory = 200     // messages, if no fewer are asked for
+	maxText    = 1 << 20 // bytes of one outgoing text
+	maxHistory = 200     // messages, unless fewer are requested
 )
 
-// record is what the log of a session says of a task.
+// record is a task as recorded in a session's log.
 type record struct {
 	id, context string
-	sender      string          // who began it; empty: nobody has said anything
-	first       string          // the message that began it, as keyOf has it; empty: not known
-	known       bool            // its client has said more to it since
-	messages    map[string]bool // that it has taken, in the same way
+	sender      string          // who began it; empty if there are no messages yet
+	first       string          // key of the message that began it; empty if unknown
+	known       bool            // its client has sent more messages since
+	messages    map[string]bool // keys of the messages that it has accepted
 	child       bool            // it works for another session
 	at          time.Time
 	fold        transcript.Fold
@@ -36,7 +36,7 @@ type record struct {
 	status      inspan.Status
 }
 
-// read reads the log of a session. What others than the sender have begun is not found.
+// read reads the log of a session. Sessions begun by another sender are not found.
 func (s *Server) read(ctx context.Context, id, sender string) (*record, error) {
 	if id == "" || id == "last" || strings.ContainsAny(id, `/\`) {
 		return nil, sdk.ErrTaskNotFound
@@ -52,7 +52,7 @@ func (s *Server) read(ctx context.Context, id, sender string) (*record, error) {
 			return nil, notFound(err)
 		}
 		if e.Seq > r.status.Seq {
-			break // it has come since
+			break // it came after the status
 		}
 		r.apply(e)
 		if r.child || r.sender != "" && r.sender != sender {
@@ -65,7 +65,7 @@ func (s *Server) read(ctx context.Context, id, sender string) (*record, error) {
 	return r, nil
 }
 
-// notFound is what a client is told of a session that can't be read.
+// notFound returns the error for a session that can't be read.
 func notFound(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -73,13 +73,13 @@ func notFound(err error) error {
 	return sdk.ErrTaskNotFound
 }
 
-// apply takes note of an event.
+// apply records an event.
 func (r *record) apply(e event.Event) {
 	r.at = e.Time
 	switch b := e.Body.(type) {
 	case event.Opened:
 		r.child = b.Parent != ""
-	case event.Forked: // what was before it is another task's
+	case event.Forked: // earlier events belong to another task
 		if r.context == r.id {
 			r.context = b.From
 		}
@@ -109,12 +109,12 @@ func (r *record) apply(e event.Event) {
 	r.tell(e)
 }
 
-// tell adds to the history what a person would see.
+// tell adds what a person would see to the history.
 func (r *record) tell(e event.Event) {
 	for _, item := range r.fold.Apply(e) {
 		switch i := item.(type) {
 		case *transcript.Said:
-			if i.Seq == e.Seq { // else it was told when it was said
+			if i.Seq == e.Seq { // otherwise it was added when it was said
 				r.add(e, sdk.MessageRoleUser, i.Parts.Text())
 			}
 		case *transcript.Reply:
@@ -125,7 +125,7 @@ func (r *record) tell(e event.Event) {
 	}
 }
 
-// took notes that a message was taken; empty: it can't be known again.
+// took records an accepted message; empty if it has no key.
 func (r *record) took(message string) {
 	if message == "" {
 		return
@@ -143,13 +143,12 @@ func (r *record) add(e event.Event, role sdk.MessageRole, text string) {
 	r.history = append(r.history, r.message(e.Seq, role, sdk.NewTextPart(cut(text))))
 }
 
-// message is one of the task, with an id that is the same each time.
+// message returns a message of the task, with an id that is always the same.
 func (r *record) message(seq uint64, role sdk.MessageRole, parts ...*sdk.Part) *sdk.Message {
 	return &sdk.Message{ID: fmt.Sprintf("%s-%d", r.id, seq), ContextID: r.context, TaskID: sdk.TaskID(r.id), Role: role, Parts: parts}
 }
 
-// task is the task as the protocol has it. A negative number of messages means as many
-// as there are, within reason.
+// task returns the task in the protocol's form. A negative number of messages means all, within reason.
 func (r *record) task(messages int) *sdk.Task {
 	if messages < 0 || messages > maxHistory {
 		messages = maxHistory
@@ -162,7 +161,7 @@ func (r *record) task(messages int) *sdk.Task {
 	return t
 }
 
-// now is how the task stands.
+// now returns the state of the task.
 func (r *record) now() sdk.TaskStatus {
 	at := r.at
 	st := sdk.TaskStatus{State: state(r.status), Timestamp: &at}
@@ -180,7 +179,7 @@ func (r *record) now() sdk.TaskStatus {
 	return st
 }
 
-// artifacts are the last words, and the files that were changed.
+// artifacts returns the last words, and the changed files.
 func (r *record) artifacts() []*sdk.Artifact {
 	var out []*sdk.Artifact
 	if r.fold.Last != "" {
@@ -199,7 +198,7 @@ func (r *record) artifacts() []*sdk.Artifact {
 	return out
 }
 
-// state is that of the task by how its session stands.
+// state returns the task state for the status of its session.
 func state(st inspan.Status) sdk.TaskState {
 	switch {
 	case len(st.Questions()) > 0:
@@ -220,10 +219,10 @@ func state(st inspan.Status) sdk.TaskState {
 	return sdk.TaskStateFailed
 }
 
-// ended reports whether nothing more comes of a task.
+// ended reports whether a task has ended for good.
 func ended(s sdk.TaskState) bool { return s.Terminal() }
 
-// rests reports whether nothing comes of a task until its client says something.
+// rests reports whether a task does nothing until its client sends a message.
 func rests(s sdk.TaskState) bool {
 	return ended(s) || s == sdk.TaskStateInputRequired || s == sdk.TaskStateAuthRequired
 }

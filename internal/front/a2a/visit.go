@@ -28,7 +28,7 @@ func (v *handler) GetTask(ctx context.Context, req *sdk.GetTaskRequest) (*sdk.Ta
 	return r.task(limit(req.HistoryLength)), nil
 }
 
-// find reads a task of the visitor's.
+// find reads a task of the principal.
 func (v *handler) find(ctx context.Context, id string) (*record, error) {
 	if v.refused != nil {
 		return nil, v.refused
@@ -36,7 +36,7 @@ func (v *handler) find(ctx context.Context, id string) (*record, error) {
 	return v.server.read(ctx, id, v.sender)
 }
 
-// limit is how many messages are wanted; -1: all.
+// limit returns how many messages are requested; -1 means all.
 func limit(n *int) int {
 	if n == nil {
 		return -1
@@ -44,8 +44,8 @@ func limit(n *int) int {
 	return max(0, *n)
 }
 
-// revive has a run go on that nobody drives, after a crash for instance. The run is nil
-// where there is none, or in another process.
+// revive continues a run that nobody drives, for example after a crash. It returns nil if there is none, or
+// another process drives it.
 func (v *handler) revive(ctx context.Context, r *record) (*running.Run, error) {
 	if s := state(r.status); s != sdk.TaskStateWorking {
 		return nil, nil
@@ -53,8 +53,8 @@ func (v *handler) revive(ctx context.Context, r *record) (*running.Run, error) {
 	return v.server.runs().Drive(ctx, r.id, nil)
 }
 
-// SendMessage implements [a2asrv.RequestHandler]. It returns once the task rests,
-// unless that is not wanted.
+// SendMessage implements [a2asrv.RequestHandler]. It returns when the task rests, unless the client asked not
+// to wait.
 func (v *handler) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) (sdk.SendMessageResult, error) {
 	id, run, err := v.take(ctx, req)
 	if err != nil {
@@ -111,7 +111,7 @@ func (v *handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskR
 	}
 }
 
-// take gives a message to the task that it is for, and returns its id and who drives it.
+// take gives a message to its task, and returns the task's id and who drives it.
 func (v *handler) take(ctx context.Context, req *sdk.SendMessageRequest) (id string, r *running.Run, err error) {
 	m := req.Message
 	switch {
@@ -136,7 +136,7 @@ func (v *handler) take(ctx context.Context, req *sdk.SendMessageRequest) (id str
 	return v.begin(ctx, m, key)
 }
 
-// tell tells a task something that rests or goes on.
+// tell sends a message to a task that rests or is working.
 func (v *handler) tell(ctx context.Context, m *sdk.Message, key string) (string, *running.Run, error) {
 	r, err := v.find(ctx, string(m.TaskID))
 	if err != nil {
@@ -156,7 +156,7 @@ func (v *handler) tell(ctx context.Context, m *sdk.Message, key string) (string,
 	return r.id, run, err
 }
 
-// input is what a message to a task is in its session.
+// input returns a message to a task as an input of its session.
 func (v *handler) input(r *record, m *sdk.Message, key string) (event.Body, error) {
 	switch s := state(r.status); {
 	case s == sdk.TaskStateInputRequired:
@@ -180,7 +180,7 @@ func (v *handler) input(r *record, m *sdk.Message, key string) (event.Body, erro
 	return event.Said{Parts: parts, By: v.sender, Message: key}, err
 }
 
-// begin makes a task of a message, in a context if it names one.
+// begin creates a task from a message, in the context that it names, if any.
 func (v *handler) begin(ctx context.Context, m *sdk.Message, key string) (string, *running.Run, error) {
 	parts, err := said(m)
 	if err != nil {
@@ -209,8 +209,7 @@ func (v *handler) begin(ctx context.Context, m *sdk.Message, key string) (string
 
 const maxContext = 256 // bytes of the name of a context
 
-// open opens a session in a context. One that nobody has named before begins with it, and
-// is named so in the log.
+// open opens a session in a context. A new context begins with the session, whose log names it.
 func (v *handler) open(ctx context.Context, lineage string) (s *inspan.Session, named string, err error) {
 	if lineage != "" {
 		if s, err = v.fork(ctx, lineage); s != nil || err != nil {
@@ -224,7 +223,7 @@ func (v *handler) open(ctx context.Context, lineage string) (s *inspan.Session, 
 	return s, lineage, err
 }
 
-// fork opens a session that goes on from the last one of a context; nil: there is none.
+// fork opens a session that continues the last one of a context; nil if there is none.
 func (v *handler) fork(ctx context.Context, lineage string) (*inspan.Session, error) {
 	for info, err := range v.server.Host.List(ctx) {
 		if err != nil {
@@ -242,7 +241,7 @@ func (v *handler) fork(ctx context.Context, lineage string) (*inspan.Session, er
 	return nil, nil //nolint:nilnil // there is none
 }
 
-// cancelTime is how long a task may take to stop before it is said how it stands.
+// cancelTime is how long a task may take to stop before its state is reported.
 const cancelTime = 20 * time.Second
 
 // CancelTask implements [a2asrv.RequestHandler].
@@ -276,8 +275,7 @@ const (
 	mostPage  = 100
 )
 
-// ListTasks implements [a2asrv.RequestHandler]. The page token is the id of the last
-// task on the page before.
+// ListTasks implements [a2asrv.RequestHandler]. The page token is the id of the last task on the previous page.
 func (v *handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
 	if v.refused != nil {
 		return nil, v.refused

@@ -1,20 +1,18 @@
-// Package acp lets editors work with inspan: it speaks the Agent Client Protocol
-// over two streams, which is JSON-RPC with one message a line.
+// Package acp lets editors work with inspan: it speaks the Agent Client Protocol over two streams, which is
+// JSON-RPC with one message a line.
 //
 // Its rules:
 //
-//  1. Like every front end it reads events and sends inputs. A session that was begun
-//     here goes on in a terminal by the same id, and the other way round.
-//  2. A prompt is one run, with the pauses in which the person decides. It is
-//     answered when the run has stopped, or when it waits for words of the person.
-//  3. What the client says in one stream is taken in order; what takes time is done
-//     beside it. Only what the client sends, or its end, ends a run.
-//  4. Commands with walls run in our own processes: the walls are ours, and so is the
-//     keeper that ends all they leave behind. What they print is shown as the content of
-//     the call. What the person has let out of the walls runs in terminals of the client
-//     (terminals.go).
-//  5. No type of the protocol leaves the package. What the Go SDK can't say is in
-//     wire.go.
+//  1. Like every front end it reads events and sends inputs. A session that was begun here can continue in a
+//     terminal under the same id, and the other way round.
+//  2. A prompt is one run, including the pauses in which the person decides. It is answered when the run has
+//     stopped, or when it needs the person's words.
+//  3. Messages of the client are handled in order; slow work is done in the background. Only the client's
+//     messages, or its end, end a run.
+//  4. Sandboxed commands run in our own processes, in our sandbox and with our keeper, which ends everything
+//     they leave behind. Their output is shown as the content of the call. Commands that the person has let
+//     out of the sandbox run in terminals of the client (terminals.go).
+//  5. No type of the protocol leaves the package. wire.go has what the Go SDK lacks.
 package acp
 
 import (
@@ -31,38 +29,36 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Server is the agent of an editor. Do not change it while it serves.
+// Server is the agent of an editor. Don't change it while it serves.
 type Server struct {
 	App *app.App
-	// Options are those of the command line. What the client chooses goes on top, and
-	// sessions that are gone on with keep the model and the mode they have.
+	// Options are those of the command line. The client's choices override them, and resumed sessions keep
+	// their model and mode.
 	Options app.Options
-	// Host makes the host for the sessions that are opened from here on; warn takes
-	// what a person should know. Nil: App.Host.
+	// Host makes the host for sessions that are opened from now on; warn receives warnings for the person. If
+	// nil, App.Host is used.
 	Host func(o app.Options, warn func(string)) *inspan.Host
-	// Root is the folder of sessions for which the client names none; absolute. Empty:
-	// it must name one.
+	// Root is the absolute folder of sessions for which the client names none. If empty, the client must name
+	// one.
 	Root string
-	// Log takes what goes wrong and nobody else is told, in lines. Nil: it is lost.
+	// Log receives lines about errors that nobody else is told about. If nil, they are lost.
 	Log io.Writer
 
 	logging sync.Mutex
 }
 
-// patience is how long a run may take to stop when it is interrupted, and the client
-// to read what is left for it.
+// patience is how long an interrupted run may take to stop, and the client to read its remaining messages.
 const patience = 5 * time.Second
 
 var errGone = errors.New("the client is gone")
 
-// Serve speaks with one client until in ends, ctx is done or out can't be written,
-// and then ends like a terminal that is closed: runs are interrupted and what they
-// have come to stays in the log; what waits for a decision goes on waiting there.
-// When it returns every session is closed and no process of theirs is left. Out gets
-// whole lines of the protocol and nothing else.
+// Serve speaks with one client until in ends, ctx ends or out can't be written. Then it ends like a closed
+// terminal: runs are interrupted and their partial results stay in the log; calls that wait for a decision
+// continue to wait there. When it returns, every session is closed and none of their processes is left. Out
+// only receives whole lines of the protocol.
 //
-// The end of in is no error. If in can't be closed, a read that hangs is left behind
-// when ctx ends; so is a write to a client that does not read, after some seconds.
+// The end of in is not an error. If in can't be closed, a blocked read is left behind when ctx ends; so is a
+// write to a client that does not read, after some seconds.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -91,7 +87,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return errors.Join(err, a.close(), lines.Finish(patience))
 }
 
-// logf writes a line about what went wrong.
+// logf writes a line about an error.
 func (s *Server) logf(format string, args ...any) {
 	if s.Log == nil {
 		return
@@ -108,5 +104,5 @@ func (s *Server) host(o app.Options, warn func(string)) *inspan.Host {
 	return s.App.Host(o, warn)
 }
 
-// store is the host for what needs no agent.
+// store returns the host for work that needs no agent.
 func (s *Server) store() *inspan.Host { return s.host(s.Options, func(string) {}) }

@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// agent is what one client talks with.
+// agent serves one client.
 type agent struct {
 	*Server
 	conn *jsonrpc.Conn
@@ -27,10 +27,10 @@ type agent struct {
 	sessions map[string]*session // open sessions, by id
 
 	looking sync.Once
-	found   []string // models of servers at home; guarded by mu
+	found   []string // models of local servers; guarded by mu
 }
 
-// work is the part of a request that takes time.
+// work is the slow part of a request.
 type work = jsonrpc.Work
 
 func newAgent(ctx context.Context, s *Server, out *jsonrpc.Outbox) *agent {
@@ -38,14 +38,14 @@ func newAgent(ctx context.Context, s *Server, out *jsonrpc.Outbox) *agent {
 	a.conn = jsonrpc.New(ctx, jsonrpc.Options{
 		Send: func(body []byte) error {
 			out.Put(body)
-			return nil // that nothing can be written is told by the outbox
+			return nil // the outbox reports failed writes
 		},
 		Handle: a.answering, Withdraw: "$/cancel_request", WithdrawnID: "requestId", Log: s.logf,
 	})
 	return a
 }
 
-// read takes the messages of the client until in ends or the conversation does.
+// read reads the client's messages until in ends or the conversation does.
 func (a *agent) read(in io.Reader) error {
 	err := jsonrpc.Lines(in, func(body []byte) bool {
 		switch {
@@ -61,11 +61,10 @@ func (a *agent) read(in io.Reader) error {
 	if err != nil && a.conn.Err() == nil {
 		return fmt.Errorf("read from the client: %w", err)
 	}
-	return nil // what fails once it is over is no failure
+	return nil // errors after the end are not failures
 }
 
-// answering is what a message asks for. What comes to nothing is answered with an object, as
-// clients want one.
+// answering handles a message. A request without a result is answered with an object, as clients expect.
 func (a *agent) answering(method string, params json.RawMessage, _ bool) jsonrpc.Work {
 	do := a.handle(method, params)
 	if do == nil {
@@ -126,19 +125,19 @@ func (a *agent) handle(method string, params json.RawMessage) work {
 	return failing(&jsonrpc.Error{Code: jsonrpc.UnknownMethod, Message: "Method not found", Data: map[string]any{"method": method}})
 }
 
-// failing is work that is done at once, without success.
+// failing returns work that fails at once.
 func failing(err error) work {
 	return func(context.Context) (any, error) { return nil, err }
 }
 
-// with reads params for work that is done beside the rest.
+// with decodes params for work in the background.
 func with[P any](params json.RawMessage, do func(context.Context, P) (any, error)) work {
 	return inOrder(params, func(p P) work {
 		return func(ctx context.Context) (any, error) { return do(ctx, p) }
 	})
 }
 
-// inOrder reads params for what begins before the next message is looked at.
+// inOrder decodes params for work that begins before the next message is handled.
 func inOrder[P any](params json.RawMessage, begin func(P) work) work {
 	var p P
 	if len(bytes.TrimSpace(params)) == 0 {
@@ -150,7 +149,7 @@ func inOrder[P any](params json.RawMessage, begin func(P) work) work {
 	return begin(p)
 }
 
-// initialization is initialize with what the SDK does not read of it.
+// initialization is initialize, with fields that the SDK does not read.
 type initialization struct {
 	wire.InitializeRequest
 	extras extras
@@ -160,7 +159,7 @@ func (i *initialization) UnmarshalJSON(raw []byte) error {
 	var more struct {
 		Client extras `json:"clientCapabilities"`
 	}
-	_ = json.Unmarshal(raw, &more) // what is written otherwise is not there
+	_ = json.Unmarshal(raw, &more) // fields of other types are ignored
 	i.extras = more.Client
 	return json.Unmarshal(raw, &i.InitializeRequest)
 }
@@ -188,11 +187,11 @@ func (a *agent) initialize(ctx context.Context, p initialization) (any, error) {
 	})
 }
 
-// setUp is the one way to authenticate there is: to set a model up outside.
+// setUp is the only authentication method: to set up a model outside of the editor.
 const setUp = "setup"
 
-// authMethods is empty if there is a model to work with. Else it says how to get one,
-// as there is nothing to log in to here.
+// authMethods is empty if there is a usable model. Otherwise it says how to get one, since there is nothing to
+// log in to here.
 func (a *agent) authMethods(ctx context.Context) []wire.AuthMethod {
 	err := a.noModel(ctx)
 	if err == nil {
@@ -202,7 +201,7 @@ func (a *agent) authMethods(ctx context.Context) []wire.AuthMethod {
 	return []wire.AuthMethod{{Agent: &wire.AuthMethodAgent{Id: setUp, Name: "Set up a model", Description: &text}}}
 }
 
-// noModel says why there is no model to work with.
+// noModel returns why there is no usable model.
 func (a *agent) noModel(ctx context.Context) error {
 	if a.App == nil || a.Host != nil {
 		return nil
@@ -224,8 +223,7 @@ func (a *agent) authenticate(ctx context.Context, p wire.AuthenticateRequest) (a
 	return wire.AuthenticateResponse{}, nil
 }
 
-// unconfigured makes an error that settings, a model or a key are missing one that
-// the client shows as such.
+// unconfigured turns an error about missing settings, model or key into one that the client shows as such.
 func unconfigured(err error) error {
 	if errors.Is(err, config.ErrSettings) {
 		return &jsonrpc.Error{Code: codeAuth, Message: err.Error()}
@@ -233,14 +231,14 @@ func unconfigured(err error) error {
 	return err
 }
 
-// capabilities are those of the client.
+// capabilities returns the client's capabilities.
 func (a *agent) capabilities() (wire.ClientCapabilities, extras) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.client, a.extras
 }
 
-// session is the session with the id, if it is open here.
+// session returns the open session with this id.
 func (a *agent) session(id wire.SessionId) (*session, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -250,7 +248,7 @@ func (a *agent) session(id wire.SessionId) (*session, error) {
 	return nil, missing(string(id))
 }
 
-// add makes a session one that the client talks with.
+// add adds an open session.
 func (a *agent) add(st *session) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -261,7 +259,7 @@ func (a *agent) add(st *session) error {
 	return nil
 }
 
-// drop takes a session off, and reports whether it was there.
+// drop removes a session, and reports whether it was there.
 func (a *agent) drop(st *session) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -272,7 +270,7 @@ func (a *agent) drop(st *session) bool {
 	return true
 }
 
-// leave interrupts what goes on, and waits a while for it.
+// leave interrupts the runs, and waits a while for them.
 func (a *agent) leave() {
 	a.mu.Lock()
 	var all []*session
@@ -287,7 +285,7 @@ func (a *agent) leave() {
 	wg.Wait()
 }
 
-// close closes the sessions, in which nothing goes on any more.
+// close closes the sessions. No runs may be in progress.
 func (a *agent) close() error {
 	a.mu.Lock()
 	sessions := a.sessions

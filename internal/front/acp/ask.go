@@ -18,9 +18,9 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// put puts a question before the person: on a call that waits, or one that a child or a
-// call that runs has raised. It has no answer for one that the next prompt answers, as the
-// client has no form for it and there is nothing to choose from.
+// put asks the person a question: about a waiting call, or one raised by a child or a running call. It returns
+// no answer if only the next prompt can answer, because the client has no forms and there is nothing to choose
+// from.
 func (st *session) put(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	waits := func(w inspan.Pending) bool { return w.Question == p.Question }
 	if !slices.ContainsFunc(st.now().Status().Waiting, waits) {
@@ -28,12 +28,13 @@ func (st *session) put(ctx context.Context, t *turn, p inspan.Pending) (event.Bo
 	}
 	if text := st.needsWords(p); text != "" {
 		st.view.message(text)
-		return nil, nil //nolint:nilnil // it has no answer
+		return nil, nil //nolint:nilnil // no answer
 	}
 	return st.ask(ctx, t, p)
 }
 
-// putRaised tells the client of the question as of a call, which it is not in this session.
+// putRaised describes a raised question to the client like one about a call, although the call is in another
+// session.
 func (st *session) putRaised(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	c := st.consentCall(p)
 	st.agent.update(st.id, wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
@@ -46,14 +47,14 @@ func (st *session) putRaised(ctx context.Context, t *turn, p inspan.Pending) (ev
 		status = wire.ToolCallStatusCompleted
 	}
 	st.agent.update(st.id, wire.SessionUpdate{ToolCallUpdate: &wire.SessionToolCallUpdate{ToolCallId: c.ToolCallId, Status: &status}})
-	if err != nil { // the run goes on without an answer
+	if err != nil { // the run continues without an answer
 		st.agent.logf("question %s: %v", p.Call.ID, err)
 	}
 	return answer, nil
 }
 
-// ask has the person decide on a call. The answer is nil if somebody was faster, or
-// the person wants the whole run to end.
+// ask lets the person decide about a call. The answer is nil if someone else was faster, or if the person wants
+// the whole run to end.
 func (st *session) ask(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	if !p.Asks {
 		return st.askConsent(ctx, t, p)
@@ -64,8 +65,7 @@ func (st *session) ask(ctx context.Context, t *turn, p inspan.Pending) (event.Bo
 	return st.askChoice(ctx, t, p)
 }
 
-// consents are the answers to whether a call may be made: the word of words.Decision
-// that each stands for.
+// consents returns the possible answers about a call, each with the word of words.Decision that it stands for.
 func consents(p inspan.Pending) []wire.PermissionOption {
 	names := map[string]string{
 		"s": "Allow for this session: ", "e": "Allow all edits in this session: ", "h": "Allow this host in this session: ",
@@ -98,14 +98,14 @@ func (st *session) askConsent(ctx context.Context, t *turn, p inspan.Pending) (e
 	case err != nil || chosen == "":
 		return nil, err
 	case !slices.ContainsFunc(options, func(o wire.PermissionOption) bool { return string(o.OptionId) == chosen }):
-		chosen = "n" // what was not offered allows nothing
+		chosen = "n" // an option that was not offered allows nothing
 	}
 	d, _ := words.Decision(p.Call.ID, words.Options(p.Rules, p.Offers), chosen)
 	return d, nil
 }
 
-// permission puts a choice before the person, and returns the id of what was chosen;
-// empty if nothing was, which ends the run.
+// permission lets the person choose, and returns the id of the choice; empty if the person chose nothing, which
+// ends the run.
 func (st *session) permission(ctx context.Context, t *turn, p wire.RequestPermissionRequest) (string, error) {
 	var answer wire.RequestPermissionResponse
 	if err := st.agent.conn.Call(ctx, wire.ClientMethodSessionRequestPermission, p, &answer); err != nil {
@@ -118,7 +118,7 @@ func (st *session) permission(ctx context.Context, t *turn, p wire.RequestPermis
 	return string(answer.Outcome.Selected.OptionId), nil
 }
 
-// consentCall is a call as the person sees it who decides on it: all that it would do.
+// consentCall returns a call as shown to the person who decides about it, with everything it would do.
 func (st *session) consentCall(p inspan.Pending) wire.ToolCallUpdate {
 	pending := wire.ToolCallStatusPending
 	c := describe(p.Call, p.Effects)
@@ -134,7 +134,7 @@ func (st *session) consentCall(p inspan.Pending) wire.ToolCallUpdate {
 	}
 }
 
-// wanted is all that a call would do, or each of a set.
+// wanted returns everything that a call, or each call of a set, would do.
 func (st *session) wanted(p inspan.Pending) (content []wire.ToolCallContent) {
 	for i, one := range p.Set {
 		content = append(content, textContent(fenced(fmt.Sprintf("Call %d of %d: %s", i+1, len(p.Set), text.Visible(one.Call.Name)))))
@@ -158,13 +158,13 @@ func (st *session) wanted(p inspan.Pending) (content []wire.ToolCallContent) {
 	if p.Reason != "" {
 		lines = append(lines, "("+text.Line(p.Reason)+")")
 	}
-	if len(lines) > 0 { // fenced, as it is text of others
+	if len(lines) > 0 { // fenced, since it is text by others
 		content = append(content, textContent(fenced(strings.Join(lines, "\n"))))
 	}
 	return content
 }
 
-// needsWords is the text of a question that can only be answered by a prompt.
+// needsWords returns the text of a question that only a prompt can answer.
 func (st *session) needsWords(p inspan.Pending) string {
 	question, options := words.Question(p.Call)
 	if _, more := st.agent.capabilities(); more.forms() || !p.Asks || len(options) > 0 {
@@ -173,7 +173,7 @@ func (st *session) needsWords(p inspan.Pending) string {
 	return cmp.Or(text.Clean(question), text.Clean(p.Preview), "What do you say?")
 }
 
-// askChoice asks a question by its answers.
+// askChoice asks a question with a choice of answers.
 func (st *session) askChoice(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	question, options := words.Question(p.Call)
 	if len(options) == 0 { // and the run can't wait for the next prompt
@@ -205,8 +205,7 @@ func (st *session) askChoice(ctx context.Context, t *turn, p inspan.Pending) (ev
 	return words.Dismissed(p.Call.ID), nil
 }
 
-// askForm asks a question by a form: the answers to choose from, and room for one's
-// own words.
+// askForm asks a question with a form: answers to choose from, and a field for one's own words.
 func (st *session) askForm(ctx context.Context, p inspan.Pending) (event.Body, error) {
 	question, options := words.Question(p.Call)
 	fields := map[string]formField{"words": {Type: "string", Title: "Your answer"}}
@@ -237,10 +236,10 @@ func (st *session) askForm(ctx context.Context, p inspan.Pending) (event.Body, e
 	return words.Dismissed(p.Call.ID), nil
 }
 
-// textContent is text as the content of a call.
+// textContent returns text as the content of a call.
 func textContent(text string) wire.ToolCallContent { return wire.ToolContent(wire.TextBlock(text)) }
 
-// fenced is text that markdown leaves alone.
+// fenced returns text that markdown leaves unchanged.
 func fenced(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -249,7 +248,7 @@ func fenced(text string) string {
 	return fence + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
 }
 
-// spoken is parts of a person in the blocks of the protocol.
+// spoken returns a person's message as blocks of the protocol.
 func (st *session) spoken(parts llm.Parts) []wire.ContentBlock {
 	var out []wire.ContentBlock
 	for _, part := range parts {

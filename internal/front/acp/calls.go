@@ -22,15 +22,14 @@ const (
 	progressEvery = 100 * time.Millisecond // of one call, at most
 )
 
-// shownCall is what the client was told of a call that runs.
+// shownCall is what the client was told about a running call.
 type shownCall struct {
-	at time.Time // of what it printed
-	// terminal is the one of the client that it runs in, once the client knows; empty:
-	// none.
+	at time.Time // of its last output
+	// terminal is the client's terminal that it runs in, once the client knows; empty if none.
 	terminal string
 }
 
-// description is a call in the words of the protocol.
+// description describes a call in the terms of the protocol.
 type description struct {
 	title     string
 	kind      wire.ToolKind
@@ -38,7 +37,7 @@ type description struct {
 	input     any
 }
 
-// describe says what a call is. The effects are those it was judged by, if it was.
+// describe describes a call. The effects are those it was judged by, if it was.
 func describe(c llm.Call, effects []tool.Effect) description {
 	d := description{title: words.OneLine(c.Name+" "+words.Subject(c), 200), kind: kindOf(c.Name, effects)}
 	if len(c.Args) <= maxInput && json.Valid(c.Args) {
@@ -50,19 +49,19 @@ func describe(c llm.Call, effects []tool.Effect) description {
 			continue
 		}
 		d.locations = append(d.locations, wire.ToolCallLocation{Path: e.Path, Line: line})
-		line = nil // it is of the first
+		line = nil // the line belongs to the first
 	}
 	return d
 }
 
-// lineOf is the line that a call is about, from its arguments.
+// lineOf returns the line that a call is about, from its arguments.
 func lineOf(c llm.Call) *int {
 	var args struct {
 		Offset int `json:"offset"`
 		First  int `json:"first_line"`
 		Line   int `json:"line"`
 	}
-	_ = json.Unmarshal(c.Args, &args) // others have none
+	_ = json.Unmarshal(c.Args, &args) // other calls have none
 	for _, n := range []int{args.Offset, args.First, args.Line} {
 		if n > 0 {
 			return &n
@@ -71,7 +70,7 @@ func lineOf(c llm.Call) *int {
 	return nil
 }
 
-// kindOf is the picture for a tool: of ours by name, of others by what it would do.
+// kindOf returns the icon for a tool: ours by name, others by their effects.
 func kindOf(name string, effects []tool.Effect) wire.ToolKind {
 	switch name {
 	case "read_file", "view_image", "list_files", "history":
@@ -100,13 +99,13 @@ func kindOf(name string, effects []tool.Effect) wire.ToolKind {
 	return wire.ToolKindOther
 }
 
-// call tells what becomes of a call.
+// call reports the progress of a call.
 func (v *view) call(e event.Event, c *transcript.Call) {
 	switch {
 	case c.State == transcript.Made:
 		v.made(c)
 	case c.State == transcript.Judged:
-		if c.Parent != nil { // no reply has told of it
+		if c.Parent != nil { // no reply has mentioned it
 			v.made(c)
 		}
 		d := describe(c.Call, c.Judged.Effects)
@@ -122,7 +121,7 @@ func (v *view) call(e event.Event, c *transcript.Call) {
 	}
 }
 
-// made tells that there is a call.
+// made reports a new call.
 func (v *view) made(c *transcript.Call) {
 	d := describe(c.Call, nil)
 	v.tell(wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
@@ -130,13 +129,13 @@ func (v *view) made(c *transcript.Call) {
 	}})
 }
 
-// changed tells what is new of a call.
+// changed reports a change of a call.
 func (v *view) changed(c *transcript.Call, u wire.SessionToolCallUpdate) {
 	u.ToolCallId = wire.ToolCallId(c.Call.ID)
 	v.tell(wire.SessionUpdate{ToolCallUpdate: &u})
 }
 
-// progress shows the end of what a running call prints.
+// progress shows the end of a running call's output.
 func (v *view) progress(e event.Event, c *transcript.Call) {
 	shown := v.calls[c]
 	if shown == nil {
@@ -144,14 +143,14 @@ func (v *view) progress(e event.Event, c *transcript.Call) {
 		v.calls[c] = shown
 	}
 	if shown.terminal != "" {
-		return // there it is seen as it happens
+		return // the terminal shows it as it happens
 	}
 	if shown.terminal = v.session.terminal(c.Call.ID); shown.terminal != "" {
 		v.changed(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{wire.ToolTerminalRef(shown.terminal)}})
 		return
 	}
 	if e.Time.Sub(shown.at) < progressEvery {
-		return // nobody reads faster, and the next one shows it too
+		return // nobody reads faster, and the next update includes it
 	}
 	shown.at = e.Time
 	v.changed(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{textContent(fenced(words.Result(c.Printed())))}})
@@ -180,7 +179,7 @@ func (v *view) ended(c *transcript.Call) {
 	}
 }
 
-// output is what programs may want to know of the end of a call.
+// output returns data about the end of a call, for programs.
 func output(b event.Ended) any {
 	out := map[string]any{"outcome": string(b.Outcome)}
 	if b.Exit != nil {
@@ -189,9 +188,8 @@ func output(b event.Ended) any {
 	return out
 }
 
-// result is what a call brought: the changes it made if it made some, else its text
-// and images, and what it has for the person. What a terminal shows is not said again,
-// unless there is more to say than how the command ended.
+// result returns the result of a call: its changes if it made any, otherwise its text and images, and its text
+// for the person. Output in a terminal is not repeated, unless there is more to say than how the command ended.
 func (v *view) result(c *transcript.Call) []wire.ToolCallContent {
 	b := c.Ended
 	var out []wire.ToolCallContent

@@ -11,8 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// ours are the slash commands that are there without any file. Each is an input of
-// the session, so that what it does is in the log.
+// ours lists the built-in slash commands. Each is an input of the session, so its effect is in the log.
 func ours() []wire.AvailableCommand {
 	return []wire.AvailableCommand{
 		available("compact", "make the conversation shorter; the log keeps all of it", "what matters"),
@@ -53,8 +52,7 @@ func (st *session) commands() []wire.AvailableCommand {
 	return list
 }
 
-// tellCommands tells the client of the commands, if there are others than it knows of:
-// servers bring some once they have started.
+// tellCommands tells the client about the commands if they have changed: servers add some after starting.
 func (st *session) tellCommands() {
 	list := st.commands()
 	st.mu.Lock()
@@ -66,8 +64,8 @@ func (st *session) tellCommands() {
 	}
 }
 
-// command is what a slash command stands for: an input, or what is said in its place.
-// Neither is set if there is no such command.
+// command returns what a slash command stands for: an input, or a message. Neither is set if there is no such
+// command.
 func (st *session) command(name, args string) (body event.Body, said string, err error) {
 	switch name {
 	case "compact":

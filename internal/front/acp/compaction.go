@@ -10,8 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// showsCompaction reports whether an event is one of a compaction, and the client has a
-// place for those.
+// showsCompaction reports whether an event belongs to a compaction and the client can show compactions.
 func (v *view) showsCompaction(body event.Body) bool {
 	_, more := v.session.agent.capabilities()
 	switch b := body.(type) {
@@ -23,8 +22,8 @@ func (v *view) showsCompaction(body event.Body) bool {
 	return false
 }
 
-// compacts tells how a compaction goes. What was compacted before is told again like the
-// rest of the conversation.
+// compacts reports the progress of a compaction. Past compactions are replayed like the rest of the
+// conversation.
 func (v *view) compacts(e event.Event, n *transcript.Note) {
 	if !v.showsCompaction(n.Of) {
 		return
@@ -45,7 +44,7 @@ func (v *view) compacts(e event.Event, n *transcript.Note) {
 	}
 }
 
-// compaction tells how the compaction is that goes on.
+// compaction reports the state of the present compaction.
 func (v *view) compaction(status, summary, problem string) {
 	u := compaction{SessionUpdate: "compaction_update", ID: v.shrinks, Status: status, Error: words.OneLine(problem, 1000)}
 	if summary != "" {

@@ -12,16 +12,15 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// hunk is a place in a file that changes.
+// hunk is a changed place in a file.
 type hunk struct {
-	name     string // of the file, as the diff has it
-	line     int    // of the new text, from 1
-	old, new string // what was and will be there, with the lines around it
+	name     string // of the file, as in the diff
+	line     int    // in the new text, from 1
+	old, new string // old and new text, with the lines around it
 	created  bool   // the file is new
 }
 
-// hunksOf reads the hunks of unified diffs. Whole is false if some of it is no diff,
-// or was left out.
+// hunksOf parses the hunks of unified diffs. Whole is false if a part is not a diff, or was left out.
 func hunksOf(diff string) (hunks []hunk, whole bool) {
 	r := diffReader{whole: true}
 	lines := strings.SplitAfter(diff, "\n")
@@ -37,16 +36,16 @@ func hunksOf(diff string) (hunks []hunk, whole bool) {
 	return r.hunks, r.whole && r.old+r.new == 0
 }
 
-// diffReader reads a diff line by line. How many lines a hunk has stands in its head:
-// the lines themselves can look like anything.
+// diffReader parses a diff line by line. The header of a hunk says how many lines it has, since the lines
+// themselves can look like anything.
 type diffReader struct {
 	hunks    []hunk
 	whole    bool
 	name     string
 	created  bool
-	second   bool // the line names the file, as the one before has said
-	old, new int  // lines of the last hunk that are to come
-	last     byte // first of the line before
+	second   bool // the line names the file, as the previous one announced
+	old, new int  // remaining lines of the last hunk
+	last     byte // first byte of the previous line
 }
 
 func (r *diffReader) read(line, next string) {
@@ -59,7 +58,7 @@ func (r *diffReader) read(line, next string) {
 		if name := strings.TrimSpace(text[4:]); name != "/dev/null" {
 			r.name = name
 		}
-	case line[0] == '\\' && len(r.hunks) > 0: // no newline at the end of the line before
+	case line[0] == '\\' && len(r.hunks) > 0: // no newline at the end of the previous line
 		r.hunks[len(r.hunks)-1].trim(was)
 	case r.old+r.new > 0 && r.takes(line):
 	case strings.HasPrefix(text, "--- ") && strings.HasPrefix(next, "+++ "):
@@ -72,7 +71,7 @@ func (r *diffReader) read(line, next string) {
 	}
 }
 
-// takes adds a line to the last hunk, if it is one of its.
+// takes adds a line to the last hunk, if it belongs to it.
 func (r *diffReader) takes(line string) bool {
 	h := &r.hunks[len(r.hunks)-1]
 	switch {
@@ -108,7 +107,7 @@ func (r *diffReader) head(text string) bool {
 	return true
 }
 
-// span reads where lines begin and how many there are: -1,7 or -1 for one.
+// span parses the first line and the number of lines: -1,7 or -1 for one.
 func span(text, sign string) (line, count int, ok bool) {
 	text, ok = strings.CutPrefix(text, sign)
 	first, rest, some := strings.Cut(text, ",")
@@ -120,7 +119,7 @@ func span(text, sign string) (line, count int, ok bool) {
 	return line, count, ok && err1 == nil && err2 == nil && line >= 0 && count >= 0
 }
 
-// trim takes the newline off that the line before did not have, which began so.
+// trim removes the newline that the previous line, which began like this, did not have.
 func (h *hunk) trim(began byte) {
 	if began != '+' {
 		h.old = strings.TrimSuffix(h.old, "\n")
@@ -130,9 +129,8 @@ func (h *hunk) trim(began byte) {
 	}
 }
 
-// diffs is a unified diff as the content of a call: one for each hunk. What holds
-// characters that nobody could see is spelled out as well, and so is what can't be
-// read as a diff.
+// diffs returns a unified diff as the content of a call: one item for each hunk. Hunks with invisible
+// characters are also spelled out, and so is text that can't be parsed as a diff.
 func diffs(diff string, path func(name string) string) []wire.ToolCallContent {
 	hunks, whole := hunksOf(diff)
 	var out []wire.ToolCallContent
@@ -150,7 +148,7 @@ func diffs(diff string, path func(name string) string) []wire.ToolCallContent {
 	return out
 }
 
-// previewed is what a call would change, or what it asks.
+// previewed returns what a call would change, or what it asks.
 func previewed(preview string, effects []tool.Effect, root string) []wire.ToolCallContent {
 	switch {
 	case preview == "":

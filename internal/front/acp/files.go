@@ -20,32 +20,30 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// buffers are the files of a session whose client has them open, perhaps with text
-// that is not on the disk yet. Its rules:
+// buffers are the files of a session whose client may have them open, perhaps with unsaved text. Its rules:
 //
-//   - The client is asked for text files of the workspace that are on the disk, by whole files. Folders, what is
-//     no text, the insides of a repository and whatever is elsewhere come from the disk.
-//   - Whatever keeps tools from files on the disk keeps them from those of the client:
-//     the disk is asked first, each time.
-//   - When the client fails, so does the call. What is on the disk is never taken for
-//     what the person sees, unless the client says that it has no such file.
-//   - What the client has written is on the disk afterwards, so that commands find it.
+//   - The client is asked for text files of the workspace that exist on the disk, by whole files. Folders,
+//     other files, the inside of a repository and everything elsewhere come from the disk.
+//   - Restrictions for files on the disk also apply to the client's: the disk is asked first, each time.
+//   - If the client fails, the call fails. The content of the disk never replaces what the person sees, unless
+//     the client says that it has no such file.
+//   - Text written by the client is on the disk afterwards, so that commands find it.
 type buffers struct {
 	tool.Files // the disk
 	conn       *jsonrpc.Conn
 	session    string
-	cwd, root  string // the workspace as the client calls it, and without links
-	reads      bool   // the client can be asked for files
-	writes     bool   // and given some
+	cwd, root  string // the workspace in the client's form, and without links
+	reads      bool   // the client can read files for us
+	writes     bool   // the client can write files for us
 
-	changing sync.Mutex // makes Change.If and the change one step for those of this session
+	changing sync.Mutex // makes Change.If and the change one step for the calls of this session
 }
 
-// maxText is how big a file may be that the client is asked for, in bytes.
+// maxText is the largest file, in bytes, that the client is asked for.
 const maxText = 10 << 20
 
-// share lets the tools of an agent work with the files that the client has open.
-// Searches look at the disk: a client would open each file that they look into.
+// share lets the tools of an agent work with the files that the client has open. Searches look at the disk: a
+// client would open each file that they read.
 func (st *session) share(agent *inspan.Agent, id string) {
 	client, _ := st.agent.capabilities()
 	disk := agent.Env.Files
@@ -69,8 +67,7 @@ func (st *session) share(agent *inspan.Agent, id string) {
 	}
 }
 
-// theirs is the path of a file in the words of the client, and whether it may have
-// the file.
+// theirs returns the path of a file in the client's form, and whether the client may have the file.
 func (b *buffers) theirs(path string) (string, bool) {
 	rel, err := filepath.Rel(b.root, path)
 	if err != nil || !tool.Inside(b.root, path) || slices.Contains(strings.Split(filepath.ToSlash(rel), "/"), ".git") {
@@ -82,13 +79,13 @@ func (b *buffers) theirs(path string) (string, bool) {
 // Open implements [tool.Files].
 func (b *buffers) Open(ctx context.Context, path string) (fs.File, error) {
 	f, err := b.Files.Open(ctx, path)
-	if !b.reads || err != nil { // for a file that is not there some clients would make one
+	if !b.reads || err != nil { // for a missing file, some clients would create one
 		return f, err
 	}
 	real, err := b.Resolve(ctx, path)
 	name, mayHave := b.theirs(real)
 	if err != nil || !mayHave {
-		return f, nil //nolint:nilerr // the disk has it
+		return f, nil //nolint:nilerr // use the disk
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -109,8 +106,8 @@ func (b *buffers) Open(ctx context.Context, path string) (fs.File, error) {
 	return opened(real, text, info), nil
 }
 
-// current is what the client has of a file with this text on the disk. The disk's is
-// taken where they differ in line ends only, which clients keep to themselves.
+// current returns the client's text of a file with this text on the disk. If they only differ in line ends,
+// which clients normalise, it returns the disk's.
 func (b *buffers) current(ctx context.Context, name string, disk []byte) ([]byte, error) {
 	text, err := b.ask(ctx, name)
 	var refused *jsonrpc.Error
@@ -163,10 +160,10 @@ func (b *buffers) Change(ctx context.Context, c tool.Change) error {
 	return b.write(ctx, real, name, c)
 }
 
-// write gives the client the new text, and sees to it that it is on the disk too.
+// write gives the client the new text, and makes sure that it is on the disk too.
 func (b *buffers) write(ctx context.Context, real, name string, c tool.Change) error {
-	// What the disk refuses, the client is not asked for. No file has such a digest, so
-	// that nothing is changed by this.
+	// If the disk refuses the change, the client is not asked. No file has this digest, so this changes
+	// nothing.
 	if err := b.Files.Change(ctx, tool.Change{Path: real, Data: c.Data, Exact: true, If: "unwritten"}); !errors.Is(err, tool.ErrChanged) {
 		return err
 	}
@@ -182,13 +179,13 @@ func (b *buffers) write(ctx context.Context, real, name string, c tool.Change) e
 	return b.Files.Change(ctx, c)
 }
 
-// What is on the disk at a path.
+// onDisk is what is on the disk at a path.
 type onDisk int
 
 const (
 	isReadable onDisk = iota
 	isNew
-	isOther // a folder, no text, or not to be read
+	isOther // a folder, not text, or unreadable
 )
 
 func (b *buffers) disk(ctx context.Context, path string) ([]byte, onDisk) {
@@ -211,7 +208,7 @@ func (b *buffers) disk(ctx context.Context, path string) ([]byte, onDisk) {
 	return data, isReadable
 }
 
-// opened is a file that was read.
+// opened returns a file that was read.
 func opened(path string, data []byte, on fs.FileInfo) fs.File {
 	return &buffer{Reader: bytes.NewReader(data), info: bufferInfo{on, filepath.Base(path), int64(len(data))}}
 }
@@ -227,7 +224,7 @@ func (b *buffer) Stat() (fs.FileInfo, error) { return b.info, nil }
 // Close implements [fs.File].
 func (b *buffer) Close() error { return nil }
 
-// bufferInfo describes a file by what the disk says of it, but for its size.
+// bufferInfo describes a file like the disk does, except for its size.
 type bufferInfo struct {
 	fs.FileInfo
 	name string

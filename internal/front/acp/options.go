@@ -22,7 +22,7 @@ const (
 	optionEffort = "effort"
 )
 
-// modes are those of the session, and the one that holds from its next run on.
+// modes returns the modes, and the one that applies from the next run on.
 func (st *session) modes() *wire.SessionModeState {
 	out := &wire.SessionModeState{CurrentModeId: wire.SessionModeId(st.mode())}
 	for _, m := range tool.Modes() {
@@ -32,12 +32,12 @@ func (st *session) modes() *wire.SessionModeState {
 	return out
 }
 
-// shownMode is what an editor shows of a mode.
+// shownMode returns how an editor shows a mode.
 func shownMode(m tool.Mode) (name, doc string) {
 	return strings.ToUpper(string(m[:1])) + string(m[1:]), m.Doc()
 }
 
-// mode is the one that holds, or will.
+// mode returns the present or coming mode.
 func (st *session) mode() tool.Mode {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -49,7 +49,7 @@ func (st *session) mode() tool.Mode {
 	return st.session.Status().Mode
 }
 
-// configOptions are what the person can choose, with what holds from the next run on.
+// configOptions returns what the person can choose, with the values from the next run on.
 func (st *session) configOptions() []wire.SessionConfigOption {
 	mode, category := st.mode(), wire.SessionConfigOptionCategoryMode
 	var modes wire.SessionConfigSelectOptionsUngrouped
@@ -71,7 +71,7 @@ func (st *session) configOptions() []wire.SessionConfigOption {
 		})
 	}
 	if effort != "" {
-		efforts = efforts[1:] // there is no way back to what was never said
+		efforts = efforts[1:] // the vendor's default can't be restored
 	}
 	return []wire.SessionConfigOption{
 		choose(optionMode, "Mode", "how much runs unasked", category, string(mode), modes),
@@ -90,7 +90,7 @@ func choose(id, name, doc string, category wire.SessionConfigOptionCategory, cur
 	}}
 }
 
-// models are those that are ready, with the one that is in use.
+// models returns the ready models, including the one in use.
 func (a *agent) models(current string) []string {
 	list := []string{current}
 	add := func(name string) {
@@ -112,8 +112,7 @@ func (a *agent) models(current string) []string {
 	return list
 }
 
-// lookForModels asks the servers at home once what they have, and tells the client of
-// it, which need not wait for that.
+// lookForModels asks local servers once for their models, and tells the client, which need not wait for that.
 func (a *agent) lookForModels() {
 	a.looking.Do(func() {
 		if a.Host != nil {
@@ -141,7 +140,7 @@ func (a *agent) lookForModels() {
 	})
 }
 
-// tellOptions tells the client what holds now.
+// tellOptions tells the client the present options.
 func (st *session) tellOptions() {
 	st.agent.update(st.id, wire.SessionUpdate{ConfigOptionUpdate: &wire.SessionConfigOptionUpdate{ConfigOptions: st.configOptions()}})
 }
@@ -229,7 +228,7 @@ func (st *session) holdEffort(effort string) error {
 	return nil
 }
 
-// holdModel lets the session go on with another model from its next run on.
+// holdModel switches the session to another model from its next run on.
 func (st *session) holdModel(ctx context.Context, name string) error {
 	if st.agent.Host == nil {
 		if _, err := st.agent.App.Providers.Model(ctx, name, ""); err != nil {
@@ -251,7 +250,7 @@ func (st *session) hold(b event.Body) {
 	st.held = append(st.held, b)
 }
 
-// unheld takes what was kept for the next run.
+// unheld returns the changes kept for the next run.
 func (st *session) unheld() []event.Body {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -260,8 +259,8 @@ func (st *session) unheld() []event.Body {
 	return held
 }
 
-// settle puts into the log at once what was chosen, if nothing goes on in a session
-// that has begun; else it counts from the next run on.
+// settle stores the choices in the log at once if the session has begun and is idle; otherwise they apply from
+// the next run on.
 func (st *session) settle() error {
 	if !st.driving.TryLock() {
 		return nil
@@ -293,8 +292,7 @@ func (st *session) gone() bool {
 	return st.closed
 }
 
-// changeModel opens the session again with the model that was chosen, if one was. The
-// caller drives.
+// changeModel opens the session again with the chosen model, if there is one. The caller drives.
 func (st *session) changeModel(ctx context.Context) error {
 	st.mu.Lock()
 	name, old, was := st.model, st.session, st.options

@@ -20,9 +20,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-const maxImage = 20 << 20 // bytes of an image, as it is sent here or shown there
+const maxImage = 20 << 20 // bytes of an image, in either direction
 
-// said is what a prompt begins a run with.
+// said returns the inputs that a prompt begins a run with.
 func (st *session) said(blocks []wire.ContentBlock) ([]event.Body, error) {
 	if name, args, ok := slash(blocks); ok {
 		body, expanded, err := st.command(name, args)
@@ -43,7 +43,7 @@ func (st *session) said(blocks []wire.ContentBlock) ([]event.Body, error) {
 	return []event.Body{event.Said{Parts: parts}}, nil
 }
 
-// slash is the command that a prompt begins with, if it does.
+// slash returns the slash command that a prompt begins with, if any.
 func slash(blocks []wire.ContentBlock) (name, args string, ok bool) {
 	if len(blocks) == 0 || blocks[0].Text == nil {
 		return "", "", false
@@ -56,7 +56,7 @@ func slash(blocks []wire.ContentBlock) (name, args string, ok bool) {
 	return text[:end], strings.TrimSpace(text[end:]), ok && end > 0
 }
 
-// parts are the blocks of a prompt as a person says them.
+// parts converts the blocks of a prompt to a person's message.
 func (st *session) parts(blocks []wire.ContentBlock) (llm.Parts, error) {
 	var out llm.Parts
 	text := func(s string) {
@@ -108,7 +108,7 @@ func (st *session) parts(blocks []wire.ContentBlock) (llm.Parts, error) {
 
 func isImage(p llm.Part) bool { _, ok := p.(llm.Image); return ok }
 
-// tail is the text that parts end with.
+// tail returns the text that parts end with.
 func tail(parts llm.Parts) (string, bool) {
 	if len(parts) == 0 {
 		return "", false
@@ -128,7 +128,7 @@ func readImage(kind, data string) (llm.Part, error) {
 	return llm.Image{MediaType: kind, Data: raw}, nil
 }
 
-// mention is an address as a person writes it: files by their path in the workspace.
+// mention returns an address in the form in which a person writes it: files by their path in the workspace.
 func (st *session) mention(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" {
@@ -150,7 +150,7 @@ func (st *session) mention(uri string) string {
 	return "@" + path
 }
 
-// embedded is what the editor sent along: how the text names it, and its content.
+// embedded returns an attachment of the editor: how the text names it, and its content.
 func (st *session) embedded(r wire.EmbeddedResourceResource) (mention string, content llm.Part, err error) {
 	switch {
 	case r.TextResourceContents != nil:
@@ -172,8 +172,7 @@ func (st *session) embedded(r wire.EmbeddedResourceResource) (mention string, co
 	return "", nil, invalid("prompt: the resource has no content")
 }
 
-// image is a picture in the blocks of the protocol, or a word for it if it is not to
-// be had.
+// image returns a picture as a block of the protocol, or a text in its place if it is unavailable.
 func (st *session) image(p llm.Image) wire.ContentBlock {
 	data := p.Data
 	st.mu.Lock()

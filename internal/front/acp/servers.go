@@ -6,7 +6,7 @@ import (
 	"github.com/inspan/inspan/internal/extend/mcp"
 )
 
-// servers are the servers that the client names for a session.
+// servers converts the MCP servers that the client names for a session.
 func servers(list []wire.McpServer) ([]mcp.Server, error) {
 	var out []mcp.Server
 	for _, s := range list {

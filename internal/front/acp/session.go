@@ -18,30 +18,30 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// session is an open session and what goes on in it.
+// session is an open session and its work in progress.
 type session struct {
 	agent     *agent
-	cwd, root string // the workspace as the client calls it, and without links
+	cwd, root string // the workspace in the client's form, and without links
 	servers   []mcp.Server
 	id        string
 	fresh     bool            // it was begun here
-	ctx       context.Context // of its runs
+	ctx       context.Context // context of its runs
 	stop      context.CancelFunc
 
-	driving sync.Mutex // held by whoever runs the session; guards view
+	driving sync.Mutex // held by the driver of the session; guards view
 	view    *view      // what the client was told
 
 	mu        sync.Mutex
 	options   app.Options
 	session   *inspan.Session
 	blobs     tool.Blobs
-	turn      *turn                   // the prompt that is worked on; nil: none is
-	held      []event.Body            // what the next run begins with
-	model     string                  // to go on with from the next run on; empty: the one it has
-	effort    string                  // as far as it is known
-	mine      []string                // what the client has said itself, and so knows, and that is not folded yet
-	warned    []string                // what the person should know, and was not told
-	offered   []wire.AvailableCommand // that the client knows of
+	turn      *turn                   // the prompt in progress; nil if none
+	held      []event.Body            // inputs for the beginning of the next run
+	model     string                  // model from the next run on; empty if unchanged
+	effort    string                  // as far as known
+	mine      []string                // the client's own messages that are not folded yet, which it knows
+	warned    []string                // warnings that the person was not told yet
+	offered   []wire.AvailableCommand // commands that the client knows
 	terminals map[string]string       // of the client, by the call that runs in one
 	closed    bool
 }
@@ -83,28 +83,28 @@ func (st *session) take(s *inspan.Session, fresh bool) {
 	st.view = newView(st)
 }
 
-// now is the session as it is open now: another model opens it again.
+// now returns the session as it is open now: a change of the model opens it again.
 func (st *session) now() *inspan.Session {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.session
 }
 
-// works reports whether a prompt is worked on.
+// works reports whether a prompt is in progress.
 func (st *session) works() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.turn != nil
 }
 
-// expect notes that the client says something, so that it is not told of it.
+// expect records a message by the client, so that the client is not told about it.
 func (st *session) expect(parts llm.Parts) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.mine = append(st.mine, parts.Text())
 }
 
-// expected reports whether the client has said it.
+// expected reports whether the client has sent this message.
 func (st *session) expected(parts llm.Parts) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -120,8 +120,8 @@ func (st *session) send(ctx context.Context, body event.Body) error {
 	return st.now().Send(ctx, body)
 }
 
-// leave interrupts a run that goes on, and waits a while for its end. What waits for
-// a decision goes on waiting.
+// leave interrupts a run in progress, and waits a while for its end. Calls that wait for a decision continue to
+// wait.
 func (st *session) leave() {
 	st.mu.Lock()
 	t := st.turn
@@ -133,12 +133,12 @@ func (st *session) leave() {
 	select {
 	case <-t.done:
 	case <-time.After(patience):
-		st.stop() // now it ends like in a crash
+		st.stop() // now it ends as in a crash
 		<-t.done
 	}
 }
 
-// dismiss closes the session and takes it off.
+// dismiss closes the session and removes it.
 func (st *session) dismiss() error {
 	if !st.agent.drop(st) {
 		return nil
@@ -146,7 +146,7 @@ func (st *session) dismiss() error {
 	return st.close()
 }
 
-// close closes the session. One in which nothing was said leaves nothing behind.
+// close closes the session. A session without messages leaves nothing behind.
 func (st *session) close() error {
 	st.mu.Lock()
 	was := st.closed
@@ -156,7 +156,7 @@ func (st *session) close() error {
 		return nil
 	}
 	st.leave()
-	st.driving.Lock() // a change of mode may go on
+	st.driving.Lock() // a change of mode may be in progress
 	defer st.driving.Unlock()
 	st.stop()
 	s := st.now()
@@ -168,8 +168,7 @@ func (st *session) close() error {
 	return err
 }
 
-// replay takes in what has happened, and tells the client of it if it is to be shown.
-// What was rewound is not shown.
+// replay folds the past, and tells the client about it if show is set. Rewound parts are not shown.
 func (st *session) replay(ctx context.Context, show bool) error {
 	st.driving.Lock()
 	defer st.driving.Unlock()
@@ -190,7 +189,7 @@ func (st *session) replay(ctx context.Context, show bool) error {
 	return nil
 }
 
-// warn takes what the person should know of the session.
+// warn records a warning for the person about the session.
 func (st *session) warn(text string) {
 	st.agent.logf("%s", text)
 	st.mu.Lock()
@@ -198,8 +197,7 @@ func (st *session) warn(text string) {
 	st.warned = append(st.warned, text)
 }
 
-// announce tells the client what it may want to show beside the conversation, once it
-// knows the session.
+// announce tells the client what it may show beside the conversation, once it knows the session.
 func (st *session) announce() {
 	st.mu.Lock()
 	warned := st.warned

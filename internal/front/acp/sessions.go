@@ -20,13 +20,13 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// opening says which session is to be opened, and how.
+// opening says which session to open, and how.
 type opening struct {
 	cwd     string
-	folders []string // beside it
+	folders []string // additional folders
 	servers []mcp.Server
-	fresh   bool   // a new one
-	id      string // else the one that has it
+	fresh   bool   // a new session
+	id      string // otherwise the id of an existing one
 	fork    bool   // a copy of that
 }
 
@@ -93,11 +93,10 @@ func (a *agent) fork(ctx context.Context, p forkRequest) (any, error) {
 	}, Do: st.announce}, nil
 }
 
-// forkRequest are the params of session/fork; the SDK has other types for the same servers there.
+// forkRequest is the params of session/fork; the SDK has other types for the same servers there.
 type forkRequest = wire.ResumeSessionRequest
 
-// reopen opens a session that may be open here already: then it is closed first, and
-// nothing must go on in it.
+// reopen opens a session that may be open here already: then it closes it first, and no run may be in progress.
 func (a *agent) reopen(ctx context.Context, o opening) (*session, error) {
 	old, err := a.session(wire.SessionId(o.id))
 	if err != nil {
@@ -107,7 +106,7 @@ func (a *agent) reopen(ctx context.Context, o opening) (*session, error) {
 		return nil, busy("session %s is at work; cancel that first", o.id)
 	}
 	fresh := old.fresh
-	old.fresh = false // it stays, although nothing was said yet
+	old.fresh = false // it stays, although it has no messages yet
 	if err := old.dismiss(); err != nil {
 		return nil, err
 	}
@@ -118,14 +117,14 @@ func (a *agent) reopen(ctx context.Context, o opening) (*session, error) {
 	return st, err
 }
 
-// open opens a session and makes it one that the client talks with.
+// open opens a session and adds it.
 func (a *agent) open(ctx context.Context, o opening) (*session, error) {
 	cwd, root, err := a.folder(o.cwd)
 	if err != nil {
 		return nil, err
 	}
 	if found, err := a.App.Store().Resolve(ctx, o.id); !o.fresh && (err != nil || found != o.id) {
-		return nil, missing(o.id) // a part of an id is none
+		return nil, missing(o.id) // a part of an id is not enough
 	}
 	st := newSession(a, cwd, root, o.servers)
 	st.options.OnlyFolders = true
@@ -162,14 +161,14 @@ func (a *agent) open(ctx context.Context, o opening) (*session, error) {
 	return st, nil
 }
 
-// folder checks where a session is to work, and finds the path without links.
+// folder checks where a session should work, and returns the path without links.
 func (a *agent) folder(path string) (cwd, root string, err error) {
 	path = cmp.Or(path, a.Root)
 	root, err = unlinked("cwd", path)
 	return filepath.Clean(path), root, err
 }
 
-// beside are the further folders of a session, without links.
+// beside returns the additional folders of a session, without links.
 func (a *agent) beside(paths []string) (out []string, err error) {
 	for _, path := range paths {
 		at, err := unlinked("additionalDirectories", path)
@@ -181,7 +180,7 @@ func (a *agent) beside(paths []string) (out []string, err error) {
 	return out, nil
 }
 
-// unlinked is the path of a folder without links. What is wrong with it is said of the field.
+// unlinked returns the path of a folder without links. Errors name the field.
 func unlinked(field, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", invalid("%s: %.200q is not an absolute path", field, path)
@@ -199,14 +198,14 @@ func unlinked(field, path string) (string, error) {
 // pageSize is how many sessions are listed at once.
 const pageSize = 50
 
-// list lists the sessions in which something was said, the one used last first. A
-// cursor names the last one of the page before.
+// list lists the sessions with messages, the most recently used first. A cursor names the last session of the
+// previous page.
 func (a *agent) list(ctx context.Context, p wire.ListSessionsRequest) (any, error) {
 	root := ""
 	if p.Cwd != nil && *p.Cwd != "" {
 		root = filepath.Clean(*p.Cwd)
 		if real, err := filepath.EvalSymlinks(root); err == nil {
-			root = real // else it is gone, and its sessions are not
+			root = real // otherwise the folder is gone, but its sessions may be there
 		}
 	}
 	var after time.Time

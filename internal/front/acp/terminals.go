@@ -24,17 +24,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// terminals are those of the client, for the commands of one call. Its rules:
+// terminals are the client's terminals, for the commands of one call. Its rules:
 //
-//   - Only what the person has let out of the walls runs there, and only what nobody
-//     feeds. All else runs in processes of ours, as a terminal has no walls and no keeper.
-//   - The command, its environment and where it ends are the same as outside of a
-//     terminal. A script of ours says them, as clients add variables of their own and
-//     some split what they are given at spaces.
-//   - What is killed there ends as the client sees fit: what left the terminal is out
-//     of our reach.
+//   - Only commands that the person has let out of the sandbox run there, and only without input. Everything
+//     else runs in our processes, since a terminal has no sandbox and no keeper.
+//   - The command, its environment and where it ends are the same as outside of a terminal. A script of ours
+//     sets them, since clients add variables of their own, and some split what they are given at spaces.
+//   - How a killed command ends is up to the client: processes that have left the terminal are out of our
+//     reach.
 type terminals struct {
-	tool.Procs // ours
+	tool.Procs // our own processes
 	conn       *jsonrpc.Conn
 	session    string
 	call       *tool.Call
@@ -69,7 +68,7 @@ func (st *session) lend(agent *inspan.Agent, id string) {
 	}
 }
 
-// opened notes that a call runs in a terminal.
+// opened records that a call runs in a terminal.
 func (st *session) opened(call, terminal string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -79,7 +78,7 @@ func (st *session) opened(call, terminal string) {
 	st.terminals[call] = terminal
 }
 
-// terminal is the one that a call runs in; empty: none.
+// terminal returns the terminal that a call runs in; empty if none.
 func (st *session) terminal(call string) string {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -106,7 +105,7 @@ func (t *terminals) Start(ctx context.Context, c tool.Command) (tool.Process, er
 	return p, nil
 }
 
-// environment is what the shell would have as a process of ours.
+// environment returns the environment that the shell would have as our process.
 func (t *terminals) environment(ctx context.Context, c tool.Command) ([]string, error) {
 	var out bytes.Buffer
 	p, err := t.Procs.Start(ctx, tool.Command{
@@ -128,12 +127,12 @@ type terminal struct {
 	*terminals
 	command tool.Command
 	id      string
-	dir     string // what it starts from and reports to, for this user's eyes only
+	dir     string // where it starts and what it reports to, readable by this user only
 	killing sync.Once
 	taken   int    // bytes of its output that were taken
 	last    string // the end of them
 
-	done chan struct{} // closed when it has ended; the rest is set before
+	done chan struct{} // closed when it has ended; the other fields are set before
 	code int
 	err  error
 }
@@ -144,7 +143,7 @@ func (p *terminal) Wait() (int, error) {
 	return p.code, p.err
 }
 
-// Left implements [tool.Leaver]: what is left behind is the client's.
+// Left implements [tool.Leaver]: leftover processes are the client's.
 func (p *terminal) Left() bool { return false }
 
 // Kill implements [tool.Process].
@@ -158,7 +157,7 @@ func (p *terminal) kill() {
 	_ = p.ask(ctx, wire.ClientMethodTerminalKill, nil) // if it does not end, supervise says so
 }
 
-// open has the client start the command.
+// open makes the client start the command.
 func (p *terminal) open(ctx context.Context) (err error) {
 	if p.dir, err = os.MkdirTemp("", "inspan-"); err != nil {
 		return err
@@ -177,8 +176,7 @@ func (p *terminal) open(ctx context.Context) (err error) {
 	})
 }
 
-// create asks for the terminal. One that comes when nobody waits for it any more is
-// given back.
+// create asks for the terminal. A terminal that arrives after the caller has given up is released.
 func (p *terminal) create(ctx context.Context, request wire.CreateTerminalRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -207,8 +205,7 @@ func (p *terminal) create(ctx context.Context, request wire.CreateTerminalReques
 	}
 }
 
-// script is the command with its environment, as a file, so that nobody reads it off a
-// list of processes.
+// script writes the command with its environment to a file, so that no list of processes shows it.
 func (p *terminal) script() (string, error) {
 	var out strings.Builder
 	for _, kv := range p.command.Env {
@@ -226,8 +223,8 @@ func (p *terminal) script() (string, error) {
 	return out.String() + "\n", nil
 }
 
-// isName reports whether a shell can export a variable of the name. Some are its own,
-// and it would end over them.
+// isName reports whether a shell can export a variable of this name. Some names belong to the shell, and would
+// make it end.
 func isName(name string) bool {
 	if slices.Contains([]string{"UID", "EUID", "PPID", "SHELLOPTS", "BASHOPTS", "BASH_VERSINFO"}, name) {
 		return false
@@ -243,8 +240,7 @@ func isName(name string) bool {
 func (p *terminal) report() string { return filepath.Join(p.dir, "report") }
 func (p *terminal) inside() string { return filepath.Join(p.dir, "inside") }
 
-// named is a file name that tells people which command it starts, and nothing of what
-// the command is given.
+// named returns a file name that tells people which command it starts, without the command's arguments.
 func named(c *tool.Call) string {
 	var args struct {
 		Command string `json:"command"`
@@ -260,12 +256,12 @@ func named(c *tool.Call) string {
 	return program[:min(len(program), 60)] + ".sh"
 }
 
-// ask asks something about the terminal.
+// ask asks the client about the terminal.
 func (p *terminal) ask(ctx context.Context, method string, result any) error {
 	return p.conn.Call(ctx, method, wire.TerminalOutputRequest{SessionId: wire.SessionId(p.session), TerminalId: p.id}, result)
 }
 
-// supervise reads along until the command has ended.
+// supervise reads the output until the command has ended.
 func (p *terminal) supervise(ctx context.Context) {
 	defer close(p.done)
 	asking, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -281,8 +277,8 @@ func (p *terminal) supervise(ctx context.Context) {
 		select {
 		case <-look.C:
 			began := time.Now()
-			_ = p.look(ctx, false)                           // the next one brings what this one did not
-			look.Reset(max(lookEvery, 10*time.Since(began))) // each one brings all of it
+			_ = p.look(ctx, false)                           // the next look brings what this one did not
+			look.Reset(max(lookEvery, 10*time.Since(began))) // each one brings all of the output
 		case <-cancelled:
 			p.Kill()
 			cancelled, late = nil, time.After(patience)
@@ -304,7 +300,7 @@ func (p *terminal) supervise(ctx context.Context) {
 	p.settle()
 }
 
-// settle takes the report and gives the terminal back; the client goes on showing it.
+// settle takes the report and releases the terminal, which the client continues to show.
 func (p *terminal) settle() {
 	if info, err := os.Lstat(p.report()); err == nil && info.Mode().IsRegular() {
 		if f, err := os.Open(p.report()); err == nil {
@@ -322,8 +318,8 @@ func (p *terminal) release() {
 	_ = p.ask(ctx, wire.ClientMethodTerminalRelease, nil) // it ends with the session at the latest
 }
 
-// look takes what the terminal has shown since the last look: while the command runs
-// whole lines only, as programs draw the last one again and again.
+// look takes the terminal's new output: only whole lines while the command runs, since programs redraw the last
+// line again and again.
 func (p *terminal) look(ctx context.Context, last bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -348,12 +344,11 @@ func (p *terminal) look(ctx context.Context, last bool) error {
 	return err
 }
 
-// overlap is how much of what was taken is looked for, in bytes, to find where the rest
-// begins.
+// overlap is how many bytes of the taken output are searched for, to find where the rest begins.
 const overlap = 4 << 10
 
-// since is what text has behind what was taken, if its beginning may have been dropped
-// in between. It reports false if it is not there as it was taken.
+// since returns the part of text behind what was taken; the beginning of text may have been dropped meanwhile.
+// It returns false if the taken part is not in text unchanged.
 func (p *terminal) since(text string, dropped bool) (string, bool) {
 	if !dropped {
 		known := p.taken - len(p.last)
@@ -362,14 +357,14 @@ func (p *terminal) since(text string, dropped bool) (string, bool) {
 		}
 		return text[p.taken:], true
 	}
-	// Of several places the first one counts: what comes twice is better than what is lost.
+	// Of several places the first one counts: output that comes twice is better than lost output.
 	if i := strings.Index(text, p.last); len(p.last) == overlap && i >= 0 {
 		return text[i+len(p.last):], true
 	}
 	return "", false
 }
 
-// exitOf is 128+n for an end by signal n.
+// exitOf returns 128+n for an end by signal n.
 func exitOf(e wire.WaitForTerminalExitResponse) int {
 	switch {
 	case e.ExitCode != nil:

@@ -16,21 +16,21 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// turn is a prompt that is worked on. Its methods may be called from any goroutine.
+// turn is a prompt in progress. Its methods may be called from any goroutine.
 type turn struct {
 	done chan struct{} // closed at its end
 
 	mu        sync.Mutex
-	run       *inspan.Conductor // that goes on; nil before the first
+	run       *inspan.Conductor // the run in progress; nil before the first
 	cancelled bool              // by the person
 	left      bool              // the client is gone, or has closed the session
 
-	// Of the goroutine that runs it.
+	// Fields of the goroutine that runs it.
 	stopped *event.Stopped
 	usage   llm.Usage
 }
 
-// begin starts a turn, unless one goes on.
+// begin starts a turn, unless one is in progress.
 func (st *session) begin() (*turn, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -51,7 +51,7 @@ func (st *session) end(t *turn) {
 	close(t.done)
 }
 
-// cancel interrupts the run, as the person wants, also once more.
+// cancel interrupts the run on behalf of the person; it may be called again.
 func (t *turn) cancel() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -61,7 +61,7 @@ func (t *turn) cancel() {
 	}
 }
 
-// again has a run that waits for answers take up what was chosen meanwhile.
+// again makes a run that waits for answers apply what was chosen meanwhile.
 func (t *turn) again() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,7 +70,7 @@ func (t *turn) again() {
 	}
 }
 
-// abandon interrupts a run that goes on. One that waits for a decision is left so.
+// abandon interrupts a working run. A run that waits for a decision is left alone.
 func (t *turn) abandon() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,8 +129,8 @@ func (a *agent) cancel(p wire.CancelNotification) work {
 	return func(context.Context) (any, error) { return nil, nil }
 }
 
-// work runs the session until it has nothing to do, or waits for words of the person. What
-// an earlier run left to decide comes first.
+// work runs the session until nothing is left to do, or it needs the person's words. Decisions left from an
+// earlier run come first.
 func (st *session) work(t *turn, said []event.Body) (any, error) {
 	if err := st.changeModel(st.ctx); err != nil {
 		return nil, unconfigured(err)
@@ -156,8 +156,7 @@ func (st *session) work(t *turn, said []event.Body) (any, error) {
 	return st.response(t, stopReason(t.stopped)), nil
 }
 
-// drive runs the session, tells the client what happens, and has the person answer, unless
-// the turn is over.
+// drive runs the session, reports its events to the client, and lets the person answer, until the turn is over.
 func (st *session) drive(t *turn, inputs []event.Body) error {
 	run := &inspan.Conductor{Session: st.now(), Together: true, Before: st.unheld}
 	run.See = func(e event.Event) error {
@@ -205,8 +204,8 @@ func (st *session) response(t *turn, reason wire.StopReason) wire.PromptResponse
 	return out
 }
 
-// stopReason says in the words of the protocol why a run has stopped. What it has no
-// word for is said in the conversation, see view.stop.
+// stopReason returns the protocol's word for why a run has stopped. Reasons without a word are stated in the
+// conversation, see view.stop.
 func stopReason(s *event.Stopped) wire.StopReason {
 	if s == nil {
 		return wire.StopReasonEndTurn
@@ -224,8 +223,7 @@ func stopReason(s *event.Stopped) wire.StopReason {
 	return wire.StopReasonEndTurn
 }
 
-// answered makes what is said the answer to a question that waits for words, if there
-// is one.
+// answered turns a message into the answer to a question that needs words, if there is one.
 func answered(waiting []inspan.Pending, said []event.Body) (event.Body, bool) {
 	for _, body := range said {
 		s, ok := body.(event.Said)
@@ -250,7 +248,7 @@ func (a *agent) queue(ctx context.Context, p steerRequest) (any, error) {
 	return a.tell(ctx, p, func(parts llm.Parts) event.Body { return event.Said{Parts: parts} })
 }
 
-// tell says something into a run that goes on.
+// tell sends a message into a run in progress.
 func (a *agent) tell(ctx context.Context, p steerRequest, as func(llm.Parts) event.Body) (any, error) {
 	st, err := a.session(wire.SessionId(p.SessionID))
 	if err != nil {

@@ -14,25 +14,25 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// view tells the client of the transcript of a session. The same events tell the same,
-// whether they happen now or are replayed.
+// view reports the transcript of a session to the client. The reports depend on the events alone, whether they
+// happen now or are replayed.
 type view struct {
 	session *session
 	fold    transcript.Fold
-	past    bool // what is folded happened before
-	// quiet says that the client is told nothing: it knows, or does not want to.
+	past    bool // the folded events happened before
+	// quiet suppresses the reports: the client knows the events already, or does not want them.
 	quiet bool
 
 	reply   reply
-	void    bool // what was told of the last reply does not count
+	void    bool // the reported text of the last reply does not count
 	calls   map[*transcript.Call]*shownCall
 	title   string
 	mode    tool.Mode
 	route   string
-	shrinks string // id of the compaction that goes on; empty: none does
+	shrinks string // id of the compaction in progress; empty if none
 }
 
-// reply is what the client was told of a reply as it came, in bytes.
+// reply is how much of a reply was reported as it arrived, in bytes.
 type reply struct {
 	of            *transcript.Reply
 	text, thought int
@@ -45,12 +45,12 @@ func newView(st *session) *view {
 	return v
 }
 
-// apply tells what one event brings.
+// apply reports the effect of one event.
 func (v *view) apply(e event.Event) {
 	for _, item := range v.fold.Apply(e) {
 		switch i := item.(type) {
 		case *transcript.Said:
-			if i.Seq == e.Seq { // else it was told when it was said
+			if i.Seq == e.Seq { // otherwise it was reported when it was said
 				v.said(i.Parts, i.By)
 			}
 		case *transcript.Reply:
@@ -69,7 +69,7 @@ func (v *view) apply(e event.Event) {
 	}
 }
 
-// note tells what is beside the conversation.
+// note reports something beside the conversation.
 func (v *view) note(e event.Event, n *transcript.Note) {
 	switch b := n.Of.(type) {
 	case event.Titled:
@@ -102,15 +102,15 @@ func (v *view) tell(u wire.SessionUpdate) {
 	}
 }
 
-// message tells something as the agent's own words.
+// message reports text as the agent's own words.
 func (v *view) message(s string) {
 	if s = text.Clean(s); s != "" {
 		v.tell(wire.UpdateAgentMessageText(s))
 	}
 }
 
-// notice tells something beside the conversation. Clients that have no place for it
-// get it as a thought. Notices are of now: none is replayed.
+// notice reports something beside the conversation. Clients without a place for notices get it as a thought.
+// Notices are momentary: they are not replayed.
 func (v *view) notice(text string, notable bool) {
 	_, more := v.session.agent.capabilities()
 	switch text = words.OneLine(text, 1000); {
@@ -122,7 +122,7 @@ func (v *view) notice(text string, notable bool) {
 	}
 }
 
-// notice tells a client something beside the conversation, if it has a place for it.
+// notice sends the client a notice, if it has a place for it.
 func (a *agent) notice(id, text string, notable bool) {
 	if _, more := a.capabilities(); !more.notices() {
 		return
@@ -131,8 +131,7 @@ func (a *agent) notice(id, text string, notable bool) {
 	a.notify(wire.ClientMethodSessionUpdate, rawUpdate{id, notice{"notice", severity, words.OneLine(text, 1000)}})
 }
 
-// said tells what a person said, if the client does not know it because it said so
-// itself.
+// said reports a person's message, unless the client sent it.
 func (v *view) said(parts llm.Parts, by string) {
 	if by == loop.By {
 		v.notice(words.ToldModel(parts.Text()), false)
@@ -159,7 +158,7 @@ func (v *view) titled(title string) {
 	}
 }
 
-// replied tells what is new of a reply.
+// replied reports the new part of a reply.
 func (v *view) replied(r *transcript.Reply) {
 	if v.reply.of != r {
 		v.reply = reply{of: r}
@@ -174,7 +173,7 @@ func (v *view) replied(r *transcript.Reply) {
 		v.reply.text, v.reply.thought = len(r.Text), len(r.Thought)
 		return
 	}
-	for _, part := range r.Parts { // what was not told as it came
+	for _, part := range r.Parts { // parts that were not reported as they arrived
 		switch p := part.(type) {
 		case llm.Text:
 			if v.reply.text == 0 {
@@ -196,16 +195,16 @@ func (v *view) thought(s string) {
 	}
 }
 
-// spoke tells what the model says.
+// spoke reports the model's words.
 func (v *view) spoke(s string) {
-	if s != "" && v.void { // what was told can't be taken back
+	if s != "" && v.void { // reported text can't be taken back
 		v.message("\n\n(the reply broke off; it begins again)\n\n")
 		v.void = false
 	}
 	v.message(s)
 }
 
-// usage tells how full the context is, and what the session has cost.
+// usage reports how full the context is, and the cost of the session.
 func (v *view) usage() {
 	used, size := v.fold.Spent.Prompt.Prompt()+v.fold.Spent.Prompt.Output, v.fold.Session.Window
 	if size > 0 && used > 0 {
@@ -231,7 +230,7 @@ func (v *view) switched(b event.Switched) {
 		v.route = b.Route
 	}
 	if v.past {
-		return // the answer says what holds
+		return // the response says what applies
 	}
 	if changed {
 		v.tell(wire.SessionUpdate{CurrentModeUpdate: &wire.SessionCurrentModeUpdate{CurrentModeId: wire.SessionModeId(v.session.mode())}})
@@ -241,12 +240,12 @@ func (v *view) switched(b event.Switched) {
 	}
 }
 
-// stop says what the protocol has no word for.
+// stop reports reasons that the protocol has no word for.
 func (v *view) stop(b event.Stopped) {
 	if v.shrinks != "" {
 		v.compaction("cancelled", "", "")
 	}
-	clear(v.calls) // each has ended
+	clear(v.calls) // all of them have ended
 	v.void = false
 	if b.Reason == event.ReasonDone || b.Reason == event.ReasonCancelled {
 		return
@@ -258,7 +257,7 @@ func (v *view) stop(b event.Stopped) {
 	v.message("\n\n" + s + "\n")
 }
 
-// plan is the list of things to do in the words of the protocol.
+// plan returns the to-do list in the protocol's form.
 func plan(list []tool.Todo) wire.SessionUpdate {
 	entries := []wire.PlanEntry{}
 	for _, t := range list {

@@ -9,13 +9,12 @@ import (
 	"github.com/inspan/inspan/internal/base/jsonrpc"
 )
 
-// What clients speak beyond the version of the protocol that the SDK was made from,
-// and what the SDK has no fields for.
+// Parts of the protocol that the SDK lacks: additions after its version, and fields that it does not have.
 
 // Codes of errors.
 const (
 	codeAuth    = -32000
-	codeMissing = -32002 // what is asked for is not there
+	codeMissing = -32002 // the requested object does not exist
 	codeInvalid = jsonrpc.InvalidParams
 	codeBusy    = jsonrpc.InvalidRequest
 )
@@ -38,16 +37,16 @@ type extras struct {
 	} `json:"elicitation"`
 }
 
-// notices reports whether the client shows what is told beside the conversation.
+// notices reports whether the client shows notices beside the conversation.
 func (e extras) notices() bool { return e.Session != nil && e.Session.Notices != nil }
 
-// compactions reports whether the client shows how compactions go.
+// compactions reports whether the client shows the progress of compactions.
 func (e extras) compactions() bool { return e.Session != nil && e.Session.Compaction != nil }
 
-// forms reports whether the client can ask the person to fill in a form.
+// forms reports whether the client can show a form to the person.
 func (e extras) forms() bool { return e.Elicitation != nil && e.Elicitation.Form != nil }
 
-// announced adds what the SDK has no fields for to the answer of initialize.
+// announced adds fields that the SDK lacks to the answer of initialize.
 func announced(r wire.InitializeResponse) (any, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -65,13 +64,13 @@ func announced(r wire.InitializeResponse) (any, error) {
 	return out, nil
 }
 
-// titleRequest are the params of session/set_title.
+// titleRequest is the params of session/set_title.
 type titleRequest struct {
 	SessionID string `json:"sessionId"`
 	Title     string `json:"title"`
 }
 
-// steerRequest are the params of our own methods. Prompt is a list of blocks, or a text.
+// steerRequest is the params of our own methods. Prompt is a list of blocks, or a text.
 type steerRequest struct {
 	SessionID string          `json:"sessionId"`
 	Prompt    json.RawMessage `json:"prompt"`
@@ -89,7 +88,7 @@ func (r steerRequest) blocks() ([]wire.ContentBlock, error) {
 	return blocks, nil
 }
 
-// form are the params of elicitation/create for one question.
+// form is the params of elicitation/create for one question.
 type form struct {
 	SessionID string     `json:"sessionId"`
 	CallID    string     `json:"toolCallId,omitempty"`
@@ -110,20 +109,20 @@ type formField struct {
 	Enum  []string `json:"enum,omitempty"`
 }
 
-// formAnswer is what the person filled in.
+// formAnswer is the content of a form that the person filled in.
 type formAnswer struct {
 	Action  string         `json:"action"` // accept, decline or cancel
 	Content map[string]any `json:"content"`
 }
 
-// notice is a session update that tells something beside the conversation.
+// notice is a session update with text beside the conversation.
 type notice struct {
 	SessionUpdate string `json:"sessionUpdate"`
 	Severity      string `json:"severity"`
 	Title         string `json:"title"`
 }
 
-// compaction is a session update that tells how a compaction goes.
+// compaction is a session update about the progress of a compaction.
 type compaction struct {
 	SessionUpdate string              `json:"sessionUpdate"`
 	ID            string              `json:"compactionId"`
@@ -132,7 +131,7 @@ type compaction struct {
 	Error         string              `json:"error,omitempty"`
 }
 
-// rawUpdate is a session update that the SDK does not have.
+// rawUpdate is a session update that the SDK lacks.
 type rawUpdate struct {
 	SessionID string `json:"sessionId"`
 	Update    any    `json:"update"`

@@ -32,7 +32,7 @@ func (c *command) bench() *cobra.Command {
 			ctx, stop := signals(cmd.Context())
 			defer stop()
 			b.Program = c.program()
-			return b.print(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return b.report(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	const mostRuns = 1000
@@ -48,8 +48,8 @@ type benchmark struct {
 	JSON bool
 }
 
-// print measures, and prints the figures. What it does meanwhile goes to errs.
-func (b *benchmark) print(ctx context.Context, out, errs io.Writer) error {
+// report measures, and prints the figures. What it does meanwhile goes to errs.
+func (b *benchmark) report(ctx context.Context, out, errs io.Writer) error {
 	b.Told = func(line string) { fmt.Fprintln(errs, text.Line(line)) }
 	b.Told("Each harness gets a new home and new folders below " + os.TempDir() +
 		", which are removed afterwards, and a scripted model at a loopback address. Nothing of yours is read or changed.")

@@ -41,7 +41,7 @@ func (c *command) cost() *cobra.Command {
 			}
 			if !suppose {
 				ask.Index = filepath.Join(a.StateDir, "cost.index")
-				return ask.print(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
+				return ask.report(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
 			}
 			m, err := a.Providers.Hybrid(cmd.Context(), local, cloud)
 			if err != nil {
@@ -78,8 +78,8 @@ func (s spending) of() (cost.Spending, error) {
 	return of, err
 }
 
-// print prints what the sessions say was spent.
-func (s spending) print(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
+// report prints what the sessions say was spent.
+func (s spending) report(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
 	of, err := s.of()
 	if err != nil {
 		return err

@@ -292,7 +292,7 @@ func (c *comparisons) compare(ctx context.Context, names []string) error {
 		if i > 0 {
 			fmt.Fprintln(c.Out)
 		}
-		c.print(&cs[i])
+		c.printComparison(&cs[i])
 	}
 	return nil
 }
@@ -300,7 +300,7 @@ func (c *comparisons) compare(ctx context.Context, names []string) error {
 // mostFlips are shown on a terminal.
 const mostFlips = 20
 
-func (c *comparisons) print(one *eval.Comparison) {
+func (c *comparisons) printComparison(one *eval.Comparison) {
 	fmt.Fprintf(c.Out, "%s against %s: %s\n", text.Line(one.Candidate.Config), text.Line(one.Base.Config), one.Verdict)
 	list := func(title string, lines []string) {
 		if len(lines) > 0 {

@@ -155,7 +155,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			if len(args) == 1 {
 				for _, topic := range helpTopics() {
 					if topic.name == args[0] {
-						topic.print(root.OutOrStdout(), cmd != root)
+						topic.writeTo(root.OutOrStdout(), cmd != root)
 						return nil
 					}
 				}

@@ -13,8 +13,8 @@ import (
 // helpTopic is what 'inspan help' tells beside commands.
 type helpTopic struct{ name, says, text string }
 
-// print writes a topic. Of one that a command is called like, it says where the help of that is.
-func (h helpTopic) print(out io.Writer, command bool) {
+// writeTo writes a topic. Of one that a command is called like, it says where the help of that is.
+func (h helpTopic) writeTo(out io.Writer, command bool) {
 	says := h.text
 	if command {
 		says += "\n\nThe command of this name: inspan " + h.name + " --help"

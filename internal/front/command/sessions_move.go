@@ -77,7 +77,7 @@ func (c *command) sessionsMove() *cobra.Command {
 		Use:   "move OLD [NEW]",
 		Short: "Have the sessions of a folder that was moved work in its new place",
 		Long: "All sessions of the folder OLD continue in NEW, by default the current folder.\n" +
-			"'inspan resume' does it by itself in a folder that was only renamed. Trust and checkpoints stay with the old path.",
+			"'inspan resume' does it by itself in a folder that was only renamed. Checkpoints come along; trust stays with the old path.",
 		Example: "  cd ~/src/api && inspan sessions move ~/api\n  inspan sessions move ~/api ~/src/api",
 		Args:    exactly(1, 2, "an OLD folder and at most a NEW one"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -34,7 +34,7 @@ func (c *command) spend() *cobra.Command {
 					return err
 				}
 			}
-			return ask.print(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
+			return ask.report(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)
 		},
 	}
 	fl := cmd.Flags()
@@ -53,8 +53,8 @@ type causes struct {
 	JSON       bool
 }
 
-// print prints where every token of the bills went.
-func (c causes) print(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
+// report prints where every token of the bills went.
+func (c causes) report(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
 	q := cost.Question{Session: c.Session, By: c.By}
 	var err error
 	if q.Since, err = dayOf("--since", c.Since); err != nil {

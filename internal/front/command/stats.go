@@ -37,7 +37,7 @@ func (c *command) stats() *cobra.Command {
 					return err
 				}
 			}
-			return ask.print(cmd.Context(), cmd.OutOrStdout(), a.Store(), time.Now(), c.warn)
+			return ask.report(cmd.Context(), cmd.OutOrStdout(), a.Store(), time.Now(), c.warn)
 		},
 	}
 	fl := cmd.Flags()
@@ -74,9 +74,9 @@ type stat struct {
 	First  int64  `json:"first_p50_millis,omitempty"` // until the first of a reply, of those that came
 }
 
-// print prints percentiles and failures of what has ended since a day. A session that can't be read to
+// report prints percentiles and failures of what has ended since a day. A session that can't be read to
 // its end counts as far as it goes, and warn names it.
-func (s statistics) print(ctx context.Context, out io.Writer, sessions store.Store, now time.Time, warn func(string)) error {
+func (s statistics) report(ctx context.Context, out io.Writer, sessions store.Store, now time.Time, warn func(string)) error {
 	kinds := []string{"model", "tool"}
 	if s.By != "" {
 		if err := wordOf("--by", s.By, statGroupings()); err != nil {

@@ -55,7 +55,7 @@ func TestStatsOfOneSession(t *testing.T) {
 	later := time.Now().AddDate(0, 0, usualDays+1)
 	for id, want := range map[string]string{"": "No request or call has ended since ", log.ID(): "MODEL "} {
 		var out bytes.Buffer
-		err := statistics{Session: id}.print(t.Context(), &out, &m, later, func(s string) { t.Error(s) })
+		err := statistics{Session: id}.report(t.Context(), &out, &m, later, func(s string) { t.Error(s) })
 		if err != nil || !strings.HasPrefix(out.String(), want) {
 			t.Errorf("%q: wanted %q, got %v, %s", id, want, err, &out)
 		}

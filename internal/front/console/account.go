@@ -18,34 +18,34 @@ import (
 type Denial struct {
 	Call   string `json:"call"`
 	Tool   string `json:"tool"`
-	By     string `json:"by"`     // which judge, rule or person
+	By     string `json:"by"`     // the judge, rule or person that denied it
 	Reason string `json:"reason"` // why, and what would let it run
-	// Allow are flags that together would let it run, if any do.
+	// Allow are flags that together would let it run, if there are any.
 	Allow []string `json:"allow,omitempty"`
 
 	args json.RawMessage
 }
 
-// Touched is a sensitive place that a call was let through to.
+// Touched is a sensitive place that a call was allowed to reach.
 type Touched struct {
 	Call string          `json:"call"`
 	Tool string          `json:"tool"`
 	Kind tool.EffectKind `json:"kind"` // read or write
 	Path string          `json:"path"`
-	Why  string          `json:"why"` // what makes it sensitive, after "it "
+	Why  string          `json:"why"` // why it is sensitive, to follow "it "
 }
 
-// account is what was denied and what was touched.
+// account records denials and sensitive places.
 type account struct {
 	denials []Denial
-	ways    []string       // flags that would allow what was denied, and open what the sandbox closed
+	ways    []string       // flags that would allow denied calls, and open what the sandbox closed
 	fetched map[string]int // requests to package registries, by host
 	touched []Touched
-	changes int  // calls that were to change something, and ran
-	barred  bool // one of them was denied with nobody asked
+	changes int  // calls that should change something, and ran
+	barred  bool // such a call was denied without anyone being asked
 }
 
-// call takes in what has become of a call.
+// call records the outcome of a call.
 func (a *account) call(c *transcript.Call) {
 	switch {
 	case c.State == transcript.Running && c.Latest == "":
@@ -66,12 +66,12 @@ func (a *account) call(c *transcript.Call) {
 		}
 		a.denials = append(a.denials, d)
 		a.way(d.Allow)
-		// In mode plan nothing was to be changed.
+		// In mode plan nothing should be changed.
 		a.barred = a.barred || c.Decided == nil && by != "mode "+string(tool.ModePlan) && !tool.ReadOnly(c.Effects())
 	}
 }
 
-// way takes note of flags, each once.
+// way records flags, each once.
 func (a *account) way(flags []string) {
 	for _, f := range flags {
 		if !slices.Contains(a.ways, f) {
@@ -92,15 +92,14 @@ func (a *account) started(c *transcript.Call) {
 	}
 }
 
-// nothingDone reports whether calls were to change something, and every one of
-// them was denied with nobody asked: then the work can't be done, whatever the
-// model says.
+// nothingDone reports whether calls should have changed something, and all of them were denied without anyone
+// being asked: then the work can't be done, whatever the model says.
 func (a *account) nothingDone() bool { return a.changes == 0 && a.barred }
 
-// mostListed is how many lines the summary has for each kind of thing.
+// mostListed is how many lines of each kind the summary has.
 const mostListed = 10
 
-// whatWasDone prints what was denied and what was touched.
+// whatWasDone prints denials and sensitive places.
 func (c *Console) whatWasDone(r Result) {
 	var lines []string
 	for _, t := range r.Sensitive {

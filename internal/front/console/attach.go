@@ -15,40 +15,40 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Attachment is how somebody looks at a session that another process drives.
+// Attachment configures how a person watches a session that another process drives.
 type Attachment struct {
-	Whole  bool    // from the first event on; else the current run
-	Reads  bool    // the transcript is what was asked for, so that all of it goes to standard output
-	Person *Person // steers the run and answers what it asks; nil: nobody does
-	Leaves bool    // the end of what the person types means that they leave, as at a terminal
+	Whole  bool    // show all events from the first one on, not only the current run
+	Reads  bool    // the transcript is the product, so all of it goes to standard output
+	Person *Person // steers the run and answers its questions; nil if nobody does
+	Leaves bool    // the end of the person's input means that they leave, as at a terminal
 
-	// Greeting is said when signals are heard, so that it can tell of keys; empty: nothing is.
+	// Greeting is printed when signals are handled, so that it can mention keys; may be empty.
 	Greeting string
-	// Left reports whether the person has left before that. Nil: nobody has.
+	// Left reports whether the person has left before that. It may be nil.
 	Left func() bool
-	// Stays says that a run which stops is not the end: what the person types then begins another.
+	// Stays means that a stopped run is not the end: the person's next input begins another.
 	Stays bool
-	// Interrupts says that Ctrl-C interrupts the run, and only leaves where none goes on or when it is
-	// pressed again. Else it leaves.
+	// Interrupts means that Ctrl-C interrupts the run, and only leaves if no run is in progress or when it is
+	// pressed again. Otherwise Ctrl-C leaves.
 	Interrupts bool
-	// Server is the address of the server that has the session, for hints; empty: this machine.
+	// Server is the address of the session's server, for hints; empty means this machine.
 	Server string
-	// Lost says why the session can't be reached now; nil: it can. It is asked as often as Driven. A
-	// nil function means that it always can.
+	// Lost returns why the session can't be reached now; nil if it can. It is called as often as Driven. If
+	// Lost is nil, the session can always be reached.
 	Lost func() error
-	// Close ends a session that stays, when its run has stopped. Nil: nobody can from here.
+	// Close ends a session that stays, after its run has stopped. If nil, it can't be ended from here.
 	Close func(ctx context.Context) error
-	// Driven reports whether somebody drives the session. It is asked a few times a
-	// second, and believed to be a no when it says so twice.
+	// Driven reports whether a process drives the session. It is called a few times a second, and two negative
+	// answers in a row are believed.
 	Driven func(ctx context.Context) (bool, error)
-	// Remember keeps the rules that the person allows for the project in the workspace
-	// root, or always. Nil: an approval holds for the session at most.
+	// Remember stores rules that the person allows for the project in the workspace root, or always. If nil, an
+	// approval holds for the session at most.
 	Remember func(ctx context.Context, root string, scope event.Scope, rules []string) error
 }
 
-// Attach shows a session that another process drives until its run stops, which gives
-// the exit code; until the person or a signal leaves it to itself (ExitDone), or nobody
-// drives it any more, which is an error unless it asks (ExitWaiting).
+// Attach shows a session that another process drives. It returns the exit code of the run when the run stops,
+// or ExitDone if the person or a signal leaves. If nobody drives the session any more, that is an error, or
+// ExitWaiting if a question is open.
 func (c *Console) Attach(ctx context.Context, s *inspan.Watch, a Attachment) (code int, err error) {
 	w := &attached{Attachment: a, console: c, session: s, told: map[string]bool{}}
 	w.head = s.Status().Seq
@@ -81,40 +81,40 @@ func (c *Console) Attach(ctx context.Context, s *inspan.Watch, a Attachment) (co
 	return code, nil
 }
 
-// attached is a session on the screen of somebody who looks at it.
+// attached is a session on the screen of a person who watches it.
 type attached struct {
 	Attachment
 	console *Console
 	session *inspan.Watch
-	lines   <-chan string // what the person types; nil: nothing comes any more
+	lines   <-chan string // what the person types; nil after the end of input
 	signals chan os.Signal
 
-	head   uint64          // event that was the last one at the beginning, and when nobody drove it any more
-	seq    uint64          // event that was shown last
-	asked  string          // the call that the person is asked about; empty: none
-	prompt *prompt         // where the answer to that comes from; nil: none is open
-	soon   inspan.Pending  // what is asked once the prompt has stood long enough
+	head   uint64          // the last event at the beginning, and again when nobody drove it any more
+	seq    uint64          // the last event that was shown
+	asked  string          // the call that the person is asked about; empty if none
+	prompt *prompt         // where the answer comes from; nil if no question is open
+	soon   inspan.Pending  // the question to ask when the prompt has been open long enough
 	broken bool            // something was shown below the question
-	told   map[string]bool // calls that the person has answered, or was told of, and that still wait
-	ready  bool            // all that was there at the beginning is shown, and what waited is asked
-	late   bool            // what the person types next may be an answer to a question that is closed
-	held   string          // what was typed so late; Enter tells it the model
+	told   map[string]bool // waiting calls that the person has answered, or was told about
+	ready  bool            // everything from the beginning is shown, and open questions were asked
+	late   bool            // the person's next input may answer a question that is closed
+	held   string          // such late input; Enter sends it to the model
 	left   bool            // the person has left
-	idle   bool            // the person was told that no run goes on
-	gone   bool            // nobody drives it any more, as it seems
+	idle   bool            // the person was told that no run is in progress
+	gone   bool            // it seems that nobody drives the session any more
 	lost   bool            // the person was told that it can't be reached
 	cancel bool            // the person has interrupted the run
 }
 
-// lull is how long no event must come before what waits is asked: of what has been
-// answered already the answer is near.
+// lull is how long no event must come before an open question is asked: if it was answered already, the answer
+// comes soon.
 const lull = 20 * time.Millisecond
 
-// again is how long it takes until a question is put again whose answer was not taken: there may be
-// an answer that is on its way here.
+// again is the delay before a question is repeated whose answer was not taken, since another answer may be on
+// its way.
 const again = 300 * time.Millisecond
 
-// lookEvery is how often it is asked whether somebody drives the session.
+// lookEvery is how often the driver is checked.
 const lookEvery = 250 * time.Millisecond
 
 // end says why there is no more to see.
@@ -147,13 +147,13 @@ func (w *attached) end() (int, error) {
 	return ExitError, fmt.Errorf("session %s is no longer running; continue it with: %s", id, hint("resume"))
 }
 
-// news is an event that came, or why there are no more.
+// news is an event, or the reason why no more will come.
 type news struct {
 	event.Event
 	err error
 }
 
-// events yields what is to be shown, and does what is to be done meanwhile.
+// events yields the events to show, and handles input and signals meanwhile.
 func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		w.signals = make(chan os.Signal, 1)
@@ -202,7 +202,7 @@ func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
 	}
 }
 
-// follow hands on the events of the session, and those that come, until it is stopped.
+// follow passes on the events of the session until it is stopped.
 func (w *attached) follow(ctx context.Context) (coming <-chan news, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	out, done := make(chan news), make(chan struct{})
@@ -224,11 +224,10 @@ func (w *attached) follow(ctx context.Context) (coming <-chan news, stop func())
 	return out, func() { cancel(); <-done }
 }
 
-// caughtUp reports whether all that was there at the beginning has been shown.
+// caughtUp reports whether everything from the beginning has been shown.
 func (w *attached) caughtUp() bool { return w.seq >= w.head }
 
-// show shows an event, below the question if one stands there. Somebody else may have
-// answered it.
+// show shows an event, below an open question, which it may answer.
 func (w *attached) show(n news, yield func(event.Event, error) bool) (bool, error) {
 	if n.err != nil {
 		return false, n.err
@@ -246,7 +245,7 @@ func (w *attached) show(n news, yield func(event.Event, error) bool) (bool, erro
 	return yield(n.Event, nil), nil
 }
 
-// below begins a line below the question, if one stands there.
+// below begins a line below an open question.
 func (w *attached) below() {
 	if w.asked != "" && !w.broken {
 		fmt.Fprintln(w.console.Err)
@@ -254,15 +253,15 @@ func (w *attached) below() {
 	}
 }
 
-// repeat has a question that is no longer the last thing on the screen put again after a time, unless
-// something happens before.
+// repeat repeats a question after a time if it is no longer the last thing on the screen, unless something
+// happens before.
 func (w *attached) repeat(quiet *time.Timer, after time.Duration) {
 	if w.asked != "" && w.broken {
 		quiet.Reset(after)
 	}
 }
 
-// reach tells when the session can't be reached any more, and when it can again.
+// reach says when the session can't be reached any more, and when it can again.
 func (w *attached) reach() {
 	var err error
 	if w.Lost != nil {
@@ -281,31 +280,30 @@ func (w *attached) reach() {
 	}
 }
 
-// close takes back the question that the person is asked, and says why.
+// close withdraws the open question, and says why.
 func (w *attached) close(why string) {
 	fmt.Fprintln(w.console.Err, "  ("+words.OneLine(why, 80)+")")
 	w.asked, w.late = "", true
 	w.shut()
 }
 
-// driven notices when nobody drives the session any more.
+// driven detects that nobody drives the session any more.
 func (w *attached) driven(ctx context.Context) (bool, error) {
 	if !w.caughtUp() {
 		return true, nil
 	}
 	somebody, err := w.Driven(ctx)
 	before := w.gone
-	if w.gone = !somebody; w.gone && err == nil { // what was written last may not have been read yet
+	if w.gone = !somebody; w.gone && err == nil { // the last events may not have been read yet
 		w.head, err = w.session.End(ctx)
 	}
 	return somebody || !before, err
 }
 
-// questions are those that wait, those of children first.
+// questions returns the open questions, those of children first.
 func questions(st inspan.Status) []inspan.Pending { return inspan.Sets(st.Questions()) }
 
-// settle asks what waits, if there is somebody to ask, and reports whether there will
-// be more to see.
+// settle asks an open question, if there is a person, and reports whether there will be more to see.
 func (w *attached) settle() bool {
 	if !w.caughtUp() {
 		return true
@@ -327,8 +325,8 @@ func (w *attached) settle() bool {
 	return true
 }
 
-// input is what the person types. It waits until they could see what they type it for: a line
-// that is there before is an answer to what waits, and not words for the model.
+// input returns what the person types. It waits until the person can see what they are typing for: a line that
+// was there before answers a question, and is not meant for the model.
 func (w *attached) input() <-chan string {
 	switch {
 	case !w.ready:
@@ -339,7 +337,7 @@ func (w *attached) input() <-chan string {
 	return w.lines
 }
 
-// shown is when the question that was put may be shown.
+// shown returns when the question may be shown.
 func (w *attached) shown() <-chan time.Time {
 	if w.prompt == nil {
 		return nil
@@ -347,7 +345,7 @@ func (w *attached) shown() <-chan time.Time {
 	return w.prompt.shown
 }
 
-// shut closes the prompt, if one is open, and returns what was typed to it and not sent.
+// shut closes an open prompt, and returns the text that was typed and not sent.
 func (w *attached) shut() (typed []rune) {
 	if w.prompt != nil {
 		typed = w.prompt.close()
@@ -379,7 +377,7 @@ func (w *attached) ask(list []inspan.Pending) {
 	w.put(list[next])
 }
 
-// tell says where a question can be answered that nobody can answer here.
+// tell says where to answer a question that can't be answered here.
 func (w *attached) tell(p inspan.Pending) {
 	w.told[p.Call.ID] = true
 	id := w.session.ID()
@@ -388,13 +386,12 @@ func (w *attached) tell(p inspan.Pending) {
 		words.Command(w.Server, "attach", id), words.Command(w.Server, "send", "--allow", words.OneLine(p.ID(), 60), id))
 }
 
-// standing is where in the list the question is that the person was asked; -1: it no
-// longer waits.
+// standing returns the index of the question that the person was asked; -1 if it no longer waits.
 func (w *attached) standing(list []inspan.Pending) int {
 	return slices.IndexFunc(list, func(p inspan.Pending) bool { return p.Call.ID == w.asked })
 }
 
-// put shows all that would happen, and the question. What the person has typed to it stays.
+// put shows everything that would happen, and the question. Text that the person has typed to it stays.
 func (w *attached) put(p inspan.Pending) {
 	var draft []rune
 	seen := w.prompt != nil && w.prompt.shown == nil && w.soon.Call.ID == p.Call.ID

@@ -11,9 +11,9 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// RunOn is Run for a process that nobody sits at: where calls wait it says so, and
-// goes on when somebody has answered from elsewhere. Meanwhile the session is seen to
-// be driven. A signal that comes then ends the command and leaves the question open.
+// RunOn is like Run for a process without a person: if calls wait it says so, and continues when someone has
+// answered from elsewhere. Meanwhile others see that the session is driven. A signal during the wait ends the
+// command and leaves the question open.
 func (c *Console) RunOn(ctx context.Context, s *inspan.Session, inputs ...event.Body) int {
 	signalled, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -25,9 +25,8 @@ type line struct {
 	} `json:"request"`
 }
 
-// Chat runs the session for each message that in holds, a JSON object a line, and returns
-// the exit code of the last run. Each run ends with a result. Requests are answered at
-// once; one of them interrupts.
+// Chat runs the session for each message in the input, a JSON object a line, and returns the exit code of the
+// last run. Each run ends with a result. Requests are answered at once; one of them interrupts.
 func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) (code int) {
 	run := c.conductor(s)
 	printed := c.throughQueue()
@@ -67,7 +66,7 @@ func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) (co
 	return last.ExitCode
 }
 
-// listen reads what the client writes until it ends.
+// listen reads the client's lines until the end of input.
 func (c *Console) listen(ctx context.Context, run *inspan.Conductor, in io.Reader, said chan<- event.Body) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, maxLine)
@@ -97,10 +96,10 @@ func (c *Console) listen(ctx context.Context, run *inspan.Conductor, in io.Reade
 	return lines.Err()
 }
 
-// maxLine is the most bytes of a message of a client.
+// maxLine bounds the bytes of a client's message.
 const maxLine = 32 << 20
 
-// spoken is the text of a message: a string, or blocks of text.
+// spoken returns the text of a message: a string, or blocks of text.
 func spoken(content json.RawMessage) (llm.Parts, error) {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
@@ -135,5 +134,5 @@ func (c *Console) control(run *inspan.Conductor, l line) {
 	if err != nil {
 		answer = fields{"subtype": "error", "request_id": l.ID, "error": err.Error()}
 	}
-	_ = c.PrintJSON(fields{"type": "control_response", "response": answer}) // a run notices that nobody reads
+	_ = c.PrintJSON(fields{"type": "control_response", "response": answer}) // the run notices if nobody reads
 }

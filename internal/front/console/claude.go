@@ -14,22 +14,22 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// claude writes the lines that wrappers of Claude Code read: system/init, then assistant
-// and user as the run goes on, then result.
+// claude writes the lines that wrappers of Claude Code read: system/init, then assistant and user during the
+// run, then result.
 type claude struct {
 	status  func() inspan.Status
 	write   func(any) error
 	began   time.Time
 	asked   time.Time
-	asking  time.Duration // that the model took
+	asking  time.Duration // time that the model took
 	servers []event.Server
 	opened  bool
 }
 
-// fields are a JSON object.
+// fields is a JSON object.
 type fields map[string]any
 
-// event writes what one event comes to.
+// event writes the lines for one event.
 func (c *claude) event(e event.Event, items []transcript.Item) error {
 	if _, asked := e.Body.(event.Asked); asked {
 		c.asked = e.Time
@@ -79,7 +79,7 @@ func (c *claude) ended(call *transcript.Call) error {
 	}}})
 }
 
-// init says once what the session has.
+// init writes the session's properties once.
 func (c *claude) init() error {
 	if c.opened {
 		return nil
@@ -105,7 +105,7 @@ func (c *claude) message(kind string, message fields) error {
 	return c.write(fields{"type": kind, "message": message, "parent_tool_use_id": nil, "session_id": c.status().Session})
 }
 
-// contentOf is what a model said in blocks.
+// contentOf returns a model's words as blocks.
 func contentOf(parts llm.Parts) []any {
 	var out []any
 	for _, p := range parts {
@@ -134,7 +134,7 @@ func usageOf(u llm.Usage) fields {
 	}
 }
 
-// result is the last line of a run.
+// result writes the last line of a run.
 func (c *claude) result(r Result) error {
 	subtype := map[string]string{
 		string(event.ReasonDone): "success", "denied": "success", string(event.ReasonMaxTurns): "error_max_turns",

@@ -1,11 +1,9 @@
-// Package console is the plain front end: it runs a session, prints its events
-// as text or JSON, and asks a person at the terminal where a call waits.
+// Package console is the plain front end: it runs a session, prints its events as text or JSON, and asks a
+// person at the terminal when a call waits.
 //
-// What the model says goes to standard output, everything else to standard
-// error, so that the answer can be piped on. Where the transcript is what was
-// asked for, all of it goes to standard output. In the JSON forms standard output
-// holds nothing but JSON and ends with exactly one result object, however the
-// run ends.
+// The model's words go to standard output, everything else to standard error, so that the answer can be piped.
+// If the transcript is the product, all of it goes to standard output. In the JSON forms, standard output only
+// has JSON and ends with exactly one result object, however the run ends.
 package console
 
 import (
@@ -48,67 +46,65 @@ type Console struct {
 	Out   io.Writer
 	Err   io.Writer
 	Color bool
-	Live  bool // Err is a terminal, where a line can be written over
+	Live  bool // Err is a terminal, where a line can be overwritten
 
-	// Width is how many cells a line of Out or Err has now, 0 if that is not a terminal.
-	// Nil: neither is one.
+	// Width returns how many cells a line of Out or Err has now; 0 if that is not a terminal. If nil, neither
+	// is.
 	Width func(w io.Writer) int
 
-	Person *Person // answers where a call waits; nil: nobody does
-	// Unattended says that what asks is denied, so that a run begins with what that
-	// means.
+	Person *Person // answers questions; nil if nobody does
+	// Unattended means that calls that ask are denied; a run begins with a warning about it.
 	Unattended bool
 
-	patience time.Duration // with who reads, see queue; 0: patience
+	patience time.Duration // with readers, see queue; 0 means patience
 
-	writing sync.Mutex // of whole lines of JSON
-	claude  *claude    // of the run that goes on
+	writing sync.Mutex // for whole lines of JSON
+	claude  *claude    // for the run in progress
 }
 
-// Result is the terminal object of the JSON forms. Fields are only ever added
-// while Version stays the same.
+// Result is the final object of the JSON forms. While Version stays the same, fields are only added.
 type Result struct {
-	Type    string   `json:"type"`    // "result"
-	Version int      `json:"version"` // 1
+	Type    string   `json:"type"`    // always "result"
+	Version int      `json:"version"` // always 1
 	Session string   `json:"session,omitempty"`
-	Reason  string   `json:"reason"`           // as event.Reason, or "denied", "waiting" or "error"
-	Cause   llm.Kind `json:"cause,omitempty"`  // what the model call came to, if that ended the run
+	Reason  string   `json:"reason"`           // an event.Reason, or "denied", "waiting" or "error"
+	Cause   llm.Kind `json:"cause,omitempty"`  // how the request to the model failed, if that ended the run
 	Detail  string   `json:"detail,omitempty"` // more about the reason, for people
 	Text    string   `json:"text"`             // the model's last words
 	Model   string   `json:"model,omitempty"`
 	Turns   int      `json:"turns"`
 	Calls   int      `json:"calls"`
-	Denied  int      `json:"denied"`            // calls that were not made for lack of permission
+	Denied  int      `json:"denied"`            // number of calls that were not made for lack of permission
 	Denials []Denial `json:"denials,omitempty"` // those calls
-	Allow   []string `json:"allow,omitempty"`   // flags that would allow just those, and what the sandbox closed to other calls
+	Allow   []string `json:"allow,omitempty"`   // flags that would allow just those calls, and open what the sandbox closed to others
 	// Fetched counts the requests of commands to package registries, by host.
 	Fetched   map[string]int `json:"fetched,omitempty"`
-	Sensitive []Touched      `json:"sensitive,omitempty"` // places that calls were let through to although they are sensitive
+	Sensitive []Touched      `json:"sensitive,omitempty"` // sensitive places that calls were allowed to reach
 	Usage     llm.Usage      `json:"usage"`
 	Cost      float64        `json:"cost"`               // US dollars of the session
-	Unpriced  bool           `json:"unpriced,omitempty"` // cost lacks replies whose price is not known
+	Unpriced  bool           `json:"unpriced,omitempty"` // cost lacks replies of unknown price
 	ExitCode  int            `json:"exit_code"`
-	// What waits for a person, if the run does.
+	// Open questions, if the run waits for a person.
 	Open []Open `json:"open,omitempty"`
-	// What the session had started and still ran: it goes on, or was ended with it.
+	// Processes that the session had left running: those that continue, and those that were ended with it.
 	Kept  []tool.Leftover `json:"kept,omitempty"`
 	Ended []tool.Leftover `json:"ended,omitempty"`
-	// Files with instructions for agents that changed while it ran, without a person having been asked.
+	// Instruction files that changed during the session without a person's approval.
 	Instructions []string `json:"instructions,omitempty"`
-	// Unmerged are the sessions of agents whose copies hold changes that nobody has merged.
+	// Unmerged are the sessions of agents whose copies hold changes that were never merged.
 	Unmerged []string `json:"unmerged,omitempty"`
 
-	over bool // nothing of it can go on
+	over bool // it can't continue
 }
 
-// Open is a question that nobody has answered.
+// Open is an unanswered question.
 type Open struct {
 	ID      string   `json:"id"` // for 'inspan send --allow'
 	Asks    string   `json:"asks"`
 	Options []string `json:"options,omitempty"`
 }
 
-// openIn are the open questions of a session.
+// openIn returns the open questions of a session.
 func openIn(st inspan.Status) (out []Open) {
 	for _, p := range questions(st) {
 		why, _ := words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
@@ -124,7 +120,7 @@ func openIn(st inspan.Status) (out []Open) {
 	return out
 }
 
-// Run drives the session until it stops and returns the exit code.
+// Run drives the session until it stops, and returns the exit code.
 func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Body) int {
 	run := c.conductor(s)
 	printed := c.throughQueue()
@@ -139,7 +135,7 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	}
 	v.endWait()
 	r := v.result(s.Status(), err)
-	if r.ExitCode != ExitWaiting { // else it may go on here
+	if r.ExitCode != ExitWaiting { // otherwise it may continue here
 		left := s.Shutdown()
 		r.Kept, r.Ended, r.Instructions, r.Unmerged = left.Kept, left.Ended, left.Instructions, left.Unmerged
 	}
@@ -148,8 +144,8 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	return printed(r, time.Duration(s.Status().Limits.Seconds*float64(time.Second)))
 }
 
-// opening writes the events of a new session that come before its first run, so that a
-// stream begins with its first event.
+// opening writes the events of a new session before its first run, so that a stream begins with its first
+// event.
 func (c *Console) opening(ctx context.Context, s *inspan.Session, v *view) error {
 	st := s.Status()
 	if c.Form != StreamJSON || st.Seq == 0 || st.Stopped != nil || st.Turns > 0 || st.Active {
@@ -166,22 +162,21 @@ func (c *Console) opening(ctx context.Context, s *inspan.Session, v *view) error
 	return nil
 }
 
-// Told ends a command that had no need of a session with what it tells, in the form that
-// was asked for.
+// Told ends a command that needed no session with a text, in the chosen form.
 func (c *Console) Told(text string) int {
 	return c.Finish(Result{Reason: string(event.ReasonDone), Text: text, ExitCode: ExitDone})
 }
 
-// Fail ends a command that has no session, in the form that was asked for.
+// Fail ends a command without a session with an error, in the chosen form.
 func (c *Console) Fail(code int, err error) int {
 	return c.Finish(Result{Reason: "error", Detail: words.Hidden(err.Error()), ExitCode: code})
 }
 
-// Warn says what stops nothing.
+// Warn prints a warning.
 func (c *Console) Warn(text string) { c.Say(words.Hidden(text)) }
 
-// conductor conducts a session for this command. A person answers its questions, and may
-// raise a limit that it has reached.
+// conductor returns a conductor of the session for this command. The person answers its questions, and may
+// raise a limit that was reached.
 func (c *Console) conductor(s *inspan.Session) *inspan.Conductor {
 	run := &inspan.Conductor{Session: s}
 	if c.Person != nil {
@@ -190,7 +185,7 @@ func (c *Console) conductor(s *inspan.Session) *inspan.Conductor {
 	return run
 }
 
-// follow has the next run shown.
+// follow shows the next run.
 func (c *Console) follow(run *inspan.Conductor) *view {
 	v := newView(c)
 	c.shape(run.Session.Status)
@@ -201,7 +196,7 @@ func (c *Console) follow(run *inspan.Conductor) *view {
 	return v
 }
 
-// warn says, before the model is asked for the first time, what will be denied.
+// warn says, before the model is first asked, what will be denied.
 func (c *Console) warn(s *inspan.Session, v *view, e event.Event) {
 	if _, asked := e.Body.(event.Asked); !asked || v.warned || !c.Unattended {
 		return
@@ -212,9 +207,9 @@ func (c *Console) warn(s *inspan.Session, v *view, e event.Event) {
 	}
 }
 
-// interrupts turns the first signal into an interrupt of the run, which keeps
-// what the model has said, and the second into the end of the command. A run of which
-// only questions are left that nobody here answers ends by itself, with them open.
+// interrupts turns the first signal into an interrupt of the run, which keeps the model's partial reply, and
+// the second into the end of the command. A run that only waits for questions that nobody here answers ends by
+// itself, and they stay open.
 func (c *Console) interrupts(ctx context.Context, run *inspan.Conductor) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
@@ -245,7 +240,7 @@ func (c *Console) interrupts(ctx context.Context, run *inspan.Conductor) (contex
 	return ctx, func() { signal.Stop(signals); cancel(); <-done }
 }
 
-// shape prepares what is written of a run in the form of others.
+// shape prepares the output in the form of other agents.
 func (c *Console) shape(status func() inspan.Status) {
 	if c.Form == ClaudeStreamJSON {
 		opened := c.claude != nil && c.claude.opened
@@ -287,7 +282,7 @@ func (c *Console) Finish(r Result) int {
 	return r.ExitCode
 }
 
-// result sums up a run that has ended with err, nil if the harness is well.
+// result sums up a run that has ended; err is an error of the harness, or nil.
 func (v *view) result(st inspan.Status, err error) Result {
 	r := Result{
 		Session: st.Session, Text: v.fold.Last, Model: st.Route, Turns: st.Turns, Calls: st.Calls,

@@ -9,14 +9,12 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// countdown shows how long something will still take, on a line of its own that
-// is written over every second.
+// countdown shows how long something will take, on a line of its own that is overwritten every second.
 type countdown struct {
 	stop, stopped chan struct{}
 }
 
-// waits tells why a wait is needed and what comes then. On a terminal the seconds
-// are counted.
+// waits says why there is a wait and what comes after it. On a terminal it counts the seconds.
 func (v *view) waits(why, what string, wait time.Duration) {
 	why = words.OneLine(why, 200)
 	if !v.Live {
@@ -28,7 +26,7 @@ func (v *view) waits(why, what string, wait time.Duration) {
 	go v.wait.run(v.Console, what, time.Now().Add(wait))
 }
 
-// endWait ends the countdown, if one runs, and leaves its line as it is.
+// endWait ends a running countdown, and leaves its line as it is.
 func (v *view) endWait() {
 	if v.wait != nil {
 		close(v.wait.stop)
@@ -43,7 +41,7 @@ func (w *countdown) run(c *Console, what string, until time.Time) {
 	defer tick.Stop()
 	for {
 		text := fmt.Sprintf("  %s in %s", what, words.Left(time.Until(until)))
-		if width := c.width(c.Err); width > 0 { // a line that wraps can't be written over
+		if width := c.width(c.Err); width > 0 { // a line that wraps can't be overwritten
 			text = ansi.Truncate(text, width-1, "…")
 		}
 		fmt.Fprint(c.Err, "\r"+c.paint(yellow, text)+"\x1b[K")

@@ -16,12 +16,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Exit codes. They never change their meaning.
+// Exit codes. Their meanings never change.
 const (
 	ExitDone      = 0
-	ExitError     = 1            // the harness itself could not go on
+	ExitError     = 1            // the harness itself could not continue
 	ExitUsage     = 2            // the command was not understood
-	ExitConfig    = 3            // no model, no key, or settings that can't be read
+	ExitConfig    = 3            // no model, no key, or unreadable settings
 	ExitBusy      = running.Busy // another process drives the session
 	ExitMaxTurns  = 10
 	ExitBudget    = 11
@@ -31,13 +31,12 @@ const (
 	ExitWaiting   = 15 // calls wait for a decision
 	ExitMaxTokens = 16
 	ExitMaxTime   = 17
-	ExitDenied    = 18 // nothing was changed, as nothing was allowed to be
+	ExitDenied    = 18 // nothing was changed, since nothing was allowed to be
 	ExitRate      = 19 // too much in a minute
 	ExitCancelled = 130
 )
 
-// codes lists the exit codes with the reason and the cause of a run's end that
-// they stand for.
+// codes lists the exit codes with the reason and the cause that they stand for.
 func codes() []code {
 	failed := string(event.ReasonFailed)
 	return []code{
@@ -108,8 +107,8 @@ func ModesHelp() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// ExitCode returns the exit code for the end of a run: its reason and what the
-// model call came to, if it was that. err is the harness's own trouble.
+// ExitCode returns the exit code for the end of a run: its reason, how the request to the model failed, if that
+// was it, and an error of the harness.
 func ExitCode(reason string, cause llm.Kind, err error) int {
 	var misuse words.Misuse
 	var driven *inspan.DrivenError

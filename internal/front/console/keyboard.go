@@ -15,41 +15,41 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// seeing is how long a question stands at a terminal before it takes an answer. What is typed
-// meanwhile was meant for something else.
+// seeing is how long a question must be shown at a terminal before it takes an answer. Text typed meanwhile was
+// meant for something else.
 const seeing = 500 * time.Millisecond
 
-// keyboard is what a person types at a terminal: whole lines, and while a question is open that a
-// key answers, single keys. Then the terminal neither echoes nor edits, so the keyboard does.
+// keyboard is what a person types at a terminal: whole lines and, while a question is open that a key can
+// answer, single keys. Then the terminal neither echoes nor edits, so the keyboard does.
 //
-// A lone y or n answers at once. Other keys, pasted text and the keys of answers that hold for
-// longer make up a line that Enter sends. What was typed before a question is never its answer.
+// A lone y or n answers at once. Other keys, pasted text and the keys of lasting answers form a line that Enter
+// sends. Text typed before a question is never its answer.
 type keyboard struct {
 	tty  *os.File
 	echo io.Writer
 
 	mu    sync.Mutex
-	open  *prompt       // the question; nil: none is open
+	open  *prompt       // the open question; nil if none
 	next  chan struct{} // closed when a question opens
-	key   string        // that answered last, of which more may come
+	key   string        // the last answering key, which may be the beginning of a word
 	ended bool
 }
 
-// prompt is one question while it is open.
+// prompt is one open question.
 type prompt struct {
 	answers <-chan string         // closed at the end of input
-	shown   <-chan time.Time      // when it may be shown; nil: it may be now
-	close   func() (typed []rune) // restores the terminal, and tells what was not sent; it may be called again
+	shown   <-chan time.Time      // when it may be shown; nil means now
+	close   func() (typed []rune) // restores the terminal, and returns text that was not sent; may be called again
 
 	to    chan string
 	gone  chan struct{}
-	keys  bool // single keys come, else lines
+	keys  bool // single keys are read, otherwise lines
 	ready bool
 	line  []rune
-	stray bool // something was dropped, and that was said
+	stray bool // something was dropped, and the person was told
 }
 
-// keyboardOf is the keyboard of a terminal; nil: in is not one.
+// keyboardOf returns the keyboard of a terminal; nil if in is not one.
 func keyboardOf(in io.Reader, echo io.Writer) *keyboard {
 	f, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
@@ -58,7 +58,7 @@ func keyboardOf(in io.Reader, echo io.Writer) *keyboard {
 	return &keyboard{tty: f, echo: echo, next: make(chan struct{})}
 }
 
-// read hands on what is typed until the end of input.
+// read passes on what is typed until the end of input.
 func (k *keyboard) read(lines chan<- string) {
 	defer k.end(lines)
 	var rest []byte // of a line, or of a character
@@ -72,7 +72,7 @@ func (k *keyboard) read(lines chan<- string) {
 	}
 }
 
-// end tells whoever waits that nothing comes any more.
+// end reports the end of input.
 func (k *keyboard) end(lines chan<- string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -83,7 +83,7 @@ func (k *keyboard) end(lines chan<- string) {
 	close(lines)
 }
 
-// took uses up what was typed, but for the beginning of more. It is false at the end of input.
+// took consumes the typed bytes, except for an incomplete rest. It returns false at the end of input.
 func (k *keyboard) took(rest *[]byte, lines chan<- string) bool {
 	for len(*rest) > 0 {
 		k.mu.Lock()
@@ -110,7 +110,7 @@ func (k *keyboard) took(rest *[]byte, lines chan<- string) bool {
 	return true
 }
 
-// said hands on a line: to the question, else to whoever reads lines until a question opens.
+// said passes a line to the question, or else to the reader of lines until a question opens.
 func (k *keyboard) said(q *prompt, line string, lines chan<- string) {
 	k.mu.Lock()
 	key, next := k.key, k.next
@@ -131,7 +131,7 @@ func (k *keyboard) said(q *prompt, line string, lines chan<- string) {
 	}
 }
 
-// pressed takes keys for a question. It is false if they end the input.
+// pressed handles keys for a question. It returns false if they end the input.
 func (k *keyboard) pressed(q *prompt, text string) bool {
 	if !k.heeds(q, text) {
 		return true
@@ -148,7 +148,7 @@ func (k *keyboard) pressed(q *prompt, text string) bool {
 	return !ended
 }
 
-// heeds reports whether what was typed can be meant for the question, and says so if not.
+// heeds reports whether the typed text can be meant for the question, and says so if not.
 func (k *keyboard) heeds(q *prompt, text string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -159,7 +159,7 @@ func (k *keyboard) heeds(q *prompt, text string) bool {
 	return q.ready
 }
 
-// ready has the question take answers from here on, and returns what was typed to it before.
+// ready makes the question take answers from here on, and returns what was typed to it before.
 func (k *keyboard) ready(q *prompt) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -167,14 +167,14 @@ func (k *keyboard) ready(q *prompt) string {
 	return string(q.line)
 }
 
-// edit takes keys into the line of a question.
+// edit handles keys in the line of a question.
 func (k *keyboard) edit(q *prompt, text string) (line string, sent, ended bool) {
 	if choice := words.Choice(text); len(q.line) == 0 && len(text) == 1 && (choice == "y" || choice == "n") {
 		fmt.Fprintln(k.echo, text)
 		k.key = choice
 		return text, true, false
 	}
-	for _, r := range ansi.Strip(text) { // of arrows and the like
+	for _, r := range ansi.Strip(text) { // without arrow keys and the like
 		switch {
 		case r == '\r' || r == '\n':
 			line, q.line = string(q.line), nil
@@ -194,7 +194,7 @@ func (k *keyboard) edit(q *prompt, text string) (line string, sent, ended bool) 
 	return "", false, false
 }
 
-// erase takes back the last characters of the line.
+// erase removes the last characters of the line.
 func (k *keyboard) erase(q *prompt, n int) {
 	n = min(n, len(q.line))
 	gone := q.line[len(q.line)-n:]
@@ -203,7 +203,7 @@ func (k *keyboard) erase(q *prompt, n int) {
 	fmt.Fprint(k.echo, strings.Repeat("\b", cells)+strings.Repeat(" ", cells)+strings.Repeat("\b", cells))
 }
 
-// say hands a line to whoever asked, if they still wait.
+// say passes a line to the asker, if that still waits.
 func (q *prompt) say(line string) {
 	select {
 	case q.to <- line:
@@ -211,8 +211,8 @@ func (q *prompt) say(line string) {
 	}
 }
 
-// ask opens a question. Keys says that a single key may answer it; draft is what the person has
-// typed to the same question before; nil: it is new.
+// ask opens a question. Keys means that a single key may answer it; draft is what the person has typed to the
+// same question before, or nil for a new one.
 func (k *keyboard) ask(keys bool, draft []rune) *prompt {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -15,18 +15,17 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Person asks somebody at a terminal. Use NewPerson.
+// Person asks someone at a terminal. Use NewPerson.
 type Person struct {
 	out         io.Writer
 	console     *Console
-	keyboard    *keyboard   // nil: what the person types comes from no terminal
-	lines       chan string // what the person types while no question of a terminal is open; closed at the end of input
+	keyboard    *keyboard   // nil if the input is not a terminal
+	lines       chan string // what the person types while no question is open at the terminal; closed at the end of input
 	interrupted chan struct{}
 }
 
-// NewPerson reads answers from in and prints questions to out. If in is a terminal, a single key
-// can answer. The goroutine that reads lives as long as the process, because a read from a
-// terminal can't be called off.
+// NewPerson reads answers from in and prints questions to out. If in is a terminal, a single key can answer.
+// The goroutine that reads lives as long as the process, because a read from a terminal can't be cancelled.
 func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
 	p := &Person{out: out, console: c, keyboard: keyboardOf(in, out), lines: make(chan string), interrupted: make(chan struct{}, 1)}
 	if p.keyboard != nil {
@@ -42,8 +41,8 @@ func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
 	return p
 }
 
-// open opens a question. Keys says that a single key may answer it, and draft what the person has
-// typed to it before. Whoever opens it closes it.
+// open opens a question. Keys means that a single key may answer it, and draft is what the person has typed to
+// it before. The caller must close it.
 func (p *Person) open(keys bool, draft []rune) *prompt {
 	if p.keyboard != nil {
 		return p.keyboard.ask(keys, draft)
@@ -51,9 +50,9 @@ func (p *Person) open(keys bool, draft []rune) *prompt {
 	return &prompt{answers: p.lines, close: func() []rune { return nil }}
 }
 
-// put prints the words of a question that stands long enough, and has it take answers.
+// put prints a question that has been open long enough, and makes it take answers.
 func (p *Person) put(q *prompt, question string) {
-	rules := strings.LastIndexByte(question, '\n') + 1 // they are shown as they are
+	rules := strings.LastIndexByte(question, '\n') + 1 // rules are shown as they are
 	question = question[:rules] + words.Wrap(question[rules:], p.console.width(p.out))
 	if p.keyboard != nil {
 		question += p.keyboard.ready(q)
@@ -61,7 +60,7 @@ func (p *Person) put(q *prompt, question string) {
 	fmt.Fprint(p.out, question)
 }
 
-// heard is where answers come from: nowhere until the question is shown.
+// heard returns the channel of answers; nil until the question is shown.
 func (q *prompt) heard() <-chan string {
 	if q.shown != nil {
 		return nil
@@ -69,7 +68,7 @@ func (q *prompt) heard() <-chan string {
 	return q.answers
 }
 
-// answer asks and waits for a line. It fails if ctx ends or the question is called off.
+// answer asks and waits for a line. It fails if ctx ends or the question is withdrawn.
 func (p *Person) answer(ctx context.Context, q *prompt, words string, off <-chan struct{}) (line string, more bool, err error) {
 	if q.shown == nil {
 		p.put(q, words)
@@ -94,8 +93,8 @@ func (p *Person) answer(ctx context.Context, q *prompt, words string, off <-chan
 	}
 }
 
-// decide shows what a call would do and waits for an answer: an event.Decided,
-// or event.Cancelled if the person goes away. It fails if the question is taken back.
+// decide shows what a call would do and waits for an answer: an event.Decided, or an event.Cancelled if the
+// person leaves. It fails if the question is withdrawn.
 func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, error) {
 	p.show(w)
 	q := p.open(!w.Asks, nil)
@@ -119,7 +118,7 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 	}
 }
 
-// withdrawn says why a question was taken back.
+// withdrawn says why a question was withdrawn.
 func (p *Person) withdrawn(cause error) {
 	switch {
 	case errors.Is(cause, inspan.ErrAnswered):
@@ -129,8 +128,8 @@ func (p *Person) withdrawn(cause error) {
 	}
 }
 
-// raise asks whether a run that has reached a limit may use as much again, and returns what
-// it goes on with then.
+// raise asks whether a run that has reached a limit may use as much again, and returns the inputs to continue
+// it.
 func (p *Person) raise(ctx context.Context, st inspan.Status) ([]event.Body, error) {
 	if st.Stopped == nil {
 		return nil, nil
@@ -146,11 +145,10 @@ func (p *Person) raise(ctx context.Context, st inspan.Status) ([]event.Body, err
 	return []event.Body{event.Switched{Limits: more}, event.Said{}}, nil
 }
 
-// Agrees asks a question that is answered by yes or no; whatever is not yes is
-// no.
+// Agrees asks a yes-no question; anything but yes is no.
 func (p *Person) Agrees(ctx context.Context, question string) (bool, error) {
 	select {
-	case <-p.interrupted: // what came before is not of this question
+	case <-p.interrupted: // earlier input is not for this question
 	default:
 	}
 	q := p.open(true, nil)
@@ -159,7 +157,7 @@ func (p *Person) Agrees(ctx context.Context, question string) (bool, error) {
 	return more && words.Choice(line) == "y", err
 }
 
-// interrupt calls off the question of the command itself that is being asked, if one is.
+// interrupt withdraws the command's own open question, if there is one.
 func (p *Person) interrupt() {
 	select {
 	case p.interrupted <- struct{}{}:
@@ -167,7 +165,7 @@ func (p *Person) interrupt() {
 	}
 }
 
-// show prints what is asked, and all that would happen.
+// show prints the question, and everything that would happen.
 func (p *Person) show(w inspan.Pending) {
 	w.Reason, w.Preview = words.Asking(w.Root, w.Reason, w.Preview, w.Calls())
 	if w.Asks && w.Preview != "" {
@@ -179,7 +177,7 @@ func (p *Person) show(w inspan.Pending) {
 	p.would(w)
 }
 
-// asksWhy is why something is asked. A tool that a client runs asks for its result.
+// asksWhy returns why something is asked. A tool that a client runs asks for its result.
 func asksWhy(w inspan.Pending) string {
 	for _, e := range w.Effects {
 		if w.Asks && w.Preview == "" && e.Kind == tool.Question && e.Text != "" {
@@ -189,7 +187,7 @@ func asksWhy(w inspan.Pending) string {
 	return w.Reason
 }
 
-// would prints all that would happen.
+// would prints everything that would happen.
 func (p *Person) would(w inspan.Pending) {
 	if w.Preview != "" {
 		for line := range strings.Lines(w.Preview) {
@@ -214,8 +212,8 @@ func (p *Person) indented(lines string) {
 	fmt.Fprintln(p.out, "    "+strings.ReplaceAll(lines, "\n", "\n    "))
 }
 
-// options are what a call can be answered with. Lasting says that there is somebody here who can
-// remember an approval for longer than the session.
+// options returns the possible answers. Lasting means that an approval can be remembered for longer than the
+// session.
 func options(w inspan.Pending, lasting bool) []words.Option {
 	list := words.Options(w.Rules, w.Offers)
 	if !lasting {
@@ -224,8 +222,8 @@ func options(w inspan.Pending, lasting bool) []words.Option {
 	return list
 }
 
-// question offers what the call can be allowed for. What holds longer is said
-// in full, in lines before: the rules are all it would cover.
+// question offers what the call can be allowed for. What holds for longer is printed in full in the lines
+// before, so that the person sees everything the rules cover.
 func question(w inspan.Pending, lasting bool) string {
 	switch {
 	case w.Asks && w.Preview == "":
@@ -245,7 +243,7 @@ func question(w inspan.Pending, lasting bool) string {
 	return b.String() + "or say what to do instead: "
 }
 
-// answer reads what the person typed, or says what is wrong with it.
+// answer parses what the person typed, or says what is wrong with it.
 func answer(w inspan.Pending, line string, lasting bool) (event.Decided, string) {
 	if w.Asks {
 		return words.Answer(w.Call, line)
@@ -253,7 +251,7 @@ func answer(w inspan.Pending, line string, lasting bool) (event.Decided, string)
 	return words.Decision(w.Call.ID, options(w, lasting), line)
 }
 
-// discard forgets what was typed at the terminal and was not read.
+// discard drops what was typed at the terminal and not read.
 func (p *Person) discard() {
 	if p.keyboard != nil {
 		discard(p.keyboard.tty)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A pipe that nobody empties and a terminal that stands still must not keep a run from hearing a signal
-// or from ending when its time is over. So what a run prints goes through a queue, in one order for both
-// streams. As long as somebody reads, each piece is written before the run goes on.
+// A pipe that nobody reads and a stopped terminal must not keep a run from handling a signal, or from ending
+// when its time is over. So a run prints through a queue, in one order for both streams. As long as someone
+// reads, each piece is written before the run continues.
 
 // patience is how long a run waits for a reader that takes nothing.
 const patience = 2 * time.Second
@@ -22,11 +22,11 @@ type queue struct {
 	more    *sync.Cond
 	waiting []piece
 	written int                 // pieces
-	stands  bool                // nobody reads, so nobody waits for that
+	stands  bool                // nobody reads, so the run doesn't wait
 	failed  map[io.Writer]error // why a stream takes no more
 }
 
-// piece is what one call writes. The last one of a queue has no stream.
+// piece is the text of one write. The last one of a queue has no stream.
 type piece struct {
 	to   io.Writer
 	text []byte
@@ -40,7 +40,7 @@ func newQueue(patience time.Duration) *queue {
 	return q
 }
 
-// write writes one piece after another, to the last.
+// write writes the pieces in order.
 func (q *queue) write() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,7 +65,8 @@ func (q *queue) write() {
 	}
 }
 
-// put has a piece written, and waits for that as long as somebody reads. The error is that of its stream.
+// put queues a piece, and waits until it is written while someone reads. It returns the error of the piece's
+// stream.
 func (q *queue) put(p piece) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,8 +86,8 @@ func (q *queue) put(p piece) error {
 	return q.failed[p.to]
 }
 
-// end waits until all is written, at the latest until the deadline and then as long as somebody reads. A
-// zero deadline is none. It reports whether all was written.
+// end waits until everything is written, at most until the deadline, and after that as long as someone reads. A
+// zero deadline means none. It reports whether everything was written.
 func (q *queue) end(deadline time.Time) bool {
 	last := piece{done: make(chan struct{})}
 	q.mu.Lock()
@@ -140,9 +141,9 @@ func (w queued) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// throughQueue has what is printed go through a queue until the function is called, which returns the exit code
-// of a run that ended with a result: another one if what it printed was not taken in the time of the run. A person who
-// answers at the terminal reads there, so nothing is queued then.
+// throughQueue sends output through a queue until the returned function is called. That returns the exit code
+// of a run that ended with a result; it differs if the output was not taken within the time of the run. A
+// person who answers at the terminal reads there, so then nothing is queued.
 func (c *Console) throughQueue() (end func(r Result, limit time.Duration) int) {
 	if c.Person != nil {
 		return func(r Result, _ time.Duration) int { return r.ExitCode }

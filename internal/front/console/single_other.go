@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// single is not done here: answers are lines.
+// single is not supported here: answers are lines.
 func single(*os.File) (func(), error) { return nil, errors.ErrUnsupported }
 
-// discard is not done here.
+// discard is not supported here.
 func discard(*os.File) {}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// single has a terminal hand on each key as it is pressed, without an echo. Signals and output stay
-// as they are. Restore undoes that.
+// single makes a terminal pass on each key as it is pressed, without echo. Signals and output stay as they are.
+// Restore undoes that.
 func single(tty *os.File) (restore func(), err error) {
 	fd := int(tty.Fd())
 	was, err := unix.IoctlGetTermios(fd, getTermios)

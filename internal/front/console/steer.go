@@ -13,10 +13,10 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// What somebody who looks at a session does to it. What does not arrive is said, and ends nothing.
+// Actions of a person who watches a session. Failures are reported, and end nothing.
 
-// typed takes a line that the person has typed: a command, an answer, or words for the model. It
-// reports whether there will be more to see.
+// typed handles a typed line: a command, an answer, or words for the model. It reports whether there will be
+// more to see.
 func (w *attached) typed(ctx context.Context, line string, ok bool) bool {
 	blank := strings.TrimSpace(line) == ""
 	late, held := w.late, w.held
@@ -41,16 +41,15 @@ func (w *attached) typed(ctx context.Context, line string, ok bool) bool {
 	return !w.left
 }
 
-// say tells the model something.
+// say sends the model a message.
 func (w *attached) say(ctx context.Context, line string) {
 	w.taken(line, w.send(ctx, event.Steered{Parts: llm.Say(line), By: "inspan attach"}))
 }
 
-// errLeft says that the person has left before something was done.
+// errLeft means that the person has left before something was done.
 var errLeft = errors.New("you have left")
 
-// meanwhile does something that may take a while, unless a signal comes before it is done: then the
-// person has left.
+// meanwhile does something that may take a while, unless a signal comes first: then the person has left.
 func (w *attached) meanwhile(ctx context.Context, do func(ctx context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -69,12 +68,12 @@ func (w *attached) meanwhile(ctx context.Context, do func(ctx context.Context) e
 	}
 }
 
-// send sends an input to whoever drives the session.
+// send sends an input to the process that drives the session.
 func (w *attached) send(ctx context.Context, input event.Body) error {
 	return w.meanwhile(ctx, func(ctx context.Context) error { return w.session.Send(ctx, input) })
 }
 
-// taken reports whether what the person typed has arrived, and tells them if not.
+// taken reports whether the person's input has arrived, and tells them if not.
 func (w *attached) taken(what string, err error) bool {
 	if err != nil {
 		w.below()
@@ -83,13 +82,13 @@ func (w *attached) taken(what string, err error) bool {
 	return err == nil
 }
 
-// answer sends what the person says to the question that waits.
+// answer sends the person's answer to the open question.
 func (w *attached) answer(ctx context.Context, line string) {
 	st := w.session.Status()
 	list, p := questions(st), w.soon // as it was shown: others may have come since
 	i := w.standing(list)
 	if i < 0 {
-		return // somebody else was faster, and that is about to be shown
+		return // someone else was faster, and that is about to be shown
 	}
 	d, problem := answer(p, line, w.Remember != nil)
 	if problem != "" {
@@ -98,14 +97,14 @@ func (w *attached) answer(ctx context.Context, line string) {
 		return
 	}
 	err := error(nil)
-	if d.Allow && (d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways) { // which is offered with Remember only
+	if d.Allow && (d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways) { // only offered with Remember
 		err = w.Remember(ctx, st.Root, d.Scope, d.Grants(p.Rules, p.Offers))
 	}
 	if err == nil {
 		err = w.send(ctx, p.Answer(d))
 	}
 	if !w.taken(line, err) {
-		w.broken = true // so that it is put again
+		w.broken = true // so that it is asked again
 		w.shut()
 		return
 	}
@@ -114,7 +113,7 @@ func (w *attached) answer(ctx context.Context, line string) {
 	w.ask(list)
 }
 
-// signalled takes a signal, and reports whether there will be more to see.
+// signalled handles a signal, and reports whether there will be more to see.
 func (w *attached) signalled(ctx context.Context, sig os.Signal) bool {
 	if sig != os.Interrupt || !w.Interrupts || w.cancel || !w.session.Status().Active {
 		w.left = true
@@ -126,7 +125,7 @@ func (w *attached) signalled(ctx context.Context, sig os.Signal) bool {
 	return !w.left
 }
 
-// interrupt stops the run. The questions of it are closed with it.
+// interrupt stops the run. Its questions are closed with it.
 func (w *attached) interrupt(ctx context.Context) {
 	w.below()
 	if !w.session.Status().Active {
@@ -139,13 +138,13 @@ func (w *attached) interrupt(ctx context.Context) {
 	}
 }
 
-// slash is a command of somebody who looks at a session.
+// slash is a command for a person who watches a session.
 type slash struct {
 	name, doc string
 	run       func(w *attached, ctx context.Context)
 }
 
-// slashes are those that there are here.
+// slashes lists the commands.
 func (w *attached) slashes() []slash {
 	list := []slash{{"/interrupt", "interrupt the run", (*attached).interrupt}}
 	if w.Close != nil {
@@ -154,8 +153,8 @@ func (w *attached) slashes() []slash {
 	return append(list, slash{"/help", "list these commands", (*attached).help})
 }
 
-// command runs a line that begins with a slash, and reports whether it has taken the line. To a
-// question that takes any words such a line may be the answer.
+// command runs a line that begins with a slash, and reports whether it was a command. If a question takes any
+// words, such a line may be the answer.
 func (w *attached) command(ctx context.Context, line string) bool {
 	if !strings.HasPrefix(line, "/") {
 		return false

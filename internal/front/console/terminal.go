@@ -33,6 +33,6 @@ func (c *Console) paintDiff(line string) string {
 	return c.paint(dim, line)
 }
 
-// Say prints lines of words to standard error. On a terminal they wrap between words,
-// below what a line begins with, so that what is to be copied stays whole.
+// Say prints lines to standard error. On a terminal they wrap between words, indented like the beginning of the
+// line, so that words stay whole for copying.
 func (c *Console) Say(text string) { fmt.Fprintln(c.Err, words.Wrap(text, c.width(c.Err))) }

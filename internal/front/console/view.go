@@ -25,15 +25,15 @@ type view struct {
 	*Console
 	account
 	fold    transcript.Fold
-	past    bool // what was said is shown too, as nobody has typed it here
-	warned  bool // what will be denied was said
+	past    bool // show the person's messages too, since nobody has typed them here
+	warned  bool // the warning about denials was printed
 	written bool // the model's line on standard output is open
 	reply   reply
 	wait    *countdown // runs until the next event; nil if none does
 	tables  *markdown.Tables
 }
 
-// reply is what of a reply was shown as it came.
+// reply is how much of a reply was shown as it arrived.
 type reply struct {
 	of      *transcript.Reply
 	text    string
@@ -46,7 +46,7 @@ func newView(c *Console) *view {
 	return v
 }
 
-// open takes in a call that was judged before the first event.
+// open adds a call that was judged before the first event.
 func (v *view) open(p inspan.Pending) {
 	j := event.Judged{Call: p.Call.ID, Action: tool.Ask, Reason: p.Reason, Effects: p.Effects}
 	c := &transcript.Call{Call: p.Call, State: transcript.Judged, Judged: &j}
@@ -56,12 +56,12 @@ func (v *view) open(p inspan.Pending) {
 	v.fold.Open(c)
 }
 
-// style is how markdown is shown. Pictures are named, as their drawings say little.
+// style returns how markdown is shown. Pictures are named, since drawing them says little.
 func (v *view) style() markdown.Style {
 	return markdown.Style{NoColor: !v.Color, Named: true}
 }
 
-// width is that of the terminal that a stream goes to, 0 if that is not one.
+// width returns the width of a stream's terminal; 0 if it is not one.
 func (c *Console) width(w io.Writer) int {
 	if c.Width == nil {
 		return 0
@@ -69,7 +69,7 @@ func (c *Console) width(w io.Writer) int {
 	return c.Width(w)
 }
 
-// write shows a piece of what the model says.
+// write shows a piece of the model's words.
 func (v *view) write(s string) error {
 	v.written = true
 	v.tables.Width = v.width(v.Out)
@@ -77,8 +77,7 @@ func (v *view) write(s string) error {
 	return err
 }
 
-// event prints one event in the form that was asked for. The error is that of
-// standard output: nobody listens any more.
+// event prints one event in the chosen form. An error means that standard output can't be written.
 func (v *view) event(e event.Event) error {
 	v.endWait()
 	items := v.fold.Apply(e)
@@ -88,7 +87,7 @@ func (v *view) event(e event.Event) error {
 		}
 	}
 	if v.Form == "" || v.Form == Text {
-		return v.print(e, items)
+		return v.printItems(e, items)
 	}
 	for _, item := range items {
 		if n, ok := item.(*transcript.Note); ok {
@@ -108,7 +107,7 @@ func (v *view) event(e event.Event) error {
 	return nil
 }
 
-// missing tells a person of servers that are not there, whatever the form.
+// missing tells a person about missing servers, in every form.
 func (v *view) missing(n *transcript.Note) (told bool) {
 	if _, told = n.Of.(event.Served); told {
 		for line := range strings.Lines(n.Text) {
@@ -118,8 +117,8 @@ func (v *view) missing(n *transcript.Note) (told bool) {
 	return told
 }
 
-// print shows what an event has brought.
-func (v *view) print(e event.Event, items []transcript.Item) error {
+// printItems shows the items of an event.
+func (v *view) printItems(e event.Event, items []transcript.Item) error {
 	for _, item := range items {
 		switch i := item.(type) {
 		case *transcript.Reply:
@@ -127,7 +126,7 @@ func (v *view) print(e event.Event, items []transcript.Item) error {
 				return err
 			}
 		case *transcript.Said:
-			if i.Seq == e.Seq { // else it was shown when it was said
+			if i.Seq == e.Seq { // otherwise it was shown when it was said
 				v.said(i)
 			}
 		case *transcript.Call:
@@ -152,8 +151,8 @@ func (v *view) print(e event.Event, items []transcript.Item) error {
 	return nil
 }
 
-// marked is text of others whose first line is marked as such. The further ones stand behind a
-// margin, so that none looks like a line of ours.
+// marked returns text by others with a mark on its first line. Further lines are behind a margin, so that none
+// looks like a line of ours.
 func marked(s string) string { return strings.ReplaceAll(text.VisibleLines(s), "\n", "\n    ") }
 
 func (v *view) said(s *transcript.Said) {
@@ -175,7 +174,7 @@ func (v *view) child(c *transcript.Child) {
 	}
 }
 
-// tell prints what happened, in a sentence.
+// tell prints a sentence about an event.
 func (v *view) tell(text string, notice bool) {
 	text = words.OneLine(text, 400)
 	if notice {
@@ -185,7 +184,7 @@ func (v *view) tell(text string, notice bool) {
 	v.say("%s", v.paint(dim, "· "+text))
 }
 
-// replied shows what is new of a reply.
+// replied shows the new part of a reply.
 func (v *view) replied(r *transcript.Reply) error {
 	if v.reply.of != r {
 		v.reply = reply{of: r}
@@ -198,9 +197,9 @@ func (v *view) replied(r *transcript.Reply) error {
 		fmt.Fprint(v.Err, v.paint(dim, text.Clean(r.Thought[v.reply.thought:])))
 		v.written, v.reply.thought = true, len(r.Thought)
 	}
-	rest, more := strings.CutPrefix(r.Text, v.reply.text) // what was changed after it was shown can't be taken back
+	rest, more := strings.CutPrefix(r.Text, v.reply.text) // shown text can't be taken back
 	if r.State == transcript.Written && v.width(v.Out) == 0 {
-		return nil // in a file or a pipe nothing can be taken back: a thought may turn out to be one at its end
+		return nil // a file or a pipe can't take anything back, and text may turn out to be a thought at its end
 	}
 	if more && rest != "" && (v.reply.text != "" || r.State == transcript.Written || strings.TrimSpace(rest) != "") {
 		v.reply.text = r.Text
@@ -214,7 +213,7 @@ func (v *view) replied(r *transcript.Reply) error {
 	return nil
 }
 
-// called shows what has become of a call.
+// called shows the progress of a call.
 func (v *view) called(c *transcript.Call) {
 	switch {
 	case c.State == transcript.Judged:
@@ -230,7 +229,7 @@ func (v *view) called(c *transcript.Call) {
 	}
 }
 
-// within sets calls that others have made off from these.
+// within indents nested calls.
 func within(c *transcript.Call) string { return strings.Repeat("  ", c.Depth()) }
 
 func (v *view) ended(c *transcript.Call) {
@@ -243,7 +242,7 @@ func (v *view) ended(c *transcript.Call) {
 	switch how := words.Failed(b); {
 	case how == "":
 		v.say("  %s%s%s %s", within(c), v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
-	case b.Outcome == event.OutcomeOK: // a command that has failed says why in its output
+	case b.Outcome == event.OutcomeOK: // the output of a failed command says why
 		v.say("  %s%s%s %s", within(c), v.paint(red, "✗ "+how), took, summaryLine(text))
 	default:
 		v.say("  %s%s%s %s %s", within(c), v.paint(red, "✗ "+how),
@@ -258,7 +257,7 @@ func (v *view) ended(c *transcript.Call) {
 	}
 }
 
-// show shows what a call has for the person: its images by name, then its figures.
+// show shows a call's text for the person: its images by name, then its figures.
 func (v *view) show(b event.Ended) {
 	for _, p := range b.Parts {
 		if image, ok := p.(llm.Image); ok {
@@ -292,13 +291,13 @@ func (v *view) diff(f tool.File) {
 	}
 }
 
-// line prints a line to standard error, below whatever the model has written.
+// line prints a line to standard error, below the model's text.
 func (v *view) line(format string, args ...any) {
 	v.endLine()
 	fmt.Fprintf(v.Err, format+"\n", args...)
 }
 
-// say is line for words: they wrap where the terminal ends.
+// say is like line, but wraps text at the width of the terminal.
 func (v *view) say(format string, args ...any) {
 	v.endLine()
 	v.Say(fmt.Sprintf(format, args...))
@@ -311,7 +310,7 @@ func (v *view) endLine() {
 	}
 }
 
-// summary is the last line of a text run.
+// summary prints the last line of a text run.
 func (c *Console) summary(r Result) {
 	if r.Session == "" {
 		c.Say(c.paint(red, "inspan: ") + text.VisibleLines(r.Detail))
@@ -342,7 +341,7 @@ func (c *Console) summary(r Result) {
 	}
 }
 
-// summaryLine is the first line of a result that says something.
+// summaryLine returns the first line of a result that is not empty.
 func summaryLine(s string) string {
 	lines := strings.Split(words.Result(s), "\n")
 	first := words.OneLine(lines[0], 100)
@@ -352,8 +351,8 @@ func summaryLine(s string) string {
 	return first
 }
 
-// Show prints a session that has happened: as text, or its events as lines. As this is what was
-// asked for, all of it goes to standard output.
+// Show prints a past session, as text or as lines of events. Since the transcript is the product, all of it
+// goes to standard output.
 func (c *Console) Show(events iter.Seq2[event.Event, error], asEvents bool) error {
 	if asEvents {
 		return (&Console{Form: StreamJSON, Out: c.Out, Err: c.Err}).show(events)
@@ -361,14 +360,14 @@ func (c *Console) Show(events iter.Seq2[event.Event, error], asEvents bool) erro
 	return c.reading().show(events)
 }
 
-// reading is the console of a command whose product is the transcript.
+// reading returns the console of a command whose product is the transcript.
 func (c *Console) reading() *Console {
 	return &Console{Out: c.Out, Err: c.Out, Color: c.Color && c.width(c.Out) > 0, Width: c.Width}
 }
 
 func (c *Console) show(events iter.Seq2[event.Event, error]) error { return newView(c).all(events) }
 
-// all shows events that were written before.
+// all shows past events.
 func (v *view) all(events iter.Seq2[event.Event, error]) error {
 	v.past = true
 	for e, err := range events {

@@ -19,17 +19,17 @@ import (
 
 const agentName = "run_agent"
 
-// task is what run_agent is called with.
+// task is the arguments of run_agent.
 type task struct {
 	Task    string `json:"task"`
 	Session string `json:"session"`
 }
 
-// report is what run_agent brings as its structured content.
+// report is the structured content of run_agent's result.
 type report struct {
-	Text     string  `json:"text"` // as in the content, which some clients don't read beside this
+	Text     string  `json:"text"` // as in the content, which some clients ignore if there is structured content
 	Session  string  `json:"session"`
-	Stopped  string  `json:"stopped"` // as event.Reason
+	Stopped  string  `json:"stopped"` // an event.Reason
 	Cost     float64 `json:"cost"`    // US dollars of the whole session
 	Unpriced bool    `json:"unpriced"`
 	Turns    int     `json:"turns"` // of the whole session
@@ -69,7 +69,7 @@ func (r *tenant) runAgent(ctx context.Context, req *sdk.CallToolRequest) (*sdk.C
 	return r.serve(ctx, req, func(w *clientCall, _ *connection) *sdk.CallToolResult { return r.agent(w, in) })
 }
 
-// agent works on a task.
+// agent performs a task.
 func (r *tenant) agent(w *clientCall, in task) *sdk.CallToolResult {
 	s, err := r.session(in.Session)
 	if err != nil {
@@ -89,7 +89,7 @@ func sender(principal string) string {
 	return "mcp:" + principal
 }
 
-// session opens a new session, or an old one of this workspace.
+// session opens a new session, or an earlier one of this workspace.
 func (r *tenant) session(id string) (*inspan.Session, error) {
 	host := r.server.Host
 	if id == "" {
@@ -101,11 +101,11 @@ func (r *tenant) session(id string) (*inspan.Session, error) {
 	return host.Open(r.ctx, id)
 }
 
-// errNoSession is all that is said of sessions that are not the client's.
+// errNoSession is the only answer about sessions that are not the client's.
 var errNoSession = errors.New("there is no such session; leave session out to begin a new one")
 
-// ours reports whether a session was begun by run_agent for this principal. Others may
-// be allowed more, and are none of the client's business.
+// ours reports whether run_agent began a session for this principal. Other sessions may have more rights, and
+// are hidden from the client.
 func (r *tenant) ours(id string) error {
 	if id == "last" || strings.ContainsAny(id, `/\`) {
 		return errNoSession
@@ -129,15 +129,15 @@ func (r *tenant) ours(id string) error {
 	return errNoSession
 }
 
-// account keeps what a run comes to.
+// account sums up a run.
 type account struct {
 	work   *clientCall
 	fold   transcript.Fold
 	denied int
-	mute   int // of those denied, for want of somebody to ask
+	mute   int // calls denied because nobody could be asked
 }
 
-// see takes note of an event, and tells the client of it.
+// see records an event, and reports it to the client.
 func (a *account) see(e event.Event) {
 	for _, item := range a.fold.Apply(e) {
 		switch i := item.(type) {
@@ -165,7 +165,7 @@ func (a *account) see(e event.Event) {
 	}
 }
 
-// call tells what becomes of a call.
+// call records the progress of a call.
 func (a *account) call(c *transcript.Call) {
 	switch about := short(c.Call.Name + " " + words.Subject(c.Call)); {
 	case c.State == transcript.Running && c.Latest != "":
@@ -180,7 +180,7 @@ func (a *account) call(c *transcript.Call) {
 	}
 }
 
-// child tells of a child that came back with its work undone.
+// child records a child that came back without finishing its work.
 func (a *account) child(c *transcript.Child) {
 	if c.Returned == nil {
 		return
@@ -190,7 +190,7 @@ func (a *account) child(c *transcript.Child) {
 	}
 }
 
-// result is what the client gets. An error is one of the harness.
+// result returns the result for the client. Err is an error of the harness.
 func (a *account) result(st inspan.Status, err error) *sdk.CallToolResult {
 	r := report{Session: st.Session, Stopped: "error", Cost: st.Cost, Unpriced: st.Unpriced, Turns: st.Turns, Denied: a.denied}
 	s := a.fold.Last

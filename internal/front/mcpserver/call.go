@@ -18,42 +18,42 @@ import (
 )
 
 const (
-	maxWorks  = 32 // of one principal that go on at once
-	maxParked = 16 // questions of theirs that a client has been told of
+	maxWorks  = 32 // calls in progress of one principal
+	maxParked = 16 // its questions that a client was told about
 )
 
-// clientCall is a call of a client under way. It goes on in a goroutine of its own and may
-// outlast the request: a client that has no requests put to it answers a question with
-// its next one. Its questions and what it tells are for whoever attends to it.
+// clientCall is a call by a client in progress. It runs in its own goroutine and may outlive the request: a
+// client that accepts no requests answers a question with its next call. Its questions and its progress go to
+// the request that attends it.
 type clientCall struct {
 	key    string // of the call: who answers must have made the same
 	client string // for the log
 	wait   time.Duration
 
-	ctx    context.Context // ends when the client calls it off
+	ctx    context.Context // ends when the client cancels the call
 	cancel context.CancelFunc
-	asks   chan question // nobody waits there longer than somebody attends
+	asks   chan question // nobody waits on it for longer than a request attends the call
 	tells  chan string
-	done   chan struct{} // closed once result is there
+	done   chan struct{} // closed when result is set
 	result *sdk.CallToolResult
 }
 
-// question is one that a work waits with.
+// question is a question that a call waits for.
 type question struct {
 	inspan.Pending
-	open   context.Context    // ends when it is taken back, as somebody else has answered
+	open   context.Context    // ends when it is withdrawn because someone else has answered
 	answer chan event.Decided // holds one
 }
 
-// parked is a work whose question a client has been told of.
+// parked is a call whose question a client was told about.
 type parked struct {
 	work     *clientCall
 	question question
 	late     *time.Timer
 }
 
-// serve does what a request asks for, or goes on with what it answers. An error is one
-// of the protocol.
+// serve does what a request asks for, or continues a call that the request answers. An error is one of the
+// protocol.
 func (r *tenant) serve(ctx context.Context, req *sdk.CallToolRequest,
 	do func(*clientCall, *connection) *sdk.CallToolResult,
 ) (*sdk.CallToolResult, error) {
@@ -67,7 +67,7 @@ func (r *tenant) serve(ctx context.Context, req *sdk.CallToolRequest,
 	return r.attend(ctx, req, w)
 }
 
-// start begins a work.
+// start starts a call.
 func (r *tenant) start(req *sdk.CallToolRequest, do func(*clientCall, *connection) *sdk.CallToolResult) (*clientCall, error) {
 	d, err := r.connection(req.Session)
 	if err != nil {
@@ -98,12 +98,12 @@ func (r *tenant) start(req *sdk.CallToolRequest, do func(*clientCall, *connectio
 	return w, nil
 }
 
-// keyOf stands for what a request asks for.
+// keyOf returns a key for the content of a request.
 func keyOf(req *sdk.CallToolRequest) string {
 	return req.Params.Name + " " + tool.Digest(req.Params.Arguments)
 }
 
-// clientOf names who sends a request. It is said by the client and proves nothing.
+// clientOf returns the client's own name, which proves nothing.
 func clientOf(req *sdk.CallToolRequest) string {
 	if info := req.ClientInfo(); info != nil && info.Name != "" {
 		return words.OneLine(info.Name, 60) + " over MCP"
@@ -111,8 +111,8 @@ func clientOf(req *sdk.CallToolRequest) string {
 	return "a client over MCP"
 }
 
-// attend has a request wait for a work, and answers what it asks. If the request is
-// called off, so is the work.
+// attend makes a request wait for a call, and answers the call's questions. If the request is cancelled, so is
+// the call.
 func (r *tenant) attend(ctx context.Context, req *sdk.CallToolRequest, w *clientCall) (*sdk.CallToolResult, error) {
 	steps := progress{request: req}
 	for {
@@ -136,8 +136,8 @@ func (r *tenant) attend(ctx context.Context, req *sdk.CallToolRequest, w *client
 	}
 }
 
-// put puts a question to the person at the client. A result asks for a request that
-// answers; nil: it is answered.
+// put asks the person at the client a question. A result asks for another request with the answer; nil means
+// that the question is answered.
 func (r *tenant) put(ctx context.Context, req *sdk.CallToolRequest, w *clientCall, q question) *sdk.CallToolResult {
 	if !hasForms(req) {
 		q.answer <- nobody(q.Pending)
@@ -151,7 +151,7 @@ func (r *tenant) put(ctx context.Context, req *sdk.CallToolRequest, w *clientCal
 	defer context.AfterFunc(q.open, stop)()
 	res, err := req.Session.Elicit(patient, form(q.Pending))
 	switch {
-	case ctx.Err() != nil, q.open.Err() != nil: // the work is about to be called off, or goes on
+	case ctx.Err() != nil, q.open.Err() != nil: // the call is about to be cancelled, or continues
 	case patient.Err() != nil:
 		q.answer <- words.TooLate(q.Call.ID)
 	case err != nil:
@@ -164,7 +164,7 @@ func (r *tenant) put(ctx context.Context, req *sdk.CallToolRequest, w *clientCal
 	return nil
 }
 
-// wait is how long a question waits.
+// wait returns how long a question waits.
 func (q question) wait(w *clientCall) time.Duration {
 	if q.Until.IsZero() {
 		return w.wait
@@ -177,10 +177,10 @@ func hasForms(req *sdk.CallToolRequest) bool {
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 
-// answerName is the name of the one input that is ever asked for.
+// answerName is the name of the only input that is ever requested.
 const answerName = "decision"
 
-// park leaves a work waiting for the request that answers its question.
+// park leaves a call waiting for the request that answers its question.
 func (r *tenant) park(w *clientCall, q question) *sdk.CallToolResult {
 	key := rand.Text()
 	p := &parked{work: w, question: q}
@@ -199,7 +199,7 @@ func (r *tenant) park(w *clientCall, q question) *sdk.CallToolResult {
 	return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{answerName: form(q.Pending)}, RequestState: key}
 }
 
-// take takes a parked work, if the key is its and the call the same.
+// take takes a parked call, if key and call match.
 func (r *tenant) take(key, call string) *parked {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,7 +212,7 @@ func (r *tenant) take(key, call string) *parked {
 	return p
 }
 
-// resume goes on with a work whose question a request answers.
+// resume continues a call whose question a request answers.
 func (r *tenant) resume(ctx context.Context, req *sdk.CallToolRequest, key string) (*sdk.CallToolResult, error) {
 	p := r.take(key, keyOf(req))
 	if p == nil {
@@ -237,7 +237,7 @@ func (r *tenant) resume(ctx context.Context, req *sdk.CallToolRequest, key strin
 	return r.attend(ctx, req, p.work)
 }
 
-// ask puts a question to whoever attends, and waits for the answer until it is taken back.
+// ask asks whoever attends the call, and waits for the answer until the question is withdrawn.
 func (w *clientCall) ask(ctx context.Context, p inspan.Pending) (event.Body, error) {
 	q := question{p, ctx, make(chan event.Decided, 1)}
 	select {
@@ -253,7 +253,7 @@ func (w *clientCall) ask(ctx context.Context, p inspan.Pending) (event.Body, err
 	}
 }
 
-// tell tells whoever attends what goes on. Nobody waits for that.
+// tell reports progress to whoever attends the call, without waiting.
 func (w *clientCall) tell(text string) {
 	select {
 	case w.tells <- text:
@@ -261,7 +261,7 @@ func (w *clientCall) tell(text string) {
 	}
 }
 
-// progress tells a client what goes on, if it wants to know.
+// progress reports progress to a client that wants it.
 type progress struct {
 	request *sdk.CallToolRequest
 	n       float64
@@ -273,16 +273,16 @@ func (p *progress) tell(ctx context.Context, text string) {
 		return
 	}
 	p.n++
-	// Whoever has gone is noticed elsewhere.
+	// A client that is gone is noticed elsewhere.
 	_ = p.request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: p.n, Message: text})
 }
 
-// failed is the result of a call that could not be made.
+// failed returns the result of a call that could not be made.
 func failed(err error) *sdk.CallToolResult {
 	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: err.Error()}}}
 }
 
-// unmarshal reads the arguments of a call; none are those of an empty object.
+// unmarshal decodes the arguments of a call; without any, it decodes an empty object.
 func unmarshal(raw json.RawMessage, into any) error {
 	if len(raw) == 0 {
 		return nil

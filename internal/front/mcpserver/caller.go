@@ -10,20 +10,20 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// caller is the model of a session that a client makes its calls in: it answers with
-// the call that was put in, and when that has ended with nothing more.
+// caller is the model of a session in which a client makes its calls. It replies with the given call and, when
+// that has ended, with nothing more.
 type caller struct {
 	mu   sync.Mutex
 	next *llm.Call
 }
 
-// Info implements [llm.Model]. The window is there so that the conversation, which
-// nobody needs, does not grow for ever.
+// Info implements [llm.Model]. The window exists so that the conversation, which nobody needs, does not grow
+// forever.
 func (m *caller) Info() llm.Info {
 	return llm.Info{Provider: "mcp", Model: "client", Window: 32_000, Prices: llm.Prices{{}}, Images: true}
 }
 
-// put has the next reply be the call.
+// put makes the next reply the call.
 func (m *caller) put(c *llm.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,8 +50,8 @@ func (m *caller) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 	}
 }
 
-// lead makes the client the model of an agent. What is only for models is left out,
-// and so are limits: they are for what costs.
+// lead makes the client the model of an agent. It removes what only serves models, and limits, which are for
+// costs.
 func (m *caller) lead(a *inspan.Agent, tools []tool.Tool) *inspan.Agent {
 	a.Model, a.Tools, a.Dynamic.Tools = m, tools, nil
 	a.System, a.Dynamic.Instructions = nil, nil

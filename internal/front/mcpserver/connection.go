@@ -16,12 +16,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// connection makes the calls of one connection of a client, each in a session that no other
-// call uses meanwhile. So there are as many sessions as calls that go on at once; what
-// one of them learns the others know (shared.go).
+// connection makes the calls of a client's connection, each in a session that no other call uses meanwhile. So
+// there are as many sessions as concurrent calls; they share what they learn (shared.go).
 type connection struct {
 	tenant *tenant
-	ctx    context.Context // of what goes on on the connection
+	ctx    context.Context // of the work on the connection
 	cancel context.CancelFunc
 
 	mu     sync.Mutex
@@ -36,12 +35,12 @@ type slot struct {
 	model   *caller
 	blobs   tool.Blobs
 	calls   int
-	busy    chan struct{}     // holds one while it is in use
+	busy    chan struct{}     // holds one value while it is in use
 	cwd     string            // directory that its calls start from
-	seen    map[string]string // what its call knows of files; not changed
+	seen    map[string]string // what its calls know about files; not changed
 }
 
-// call makes one call and returns what came of it.
+// call makes one call and returns its result.
 func (d *connection) call(w *clientCall, name string, args json.RawMessage) *sdk.CallToolResult {
 	s, err := d.take(w.ctx, name, args)
 	if err != nil {
@@ -49,7 +48,7 @@ func (d *connection) call(w *clientCall, name string, args json.RawMessage) *sdk
 	}
 	end, err := d.follow(w, s)
 	if err == nil && end.Outcome == event.OutcomeOK {
-		end, err = d.make(w, s, name, args)
+		end, err = d.makeCall(w, s, name, args)
 	}
 	if err != nil {
 		d.drop(s)
@@ -59,12 +58,12 @@ func (d *connection) call(w *clientCall, name string, args json.RawMessage) *sdk
 	return s.content(w.ctx, end)
 }
 
-// make makes a call in a session.
-func (d *connection) make(w *clientCall, s *slot, name string, args json.RawMessage) (event.Ended, error) {
+// makeCall makes a call in a session.
+func (d *connection) makeCall(w *clientCall, s *slot, name string, args json.RawMessage) (event.Ended, error) {
 	s.calls++
 	call := callOf(fmt.Sprintf("mcp%d", s.calls), name, args)
 	s.model.put(&call)
-	id := "" // that the call has in the log
+	id := "" // id of the call in the log
 	var end *event.Ended
 	see := func(e event.Event) {
 		switch b := e.Body.(type) {
@@ -88,7 +87,7 @@ func (d *connection) make(w *clientCall, s *slot, name string, args json.RawMess
 		return event.Ended{}, err
 	}
 	d.after(s)
-	s.model.put(nil) // if it was never asked for
+	s.model.put(nil) // if it was never requested
 	if end == nil {
 		return event.Ended{}, errors.New(s.why())
 	}
@@ -98,20 +97,20 @@ func (d *connection) make(w *clientCall, s *slot, name string, args json.RawMess
 	return *end, nil
 }
 
-// callOf is a call with the arguments that a client has sent.
+// callOf returns a call with the client's arguments.
 func callOf(id, name string, args json.RawMessage) llm.Call {
 	c := llm.Call{ID: id, Name: name, Args: args}
 	var object map[string]json.RawMessage
 	if err := unmarshal(args, &object); err != nil {
 		c.Invalid = string(args)
 	}
-	if object == nil { // also of null
+	if object == nil { // also for null
 		c.Args = json.RawMessage("{}")
 	}
 	return c
 }
 
-// why says why a call was not even made.
+// why says why a call was not made at all.
 func (s *slot) why() string {
 	if st := s.session.Status().Stopped; st != nil && st.Detail != "" {
 		return "the call was not made: " + st.Detail
@@ -119,8 +118,7 @@ func (s *slot) why() string {
 	return "the call was not made"
 }
 
-// before is the result that a call has brought before: what is not put before a model
-// twice is nothing that a client could look up.
+// before returns the original result for a reference to an earlier one, which a client can't look up.
 func (s *slot) before(ctx context.Context, host *inspan.Host, call llm.Call, end event.Ended) (event.Ended, error) {
 	same := map[string]bool{}
 	for e, err := range host.Events(context.WithoutCancel(ctx), s.session.ID()) {
@@ -141,8 +139,8 @@ func (s *slot) before(ctx context.Context, host *inspan.Host, call llm.Call, end
 	return end, nil
 }
 
-// take is a session for a call, the oldest that is free or a new one. What is about jobs
-// waits for the session that they are of.
+// take returns a session for a call, the oldest free one or a new one. A call about jobs waits for the session
+// of the jobs.
 func (d *connection) take(ctx context.Context, name string, args json.RawMessage) (*slot, error) {
 	if s := d.of(name, args); s != nil {
 		select {
@@ -171,7 +169,7 @@ func (d *connection) take(ctx context.Context, name string, args json.RawMessage
 	return s, nil
 }
 
-// open begins a session, which is in use.
+// open opens a session and marks it as in use.
 func (d *connection) open() (*slot, error) {
 	root := d.tenant.server.Root
 	s := &slot{model: &caller{}, busy: make(chan struct{}, 1), cwd: root}
@@ -197,12 +195,12 @@ func (d *connection) open() (*slot, error) {
 	return s, err
 }
 
-// give puts a session back.
+// give returns a session.
 func (d *connection) give(s *slot) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		_ = s.session.Close() // all that was acknowledged is stored
+		_ = s.session.Close() // everything that was acknowledged is stored
 		return
 	}
 	<-s.busy
@@ -218,7 +216,7 @@ func (d *connection) drop(s *slot) {
 	<-s.busy
 }
 
-// close calls off what goes on, and closes what no call uses; the rest follows.
+// close cancels the work in progress and closes idle sessions; the others close when their calls end.
 func (d *connection) close() {
 	d.cancel()
 	d.mu.Lock()
@@ -226,7 +224,7 @@ func (d *connection) close() {
 	for _, s := range d.slots {
 		select {
 		case s.busy <- struct{}{}:
-			_ = s.session.Close() // all that was acknowledged is stored
+			_ = s.session.Close() // everything that was acknowledged is stored
 		default:
 		}
 	}

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	maxText  = 1 << 20 // bytes of text in one result; tools bound theirs well below
+	maxText  = 1 << 20 // bytes of text in one result; tools set much lower bounds
 	maxImage = 8 << 20 // bytes of one image
-	maxShort = 200     // cells of a line that tells what goes on
+	maxShort = 200     // cells of a line of progress
 )
 
 func short(text string) string { return words.OneLine(text, maxShort) }
 
-// content is the result of a call for the client. The session has redacted it.
+// content returns the result of a call for the client. The session has redacted it.
 func (s *slot) content(ctx context.Context, end event.Ended) *sdk.CallToolResult {
 	res := &sdk.CallToolResult{IsError: end.Outcome != event.OutcomeOK, Content: []sdk.Content{}}
 	var text strings.Builder
@@ -44,7 +44,7 @@ func (s *slot) content(ctx context.Context, end event.Ended) *sdk.CallToolResult
 	return res
 }
 
-// image loads a picture; nil if it can't be had.
+// image loads a picture; nil if it is unavailable.
 func image(ctx context.Context, blobs tool.Blobs, p llm.Image) []byte {
 	if p.Digest == "" {
 		return p.Data

@@ -12,16 +12,15 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// What a form offers.
+// Choices of a form.
 const (
 	allowOnce    = "allow once"
 	allowSession = "allow for this session"
 	deny         = "deny"
 )
 
-// form is a question as the client shows it: all that would happen in the message, and
-// one field to choose in. What holds for longer than the call is offered only where a
-// rule says what that is.
+// form returns a question as the client shows it: everything that would happen in the message, and one field
+// for the choice. A choice for longer than the call is only offered if a rule says what it covers.
 func form(p inspan.Pending) *sdk.ElicitParams {
 	if p.Asks {
 		return &sdk.ElicitParams{Mode: "form", Message: openQuestion(p), RequestedSchema: object("answer", map[string]any{
@@ -41,7 +40,7 @@ func object(name string, field map[string]any) map[string]any {
 	return map[string]any{"type": "object", "properties": map[string]any{name: field}, "required": []string{name}}
 }
 
-// wants says all that a call would do.
+// wants returns everything that a call would do.
 func wants(p inspan.Pending) string {
 	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
 	var b strings.Builder
@@ -66,7 +65,7 @@ func wants(p inspan.Pending) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// openQuestion is a question to the person, with the options it offers.
+// openQuestion returns a question to the person, with the offered options.
 func openQuestion(p inspan.Pending) string {
 	s, options := words.Question(p.Call)
 	var b strings.Builder
@@ -77,8 +76,8 @@ func openQuestion(p inspan.Pending) string {
 	return b.String()
 }
 
-// decision is what a filled-in form means. Problem says why it can't be used; then the
-// decision is a no.
+// decision returns the meaning of a filled-in form. Problem says why it can't be used; then the decision is a
+// no.
 func decision(p inspan.Pending, res *sdk.ElicitResult, by string) (d event.Decided, problem string) {
 	d = event.Decided{Call: p.Call.ID, By: by}
 	switch {
@@ -106,7 +105,7 @@ func decision(p inspan.Pending, res *sdk.ElicitResult, by string) (d event.Decid
 	return d, ""
 }
 
-// nobody is the answer where a client has no forms.
+// nobody returns the answer for a client without forms.
 func nobody(p inspan.Pending) event.Decided {
 	d := event.Decided{Call: p.Call.ID, By: "nobody", Reason: "it needs approval, and this client can't ask anybody for it"}
 	if p.Asks {

@@ -15,8 +15,8 @@ import (
 // maxLine bounds one message of a client at a pipe, in bytes.
 const maxLine = 16 << 20
 
-// lines is a pipe with one message a line. A line that is none is answered with an
-// error and does not end the connection; one that is too long does.
+// lines is a pipe with one message a line. An invalid line is answered with an error and does not end the
+// connection; a line that is too long does.
 type lines struct {
 	in  io.ReadCloser
 	out io.WriteCloser
@@ -27,7 +27,7 @@ type lines struct {
 	once   sync.Once
 }
 
-// coming is a line that came, or why there are no more.
+// coming is a line, or why there are no more.
 type coming struct {
 	line []byte
 	err  error
@@ -35,8 +35,8 @@ type coming struct {
 
 var _ sdk.Transport = (*lines)(nil)
 
-// Connect implements [sdk.Transport]. The goroutine that reads ends when in is closed,
-// or with the process where that does not end a read.
+// Connect implements [sdk.Transport]. The goroutine that reads ends when in is closed, or with the process if
+// closing does not end a read.
 func (l *lines) Connect(context.Context) (sdk.Connection, error) {
 	l.queue, l.closed = make(chan coming), make(chan struct{})
 	go l.scan()

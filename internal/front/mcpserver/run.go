@@ -8,11 +8,11 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// grace is how long a run may take to stop in order once it is called off.
+// grace is how long a run may take to stop after it is cancelled.
 const grace = 10 * time.Second
 
-// drive drives a session until it stops, and asks where it waits. If the work is called off
-// the session is interrupted, and what it runs has ended when drive returns.
+// drive drives a session until it stops, and asks its questions. If the call is cancelled, the session is
+// interrupted, and its processes have ended when drive returns.
 func (w *clientCall) drive(s *inspan.Session, see func(event.Event), inputs ...event.Body) error {
 	c := inspan.Conductor{
 		Session: s, Together: true, Grace: grace,

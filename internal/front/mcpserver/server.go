@@ -19,48 +19,46 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Server offers tools and agents in one workspace. Fill in the fields, serve, and
-// Close it. The fields are not changed then; the methods are safe for concurrent use.
+// Server offers tools and agents in one workspace. Set the fields, serve, and Close it. Don't change the fields
+// while it serves; the methods are safe for concurrent use.
 type Server struct {
-	// Host opens the sessions of run_agent. Its agents must not be Unattended, or
-	// nobody is asked. Nil: there is no run_agent.
+	// Host opens the sessions of run_agent. Its agents must not be Unattended, or nobody is asked. If nil,
+	// there is no run_agent.
 	Host *inspan.Host
-	// Tools opens the sessions that calls of tools are made in. Of its agents the
-	// model, the system prompt, the limits and Extra are not used. Nil: there are no
-	// tools.
+	// Tools opens the sessions for calls of tools. It ignores the model, the system prompt, the limits and
+	// the dynamic tools and instructions of its agents. If nil, there are no tools.
 	Tools *inspan.Host
-	// Names are the tools to offer, of those that the agents of Tools have. Nil: the
-	// [Usual] ones that are there.
+	// Names lists the tools to offer, among those of the agents of Tools. If nil, the [Usual] ones that exist
+	// are offered.
 	Names []string
 	// Root is the workspace.
 	Root string
-	// Name and Version say who this is; empty: inspan and its version.
+	// Name and Version identify the server; empty means inspan and its version.
 	Name, Version string
-	// Patience is how long the answer to a question may take; 0 means 10 minutes. Then
-	// it is a no.
+	// Patience is how long the answer to a question may take; after that it is a no. 0 means 10 minutes.
 	Patience time.Duration
 
-	prepare func(*sdk.ServerOptions) // has a test offer more; nil: nothing
+	prepare func(*sdk.ServerOptions) // lets a test offer more; may be nil
 	extend  func(*sdk.Server)
 
 	mu      sync.Mutex
 	tenants map[string]*tenant // by principal
-	specs   []tool.Tool        // that are offered; nil: not known yet
+	specs   []tool.Tool        // the offered tools; nil if not known yet
 	closed  bool
 }
 
-// ErrClosed says that the server was closed.
+// ErrClosed means that the server was closed.
 var ErrClosed = errors.New("the server is closed")
 
 const (
 	patience = 10 * time.Minute
-	idle     = time.Hour // for an HTTP session that nothing is heard of
-	replay   = 8 << 20   // bytes kept for clients that come back to a broken stream
+	idle     = time.Hour // for an HTTP session without requests
+	replay   = 8 << 20   // bytes kept for clients that reconnect to a broken stream
 	maxBody  = 16 << 20
 )
 
-// Usual are the tools that are offered if no others are named: those that work in the
-// workspace and beyond, and none about a conversation.
+// Usual returns the tools that are offered by default: those that work in the workspace and beyond, and none
+// about a conversation.
 func Usual() []string {
 	return []string{
 		"read_file", "write_file", "edit_file", "edit_lines", "delete_file", "list_files", "find_files", "search_files", "view_image",
@@ -68,9 +66,8 @@ func Usual() []string {
 	}
 }
 
-// ServeStdio talks to the client at the other end of in and out until in ends, which
-// is no error, or ctx does. Whatever was under way is interrupted then. Both are
-// closed, and nothing is left running.
+// ServeStdio serves the client at the other end of in and out until in ends, which is not an error, or ctx
+// does. It interrupts calls in progress, closes both, and leaves nothing running.
 func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	r, err := s.newRoom(ctx, "")
 	if err != nil {
@@ -84,14 +81,13 @@ func (s *Server) ServeStdio(ctx context.Context, in io.ReadCloser, out io.WriteC
 		return ctx.Err()
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) {
-		return nil // the client has gone, perhaps while it was written to
+		return nil // the client is gone, perhaps during a write
 	}
 	return err
 }
 
-// Handler serves streamable HTTP, in the revisions with sessions and in those without.
-// It checks nothing of who sends requests: put a [netguard.Gate] before it. Requests of
-// different principals see nothing of each other. Close ends what goes on.
+// Handler serves streamable HTTP, in revisions with and without sessions. It does not authenticate requests:
+// put a [netguard.Gate] before it. Principals see nothing of each other. Close ends all work.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r, err := s.tenant(req.Context(), netguard.Principal(req.Header))
@@ -103,7 +99,7 @@ func (s *Server) Handler() http.Handler {
 	})
 }
 
-// Close interrupts all that HTTP clients have under way, and waits for it.
+// Close interrupts the calls of all HTTP clients, and waits for them.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -118,7 +114,7 @@ func (s *Server) Close() {
 	}
 }
 
-// tenant is that of a principal; it is made when it first comes.
+// tenant returns the tenant of a principal, and creates it at the first request.
 func (s *Server) tenant(ctx context.Context, principal string) (*tenant, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +155,7 @@ func (s *Server) newRoomLocked(ctx context.Context, principal string) (*tenant, 
 	get := func(*http.Request) *sdk.Server { return r.sdk }
 	events := sdk.NewMemoryEventStore(nil)
 	events.SetMaxBytes(replay)
-	// The gate has looked at Host and Origin, and knows names that the SDK does not.
+	// The gate has checked Host and Origin, and knows names that the SDK does not.
 	r.stateful = sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 		EventStore: events, SessionTimeout: idle, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,
 	})
@@ -181,7 +177,7 @@ func (s *Server) options() *sdk.ServerOptions {
 	return o
 }
 
-// look finds out which tools there are, once.
+// look finds out which tools exist, once.
 func (s *Server) look(ctx context.Context) error {
 	if s.Tools == nil || s.specs != nil {
 		return nil
@@ -191,13 +187,13 @@ func (s *Server) look(ctx context.Context) error {
 		return err
 	}
 	if a.Lifecycle.Close != nil {
-		defer func() { _ = a.Lifecycle.Close() }() // it has held nothing
+		defer func() { _ = a.Lifecycle.Close() }() // it has started nothing
 	}
 	s.specs, err = chosen(a.Tools, s.Names)
 	return err
 }
 
-// chosen are the tools of a list with these names, or the usual ones if there are none.
+// chosen returns the tools with these names, or the usual ones if there are no names.
 func chosen(list []tool.Tool, names []string) ([]tool.Tool, error) {
 	var have []string
 	for _, t := range list {

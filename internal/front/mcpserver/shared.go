@@ -10,18 +10,18 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// shared is what the sessions of a connection know of each other, so that for the client
-// they are one: the files that were read, the directory of the shell, where jobs run, and
-// what makes calls with a way out ask. Only what commands export stays where it was done.
+// shared is what the sessions of a connection share, so that the client sees them as one: the files that were
+// read, the directory of the shell, the sessions of jobs, and the taint that makes outgoing calls ask. Only
+// exported variables of commands stay in their session.
 type shared struct {
 	seen map[string]string // digest of each file when it was last read or written
-	cwd  string            // directory that calls start from; empty: the workspace
-	jobs map[string]*slot  // by id; of two with one id the later counts
-	last *slot             // of the job that began last
+	cwd  string            // directory that calls start from; empty means the workspace
+	jobs map[string]*slot  // by id; of two with the same id, the later counts
+	last *slot             // of the latest job
 	event.Taint
 }
 
-// learn takes note of how a call has ended in a session.
+// learn records how a call has ended in a session.
 func (d *connection) learn(s *slot, end event.Ended) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -41,7 +41,7 @@ func (d *connection) learn(s *slot, end event.Ended) {
 	}
 }
 
-// forget is called when a session is gone, with the lock of the connection held.
+// forget removes a session that is gone. The caller holds the connection's lock.
 func (h *shared) forget(s *slot) {
 	maps.DeleteFunc(h.jobs, func(_ string, other *slot) bool { return other == s })
 	if h.last == s {
@@ -49,7 +49,7 @@ func (h *shared) forget(s *slot) {
 	}
 }
 
-// before has a session know what the others do, and says what taints it.
+// before shares the others' knowledge with a session, and returns its taint.
 func (d *connection) before(s *slot) event.Taint {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,7 +57,7 @@ func (d *connection) before(s *slot) event.Taint {
 	return d.shared.Taint
 }
 
-// after takes note of what a session has seen.
+// after records what a session has seen.
 func (d *connection) after(s *slot) {
 	st := s.session.Status()
 	d.mu.Lock()
@@ -65,7 +65,7 @@ func (d *connection) after(s *slot) {
 	d.shared.Untrusted, d.shared.Private = d.shared.Untrusted || st.Untrusted, d.shared.Private || st.Private
 }
 
-// knowing is a tool whose calls know the files that the client has read in any session.
+// knowing returns a tool whose calls know the files that the client has read in any session.
 func (s *slot) knowing(t tool.Tool) tool.Tool {
 	known := func(c *tool.Call) *tool.Call {
 		with := *c
@@ -84,7 +84,7 @@ func (s *slot) knowing(t tool.Tool) tool.Tool {
 	return t
 }
 
-// of is the session that a call must be made in: that of the job which it is about. Nil: any.
+// of returns the session that a call must be made in: that of the job which it is about; nil if any will do.
 func (d *connection) of(name string, args json.RawMessage) *slot {
 	var in struct {
 		ID string `json:"id"`
@@ -100,8 +100,8 @@ func (d *connection) of(name string, args json.RawMessage) *slot {
 	return d.shared.last
 }
 
-// follow has a session go where the shell of the client is, by a call of its own, so that
-// whoever judges the next one sees that.
+// follow changes a session's directory to that of the client's shell, by a call of its own, so that the judges
+// of the next call see it.
 func (d *connection) follow(w *clientCall, s *slot) (event.Ended, error) {
 	d.mu.Lock()
 	cwd := d.shared.cwd
@@ -113,8 +113,8 @@ func (d *connection) follow(w *clientCall, s *slot) (event.Ended, error) {
 	if err != nil {
 		return event.Ended{}, err
 	}
-	end, err := d.make(w, s, "bash", args)
-	if err == nil && end.Outcome != event.OutcomeOK { // it is gone, say; the client hears of it, and the next call is made here
+	end, err := d.makeCall(w, s, "bash", args)
+	if err == nil && end.Outcome != event.OutcomeOK { // the directory may be gone; the client is told, and the next call is made here
 		d.mu.Lock()
 		d.shared.cwd = s.cwd
 		d.mu.Unlock()

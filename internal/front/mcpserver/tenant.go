@@ -18,7 +18,7 @@ import (
 // sessionless is the first revision without sessions and without requests to clients.
 const sessionless = "2026-07-28"
 
-// tenant is what one principal has here. Nobody else gets in.
+// tenant holds everything of one principal, inaccessible to others.
 type tenant struct {
 	server    *Server
 	principal string
@@ -27,18 +27,18 @@ type tenant struct {
 	stateful  http.Handler
 	stateless http.Handler
 
-	ctx    context.Context // of all that goes on in it
+	ctx    context.Context // of all work in it
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // works, and what waits for connections to end
+	wg     sync.WaitGroup // calls, and waits for the end of connections
 
 	mu          sync.Mutex
 	works       int
-	connections map[string]*connection // by HTTP session; "" is that of whoever has none
-	parked      map[string]*parked     // questions that a client has been told of, by key
+	connections map[string]*connection // by HTTP session; "" is for requests without one
+	parked      map[string]*parked     // questions that a client was told about, by key
 	closed      bool
 }
 
-// serveHTTP sends a request to the handler for its revision.
+// serveHTTP passes a request to the handler for its revision.
 func (r *tenant) serveHTTP(w http.ResponseWriter, req *http.Request) {
 	newer, err := isSessionless(req)
 	var big *http.MaxBytesError
@@ -57,7 +57,7 @@ func (r *tenant) serveHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// callOff calls off what goes on in an HTTP session: its end would wait for that.
+// callOff cancels the work in an HTTP session, whose end would wait for it.
 func (r *tenant) callOff(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,9 +66,8 @@ func (r *tenant) callOff(id string) {
 	}
 }
 
-// isSessionless reports whether a request is of a revision without sessions. One that
-// does not say so in its header, as it should, may still say it in its body: then it
-// must be told what is wrong by who understands it.
+// isSessionless reports whether a request is of a revision without sessions. A request whose header lacks that
+// may still say so in its body: then the handler of that revision must report the mistake.
 func isSessionless(req *http.Request) (bool, error) {
 	if v := req.Header.Get("Mcp-Protocol-Version"); v != "" || req.Method != http.MethodPost {
 		return v >= sessionless, nil
@@ -86,7 +85,7 @@ func isSessionless(req *http.Request) (bool, error) {
 			Meta map[string]any `json:"_meta"`
 		} `json:"params"`
 	}
-	_ = json.Unmarshal(body, &m) // what is wrong with it is told by who reads it next
+	_ = json.Unmarshal(body, &m) // the next reader reports errors
 	v, _ := m.Params.Meta[sdk.MetaKeyProtocolVersion].(string)
 	return v != "", nil
 }
@@ -103,7 +102,7 @@ func (r *tenant) offer() {
 	}
 }
 
-// described is a tool as clients see it.
+// described returns a tool in the form for clients.
 func described(t tool.Tool) *sdk.Tool {
 	closed := false
 	out := &sdk.Tool{Name: t.Name, Description: t.Doc, InputSchema: t.Schema, Annotations: &sdk.ToolAnnotations{}}
@@ -113,7 +112,7 @@ func described(t tool.Tool) *sdk.Tool {
 	return out
 }
 
-// connection is that of the connection that a request came on.
+// connection returns the connection that a request came on.
 func (r *tenant) connection(ss *sdk.ServerSession) (*connection, error) {
 	id := ss.ID()
 	r.mu.Lock()
@@ -133,9 +132,9 @@ func (r *tenant) connection(ss *sdk.ServerSession) (*connection, error) {
 	return d, nil
 }
 
-// leave clears the connection of an HTTP session when that ends.
+// leave removes the connection of an HTTP session when the session ends.
 func (r *tenant) leave(ss *sdk.ServerSession, id string) {
-	_ = ss.Wait() // however it ended
+	_ = ss.Wait() // regardless of how it ended
 	r.mu.Lock()
 	d := r.connections[id]
 	delete(r.connections, id)
@@ -145,14 +144,14 @@ func (r *tenant) leave(ss *sdk.ServerSession, id string) {
 	}
 }
 
-// close ends all that goes on, and waits for it.
+// close ends all work, and waits for it.
 func (r *tenant) close() {
 	r.cancel()
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
 	for ss := range r.sdk.Sessions() {
-		_ = ss.Close() // however it ends
+		_ = ss.Close() // regardless of how it ended
 	}
 	r.wg.Wait()
 	r.mu.Lock()

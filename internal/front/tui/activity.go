@@ -11,13 +11,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// activity is what goes on now, in lines.
+// activity shows the work in progress, in lines.
 type activity struct {
 	look    look
 	view    *view
 	now     time.Time
-	running bool   // the run is driven here
-	trouble string // in reaching the server that drives it
+	running bool   // this process drives the run
+	trouble string // problem in reaching the server that drives it
 }
 
 func (a activity) pause() []string {
@@ -25,13 +25,13 @@ func (a activity) pause() []string {
 	if w == nil || !a.running {
 		return nil
 	}
-	if a.look.reader { // a countdown would be read again and again
+	if a.look.reader { // a screen reader would read a countdown again and again
 		return []string{"  " + w.What + " at " + w.Until.Local().Format(time.TimeOnly)}
 	}
 	return []string{a.look.paint(yellow, "  "+w.What+" in "+words.Left(w.Until.Sub(a.now)))}
 }
 
-// calls are the calls that run, and what the model is about to do.
+// calls returns lines for the running calls, and for the call that the model is writing.
 func (a activity) calls() []string {
 	l := a.look
 	var out []string
@@ -59,7 +59,7 @@ func (a activity) calls() []string {
 	return out
 }
 
-// passed is how long something goes on; empty for a screen reader, which would say each second.
+// passed returns how long something has taken; empty for a screen reader, which would read it each second.
 func (a activity) passed(since time.Time) string {
 	if a.look.reader {
 		return ""
@@ -67,7 +67,7 @@ func (a activity) passed(since time.Time) string {
 	return " " + clock(a.now.Sub(since))
 }
 
-// doing says what is waited for.
+// doing says what the session waits for.
 func (a activity) doing() string {
 	if a.look.reader {
 		return "working; Esc interrupts"
@@ -86,7 +86,7 @@ func (a activity) doing() string {
 	return words.OneLine("∙ working · "+since+" · Esc interrupts", a.look.width)
 }
 
-// todo are the things to do, those that are open first if there is no room.
+// todo returns lines for the to-do list, with open items first if there is not enough room.
 func (a activity) todo() []string {
 	if !a.view.Run.Busy {
 		return nil

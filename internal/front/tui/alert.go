@@ -10,27 +10,27 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// alert has the terminal call a person who is away when a run has ended or a question waits. A person
-// is away while another window has the focus; where the terminal does not tell that, when no key was
-// pressed for a while.
+// alert makes the terminal call a person who is away when a run has ended or a question waits. A person is away
+// while another window has the focus or, if the terminal doesn't report focus, after some time without a key
+// press.
 type alert struct {
-	notifier *app.Notifier // says what is worth a call; nil: nothing is
+	notifier *app.Notifier // decides what is worth a call; nil if nothing is
 	clock    func() time.Time
 
-	mu    sync.Mutex // guards the three below
-	typed time.Time  // the last key
-	knows bool       // the terminal has told who has the focus
+	mu    sync.Mutex // guards the three fields below
+	typed time.Time  // time of the last key press
+	knows bool       // the terminal reports focus
 	away  bool
 
-	worked bool   // a run went on when it was looked last
-	asked  string // the question that the person was called for, or had in sight
+	worked bool   // a run was in progress at the last refresh
+	asked  string // the question that the person was called for, or could see
 }
 
-// alone is how long after the last key a person counts as away.
+// alone is how long after the last key press a person counts as away.
 const alone = 10 * time.Second
 
-// newAlert is one for a front end that begins. From then on it calls, where the terminal is to, and
-// the notifier of the app only elsewhere.
+// newAlert returns the alert of a front end that starts. From then on it calls through the terminal, and the
+// app's notifier only through other channels.
 func newAlert(t *TUI) *alert {
 	a := &alert{clock: t.clock, typed: t.clock()}
 	if t.App != nil {
@@ -40,7 +40,7 @@ func newAlert(t *TUI) *alert {
 	return a
 }
 
-// reports says whether the terminal is to tell who has the focus.
+// reports says whether the terminal should report focus.
 func (a *alert) reports() bool { return a.notifier != nil && a.notifier.Calls() }
 
 func (a *alert) focus(here bool) {
@@ -55,14 +55,14 @@ func (a *alert) key() {
 	a.typed = a.clock()
 }
 
-// here reports whether the person looks, as far as that is known.
+// here reports whether the person is looking, as far as known.
 func (a *alert) here() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.knows && !a.away || !a.knows && a.clock().Sub(a.typed) < alone
 }
 
-// refresh calls the person if something has come that is theirs to see.
+// refresh calls the person if there is something new for them.
 func (a *alert) refresh(t *talk) tea.Cmd {
 	worked := a.worked
 	a.worked = t.works()
@@ -81,7 +81,7 @@ func (a *alert) refresh(t *talk) tea.Cmd {
 	return nil
 }
 
-// call has the terminal call, if there is something to say and the person is away.
+// call makes the terminal call, if there is something to say and the person is away.
 func (a *alert) call(what string) tea.Cmd {
 	if what == "" || !a.notifier.Calls() || a.here() {
 		return nil

@@ -17,66 +17,65 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// asker is who puts a question to the person and takes the answer.
+// asker asks the person a question and takes the answer.
 type asker interface {
 	now() time.Time
-	// others counts the questions that come after this one, as far as is known.
+	// others returns how many questions come after this one, as far as known.
 	others() int
 	// passing reports whether an approval holds for the session at most.
 	passing() bool
-	// took notes what was pressed as an answer.
+	// took records a key press that was an answer.
 	took(pressed string, at time.Time)
 	decide(d event.Decided) tea.Cmd
-	// dismiss closes the question without an answer. Asks: the call wants one, not consent.
+	// dismiss closes the question without an answer. Asks means that the call wants an answer, not consent.
 	dismiss(p inspan.Pending, asks bool) tea.Cmd
-	// raise goes on with the limits, and refuse stops at the one that was reached.
+	// raise continues with new limits, and refuse stops at the limit that was reached.
 	raise(limits *event.Limits) tea.Cmd
 	refuse(limit *event.Stopped) tea.Cmd
-	// command takes an answer that is a slash command, or says why it is none here. It is false for
-	// other text.
+	// command runs an answer that is a slash command, or says why it can't run here. It returns false for other
+	// text.
 	command(text string) (cmd tea.Cmd, problem string, ok bool)
 	interrupt() tea.Cmd
 	quit() tea.Cmd
 }
 
-// ask is a question of the session to the person: whether a call may be made,
-// what a call asks, or whether a limit may be passed. Nothing is chosen before
-// the person chooses. The key of a choice counts by itself while nothing else is
-// written; see single.
+// ask is a question to the person: whether a call may be made, what a call asks, or whether a limit may be
+// exceeded. Nothing is preselected. The key of a choice counts by itself while nothing else is written; see
+// single.
 type ask struct {
 	of      asker
-	what    string // the call, or the limit; another one is another question
+	what    string // the call or the limit, which identifies the question
 	pending inspan.Pending
-	limit   *event.Stopped // that was reached; nil: it is about a call
-	limits  *event.Limits  // that would hold
+	limit   *event.Stopped // the limit that was reached; nil if it is about a call
+	limits  *event.Limits  // the limits after a yes
 	asks    bool           // the call wants an answer, not consent
 	title   string
-	body    []string       // what it is about, whole
-	options []words.Option // of a call that wants consent
+	body    []string       // the whole subject
+	options []words.Option // of a call that needs consent
 	choices []choice
-	long    bool // one of them has no room in a line
-	at      int  // -1: nothing is chosen
-	top     int  // first line of the body that is shown
-	more    int  // lines of it that are not
-	page    int  // lines of it that are
-	ruled   int  // first line of it that says what is allowed for longer
-	lead    bool // it is to be shown from there
-	whole   bool // its end has been shown, or that line
+	long    bool // one of them is too long for a line
+	at      int  // -1 if nothing is chosen
+	top     int  // first shown line of the body
+	more    int  // lines of the body that are not shown
+	page    int  // lines of the body that are shown
+	ruled   int  // first line of the body that says what is allowed for longer
+	lead    bool // the body must be shown from that line
+	whole   bool // the end of the body, or that line, was shown
 	reply   editor
 	problem string
-	width   int       // body was made for
-	drawn   time.Time // first; zero: not yet
-	due     time.Time // when the key that is written counts by itself; zero: it does not
+	width   int       // that body was prepared for
+	drawn   time.Time // when it was first drawn; zero if not yet
+	due     time.Time // when the written key counts by itself; zero if it doesn't
 }
 
-// newAsk is the question of a call that waits.
+// newAsk returns the question of a waiting call.
 func newAsk(of asker, p inspan.Pending) *ask {
 	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
 	asks := slices.ContainsFunc(p.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
 	return &ask{of: of, what: fmt.Sprint("call ", p.Call.ID, " with ", len(p.Set)), pending: p, asks: asks, at: -1}
 }
 
-// prepare lays it out for a width.
+// prepare lays the question out for a width.
 func (a *ask) prepare(l look) {
 	a.width = l.width
 	if a.limit != nil {
@@ -116,14 +115,14 @@ func (a *ask) question(l look) {
 		a.choices = append(a.choices, choice{fmt.Sprint(i + 1), o})
 		a.long = a.long || cells(o) > a.room(l)
 	}
-	for i, o := range options { // where their line would be cut, they stand above it whole
+	for i, o := range options { // options that would be cut in their line are listed above it in full
 		if a.long {
 			a.body = append(a.body, hang(l, fmt.Sprintf("  %d ", i+1), text.VisibleLines(o))...)
 		}
 	}
 }
 
-// content is all that would happen.
+// content returns everything that would happen.
 func content(l look, w inspan.Pending) []string {
 	if w.Preview != "" {
 		return diffLines(l, w.Preview, "    ")
@@ -140,7 +139,7 @@ func content(l look, w inspan.Pending) []string {
 	return lines
 }
 
-// effects is what the call would touch beyond what its text shows.
+// effects returns what the call would touch beyond what its text shows.
 func effects(l look, w inspan.Pending) []string {
 	var out []string
 	for _, line := range words.Effects(w.Effects, w.Preview != "") {
@@ -161,7 +160,7 @@ func (a *ask) lines(l look, rows int) (out []string, x, y int) {
 		head += l.paint(dim, fmt.Sprintf(" (%d more %s)", n, text.Plural(n, "waits", "wait")))
 	}
 	left, body := rows-len(foot), a.body
-	if left < leastBody { // then the title is a line like the others
+	if left < leastBody { // the title becomes a line like the others
 		body = append([]string{head}, body...)
 	} else {
 		out = append(out, head)
@@ -183,7 +182,7 @@ func (a *ask) lines(l look, rows int) (out []string, x, y int) {
 	case some && len(out) < rows-len(foot):
 		out = append(out, l.paint(yellow, words.OneLine(fmt.Sprintf("  lines %d-%d of %d; %s for more",
 			a.top+1, end, len(body), "pgup, pgdown"), l.width)))
-	case some: // there is room for no more than where it is
+	case some: // there is only room for the position
 		at := fmt.Sprintf(" %d/%d", end, len(body))
 		foot[0] = ansi.Truncate(foot[0], l.width-len(at), "") + l.paint(yellow, at)
 	}
@@ -191,13 +190,13 @@ func (a *ask) lines(l look, rows int) (out []string, x, y int) {
 	return append(out, foot...), x, y
 }
 
-// leastBody is how many rows a question needs above its choices so that its title stands there for good.
+// leastBody is how many rows a question needs above its choices for a fixed title.
 const leastBody = 3
 
-// unseen reports whether the person can't have seen it yet.
+// unseen reports whether the person can't have seen the question yet.
 func (a *ask) unseen(now time.Time) bool { return a.drawn.IsZero() || now.Sub(a.drawn) < seeing }
 
-// foot is the choices and the line for an answer, in a few rows.
+// foot returns the choices and the answer line, in a few rows.
 func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 	var offers []string
 	for i, c := range a.choices {
@@ -234,7 +233,7 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 	empty := "or say what to do instead"
 	switch {
 	case unseen:
-		empty = "one moment" // what is pressed now is no answer
+		empty = "one moment" // key presses don't count as an answer yet
 	case a.limit != nil:
 		empty = "y or n"
 	case a.asks:
@@ -244,11 +243,10 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 	return append(out, prompt...), x, y + len(out)
 }
 
-// room is how many cells the words of a choice have in its line.
+// room returns how many cells the words of a choice have in its line.
 func (a *ask) room(l look) int { return max(l.width-8, 8) }
 
-// keyLine is the choices where there is no room for their words: the keys, and the words of the one
-// that is chosen.
+// keyLine returns the choices without room for their words: the keys, and the words of the chosen one.
 func (a *ask) keyLine(l look, unseen bool) string {
 	line := ""
 	for i, c := range a.choices {
@@ -302,8 +300,8 @@ func (a *ask) key(k tea.KeyPressMsg, action string) tea.Cmd {
 	return nil
 }
 
-// single is the choice whose key was pressed while nothing else was written; -1: none. A
-// question of the model has none, as its answer may begin with a number.
+// single returns the choice whose key was pressed while nothing else was written; -1 if none. A question of the
+// model has none, since its answer may begin with a number.
 func (a *ask) single(k tea.KeyPressMsg, action string) int {
 	if a.asks || action != "" || !a.reply.empty() {
 		return -1
@@ -311,8 +309,8 @@ func (a *ask) single(k tea.KeyPressMsg, action string) int {
 	return slices.IndexFunc(a.choices, func(c choice) bool { return c.text == strings.ToLower(k.Text) })
 }
 
-// pressed takes the key of a choice. Yes and no, for this once, count at once. What would hold
-// for longer counts a moment later, because many a sentence begins with its letter.
+// pressed takes the key of a choice. A yes or no for this time counts at once. A choice that holds for longer
+// counts a moment later, because many sentences begin with its letter.
 func (a *ask) pressed(i int, k tea.KeyPressMsg) tea.Cmd {
 	now := a.of.now()
 	if c := a.choices[i].text; c == "y" || c == "n" {
@@ -325,7 +323,7 @@ func (a *ask) pressed(i int, k tea.KeyPressMsg) tea.Cmd {
 	return tea.Tick(lingering, func(time.Time) tea.Msg { return tick{} })
 }
 
-// lingers answers with the key that was pressed last, if it stood alone for long enough.
+// lingers answers with the last key, if it has stood alone long enough.
 func (a *ask) lingers(now time.Time) tea.Cmd {
 	if a.due.IsZero() || now.Before(a.due) {
 		return nil
@@ -335,7 +333,7 @@ func (a *ask) lingers(now time.Time) tea.Cmd {
 	return a.answer()
 }
 
-// move goes through the choices, or in what is written.
+// move moves through the choices, or in the written text.
 func (a *ask) move(k tea.KeyPressMsg, action string) {
 	if !a.reply.empty() || len(a.choices) == 0 {
 		a.reply.key(k, action, a.width-2)
@@ -352,7 +350,7 @@ func (a *ask) move(k tea.KeyPressMsg, action string) {
 // paste implements box.
 func (a *ask) paste(text string) { a.reply.insert(atomsOf(text)...) }
 
-// dismiss is no answer.
+// dismiss closes the question without an answer.
 func (a *ask) dismiss() tea.Cmd {
 	if a.limit != nil {
 		return a.of.refuse(a.limit)
@@ -360,7 +358,7 @@ func (a *ask) dismiss() tea.Cmd {
 	return a.of.dismiss(a.pending, a.asks)
 }
 
-// answer sends what was chosen or written, or says what is wrong with it.
+// answer sends the chosen or written answer, or says what is wrong with it.
 func (a *ask) answer() tea.Cmd {
 	text := strings.TrimSpace(a.reply.parts().Text())
 	if cmd, problem, ok := a.of.command(text); ok {
@@ -393,7 +391,7 @@ func (a *ask) answer() tea.Cmd {
 	return a.of.decide(a.pending.Answer(d))
 }
 
-// raise answers whether a limit may be passed.
+// raise answers whether a limit may be exceeded.
 func (a *ask) raise(text string) tea.Cmd {
 	switch words.Choice(text) {
 	case "y":

@@ -18,19 +18,19 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// block is one thing that has happened, as it is shown.
+// block is one thing that has happened, in the form in which it is shown.
 type block struct {
 	kind   blockKind
 	text   string
-	by     string // who said it; empty: the person here
+	by     string // who said it; empty means the person here
 	bad    bool   // something to notice
 	detail string // more about the end of a run
 	call   *transcript.Call
-	whole  bool   // of a call, or a command of the person: unfolded
-	stored string // of a call: what its result leaves out is in here, once it was asked for
+	whole  bool   // for a call, or a command of the person: unfolded
+	stored string // for a call: the blob with the whole result, once it was requested
 	reply  *transcript.Reply
 
-	kept bool // for fullscreen, which may render it anew
+	kept bool // for fullscreen, which may render it again
 }
 
 type blockKind int
@@ -41,20 +41,20 @@ const (
 	callBlock
 	noteBlock
 	stopBlock
-	plainBlock // text of ours, shown as it is
-	diffBlock  // what a file became, with its path as detail
+	plainBlock // our own text, shown as it is
+	diffBlock  // the change of a file, with its path as detail
 	thoughtBlock
-	ownBlock // a command of the person, and what it printed
+	ownBlock // a command of the person, and its output
 )
 
-// How much of a thing is shown before it is unfolded, in lines.
+// Lines that are shown of a thing before it is unfolded.
 const (
 	foldResult = 3
 	foldDiff   = 40
 	foldSaid   = 12
 )
 
-// lines renders a block that is not open.
+// lines renders a finished block.
 func (b *block) lines(l look) []string {
 	switch b.kind {
 	case saidBlock:
@@ -89,7 +89,7 @@ func (b *block) lines(l look) []string {
 	return paintAll(l, dim, hang(l, "· ", b.text))
 }
 
-// indented sets lines off from those of the call that made theirs.
+// indented indents the lines of nested calls.
 func indented(in string, lines []string) []string {
 	for i, line := range lines {
 		if line != "" {
@@ -114,11 +114,11 @@ func paintAll(l look, sgr string, lines []string) []string {
 	return lines
 }
 
-// column is where the second part of a line begins.
+// column is where the second column begins.
 const column = 28
 
-// columns lays out text of ours: what stands behind a tab in a line becomes a
-// column, below the first part where there is no room.
+// columns lays out our own text: text behind a tab becomes a second column, or goes below the first one if
+// there is no room.
 func columns(l look, text string) []string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -143,8 +143,8 @@ func columns(l look, text string) []string {
 	return out
 }
 
-// tabled wraps a line of text of ours. One that has columns goes on behind its beginning, so that the
-// next one stands out.
+// tabled wraps a line of our own text. Lines with columns continue behind their beginning, so that the next one
+// stands out.
 func tabled(line string, width int) []string {
 	const in = "    "
 	text := strings.TrimLeft(line, " ")
@@ -182,7 +182,7 @@ func (b *block) saidLines(l look) []string {
 	return paintAll(l, boldCyan, lines)
 }
 
-// ownLines are a command of the person and what it printed, the end of which matters most.
+// ownLines shows a command of the person and its output, whose end matters most.
 func (b *block) ownLines(l look) []string {
 	command, printed, _ := strings.Cut(b.text, "\n")
 	mark := map[bool]string{false: "! ", true: "You ran: "}[l.reader]
@@ -197,7 +197,7 @@ func (b *block) ownLines(l look) []string {
 	return append(lines, paintAll(l, dim, out)...)
 }
 
-// callLine names a call on one line.
+// callLine describes a call on one line.
 func callLine(l look, c llm.Call) string {
 	name := words.OneLine(cmp.Or(c.Name, "call"), 40)
 	line := l.paint(bold, "▸ "+name)
@@ -207,18 +207,18 @@ func callLine(l look, c llm.Call) string {
 	return line
 }
 
-// result is what a call brought: its first lines, then what it changed, then what
-// it has for the person, of which nothing is folded.
+// result shows the result of a call: its first lines, then its changes, then its text for the person, which is
+// never folded.
 func (b *block) result(l look) []string {
 	breaking, body := broken, dim
-	if b.call.Ended.Outcome != event.OutcomeOK && b.bad { // it is words
+	if b.call.Ended.Outcome != event.OutcomeOK && b.bad { // it is prose
 		breaking, body = wrap, red
 	}
 	said := b.call.Ended.Parts.Text()
 	switch changes := slices.ContainsFunc(b.call.Ended.Files, func(f tool.File) bool { return f.Diff != "" }); {
 	case b.whole && b.stored != "":
 		said = b.stored
-	case changes && !b.whole: // the diff for the model says what the one below does
+	case changes && !b.whole: // the diff for the model repeats the one below
 		said, _, _ = strings.Cut(said, "\n--- ")
 	}
 	s := breaking(clean(words.Result(said)), l.width, "    ")
@@ -247,7 +247,7 @@ func (b *block) result(l look) []string {
 	return append(out, inset(markdown.Render(clean(b.call.Ended.Show), l.width-4, l.markdown()))...)
 }
 
-// inset moves lines of markdown behind a margin.
+// inset indents lines of markdown.
 func inset(text string) []string { return indented("    ", split(text)) }
 
 // folded keeps the first lines and says how many more there are.
@@ -259,7 +259,7 @@ func folded(lines []string, keep int, whole bool) []string {
 	return append(lines[:keep:keep], fmt.Sprintf("    … +%s", text.Count(more, "line")))
 }
 
-// diffLines is a diff in colours; nothing of it is left out.
+// diffLines shows the whole diff in colours.
 func diffLines(l look, diff, indent string) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(diff, "\n"), "\n") {
@@ -281,20 +281,20 @@ func diffLines(l look, diff, indent string) []string {
 	return out
 }
 
-// printer turns blocks into lines, each once and in order. A reply that is open
-// is printed as far as its lines will never change.
+// printer turns blocks into lines, each once and in order. An open reply is printed as far as its lines can't
+// change any more.
 type printer struct {
 	look
 	lines  []string         // printed and not taken yet
-	tail   []string         // of the open reply: what may still change
-	next   time.Time        // when the tail is rendered again, at the earliest
-	stream *markdown.Stream // of the open reply; nil: none is
-	fed    string           // what the stream has been given
+	tail   []string         // of the open reply: lines that may still change
+	next   time.Time        // earliest time to render the tail again
+	stream *markdown.Stream // of the open reply; nil if there is none
+	fed    string           // text that the stream has received
 	said   bool             // lines of the open reply are printed
 	prev   blockKind
 }
 
-// take prints what the blocks bring, and returns those that are not done.
+// take prints the blocks, and returns those that are not finished.
 func (p *printer) take(blocks []*block) []*block {
 	for len(blocks) > 0 {
 		b := blocks[0]
@@ -305,15 +305,15 @@ func (p *printer) take(blocks []*block) []*block {
 			}
 		case b.kind == replyBlock && b.reply.State == transcript.Void:
 		default:
-			p.print(b.kind, b.lines(p.look))
+			p.printBlock(b.kind, b.lines(p.look))
 		}
 		blocks = blocks[1:]
 	}
 	return nil
 }
 
-// print adds the lines of a block, with air between different things.
-func (p *printer) print(kind blockKind, lines []string) {
+// printBlock adds the lines of a block, with blank lines between different kinds.
+func (p *printer) printBlock(kind blockKind, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
@@ -324,20 +324,20 @@ func (p *printer) print(kind blockKind, lines []string) {
 	p.lines = append(p.lines, p.spoken(lines)...)
 }
 
-// reply feeds the stream with what came, and reports whether the reply is over.
+// reply feeds the stream, and reports whether the reply is complete.
 func (p *printer) reply(b *block) (over bool) {
 	if p.stream == nil {
 		p.stream, p.fed, p.said = &markdown.Stream{Width: p.width, Style: p.markdown()}, "", false
 	}
 	void, open := b.reply.State == transcript.Void, b.reply.State == transcript.Written
 	rest, same := strings.CutPrefix(b.reply.Text, p.fed)
-	if void || !same { // what is printed can't be taken back, so it is said
+	if void || !same { // printed text can't be taken back, so a line says so
 		if p.said {
-			p.print(noteBlock, []string{p.paint(dim, "· ignore the text above: the reply broke off or was changed")})
+			p.printBlock(noteBlock, []string{p.paint(dim, "· ignore the text above: the reply broke off or was changed")})
 		}
 		p.closed()
 		if !void {
-			p.print(replyBlock, b.lines(p.look))
+			p.printBlock(replyBlock, b.lines(p.look))
 		}
 		return true
 	}
@@ -352,8 +352,8 @@ func (p *printer) reply(b *block) (over bool) {
 	return true
 }
 
-// preview renders what may still change, unless that took long the last time: a
-// paragraph that never ends must not be all there is time for.
+// preview renders what may still change, unless that took long the last time: an endless paragraph must not
+// take up all the time.
 func (p *printer) preview() {
 	began := time.Now()
 	if began.Before(p.next) {

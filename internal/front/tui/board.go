@@ -12,20 +12,19 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// Board is the board of all sessions of a TUI, and the questions that wait for the person in them.
-// It keeps where the person was, so that it can be shown again after a session that was opened from
-// it.
+// Board is the board of all sessions of a TUI, and of the questions that wait for the person. It keeps the
+// person's position, so that it can be shown again after a session was opened from it.
 type Board struct {
 	*TUI
-	Say string // is shown first, such as why a session could not be opened; empty: nothing
+	Say string // shown first, for example why a session could not be opened; may be empty
 
-	chosen string // id of the row that is marked
-	state  int    // of the rows that are shown, as the keys count them; 0: all
-	find   editor // what their texts hold
+	chosen string // id of the marked row
+	state  int    // state of the shown rows, as the keys count them; 0 means all
+	find   editor // text that the rows must contain
 }
 
-// Run shows the board until the person leaves or ctx ends. It returns the session that the person
-// wants to open and its folder, or none. The terminal is as it was afterwards.
+// Run shows the board until the person leaves or ctx ends, and then restores the terminal. It returns the
+// session that the person wants to open and its folder, or nothing.
 func (b *Board) Run(ctx context.Context) (id, root string, err error) {
 	keys, err := keysOf(b.Keys)
 	if err != nil {
@@ -46,42 +45,42 @@ func (b *Board) Run(ctx context.Context) (id, root string, err error) {
 	return m.open.ID, m.open.Root, err
 }
 
-// boardModel is the board on the screen. Only the event loop of the program touches it; what takes
-// time is done in commands, of which one reads at a time.
+// boardModel is the board on the screen. Only the event loop of the program accesses it. Slow work is done in
+// commands, and one of them reads at a time.
 type boardModel struct {
 	*Board
-	ctx    context.Context //nolint:containedctx // of what the commands read
+	ctx    context.Context //nolint:containedctx // context for the commands
 	keys   keymap
 	screen *screen
 	hints  *hints
 	board  *app.Board
 
 	rows    []app.Row
-	count   []int             // of rows, by state
-	opens   []int             // of rows, those that may wait for the person
-	shown   []int             // of rows, those that the filters let through
-	at      int               // of shown, the row that is marked
-	top     int               // of shown, the first on the screen
+	count   []int             // number of rows by state
+	opens   []int             // rows that may wait for the person
+	shown   []int             // rows that pass the filters
+	at      int               // index in shown of the marked row
+	top     int               // index in shown of the first row on the screen
 	room    int               // rows that the screen shows
-	listed  bool              // rows are what the store has
-	reading bool              // a command reads
-	due     time.Time         // when the sessions are listed again
-	typing  bool              // the keys write the filter
-	said    map[string]string // by id, where what was searched was said; nil: nothing was searched
-	stop    func()            // ends the search; nil: none goes on
-	search  int               // the number of it
+	listed  bool              // the store has been listed
+	reading bool              // a command is reading
+	due     time.Time         // when to list the sessions again
+	typing  bool              // the keys edit the filter
+	said    map[string]string // matches of the search, by id; nil without a search
+	stop    func()            // ends the search; nil if none is in progress
+	search  int               // number of the search
 	help    bool              // the keys are shown
-	ask     *ask              // the question that takes the keys; nil: none
-	asked   app.Row           // the session of it
-	sent    map[uint64]bool   // questions of that session that are answered from here
-	open    app.Row           // the person wants to open it; without an id: none
+	ask     *ask              // the question that takes the keys; nil if none
+	asked   app.Row           // the session of the question
+	sent    map[uint64]bool   // questions of that session that were answered from here
+	open    app.Row           // the session that the person wants to open; without an id if none
 	fatal   error
 	over    bool
 }
 
 // Messages of the board.
 type (
-	// boardRows is the board, after a list or a look that took so long.
+	// boardRows is the board after listing or looking, which took so long.
 	boardRows struct {
 		rows []app.Row
 		list bool
@@ -93,7 +92,7 @@ type (
 		said   map[string]string
 		err    error
 	}
-	// boardDecided tells that a decision has arrived, or why not.
+	// boardDecided says that a decision has arrived, or why it has not.
 	boardDecided struct {
 		of       app.Row
 		question uint64
@@ -102,15 +101,15 @@ type (
 	boardTick struct{}
 )
 
-// How often the sessions are listed: at most that often, and only so often that it takes a
-// twentieth of the time.
+// How often the sessions are listed: at most this often, and only so often that it takes a twentieth of the
+// time.
 const (
 	boardEvery = time.Second
 	boardShare = 20
 	boardTicks = 100 * time.Millisecond
 )
 
-// mostLooks is how many logs are read before the screen shows what they say.
+// mostLooks is how many logs are read before the screen is updated.
 const mostLooks = 8
 
 func newBoardModel(ctx context.Context, b *Board, keys keymap) *boardModel {
@@ -130,7 +129,7 @@ func (m *boardModel) tick() tea.Cmd {
 	return tea.Tick(boardTicks, func(time.Time) tea.Msg { return boardTick{} })
 }
 
-// list reads the sessions that there are.
+// list lists the sessions.
 func (m *boardModel) list() tea.Cmd {
 	m.reading = true
 	return func() tea.Msg {
@@ -140,7 +139,7 @@ func (m *boardModel) list() tea.Cmd {
 	}
 }
 
-// read reads what is to be known next, if nothing is being read.
+// read starts reading what is needed next, unless a read is in progress.
 func (m *boardModel) read() tea.Cmd {
 	switch ids := m.wanted(); {
 	case m.reading:
@@ -154,9 +153,8 @@ func (m *boardModel) read() tea.Cmd {
 	return nil
 }
 
-// wanted are the sessions whose logs are to be read next: those that may wait for the person, then
-// those on the screen. A server has to send a whole log, so of its sessions only the first are
-// read.
+// wanted returns the sessions whose logs to read next: those that may wait for the person, then those on the
+// screen. A server has to send a whole log, so only the first of its sessions are read.
 func (m *boardModel) wanted() (ids []string) {
 	want := func(r app.Row, wanted bool) {
 		if wanted && r.Stale && len(ids) < mostLooks && !slices.Contains(ids, r.ID) {
@@ -212,7 +210,7 @@ func (m *boardModel) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// take takes in the board as it was read.
+// take updates the board with what was read.
 func (m *boardModel) take(msg boardRows) tea.Cmd {
 	m.reading = false
 	if msg.list {
@@ -247,7 +245,7 @@ func (m *boardModel) sum() {
 	}
 }
 
-// filter finds the rows that are shown. The one that is marked stays so.
+// filter finds the rows to show, and keeps the marked row.
 func (m *boardModel) filter() {
 	m.shown = m.shown[:0]
 	typed := strings.ToLower(strings.TrimSpace(m.find.text()))
@@ -286,7 +284,7 @@ func (m *boardModel) scroll() {
 	m.top = max(m.top, m.at-m.room+1)
 }
 
-// marked is the row that the keys are about.
+// marked returns the row that the keys apply to.
 func (m *boardModel) marked() (app.Row, bool) {
 	if m.at >= len(m.shown) {
 		return app.Row{}, false
@@ -294,7 +292,7 @@ func (m *boardModel) marked() (app.Row, bool) {
 	return m.rows[m.shown[m.at]], true
 }
 
-// look searches what was typed in all that was said.
+// look searches all messages for the typed text.
 func (m *boardModel) look() tea.Cmd {
 	m.halt()
 	m.said = nil
@@ -313,7 +311,7 @@ func (m *boardModel) look() tea.Cmd {
 	}
 }
 
-// halt ends the search that goes on.
+// halt ends the search in progress.
 func (m *boardModel) halt() {
 	if m.stop != nil {
 		m.stop()
@@ -321,7 +319,7 @@ func (m *boardModel) halt() {
 	}
 }
 
-// found takes in what a search has found, if nobody has stopped it since.
+// found takes the result of a search, unless it was stopped.
 func (m *boardModel) found(msg boardFound) {
 	if m.stop == nil || msg.search != m.search {
 		return
@@ -335,7 +333,7 @@ func (m *boardModel) found(msg boardFound) {
 	m.filter()
 }
 
-// server is the one that has the sessions; empty: this machine has them.
+// server returns the server that has the sessions; empty means this machine.
 func (m *boardModel) server() string { return m.App.Running.Server }
 
 func (m *boardModel) quit() tea.Cmd {

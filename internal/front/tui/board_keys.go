@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// boardKeys are the keys of the board, for people.
+// boardKeys lists the keys of the board, for people.
 func boardKeys() [][2]string {
 	return [][2]string{
 		{"up, down, j, k", "choose a session; PgUp, PgDn, Home and End too"},
@@ -29,7 +29,7 @@ func boardKeys() [][2]string {
 
 func (m *boardModel) key(k tea.KeyPressMsg) tea.Cmd {
 	action := m.keys[k.Keystroke()]
-	m.hints.clear()
+	m.hints.reset()
 	switch {
 	case action == "suspend":
 		return tea.Suspend
@@ -48,7 +48,7 @@ func (m *boardModel) key(k tea.KeyPressMsg) tea.Cmd {
 	return m.letter(k.Text)
 }
 
-// listKey is a key with an action while no text is written.
+// listKey handles a key with an action while no text is being written.
 func (m *boardModel) listKey(action string) tea.Cmd {
 	switch action {
 	case "up":
@@ -77,7 +77,7 @@ func (m *boardModel) listKey(action string) tea.Cmd {
 	return nil
 }
 
-// letter is a key without an action.
+// letter handles a key without an action.
 func (m *boardModel) letter(text string) tea.Cmd {
 	switch text {
 	case "j":
@@ -115,7 +115,7 @@ func (m *boardModel) all() {
 	m.filter()
 }
 
-// typeKey is a key while the filter is written.
+// typeKey handles a key while the filter is being written.
 func (m *boardModel) typeKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	switch action {
 	case "send":
@@ -135,7 +135,7 @@ func (m *boardModel) typeKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	return nil
 }
 
-// typed takes in that the filter has changed.
+// typed applies a change of the filter.
 func (m *boardModel) typed() {
 	m.halt()
 	m.said, m.at, m.chosen = nil, 0, ""
@@ -152,7 +152,7 @@ func (m *boardModel) paste(text string) {
 	}
 }
 
-// question shows what the marked session asks first. Nothing is answered by that.
+// question shows the first question of the marked session, without answering it.
 func (m *boardModel) question() {
 	r, ok := m.marked()
 	if !ok {
@@ -175,7 +175,7 @@ func (m *boardModel) question() {
 	}
 }
 
-// next puts the next question of the session that is asked about, if there is one.
+// next asks the next question of the session, if there is one.
 func (m *boardModel) next() {
 	m.ask = nil
 	for _, p := range m.asked.Questions {
@@ -186,7 +186,7 @@ func (m *boardModel) next() {
 	}
 }
 
-// answered closes the question if somebody else has answered it.
+// answered closes the question if someone else has answered it.
 func (m *boardModel) answered() {
 	if m.asked.ID == "" {
 		return
@@ -208,8 +208,8 @@ func (m *boardModel) answered() {
 	m.hints.say("the question is no longer open")
 }
 
-// askKey is a key while a question is open. Before it can have been seen only keys that answer
-// nothing count.
+// askKey handles a key while a question is open. Before the question can have been seen, only keys count that
+// answer nothing.
 func (m *boardModel) askKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	if m.ask.unseen(m.clock()) {
 		switch action {
@@ -221,7 +221,7 @@ func (m *boardModel) askKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	return m.ask.key(k, action)
 }
 
-// decided takes in that a decision has arrived, or why not.
+// decided handles the news that a decision has arrived, or why it has not.
 func (m *boardModel) decided(msg boardDecided) {
 	m.due = m.clock()
 	switch {
@@ -233,7 +233,7 @@ func (m *boardModel) decided(msg boardDecided) {
 	}
 }
 
-// boardAsker puts the questions of the board.
+// boardAsker asks the questions of the board.
 type boardAsker struct{ *boardModel }
 
 func (b boardAsker) now() time.Time { return b.clock() }
@@ -252,7 +252,7 @@ func (b boardAsker) passing() bool { return b.server() != "" }
 
 func (boardAsker) took(string, time.Time) {}
 
-// decide sends a decision on the question that is shown, and shows the next one.
+// decide sends a decision on the shown question, and shows the next one.
 func (b boardAsker) decide(d event.Decided) tea.Cmd {
 	m := b.boardModel
 	of, p := m.asked, m.ask.pending
@@ -271,7 +271,7 @@ func (b boardAsker) decide(d event.Decided) tea.Cmd {
 	}
 }
 
-// onward marks the next row, if that waits too: the one that is answered goes elsewhere.
+// onward marks the next row if that waits too, since the answered row moves elsewhere.
 func (m *boardModel) onward() {
 	if m.at+1 < len(m.shown) && len(m.rows[m.shown[m.at+1]].Questions) > 0 {
 		m.move(1)
@@ -280,13 +280,13 @@ func (m *boardModel) onward() {
 
 func (b boardAsker) dismiss(inspan.Pending, bool) tea.Cmd { return b.interrupt() }
 
-// interrupt closes the question, which stays open. No run is interrupted from the board.
+// interrupt closes the question but leaves it open for others. The board interrupts no runs.
 func (b boardAsker) interrupt() tea.Cmd {
 	b.ask = nil
 	return nil
 }
 
-// raise and refuse implement asker. The board asks about no limit.
+// raise and refuse implement asker. The board asks about no limits.
 func (boardAsker) raise(*event.Limits) tea.Cmd   { return nil }
 func (boardAsker) refuse(*event.Stopped) tea.Cmd { return nil }
 

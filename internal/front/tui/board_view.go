@@ -14,13 +14,13 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// View implements tea.Model: all of the screen.
+// View implements tea.Model: the whole screen.
 func (m *boardModel) View() tea.View {
 	if m.over {
 		return tea.NewView("")
 	}
 	l, height := m.screen.look, m.screen.height
-	front, x, y := m.front(max(1, height-3)) // below the title, the heads and one row
+	front, x, y := m.front(max(1, height-3)) // below the title, the headings and one row
 	m.room = max(1, height-2-len(front))
 	m.scroll()
 	heads := "  " + pad("STATE", 7) + " " + m.columns(l).rest("WHAT", "WHERE", "AGE", "COST", "LAST")
@@ -44,7 +44,7 @@ func (m *boardModel) View() tea.View {
 	return v
 }
 
-// front is what takes the keys: the question, the filter, or what the keys do.
+// front shows what takes the keys: the question, the filter, or the help.
 func (m *boardModel) front(rows int) (out []string, x, y int) {
 	l := m.screen.look
 	if m.ask != nil {
@@ -69,8 +69,8 @@ func (m *boardModel) front(rows int) (out []string, x, y int) {
 	return []string{l.paint(dim, words.OneLine("Enter opens · y, n answer · 1-5 and / filter · ? keys · q leaves", l.width))}, -1, 0
 }
 
-// counts is how many sessions there are of each state, with the key that shows only them. Each has
-// its place as far as there is room.
+// counts shows how many sessions there are in each state, with the key that selects it. Each has a fixed place
+// if there is room.
 func (m *boardModel) counts(l look) string {
 	states, count := m.board.Standings(), m.count
 	line, room := "", l.width
@@ -99,17 +99,16 @@ func (m *boardModel) counts(l look) string {
 	return line
 }
 
-// boardColor is that of a state: what wants the person is warm.
+// boardColor returns the colour of a state: warm if it needs the person.
 func boardColor(state int) string { return []string{yellow, cyan, dim, red, green}[state] }
 
-// boardWide is how many cells a line has that has room for folders, and boardWider for costs and
-// last words.
+// boardWide is how many cells a line needs to have room for folders, and boardWider for costs and last words.
 const (
 	boardWide  = 59
 	boardWider = 99
 )
 
-// boardColumns are the widths of the columns; 0: there is no room for it.
+// boardColumns are the widths of the columns; 0 if there is no room.
 type boardColumns struct{ what, where, cost, last int }
 
 func (m *boardModel) columns(l look) (c boardColumns) {
@@ -128,7 +127,7 @@ func (m *boardModel) columns(l look) (c boardColumns) {
 	return c
 }
 
-// rest is a line of the board behind the state. The texts are in one line each.
+// rest returns a line of the board behind the state. Each text is a single line.
 func (c boardColumns) rest(what, where, age, cost, last string) string {
 	out := pad(what, c.what)
 	if c.where > 0 {
@@ -141,13 +140,13 @@ func (c boardColumns) rest(what, where, age, cost, last string) string {
 	return out
 }
 
-// pad is text in exactly so many cells.
+// pad pads or cuts text to exactly width cells.
 func pad(text string, width int) string {
 	text = words.OneLine(text, width)
 	return text + strings.Repeat(" ", max(0, width-cells(text)))
 }
 
-// body is the rows, or the keys, or why there are no rows.
+// body shows the rows, or the keys, or why there are no rows.
 func (m *boardModel) body(l look) (out []string) {
 	switch {
 	case m.help:
@@ -168,7 +167,7 @@ func (m *boardModel) body(l look) (out []string) {
 	return out
 }
 
-// rowLine is the line of a session.
+// rowLine shows a session.
 func (m *boardModel) rowLine(l look, r app.Row, marked bool) string {
 	c := m.columns(l)
 	last, name, cost := r.Words, r.Name, ""
@@ -193,7 +192,7 @@ func (m *boardModel) rowLine(l look, r app.Row, marked bool) string {
 	return "  " + l.paint(boardColor(slices.Index(m.board.Standings(), r.Standing)), state) + " " + rest
 }
 
-// where is a folder in so many cells. Its end tells more than its beginning.
+// where shortens a folder to width cells. Its end says more than its beginning.
 func (m *boardModel) where(root string, width int) string {
 	if home, err := os.UserHomeDir(); err == nil && m.server() == "" {
 		if rel, err := filepath.Rel(home, root); err == nil && filepath.IsLocal(rel) {

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox"
 )
 
-// clipboard returns the image in the clipboard of the person's desktop, as a PNG,
-// through a program that is there for that. Nil: the clipboard holds no image.
+// clipboard returns the image in the desktop's clipboard as a PNG, read by a helper program. It returns nil if
+// the clipboard holds no image.
 func clipboard(ctx context.Context) ([]byte, error) {
 	commands := clipboards()
 	for _, args := range commands {
@@ -34,10 +34,10 @@ func clipboard(ctx context.Context) ([]byte, error) {
 	return nil, fmt.Errorf("install %s", strings.Join(names, " or "))
 }
 
-// notFound is how a shell ends that does not find a program.
+// notFound is the exit code of a shell that does not find a program.
 const notFound = 127
 
-// clipboards are the programs that print an image from the clipboard.
+// clipboards lists the programs that print an image from the clipboard.
 func clipboards() [][]string {
 	switch {
 	case runtime.GOOS == "darwin":

@@ -17,32 +17,31 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Command is what the person asks for with a slash. One of Prompt and Print is
-// set.
+// Command is a slash command. Exactly one of Prompt, Print and Begin is set.
 type Command struct {
 	Name string // without the slash
-	Args string // what it takes: "<name>" must be there, "[name]" may; empty: nothing
+	Args string // its arguments: "<name>" is required, "[name]" optional; empty if it takes none
 	Doc  string // what it does, in one line
-	// Prompt returns what is said to the model.
+	// Prompt returns a message for the model.
 	Prompt func(ctx context.Context, args string) (string, error)
 	// Print returns text for the person. It may take its time.
 	Print func(ctx context.Context, args string) (string, error)
-	// Begin begins something beside the session that stands so, and returns text for the person.
+	// Begin starts something beside the session with this status, and returns text for the person.
 	Begin func(ctx context.Context, st inspan.Status, args string) (string, error)
 
-	// The session stays as it is but for its mode, so that it may be run while a question is
-	// open. What only prints may too.
+	// The session stays as it is except for its mode, so the command may run while a question is open. Commands
+	// with Print may too.
 	calm bool
 	run  func(c *commander, args string) tea.Cmd
-	here string // why it is only for sessions of this machine; empty: it is for all
+	here string // why it is only for sessions on this machine; empty if it is for all
 }
 
-// Commands lists the slash commands that are always there.
+// Commands lists the slash commands that are always available.
 func Commands() []Command {
 	return []Command{
 		{Name: "help", Doc: "list commands, keys and modes", calm: true, run: (*commander).help},
 		{Name: "new", Doc: "start a new session", run: idle(func(c *commander, _ string) tea.Cmd { return c.talk.renew() })},
-		{Name: "clear", Doc: "start a new session in an empty conversation; /resume returns to the old one", run: idle((*commander).clear)},
+		{Name: "clear", Doc: "start a new session in an empty conversation; /resume returns to the old one", run: idle((*commander).startNew)},
 		{Name: "status", Doc: "show the model, mode, session, cost, context and sandbox, and what is missing", calm: true, run: work(facts.status)},
 		{
 			Name: "resume", Args: "[id]", Doc: "resume an earlier session",
@@ -83,7 +82,7 @@ func Commands() []Command {
 		{Name: "rewind", Doc: "return to an earlier message", run: idle(func(c *commander, _ string) tea.Cmd { return c.back.pick() })},
 		{Name: "fork", Doc: "continue in a copy of this session", run: idle(func(c *commander, _ string) tea.Cmd { return c.sessions.fork() })},
 		{Name: "export", Args: "[file]", Doc: "export the session to a new markdown file", calm: true, run: work(facts.export)},
-		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*commander).copy},
+		{Name: "copy", Doc: "copy the last answer to the clipboard", calm: true, run: (*commander).copyReply},
 		{Name: "tools", here: "its tools are those of the server", Doc: "list the tools", calm: true, run: work(facts.tools)},
 		{Name: "jobs", Args: "[kill ID]", Doc: "list background jobs, or kill one", calm: true, run: (*commander).jobs},
 		{
@@ -101,7 +100,7 @@ func Commands() []Command {
 	}
 }
 
-// catalog is the commands that there are.
+// catalog is the available commands.
 type catalog []Command
 
 // named finds a command.
@@ -113,8 +112,8 @@ func (c catalog) named(name string) (Command, bool) {
 	return c[i], true
 }
 
-// like are the commands that what was typed may mean, the best match first. If no name holds it,
-// they are those that do it, or that have its letters.
+// like returns the commands that a typed word may mean, the best match first. If no name contains the word,
+// these are the commands whose description does, or whose names have its letters.
 func (c catalog) like(typed string) []choice {
 	const kinds = 5
 	var ranks [kinds][]choice
@@ -123,7 +122,7 @@ func (c catalog) like(typed string) []choice {
 			ranks[rank] = append(ranks[rank], choice{"/" + c.Name, strings.TrimSpace(c.Args + "  " + c.Doc)})
 		}
 	}
-	if typed != "" { // of those that begin so, the shortest is the nearest
+	if typed != "" { // of names with this beginning, the shortest is nearest
 		slices.SortStableFunc(ranks[1], func(a, b choice) int { return cmp.Compare(len(a.text), len(b.text)) })
 	}
 	if named := slices.Concat(ranks[:3]...); len(named) > 0 {
@@ -132,7 +131,7 @@ func (c catalog) like(typed string) []choice {
 	return slices.Concat(ranks[3:]...)
 }
 
-// rank is how near a command is to what was typed, the nearest is 0.
+// rank returns how near a command is to the typed word; 0 is nearest.
 func (c Command) rank(typed string) int {
 	name, doc := strings.ToLower(c.Name), strings.ToLower(c.Doc)
 	_, some := match(name, typed)
@@ -151,7 +150,7 @@ func (c Command) rank(typed string) int {
 	return 5
 }
 
-// nearest says that there is no command of a name, and which one may be meant.
+// nearest says that there is no command of this name, and which one may be meant.
 func (c catalog) nearest(name string) string {
 	var names []string
 	for _, c := range c {
@@ -160,7 +159,7 @@ func (c catalog) nearest(name string) string {
 	return "unknown command /" + words.OneLine(words.Hidden(name), 30) + cmp.Or(words.DidYouMean(name, names), "; /help lists the commands")
 }
 
-// commander does what the person asks for with a slash.
+// commander runs slash commands.
 type commander struct {
 	tui      *TUI
 	keys     keymap
@@ -174,7 +173,7 @@ type commander struct {
 	quit     func() tea.Cmd
 }
 
-// all are our commands with those that came from outside.
+// all returns our commands and those from outside.
 func (c *commander) all() catalog {
 	all := append(Commands(), c.talk.house.commands()...)
 	rest := slices.Clone(c.tui.Commands)
@@ -194,12 +193,12 @@ func (c *commander) all() catalog {
 	return all
 }
 
-// offered are the commands that do something for the sessions that there are.
+// offered returns the commands that work for the present sessions.
 func (c *commander) offered() catalog {
 	return slices.DeleteFunc(c.all(), func(what Command) bool { return what.here != "" && c.tui.at() != "" })
 }
 
-// do does what a command says.
+// do runs a command.
 func (c *commander) do(what Command, args string) tea.Cmd {
 	c.history.add("/" + strings.TrimSpace(what.Name+" "+args))
 	switch {
@@ -211,46 +210,46 @@ func (c *commander) do(what Command, args string) tea.Cmd {
 	case what.Prompt != nil:
 		return c.talk.work(func(ctx context.Context) (string, error) { return what.Prompt(ctx, args) }, c.say)
 	case what.Begin != nil:
-		var st inspan.Status // before there is a session, what it would have
+		var st inspan.Status // before there is a session, the status that it would have
 		if s := c.talk.runner.session(); s != nil {
 			st = s.Status()
 		}
 		st.Mode, st.Route = c.talk.mode(), cmp.Or(c.talk.coming, c.talk.route())
-		return c.talk.work(func(ctx context.Context) (string, error) { return what.Begin(ctx, st, args) }, c.print)
+		return c.talk.work(func(ctx context.Context) (string, error) { return what.Begin(ctx, st, args) }, c.showText)
 	case what.Print != nil:
-		return c.talk.work(func(ctx context.Context) (string, error) { return what.Print(ctx, args) }, c.print)
+		return c.talk.work(func(ctx context.Context) (string, error) { return what.Print(ctx, args) }, c.showText)
 	}
 	return nil
 }
 
-// print shows text of ours.
-func (c *commander) print(text string) tea.Cmd {
-	c.talk.print(text)
+// showText shows our own text.
+func (c *commander) showText(text string) tea.Cmd {
+	c.talk.printText(text)
 	return nil
 }
 
-// show makes a command of what prints text at once.
+// show makes a command from a function that returns text at once.
 func show(text func(facts) string) func(*commander, string) tea.Cmd {
-	return func(c *commander, _ string) tea.Cmd { return c.print(strings.TrimRight(text(c.facts()), "\n")) }
+	return func(c *commander, _ string) tea.Cmd { return c.showText(strings.TrimRight(text(c.facts()), "\n")) }
 }
 
-// work makes a command of what finds out text. The function it returns runs
-// beside everything else and must not touch what is on the screen.
+// work makes a command that finds out text. The function that prepare returns runs in the background and must
+// not access the screen.
 func work(prepare func(f facts, args string) func(context.Context) (string, error)) func(*commander, string) tea.Cmd {
 	return func(c *commander, args string) tea.Cmd {
 		do := prepare(c.facts(), args)
 		return c.talk.work(func(ctx context.Context) (string, error) {
 			text, err := do(ctx)
 			return strings.TrimRight(text, "\n"), err
-		}, c.print)
+		}, c.showText)
 	}
 }
 
-// idle makes a command one that is for a session at rest only.
+// idle restricts a command to an idle session.
 func idle(run func(*commander, string) tea.Cmd) func(*commander, string) tea.Cmd {
 	return func(c *commander, args string) tea.Cmd {
 		t := c.talk
-		if t.running && t.view.Idle() || t.closing { // it is over but for the formalities
+		if t.running && t.view.Idle() || t.closing { // the run is over, except for formalities
 			t.then = append(t.then, func() tea.Cmd { return run(c, args) })
 			return nil
 		}
@@ -262,13 +261,13 @@ func idle(run func(*commander, string) tea.Cmd) func(*commander, string) tea.Cmd
 	}
 }
 
-// help shows what there is until the person has read it.
+// help shows the help until the person closes it.
 func (c *commander) help(string) tea.Cmd {
 	c.over.read(c.facts().help())
 	return nil
 }
 
-// rename gives the session another title, also while it runs.
+// rename gives the session another title, even during a run.
 func (c *commander) rename(title string) tea.Cmd {
 	title = words.OneLine(title, 200)
 	switch {
@@ -283,7 +282,7 @@ func (c *commander) rename(title string) tea.Cmd {
 	return nil
 }
 
-// say says something now, or after the run.
+// say sends a message now, or after the run.
 func (c *commander) say(text string) tea.Cmd {
 	said := event.Say(text)
 	if c.talk.running {
@@ -316,8 +315,8 @@ func (c *commander) mode(args string) tea.Cmd {
 	return c.talk.switchTo(mode)
 }
 
-// plan switches to mode plan, for the task if there is one. During a run both wait for its end, so
-// that the task never begins in the mode before.
+// plan switches to mode plan, for the task if there is one. During a run, both wait for its end, so that the
+// task never begins in the old mode.
 func (c *commander) plan(task string) tea.Cmd {
 	if task == "" {
 		return c.talk.switchTo(tool.ModePlan)
@@ -330,14 +329,14 @@ func (c *commander) plan(task string) tea.Cmd {
 	return c.talk.start(append(slices.Clone(c.talk.decided), event.Switched{Mode: tool.ModePlan}, event.Say(task))...)
 }
 
-// clear begins anew, in fullscreen with an empty screen. The terminal's own scrollback is the
-// person's, so it stays, as does the session before.
-func (c *commander) clear(string) tea.Cmd {
+// startNew starts a new session, in fullscreen with an empty screen. The terminal's scrollback belongs to the
+// person, so it stays, like the old session.
+func (c *commander) startNew(string) tea.Cmd {
 	c.back.screen.anew()
 	return c.talk.renew()
 }
 
-// effort sets how hard the model thinks, from its next request on.
+// effort sets the reasoning effort, from the next request on.
 func (c *commander) effort(args string) tea.Cmd {
 	efforts := llm.Efforts()
 	if args == "" {
@@ -360,7 +359,7 @@ func (c *commander) effort(args string) tea.Cmd {
 	return c.talk.start(event.Switched{Effort: args})
 }
 
-// reasoning prints what the model thought before its last reply that came with any.
+// reasoning prints the thoughts before the model's last reply that had any.
 func (c *commander) reasoning(string) tea.Cmd {
 	if c.talk.view.thought == "" {
 		c.hints.say("the model has shown no reasoning yet")
@@ -372,7 +371,7 @@ func (c *commander) reasoning(string) tea.Cmd {
 
 func (c *commander) goOn(string) tea.Cmd {
 	switch t := c.talk; {
-	case t.running && t.view.Idle(): // it is over but for the formalities
+	case t.running && t.view.Idle(): // the run is over, except for formalities
 		t.then = append(t.then, func() tea.Cmd { return c.goOn("") })
 		return nil
 	case t.running || t.runner.session() == nil:
@@ -405,8 +404,8 @@ func (c *commander) compact(focus string) tea.Cmd {
 	return nil
 }
 
-// diff prints the changes of the session: those of file tools file by file, and which other files have
-// changed, as commands did it.
+// diff prints the changes of the session: those by file tools file by file, and which other files were changed
+// by commands.
 func (c *commander) diff(string) tea.Cmd {
 	t, v := c.talk, c.talk.view
 	shown := map[string]bool{}
@@ -440,7 +439,7 @@ func (c *commander) diff(string) tea.Cmd {
 			case err != nil:
 				c.talk.note("what commands have changed is not known: " + err.Error())
 			case b.Len() > 0:
-				return c.print("Changed by commands; /undo knows these files too:" + b.String())
+				return c.showText("Changed by commands; /undo knows these files too:" + b.String())
 			case len(shown) == 0:
 				c.hints.say("nothing has changed a file, or all changes were undone")
 			}
@@ -449,7 +448,7 @@ func (c *commander) diff(string) tea.Cmd {
 	}
 }
 
-func (c *commander) copy(string) tea.Cmd {
+func (c *commander) copyReply(string) tea.Cmd {
 	if c.talk.view.Last == "" {
 		c.hints.say("there is no answer yet")
 		return nil

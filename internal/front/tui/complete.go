@@ -8,24 +8,24 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// offer is what could complete the word before the cursor.
+// offer holds the completions of the word before the cursor.
 type offer struct {
 	items  []choice
-	at     int  // the one that is taken
+	at     int  // the marked one
 	from   int  // where the word begins, in atoms of the prompt
-	slash  bool // names of commands
-	closed bool // the person does not want it for this word
+	slash  bool // the items are commands
+	closed bool // the person has dismissed it for this word
 }
 
-// choice is one of a list.
+// choice is an item of a list.
 type choice struct{ text, doc string }
 
-// most items that are shown at once.
+// most items that are shown at once
 const offered = 6
 
 func (o *offer) open() bool { return len(o.items) > 0 && !o.closed }
 
-// move goes up or down, and reports false if nothing is offered.
+// move moves up or down, and returns false if nothing is offered.
 func (o *offer) move(action string) bool {
 	if !o.open() {
 		return false
@@ -38,7 +38,7 @@ func (o *offer) move(action string) bool {
 	return true
 }
 
-// lines are what is offered, as far as there is room.
+// lines shows the completions, as far as there is room.
 func (o *offer) lines(l look, rows int) []string {
 	if !o.open() || rows < 1 {
 		return nil
@@ -55,14 +55,14 @@ func (o *offer) lines(l look, rows int) []string {
 	return out
 }
 
-// fileList is the files of the workspace, as far as they are known.
+// fileList holds the known files of the workspace.
 type fileList struct {
 	names   []string
 	read    time.Time
 	reading bool
 }
 
-// suggest offers what could complete the word before the cursor.
+// suggest offers completions of the word before the cursor.
 func (c *composer) suggest() tea.Cmd {
 	from := c.prompt.at
 	for from > 0 && !c.prompt.atoms[from-1].big() && strings.TrimSpace(c.prompt.atoms[from-1].shown) != "" {
@@ -85,8 +85,7 @@ func (c *composer) suggest() tea.Cmd {
 	return c.readFiles()
 }
 
-// accept takes the completion that is marked, and reports whether there is more
-// to write.
+// accept takes the marked completion, and reports whether there is more to write.
 func (c *composer) accept() (more bool) {
 	o := c.offer
 	c.offer = offer{}
@@ -97,10 +96,10 @@ func (c *composer) accept() (more bool) {
 		return true
 	}
 	command, _ := c.commands().named(strings.TrimPrefix(text, "/"))
-	return strings.HasPrefix(command.Args, "<") // without them it means nothing
+	return strings.HasPrefix(command.Args, "<") // without arguments the command means nothing
 }
 
-// readFiles looks for the files of the workspace, if that was not done lately.
+// readFiles lists the files of the workspace, unless that was done recently.
 func (c *composer) readFiles() tea.Cmd {
 	a := c.talk.tui.here()
 	if a == nil || c.files.reading || !c.files.read.IsZero() && c.clock().Sub(c.files.read) < 10*time.Second {

@@ -13,24 +13,23 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// composer is where the person writes: the prompt, what completes it, what was said before, and
-// what is pasted into it.
+// composer is where the person writes: the prompt, its completions, the history, and pasted text.
 type composer struct {
-	talk     *talk // it is written to
+	talk     *talk // the conversation that it writes to
 	over     *overlay
 	hints    *hints
 	clock    func() time.Time
 	commands func() catalog
 
 	prompt  editor
-	vim     *vim // nil: the prompt has one mode
+	vim     *vim // nil if the prompt has one mode
 	history history
-	earlier map[string]recalled // what was said in earlier sessions, as far as it was read
-	queued  []editor            // that were sent for after the run, oldest first
+	earlier map[string]recalled // messages of earlier sessions, as far as they were read
+	queued  []editor            // texts that were sent for after the run, the oldest first
 	offer   offer               // completions
 	files   fileList
-	typed   time.Time // when the person wrote last
-	early   time.Time // until then enter sends nothing, see interrupted
+	typed   time.Time // when the person last wrote
+	early   time.Time // Enter sends nothing before this time, see interrupted
 }
 
 // busy reports whether the person is in the middle of writing.
@@ -38,20 +37,20 @@ func (c *composer) busy(now time.Time) bool {
 	return !c.prompt.empty() && now.Sub(c.typed) < pausing
 }
 
-// touched notes that the person writes.
+// touched records that the person is writing.
 func (c *composer) touched() {
 	c.history.left()
 	c.typed = c.clock()
 }
 
-// interrupted lets the person finish the text that a question has interrupted. Enter sends
-// nothing for a moment.
+// interrupted lets the person finish the text that a question has interrupted. Enter sends nothing for a
+// moment.
 func (c *composer) interrupted(now time.Time) {
 	c.touched()
 	c.early = now.Add(seeing)
 }
 
-// edit takes a key that moves in the prompt or changes it.
+// edit handles a key that moves in the prompt or changes it.
 func (c *composer) edit(k tea.KeyPressMsg, action string, width int) tea.Cmd {
 	switch action {
 	case "up", "down":
@@ -79,14 +78,14 @@ func (c *composer) continued() bool {
 	return true
 }
 
-// take empties the prompt, and returns what was written.
+// take empties the prompt, and returns its content.
 func (c *composer) take() llm.Parts {
 	parts := c.prompt.parts()
-	c.clear()
+	c.empty()
 	return parts
 }
 
-// regain puts something that was queued before what is written, with its pictures and pastes.
+// regain puts a queued text before the written one, with its pictures and pastes.
 func (c *composer) regain(said string) {
 	back := editor{atoms: atomsOf(said)}
 	same := func(e editor) bool { return transcript.Spoken(e.parts()) == said }
@@ -103,20 +102,20 @@ func (c *composer) regain(said string) {
 	c.touched()
 }
 
-func (c *composer) clear() {
+func (c *composer) empty() {
 	c.prompt, c.offer = editor{}, offer{}
 	c.vim.begin()
 	c.history.left()
 }
 
-// giveBack puts what was said last into the prompt, if that is empty.
+// giveBack puts the last message into the prompt, if that is empty.
 func (c *composer) giveBack() {
 	if n := len(c.history.lines); n > 0 && c.prompt.empty() {
 		c.prompt.set(c.history.lines[n-1])
 	}
 }
 
-// fact is what a line that begins with # would add to the memory; empty: it is a message like others.
+// fact returns what a line that begins with # would add to the memory; empty if it is an ordinary message.
 func (c *composer) fact() string {
 	fact, marked := strings.CutPrefix(c.prompt.text(), "# ")
 	_, can := c.commands().named("memory")
@@ -126,8 +125,7 @@ func (c *composer) fact() string {
 	return strings.TrimSpace(fact)
 }
 
-// remember lets the person choose what becomes of a line that begins with #. Until then it stays in
-// the prompt.
+// remember lets the person choose what to do with a line that begins with #. Until then it stays in the prompt.
 func (c *composer) remember(add, say func() tea.Cmd) tea.Cmd {
 	c.over.pick("a line that begins with #", []choice{
 		{"remember it", "as /memory add does"},
@@ -141,14 +139,14 @@ func (c *composer) remember(add, say func() tea.Cmd) tea.Cmd {
 	return nil
 }
 
-// lines are the prompt with what could complete it.
+// lines shows the prompt and its completions.
 func (c *composer) lines(l look, rows int) (out []string, x, y int) {
 	offers := c.offer.lines(l, min(offered, rows-1))
 	out, x, y = promptLines(l, &c.prompt, min(mostPrompt, max(1, rows-len(offers))), c.talk.invitation())
 	return append(out, offers...), x, y
 }
 
-// recall moves in the prompt, and at its edges through the history.
+// recall moves in the prompt and, at its edges, through the history.
 func (c *composer) recall(action string, width int) {
 	h := &c.history
 	by := 1
@@ -174,13 +172,13 @@ func (c *composer) recall(action string, width int) {
 	c.prompt.set(h.lines[len(h.lines)-to])
 }
 
-// Pastes that are longer are shown by their size.
+// Longer pastes are shown by their size.
 const (
 	pasteLines = 8
 	pasteBytes = 2000
 )
 
-// paste takes pasted or dropped text: a path of a picture becomes the picture.
+// paste takes pasted or dropped text. The path of a picture becomes the picture.
 func (c *composer) paste(text string) tea.Cmd {
 	c.history.left()
 	if paths := imagePaths(text); paths != nil {
@@ -190,7 +188,7 @@ func (c *composer) paste(text string) tea.Cmd {
 	return c.suggest()
 }
 
-// insert takes pasted text, by its size if it is long.
+// insert takes pasted text; long text is shown by its size.
 func (c *composer) insert(s string) {
 	if n := strings.Count(strings.TrimRight(s, "\n"), "\n") + 1; n > pasteLines {
 		c.prompt.insert(atom{shown: "[pasted " + text.Count(n, "line") + "]", whole: s})
@@ -201,9 +199,9 @@ func (c *composer) insert(s string) {
 	}
 }
 
-// unhurried is a program that has the terminal for a moment at least. Bubble Tea's old painter stops
-// the clock of the new one, and with it all painting, if the program is over before the old one has
-// noticed that it is (v2.1.1, startRenderer).
+// unhurried is a program that occupies the terminal for a minimum time. If a program ended before Bubble Tea's
+// old painter has noticed its own end, that painter would stop the clock of the new one, and with it all
+// painting (v2.1.1, startRenderer).
 type unhurried struct{ tea.ExecCommand }
 
 const moment = 100 * time.Millisecond
@@ -217,7 +215,7 @@ func (u unhurried) Run() error {
 	return err
 }
 
-// inEditor opens what is written in the person's editor.
+// inEditor opens the written text in the person's editor.
 func (c *composer) inEditor() tea.Cmd {
 	edit := c.talk.tui.Edit
 	if edit == nil {

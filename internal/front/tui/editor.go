@@ -10,26 +10,24 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// editor is the text that a person writes: a list of atoms and a place among
-// them.
+// editor is a text that a person is writing: a list of atoms and a position.
 type editor struct {
 	atoms []atom
 	at    int // atoms before the cursor
-	goal  int // cell that moving up and down aims for; -1: where the cursor is
+	goal  int // cell that moving up and down aims for; -1 means that of the cursor
 }
 
-// atom is what the cursor moves over at once: a character, or something big
-// that stands in the text by its name.
+// atom is a unit for the cursor: a character, or something large that the text shows by name.
 type atom struct {
 	shown string    // "\n" ends a line
-	whole string    // what it stands for; empty: what is shown
+	whole string    // what it stands for; empty if it is what is shown
 	image llm.Image // has data if the atom is a picture
 }
 
 func (a atom) big() bool { return a.whole != "" || a.image.Data != nil }
 
-// atomsOf takes text apart. It may come from anywhere, so nothing in it that
-// drives a terminal stays.
+// atomsOf splits text into atoms. The text may come from anywhere, so everything that controls a terminal is
+// removed.
 func atomsOf(text string) []atom {
 	text = clean(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"))
 	atoms := make([]atom, 0, len(text))
@@ -46,13 +44,13 @@ func atomsOf(text string) []atom {
 
 func (e *editor) empty() bool { return len(e.atoms) == 0 }
 
-// set replaces everything.
+// set replaces the whole text.
 func (e *editor) set(text string) {
 	e.atoms = atomsOf(text)
 	e.at, e.goal = len(e.atoms), -1
 }
 
-// insert puts atoms where the cursor is.
+// insert inserts atoms at the cursor.
 func (e *editor) insert(atoms ...atom) {
 	e.atoms = append(e.atoms[:e.at:e.at], append(atoms, e.atoms[e.at:]...)...)
 	e.at, e.goal = e.at+len(atoms), -1
@@ -67,7 +65,7 @@ func (e *editor) cut(i, j int) {
 	e.at, e.goal = min(i, len(e.atoms)), -1
 }
 
-// text is what is written, big things as they are named.
+// text returns the text, with large things by name.
 func (e *editor) text() string { return textOf(e.atoms) }
 
 func textOf(atoms []atom) string {
@@ -78,7 +76,7 @@ func textOf(atoms []atom) string {
 	return b.String()
 }
 
-// parts is what is written, whole.
+// parts returns the whole content.
 func (e *editor) parts() llm.Parts {
 	var parts llm.Parts
 	var b strings.Builder
@@ -132,7 +130,7 @@ func wordy(a atom) bool {
 	return a.big() || strings.IndexFunc(a.shown, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }) >= 0
 }
 
-// lineStart and lineEnd are the ends of the line the cursor is in.
+// lineStart and lineEnd return the ends of the cursor's line.
 func (e *editor) lineStart() int {
 	i := e.at
 	for i > 0 && e.atoms[i-1].shown != "\n" {
@@ -149,7 +147,7 @@ func (e *editor) lineEnd() int {
 	return i
 }
 
-// row is one line as it is shown: the atoms from one to another.
+// row is one line as shown: the atoms from one index to another.
 type row struct{ from, to int }
 
 // rows breaks the text at width cells.
@@ -175,7 +173,7 @@ func (e *editor) rows(width int) []row {
 // place returns the row and the cell of the cursor.
 func (e *editor) place(rows []row, width int) (y, x int) {
 	for i, r := range rows {
-		next := i+1 < len(rows) && rows[i+1].from == e.at && r.to == e.at // the start of the next row is the same place
+		next := i+1 < len(rows) && rows[i+1].from == e.at && r.to == e.at // the start of the next row is the same position
 		if e.at >= r.from && e.at <= r.to && !next {
 			return i, min(e.cells(r.from, e.at), width)
 		}
@@ -191,7 +189,7 @@ func (e *editor) cells(i, j int) int {
 	return n
 }
 
-// up and down move by rows. They report false at the edge.
+// up and down move by rows. They return false at the edge.
 func (e *editor) up(width int) bool   { return e.vertical(width, -1) }
 func (e *editor) down(width int) bool { return e.vertical(width, 1) }
 
@@ -214,7 +212,7 @@ func (e *editor) vertical(width, by int) bool {
 	return true
 }
 
-// key edits; it reports false if the key means nothing to an editor.
+// key edits the text. It returns false if the key means nothing to an editor.
 func (e *editor) key(k tea.KeyPressMsg, action string, width int) bool {
 	switch action {
 	case "newline":
@@ -247,7 +245,7 @@ func (e *editor) key(k tea.KeyPressMsg, action string, width int) bool {
 		e.cut(e.lineStart(), e.at)
 	case "delete-end":
 		at := e.at
-		e.cut(at, max(e.lineEnd(), min(at+1, len(e.atoms)))) // at the end of a line, the line's end
+		e.cut(at, max(e.lineEnd(), min(at+1, len(e.atoms)))) // at the end of a line, it cuts the line break
 	case "":
 		if k.Text == "" {
 			return false

@@ -8,12 +8,10 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// cutOff reports whether the run of the session goes on nowhere, unless somebody else
-// goes on with it.
+// cutOff reports whether the run of the session was cut off, unless another process continues it.
 func (t *talk) cutOff() bool { return t.view.CutOff() && !t.running }
 
-// findDriver asks who goes on with the run that goes on nowhere here; then follows the
-// rest.
+// findDriver finds out which process continues a run that is not in progress here, and then does rest.
 func (t *talk) findDriver(rest later) tea.Cmd {
 	house, id := t.house, t.runner.id()
 	if id == "" {
@@ -28,7 +26,7 @@ func (t *talk) findDriver(rest later) tea.Cmd {
 	})
 }
 
-// toWhoDrives sends what is for whoever goes on with the run, who may have ended meanwhile.
+// toWhoDrives sends an input to the process that continues the run, which may have ended meanwhile.
 func (t *talk) toWhoDrives(say later) tea.Cmd {
 	if t.driven() {
 		return t.findDriver(say)
@@ -36,8 +34,7 @@ func (t *talk) toWhoDrives(say later) tea.Cmd {
 	return say()
 }
 
-// unlessDriven does what begins a run, unless somebody else goes on with the one there
-// is.
+// unlessDriven does something that begins a run, unless another process continues the present one.
 func (t *talk) unlessDriven(do later) tea.Cmd {
 	return t.findDriver(func() tea.Cmd {
 		if t.driven() {
@@ -48,18 +45,17 @@ func (t *talk) unlessDriven(do later) tea.Cmd {
 	})
 }
 
-// toDriver sends an input to the process that drives the session. Text is shown until
-// the session knows it.
+// toDriver sends an input to the process that drives the session. Text is shown until the session has it.
 func (t *talk) toDriver(body event.Body, text string) {
 	in := t.next(body, text)
 	in.away = true
 	t.runner.post(in)
 }
 
-// driven reports whether another process runs the session, as far as was asked.
+// driven reports whether another process runs the session, as far as known.
 func (t *talk) driven() bool { return t.driver != "" && t.cutOff() }
 
-// goOnHere goes on with a run that was cut off, unless somebody else does.
+// goOnHere continues a run that was cut off, unless another process does.
 func (t *talk) goOnHere() tea.Cmd {
 	return t.unlessDriven(func() tea.Cmd {
 		if !t.cutOff() {
@@ -69,12 +65,12 @@ func (t *talk) goOnHere() tea.Cmd {
 	})
 }
 
-// unheld reports whether the session asks and is not held here.
+// unheld reports whether the session asks something and is not held here.
 func (t *talk) unheld() bool {
 	return t.view.asks() && t.view.Run.Busy && !t.running && !t.opening && t.runner.session() != nil
 }
 
-// takeUp holds a session that asks, once no other process holds it.
+// takeUp holds a session that asks something, when no other process holds it.
 func (t *talk) takeUp() tea.Cmd {
 	if !t.unheld() {
 		return nil

@@ -10,20 +10,19 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// errand runs a command of the person's own, which is what follows an exclamation mark in the
-// prompt. The command needs no approval, as the person typed it, and the session is told of its
-// end.
+// errand runs a command of the person's own, typed behind an exclamation mark. It needs no approval, since the
+// person typed it. The session is told how it ended.
 type errand struct {
 	talk  *talk
 	hints *hints
 	clock func() time.Time
 
-	command string // that runs, without secrets; empty: none does
+	command string // the running command, without secrets; empty if none
 	since   time.Time
 	stop    context.CancelFunc
 }
 
-// goes reports whether a command runs.
+// goes reports whether a command is running.
 func (e *errand) goes() bool { return e.command != "" }
 
 // begin runs a command, one at a time.
@@ -51,7 +50,7 @@ func (e *errand) begin(command string) tea.Cmd {
 	}
 }
 
-// ended tells the session what came of the command.
+// ended tells the session the outcome of the command.
 func (e *errand) ended(said event.Said, err error) tea.Cmd {
 	e.stop()
 	e.command = ""
@@ -62,7 +61,7 @@ func (e *errand) ended(said event.Said, err error) tea.Cmd {
 	return e.talk.inform(said)
 }
 
-// lines show the command that runs.
+// lines shows the running command.
 func (e *errand) lines(l look, now time.Time) []string {
 	if !e.goes() {
 		return nil

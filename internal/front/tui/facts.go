@@ -19,21 +19,21 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// facts are what commands tell of a session and its settings, as they are when the person
-// asks. What takes time is found out beside everything else, from nothing but these.
+// facts is what commands say about a session and its settings, as of the moment when the person asks. Slow
+// facts are found out in the background, from these fields only.
 type facts struct {
-	app         *app.App // of this machine; nil: the sessions are elsewhere
+	app         *app.App // of this machine; nil if the sessions are elsewhere
 	past        *app.App // reads the sessions
 	house       house
-	server      string  // that has the sessions; empty: this machine
-	session     session // nil: none is open
-	id          string  // empty likewise
-	local       string  // the folder of this machine that the session works in, or else where the front end is
+	server      string  // the server that has the session; empty means this machine
+	session     session // nil if none is open
+	id          string  // empty if none is open
+	local       string  // the folder on this machine that the session works in, or the front end's own folder
 	root        string  // where the session works
 	folders     []string
 	route, mode string
-	effort      string            // empty: the vendor's default
-	spent       string            // by the session, in words
+	effort      string            // empty means the vendor's default
+	spent       string            // cost of the session, in words
 	given       map[string]string // how rules were approved for the session, in words
 	list        []tool.Todo
 	commands    catalog
@@ -138,7 +138,7 @@ func (f facts) context(string) func(context.Context) (string, error) {
 	}
 }
 
-// status tells how everything stands on one screen, and what is missing.
+// status describes the present state on one screen, and what is missing.
 func (f facts) status(string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		var b strings.Builder
@@ -148,7 +148,7 @@ func (f facts) status(string) func(context.Context) (string, error) {
 			}
 		}
 		walls, missing := f.missing(ctx)
-		for _, m := range missing { // first: beside another line it would seem to be that one's fault
+		for _, m := range missing { // first: beside another line, it would seem to be about that
 			line("missing", m)
 		}
 		line("server", f.server)
@@ -167,7 +167,7 @@ func (f facts) status(string) func(context.Context) (string, error) {
 	}
 }
 
-// missing says how strong the sandbox is, and what the person should set up.
+// missing returns how strong the sandbox is, and what the person should set up.
 func (f facts) missing(ctx context.Context) (walls string, missing []string) {
 	if f.app == nil {
 		return "", nil
@@ -224,7 +224,7 @@ func (f facts) cost(string) func(context.Context) (string, error) {
 	}
 }
 
-// spend lists what has cost most, and what would have avoided it.
+// spend lists the largest costs, and what would have avoided them.
 func (f facts) spend(string) func(context.Context) (string, error) {
 	a, id, warn := f.past, f.id, f.warn
 	return func(ctx context.Context) (string, error) {
@@ -257,8 +257,8 @@ func (f facts) export(path string) func(context.Context) (string, error) {
 	}
 }
 
-// exported is where a file goes that a person names. Whoever names a place outside of the workspace
-// means it; a link in the workspace that leads out of it may be somebody else's.
+// exported returns the path for a file that a person names. An explicit path outside of the workspace is
+// intended; a link that leads out of the workspace may not be.
 func exported(root, named string) (string, error) {
 	path := named
 	switch rest, home := strings.CutPrefix(named, "~/"); {
@@ -291,7 +291,7 @@ func (f facts) help() string {
 	return b.String()
 }
 
-// keyList is what each key does.
+// keyList lists the keys and what they do.
 func (f facts) keyList() string {
 	var b strings.Builder
 	b.WriteString("Keys:\n")

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// fuzzy ranks the names that hold the letters of what in order, the best first,
-// at most limit. Case counts only for letters that are written large.
+// fuzzy ranks the names that contain the letters of what in order, the best first, at most limit. Case only
+// matters for upper-case letters.
 func fuzzy(names []string, what string, limit int) []string {
 	type hit struct {
 		name  string
@@ -32,8 +32,8 @@ func fuzzy(names []string, what string, limit int) []string {
 	return out
 }
 
-// match scores a name: letters that follow each other, begin words and lie in the
-// last element count more, long names less.
+// match scores a name: adjacent letters, letters at the beginning of words and letters in the last element
+// count more, and long names less.
 func match(name, what string) (score int, ok bool) {
 	base := strings.LastIndexByte(strings.TrimSuffix(name, "/"), '/') + 1
 	if i := strings.Index(strings.ToLower(name[base:]), strings.ToLower(what)); what != "" && i >= 0 {
@@ -83,8 +83,7 @@ func readAtMost(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// scratch writes text to a new file for an editor; unscratch reads it back and
-// removes it.
+// scratch writes text to a new file for an editor; unscratch reads it back and removes it.
 func scratch(text string) (path string, err error) {
 	f, err := os.CreateTemp("", "inspan-*.md")
 	if err != nil {

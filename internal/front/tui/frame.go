@@ -11,19 +11,19 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Most lines that parts of the picture take.
+// Most lines that parts of the frame take.
 const (
 	mostPrompt  = 10
 	mostCalls   = 8
 	mostTodo    = 6
 	mostPending = 3
 
-	leastRuled = 14 // rows of the live part that have room for a rule
+	leastRuled = 14 // rows of the live part that leave room for a rule
 )
 
-// View implements tea.Model: the live part at the bottom, or all of the screen.
+// View implements tea.Model: the live part at the bottom, or the whole screen.
 func (m *model) View() tea.View {
-	if m.quitting { // only what is printed stays
+	if m.quitting { // only printed lines stay
 		return tea.NewView("")
 	}
 	s := m.screen
@@ -33,7 +33,7 @@ func (m *model) View() tea.View {
 		y += len(above)
 		lines = append(above, lines...)
 	}
-	for i, line := range lines { // whatever happens, a line is a line
+	for i, line := range lines { // every line must stay a single line
 		if len(line) > s.look.width && cells(line) > s.look.width {
 			lines[i] = ansi.Truncate(line, s.look.width, "")
 		}
@@ -47,9 +47,8 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// live draws what goes on in at most rows lines, and tells where the cursor is.
-// What matters most gets its room first: the line of the status, then what takes
-// the keys, then what goes on, then the text that streams in.
+// live draws the live part in at most rows lines, and returns the position of the cursor. Room goes first to
+// the status line, then to what takes the keys, then to work in progress, then to streaming text.
 func (m *model) live(rows int) (out []string, x, y int) {
 	l, left := m.screen.look, rows
 	var foot, front []string
@@ -67,7 +66,7 @@ func (m *model) live(rows int) (out []string, x, y int) {
 	} else {
 		front, x, y = m.composer.lines(l, left)
 	}
-	if rows >= leastRuled && left > len(front) && !l.reader { // what is written stands apart from what is shown
+	if rows >= leastRuled && left > len(front) && !l.reader { // separates the prompt from the output
 		front = append([]string{l.paint(dim, strings.Repeat("─", l.width))}, front...)
 		y++
 	}
@@ -79,8 +78,8 @@ func (m *model) live(rows int) (out []string, x, y int) {
 	return slices.Concat(above, front, foot), x, y + len(above)
 }
 
-// above is what goes on, in at most so many lines: what the person has said and nobody has
-// heard gets its room first, and stands next to the prompt.
+// above shows the work in progress in at most left lines. Messages that the model has not heard get room first,
+// and are next to the prompt.
 func (m *model) above(left int) []string {
 	l, t := m.screen.look, m.talk
 	now := activity{look: l, view: t.view, now: m.clock(), running: t.works(), trouble: t.trouble}
@@ -92,13 +91,13 @@ func (m *model) above(left int) []string {
 	}
 	var air []string
 	if left > 0 && (t.running || t.view.Run.Busy) {
-		air = []string{""} // below the scrollback
+		air = []string{""} // a blank line below the scrollback
 		left--
 	}
 	return slices.Concat(m.screen.tail(left), air, parts[2], parts[1], parts[3], parts[0])
 }
 
-// status is what the line at the bottom says.
+// status returns the content of the status line.
 func (m *model) status() status {
 	s := status{
 		view: m.talk.view, route: cmp.Or(m.talk.route(), m.lacks.route), mode: string(m.talk.mode()),

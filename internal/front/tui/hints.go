@@ -6,7 +6,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// hints is the line above the status. It shows the effect of a key for a moment.
+// hints is the line above the status line. It shows the effect of a key for a moment.
 type hints struct {
 	clock func() time.Time
 	text  string
@@ -18,12 +18,12 @@ const hintTime = 4 * time.Second
 
 func (h *hints) say(text string) { h.text, h.since = words.Hidden(text), h.clock() }
 
-func (h *hints) clear() { h.text = "" }
+func (h *hints) reset() { h.text = "" }
 
-// expire takes a hint away that was read by now.
+// expire removes an old hint.
 func (h *hints) expire() {
 	if h.clock().Sub(h.since) >= hintTime {
-		h.clear()
+		h.reset()
 	}
 }
 
@@ -34,13 +34,13 @@ func (h *hints) lines(l look) []string {
 	return []string{l.paint(yellow, words.OneLine(h.text, l.width))}
 }
 
-// taps notices keys that count when they are pressed twice.
+// taps detects keys that count when pressed twice.
 type taps struct {
 	action string
 	at     time.Time
 }
 
-// twice reports whether an action was done a moment ago too.
+// twice reports whether the same action happened a moment ago.
 func (t *taps) twice(action string, now time.Time) bool {
 	again := t.action == action && now.Sub(t.at) < 1500*time.Millisecond
 	t.action, t.at = action, now

@@ -1,9 +1,9 @@
 package tui
 
-// history is what was said, to say it again.
+// history holds earlier messages, to send them again.
 type history struct {
 	lines []string
-	at    int // from the end, 0: what is being written
+	at    int // from the end; 0 is the text being written
 	draft editor
 }
 
@@ -14,5 +14,5 @@ func (h *history) add(text string) {
 	h.left()
 }
 
-// left says that something new is being written.
+// left records that a new text is being written.
 func (h *history) left() { h.at = 0 }

@@ -10,63 +10,61 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// session is the session that is open, as the front end needs it: one that runs in this process
-// (own), or one that runs on a server (joined). Nothing else knows which it is.
+// session is the open session as the front end needs it: one that runs in this process (own), or one that runs
+// on a server (joined). Only its implementations know the difference.
 type session interface {
 	ID() string
 	Status() inspan.Status
 	Context() inspan.Context
-	// Send sends an input to whoever drives the session.
+	// Send sends an input to the process that drives the session.
 	Send(ctx context.Context, input event.Body) error
-	// begin is ready for a run: what it returns goes on with inputs until there is nothing to do, and
-	// puts what happens into the pump. Before is what else it goes on with, see [inspan.Conductor].
+	// begin prepares a run. The returned function continues the session with inputs until nothing is left to
+	// do, and puts the events into the pump. For before see [inspan.Conductor].
 	begin(before func() []event.Body) func(ctx context.Context, inputs []event.Body) error
-	// into sends an input into the run that goes on, and returns its number in the log; 0: it is not
-	// known. With [inspan.ErrOver] none goes on.
+	// into sends an input into the run in progress, and returns its number in the log, or 0 if that is unknown.
+	// It fails with [inspan.ErrOver] if no run is in progress.
 	into(ctx context.Context, input event.Body) (seq uint64, err error)
-	// again has a run that waits for answers ask what else it goes on with.
+	// again makes a run that waits for answers ask before for further events.
 	again()
-	// watch puts what others do into the pump while no run goes on here, until ctx ends.
+	// watch puts events by other processes into the pump while no run is in progress here, until ctx ends.
 	watch(ctx context.Context, after uint64)
-	// hangUp gives up what is being sent.
+	// hangUp aborts sends in progress.
 	hangUp()
-	// leave stops the run that goes on here, as the person leaves.
+	// leave stops the run in progress here because the person leaves.
 	leave()
-	// close closes the session, and says what became of what it had started.
+	// close closes the session, and returns what became of the processes it had started.
 	close() (left []string, err error)
 }
 
 // house is where the sessions are: on this machine (home), or on a server (away).
 type house interface {
-	// create makes a new session.
+	// create creates a session.
 	create(ctx context.Context, o app.Options, warn func(string)) (session, error)
-	// open opens an earlier session.
+	// open opens an existing session.
 	open(ctx context.Context, o app.Options, id string, warn func(string)) (session, error)
 	// fork opens a copy of a session.
 	fork(ctx context.Context, o app.Options, id string, warn func(string)) (session, error)
-	// driver names the process that drives a session elsewhere, and how to join it; empty: none does.
+	// driver names the process that drives a session elsewhere, and how to attach to it; empty if none does.
 	driver(ctx context.Context, id string) (string, error)
-	// has reports whether the sessions of a folder are those that the person works with.
+	// has reports whether the sessions of a folder belong to the person's present work.
 	has(root string) bool
-	// said is what the person has said in an earlier session, oldest first, as far as that is known.
+	// said returns the person's messages in an earlier session, the oldest first, as far as known.
 	said(ctx context.Context, id string) ([]string, error)
-	// points are the messages that a session can be rewound to, oldest first.
+	// points returns the messages that a session can be rewound to, the oldest first.
 	points(ctx context.Context, id string) ([]app.Point, error)
-	// back works out the way back to before a message.
+	// back plans the way back to before a message.
 	back(ctx context.Context, s session, root string, seq uint64, files, conversation bool) (wayBack, error)
-	// commands are slash commands that there are only here.
+	// commands returns slash commands that only exist here.
 	commands() []Command
-	// fixed says why the mode, the limits and lasting rules of a session can't be changed from here;
-	// empty: they can.
+	// fixed says why mode, limits and lasting rules of a session can't be changed from here; empty if they can.
 	fixed() string
-	// closed says what becomes of a session that another one takes the place of, and goodbye what
-	// becomes of it when the person leaves while a run goes on, or none, which somebody else drives,
-	// or nobody.
+	// closed says what happens to a session that is replaced by another. goodbye says what happens to it when
+	// the person leaves: during a run, without one, or while another process drives it.
 	closed(id string) string
 	goodbye(id, driver string, busy bool) []string
 }
 
-// wayBack is a way back: what it does, and the question whether it is to be gone.
+// wayBack is a planned rewind: what it would do, and the function that does it.
 type wayBack struct {
 	question string
 	lines    []string
@@ -84,7 +82,7 @@ func (h home) create(ctx context.Context, o app.Options, warn func(string)) (ses
 }
 
 func (h home) open(ctx context.Context, o app.Options, id string, warn func(string)) (session, error) {
-	if id == "last" { // of this folder, as the front end works here
+	if id == "last" { // of the front end's folder
 		var err error
 		if id, err = h.App.Running.LastIn(ctx, h.Root); err != nil {
 			return nil, err
@@ -156,14 +154,14 @@ func (h home) goodbye(id, driver string, busy bool) []string {
 type own struct {
 	*inspan.Session
 	pump   *pump
-	closed func() // tells other processes that it is not open here any more; nil: none was told
+	closed func() // tells other processes that it is no longer open here; nil if none was told
 
 	mu  sync.Mutex
 	run *inspan.Conductor // of the last run; nil before the first
 }
 
-// begin implements session. While a question is open, the run holds the session and waits, so that
-// other processes see who asks and can answer.
+// begin implements session. While a question is open, the run holds the session and waits, so that other
+// processes see who asks and can answer.
 func (o *own) begin(before func() []event.Body) func(context.Context, []event.Body) error {
 	run := &inspan.Conductor{
 		Session: o.Session, Grace: patience, Patience: -1, Before: before,
@@ -202,7 +200,7 @@ func (o *own) again() {
 func (o *own) watch(ctx context.Context, after uint64) {
 	for e, err := range o.Events(ctx, after) {
 		if err != nil {
-			return // whoever runs the session next will say it
+			return // the next driver reports it
 		}
 		o.pump.put(e)
 	}
@@ -210,8 +208,8 @@ func (o *own) watch(ctx context.Context, after uint64) {
 
 func (o *own) hangUp() {}
 
-// leave implements session. A run that works is interrupted; if it only waits for answers, the
-// questions stay open.
+// leave implements session. It interrupts a working run. If the run only waits for answers, the questions stay
+// open.
 func (o *own) leave() {
 	left := event.Cancelled{By: "the user", Reason: "left", All: true}
 	switch run := o.conductor(); {

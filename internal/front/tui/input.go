@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// box is what takes the keys in the place of the prompt, nil if the prompt does.
+// box returns what takes the keys instead of the prompt; nil if the prompt does.
 func (m *model) box() box {
 	if m.over.box != nil {
 		return m.over.box
@@ -26,14 +26,13 @@ func (m *model) box() box {
 	return nil
 }
 
-// unseen reports whether a question takes the keys that the person can't have seen
-// yet.
+// unseen reports whether the keys go to a question that the person can't have seen yet.
 func (m *model) unseen() bool {
 	a, ok := m.box().(*ask)
 	return ok && a.unseen(m.clock())
 }
 
-// room is how many cells a line of the prompt has.
+// room returns how many cells a line of the prompt has.
 func (m *model) room() int { return m.screen.look.width - 2 }
 
 func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
@@ -44,7 +43,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return tea.Batch(m.key(esc), m.key(esc))
 	}
 	if action != m.taps.action {
-		m.taps = taps{} // what is pressed between two taps ends the first
+		m.taps = taps{} // a key between two taps ends the first
 	}
 	b := m.box()
 	switch action {
@@ -73,7 +72,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	if b != nil {
 		return b.key(k, action)
 	}
-	m.hints.clear()
+	m.hints.reset()
 	if action == "" && k.Text == "?" && m.composer.prompt.empty() {
 		m.over.read(m.commands.facts().keyList())
 		return nil
@@ -81,7 +80,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	return m.promptKey(k, action)
 }
 
-// promptKey is a key for the prompt.
+// promptKey handles a key for the prompt.
 func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	c := m.composer
 	if c.vim.key(k, action, &c.prompt, m.room()) {
@@ -117,7 +116,7 @@ func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	return c.edit(k, action, m.room())
 }
 
-// enter sends what is written, or does what a completion says.
+// enter sends the written text, or accepts a completion.
 func (m *model) enter() tea.Cmd {
 	c := m.composer
 	if c.continued() {
@@ -138,7 +137,7 @@ func (m *model) enter() tea.Cmd {
 		return m.command(name, args)
 	case mine:
 		c.history.add(text)
-		c.clear()
+		c.empty()
 		return m.errand.begin(strings.TrimSpace(own))
 	}
 	if fact := c.fact(); fact != "" {
@@ -147,7 +146,7 @@ func (m *model) enter() tea.Cmd {
 	return m.talk.toWhoDrives(m.say)
 }
 
-// say sends what is written: into the run that goes on, here or elsewhere, or to begin one.
+// say sends the written text: into the run in progress, here or elsewhere, or to begin one.
 func (m *model) say() tea.Cmd {
 	parts := m.composer.take()
 	text := transcript.Spoken(parts)
@@ -171,7 +170,7 @@ func (m *model) say() tea.Cmd {
 	})
 }
 
-// command does what a slash command says.
+// command runs a slash command.
 func (m *model) command(name, args string) tea.Cmd {
 	all := m.commands.all()
 	c, ok := all.named(name)
@@ -179,11 +178,11 @@ func (m *model) command(name, args string) tea.Cmd {
 		m.hints.say(all.nearest(name))
 		return nil
 	}
-	m.composer.clear()
+	m.composer.empty()
 	return m.commands.do(c, args)
 }
 
-// tab completes, or keeps what is written for after the run.
+// tab completes a word, or queues the written text for after the run.
 func (m *model) tab() tea.Cmd {
 	c := m.composer
 	if c.offer.open() {
@@ -214,7 +213,7 @@ func (m *model) escape() tea.Cmd {
 	case m.composer.prompt.empty() && m.loops.on != nil:
 		m.loops.end("")
 	case m.taps.twice("escape", m.clock()):
-		m.hints.clear()
+		m.hints.reset()
 		return m.back.pick()
 	case m.composer.prompt.empty() && m.talk.runner.session() != nil:
 		m.hints.say("press again to rewind")
@@ -236,7 +235,7 @@ func (m *model) ctrlC() tea.Cmd {
 		return cmd
 	case !c.prompt.empty():
 		c.history.add(c.prompt.text())
-		c.clear()
+		c.empty()
 	}
 	m.hints.say("press again to quit")
 	return nil
@@ -247,14 +246,14 @@ func (m *model) quit() tea.Cmd {
 	return tea.Quit
 }
 
-// nextMode goes round the modes that need no warning.
+// nextMode cycles through the modes that need no warning.
 func (m *model) nextMode() tea.Cmd {
 	modes := []tool.Mode{tool.ModePlan, tool.ModeAsk, tool.ModeEdit, tool.ModeAuto}
 	i := slices.Index(modes, m.talk.mode())
 	return m.talk.switchTo(modes[(i+1)%len(modes)])
 }
 
-// unfold shows the last result whole.
+// unfold shows the whole of the last result.
 func (m *model) unfold() tea.Cmd {
 	v := m.talk.view
 	b := v.ended
@@ -284,11 +283,11 @@ func (m *model) unfold() tea.Cmd {
 	})
 }
 
-// mostUnfolded bounds what is shown of a result that is not in the log.
+// mostUnfolded bounds how much is shown of a result that is not in the log.
 const mostUnfolded = 1 << 20
 
-// paste takes pasted or dropped text to where the keys go. Before a question was seen that is
-// the prompt.
+// paste passes pasted or dropped text to whatever takes the keys; while a question is unseen, that is the
+// prompt.
 func (m *model) paste(text string) tea.Cmd {
 	text = clean(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"))
 	if m.unseen() {

@@ -10,25 +10,23 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Jobs are the commands that go on in the background of one session. Its methods
-// may be called from any goroutine.
+// Jobs are the background commands of one session. Its methods may be called from any goroutine.
 type Jobs interface {
-	// List returns them in the order they were started, those that have ended among
-	// them.
+	// List returns them in the order of their starts, including those that have ended.
 	List() []Job
-	// Kill ends one with all that it has started, and returns when that is gone. That
-	// one has ended already is no error; that there is none of the id is.
+	// Kill ends one with all of its processes, and returns when they are gone. It is not an error if the job
+	// has ended already; an unknown id is.
 	Kill(ctx context.Context, id string) error
 }
 
-// Job is one command in the background.
+// Job is one background command.
 type Job struct {
 	ID      string
 	Command string
 	State   string // in words: "running for 3s", "ended after 2s with exit code 0"
 }
 
-// jobs lists what goes on in the background, or ends one of it.
+// jobs lists the background jobs, or ends one of them.
 func (c *commander) jobs(args string) tea.Cmd { return c.jobsOf(c.background(), args) }
 
 func (c *commander) jobsOf(jobs Jobs, args string) tea.Cmd {
@@ -36,7 +34,7 @@ func (c *commander) jobsOf(jobs Jobs, args string) tea.Cmd {
 	id = strings.TrimSpace(id)
 	switch {
 	case args == "":
-		return c.talk.work(listJobs(jobs, c.talk.view.jobs), c.print)
+		return c.talk.work(listJobs(jobs, c.talk.view.jobs), c.showText)
 	case verb != "kill" || id == "" || strings.Contains(id, " "):
 		c.hints.say("use /jobs, or /jobs kill ID")
 		return nil
@@ -46,11 +44,10 @@ func (c *commander) jobsOf(jobs Jobs, args string) tea.Cmd {
 	}
 	return c.talk.work(func(ctx context.Context) (string, error) {
 		return "job " + words.OneLine(id, 40) + " killed", jobs.Kill(ctx, id)
-	}, c.print)
+	}, c.showText)
 }
 
-// background are the jobs of the session that is open; nil: nothing is known of
-// them.
+// background returns the jobs of the open session; nil if nothing is known about them.
 func (c *commander) background() Jobs {
 	id := c.talk.runner.id()
 	if c.tui.Jobs == nil || id == "" {
@@ -75,7 +72,7 @@ func listJobs(jobs Jobs, started []string) func(context.Context) (string, error)
 	}
 }
 
-// startedJobs tells what was started, for want of what has become of it.
+// startedJobs lists what was started, if nothing more is known.
 func startedJobs(started []string) string {
 	if len(started) == 0 {
 		return "no background jobs were started"

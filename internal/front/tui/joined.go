@@ -19,19 +19,19 @@ import (
 
 // Server is a server that has the sessions. [running.Table] of the App reads them there.
 type Server interface {
-	// Begin begins a session there, and returns its id.
+	// Begin creates a session on the server, and returns its id.
 	Begin(ctx context.Context) (string, error)
-	// Copy begins a session with a copy of another one, and returns its id.
+	// Copy creates a session with a copy of another one, and returns its id.
 	Copy(ctx context.Context, session string) (string, error)
 	// Finish ends the open task of a session when its run has stopped.
 	Finish(ctx context.Context, session string) error
-	// Link says of a session that is followed whether the server does not go on with it, and why it
-	// can't be asked now; nil: it can.
+	// Link reports whether the server will not continue a followed session, and why the server can't be reached
+	// now; nil if it can.
 	Link(session string) (over bool, lost error)
-	// Points are the messages that a session can be rewound to, oldest first.
+	// Points returns the messages that a session can be rewound to, the oldest first.
 	Points(ctx context.Context, session string) ([]app.Point, error)
-	// Rewind takes a session back to before a message. It says in lines what that changes; only: and
-	// does nothing.
+	// Rewind takes a session back to before a message. It returns lines about the changes; with only set, it
+	// changes nothing.
 	Rewind(ctx context.Context, session string, to uint64, files, conversation, only bool) ([]string, error)
 }
 
@@ -68,12 +68,13 @@ func (a away) fork(ctx context.Context, o app.Options, id string, warn func(stri
 	return a.open(ctx, o, id, warn)
 }
 
-// driver implements house: it is the server's session, and here as much as anywhere.
+// driver implements house. The session belongs to the server and is open here as much as anywhere, so it names
+// no driver.
 func (away) driver(context.Context, string) (string, error) { return "", nil }
 
 func (away) has(string) bool { return true }
 
-// said implements house. Whose words a log of the server holds is not known here.
+// said implements house. The person behind messages in the server's logs is unknown here.
 func (away) said(context.Context, string) ([]string, error) { return nil, nil }
 
 func (a away) points(ctx context.Context, id string) ([]app.Point, error) {
@@ -122,37 +123,36 @@ func (a away) goodbye(id, _ string, busy bool) []string {
 	}
 }
 
-// joined is a session that runs on a server. It is followed as long as it is open. What is sent has a
-// key, so that it counts once however often it takes to send it.
+// joined is a session that runs on a server. It is followed while it is open. Every input that is sent has a
+// key, so that it counts once however often sending is retried.
 type joined struct {
 	*inspan.Watch
 	pump *pump
 	link func() (over bool, lost error)
-	key  string // what the keys of this process begin with
+	key  string // prefix of this process's keys
 
-	ctx    context.Context //nolint:containedctx // of what is sent and followed
+	ctx    context.Context //nolint:containedctx // context for sending and following
 	hang   context.CancelFunc
 	once   sync.Once
 	follow sync.WaitGroup
 
 	mu     sync.Mutex
-	sent   int            // inputs
-	seen   int            // of these, the last one that came back
-	seqs   map[int]uint64 // the numbers of what was said, by the input
-	runs   bool           // somebody here waits for the end of the run
-	told   bool           // that one goes on for which nobody here waits
+	sent   int            // number of inputs sent
+	seen   int            // number of the last input that came back
+	seqs   map[int]uint64 // event numbers of messages, by input
+	runs   bool           // someone here waits for the end of the run
+	told   bool           // a run was announced that nobody here waits for
 	failed error          // why it can't be followed any more
-	news   chan struct{}  // closed and replaced when something of these has changed
+	news   chan struct{}  // closed and replaced when one of these fields changes
 }
 
-// ranIn says that a run goes on that was begun elsewhere.
+// ranIn says that a run is in progress that was begun elsewhere.
 type ranIn struct{}
 
-// linked says how the server of a session can be reached now: in a word or two, and in a sentence.
-// Empty: well.
+// linked says how well the server can be reached now, in a word or two, and in a sentence. Empty means well.
 type linked struct{ trouble, text string }
 
-// lookEvery is how often it is asked whether the server can be reached.
+// lookEvery is how often the connection to the server is checked.
 const lookEvery = 250 * time.Millisecond
 
 // start follows the session.
@@ -167,7 +167,7 @@ func (j *joined) start(after uint64) {
 	})
 }
 
-// took takes in what happened, or why nothing more is heard of it.
+// took takes an event, or the reason why no more will come.
 func (j *joined) took(e event.Event, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -185,7 +185,7 @@ func (j *joined) took(e event.Event, err error) {
 	j.announce()
 }
 
-// announce says that a run goes on that nobody here waits for. The lock is held.
+// announce says that a run is in progress that nobody here waits for. The caller holds the lock.
 func (j *joined) announce() {
 	if j.Status().Active && !j.runs && !j.told && j.failed == nil {
 		j.told = true
@@ -193,7 +193,7 @@ func (j *joined) announce() {
 	}
 }
 
-// ours is an event that has nobody's name if it was sent from here. The lock is held.
+// ours removes the sender's name from an event that was sent from here. The caller holds the lock.
 func (j *joined) ours(e event.Event) event.Event {
 	_, at, mine := strings.Cut(event.Key(e.Body), j.key+"-")
 	n, err := strconv.Atoi(at)
@@ -216,7 +216,7 @@ func (j *joined) ours(e event.Event) event.Event {
 	return e
 }
 
-// look tells when the server can't be reached, and when it can again.
+// look reports when the server can't be reached, and when it can again.
 func (j *joined) look() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -241,7 +241,7 @@ func (j *joined) look() {
 	}
 }
 
-// say sends an input under a key, and says which of those from here it is; 0: it has none.
+// say sends an input under a key, and returns its number among the inputs from here; 0 if it has none.
 func (j *joined) say(input event.Body) (n int, err error) {
 	j.mu.Lock()
 	j.sent++
@@ -273,13 +273,13 @@ func (j *joined) Send(_ context.Context, input event.Body) error {
 	return err
 }
 
-// into implements session. What was said gets its number when it comes back.
+// into implements session. The number of a message is known when it comes back.
 func (j *joined) into(_ context.Context, input event.Body) (seq uint64, err error) {
 	n, err := j.say(input)
 	if _, said := input.(event.Said); !said || err != nil {
 		return 0, err
 	}
-	_ = j.until(func() bool { seq = j.seqs[n]; return seq > 0 }) // whoever waits for the end of the run hears why
+	_ = j.until(func() bool { seq = j.seqs[n]; return seq > 0 }) // errors go to whoever waits for the end of the run
 	return seq, nil
 }
 
@@ -305,7 +305,7 @@ func (j *joined) begin(func() []event.Body) func(context.Context, []event.Body) 
 	}
 }
 
-// end waits until an input has come back and nothing goes on.
+// end waits until an input has come back and no run is in progress.
 func (j *joined) end(last int) error {
 	err := j.until(func() bool {
 		over := j.seen >= last && !j.Status().Active
@@ -318,8 +318,8 @@ func (j *joined) end(last int) error {
 	return err
 }
 
-// until waits until something holds of what has come from the server. An error says that no more will
-// come. The lock is held while it is looked.
+// until waits until a condition on what has come from the server is true. It returns an error if no more will
+// come. It holds the lock while it checks.
 func (j *joined) until(holds func() bool) error {
 	for {
 		j.mu.Lock()
@@ -349,7 +349,7 @@ func (j *joined) watch(ctx context.Context, after uint64) {
 
 func (j *joined) hangUp() { j.hang() }
 
-// leave implements session: the run goes on.
+// leave implements session: the run continues.
 func (j *joined) leave() { j.hang() }
 
 func (j *joined) close() ([]string, error) {

@@ -11,14 +11,14 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Binding is an action with the keys that do it.
+// Binding is an action with its keys.
 type Binding struct {
 	Action string
-	Keys   []string // as tea.Key names them: "ctrl+o", "alt+enter"
+	Keys   []string // in the form of tea.Key: "ctrl+o", "alt+enter"
 	Doc    string
 }
 
-// Bindings lists all actions with their keys unless the settings name others.
+// Bindings lists all actions with their default keys.
 func Bindings() []Binding {
 	return []Binding{
 		{"send", []string{"enter"}, "send the text; during a run, steer the run with it"},
@@ -56,9 +56,8 @@ func Bindings() []Binding {
 // keymap finds the action of a key.
 type keymap map[string]string
 
-// keysOf makes the key map: the defaults, and for the actions named by over its
-// keys in their place. No key may do two things, and there must be one to send, to
-// interrupt and to leave.
+// keysOf returns the key map: the defaults, overridden by over for the actions that it names. No key may have
+// two actions, and there must be keys to send, to interrupt and to leave.
 func keysOf(over map[string][]string) (keymap, error) {
 	m := keymap{}
 	var names []string
@@ -83,7 +82,7 @@ func keysOf(over map[string][]string) (keymap, error) {
 	return m, nil
 }
 
-// bind makes keys do an action; those of a person may be anything.
+// bind assigns keys to an action; a person may assign any key.
 func (m keymap) bind(action string, keys []string, person bool) error {
 	for _, key := range keys {
 		if person {
@@ -101,7 +100,7 @@ func (m keymap) bind(action string, keys []string, person bool) error {
 	return nil
 }
 
-// keyNames are the keys that write no character.
+// keyNames lists the keys that write no character.
 func keyNames() []string {
 	names := strings.Fields("enter tab backspace esc space up down left right begin find insert delete select pgup pgdown home end")
 	for n := 1; n <= 63; n++ {
@@ -110,8 +109,8 @@ func keyNames() []string {
 	return names
 }
 
-// keystroke is a key as tea.Key names it, whatever the order of what is held down with
-// it. One that writes a character is none: nobody could write that any more.
+// keystroke returns the canonical name of a key, with modifiers in any order. A key that writes a character is
+// an error, since it could no longer be typed.
 func keystroke(key string) (string, error) {
 	const order = "ctrl alt shift meta hyper super"
 	rest, held := strings.ToLower(key), map[string]bool{}
@@ -139,7 +138,7 @@ func keystroke(key string) (string, error) {
 	return b.String() + rest, nil
 }
 
-// named are the keys that do something, for people.
+// named returns the keys of an action, for people.
 func (m keymap) named(action string) string {
 	var keys []string
 	for _, b := range Bindings() { // in the order of the list

@@ -7,24 +7,23 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// lacks finds out, before the first reply, whether the model that is to answer can: whether there is
-// one, whether it has its key, and whether its server is there.
+// lacks finds out, before the first reply, whether the model can answer: whether there is one, whether it has a
+// key, and whether its server is up.
 type lacks struct {
-	ready func(ctx context.Context, name string) (route, lacks string, why error) // nil: nothing is known
+	ready func(ctx context.Context, name string) (route, lacks string, why error) // nil if nothing can be known
 	ctx   context.Context
 	clock func() time.Time
 
-	route, what string    // the model that is to answer, and what is missing for that; either may be empty
+	route, what string    // the model that would answer, and what it lacks; either may be empty
 	of          string    // the name that was asked about
-	at          time.Time // when; zero: never
+	at          time.Time // when it was asked; zero if never
 	asks        bool
 }
 
-// lackEvery is how often it is asked again while something is missing, as long as the person does
-// something.
+// lackEvery is how often to ask again while something is missing and the person is active.
 const lackEvery = 2 * time.Second
 
-// newLacks is for the models of the settings. Those of a host of somebody's own are not known.
+// newLacks returns the check for models from the settings. Models of an embedding program are unknown.
 func newLacks(ctx context.Context, t *TUI) *lacks {
 	k := &lacks{ctx: ctx, clock: t.clock}
 	if t.here() != nil && t.Host == nil {
@@ -33,7 +32,7 @@ func newLacks(ctx context.Context, t *TUI) *lacks {
 	return k
 }
 
-// refresh asks beside everything else, if what is known may no longer be true.
+// refresh asks in the background if the answer may have changed.
 func (k *lacks) refresh(t *talk) tea.Cmd {
 	name := t.route()
 	known := !k.at.IsZero() && name == k.of && (k.what == "" || k.clock().Sub(k.at) < lackEvery)

@@ -2,8 +2,7 @@ package tui
 
 import "strings"
 
-// spokenMarks are the marks at the beginning of lines, each before the words that a screen reader says
-// in its place.
+// spokenMarks are the marks at the beginning of lines, and the words that replace them for a screen reader.
 func spokenMarks() [][2]string {
 	return [][2]string{
 		{"› ", "You said: "},
@@ -24,7 +23,7 @@ func spokenMarks() [][2]string {
 	}
 }
 
-// linear is a line for a screen reader: marks are words, and what draws boxes and bars is plain. It is
+// linear returns a line for a screen reader: marks become words, and boxes and bars become plain. It returns
 // false for a line that only draws.
 func linear(line string) (string, bool) {
 	rest := strings.TrimLeft(line, " ")
@@ -53,7 +52,7 @@ func linear(line string) (string, bool) {
 	return line, !drawn || strings.Trim(line, "-|+ ") != ""
 }
 
-// spoken are lines as a screen reader gets them, if one reads along.
+// spoken returns lines in the form for a screen reader, if there is one.
 func (l look) spoken(lines []string) []string {
 	if !l.reader {
 		return lines

@@ -14,22 +14,22 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// model is the terminal. It passes keys and messages on to its parts, and draws them. Only the
-// event loop of the program touches it and its parts.
+// model is the terminal program. It passes keys and messages to its parts, and draws them. Only the event loop
+// accesses it and its parts.
 type model struct {
 	*TUI
 	keys      keymap
-	screen    *screen    // what is printed, and how
-	talk      *talk      // with the session that is open
+	screen    *screen    // the terminal and the printed lines
+	talk      *talk      // the conversation with the open session
 	questions *questions // of the session
 	composer  *composer  // where the person writes
-	commands  *commander // what the person asks for with a slash
-	sessions  *sessions  // the way to other sessions and models
-	back      *rewinder  // the way back to what was said
+	commands  *commander // slash commands
+	sessions  *sessions  // switches sessions and models
+	back      *rewinder  // rewinds to an earlier message
 	errand    *errand    // a command of the person's own
 	loops     *repeater  // a prompt that repeats
 	over      *overlay   // what is open above the prompt
-	hints     *hints     // the line above the status
+	hints     *hints     // the line above the status line
 	line      *statusLine
 	lacks     *lacks
 	alert     *alert // for a person who is away
@@ -40,13 +40,13 @@ type model struct {
 	fatal    error
 }
 
-// Messages of our own, beside batch, ranOut, sent and opened.
+// Our own messages, in addition to batch, ranOut, sent and opened.
 type (
 	printed struct{}       // lines have reached the terminal
-	leave   struct{}       // a signal wants the program to end
-	tick    struct{}       // a second is over, while something counts
+	leave   struct{}       // a signal asks the program to end
+	tick    struct{}       // a second is over, while something counts time
 	told    string         // something to notice
-	later   func() tea.Cmd // the rest of something that took time
+	later   func() tea.Cmd // the rest of slow work
 )
 
 func newModel(ctx context.Context, t *TUI, keys keymap) *model {
@@ -74,7 +74,7 @@ func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	return m
 }
 
-// begun is when the first frame is on the screen, after the front end begins.
+// begun is the time from the start of the front end to the first frame.
 const begun = 50 * time.Millisecond
 
 // Init implements tea.Model.
@@ -152,8 +152,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// opened takes a session that is open now. If opening failed, the message for it goes back into
-// the prompt.
+// opened handles a session that was opened. If opening failed, its message goes back into the prompt.
 func (m *model) opened(msg opened) tea.Cmd {
 	switch {
 	case msg.err != nil && slices.ContainsFunc(slices.Concat(msg.inputs, m.talk.held), isSaid):
@@ -169,7 +168,7 @@ func isSaid(b event.Body) bool {
 	return ok
 }
 
-// count asks for a tick while something on the screen counts time.
+// count asks for a tick while the screen counts time.
 func (m *model) count() tea.Cmd {
 	v := m.talk.view
 	waits := v.Now.Wait != nil

@@ -15,19 +15,19 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// opened says that a session is open, or could not be.
+// opened says that a session was opened, or why it was not.
 type opened struct {
 	s      session
-	past   *view       // what has happened in it; nil: it is new
-	opts   app.Options // it was opened with, unless it is new
-	coming string      // the model that answers in it from now on; empty: the one that did
-	told   string      // what is new, of the same session with other options; empty: it is another
-	driver string      // who goes on with its run elsewhere; empty: nobody
+	past   *view       // its past; nil if it is new
+	opts   app.Options // options that it was opened with, unless it is new
+	coming string      // the model that answers from now on; empty if it is unchanged
+	told   string      // what has changed, if it is the same session with other options; empty if it is another session
+	driver string      // the process that continues its run elsewhere; empty if none
 	err    error
 	inputs []event.Body
 }
 
-// open makes a new session, and starts it with inputs.
+// open creates a session, and starts it with inputs.
 func (t *talk) open(inputs ...event.Body) tea.Cmd {
 	t.opening = true
 	ctx, house, opts, warn := t.ctx, t.house, t.opts, t.warner()
@@ -37,9 +37,8 @@ func (t *talk) open(inputs ...event.Body) tea.Cmd {
 	}
 }
 
-// enter opens a session, with what has happened in it, and closes the one that
-// is open. If it can't be opened, that one stays, and so do the options. It may be the
-// same session, for an agent with other options.
+// enter opens a session with its past, and closes the present one. If opening fails, the present session and
+// its options stay. It may be the same session, for an agent with other options.
 func (t *talk) enter(o app.Options, open func(context.Context, func(string)) (session, error)) tea.Cmd {
 	a := t.tui.App
 	if a == nil {
@@ -78,7 +77,7 @@ func (t *talk) resume(o app.Options, id string) tea.Cmd {
 	return t.enter(o, func(ctx context.Context, warn func(string)) (session, error) { return house.open(ctx, o, id, warn) })
 }
 
-// fold is the view of a session as it is stored.
+// fold returns the view of a stored session.
 func fold(ctx context.Context, a *app.App, id string) (*view, error) {
 	v := newView()
 	for e, err := range a.Running.Past(ctx, id) {
@@ -90,8 +89,8 @@ func fold(ctx context.Context, a *app.App, id string) (*view, error) {
 	return v, nil
 }
 
-// opened takes the session that is open now. If it only waits for answers, a run holds it, so
-// that other processes see who asks.
+// opened takes the newly opened session. If it only waits for answers, a run holds it, so that other processes
+// see who asks.
 func (t *talk) opened(msg opened) tea.Cmd {
 	t.opening = false
 	if msg.err != nil {
@@ -121,12 +120,11 @@ func (t *talk) opened(msg opened) tea.Cmd {
 	return t.goOn(msg.inputs...)
 }
 
-// shown is how many of the things that happened are shown of a session that is
-// gone on with.
+// shown is how many past blocks are shown of a resumed session.
 const shown = 30
 
-// show puts a session in the place of the one before. If it is the same one, it stands on the screen already, and told
-// is what is new.
+// show replaces the present session. If it is the same session, it is on the screen already, and told says what
+// has changed.
 func (t *talk) show(past *view, told string) {
 	blocks := past.blocks
 	if told != "" {
@@ -157,7 +155,7 @@ func (t *talk) renew() tea.Cmd {
 	t.view = fresh(t.view)
 	t.opts.Mode = mode
 	t.coming = ""
-	t.opts.Model = cmp.Or(t.opts.Model, t.tui.Options.Model) // a session that was gone on with had its own
+	t.opts.Model = cmp.Or(t.opts.Model, t.tui.Options.Model) // a resumed session had its own model
 	t.forget()
 	if id := t.runner.id(); id != "" {
 		t.note(t.house.closed(id))
@@ -175,14 +173,14 @@ func (t *talk) renew() tea.Cmd {
 	}
 }
 
-// fresh is an empty view with what was not printed yet.
+// fresh returns an empty view with the lines that were not printed yet.
 func fresh(old *view) *view {
 	v := newView()
 	v.blocks = old.blocks
 	return v
 }
 
-// seed takes in what a new session begins with.
+// seed adds the first events of a new session.
 func (v *view) seed(s session) {
 	st := s.Status()
 	v.Session = transcript.Session{

@@ -12,33 +12,32 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// outbox is what the person has sent and the session does not know yet.
+// outbox holds what the person has sent and the session does not have yet.
 type outbox struct {
-	held  []event.Body // inputs that wait for the session to be open, or the run to end
-	mine  []posted     // inputs that are sent and not seen yet
+	held  []event.Body // inputs that wait for the session to open, or for the run to end
+	mine  []posted     // inputs that were sent and not seen yet
 	posts int
-	// Decisions that the session does not know yet: sent, or collected until all waiting calls
-	// are decided on.
+	// Decisions that the session does not have yet: sent, or collected until all waiting calls are decided.
 	decided []event.Body
-	asked   []uint64 // messages that the person here takes back, and the log has not told of yet
+	asked   []uint64 // messages that the person has taken back, before the log says so
 }
 
 // posted is an input of ours on its way into the log.
 type posted struct {
 	n    int
 	kind string // of the event
-	what string // is done with it, in words
+	what string // what happens to it, in words
 	text string
-	late time.Time // from when on it is shown
+	late time.Time // when it begins to be shown
 	back bool      // the person has taken it back
 }
 
 const (
-	sending = "sending" // what begins a run
-	queued  = "queued"  // what waits for its end
+	sending = "sending" // begins a run
+	queued  = "queued"  // waits for the end of the run
 )
 
-// next is an input on its way into the run that goes on.
+// next is an input on its way into the run in progress.
 func (o *outbox) next(body event.Body, text string) input {
 	o.posts++
 	_, steer := body.(event.Steered)
@@ -49,7 +48,7 @@ func (o *outbox) next(body event.Body, text string) input {
 	return input{n: o.posts, body: body}
 }
 
-// begins notes the words among inputs that begin a run. They are shown if that takes long.
+// begins records the words among inputs that begin a run. They are shown if that takes long.
 func (o *outbox) begins(inputs []event.Body, now time.Time) {
 	for _, body := range inputs {
 		var parts llm.Parts
@@ -68,7 +67,7 @@ func (o *outbox) begins(inputs []event.Body, now time.Time) {
 	}
 }
 
-// unsent takes the words off the list that were to begin a run, and returns them.
+// unsent removes and returns the words that were to begin a run.
 func (o *outbox) unsent() (texts []string) {
 	o.mine = slices.DeleteFunc(o.mine, func(p posted) bool {
 		if p.what == sending {
@@ -79,13 +78,13 @@ func (o *outbox) unsent() (texts []string) {
 	return texts
 }
 
-// underway reports whether words are on their way that wait for the run to end.
+// underway reports whether words on their way wait for the end of the run.
 func (o *outbox) underway() bool { return slices.ContainsFunc(o.mine, isUnderway) }
 
 func isUnderway(p posted) bool { return p.what == queued && !p.back }
 
-// seen takes an input of ours off the list of those on their way. One that the person has taken back
-// by then is on its way out.
+// seen removes an input of ours that has come back. If the person has taken it back meanwhile, it is about to
+// be withdrawn.
 func (o *outbox) seen(body event.Body, by string, seq uint64) {
 	if by != "" {
 		return
@@ -98,7 +97,7 @@ func (o *outbox) seen(body event.Body, by string, seq uint64) {
 	}
 }
 
-// lost takes one off that did not arrive, and reports whether it was words.
+// lost removes an input that did not arrive, and reports whether it was words.
 func (o *outbox) lost(n int) (posted, bool) {
 	i := slices.IndexFunc(o.mine, func(p posted) bool { return p.n == n })
 	if i < 0 {
@@ -119,7 +118,7 @@ func (o *outbox) undecide(call string) bool {
 // forget drops what was on its way to a session that is no longer open.
 func (o *outbox) forget() { o.mine, o.decided, o.asked = nil, nil, nil }
 
-// unhold takes back the words that were held back, and returns them.
+// unhold takes back and returns the words that were held back.
 func (o *outbox) unhold() (back []string) {
 	o.held = slices.DeleteFunc(o.held, func(b event.Body) bool {
 		said, ok := b.(event.Said)
@@ -132,17 +131,17 @@ func (o *outbox) unhold() (back []string) {
 	return back
 }
 
-// release takes what was held back.
+// release returns what was held back.
 func (o *outbox) release() []event.Body {
 	held := o.held
 	o.held = nil
 	return held
 }
 
-// mode is the one that the session is to have next; empty: the one that it has.
+// mode returns the mode that the session is about to get; empty if it keeps its mode.
 func (o *outbox) mode() tool.Mode { return switchedTo(o.held) }
 
-// switchedTo is the mode that inputs leave a session with; empty: the one that it has.
+// switchedTo returns the mode that inputs switch a session to; empty if none.
 func switchedTo(inputs []event.Body) tool.Mode {
 	for _, b := range slices.Backward(inputs) {
 		if s, ok := b.(event.Switched); ok && s.Mode != "" {
@@ -152,7 +151,7 @@ func switchedTo(inputs []event.Body) tool.Mode {
 	return ""
 }
 
-// effort is the one that the session is to have next; empty: the one that it has.
+// effort returns the effort that the session is about to get; empty if it keeps its effort.
 func (o *outbox) effort() string {
 	for _, b := range slices.Backward(o.held) {
 		if s, ok := b.(event.Switched); ok && s.Effort != "" {
@@ -162,7 +161,7 @@ func (o *outbox) effort() string {
 	return ""
 }
 
-// pending are the inputs that the model has not seen.
+// pending returns lines for the inputs that the model has not seen.
 func (o *outbox) pending(l look, v *view, now time.Time) []string {
 	var out []string
 	add := func(what, text string) {

@@ -103,8 +103,8 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 		m := still(t, 80, 24, look{noColor: true}, events(bodies[:i+1]...))
 		m.talk.running = i%2 == 0
 		m.hints.text = "a"
-		m.commands.print(m.commands.facts().todo())
-		m.commands.print(startedJobs(m.talk.view.jobs))
+		m.commands.showText(m.commands.facts().todo())
+		m.commands.showText(startedJobs(m.talk.view.jobs))
 		m.commands.diff("")
 		got := drawn(m)
 		for _, r := range got {

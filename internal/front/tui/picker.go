@@ -10,30 +10,30 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// box is something that takes the keys in the place of the prompt.
+// box is something that takes the keys instead of the prompt.
 type box interface {
-	// lines shows it in at most rows lines, with the cell of the cursor; x is
-	// negative if there is none.
+	// lines shows the box in at most rows lines, and returns the cell of the cursor; x is negative if there is
+	// none.
 	lines(l look, rows int) (lines []string, x, y int)
-	// key takes a key with its action, empty if it has none.
+	// key handles a key with its action, which is empty if the key has none.
 	key(k tea.KeyPressMsg, action string) tea.Cmd
-	// paste takes text.
+	// paste handles pasted text.
 	paste(text string)
 }
 
-// overlay is what is open above the prompt, if anything is.
+// overlay is what is open above the prompt, if anything.
 type overlay struct{ box box }
 
 func (o *overlay) close() { o.box = nil }
 
-// pick opens a list; take gets the number of the item that was chosen.
+// pick opens a list; take gets the index of the chosen item.
 func (o *overlay) pick(title string, items []choice, take func(i int) tea.Cmd) *picker {
 	p := &picker{title: title, items: items, take: take, close: o.close}
 	o.box = p
 	return p
 }
 
-// now marks the item that holds, and begins with it.
+// now marks the current item, and begins with it.
 func (p *picker) now(text string) {
 	for i, c := range p.items {
 		if c.text == text {
@@ -42,22 +42,22 @@ func (p *picker) now(text string) {
 	}
 }
 
-// confirm asks something that is answered by yes or no.
+// confirm asks a yes-no question.
 func (o *overlay) confirm(title string, body []string, yes func() tea.Cmd, no func()) {
 	o.box = &confirm{title: title, body: body, yes: yes, no: no, close: o.close}
 }
 
-// read opens text of ours to read, which leaves nothing behind.
+// read opens our own text for reading. It leaves nothing in the scrollback.
 func (o *overlay) read(text string) {
 	o.box = &panel{text: strings.TrimRight(text, "\n"), close: o.close}
 }
 
-// panel is text to read.
+// panel is a text to read.
 type panel struct {
 	text  string
 	close func()
-	top   int // the line that is shown first
-	page  int // as many are shown
+	top   int // first shown line
+	page  int // number of shown lines
 }
 
 // lines implements box.
@@ -97,17 +97,16 @@ func (p *panel) paste(string) {}
 type picker struct {
 	title string
 	items []choice
-	take  func(i int) tea.Cmd // i counts in items
+	take  func(i int) tea.Cmd // i is an index of items
 	close func()
 	find  editor
-	at    int             // among those found
-	has   map[string]bool // what was added
-	lower []string        // the texts of items in small letters
-	width int             // it was shown in
+	at    int             // index among those found
+	has   map[string]bool // texts of the items
+	lower []string        // texts of the items in lower case
+	width int             // when it was last shown
 }
 
-// add adds items, but for those that the list has already. The one that is marked stays so, as the
-// person may be about to take it.
+// add adds items that the list lacks. The marked item stays marked, since the person may be about to choose it.
 func (p *picker) add(texts ...string) {
 	marked := -1
 	if found := p.found(); len(found) > 0 {
@@ -125,8 +124,8 @@ func (p *picker) add(texts ...string) {
 	p.at = max(0, slices.Index(p.found(), marked))
 }
 
-// found are the items that hold all words of the search: those first that hold it as it is written,
-// then those whose text has the words.
+// found returns the items with all words of the search: first those that contain it as written, then those
+// whose text has the words.
 func (p *picker) found() []int {
 	const kinds = 3
 	var ranks [kinds][]int
@@ -142,7 +141,7 @@ func (p *picker) found() []int {
 	return slices.Concat(ranks[:]...)
 }
 
-// rankOf is how near an item is to what was typed, the nearest is 0; 3: it has not all of its words.
+// rankOf returns how near an item is to the typed text; 0 is nearest, and 3 means that words are missing.
 func rankOf(text, doc, typed string) int {
 	if strings.Contains(text, typed) {
 		return 0
@@ -175,7 +174,7 @@ func (p *picker) lines(l look, rows int) (out []string, x, y int) {
 	return append(out, prompt...), x, y + len(out)
 }
 
-// choiceLine is one line of a list.
+// choiceLine shows one item of a list.
 func choiceLine(l look, c choice, marked bool) string {
 	text := words.OneLine(c.text, max(l.width-4, 1))
 	room := l.width - 4 - len([]rune(text))
@@ -222,7 +221,7 @@ func (p *picker) paste(text string) {
 	p.find.insert(atomsOf(strings.ReplaceAll(text, "\n", " "))...)
 }
 
-// confirm asks something that is answered by yes or no.
+// confirm is a yes-no question.
 type confirm struct {
 	title string
 	body  []string // plain text

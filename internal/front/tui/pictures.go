@@ -19,12 +19,11 @@ import (
 const (
 	maxImage      = 5 << 20         // bytes of a picture
 	maxDropped    = 16 << 10        // bytes of pasted text that may be paths
-	clipboardTime = 5 * time.Second // for whoever reads the clipboard
+	clipboardTime = 5 * time.Second // for reading the clipboard
 )
 
-// imagePaths returns the paths of pictures if they are all that was pasted, as a
-// terminal writes files that are dropped on it: as they are, or as words of a shell.
-// Nil: it is something else.
+// imagePaths returns the paths of pictures if nothing else was pasted, in the forms in which terminals paste
+// dropped files: as they are, or as words of a shell. Otherwise it returns nil.
 func imagePaths(text string) []string {
 	if text = strings.TrimSpace(text); len(text) > maxDropped {
 		return nil
@@ -44,7 +43,7 @@ func imagePaths(text string) []string {
 	return paths
 }
 
-// isImage reports whether a path leads to a file that has the name of a picture.
+// isImage reports whether a path leads to a file with the name of a picture.
 func isImage(path string) bool {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".png", ".jpg", ".jpeg", ".gif", ".webp":
@@ -58,8 +57,8 @@ func isImage(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// shellWords takes quotes and backslashes off words as a shell does; nil: a quote
-// is left open.
+// shellWords splits text into words and removes quotes and backslashes like a shell; nil if a quote is not
+// closed.
 func shellWords(text string) (out []string) {
 	var word strings.Builder
 	quote, begun := byte(0), false
@@ -94,7 +93,7 @@ func shellWords(text string) (out []string) {
 	return out
 }
 
-// imageType tells pictures that models see by how they begin; empty: it is none.
+// imageType returns the type of a picture that models can see, by its first bytes; empty for other data.
 func imageType(data []byte) string {
 	head := string(data[:min(len(data), 12)])
 	switch {
@@ -110,8 +109,8 @@ func imageType(data []byte) string {
 	return ""
 }
 
-// attach reads pictures into the prompt; if one can't be, all stay text. It changes the prompt
-// only later.
+// attach reads pictures into the prompt. If one can't be read, all stay text. The prompt changes only in the
+// returned function.
 func (c *composer) attach(paths []string, text string) later {
 	var atoms []atom
 	for _, path := range paths {
@@ -134,7 +133,7 @@ func (c *composer) attach(paths []string, text string) later {
 	}
 }
 
-// picture is how a picture stands in the prompt.
+// picture returns the atom of a picture.
 func picture(name string, data []byte) []atom {
 	image := llm.Image{MediaType: imageType(data), Data: data}
 	return []atom{{shown: "[image " + words.OneLine(name, 40) + "]", image: image}, {shown: " "}}
@@ -154,7 +153,7 @@ func (c *composer) pasteImage() tea.Cmd {
 	}
 }
 
-// gotImage takes in what the clipboard holds.
+// gotImage handles the content of the clipboard.
 func (c *composer) gotImage(data []byte, err error) {
 	switch {
 	case err != nil:

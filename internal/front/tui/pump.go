@@ -9,21 +9,19 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// frame is the time between two pictures while there is more than fits into one.
-// What streams in with ease has two frames for each picture: nobody reads faster,
-// and a picture costs the same however little is new in it.
+// frame is the time between two frames while there is more than fits into one. Slow streams take two of these
+// for each frame: nobody reads faster, and drawing costs the same however little is new.
 const frame = time.Second / 60
 
-// What one frame may bring at most, so that keys never wait behind output.
+// Most that one frame may bring, so that keys never wait behind output.
 const (
 	frameText   = 32 << 10 // bytes of streamed text
 	frameEvents = 256
 )
 
-// pump takes events from whoever drives the session and hands them on at most
-// once a frame. Text and progress that come faster are folded together before
-// anybody sees them, so that what waits is never more than the reply itself.
-// Nobody who puts something in ever waits.
+// pump takes events from whatever drives the session, and passes them on at most once a frame. Faster text and
+// progress are merged before anyone sees them, so the backlog is never larger than the reply itself. Putting
+// something in never blocks.
 type pump struct {
 	send func(any) // takes a batch, or other news one by one
 
@@ -32,20 +30,19 @@ type pump struct {
 	wake    chan struct{}
 }
 
-// batch is what happened in a frame.
+// batch holds the events of a frame.
 type batch []event.Event
 
-// ranOut says that a run has nothing more to do. Err is the harness's trouble.
+// ranOut says that a run has nothing left to do. Err is an error of the harness.
 type ranOut struct{ err error }
 
 func newPump(send func(any)) *pump { return &pump{send: send, wake: make(chan struct{}, 1)} }
 
-// flow is what streams in and has not been handed on: text, thoughts or the
-// arguments of a call.
+// flow is streamed text, thoughts or arguments of a call that were not passed on yet.
 type flow struct {
 	kind flowKind
 	time time.Time
-	name string // of the tool, if it is arguments
+	name string // of the tool, for arguments
 	text []byte
 }
 
@@ -71,8 +68,7 @@ func (p *pump) put(item any) {
 	}
 }
 
-// merge folds a transient event into what waits, and reports false if it is
-// something else.
+// merge merges a transient event into the backlog. It returns false for other events.
 func (p *pump) merge(e event.Event) bool {
 	switch b := e.Body.(type) {
 	case event.Delta:
@@ -88,14 +84,14 @@ func (p *pump) merge(e event.Event) bool {
 	case event.Progress:
 		for i := len(p.pending) - 1; i >= 0; i-- {
 			if _, ok := p.pending[i].(*flow); ok {
-				continue // text and progress don't get in each other's way
+				continue // text and progress don't affect each other
 			}
 			last, ok := p.pending[i].(event.Event)
 			if !ok || !last.Transient() {
 				return false
 			}
 			if was, ok := last.Body.(event.Progress); ok && was.Call == b.Call {
-				p.pending[i] = e // only the last shows
+				p.pending[i] = e // only the last one shows
 				return true
 			}
 		}
@@ -120,7 +116,7 @@ func (p *pump) add(at time.Time, kind flowKind, name, text string) {
 	p.pending = append(p.pending, &flow{kind: kind, time: at, name: name, text: []byte(text)})
 }
 
-// event is the delta that the flow adds up to.
+// event returns the delta for the whole flow.
 func (f *flow) event() event.Event {
 	var d event.Delta
 	switch text := string(f.text); f.kind {
@@ -134,7 +130,7 @@ func (f *flow) event() event.Event {
 	return event.Event{Time: f.time, Body: d}
 }
 
-// run hands on what comes until ctx ends.
+// run passes on what comes until ctx ends.
 func (p *pump) run(ctx context.Context) {
 	tick := time.NewTicker(frame)
 	defer tick.Stop()
@@ -156,8 +152,7 @@ func (p *pump) run(ctx context.Context) {
 	}
 }
 
-// flush hands on what one frame may bring, and reports whether it was anything and
-// whether there is more.
+// flush passes on what one frame may bring, and reports whether there was anything, and whether there is more.
 func (p *pump) flush() (some, more bool) {
 	p.mu.Lock()
 	var out batch

@@ -11,39 +11,38 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// questions shows what the session asks, one question at a time.
+// questions shows the questions of the session, one at a time.
 //
-// Whoever is typing when a question comes up has not seen it yet. So what is
-// pressed before the question has been on the screen for a while is no answer:
-// text goes on into the prompt, for which the question steps back until there is
-// a pause, and keys that choose or send do nothing. Keys that leave and interrupt
-// always work: they allow nothing.
+// A person who is typing when a question appears has not seen it yet. So keys pressed before the question was
+// on the screen for a while are not an answer: text goes into the prompt, for which the question steps back
+// until there is a pause, and keys that choose or send do nothing. Keys that leave and interrupt always work,
+// since they allow nothing.
 //
-// The key of a choice may be the first letter of its word, or of a sentence. So it is
-// held for a moment where it is not written anywhere: the rest of the word is dropped
-// with the Enter behind it. Before other text what has not counted is written after all.
+// The key of a choice may be the first letter of its word, or of a sentence. So it is held back for a moment:
+// the rest of the word is dropped, with the Enter behind it. If other text follows, the held key is written
+// after all.
 type questions struct {
 	talk     *talk
 	composer *composer
 	commands *commander
 	clock    func() time.Time
 
-	ask     *ask           // the one that is open; nil: none is
-	refused *event.Stopped // the limit that was reached and is to stay
-	held    string         // what was pressed last, as an answer or for one
-	heldAt  time.Time      // when
-	counted bool           // it was an answer
+	ask     *ask           // the open one; nil if none
+	refused *event.Stopped // the limit that was reached and will not be raised
+	held    string         // the last keys, which were an answer or belong to one
+	heldAt  time.Time      // when they were pressed
+	counted bool           // they were an answer
 }
 
 const (
-	seeing  = 500 * time.Millisecond // until a question that is shown counts as seen
-	pausing = time.Second            // without a key, until a question comes up
-	// lingering is how long the key of a choice that holds for longer stands alone before it
-	// counts: whoever writes a word has typed the next letter by then.
+	seeing  = 500 * time.Millisecond // until a shown question counts as seen
+	pausing = time.Second            // without a key press, until a question appears
+	// lingering is how long the key of a lasting choice must stand alone before it counts: a person who writes
+	// a word has typed the next letter by then.
 	lingering = 200 * time.Millisecond
 )
 
-// open is the question that takes the keys, prepared for a width; nil: there is none.
+// open returns the question that takes the keys, prepared for a width; nil if there is none.
 func (q *questions) open(l look) *ask {
 	if q.talk.opening || q.hesitates() {
 		return nil
@@ -62,7 +61,7 @@ func (q *questions) open(l look) *ask {
 	return q.ask
 }
 
-// next is what the session wants to know; nil: nothing.
+// next returns the next question of the session; nil if there is none.
 func (q *questions) next() *ask {
 	v := q.talk.view
 	if pending, waits := v.asking(q.talk.decided); waits {
@@ -79,21 +78,21 @@ func (q *questions) next() *ask {
 	return &ask{of: q, what: "limit " + stopped.Detail, limit: stopped, limits: limits, at: -1}
 }
 
-// hesitates reports whether a question has to wait a moment: whoever is in the
-// middle of a word must not answer it with the rest.
+// hesitates reports whether a question has to wait a moment, so that a person in the middle of a word doesn't
+// answer it.
 func (q *questions) hesitates() bool {
 	return q.ask == nil && q.composer.busy(q.clock()) && q.next() != nil
 }
 
-// stepBack lets the person go on with what is being written. An enter that follows
-// at once is for neither: it may have been meant for the question.
+// stepBack lets the person continue writing. An Enter that follows at once counts for neither, since it may
+// have been meant for the question.
 func (q *questions) stepBack() {
 	q.composer.interrupted(q.clock())
 	q.ask = nil
 }
 
-// ahead takes a key that was pressed before the question was seen, and reports
-// false if it is one that always works.
+// ahead handles a key that was pressed before the question was seen. It returns false for keys that always
+// work.
 func (q *questions) ahead(k tea.KeyPressMsg, action string, width int) bool {
 	switch action {
 	case "escape", "interrupt", "quit", "page-up", "page-down":
@@ -112,17 +111,17 @@ func (q *questions) ahead(k tea.KeyPressMsg, action string, width int) bool {
 	return true
 }
 
-// took keeps what was pressed as an answer.
+// took keeps the keys of an answer.
 func (q *questions) took(text string, now time.Time) {
 	q.counted = true
 	q.hold(text, now)
 }
 
-// hold keeps what was pressed, in case there is more of it.
+// hold keeps keys in case more follow.
 func (q *questions) hold(text string, now time.Time) { q.held, q.heldAt = text, now }
 
-// strays takes a key that goes on with what is held, and reports false for any other. b is
-// what takes the keys; nil: the prompt does.
+// strays handles a key that continues the held ones, and returns false for any other. b is what takes the keys;
+// nil means the prompt.
 func (q *questions) strays(k tea.KeyPressMsg, action string, b box) bool {
 	held, now := q.held, q.clock()
 	q.held = ""
@@ -141,7 +140,7 @@ func (q *questions) strays(k tea.KeyPressMsg, action string, b box) bool {
 	case words.Begins(more) && (seen == nil || words.Choice(k.Text) != words.Choice(held)):
 		q.hold(more, now)
 		return true
-	case q.counted && len(held) == 1: // and what follows is something else
+	case q.counted && len(held) == 1: // something else follows
 	case seen == nil:
 		q.composer.prompt.insert(atomsOf(held)...)
 		q.composer.touched()
@@ -151,7 +150,7 @@ func (q *questions) strays(k tea.KeyPressMsg, action string, b box) bool {
 	return false
 }
 
-// lingers answers the question that is open with a key that was pressed a moment ago.
+// lingers answers the open question with a key that was pressed a moment ago.
 func (q *questions) lingers() tea.Cmd {
 	if q.ask == nil {
 		return nil
@@ -159,7 +158,7 @@ func (q *questions) lingers() tea.Cmd {
 	return q.ask.lingers(q.clock())
 }
 
-// overdue denies a call that nobody has decided on in time. A run does that by itself.
+// overdue denies a call that nobody has decided about in time. In a run, that happens by itself.
 func (q *questions) overdue() tea.Cmd {
 	pending, ok := q.talk.view.calling(nil)
 	if q.talk.running || q.talk.opening || !ok || pending.Until.IsZero() || q.clock().Before(pending.Until) {
@@ -169,7 +168,7 @@ func (q *questions) overdue() tea.Cmd {
 	return q.talk.start(pending.Answer(words.TooLate(pending.Call.ID)))
 }
 
-// others counts the questions that come after the open one, as far as is known.
+// others returns how many questions come after the open one, as far as known.
 func (q *questions) others() int { return q.talk.view.undecided(q.talk.decided) - 1 }
 
 func (q *questions) now() time.Time { return q.clock() }
@@ -187,13 +186,12 @@ func (q *questions) refuse(limit *event.Stopped) tea.Cmd {
 	return nil
 }
 
-// raise answers whether a limit may be passed.
+// raise answers whether a limit may be exceeded.
 func (q *questions) raise(limits *event.Limits) tea.Cmd {
 	return q.talk.start(event.Switched{Limits: limits}, event.Said{})
 }
 
-// dismiss closes a question without an answer. If the call needs approval, the run is
-// interrupted.
+// dismiss closes a question without an answer. If the call needs approval, the run is interrupted.
 func (q *questions) dismiss(p inspan.Pending, asks bool) tea.Cmd {
 	if asks {
 		return q.talk.decide(words.Dismissed(p.Call.ID))
@@ -201,8 +199,8 @@ func (q *questions) dismiss(p inspan.Pending, asks bool) tea.Cmd {
 	return q.talk.interrupt()
 }
 
-// command runs a slash command that was typed at a question, if the command leaves the session
-// as it is. A command is never an answer, and the question stays. ok is false for other text.
+// command runs a slash command typed at a question, if it leaves the session as it is. A command is never an
+// answer, and the question stays. It returns false for other text.
 func (q *questions) command(text string) (cmd tea.Cmd, problem string, ok bool) {
 	name, args, ok := words.Slash(text)
 	if !ok {

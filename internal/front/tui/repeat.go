@@ -13,39 +13,39 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// repeater says a prompt again and again in the session that is open: each time so long after the run
-// before has ended, whoever began that.
+// repeater repeats a prompt in the open session, each time a while after the end of the previous run, whoever
+// began that.
 type repeater struct {
 	talk *talk
-	on   *repeat // nil: nothing repeats
+	on   *repeat // nil if nothing repeats
 }
 
 // repeat is what a repeater repeats.
 type repeat struct {
 	typed   string        // the prompt, or the slash command that makes it
-	every   time.Duration // between the end of a run and the next
+	every   time.Duration // from the end of a run to the next
 	prompt  func(context.Context) (string, error)
-	session string         // that it belongs to; empty: it is not open yet
-	at      time.Time      // when it is said next; zero: a run goes on
-	said    bool           // the run that goes on is one of it
-	making  bool           // the prompt of the next run
-	last    *event.Stopped // how the run before ended
-	failed  int            // runs of it, one after the other
+	session string         // the session; empty if it is not open yet
+	at      time.Time      // time of the next run; zero during a run
+	said    bool           // the run in progress is one of its runs
+	making  bool           // the prompt of the next run is being made
+	last    *event.Stopped // how the previous run ended
+	failed  int            // failed runs in a row
 }
 
 const (
 	loopEvery  = 10 * time.Minute
 	loopLeast  = 10 * time.Second
-	loopFailed = 3           // runs in a row that end a loop
-	loopOver   = "LOOP DONE" // the line by which a model ends one
+	loopFailed = 3           // failed runs in a row that end a loop
+	loopOver   = "LOOP DONE" // the line by which a model ends a loop
 )
 
-// loop does what /loop says.
+// loop runs /loop.
 func (c *commander) loop(args string) tea.Cmd {
 	r := c.loops
 	switch args {
 	case "":
-		return c.print(r.told())
+		return c.showText(r.told())
 	case "off":
 		if r.on == nil {
 			c.hints.say("nothing loops")
@@ -69,13 +69,13 @@ func (c *commander) loop(args string) tea.Cmd {
 	return nil
 }
 
-// interval takes apart what is typed behind /loop.
+// interval parses the arguments of /loop.
 func interval(args string) (every time.Duration, prompt string, err error) {
 	first, rest, _ := strings.Cut(args, " ")
 	every, bad := time.ParseDuration(first)
 	switch {
 	case bad != nil:
-		return loopEvery, args, nil //nolint:nilerr // the first word is one of the prompt
+		return loopEvery, args, nil //nolint:nilerr // the first word belongs to the prompt
 	case every < loopLeast:
 		return 0, "", fmt.Errorf("/loop: %s is too short; use at least %s", words.OneLine(first, 30), loopLeast)
 	case strings.TrimSpace(rest) == "":
@@ -84,7 +84,7 @@ func interval(args string) (every time.Duration, prompt string, err error) {
 	return every, strings.TrimSpace(rest), nil
 }
 
-// prompts returns what makes the prompt of each run: it is what was typed, or comes from a slash
+// prompts returns the function that makes the prompt of each run: the typed text, or the result of a slash
 // command.
 func (c *commander) prompts(typed string) (func(context.Context) (string, error), error) {
 	name, args, slash := words.Slash(typed)
@@ -110,7 +110,7 @@ func (r *repeater) told() string {
 	return r.line() + ", every " + clock(r.on.every) + " after a run has ended: " + words.OneLine(r.on.typed, 200)
 }
 
-// line says when the prompt comes next; empty: nothing repeats. It does not change by itself.
+// line says when the prompt comes next; empty if nothing repeats. It does not change with time.
 func (r *repeater) line() string {
 	switch {
 	case r.on == nil:
@@ -121,7 +121,7 @@ func (r *repeater) line() string {
 	return "loop at " + r.on.at.Format(time.TimeOnly)
 }
 
-// waits reports whether time has to be looked at.
+// waits reports whether the time must be checked.
 func (r *repeater) waits() bool { return r.on != nil && !r.on.at.IsZero() }
 
 // end ends the loop, for a reason.
@@ -160,13 +160,13 @@ func (r *repeater) refresh() tea.Cmd {
 	return r.say(l)
 }
 
-// busy reports whether a run goes on, or something is asked.
+// busy reports whether a run is in progress, or a question is open.
 func (r *repeater) busy() bool {
 	t := r.talk
 	return t.running || t.driven() || !t.view.Idle() || t.view.undecided(nil) > 0 || slices.ContainsFunc(t.held, isSaid)
 }
 
-// over takes in how a run has ended, and says why the loop ends with it; empty: it goes on.
+// over records how a run has ended. It returns why the loop ends with it; empty if it continues.
 func (l *repeat) over(stopped *event.Stopped, last string) (why string) {
 	said := l.said
 	l.said = false
@@ -200,7 +200,7 @@ func isOver(last string) bool {
 	return false
 }
 
-// say makes the prompt, and begins a run with it unless another has begun meanwhile.
+// say makes the prompt and begins a run with it, unless another has begun meanwhile.
 func (r *repeater) say(l *repeat) tea.Cmd {
 	l.making = true
 	ctx, t := r.talk.ctx, r.talk

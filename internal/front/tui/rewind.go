@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/install/running"
 )
 
-// rewinder goes back to before something was said, with the files, the conversation or both.
+// rewinder goes back to before a message, with the files, the conversation or both.
 type rewinder struct {
 	talk     *talk
 	over     *overlay
@@ -19,7 +19,7 @@ type rewinder struct {
 	screen   *screen
 }
 
-// pick lets the person choose where to go back to, and what goes back.
+// pick lets the person choose where to go back to, and what to restore.
 func (r *rewinder) pick() tea.Cmd {
 	a, house, ctx, id, now := r.talk.tui.App, r.talk.house, r.talk.ctx, r.talk.runner.id(), r.talk.tui.clock()
 	if id == "" || a == nil {
@@ -45,7 +45,7 @@ func (r *rewinder) pick() tea.Cmd {
 	}
 }
 
-// pickKind lets the person choose what goes back.
+// pickKind lets the person choose what to restore.
 func (r *rewinder) pickKind(seq uint64, said string) tea.Cmd {
 	r.over.pick("restore", []choice{
 		{"files and conversation", "as if you had not sent the message"},
@@ -55,7 +55,7 @@ func (r *rewinder) pickKind(seq uint64, said string) tea.Cmd {
 	return nil
 }
 
-// plan works out the way back and shows it first.
+// plan plans the rewind and shows it first.
 func (r *rewinder) plan(seq uint64, said string, files, conversation bool) tea.Cmd {
 	house, ctx, open, root := r.talk.house, r.talk.ctx, r.talk.runner.session(), r.talk.root()
 	if !conversation {
@@ -81,7 +81,7 @@ func (r *rewinder) plan(seq uint64, said string, files, conversation bool) tea.C
 	}
 }
 
-// back goes back, and puts what was said then into the prompt.
+// back rewinds, and puts the message into the prompt.
 func (r *rewinder) back(rewind func(context.Context) error, said string) tea.Cmd {
 	s, a, ctx := r.talk.runner.session(), r.talk.tui.App, r.talk.ctx
 	if s == nil || r.talk.running {
@@ -100,14 +100,14 @@ func (r *rewinder) back(rewind func(context.Context) error, said string) tea.Cmd
 	}
 }
 
-// arrived shows the session as it is now.
+// arrived shows the session in its new state.
 func (r *rewinder) arrived(past *view, said string, err error) tea.Cmd {
 	r.talk.opening = false
 	if err != nil {
 		r.talk.fail(err)
 		return nil
 	}
-	if !r.screen.anew() { // what was before has been printed
+	if !r.screen.anew() { // earlier lines have been printed
 		n := len(past.blocks)
 		past.blocks = slices.Concat(r.talk.view.blocks, past.blocks[n-lastNotes(past.blocks):])
 	}
@@ -128,7 +128,7 @@ func lastNotes(blocks []*block) int {
 	return min(n, 2)
 }
 
-// undo puts the files back to before what was said last.
+// undo restores the files to before the last message.
 func (r *rewinder) undo() tea.Cmd {
 	a, house, ctx, id := r.talk.tui.App, r.talk.house, r.talk.ctx, r.talk.runner.id()
 	if id == "" || a == nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// runner drives the open session, in goroutines of its own. Its methods may be called from any
-// goroutine.
+// runner drives the open session in its own goroutines. Its methods may be called from any goroutine.
 type runner struct {
 	ctx   context.Context
 	pump  *pump
@@ -22,30 +21,29 @@ type runner struct {
 
 	mu      sync.Mutex
 	s       session
-	mode    tool.Mode // that the session is to have when its run goes on; empty: the one that it has
+	mode    tool.Mode // the mode for when the run continues; empty if it is unchanged
 	outbox  chan input
 	running sync.WaitGroup // runs of the session
-	sending sync.WaitGroup // the goroutine that sends
-	blind   func()         // ends the watching, and waits for it; nil: nobody watches
-	left    []string       // guarded by mu; what became of what ran when the last session was closed
+	sending sync.WaitGroup // the sending goroutine
+	blind   func()         // stops watching, and waits for that; nil if nothing is watched
+	left    []string       // guarded by mu; what became of running processes when the last session was closed
 }
 
-// input is something that is sent into a session.
+// input is an input for a session.
 type input struct {
 	n    int
 	body event.Body
-	back int  // takes back what was said with the number, in the place of a body
-	away bool // goes to whoever drives the session elsewhere
+	back int  // instead of a body: withdraws the message with this number
+	away bool // for the process that drives the session elsewhere
 }
 
-// sent says that an input is in the log, or why not. With [inspan.ErrOver] it has come too
-// late for the run.
+// sent says that an input is in the log, or why not. [inspan.ErrOver] means that it came too late for the run.
 type sent struct {
 	input
 	err error
 }
 
-// take makes a session the one that is open.
+// take sets the open session.
 func (r *runner) take(open session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -54,14 +52,14 @@ func (r *runner) take(open session) {
 	r.sending.Go(r.guard(func() { r.deliver(open, outbox) }))
 }
 
-// deliver sends inputs into a session, one after the other: what takes one back follows it, and comes
-// before an interrupt that was wanted later.
+// deliver sends inputs into a session in order: a withdrawal follows its message, and comes before a later
+// interrupt.
 func (r *runner) deliver(open session, outbox <-chan input) {
 	said := map[int]uint64{} // what has arrived, by its number here
 	for in := range outbox {
 		if in.back > 0 {
 			if said[in.back] == 0 {
-				continue // there is nothing to take back
+				continue // nothing to withdraw
 			}
 			in.body = event.Withdrawn{Of: said[in.back]}
 		}
@@ -89,17 +87,17 @@ func (r *runner) post(in input) {
 	}
 }
 
-// drive runs the session until it has nothing to do. Events and a ranOut go to the pump.
+// drive runs the session until it has nothing left to do. Events and a ranOut go to the pump.
 func (r *runner) drive(inputs ...event.Body) {
 	r.unwatch()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run := r.s.begin(r.switched)
-	inputs = slices.Clone(inputs) // the caller goes on with its own
+	inputs = slices.Clone(inputs) // the caller may change its own
 	r.running.Go(r.guard(func() { r.pump.put(ranOut{run(r.ctx, inputs)}) }))
 }
 
-// switchTo changes the mode as soon as the run waits only for answers, or else after the run.
+// switchTo changes the mode as soon as the run only waits for answers, or after the run.
 func (r *runner) switchTo(mode tool.Mode) {
 	r.mu.Lock()
 	open := r.s
@@ -110,7 +108,7 @@ func (r *runner) switchTo(mode tool.Mode) {
 	}
 }
 
-// switched takes what switchTo has left.
+// switched returns the events of switchTo.
 func (r *runner) switched() (inputs []event.Body) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -181,10 +179,10 @@ func (r *runner) id() string {
 	return ""
 }
 
-// patience is how long a run may take to stop when it is interrupted.
+// patience is how long an interrupted run may take to stop.
 const patience = 5 * time.Second
 
-// close ends what goes on here and closes the session.
+// close ends the run and closes the session.
 func (r *runner) close() error {
 	r.unwatch()
 	r.mu.Lock()
@@ -207,7 +205,7 @@ func (r *runner) close() error {
 	return err
 }
 
-// leftovers are what became of what ran when the last session was closed.
+// leftovers returns what became of running processes when the last session was closed.
 func (r *runner) leftovers() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/inspan/inspan/internal/view/markdown"
 )
 
-// lag is how old a picture may be that a busy machine's terminal still shows.
+// lag is how old the frame may be that the terminal of a busy machine shows.
 const lag = time.Second
 
-// screen is the terminal as far as it is known, and what is printed on it.
+// screen is the terminal, as far as known, and what is printed on it.
 type screen struct {
 	look   look
 	height int
@@ -21,12 +21,12 @@ type screen struct {
 	habits habits
 
 	print     printer
-	full      *scroll   // of fullscreen; nil: inline
-	recent    []tall    // how high the last pictures were
-	shown     time.Time // when the first picture was made, or the last that was drawn anew
+	full      *scroll   // for fullscreen; nil if inline
+	recent    []tall    // heights of the last frames
+	shown     time.Time // when the first frame was made, or the last full redraw
 	printing  bool      // lines are on their way to the terminal
-	redrawDue bool      // the picture is to be drawn anew when they have arrived
-	room      int       // rows that the picture may have meanwhile
+	redrawDue bool      // redraw the frame when they have arrived
+	room      int       // rows that the frame may have meanwhile
 }
 
 func newScreen(t *TUI) *screen {
@@ -45,14 +45,13 @@ func newScreen(t *TUI) *screen {
 	return s
 }
 
-// tall is how high a picture was.
+// tall is the height of a frame.
 type tall struct {
 	at   time.Time
 	rows int
 }
 
-// remember notes how high a picture is, as the terminal may show one of the last moment
-// instead of this one.
+// remember records the height of a frame, since the terminal may still show an earlier one.
 func (s *screen) remember(rows int) {
 	now := s.time()
 	if s.shown.IsZero() {
@@ -66,8 +65,8 @@ func (s *screen) remember(rows int) {
 	}
 }
 
-// flush sends what is printed to the terminal, no more at a time than there is
-// room for above the live part: else that would be scrolled away with it.
+// flush sends printed lines to the terminal, at most as many as there is room for above the live part, which
+// would otherwise scroll away with them.
 func (s *screen) flush(v *view) tea.Cmd {
 	v.blocks = s.print.take(s.keep(v.blocks))
 	if s.full != nil {
@@ -82,18 +81,17 @@ func (s *screen) flush(v *view) tea.Cmd {
 	chunk := strings.Join(fitted(s.print.lines[:n], s.look.width), "\n")
 	s.print.lines = s.print.lines[n:]
 	if chunk == "" {
-		chunk = " " // nothing at all would print no line
+		chunk = " " // an empty text would print no line
 	}
 	s.printing, s.room = true, max(1, s.height-1-n)
 	return tea.Sequence(tea.Println(chunk), func() tea.Msg { return printed{} })
 }
 
-// settled reports whether the terminal shows a picture. Before that the renderer
-// can print nothing above it.
+// settled reports whether the terminal shows a frame. Before that, the renderer can't print above it.
 func (s *screen) settled() bool { return !s.shown.IsZero() && s.time().Sub(s.shown) > 3*frame }
 
-// redraw draws the picture anew. Lines must not arrive while the renderer does so: it would take
-// them for a part of the picture.
+// redraw redraws the frame. No lines may arrive meanwhile, since the renderer would take them for part of the
+// frame.
 func (s *screen) redraw() tea.Cmd {
 	if s.redrawDue = s.printing || s.behind(); s.redrawDue {
 		return nil
@@ -102,7 +100,7 @@ func (s *screen) redraw() tea.Cmd {
 	return tea.ClearScreen
 }
 
-// arrived notes that lines have reached the terminal.
+// arrived records that lines have reached the terminal.
 func (s *screen) arrived() tea.Cmd {
 	s.printing = false
 	if s.redrawDue {
@@ -111,10 +109,10 @@ func (s *screen) arrived() tea.Cmd {
 	return nil
 }
 
-// behind reports whether lines wait for the terminal to show a picture.
+// behind reports whether lines wait for the terminal to show a frame.
 func (s *screen) behind() bool { return !s.settled() && len(s.print.lines) > 0 }
 
-// tallest is how high the live part may be on the terminal.
+// tallest returns how high the live part may be.
 func (s *screen) tallest() int {
 	rows := 0
 	for _, t := range s.recent {
@@ -123,7 +121,7 @@ func (s *screen) tallest() int {
 	return rows
 }
 
-// resize takes in a new size of the terminal.
+// resize handles a new size of the terminal.
 func (s *screen) resize(v *view, width, height int) {
 	if width < 1 || height < 1 {
 		return
@@ -137,8 +135,8 @@ func (s *screen) resize(v *view, width, height int) {
 	s.reflow(v)
 }
 
-// cells are those that a line may have. In the last cell of a terminal, terminals differ, and for a
-// screen reader a mark becomes some words.
+// cells returns how many cells a line may have. Terminals differ in the last cell of a line, and for a screen
+// reader a mark becomes several words.
 func (s *screen) cells(width int) int {
 	if s.look.reader {
 		width -= len("Question: ")
@@ -152,14 +150,14 @@ func (s *screen) wheel(msg tea.MouseWheelMsg) {
 	}
 }
 
-// scroll is the transcript of fullscreen.
+// scroll is the transcript in fullscreen.
 type scroll struct {
-	blocks []*block // all of them, to render them anew
+	blocks []*block // all blocks, to render them again
 	lines  []string
-	up     int // lines below the picture
+	up     int // lines below the frame
 }
 
-// visible are the lines that fit.
+// visible returns the lines that fit.
 func (s *scroll) visible(rows int, tail []string) []string {
 	rows = max(rows, 0)
 	all := len(s.lines) + len(tail)
@@ -189,7 +187,7 @@ func (s *scroll) page(height int, up bool) {
 	s.scroll(by)
 }
 
-// keep remembers blocks for fullscreen, which may have to render them anew.
+// keep remembers blocks for fullscreen, which may have to render them again.
 func (s *screen) keep(blocks []*block) []*block {
 	if s.full == nil {
 		return blocks
@@ -213,7 +211,7 @@ func (s *screen) anew() bool {
 	return true
 }
 
-// lit takes in what the terminal says of its background. The settings know better.
+// lit handles what the terminal reports about its background. The settings take precedence.
 func (s *screen) lit(light bool) {
 	if s.habits.theme != "" {
 		return
@@ -222,14 +220,14 @@ func (s *screen) lit(light bool) {
 	s.print.look = s.look
 }
 
-// themed takes in a theme that the person has chosen; empty: the terminal's, which is to be asked.
+// themed handles the person's choice of a theme; empty means to ask the terminal.
 func (s *screen) themed(theme string) {
 	s.habits.theme = theme
 	s.look.light = s.habits.light()
 	s.print.look = s.look
 }
 
-// rows is how many the live part may have.
+// rows returns how many rows the live part may have.
 func (s *screen) rows() int {
 	rows := max(s.height-1, 1)
 	if s.printing {
@@ -238,8 +236,8 @@ func (s *screen) rows() int {
 	return rows
 }
 
-// tail is the end of the open reply that is not printed yet, in at most so many lines. In
-// fullscreen it stands above.
+// tail returns the end of the open reply that is not printed yet, in at most so many lines. In fullscreen it is
+// shown above.
 func (s *screen) tail(rows int) []string {
 	if s.full != nil || s.look.reader {
 		return nil
@@ -248,7 +246,7 @@ func (s *screen) tail(rows int) []string {
 	return tail[len(tail)-max(0, min(len(tail), rows)):]
 }
 
-// reflow renders everything of fullscreen anew.
+// reflow renders everything in fullscreen again.
 func (s *screen) reflow(v *view) {
 	if s.full == nil {
 		return
@@ -258,7 +256,7 @@ func (s *screen) reflow(v *view) {
 	v.blocks = s.full.blocks
 }
 
-// unfold shows a result whole: in fullscreen where it stands, and folded again the next time.
+// unfold shows a result in full; in fullscreen in its place, and folded again the next time.
 func (s *screen) unfold(v *view, b *block) {
 	if s.full != nil {
 		b.whole = !b.whole

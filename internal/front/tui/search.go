@@ -8,20 +8,20 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// recalled is what was said in a session until a time, oldest first.
+// recalled is the messages of a session up to a time, the oldest first.
 type recalled struct {
 	until time.Time
 	said  []string
 }
 
-// recall is a search for something that was said in this folder. It reads the logs of earlier sessions,
-// the newest first, while its list is open.
+// recall is a search for an earlier message in this folder. It reads the logs of earlier sessions, the newest
+// first, while its list is open.
 type recall struct {
 	composer *composer
 	list     *picker
-	rest     []past // that were not added yet
-	left     int    // that may still be read
-	bytes    int64  // the same
+	rest     []past // sessions that were not added yet
+	left     int    // sessions that may still be read
+	bytes    int64  // bytes that may still be read
 }
 
 // past is a session that may be searched.
@@ -31,16 +31,16 @@ type past struct {
 	size        int64
 }
 
-// How much is read for a search. What lies beyond is found by its first message. A step is how long is
-// read before the list shows what was found.
+// Limits on reading for a search. Sessions beyond are found by their first message. A step is how long to read
+// before the list is updated.
 const (
 	mostRecalled  = 200
 	mostSearched  = 64 << 20
 	recallingStep = 50 * time.Millisecond
 )
 
-// search lets the person choose something that was said in this folder. What earlier sessions hold
-// follows as it is read, while the list takes keys already.
+// search lets the person choose an earlier message in this folder. Messages from earlier sessions are added as
+// they are read, while the list already takes keys.
 func (c *composer) search() tea.Cmd {
 	r := &recall{composer: c, left: mostRecalled, bytes: mostSearched}
 	r.list = c.over.pick("history", nil, func(i int) tea.Cmd {
@@ -67,13 +67,13 @@ func (c *composer) search() tea.Cmd {
 	}
 }
 
-// known is what is known of a session, and whether that is all.
+// known returns what is known of a session, and whether that is everything.
 func (r *recall) known(s past) (said []string, all bool) {
 	known, read := r.composer.earlier[s.id]
 	return known.said, read && !known.until.Before(s.until)
 }
 
-// goOn adds what is known already, and reads on.
+// goOn adds what is already known, and continues to read.
 func (r *recall) goOn() tea.Cmd {
 	for ; len(r.rest) > 0; r.rest = r.rest[1:] {
 		s := r.rest[0]
@@ -116,7 +116,7 @@ func (r *recall) read() tea.Cmd {
 	}
 }
 
-// recallSome reads the first of the sessions, for a moment. One that can't be read says nothing.
+// recallSome reads the first of the sessions for a moment. Unreadable ones have no messages.
 func recallSome(ctx context.Context, house house, some []past, bytes int64) (read []recalled) {
 	began := time.Now()
 	for _, s := range some {
@@ -129,7 +129,7 @@ func recallSome(ctx context.Context, house house, some []past, bytes int64) (rea
 	return read
 }
 
-// add adds what was said in a session, the last first.
+// add adds the messages of a session, the last one first.
 func (r *recall) add(said []string) {
 	var items []string
 	for _, s := range slices.Backward(said) {

@@ -14,24 +14,24 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// sessions leads to another session, or to the same one with another model.
+// sessions switches to another session, or to another model for the same one.
 type sessions struct {
 	talk  *talk
 	over  *overlay
 	hints *hints
 }
 
-// resume goes on with an earlier session; without an id the person chooses.
+// resume continues an earlier session; without an id, the person chooses one.
 func (s *sessions) resume(id string) tea.Cmd {
 	if id == "" {
 		return s.pick()
 	}
 	o := s.talk.opts
-	o.Mode, o.Model, o.Folders = "", "", s.talk.tui.Options.Folders // what was opened since was so for another
+	o.Mode, o.Model, o.Folders = "", "", s.talk.tui.Options.Folders // folders were opened for another session
 	return s.talk.resume(o, id)
 }
 
-// fork goes on in a copy of the session.
+// fork continues in a copy of the session.
 func (s *sessions) fork() tea.Cmd {
 	id := s.talk.runner.id()
 	if id == "" {
@@ -87,7 +87,7 @@ func realPath(path string) string {
 	return path
 }
 
-// model goes on with another model; without a name the person chooses.
+// model continues with another model; without a name, the person chooses one.
 func (s *sessions) model(name string) tea.Cmd {
 	a := s.talk.tui.here()
 	if a == nil {
@@ -116,8 +116,8 @@ func (s *sessions) model(name string) tea.Cmd {
 	})
 }
 
-// again goes on with the same session by other options. Told is what is new, and route the model that answers; empty:
-// the one that did.
+// again continues the same session with other options. Told is what has changed, and route the model that
+// answers; empty means the same one.
 func (s *sessions) again(o app.Options, id, told, route string) tea.Cmd {
 	o.Mode = ""
 	resume := s.talk.resume(o, id)
@@ -130,7 +130,7 @@ func (s *sessions) again(o app.Options, id, told, route string) tea.Cmd {
 	}
 }
 
-// addFolder goes on with one folder more; without a path it says which there are.
+// addFolder adds a folder to the session; without a path it lists them.
 func (s *sessions) addFolder(path string) tea.Cmd {
 	a := s.talk.tui.here()
 	if a == nil {

@@ -15,15 +15,15 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// habits are how the person wants the front end to look and behave.
+// habits are the person's preferences for the front end.
 type habits struct {
-	theme      string // light or dark; empty: the terminal's
-	statusLine string // a command; empty: our own line
+	theme      string // light or dark; empty means the terminal's
+	statusLine string // a command; empty means our own line
 	vim        bool
 	reader     bool // a screen reader reads the terminal
 }
 
-// habits are those of the settings.
+// habits returns the preferences from the settings.
 func (t *TUI) habits() habits {
 	if t.App == nil {
 		return habits{}
@@ -32,7 +32,7 @@ func (t *TUI) habits() habits {
 	return habits{theme: themeOf(set.Theme), statusLine: set.StatusLine, vim: set.Vim, reader: set.ScreenReader}
 }
 
-// themeOf is the theme that a setting names.
+// themeOf returns the theme for a setting.
 func themeOf(set string) string {
 	if set == "auto" {
 		return ""
@@ -40,8 +40,8 @@ func themeOf(set string) string {
 	return set
 }
 
-// light reports whether the background is light, as far as is known before the terminal is asked: by
-// the settings, or by what some terminals say in COLORFGBG, "15;0" for white on black.
+// light reports whether the background is light, as far as known before asking the terminal: by the settings,
+// or by COLORFGBG, which some terminals set to "15;0" for white on black.
 func (h habits) light() bool {
 	if h.theme != "" {
 		return h.theme == "light"
@@ -61,7 +61,7 @@ func (c *commander) theme(args string) tea.Cmd {
 	}, tea.RequestBackgroundColor)
 }
 
-// vim gives the prompt vim's two modes or takes them, here and in the settings.
+// vim switches the prompt's vim modes on or off, here and in the settings.
 func (c *commander) vim(args string) tea.Cmd {
 	on, now := c.back.composer, "off"
 	if on.vim != nil {
@@ -75,8 +75,8 @@ func (c *commander) vim(args string) tea.Cmd {
 	}, nil)
 }
 
-// habit sets one of some values of a setting of the front end, or lets the person choose it. Apply
-// has it hold from here on, and returns how the settings write it.
+// habit sets a preference to one of some values, or lets the person choose. Apply applies it, and returns its
+// form in the settings.
 func (c *commander) habit(name, to, now string, values []string, apply func(to string) string, then tea.Cmd) tea.Cmd {
 	switch {
 	case to == "":
@@ -107,5 +107,5 @@ func (c *commander) habit(name, to, now string, values []string, apply func(to s
 	}))
 }
 
-// named is the theme as the settings write it.
+// named returns the theme as written in the settings.
 func (h habits) named() string { return cmp.Or(h.theme, "auto") }

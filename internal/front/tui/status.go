@@ -8,23 +8,23 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// status is the line at the bottom: who answers, what runs unasked, and what it has cost.
+// status is the line at the bottom: which model answers, what runs without asking, and the cost.
 type status struct {
 	view        *view
 	route, mode string
-	lacks       string // before the first reply: what is missing for one; empty: nothing
-	took        string // by the run; empty: none goes on
-	printed     string // by the person's command; empty: there is none
-	server      string // that has the session; empty: this machine
-	trouble     string // in reaching it
-	loop        string // when a prompt comes again; empty: none does
-	keys        string // the mode of the prompt; empty: it has one
+	lacks       string // before the first reply: what the model lacks; empty if nothing
+	took        string // by the run; empty without one
+	printed     string // by the person's command; empty if there is none
+	server      string // the server that has the session; empty means this machine
+	trouble     string // problem in reaching it
+	loop        string // when a prompt repeats; empty if none does
+	keys        string // mode of the prompt; empty if it has one
 }
 
-// field is a part of the line. Only what the person should notice has a colour of its own.
+// field is a part of the line. Only parts that the person should notice have their own colour.
 type field struct{ text, sgr string }
 
-// line is as much of it as there is room for.
+// line returns as much of the status as fits.
 func (s status) line(l look) string {
 	if s.printed != "" {
 		return l.paint(dim, words.OneLine(strings.TrimPrefix(s.keys+" · "+s.printed, " · "), l.width))
@@ -61,10 +61,10 @@ func (s status) fields() []field {
 	if s.keys != "" {
 		fields = append([]field{{s.keys, bold}}, fields...)
 	}
-	if s.lacks != "" { // first, as it must not be left out
+	if s.lacks != "" { // first, since it must not be left out
 		fields = append([]field{{s.lacks + ", see /status", yellow}}, fields...)
 	}
-	if s.trouble != "" { // as much
+	if s.trouble != "" { // likewise
 		fields = append([]field{{s.trouble, yellow}}, fields...)
 	}
 	if v.Spent.Turns > 0 {
@@ -85,7 +85,7 @@ func (s status) fields() []field {
 	return fields
 }
 
-// modeColor is that of a mode: the more runs unasked, the warmer.
+// modeColor returns the colour of a mode: the more runs without asking, the warmer.
 func modeColor(mode string) string {
 	switch tool.Mode(mode) {
 	case tool.ModePlan:
@@ -100,7 +100,7 @@ func modeColor(mode string) string {
 	return dim
 }
 
-// shareColor is that of a window as full as that.
+// shareColor returns the colour for how full the window is.
 func shareColor(pct int) string {
 	switch {
 	case pct >= 80:

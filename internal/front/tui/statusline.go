@@ -14,20 +14,20 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// statusLine is a status line that a command of the person's prints. The command gets the state as
-// JSON on its standard input, in the names that other agents use. It runs when the state changes.
-// While it runs, the line stays as it was. If it fails, our own line stands.
+// statusLine is a status line printed by a command of the person's. The command gets the state as JSON on its
+// standard input, with the field names that other agents use. It runs when the state changes; until it has run,
+// the line stays as it was. If it fails, our own line is shown.
 type statusLine struct {
-	command string // empty: there is none
+	command string // empty if there is none
 	version string
 	ctx     context.Context
 	clock   func() time.Time
 	app     app.StatusLine
 
-	shown string // empty: our own line stands
-	state string // that was given last
+	shown string // empty means our own line
+	state string // the last state that was passed
 	runs  bool
-	next  time.Time // when the command may run again
+	next  time.Time // earliest time of the next run
 }
 
 const (
@@ -35,7 +35,7 @@ const (
 	lineEvery = 300 * time.Millisecond // at least between two runs
 )
 
-// stateOf is the state as JSON. Nothing in it changes by itself with time.
+// stateOf returns the state as JSON. Nothing in it changes with time alone.
 func (s *statusLine) stateOf(st status, t *talk) string {
 	v := st.view
 	type named struct {
@@ -61,7 +61,7 @@ func (s *statusLine) stateOf(st status, t *talk) string {
 	return string(raw)
 }
 
-// refresh runs the command if the state is another than the one it was given.
+// refresh runs the command if the state has changed.
 func (s *statusLine) refresh(st status, t *talk) tea.Cmd {
 	if s.command == "" || s.runs {
 		return nil
@@ -85,8 +85,8 @@ func (s *statusLine) refresh(st status, t *talk) tea.Cmd {
 	}
 }
 
-// run is the first line that the command prints, without anything that drives a terminal; empty: it
-// failed, or took too long.
+// run returns the first line that the command prints, without anything that controls a terminal; empty if it
+// failed or took too long.
 func (s *statusLine) run(root string, mode tool.Mode, state string) string {
 	ctx, cancel := context.WithTimeout(s.ctx, lineTime)
 	defer cancel()

@@ -17,8 +17,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// talk is the conversation with the open session: what is shown of it, its runs, and the inputs
-// that it does not know yet.
+// talk is the conversation with the open session: its view, its runs, and the inputs that it does not have yet.
 type talk struct {
 	outbox
 	tui    *TUI
@@ -28,23 +27,23 @@ type talk struct {
 	house  house
 	view   *view
 
-	opts    app.Options       // for the sessions that are opened from here on
-	coming  string            // the model that answers from the next request on; empty: the one that did
-	opening bool              // a session is, or one is being closed
-	closing bool              // the session before is, and what the person asks for next waits for that
-	running bool              // a run goes on here
-	wanted  tool.Mode         // that was switched to in this run, until the log says so; empty: none is on its way
-	regain  func(said string) // puts words that were queued back into the prompt
-	driver  string            // who goes on with its run elsewhere, in words; empty: nobody, as far as was asked
-	trouble string            // why the server that has the session can't be reached, in a word; empty: it can
-	then    []later           // what waits for the run to end, or the session to be closed
+	opts    app.Options       // for sessions that are opened from now on
+	coming  string            // the model that answers from the next request on; empty if it is unchanged
+	opening bool              // a session is being opened or closed
+	closing bool              // the previous session is being closed, and the person's next request waits for that
+	running bool              // a run is in progress here
+	wanted  tool.Mode         // mode that was switched to in this run, until the log says so; empty if none
+	regain  func(said string) // puts queued words back into the prompt
+	driver  string            // the process that continues its run elsewhere, in words; empty if none, as far as known
+	trouble string            // why the session's server can't be reached, in a word; empty if it can
+	then    []later           // what waits for the run to end, or for the session to close
 }
 
-// note prints a line of the front end, warn a line that stands out, and print plain text. They can
-// repeat what was typed, and what an error holds.
-func (t *talk) note(text string)  { t.view.note(words.Hidden(text)) }
-func (t *talk) warn(text string)  { t.view.warn(words.Hidden(text)) }
-func (t *talk) print(text string) { t.view.add(&block{kind: plainBlock, text: words.Hidden(text)}) }
+// note prints a line of the front end, warn a line that stands out, and print plain text. They may contain what
+// was typed, or the text of an error.
+func (t *talk) note(text string)      { t.view.note(words.Hidden(text)) }
+func (t *talk) warn(text string)      { t.view.warn(words.Hidden(text)) }
+func (t *talk) printText(text string) { t.view.add(&block{kind: plainBlock, text: words.Hidden(text)}) }
 
 // unchanged tells the person that a refused change was not made.
 func (t *talk) unchanged() { t.note("nothing was changed") }
@@ -62,7 +61,7 @@ func (t *talk) warner() func(string) {
 	return func(text string) { send(told(text)) }
 }
 
-// work runs do in a goroutine, and then with its result in the event loop.
+// work runs do in a goroutine, and then calls then with its result in the event loop.
 func (t *talk) work(do func(context.Context) (string, error), then func(string) tea.Cmd) tea.Cmd {
 	ctx := t.ctx
 	return func() tea.Msg {
@@ -77,7 +76,7 @@ func (t *talk) work(do func(context.Context) (string, error), then func(string) 
 	}
 }
 
-// apply folds the events of a frame. A run that begins here unasked belongs to another process.
+// apply folds the events of a frame. A run that begins here without being asked for belongs to another process.
 func (t *talk) apply(events batch) tea.Cmd {
 	before := t.cutOff()
 	for _, e := range events {
@@ -115,7 +114,7 @@ func (t *talk) apply(events batch) tea.Cmd {
 	return t.findDriver(func() tea.Cmd { return nil })
 }
 
-// measure takes in how full the window is: the figure of the status line is that of /context.
+// measure updates how full the window is, so that the status line and /context agree.
 func (t *talk) measure() {
 	if s := t.runner.session(); s != nil {
 		t.view.filled = s.Context().Tokens
@@ -131,7 +130,7 @@ func (t *talk) answered(d event.Decided) {
 	}
 }
 
-// start runs the session with inputs, as soon as that is possible.
+// start runs the session with inputs, as soon as possible.
 func (t *talk) start(inputs ...event.Body) tea.Cmd {
 	switch {
 	case t.opening || t.running:
@@ -147,10 +146,10 @@ func (t *talk) start(inputs ...event.Body) tea.Cmd {
 	return nil
 }
 
-// send sends an input into the current run. Text is shown until the session knows it.
+// send sends an input into the current run. Text is shown until the session has it.
 func (t *talk) send(body event.Body, text string) { t.runner.post(t.next(body, text)) }
 
-// queues reports whether words of the person wait for the run to end, and can be taken back.
+// queues reports whether the person's words wait for the run to end, and can be taken back.
 func (t *talk) queues() bool {
 	if !t.running && !t.driven() {
 		return false
@@ -158,13 +157,13 @@ func (t *talk) queues() bool {
 	return slices.ContainsFunc(t.view.Queued(), t.isTakeable) || slices.ContainsFunc(t.held, isSaid) || t.underway()
 }
 
-// isTakeable reports whether something that was said is the person's own, and not on its way back.
+// isTakeable reports whether a message is the person's own, and not being taken back already.
 func (t *talk) isTakeable(s *transcript.Said) bool {
 	return s.By == "" && !slices.Contains(t.asked, s.Seq)
 }
 
-// takeBack takes back what waits for the run to end, and what is on its way there: it is the person's
-// again at once, and the log hears of it before anything that is sent later. The run goes on.
+// takeBack takes back the messages that wait for the run to end, including those on their way. The person has
+// them at once, and the log learns of it before any later input. The run continues.
 func (t *talk) takeBack() {
 	var back []string
 	for _, s := range t.view.Queued() {
@@ -190,8 +189,8 @@ func (t *talk) takeBack() {
 	t.hints.say("the queued text is back in the prompt; press again to interrupt")
 }
 
-// regained takes in that the log has told of what the person took back. If its run had begun by then,
-// it stands in both places.
+// regained handles the log's word that a message was taken back. If its run had begun already, the message is
+// in both places.
 func (t *talk) regained(w event.Withdrawn) {
 	waits := slices.ContainsFunc(t.view.Queued(), func(s *transcript.Said) bool { return s.Seq == w.Of })
 	if slices.Contains(t.asked, w.Of) && !waits {
@@ -200,8 +199,8 @@ func (t *talk) regained(w event.Withdrawn) {
 	t.asked = slices.DeleteFunc(t.asked, func(seq uint64) bool { return seq == w.Of })
 }
 
-// withFiles says something with what the session is told of the files that it names, which nobody
-// takes for a wish.
+// withFiles sends a message together with the content of files that it names, which is not taken for the
+// person's wish.
 func (t *talk) withFiles(text string, say func(files []event.Body) tea.Cmd) tea.Cmd {
 	a, root, ctx := t.tui.here(), t.root(), t.ctx
 	if a == nil || !strings.Contains(text, "@") {
@@ -218,7 +217,7 @@ func (t *talk) withFiles(text string, say func(files []event.Body) tea.Cmd) tea.
 	}
 }
 
-// inform tells the session something that is no wish of the person's.
+// inform tells the session something that is not a wish of the person's.
 func (t *talk) inform(said event.Said) tea.Cmd {
 	switch {
 	case t.running:
@@ -231,7 +230,7 @@ func (t *talk) inform(said event.Said) tea.Cmd {
 	return t.start(said)
 }
 
-// sent takes the outcome of send. An input that came too late for its run begins another.
+// sent handles the outcome of send. An input that came too late for its run begins another.
 func (t *talk) sent(msg sent) tea.Cmd {
 	if msg.err == nil {
 		return nil
@@ -244,7 +243,7 @@ func (t *talk) sent(msg sent) tea.Cmd {
 		return t.start(msg.body)
 	}
 	if d, ok := msg.body.(event.Decided); ok {
-		t.undecide(d.Call) // the question is put again
+		t.undecide(d.Call) // the question is asked again
 	}
 	lost, ok := t.lost(msg.n)
 	if !ok {
@@ -255,8 +254,8 @@ func (t *talk) sent(msg sent) tea.Cmd {
 	return nil
 }
 
-// decide sends a decision into the current run. Without a run, it collects the decisions on all
-// waiting calls and begins a run with them.
+// decide sends a decision into the current run. Without a run, it collects the decisions on all waiting calls
+// and begins a run with them.
 func (t *talk) decide(d event.Decided) tea.Cmd {
 	t.decided = append(t.decided, d)
 	if t.running {
@@ -269,7 +268,7 @@ func (t *talk) decide(d event.Decided) tea.Cmd {
 	return t.start(t.decided...)
 }
 
-// ranIn takes up a run that others have begun in a session that is here as much as anywhere.
+// ranIn handles a run that others have begun in a session that is open here.
 func (t *talk) ranIn() tea.Cmd {
 	if t.running || t.opening || t.runner.session() == nil {
 		return nil
@@ -277,7 +276,7 @@ func (t *talk) ranIn() tea.Cmd {
 	return t.start()
 }
 
-// linked says how the server that has the session can be reached.
+// linked says how well the session's server can be reached.
 func (t *talk) linked(msg linked) {
 	switch {
 	case msg.text != "":
@@ -288,7 +287,8 @@ func (t *talk) linked(msg linked) {
 	t.trouble = msg.trouble
 }
 
-// ranOut takes the end of a run. What was to begin it and did not arrive is the person's again.
+// ranOut handles the end of a run. Inputs that should have begun it and did not arrive are given back to the
+// person.
 func (t *talk) ranOut(err error) tea.Cmd {
 	t.running, t.wanted = false, ""
 	if mode, waited := strings.CutSuffix(t.hints.text, afterRun); waited {
@@ -314,7 +314,7 @@ func (t *talk) ranOut(err error) tea.Cmd {
 	return tea.Batch(t.waited(), t.goOn())
 }
 
-// waited does what waited for the run to end, or the session to be closed.
+// waited does what waited for the run to end, or for the session to close.
 func (t *talk) waited() tea.Cmd {
 	var cmds []tea.Cmd
 	for _, f := range t.then {
@@ -333,7 +333,7 @@ func (t *talk) goOn(first ...event.Body) tea.Cmd {
 	return nil
 }
 
-// follow shows what others do with the session while no run goes on here.
+// follow shows what others do with the session while no run is in progress here.
 func (t *talk) follow() {
 	if !t.running && !t.opening && t.runner.session() != nil {
 		t.runner.watch(t.view.Seq)
@@ -345,14 +345,14 @@ const (
 	quittable    = interrupting + "; press again to quit"
 )
 
-// interrupted takes the hint away that it is being done. What was queued may go on.
+// interrupted removes the hint about the interrupt. Queued inputs may continue.
 func (t *talk) interrupted() {
 	if t.hints.text == interrupting || t.hints.text == quittable {
-		t.hints.clear()
+		t.hints.reset()
 	}
 }
 
-// interrupt stops the run, or the calls that wait.
+// interrupt stops the run, or the waiting calls.
 func (t *talk) interrupt() tea.Cmd {
 	if t.running {
 		t.hints.say(interrupting)
@@ -375,7 +375,7 @@ func (t *talk) interrupt() tea.Cmd {
 
 const afterRun = " after this run"
 
-// switchTo changes the mode, now or when the run is over.
+// switchTo changes the mode, now or after the run.
 func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
 	if why := t.house.fixed(); why != "" {
 		t.hints.say(why)
@@ -402,7 +402,7 @@ func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
 // works reports whether a run here does more than wait for an answer.
 func (t *talk) works() bool { return t.running && !t.view.asks() }
 
-// folders are those that the session uses as its workspace, or that the next one will.
+// folders returns the additional folders of the session, or of the next one.
 func (t *talk) folders() []string {
 	list := slices.Clone(t.opts.Folders)
 	if s := t.runner.session(); s != nil {
@@ -411,7 +411,7 @@ func (t *talk) folders() []string {
 	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
-// mode is the one that holds, or will.
+// mode returns the present or coming mode.
 func (t *talk) mode() tool.Mode {
 	if mode := t.outbox.mode(); mode != "" {
 		return mode
@@ -431,7 +431,7 @@ func (t *talk) mode() tool.Mode {
 	return "ask"
 }
 
-// effort is how hard the model thinks, or will; empty: as hard as the vendor has it.
+// effort returns the present or coming effort; empty means the vendor's default.
 func (t *talk) effort() string {
 	switch next := t.outbox.effort(); {
 	case next != "":
@@ -442,7 +442,7 @@ func (t *talk) effort() string {
 	return t.tui.App.Config.Effort
 }
 
-// route is the model that answers, or will.
+// route returns the present or coming model.
 func (t *talk) route() string {
 	switch {
 	case t.coming != "":
@@ -457,7 +457,7 @@ func (t *talk) route() string {
 	return ""
 }
 
-// root is the workspace of the session, or of the one to come.
+// root returns the workspace of the session, or of the next one.
 func (t *talk) root() string {
 	if t.view.Session.Root != "" {
 		return t.view.Session.Root
@@ -465,7 +465,7 @@ func (t *talk) root() string {
 	return t.tui.Root
 }
 
-// local is the folder of this machine that the session works in, or else that of the front end.
+// local returns the folder of this machine that the session works in, or else that of the front end.
 func (t *talk) local() string {
 	if t.tui.at() != "" {
 		return t.tui.Root
@@ -473,7 +473,7 @@ func (t *talk) local() string {
 	return t.root()
 }
 
-// invitation is what stands in an empty prompt.
+// invitation returns the text in an empty prompt.
 func (t *talk) invitation() string {
 	switch {
 	case t.running:

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/internal/view/markdown"
 )
 
-// Colours, as SGR parameters. Only those of the terminal's own palette, which
-// its owner can read on its background.
+// Colours, as SGR parameters. All are from the terminal's own palette, which its owner can read on its
+// background.
 const (
 	bold    = "1"
 	dim     = "2"
@@ -26,14 +26,14 @@ const (
 
 // look is how things are shown.
 type look struct {
-	width   int  // cells of a line, at most
-	light   bool // the background is
+	width   int  // most cells of a line
+	light   bool // the background is light
 	noColor bool
-	reader  bool // a screen reader reads along: no colours, marks in words, and nothing that moves
+	reader  bool // a screen reader reads the terminal: no colours, marks as words, and nothing moves
 	lexers  *markdown.Lexers
 }
 
-// paint returns text in a colour. Text holds no control characters.
+// paint returns text in a colour. The text must have no control characters.
 func (l look) paint(sgr, text string) string {
 	if l.noColor || text == "" {
 		return text
@@ -44,13 +44,13 @@ func (l look) paint(sgr, text string) string {
 // clean is text.Clean with tabs as spaces, so that cells can be counted.
 func clean(s string) string { return strings.ReplaceAll(text.Clean(s), "\t", "    ") }
 
-// wrap breaks text without control characters into lines of at most width
-// cells, at spaces where it can. Every line gets indent in front.
+// wrap breaks text without control characters into lines of at most width cells, at spaces if possible. Every
+// line is indented.
 func wrap(text string, width int, indent string) []string {
 	room := max(width-ansi.StringWidth(indent), 1)
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
-		if len(line) > room { // it lets some lines with blanks in front be too long
+		if len(line) > room { // the library leaves some lines with leading blanks too long
 			line = ansi.Hardwrap(ansi.Wrap(line, room, ""), room, true)
 		}
 		for part := range strings.SplitSeq(line, "\n") {
@@ -60,7 +60,7 @@ func wrap(text string, width int, indent string) []string {
 	return out
 }
 
-// broken is wrap at any character: nothing of the text is lost, not even spaces.
+// broken is like wrap, but breaks at any character and loses nothing, not even spaces.
 func broken(text string, width int, indent string) []string {
 	room := max(width-ansi.StringWidth(indent), 1)
 	var out []string
@@ -75,8 +75,8 @@ func broken(text string, width int, indent string) []string {
 	return out
 }
 
-// cells is how wide a line is. It counts what lines mostly are, ASCII and
-// colours, by itself, as that is ten times as fast.
+// cells returns the width of a line. It counts ASCII and colours, which make up most lines, by itself, which is
+// ten times as fast.
 func cells(line string) (n int) {
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {

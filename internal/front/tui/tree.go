@@ -16,15 +16,15 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// member is a session that works for the open one, or for one that does.
+// member is a session that works for the open one, directly or not.
 type member struct {
 	id, task string
-	depth    int // 1: it works for the open one
+	depth    int // 1 if it works for the open one directly
 	stop     event.Reason
 	works    bool
 }
 
-// line is what a list shows of it.
+// line shows the member in a list.
 func (m member) line() choice {
 	state := "open"
 	switch {
@@ -37,7 +37,7 @@ func (m member) line() choice {
 	return choice{strings.Repeat("  ", m.depth-1) + name + "  " + words.OneLine(m.task, 60), state + " · " + m.id}
 }
 
-// members are all of a session, each before those that work for it. Working are those that the
+// members returns all that work for a session, each before those that work for it. Working are those that the
 // session waits for now.
 func members(ctx context.Context, a *app.App, id string, working []string) ([]member, error) {
 	list, err := a.Running.Sessions.List(ctx)
@@ -61,8 +61,7 @@ func members(ctx context.Context, a *app.App, id string, working []string) ([]me
 	return out, nil
 }
 
-// older orders two sessions of a family: by when they, or those that they work for, began, and each
-// before those that work for it.
+// older orders two sessions of a family by the start of their branches, and each before those that work for it.
 func older(began map[string]time.Time, a, b string) int {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {
@@ -74,8 +73,8 @@ func older(began map[string]time.Time, a, b string) int {
 	return len(as) - len(bs)
 }
 
-// subagents lets the person choose a session that works for the open one, and shows what it did;
-// with an id, it is that one.
+// subagents lets the person choose a session that works for the open one, and shows its work; with an id, it
+// shows that one.
 func (s *sessions) subagents(id string) tea.Cmd {
 	a, ctx, own := s.talk.tui.App, s.talk.ctx, s.talk.runner.id()
 	if own == "" || a == nil {
@@ -107,7 +106,7 @@ func (s *sessions) subagents(id string) tea.Cmd {
 	}
 }
 
-// named shows the one whose id ends so.
+// named shows the member whose id ends like this.
 func (s *sessions) named(all []member, id string) tea.Cmd {
 	i := slices.IndexFunc(all, func(m member) bool { return m.id == id || strings.HasSuffix(m.id, "."+id) })
 	if i < 0 {

@@ -1,56 +1,51 @@
-// Package tui is the terminal front end: it shows a session while it runs, and
-// takes what a person says, decides and stops.
+// Package tui is the terminal front end: it shows a session while it runs, and sends it the person's words,
+// decisions and interrupts.
 //
 // Its rules:
 //
-//  1. It only reads events and sends inputs. All that is shown of a session is a
-//     fold over its events (transcript.Fold); no state of the agent is kept anywhere
-//     else. A crash of it loses nothing.
-//  2. What is finished is printed once, into the terminal's own scrollback. Only
-//     the part at the bottom is drawn again: what streams in, running calls,
-//     questions, the prompt, the status line. Fullscreen uses the alternate screen
-//     and scrolls by itself. The mouse stays with the terminal.
-//  3. What streams in faster than 60 pictures a second is folded together before
-//     it is drawn (pump). The session never waits for the screen, and keys never
-//     wait behind output. A line that has settled is never rendered again.
-//  4. Nothing that a model, a tool or a file says drives the terminal: everything
-//     passes clean or visible (text.go) on its way to a line.
+//  1. It only reads events and sends inputs. Everything it shows of a session is a fold over the session's
+//     events (transcript.Fold). No state of the agent is kept elsewhere, so a crash of the front end loses nothing.
+//  2. Finished output is printed once, into the terminal's own scrollback. Only the part at the bottom is
+//     redrawn: streaming text, running calls, questions, the prompt, the status line. Fullscreen uses the
+//     alternate screen and scrolls by itself. The mouse stays with the terminal.
+//  3. Streams faster than 60 frames a second are merged before they are drawn (pump). The session never waits
+//     for the screen, and keys never wait behind output. A line that has settled is never rendered again.
+//  4. No text of a model, a tool or a file controls the terminal: everything passes clean or visible (text.go)
+//     on its way to a line.
 //
 // The parts of the terminal:
 //
-//   - talk is the conversation with the open session. Its runner drives the session, its view
-//     shows it, and its outbox keeps what the session does not know yet.
-//   - house is where the sessions are, and session the one that is open: of this machine (home,
-//     own) or of a server (away, joined). No other part knows which.
+//   - talk is the conversation with the open session. Its runner drives the session, its view shows it, and its
+//     outbox holds what the session does not have yet.
+//   - house is where the sessions are, and session the open one: on this machine (home, own) or on a server
+//     (away, joined). No other part knows which.
 //   - composer is the prompt, with completion, history and pasted text.
-//   - questions shows what the session asks, and takes the answer.
-//   - commander does slash commands. sessions opens other sessions, and rewinder goes back in
-//     this one.
+//   - questions shows the session's questions, and takes the answers.
+//   - commander runs slash commands. sessions opens other sessions, and rewinder goes back in this one.
 //   - overlay is a list or a yes-no question of the front end itself.
-//   - hints and status are the two lines at the bottom. activity is what goes on above the prompt.
+//   - hints and status are the two lines at the bottom. activity is the work in progress above the prompt.
 //   - screen knows the size of the terminal and prints to its scrollback.
 //
-// model passes keys and messages on to the parts, and draws them.
+// model passes keys and messages to the parts, and draws them.
 //
 // # Where the session runs
 //
-// internal/front/tui knows two small interfaces (house.go): a house has the sessions, and a session is the one that
-// is open. On this machine they are home and own: a Session that a Conductor drives. On a server they are away and
-// joined: a Watch over server.Remote, which is a store.Store. All other parts of the front end read events and don't
-// know which it is.
+// internal/front/tui knows two small interfaces (house.go): a house has the sessions, and a session is the open
+// one. On this machine they are home and own: a Session that a Conductor drives. On a server they are away and
+// joined: a Watch over server.Remote, which is a store.Store. All other parts of the front end read events and
+// don't know which it is.
 //
-//   - A joined session is followed by one stream as long as it is open (Watch.Live, over event.Follower). A run
-//     that anybody begins there counts as one that goes on here, so steering, queueing and interrupts are the
-//     same.
-//   - Each input has a key. remoteLog sends it until the server has taken or refused it, and the server stores it
-//     once.
-//   - The server tells a follower the text of a reply only from its first piece on (feeds in stream.go). So what
-//     the screen has printed is always the beginning of the stored reply.
-//   - A slash command that is for sessions of this machine only says why (Command.here).
+//   - A joined session is followed by one stream while it is open (Watch.Live, over event.Follower). A run that
+//     anyone begins there counts as a run here, so steering, queueing and interrupts work the same way.
+//   - Each input has a key. remoteLog sends it until the server has accepted or refused it, and the server
+//     stores it once.
+//   - The server sends a follower the text of a reply only from its first piece on (feeds in stream.go), so
+//     what the screen has printed is always the beginning of the stored reply.
+//   - A slash command for sessions of this machine says why it does not work (Command.here).
 //
-// tui.Board is the board of all sessions. running.Board folds what it shows: the list of the store, and the logs of
-// sessions that no run has ended in, or that are on the screen. It reads of a log only what is new. A question is
-// the same box (ask) as in a session, and App.Send takes the answer.
+// tui.Board is the board of all sessions. running.Board folds what it shows: the list of the store, and the
+// logs of sessions that have not ended a run or are on the screen. It only reads the new part of a log. A
+// question is the same box (ask) as in a session, and App.Send sends the answer.
 package tui
 
 import (
@@ -78,57 +73,52 @@ type TUI struct {
 	App     *app.App
 	Options app.Options
 	Root    string // the workspace of new sessions
-	Session string // id of the session to go on with; empty: a new one; "?": the person chooses
-	Say     string // what is said first; empty: nothing
+	Session string // id of the session to continue; empty means a new one, and "?" lets the person choose
+	Say     string // the first message; may be empty
 	Version string
 
-	// Server is the server that has the sessions, if it is not this machine. Then App.Running is of
-	// that server, and the rest of App is not used for them.
+	// Server is the server that has the sessions, or nil if this machine has them. With a Server, App.Running
+	// belongs to it, and the rest of App is not used for sessions.
 	Server Server
 
-	// Host makes the host for the sessions that are opened from here on; warn
-	// takes what a person should know. Nil: App.Host.
+	// Host makes the host for sessions that are opened from now on; warn receives warnings for the person. If
+	// nil, App.Host is used.
 	Host func(o app.Options, warn func(string)) *inspan.Host
 
-	In         io.Reader // nil: standard input
-	Out        io.Writer // nil: standard output
-	Fullscreen bool      // the alternate screen
+	In         io.Reader // nil means standard input
+	Out        io.Writer // nil means standard output
+	Fullscreen bool      // use the alternate screen
 	NoColor    bool
-	Width      int // of an Out that is no terminal, in cells; 0: 80
-	Height     int // the same; 0: 24
-	// Keys gives actions other keys, see Bindings. They take the place of all
-	// keys the action has.
+	Width      int // of an Out that is not a terminal, in cells; 0 means 80
+	Height     int // the same; 0 means 24
+	// Keys replaces the keys of actions, see Bindings.
 	Keys map[string][]string
-	// Commands are more slash commands. They win over ours of the same name.
+	// Commands are additional slash commands. They override ours of the same name.
 	Commands []Command
-	// More returns slash commands that come and go; ours and those of Commands win. It
-	// returns at once. Nil: there are none.
+	// More returns slash commands that come and go; ours and those in Commands override them. It must return at
+	// once. If nil, there are none.
 	More func() []Command
-	// Begun is called once, beside everything else, when the front end is on the
-	// screen. Nil: nothing waits for that.
+	// Begun is called once, in a goroutine, when the front end is on the screen. It may be nil.
 	Begun func()
-	// Ended is called once, after the session is closed and before the last lines are
-	// printed. Nil: nothing else is to be closed.
+	// Ended is called once, after the session is closed and before the last lines are printed. It may be nil.
 	Ended func()
-	// Edit opens a file in the person's editor. Nil: there is none.
+	// Edit opens a file in the person's editor. If nil, there is none.
 	Edit func(path string) tea.ExecCommand
-	// Clipboard returns the image in the clipboard of the person, as a PNG; nothing and no
-	// error: there is none. It is called from a goroutine of its own, with some seconds of
-	// time. Nil: that of the desktop.
+	// Clipboard returns the image in the person's clipboard as a PNG, or nothing and no error if there is none.
+	// It is called from its own goroutine, with a few seconds of time. If nil, the desktop's clipboard is used.
 	Clipboard func(ctx context.Context) (png []byte, err error)
-	// Jobs returns what goes on in the background of a session that is open here, by
-	// its id; nil: nothing is known of it. Nil: /jobs only tells what was started.
+	// Jobs returns the background jobs of a session that is open here, by the session's id; nil if nothing is
+	// known. If Jobs is nil, /jobs only lists what was started.
 	Jobs func(session string) Jobs
 
-	now      func() time.Time // nil: time.Now
+	now      func() time.Time // nil means time.Now
 	mu       sync.Mutex
 	panicked error
 }
 
-// Run shows the front end until the person leaves or ctx ends, and returns the
-// exit code. The terminal is as it was afterwards, whatever happens. A session
-// that is new is on disk only once something was said. A run that goes on when
-// the person leaves is interrupted, and what the model has said by then is kept.
+// Run shows the front end until the person leaves or ctx ends, restores the terminal in any case, and returns
+// the exit code. A new session is only created when something is said. A run in progress when the person leaves
+// is interrupted, and the model's partial reply is kept.
 func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	keys, err := keysOf(t.Keys)
 	if err != nil {
@@ -154,7 +144,7 @@ func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	return t.result(m, errors.Join(err, ended, m.line.app.Close()))
 }
 
-// signals makes a signal end the program in order.
+// signals makes signals end the program cleanly.
 func (t *TUI) signals(p *tea.Program) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -169,8 +159,8 @@ func (t *TUI) signals(p *tea.Program) (stop func()) {
 	return func() { signal.Stop(signals); close(done); wg.Wait() }
 }
 
-// options are those of the program. It looks for changes twice as often as output
-// brings some, so that a key is seen within 9 ms.
+// options returns the options of the program. It checks for changes twice as often as it draws, so that a key
+// is handled within 9 ms.
 func (t *TUI) options(ctx context.Context) []tea.ProgramOption {
 	opts := []tea.ProgramOption{tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithFPS(120)}
 	if t.In != nil {
@@ -185,8 +175,7 @@ func (t *TUI) options(ctx context.Context) []tea.ProgramOption {
 	return opts
 }
 
-// guard makes a goroutine of ours restore the terminal before a panic of it ends
-// the program.
+// guard makes a goroutine restore the terminal before a panic ends the program.
 func (t *TUI) guard(p *tea.Program) func(func()) func() {
 	return func(f func()) func() {
 		return func() {
@@ -203,11 +192,11 @@ func (t *TUI) guard(p *tea.Program) func(func()) func() {
 	}
 }
 
-// untold is how long closing may take before the person is told of it.
+// untold is how long closing may take before the person is told about it.
 const untold = time.Second
 
-// close closes the session and all else. The terminal is as it was before, so that what the person
-// types meanwhile is for the shell.
+// close closes the session and everything else. The terminal is restored first, so what the person types
+// meanwhile goes to the shell.
 func (t *TUI) close(r *runner) error {
 	closed := make(chan struct{})
 	var telling sync.WaitGroup
@@ -234,8 +223,7 @@ func (t *TUI) out() io.Writer {
 	return os.Stdout
 }
 
-// report says where the session is to be found, what became of what it had started, and what did not
-// arrive there, below what was printed.
+// report prints where to find the session, what became of its processes, and what did not reach it.
 func (t *TUI) report(talk *talk, id, driver string, busy bool) {
 	lines := talk.runner.leftovers()
 	if id != "" {
@@ -272,7 +260,7 @@ func (t *TUI) clock() time.Time {
 	return time.Now()
 }
 
-// house is where the sessions are.
+// house returns where the sessions are.
 func (t *TUI) house(p *pump) house {
 	if t.Server != nil {
 		return away{t, p}
@@ -280,7 +268,7 @@ func (t *TUI) house(p *pump) house {
 	return home{t, p}
 }
 
-// here is the installation that runs the sessions; nil: it is not one of this machine.
+// here returns the installation that runs the sessions; nil if it is not on this machine.
 func (t *TUI) here() *app.App {
 	if t.Server != nil {
 		return nil
@@ -288,7 +276,7 @@ func (t *TUI) here() *app.App {
 	return t.App
 }
 
-// at is the address of the server that has the sessions; empty: this machine has them.
+// at returns the address of the server that has the sessions; empty means this machine.
 func (t *TUI) at() string {
 	if t.Server == nil {
 		return ""

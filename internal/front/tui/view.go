@@ -15,32 +15,32 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// view is the transcript of a session as it is shown: what has happened in blocks, which
-// whoever prints them takes away, and what goes on in the fold. It is all that the front end
-// knows of the session, and it asks nobody: the same events always show the same.
+// view is the transcript of a session as shown: past events as blocks, which the printer takes away, and work
+// in progress in the fold. It is everything the front end knows about the session, and depends on the events
+// alone.
 type view struct {
 	transcript.Fold
-	blocks []*block // oldest first
+	blocks []*block // the oldest first
 
-	reply   *block              // the last one of a reply
+	reply   *block              // the last block of a reply
 	ended   *block              // the last call, or command of the person's own, that ended
-	thought string              // before the last reply that came with any
-	said    []string            // by the person, oldest first
-	changes []change            // files the session changed, in order, but for what was undone
-	marked  map[string][]change // what they were at each checkpoint
+	thought string              // the thoughts before the last reply that had any
+	said    []string            // the person's messages, the oldest first
+	changes []change            // the session's changes to files, in order, without undone ones
+	marked  map[string][]change // the changes as of each checkpoint
 	jobs    []string            // commands that were started in the background
 	given   map[string]string   // how rules were approved for this session, in words
-	filled  int                 // tokens of the next prompt, as the session knows; 0: it was not asked
+	filled  int                 // tokens of the next prompt, as reported by the session; 0 if it was not asked
 }
 
-// change is what a call did to a file.
+// change is a call's change of a file.
 type change struct {
 	path, diff string
 }
 
 func newView() *view { return &view{} }
 
-// Apply shows what one event brings.
+// Apply shows the effect of one event.
 func (v *view) Apply(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Checkpoint:
@@ -72,7 +72,7 @@ func (v *view) Apply(e event.Event) {
 	}
 }
 
-// tell shows what was said, once the model hears it. Until then it stands below.
+// tell shows a message once the model hears it. Until then it is shown at the bottom.
 func (v *view) tell(s *transcript.Said) {
 	if !s.Heard {
 		return
@@ -128,7 +128,7 @@ func (v *view) called(c *transcript.Call) {
 	v.add(v.ended)
 }
 
-// mark notes what has been changed at a checkpoint.
+// mark records the changes as of a checkpoint.
 func (v *view) mark(id string) {
 	if v.marked == nil {
 		v.marked = map[string][]change{}
@@ -136,7 +136,7 @@ func (v *view) mark(id string) {
 	v.marked[id] = slices.Clip(v.changes)
 }
 
-// restored takes the changes back to those of a checkpoint, but for files that stayed as they were.
+// restored resets the changes to those of a checkpoint, except for files that were left as they were.
 func (v *view) restored(b event.Restored) {
 	v.mark(b.Before)
 	then, known := v.marked[b.To]
@@ -147,7 +147,7 @@ func (v *view) restored(b event.Restored) {
 		path, err := filepath.Rel(v.Session.Root, c.path)
 		return err == nil && slices.Contains(b.Files, filepath.ToSlash(path))
 	}
-	if b.Kept == 0 { // of many, only some are named
+	if b.Kept == 0 { // of many files, only some are named
 		put = func(change) bool { return true }
 	}
 	stay := slices.DeleteFunc(slices.Clone(v.changes), put)
@@ -164,7 +164,7 @@ func background(c llm.Call) bool {
 	return json.Unmarshal(c.Args, &args) == nil && args.Background
 }
 
-// answered says what a person let a call do for longer, or answered it.
+// answered shows what a person answered, or allowed for longer.
 func (v *view) answered(q *transcript.Question) {
 	if d := q.Answer; d != nil && d.Scope == event.ScopeSession {
 		for _, rule := range d.Grants(q.Rules, q.Offers) {
@@ -179,8 +179,8 @@ func (v *view) answered(q *transcript.Question) {
 	}
 }
 
-// noted shows what is told in a sentence. What the session begins with is no news, and what
-// it does for a moment is seen below.
+// noted shows a note. The session's initial settings are not news, and momentary states are shown at the
+// bottom.
 func (v *view) noted(n *transcript.Note) {
 	switch b := n.Of.(type) {
 	case event.Forked:
@@ -193,7 +193,7 @@ func (v *view) noted(n *transcript.Note) {
 	}
 }
 
-// child tells of a child that works in the background. Any other is a call.
+// child shows a child that works in the background. Any other child is shown as a call.
 func (v *view) child(c *transcript.Child) {
 	var body event.Body = c.Spawned
 	if c.Returned != nil {
@@ -208,7 +208,7 @@ func (v *view) add(b *block)     { v.blocks = append(v.blocks, b) }
 func (v *view) note(text string) { v.add(&block{kind: noteBlock, text: text}) }
 func (v *view) warn(text string) { v.add(&block{kind: noteBlock, text: text, bad: true}) }
 
-// share is how full the window of the model is, in percent; -1: not known.
+// share returns how full the model's window is, in percent; -1 if unknown.
 func (v *view) share() int {
 	return percent(cmp.Or(v.filled, v.Spent.Prompt.Prompt()+v.Spent.Prompt.Output), v.Session.Window)
 }
@@ -222,18 +222,18 @@ func percent(a, b int) int {
 	return (100*a + b/2) / b
 }
 
-// lastLine is the last line of text that says something.
+// lastLine returns the last line with text.
 func lastLine(text string) string {
 	text = strings.TrimRight(text, " \t\r\n")
 	return text[strings.LastIndexAny(text, "\r\n")+1:]
 }
 
-// asking is the question to decide on next, those of children first, and whether there is one.
+// asking returns the question to decide next, children's questions first, and whether there is one.
 func (v *view) asking(decided []event.Body) (inspan.Pending, bool) {
 	return first(append(v.raised(decided), v.waiting(decided)...))
 }
 
-// calling is the call to decide on next, and whether there is one.
+// calling returns the call to decide about next, and whether there is one.
 func (v *view) calling(decided []event.Body) (inspan.Pending, bool) { return first(v.waiting(decided)) }
 
 func first(list []inspan.Pending) (p inspan.Pending, some bool) {
@@ -243,7 +243,7 @@ func first(list []inspan.Pending) (p inspan.Pending, some bool) {
 	return p, len(list) > 0
 }
 
-// raised are the questions of children that are not decided on.
+// raised returns the undecided questions of children.
 func (v *view) raised(decided []event.Body) (out []inspan.Pending) {
 	for _, q := range v.Raised() {
 		if p := inspan.Asked(inspan.Question{Raised: *q.Raised, Seq: q.Seq}); !decides(decided, p) {
@@ -253,7 +253,7 @@ func (v *view) raised(decided []event.Body) (out []inspan.Pending) {
 	return out
 }
 
-// waiting are the questions about calls that are not decided on, in sets.
+// waiting returns the undecided questions about calls, in sets.
 func (v *view) waiting(decided []event.Body) (out []inspan.Pending) {
 	for _, q := range v.Waiting() {
 		if p := pending(q); !decides(decided, p) {
@@ -263,7 +263,7 @@ func (v *view) waiting(decided []event.Body) (out []inspan.Pending) {
 	return inspan.Sets(out)
 }
 
-// decides reports whether a question is decided on.
+// decides reports whether a question has been decided.
 func decides(decided []event.Body, p inspan.Pending) bool {
 	return slices.ContainsFunc(decided, func(b event.Body) bool {
 		d, ok := b.(event.Decided)
@@ -271,8 +271,8 @@ func decides(decided []event.Body, p inspan.Pending) bool {
 	})
 }
 
-// asks reports whether all that is open are questions, also where a call that runs waits for those about calls
-// that it has made.
+// asks reports whether everything in progress waits for questions, including running calls that wait for
+// decisions on nested calls.
 func (v *view) asks() bool {
 	waiting := v.Waiting()
 	works := func(c *transcript.Call) bool {
@@ -281,12 +281,12 @@ func (v *view) asks() bool {
 	return len(waiting) > 0 && !slices.ContainsFunc(v.Now.Running, works)
 }
 
-// undecided counts the questions, of subagents too, that are not decided on.
+// undecided returns the number of undecided questions, including those of subagents.
 func (v *view) undecided(decided []event.Body) int {
 	return len(v.raised(decided)) + len(v.waiting(decided))
 }
 
-// pending is a question about a call.
+// pending returns a question about a call.
 func pending(q *transcript.Question) inspan.Pending {
 	c := q.Call.Call
 	c.Name = cmp.Or(c.Name, "a call")

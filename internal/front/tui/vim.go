@@ -7,20 +7,20 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// vim gives the prompt the two modes of vim, and the commands of its normal mode that people use on a
-// few lines: h j k l w b e 0 ^ $ move, i a I A o O begin to insert, x D C and d or c with a motion
-// change, yy and p copy lines, and u takes back. It holds no text of its own but what was deleted.
+// vim gives the prompt two modes as in vim, and the commands of normal mode that are useful on a few lines: h j
+// k l w b e 0 ^ $ move, i a I A o O begin to insert, x D C and d or c with a motion change, yy and p copy
+// lines, and u undoes. It holds no text of its own except deleted text.
 type vim struct {
 	normal  bool
-	pending string   // d, c, y or r, which wait for the next key; empty: none does
-	deleted []atom   // last
-	lines   bool     // deleted are whole lines
-	past    []editor // before each change, oldest first
+	pending string   // d, c, y or r, which wait for the next key; empty if none
+	deleted []atom   // deleted last
+	lines   bool     // deleted holds whole lines
+	past    []editor // texts before each change, the oldest first
 }
 
 const mostUndo = 100
 
-// mode is what the status line shows.
+// mode returns the mode for the status line.
 func (v *vim) mode() string {
 	switch {
 	case v == nil:
@@ -31,14 +31,14 @@ func (v *vim) mode() string {
 	return "INSERT"
 }
 
-// begin is for an empty prompt.
+// begin resets the mode for an empty prompt.
 func (v *vim) begin() {
 	if v != nil {
 		*v = vim{deleted: v.deleted, lines: v.lines}
 	}
 }
 
-// key takes a key, and reports false for one that means the same without vim.
+// key handles a key. It returns false for keys that mean the same without vim.
 func (v *vim) key(k tea.KeyPressMsg, action string, e *editor, width int) bool {
 	switch {
 	case v == nil:
@@ -79,7 +79,7 @@ func (v *vim) key(k tea.KeyPressMsg, action string, e *editor, width int) bool {
 	return true
 }
 
-// note keeps the text before a change, or before it is inserted into.
+// note keeps the text before a change or an insertion.
 func (v *vim) note(was editor, e *editor) {
 	if v.normal && textOf(was.atoms) == e.text() {
 		return
@@ -89,7 +89,7 @@ func (v *vim) note(was editor, e *editor) {
 	}
 }
 
-// command does what a key of the normal mode says.
+// command handles a key in normal mode.
 func (v *vim) command(key string, e *editor, width int) {
 	if to, ok := motion(key, e); ok {
 		e.at, e.goal = to, -1
@@ -111,14 +111,14 @@ func (v *vim) command(key string, e *editor, width int) {
 	}
 }
 
-// undo takes the last change back.
+// undo undoes the last change.
 func (v *vim) undo(e *editor) {
 	if n := len(v.past); n > 0 {
 		*e, v.past = v.past[n-1], v.past[:n-1]
 	}
 }
 
-// insert begins to insert.
+// insert begins an insertion.
 func (v *vim) insert(key string, e *editor) {
 	v.normal = false
 	switch key {
@@ -139,7 +139,7 @@ func (v *vim) insert(key string, e *editor) {
 	e.goal = -1
 }
 
-// operate deletes, changes or copies up to where a motion leads, or whole lines.
+// operate deletes, changes or copies up to the target of a motion, or whole lines.
 func (v *vim) operate(op, key string, e *editor) {
 	if key == op {
 		v.line(op, e)
@@ -149,7 +149,7 @@ func (v *vim) operate(op, key string, e *editor) {
 	if !ok {
 		return
 	}
-	if op == "c" && key == "w" { // as vim has it, the blanks behind a word stay
+	if op == "c" && key == "w" { // as in vim, the blanks behind a word stay
 		to, _ = motion("e", e)
 		key = "e"
 	}
@@ -164,7 +164,7 @@ func (v *vim) operate(op, key string, e *editor) {
 	v.apply(op, e, from, to, false)
 }
 
-// line is operate for the line of the cursor.
+// line is operate for the cursor's line.
 func (v *vim) line(op string, e *editor) {
 	from, to := e.lineStart(), e.lineEnd()
 	switch {
@@ -189,7 +189,7 @@ func (v *vim) apply(op string, e *editor, from, to int, lines bool) {
 	v.normal = op != "c"
 }
 
-// take deletes, and keeps what it deletes.
+// take deletes text and keeps it.
 func (v *vim) take(e *editor, from, to int, lines bool) {
 	if from >= to {
 		return
@@ -198,7 +198,7 @@ func (v *vim) take(e *editor, from, to int, lines bool) {
 	e.cut(from, to)
 }
 
-// put inserts what was deleted, behind the cursor or before it.
+// put inserts deleted text behind the cursor or before it.
 func (v *vim) put(before bool, e *editor) {
 	if len(v.deleted) == 0 {
 		return
@@ -223,7 +223,7 @@ func (v *vim) put(before bool, e *editor) {
 	e.at = e.lineStart()
 }
 
-// replace puts a character where the cursor is.
+// replace replaces the character at the cursor.
 func (v *vim) replace(key string, e *editor) {
 	if at := e.at; at < e.lineEnd() {
 		e.cut(at, at+1)
@@ -232,7 +232,7 @@ func (v *vim) replace(key string, e *editor) {
 	}
 }
 
-// motion is where a key leads, and whether it leads anywhere.
+// motion returns the target of a motion key, and whether it has one.
 func motion(key string, e *editor) (to int, ok bool) {
 	switch key {
 	case "h":
@@ -259,7 +259,7 @@ func motion(key string, e *editor) (to int, ok bool) {
 	return 0, false
 }
 
-// kind is which sort of characters belong together in a word of vim.
+// kind is a class of characters that form a word in vim.
 type kind int
 
 const (
@@ -278,7 +278,7 @@ func kindOf(a atom) kind {
 	return signs
 }
 
-// nextWord is where the word behind the one at the cursor begins.
+// nextWord returns where the word behind the cursor's begins.
 func (e *editor) nextWord() int {
 	i := e.at
 	for of := e.at; i < len(e.atoms) && kindOf(e.atoms[i]) == kindOf(e.atoms[of]); {
@@ -290,7 +290,7 @@ func (e *editor) nextWord() int {
 	return i
 }
 
-// lastWord is where the word before the cursor begins.
+// lastWord returns where the word before the cursor begins.
 func (e *editor) lastWord() int {
 	i := e.at - 1
 	for i > 0 && kindOf(e.atoms[i]) == blank {
@@ -302,7 +302,7 @@ func (e *editor) lastWord() int {
 	return max(i, 0)
 }
 
-// endOfWord is the last character of the word at or behind the cursor.
+// endOfWord returns the last character of the word at or behind the cursor.
 func (e *editor) endOfWord() int {
 	i := e.at + 1
 	for i < len(e.atoms) && kindOf(e.atoms[i]) == blank {

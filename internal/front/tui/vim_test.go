@@ -108,7 +108,7 @@ func TestVimInThePrompt(t *testing.T) {
 	if got := m.composer.prompt.text(); got != "" {
 		t.Errorf("%q is left", got)
 	}
-	m.composer.clear()
+	m.composer.empty()
 	press("jj")
 	if got := m.composer.prompt.text(); got != "jj" {
 		t.Errorf("a new message begins with %q", got)

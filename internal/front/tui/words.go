@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// allowed says what a person let a call do for longer, or answered it.
+// allowed says what a person answered, or allowed for longer.
 func allowed(b event.Decided, name string) string {
 	if b.Answer != "" {
 		return "answered: " + b.Answer
@@ -20,7 +20,7 @@ func allowed(b event.Decided, name string) string {
 	return name + " is allowed for: " + string(b.Scope)
 }
 
-// toolOf is the tool that a question is about; empty: it is not known.
+// toolOf returns the tool that a question is about; empty if unknown.
 func toolOf(q *transcript.Question) string {
 	switch {
 	case q.Call != nil:
@@ -31,7 +31,7 @@ func toolOf(q *transcript.Question) string {
 	return ""
 }
 
-// elsewhere says how a question was settled that nobody has answered here.
+// elsewhere says how a question was settled without an answer from here.
 func elsewhere(q *transcript.Question, d event.Decided) string {
 	name := cmp.Or(toolOf(q), "the question")
 	by := words.AnsweredBy(d)
@@ -46,7 +46,7 @@ func elsewhere(q *transcript.Question, d event.Decided) string {
 	return by + ": " + name + " is denied"
 }
 
-// summary is the line that ends a run.
+// summary returns the line that ends a run.
 func summary(s *transcript.Stop) string {
 	fields := []string{strings.ReplaceAll(string(s.Stopped.Reason), "_", " "), text.Count(s.Turns, "turn"), clock(s.Took)}
 	if s.Cost > 0 {
@@ -55,7 +55,7 @@ func summary(s *transcript.Stop) string {
 	return strings.Join(fields, " · ")
 }
 
-// clock is a time that has passed, in a few characters.
+// clock formats a duration in a few characters.
 func clock(d time.Duration) string {
 	d = max(d, 0).Truncate(time.Second)
 	switch {
@@ -67,7 +67,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// ago is how long it is since a time.
+// ago formats the time since a moment.
 func ago(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/tool"
 )
 
 // ErrSettings says that settings, a model or a key are missing or wrong.
@@ -123,6 +124,11 @@ func (i *Installation) Sets(variable string) bool {
 
 // SessionsDir is the folder of sessions.
 func (i *Installation) SessionsDir() string { return filepath.Join(i.StateDir, "sessions") }
+
+// CheckpointDir is the folder that keeps the checkpoints of a workspace.
+func (i *Installation) CheckpointDir(root string) string {
+	return filepath.Join(i.StateDir, "snapshots", tool.Digest([]byte(root)))
+}
 
 // PluginsDir is the folder of plugins, absolute.
 func (i *Installation) PluginsDir() string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/world/snapshot"
 	"github.com/inspan/inspan/store"
 )
 
@@ -24,7 +25,7 @@ func (t *Table) renamed(ctx context.Context, s store.Info, here string) bool {
 }
 
 // Rehome has all sessions of one folder work in another one from now on, and returns how many those are
-// that a person began. While somebody drives one, none moves.
+// that a person began. Their checkpoints come along. While somebody drives one, none moves.
 func (t *Table) Rehome(ctx context.Context, from, to string) (leads int, err error) {
 	list, err := t.Sessions.List(ctx)
 	if err != nil {
@@ -41,6 +42,13 @@ func (t *Table) Rehome(ctx context.Context, from, to string) (leads int, err err
 		ids = append(ids, s.ID)
 		if s.Parent == "" {
 			leads++
+		}
+	}
+	if len(ids) > 0 {
+		old := snapshot.Store{Dir: t.CheckpointDir(from), Root: from}
+		store := snapshot.Store{Dir: t.CheckpointDir(to), Root: to}
+		if err := store.Adopt(ctx, &old); err != nil {
+			return 0, err
 		}
 	}
 	for _, id := range ids {

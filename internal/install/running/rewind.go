@@ -37,7 +37,7 @@ func (w *Rewinds) snapshots(root string) *snapshot.Store {
 		return nil
 	}
 	return &snapshot.Store{
-		Dir:  filepath.Join(w.StateDir, "snapshots", tool.Digest([]byte(root))),
+		Dir:  w.CheckpointDir(root),
 		Root: root, Skip: w.skipped(root), Quota: w.Config.Checkpoints.Quota << 20,
 	}
 }

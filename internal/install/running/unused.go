@@ -13,7 +13,6 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/store"
-	"github.com/inspan/inspan/tool"
 )
 
 // Unused is something that was kept for sessions and that none needs once the stale ones are gone.
@@ -146,9 +145,9 @@ func (rest Rest) holds(used map[string]bool, dir string) bool {
 func (t *Table) checkpoints(used map[string]bool, rest Rest) []Unused {
 	names := map[string]bool{}
 	for root := range used {
-		names[tool.Digest([]byte(root))] = true
+		names[filepath.Base(t.CheckpointDir(root))] = true
 	}
-	dir := filepath.Join(t.StateDir, "snapshots")
+	dir := filepath.Dir(t.CheckpointDir(""))
 	return unused(dir, "checkpoints of a workspace", func(name string) (bool, time.Time) { return !names[name], rest.Before })
 }
 

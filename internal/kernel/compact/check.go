@@ -8,35 +8,34 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Kind says what is wrong with a summary.
+// Kind is what is wrong with a summary.
 type Kind string
 
 // Kinds.
 const (
-	Shape        Kind = "shape"        // it has not the headings
-	File         Kind = "file"         // a changed file is not named
-	Invented     Kind = "invented"     // a file is named that occurs nowhere
-	Tests        Kind = "tests"        // the outcome of the last tests is not said
-	Contradicted Kind = "contradicted" // it is said wrongly
+	Shape        Kind = "shape"        // it lacks the headings
+	File         Kind = "file"         // a changed file is not mentioned
+	Invented     Kind = "invented"     // a file is mentioned that occurs nowhere
+	Tests        Kind = "tests"        // the outcome of the last tests is not stated
+	Contradicted Kind = "contradicted" // the outcome is stated wrongly
 	Empty        Kind = "empty"        // a section is empty although there is something to say
-	Thin         Kind = "thin"         // hardly anything of what was answered is in it
+	Thin         Kind = "thin"         // hardly anything of the answers is in it
 	Long         Kind = "long"         // it is too long
 )
 
-// Missing is one thing that a summary fails to say or says wrongly.
+// Missing is one thing that a summary lacks or states wrongly.
 type Missing struct {
 	Kind Kind
-	What string // what it is about: a file, a section
+	What string // its subject: a file, a section
 }
 
 const (
-	maxNamed    = 100 // changed files that a record must name
-	maxLiterals = 24  // of what was answered last, of which a record must have some
-	minLiterals = 8   // with fewer nothing can be said about what is missing
+	maxNamed    = 100 // changed files that a record must mention
+	maxLiterals = 24  // names and numbers of the last answers, some of which a record must have
+	minLiterals = 8   // with fewer, it is unclear what is missing
 )
 
-// Read parses the answer of a model and checks it. Nothing missing means that
-// the summary can be used.
+// Read parses a model's answer and checks it. If nothing is missing, the summary can be used.
 func (p Plan) Read(answer string) (Summary, []Missing) {
 	s, err := Parse(answer)
 	if err != nil {
@@ -45,8 +44,8 @@ func (p Plan) Read(answer string) (Summary, []Missing) {
 	return s, p.Check(s)
 }
 
-// Check compares a summary with what the log proves. What it can not prove it
-// lets pass, so wrong reasons and forgotten details can get through.
+// Check compares a summary with what the log proves. It accepts what it can't prove, so wrong reasons and
+// forgotten details can get through.
 func (p Plan) Check(s Summary) []Missing {
 	out := p.checkFiles(s)
 	out = append(out, p.checkTests(s)...)
@@ -60,8 +59,8 @@ func (p Plan) Check(s Summary) []Missing {
 	return out
 }
 
-// changed returns the files that a record must name: the last ones, as many as
-// there is room for. The rest is counted where the log's facts stand.
+// changed returns the files that a record must mention: the last ones, as many as there is room for. The facts
+// of the log count the others.
 func (p Plan) changed() []string {
 	all := p.src.Facts.Changed
 	return newest(all[max(0, len(all)-maxNamed):], p.Room/4, p.src.tokens)
@@ -92,8 +91,8 @@ func (p Plan) checkFiles(s Summary) (out []Missing) {
 	return out
 }
 
-// occurs reports whether a path can come from a text: it has its last two names
-// side by side, or all its names somewhere, as where a folder was entered first.
+// occurs reports whether a path can come from a text: its last two names are adjacent in it, or all of its
+// names occur somewhere, for example because a folder was entered first.
 func occurs(known, path string) bool {
 	all := strings.Split(path, "/")
 	if n := len(all); n > 2 && strings.Contains(known, all[n-2]+"/"+all[n-1]) {
@@ -102,8 +101,7 @@ func occurs(known, path string) bool {
 	return !slices.ContainsFunc(all, func(name string) bool { return !strings.Contains(known, name) })
 }
 
-// paths returns what looks like a file in a list of files: what stands first in
-// a line, or has a folder.
+// paths returns what looks like a file in a list of files: the beginning of a line, or something with a folder.
 func (x *lexicon) paths(text string) []string {
 	var out []string
 	for l := range strings.Lines(text) {
@@ -118,7 +116,7 @@ func (x *lexicon) paths(text string) []string {
 	return distinct(out)
 }
 
-// known is all text that a summary can have a name from.
+// known returns all text that a summary can have names from.
 func (p Plan) known() string {
 	f, c := p.src.Facts, p.src.Carry
 	parts := slices.Concat(f.Changed, c.Pending, []string{c.Goal, say(p.src.Messages)})
@@ -134,7 +132,7 @@ func (p Plan) known() string {
 	return slashed(strings.Join(parts, "\n"))
 }
 
-// say writes down all that is said, called and returned in messages.
+// say returns everything said, called and returned in messages.
 func say(messages []llm.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
@@ -170,8 +168,7 @@ func (p Plan) checkEmpty(s Summary) (out []Missing) {
 	return out
 }
 
-// thin reports whether a summary has less than half of the numbers, names
-// and addresses in what was answered last.
+// thin reports whether a summary has less than half of the numbers, names and addresses in the last answers.
 func (p Plan) thin(s Summary) bool {
 	text, n := s.Text(), 0
 	for _, l := range p.names {
@@ -182,8 +179,8 @@ func (p Plan) thin(s Summary) bool {
 	return len(p.names) >= minLiterals && 2*n < len(p.names)
 }
 
-// outcome says what a text says of tests: passed, failed, or neither. The first
-// word decides; mixed tells whether the other one follows.
+// outcome returns what a text says about tests: passed, failed, or neither. The first word decides; mixed means
+// that the other one follows.
 func (x *lexicon) outcome(text string) (passed, said, mixed bool) {
 	text = x.noPass.ReplaceAllString(x.noFail.ReplaceAllString(text, " passed "), " failed ")
 	good, bad := x.pass.FindStringIndex(text), x.fail.FindStringIndex(text)
@@ -196,8 +193,8 @@ func (x *lexicon) outcome(text string) (passed, said, mixed bool) {
 	return good[0] < bad[0], true, true
 }
 
-// checkTests compares what is said of the last tests. The line that is asked
-// for counts; without it, the last sentence about tests that is plain.
+// checkTests compares what is said about the last tests. The requested line counts; without it, the last plain
+// sentence about tests.
 func (p Plan) checkTests(s Summary) []Missing {
 	t := p.src.Facts.Test
 	if t == nil {
@@ -228,7 +225,7 @@ func (p Plan) checkTests(s Summary) []Missing {
 	return nil
 }
 
-// say writes the run of tests in the form that is asked of a model.
+// say describes the run of tests in the form that is requested from a model.
 func (t *Test) say() string {
 	how := "failed"
 	if t.Passed {
@@ -237,7 +234,7 @@ func (t *Test) say() string {
 	return "Tests: " + how + ": " + t.Run.say()
 }
 
-// say writes a run in one line.
+// say describes a run in one line.
 func (r Run) say() string {
 	text := line(r.Command, 200)
 	if r.Detail != "" {
@@ -246,4 +243,4 @@ func (r Run) say() string {
 	return text
 }
 
-const mostDetail = 1200 // bytes of what a run has shown
+const mostDetail = 1200 // bytes of a run's output

@@ -1,9 +1,8 @@
-// Package compact makes a long conversation short. The end of the conversation and
-// what the person said stay as they are, and the rest is replaced by a record that
-// a model writes and that is checked against what the log proves. How much of each
-// stays is written in person.go.
+// Package compact shortens a long conversation. The end of the conversation and the person's words stay as they
+// are. The rest is replaced by a record that a model writes and that is checked against what the log proves.
+// See person.go for how much of each stays.
 //
-// The package is pure. Whoever drives it sends the requests:
+// The package is pure. The driver sends the requests:
 //
 //	p, ok := Split(src, 20_000)
 //	req := p.Request(system, tools, "")
@@ -19,31 +18,33 @@
 //
 // # How a conversation stays within the window
 //
-//  1. The size of the next prompt is the vendor's last count plus an estimate of the new part. Past errors correct
-//     the estimate (loop.State.Tokens).
+//  1. The size of the next prompt is the vendor's last count plus an estimate of the new part. Past errors
+//     correct the estimate (loop.State.Tokens).
 //  2. Old results of calls go first. Next says Prune if cutting a batch of them avoids a compaction, or if no
-//     cache is left to lose (pruned). Each cut costs the prompt cache from there on. A result that the model still
-//     sees from an identical call is not repeated (State.Again).
-//  3. Results of background agents and mail come in as far as they leave half of the room to the work. A line
-//     lists the first of the rest. That comes later, at the latest before the run ends (arrivals.go).
-//  4. Next says Compact in three cases: the prompt would use the reserve (event.Window), the vendor rejects it as
-//     too long, or somebody asked (compact). If only some models may see the conversation, the largest window
-//     among them counts (routed names it).
+//     cache is left to lose (pruned). Each cut costs the prompt cache from there on. A result that the model
+//     still sees from an identical call is not repeated (State.Again).
+//  3. Results of background agents and messages of other agents may take half of the free room; the rest is
+//     for work. A line lists the first of the rest, which come later, at the latest before the run ends
+//     (arrivals.go).
+//  4. Next says Compact in three cases: the prompt would use the reserve (event.Window), the vendor rejects it
+//     as too long, or someone asked (compact). If only some models may see the conversation, the largest
+//     window among them counts (routed names it).
 //  5. compact.Split decides what stays: the end, and the person's messages by the rule at the top of
-//     internal/kernel/compact/person.go, which knows their form and order and no words. Each keeps the event it
-//     was said in (loop.State.Events). The model writes a record of the rest. That request begins with the same
-//     bytes, so the cache serves it. inspan drops what the record says of wishes.
-//  6. The task, the list of things to do, changed files and the commands that failed, with the checks and errors
-//     they named, come from the fold (loop.Work). inspan checks the record against it and asks once more for
+//     internal/kernel/compact/person.go, which looks at their form and order and not at words. Each keeps the
+//     event it was said in (loop.State.Events). The model writes a record of the rest. That request begins
+//     with the same bytes as the last one, so the cache serves it. inspan drops what the record says about
+//     wishes.
+//  6. The task, the to-do list, changed files and the commands that failed, with the checks and errors they
+//     named, come from the fold (loop.Work). inspan checks the record against it and asks once more for
 //     missing facts. If that fails too, it writes the record from the log without a model.
-//  7. compacted holds the whole state, so a session opens from its last one. If somebody sent an input meanwhile,
-//     the log rejects it (event.ErrGrown), and the driver makes it anew. If the model is unavailable, the driver
-//     stores kept, and the conversation stays until the vendor rejects it. The next try for the window alone waits
-//     2 turns, then 4, 8 and 16. Meanwhile, and when the vendor rejects the prompt, old results are cut even if
-//     that saves little.
+//  7. compacted holds the whole state, so a session opens from its last one. If someone sent an input
+//     meanwhile, the log rejects it (event.ErrGrown), and the driver makes it again. If the model is
+//     unavailable, the driver stores kept, and the conversation stays until the vendor rejects it. The next
+//     try for the window alone waits 2 turns, then 4, 8 and 16. Meanwhile, and when the vendor rejects the
+//     prompt, old results are cut even if that saves little.
 //
-// rewound goes back in the same way: it holds the state of an earlier event. internal/world/snapshot restores the
-// files first, from the checkpoints around the calls since, and restored records that. Both can be undone, because
+// rewound works in the same way: it holds the state of an earlier event. internal/world/snapshot restores the
+// files first, from the checkpoints around later calls, and restored records that. Both can be undone, because
 // both are only events.
 package compact
 
@@ -58,30 +59,29 @@ import (
 const (
 	minFresh = 1000   // tokens that must not have been through a compaction
 	minRoom  = 400    // tokens: with less, nothing would be gained
-	maxRoom  = 12_000 // tokens of the longest record that is taken
-	maxAsked = 6000   // tokens of the record that is asked for, and of an extract
+	maxRoom  = 12_000 // tokens of the longest accepted record
+	maxAsked = 6000   // tokens of the requested record, and of an extract
 )
 
 // Source is a conversation and what its log proves. It is only read.
 type Source struct {
 	Messages []llm.Message
-	Person   []int    // indexes of messages that hold a person's own words, ascending
-	Events   []uint64 // of the log, in which those were said, one each; 0 or none: not known
+	Person   []int    // indexes of messages in a person's own words, ascending
+	Events   []uint64 // events in which these were said, one for each; 0 or none if unknown
 	Unshown  Unshown  // by earlier compactions
-	Facts    Facts    // of the whole session, also from before earlier compactions
+	Facts    Facts    // of the whole session, including the time before earlier compactions
 	Carry    Carry
-	History  bool // the model has the tool that looks things up in the log
-	// Room is how many tokens the new conversation may have, whatever was said in
-	// the old one. With 0 nobody knows, and keep alone decides.
+	History  bool // the model has the tool that searches the log
+	// Room is how many tokens the new conversation may have. If 0, it is unknown, and keep alone decides.
 	Room int
-	// Count says how many tokens a message has, about. It must grow with the
-	// text. Nil is [llm.Message.Tokens].
+	// Count returns the approximate tokens of a message. It must grow with the text. If nil, it is
+	// [llm.Message.Tokens].
 	Count func(llm.Message) int
 
-	said uint64 // event of the message that is worked on; 0: not known
+	said uint64 // event of the present message; 0 if unknown
 }
 
-// at is the source where a message of an event is worked on.
+// at returns the source with the event of the present message.
 func (s Source) at(event uint64) Source {
 	s.said = event
 	return s
@@ -89,15 +89,15 @@ func (s Source) at(event uint64) Source {
 
 // Facts are proven by the log.
 type Facts struct {
-	Changed []string // files that were changed, as written for people, each once, oldest first
-	Test    *Test    // the last run of tests; nil if none is known
-	Failed  []Run    // commands that failed when they were last run, oldest first
+	Changed []string // changed files in the form for people, each once, the oldest first
+	Test    *Test    // the last run of tests; nil if unknown
+	Failed  []Run    // commands that failed when last run, the oldest first
 }
 
 // Run is a command that was run.
 type Run struct {
 	Command string
-	Detail  string // the lines that tell most; may be empty
+	Detail  string // the most telling lines; may be empty
 }
 
 // Test is a run of tests.
@@ -106,62 +106,60 @@ type Test struct {
 	Passed bool
 }
 
-// Carry goes on as it is and never through a model.
+// Carry continues unchanged, without passing through a model.
 type Carry struct {
 	Goal    string
 	Todo    []Item
-	Pending []string  // what waits for somebody
+	Pending []string  // what waits for someone
 	Mode    tool.Mode // permission mode
 	Granted []string  // rules that a person allowed for the session
-	Answers []Answer  // of the person to calls, the oldest first
-	// Lasting is what the model was told for longer and works by, the oldest first.
+	Answers []Answer  // the person's answers to calls, the oldest first
+	// Lasting are texts that the model works by, the oldest first.
 	Lasting []Lasting
 }
 
 // Lasting is a text that the model works by.
 type Lasting struct {
 	Name string
-	Call string // that brought it; where its result stays, the text is not repeated
+	Call string // call that brought it; if its result stays, the text is not repeated
 	Text string
 }
 
-// Answer is what the person said when a call asked.
+// Answer is a person's answer to a question of a call.
 type Answer struct {
-	Call  string // where its result stays, the answer is not repeated
-	To    string // what was asked
+	Call  string // if its result stays, the answer is not repeated
+	To    string // the question
 	Text  string // the result of the call
 	Event uint64 // of the log
 }
 
-// Item is a thing to do.
+// Item is an entry of the to-do list.
 type Item struct{ Text, Status string }
 
-// Plan says what of a conversation stays and what a record replaces. Made by
-// [Split]; safe for concurrent use if Source.Count is.
+// Plan says what of a conversation stays and what a record replaces. It is made by [Split], and safe for
+// concurrent use if Source.Count is.
 type Plan struct {
 	From     int     // index of the first message that stays, with all that follow
-	Replaced int     // tokens that the record stands for
+	Replaced int     // tokens that the record replaces
 	Room     int     // tokens that a record may have
-	Unshown  Unshown // with those of earlier compactions
+	Unshown  Unshown // including those of earlier compactions
 
 	src    Source
 	keep   int // see Split
 	words  *lexicon
-	kept   []saying      // the person's that are not in the end
-	end    []llm.Message // from From on, cut only where it is larger than its part of the room
+	kept   []saying      // the person's messages before the end
+	end    []llm.Message // the messages from From on, only cut if they exceed their part of the room
 	loose  bool          // the end could not keep its form, and has no message of the person
 	person []int         // indexes of the person's messages in end
-	lean   int           // how often the lists in what stands for the rest are halved
-	before built         // what the compaction before has built
-	gone   harvest       // what the messages that are replaced say
-	names  []string      // the literals in the last answers of those
+	lean   int           // how often the lists in the replacement are halved
+	before built         // what the previous compaction has built
+	gone   harvest       // content of the replaced messages
+	names  []string      // names and numbers in the last answers among these
 }
 
-// Split decides what stays: the last keep tokens at least, in whole messages and
-// never apart from the call that a result answers; and the person's messages
-// before them, as person.go says. It returns false if there is too little
-// that a record could replace, but never if the conversation has more tokens
-// than there is room for.
+// Split decides what stays: at least the last keep tokens, in whole messages and with each result next to its
+// call, and the person's messages before them, as described in person.go. It returns false if there is too
+// little to replace, unless the conversation has more tokens than there is room for.
 func Split(src Source, keep int) (p Plan, ok bool) {
 	if src.Count == nil {
 		src.Count = llm.Message.Tokens
@@ -188,8 +186,7 @@ func Split(src Source, keep int) (p Plan, ok bool) {
 	return p, p.Room >= minRoom && fresh >= max(minFresh, keep/8)
 }
 
-// readOld takes over what earlier compactions have built, and returns how many
-// tokens that has.
+// readOld reads what earlier compactions have built, and returns its tokens.
 func (p *Plan) readOld() int {
 	size := 0
 	for i, m := range p.src.Messages[:p.From] {
@@ -204,7 +201,7 @@ func (p *Plan) readOld() int {
 	return size
 }
 
-// total counts messages.
+// total counts the tokens of messages.
 func (s Source) total(messages []llm.Message) int {
 	n := 0
 	for _, m := range messages {
@@ -213,13 +210,12 @@ func (s Source) total(messages []llm.Message) int {
 	return n
 }
 
-// tokens counts a text.
+// tokens counts the tokens of a text.
 func (s Source) tokens(text string) int {
 	return s.Count(llm.Message{Role: llm.User, Parts: llm.Say(text)})
 }
 
-// tail returns where the last keep tokens begin; later, if they would have more
-// than most.
+// tail returns where the last keep tokens begin; later if they would have more than most.
 func tail(src Source, keep, most int) int {
 	callOf := calls(src.Messages)
 	start, size := len(src.Messages), 0
@@ -237,8 +233,7 @@ func tail(src Source, keep, most int) int {
 	return start
 }
 
-// calls returns for each message the first one that holds a call which it
-// answers; its own index if there is none.
+// calls returns for each message the first one with a call that it answers; its own index if there is none.
 func calls(messages []llm.Message) []int {
 	first := make([]int, len(messages))
 	open := map[string]int{}
@@ -258,15 +253,14 @@ func calls(messages []llm.Message) []int {
 	return first
 }
 
-// person reports whether message i holds a person's own words.
+// person reports whether message i is in a person's own words.
 func (s Source) person(i int) bool {
 	_, found := slices.BinarySearch(s.Person, i)
 	return found
 }
 
-// record returns the text of message i if it is what an earlier compaction
-// built. Only a message that says nothing else can be: not a result, and not
-// what a person said.
+// record returns the text of message i if an earlier compaction built it. Only a message with nothing else can
+// be one: neither a result nor a person's message.
 func (p *Plan) record(i int, m llm.Message) (string, bool) {
 	if m.Role != llm.User || len(m.Parts) != 1 || p.src.person(i) {
 		return "", false
@@ -299,8 +293,7 @@ func own(parts llm.Parts) llm.Parts {
 	return out
 }
 
-// share returns how much each may have so that all have at most total, and
-// those that need less get what they need.
+// share divides total among sizes, so that small ones get what they need.
 func share(sizes []int, total int) int {
 	sorted := slices.Sorted(slices.Values(sizes))
 	for i, size := range sorted {

@@ -11,10 +11,10 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// gap is the line that stands where text was cut out.
+// gap is the line that replaces text that was cut out.
 const gap = `\n\[(\d{1,12}) bytes are left out here(?:; the history tool finds them|: history at \d{1,20})?\]\n`
 
-// note is the line that stands for so many bytes.
+// note returns the line for so many bytes.
 func (s Source) note(bytes int) string {
 	where := ""
 	switch {
@@ -26,12 +26,12 @@ func (s Source) note(bytes int) string {
 	return fmt.Sprintf("\n[%d bytes are left out here%s]\n", bytes, where)
 }
 
-// noImage stands where an image was.
+// noImage replaces an image.
 const noImage = "[an image was here]"
 
-// cut returns a message of at most limit tokens, as far as its texts, and those
-// of the results in it, can be cut and its images left out, the first ones first.
-// Texts have half of it for sure, so that no image drives out what is said.
+// cut returns a message of at most limit tokens, as far as that is possible by cutting its texts, including
+// those of results, and leaving out its first images. Texts get at least half of the limit, so that images
+// don't displace words.
 func (s Source) cut(m llm.Message, limit int) llm.Message {
 	m = s.without(m, func(m llm.Message) bool {
 		shown := s.Count(pictures(m))
@@ -40,7 +40,7 @@ func (s Source) cut(m llm.Message, limit int) llm.Message {
 	m = s.cutTexts(m, limit)
 	m = s.without(m, func(m llm.Message) bool { return s.Count(m) <= limit })
 	said := !slices.ContainsFunc(m.Parts, func(part llm.Part) bool { _, is := part.(llm.Text); return !is })
-	if said && s.Count(m) > limit { // so many texts that the notes alone are too much
+	if said && s.Count(m) > limit { // there are so many texts that the notes alone are too long
 		m.Parts = llm.Say(s.clip(m.Parts.Text(), limit))
 	}
 	return m
@@ -71,7 +71,7 @@ func (s Source) cutTexts(m llm.Message, limit int) llm.Message {
 	return m
 }
 
-// without leaves out as many of the first images as it takes until enough is true.
+// without leaves out the first images until enough is true.
 func (s Source) without(m llm.Message, enough func(llm.Message) bool) llm.Message {
 	for m.Parts.Images() > 0 && !enough(m) {
 		left := 1
@@ -86,7 +86,7 @@ func (s Source) without(m llm.Message, enough func(llm.Message) bool) llm.Messag
 	return m
 }
 
-// pictures is a message of the images of another.
+// pictures returns a message with only the images of another.
 func pictures(m llm.Message) llm.Message {
 	out := llm.Message{Role: m.Role}
 	each(m.Parts, func(part llm.Part) llm.Part {
@@ -98,7 +98,7 @@ func pictures(m llm.Message) llm.Message {
 	return out
 }
 
-// each returns parts with others in their place, also those in results.
+// each returns parts with each part replaced by f, including those in results.
 func each(parts llm.Parts, f func(llm.Part) llm.Part) llm.Parts {
 	out := make(llm.Parts, len(parts))
 	for i, part := range parts {
@@ -112,9 +112,8 @@ func each(parts llm.Parts, f func(llm.Part) llm.Part) llm.Parts {
 	return out
 }
 
-// clip returns the head and the tail of a text with a line between them that
-// says how much is missing, together at most limit tokens if they can be. A
-// gap that falls into the missing part is counted with it.
+// clip returns the head and the tail of a text with a line between them that says how much is missing, of at
+// most limit tokens if possible. An earlier gap in the missing part is counted with it.
 func (s Source) clip(said string, limit int) string {
 	size := s.tokens(said)
 	if size <= limit {
@@ -136,7 +135,7 @@ func (s Source) clip(said string, limit int) string {
 	}
 }
 
-// missing counts the bytes of a text, with those that were cut out of it.
+// missing counts the bytes of a text, including those that were cut out of it.
 func missing(text string) int {
 	if !strings.Contains(text, " bytes are left out here") {
 		return len(text)
@@ -151,15 +150,15 @@ func missing(text string) int {
 	return n
 }
 
-// line makes one line of a text without what can't be seen, of at most limit bytes.
+// line returns one line of a text without invisible characters, of at most limit bytes.
 func line(s string, limit int) string { return text.Short(text.Clean(s), limit) }
 
-// distinct returns the texts, each once, where it comes last.
+// distinct returns each text once, at its last position.
 func distinct(texts []string) []string {
 	return distinctBy(texts, func(t string) string { return t })
 }
 
-// distinctBy returns the last text of each key but the empty one.
+// distinctBy returns the last text of each non-empty key.
 func distinctBy(texts []string, key func(string) string) []string {
 	seen := map[string]bool{"": true}
 	var out []string
@@ -173,7 +172,7 @@ func distinctBy(texts []string, key func(string) string) []string {
 	return out
 }
 
-// newest returns as many of the last texts as have at most limit by a measure.
+// newest returns as many of the last texts as fit into limit by a measure.
 func newest(texts []string, limit int, size func(string) int) []string {
 	from := len(texts)
 	for from > 0 {

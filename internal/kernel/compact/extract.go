@@ -7,9 +7,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Extract makes a summary without a model, out of what the log proves and of
-// the messages themselves: what was answered and noted on the way, and what
-// failed. The same Plan gives the same summary, and it passes Check.
+// Extract makes a summary without a model, from what the log proves and from the messages themselves: answers,
+// notes on the way, and failures. The same Plan gives the same summary, and it passes Check.
 func (p Plan) Extract() Summary {
 	room := min(p.Room, maxAsked)
 	for bytes := 4 * room; ; bytes = bytes * 4 / 5 {
@@ -31,7 +30,7 @@ func (p Plan) extract(bytes int) Summary {
 		Next:      bullets([]string{"Go on with what was asked last."}),
 	}
 	if p.thin(s) {
-		// Hardly any room: at least the bare names and numbers.
+		// With hardly any room, at least the bare names and numbers.
 		some := p.names[len(p.names)/2:]
 		s.Decisions = bullets(append(items(s.Decisions), "Named in answers: "+strings.Join(some, ", ")))
 	}
@@ -41,12 +40,12 @@ func (p Plan) extract(bytes int) Summary {
 	return s
 }
 
-// harvest is what the messages that are replaced say, oldest first.
+// harvest is the content of the replaced messages, the oldest first.
 type harvest struct {
 	answers []string // the last text of the agent in each run
 	notes   []string // its other texts
 	errors  []string // of calls that failed, one line each
-	last    string   // call
+	last    string   // the last call
 }
 
 func (p Plan) harvest() harvest {
@@ -84,8 +83,7 @@ func (p Plan) harvest() harvest {
 	return h
 }
 
-// telling returns the line of an output that says most about what went wrong:
-// the last one that speaks of an error, or the last one of all.
+// telling returns the most telling line of an output: the last one about an error, or the last one at all.
 func (x *lexicon) telling(output string) string {
 	last := ""
 	for _, l := range slices.Backward(strings.Split(output, "\n")) {
@@ -124,8 +122,8 @@ func (p Plan) progress(bytes int) []string {
 	return out
 }
 
-// short makes one line of each text, so that all have about so many bytes
-// together. Where that would leave too little of each, the oldest are left out.
+// short returns one line of each text, with about so many bytes together. If that leaves too little of each,
+// the oldest are left out.
 func short(texts []string, bytes int) []string {
 	sizes := make([]int, len(texts))
 	for i, t := range texts {
@@ -144,7 +142,7 @@ func fit(lines []string, bytes int) []string {
 	return newest(lines, bytes, func(l string) int { return len(l) })
 }
 
-// items returns the lines of a list without the marks before them.
+// items returns the lines of a list without their marks.
 func items(text string) []string {
 	var out []string
 	for l := range strings.Lines(text) {

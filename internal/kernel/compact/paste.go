@@ -8,16 +8,15 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// What people paste into their messages, such as logs, files and long code, is no
-// sentence of theirs, in whatever language. It is known by its form alone:
+// Text that people paste into their messages, such as logs, files and long code, is not their own words, in
+// whatever language. It is recognised by its form alone:
 //
 //   - a fenced block,
-//   - a stretch without the end of a sentence that nobody would say in one breath,
-//   - a run of what reads like nothing that was written to somebody: it has few letters,
-//     or neither the end of a sentence nor the mark of a list, or its like comes again
-//     and again, but for numbers.
+//   - a stretch without the end of a sentence that is too long for one breath,
+//   - a run of lines or sentences that don't read like words to somebody: with few letters, or without ends of
+//     sentences and list marks, or with the same form again and again except for numbers.
 //
-// What is shorter than that, or is in doubt, counts as said.
+// Shorter or doubtful text counts as the person's words.
 const (
 	leastPaste  = 600 // bytes
 	leastBreath = 800 // characters
@@ -26,8 +25,8 @@ const (
 	minPaste    = 120 // tokens below which a paste is not cut, but becomes a note
 )
 
-// unpasted is a text with no more than so many tokens of the ends of each paste in it, and a
-// note for the rest; with few, only the note.
+// unpasted returns a text with at most so many tokens of the ends of each paste, and a note for the rest; with
+// few, only the note.
 func (s Source) unpasted(said string, each int) string {
 	var b strings.Builder
 	at := 0
@@ -42,7 +41,7 @@ func (s Source) unpasted(said string, each int) string {
 	return b.String() + said[at:]
 }
 
-// withoutPastes is a message with no more than that of what was pasted into it.
+// withoutPastes returns a message with at most so much of each paste in it.
 func (s Source) withoutPastes(m llm.Message, most int) llm.Message {
 	m.Parts = each(m.Parts, func(part llm.Part) llm.Part {
 		if t, ok := part.(llm.Text); ok {
@@ -56,7 +55,7 @@ func (s Source) withoutPastes(m llm.Message, most int) llm.Message {
 // span is a part of a text.
 type span struct{ from, to int }
 
-// pastes are the parts of a text that were pasted, in their order.
+// pastes returns the pasted parts of a text, in order.
 func pastes(text string) []span {
 	var out []span
 	run, n := span{}, 0
@@ -93,11 +92,11 @@ type unit struct {
 	span
 	text      string
 	fenced    bool
-	alike     int  // so many have its form
-	paragraph bool // a paragraph ends with it
+	alike     int  // how many units have its form
+	paragraph bool // it ends a paragraph
 }
 
-// unitsOf takes a text apart.
+// unitsOf splits a text into units.
 func unitsOf(text string) []unit {
 	var out []unit
 	at, fence := 0, -1
@@ -144,8 +143,8 @@ func (u unit) form() string {
 	}, u.text)
 }
 
-// written reports whether it reads like something that was written to somebody. Apart: it
-// is a paragraph, or the text begins or ends with it.
+// written reports whether the unit reads like words to somebody. Apart means that it is a paragraph, or that
+// the text begins or ends with it.
 func (u unit) written(apart bool) bool {
 	letters, all := 0, 0
 	for _, r := range u.text {

@@ -10,38 +10,34 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// What the person said stands word for word, each text where it was said last. No
-// model writes it and no word of it is looked at: it is told apart by its form and
-// its order alone. How much of a conversation stays, of the room for the new one
-// (Source.Room, three quarters of what a prompt may have):
+// The person's words stay as they are, each text at its last position. No model rewrites them and no word of
+// them is examined: they are recognised by form and order alone. How much of a conversation stays depends on
+// the room for the new one (Source.Room, three quarters of what a prompt may have):
 //
-//   - Five twelfths for the end, from the newest message back, and as few as two where
-//     the person's own words need more; eight for one message of the person alone.
-//     Where the newest message, or the last calls with their results, have more, they
-//     are cut in the middle, what people have pasted first.
-//   - What the end and the rest leave for the person's messages before it. The rest is
-//     a quarter, the messages of the person have two twelfths at least. Where those
-//     before the newest have more than these two, or than keep, what was pasted into
-//     the oldest becomes a note first; in the newest, if not all that was said fits.
-//     Then the longest are cut, their images first, though none below a quarter of
-//     this. What then has no room is left out whole and counted, the oldest first, but
-//     for the very first message, which is the task.
+//   - The end gets five twelfths, from the newest message back; as few as two if the person's own words need
+//     more, and eight for a single message of the person. If the newest message, or the last calls with their
+//     results, have more, they are cut in the middle, pasted text first.
+//   - The person's messages before the end get what the end and the rest leave. The rest is a quarter, and the
+//     person's messages have at least two twelfths. If those before the newest have more than these two, or
+//     than keep, pasted text in the oldest becomes a note first; in the newest, only if not all words fit. Then
+//     the longest are cut, their images first, though none below a quarter of this. What then has no room is
+//     left out entirely and counted, the oldest first, except for the very first message, which is the task.
 //
-// What stands for the rest has what is left: its lists are halved until it fits.
-// So whatever a person says, the new conversation has room.
+// The replacement for the rest has what is left: its lists are halved until it fits. So the new conversation
+// has room, whatever a person says.
 const (
 	endPart    = 5
 	leastEnd   = 2
-	newestPart = 8 // with the end
+	newestPart = 8 // together with the end
 	personPart = 2
-	listPart   = 1   // for what an earlier version has listed
-	leastRest  = 450 // tokens of what stands for the rest, if there is room for so many
+	listPart   = 1   // for lists by an earlier version
+	leastRest  = 450 // tokens of the replacement, if there is room for so many
 	minPerson  = 150 // tokens below which no message of the person is cut, if there is room for one
-	maxLean    = 9   // times that the lists can be halved
-	minCut     = 64  // tokens in which something can be told and cut in its middle
+	maxLean    = 9   // how often the lists can be halved
+	minCut     = 64  // tokens in which a text cut in the middle still says something
 )
 
-// twelfths are a part of the room; no end where nobody knows that.
+// twelfths returns a part of the room; unlimited if the room is unknown.
 func (s Source) twelfths(n int) int {
 	if s.Room == 0 {
 		return math.MaxInt
@@ -49,23 +45,23 @@ func (s Source) twelfths(n int) int {
 	return s.Room * n / 12
 }
 
-// Unshown counts messages of the person that are left out whole, and names the
-// events of the first and the last; 0 where that is not known.
+// Unshown counts messages of the person that are left out entirely, and names the events of the first and the
+// last; 0 if unknown.
 type Unshown struct {
 	Messages    int
 	First, Last uint64
 }
 
-// saying is a message of the person, and the event in which it was said.
+// saying is a message of the person, with its event.
 type saying struct {
 	llm.Message
 	event uint64
 }
 
-// words is how many tokens a message has without its images.
+// words returns the tokens of a message without its images.
 func (s Source) words(m llm.Message) int { return s.Count(m) - s.Count(pictures(m)) }
 
-// event is that of the n-th message of the person; 0: nobody knows.
+// event returns the event of the person's n-th message; 0 if unknown.
 func (s Source) event(n int) uint64 {
 	if n < len(s.Events) {
 		return s.Events[n]
@@ -73,11 +69,11 @@ func (s Source) event(n int) uint64 {
 	return 0
 }
 
-// keepPerson takes over the person's messages that are not in the end.
+// keepPerson keeps the person's messages before the end.
 func (p *Plan) keepPerson() {
 	said := p.saidBefore()
 	room := p.personRoom()
-	last, all := len(said)-1, 0 // all that is said, without images
+	last, all := len(said)-1, 0 // all words, without images
 	for _, m := range said {
 		all += p.src.words(m.Message)
 	}
@@ -106,8 +102,8 @@ func (p *Plan) keepPerson() {
 	}
 }
 
-// saidBefore are the person's messages that are not in the end, but for those whose
-// very words come again later.
+// saidBefore returns the person's messages before the end, except for those whose exact words are repeated
+// later.
 func (p Plan) saidBefore() []saying {
 	var out []saying
 	again := map[string]bool{}
@@ -133,7 +129,7 @@ func (p Plan) personRoom() int {
 	return max(p.src.twelfths(personPart), p.src.Room-p.src.total(p.end)-p.restRoom())
 }
 
-// restRoom is how many tokens what stands for the rest may have at least.
+// restRoom is how many tokens the replacement may have at least.
 func (p Plan) restRoom() int { return max(p.src.Room/4, leastRest) }
 
 // endRoom is how many tokens the end may have.
@@ -160,11 +156,11 @@ func (p *Plan) leaveOut(event uint64) {
 	u.Last = max(u.Last, event)
 }
 
-// newestShare is what the newest message of the person may have in any case.
+// newestShare is what the person's newest message may have in any case.
 func newestShare(room int) int { return room * 3 / 4 }
 
-// limits returns how many tokens each of the person's messages may have, of so many
-// together; -1 for those that are left out.
+// limits returns how many tokens each of the person's messages may have, of so many together; -1 for those that
+// are left out.
 func limits(sizes []int, room int) []int {
 	if len(sizes) == 0 {
 		return nil
@@ -191,7 +187,7 @@ func limits(sizes []int, room int) []int {
 	}
 }
 
-// keepEnd takes over the end, cut if it is larger than its part.
+// keepEnd keeps the end, cut if it exceeds its part.
 func (p *Plan) keepEnd(most int) {
 	whole := p.src.Messages[p.From:]
 	if p.src.person(len(p.src.Messages) - 1) {
@@ -216,7 +212,7 @@ func (p *Plan) keepEnd(most int) {
 	}
 }
 
-// endWithoutPastes is the end with the ends of what people have pasted into it.
+// endWithoutPastes returns the end with only the ends of pasted text.
 func (p Plan) endWithoutPastes(each int) []llm.Message {
 	out := slices.Clone(p.src.Messages[p.From:])
 	for n, i := range p.src.Person {
@@ -248,11 +244,11 @@ func (p Plan) cutEnd(messages []llm.Message, limit int) []llm.Message {
 	return out
 }
 
-// toldTop stands above calls that are written down.
+// toldTop is above calls that are written out as text.
 const toldTop = "[The last calls and their results were too long to be kept in their form. This is what they were, cut in the middle.]\n"
 
-// told writes down messages that can't be cut in their form, such as calls with
-// endless arguments. The person's are not among them.
+// told writes out messages that can't be cut in their form, such as calls with endless arguments. The person's
+// messages are not among them.
 func (p Plan) told(most int) []llm.Message {
 	var b strings.Builder
 	for i, m := range p.src.Messages[p.From:] {
@@ -264,15 +260,14 @@ func (p Plan) told(most int) []llm.Message {
 	return []llm.Message{{Role: llm.User, Parts: llm.Say(text)}}
 }
 
-// fit makes what stands for the rest as short as it must be, with some room for
-// a record.
+// fit makes the replacement as short as necessary, with some room for a record.
 func (p *Plan) fit() {
 	for p.lean = 0; p.lean < maxLean && p.src.Room > 0 && p.left() < min(minRoom, p.src.twelfths(1)); {
 		p.lean++
 	}
 }
 
-// left is how many tokens there are for a record, where the room is known.
+// left is how many tokens there are for a record, if the room is known.
 func (p Plan) left() int {
 	left := p.src.Room - p.src.total(p.end) - p.src.Count(p.state(Summary{}))
 	for _, m := range p.kept {
@@ -290,10 +285,10 @@ func (p Plan) room() int {
 	return min(max(room, minRecord), max(p.left(), 0)+p.src.tokens(Summary{}.Text()))
 }
 
-// minRecord are tokens in which a record can say anything.
+// minRecord is how many tokens a record needs to say anything.
 const minRecord = 120
 
-// clipped is a summary that has no more than its room, where there is no more.
+// clipped returns a summary cut to its room.
 func (p Plan) clipped(s Summary) Summary {
 	over := p.src.tokens(s.Text()) - p.Room
 	if p.src.Room == 0 || over <= 0 {
@@ -307,7 +302,7 @@ func (p Plan) clipped(s Summary) Summary {
 	}
 	most := share(sizes, max(all-over, 0))
 	for _, sec := range s.sections() {
-		if size := p.src.tokens(*sec.text); size > most && most < minCut { // the note on what is gone would be too long
+		if size := p.src.tokens(*sec.text); size > most && most < minCut { // the note about the gap would be too long
 			*sec.text = line(*sec.text, len(*sec.text)*most/size)
 		}
 		*sec.text = p.src.clip(*sec.text, most)
@@ -315,7 +310,7 @@ func (p Plan) clipped(s Summary) Summary {
 	return s
 }
 
-// answers writes down what the person said to calls whose results are gone.
+// answers lists the person's answers to calls whose results are gone.
 func (p Plan) answers() string {
 	var list []string
 	for _, a := range p.src.Carry.Answers {
@@ -334,7 +329,7 @@ func (p Plan) answers() string {
 	return answersTop + "\n" + strings.Join(shown, "")
 }
 
-// says writes down where the person's words stand, and how many do not.
+// says describes where the person's words are, and how many are left out.
 func (p Plan) says() string {
 	var b strings.Builder
 	var events []string

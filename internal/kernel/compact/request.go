@@ -23,11 +23,10 @@ var (
 // Purpose marks the requests for a record.
 const Purpose = "summary"
 
-// Request asks for the record of the whole conversation. It begins with the
-// same bytes as the conversation's next request, so that the prompt cache
-// serves it; whoever sends it sets Effort, Session and Pin to what that one
-// has. Tools are there for the same reason, and none is to be called. Focus is
-// what the person wants to be heeded, empty for nothing.
+// Request asks for the record of the whole conversation. It begins with the same bytes as the conversation's
+// next request, so that the prompt cache serves it; the sender must set Effort, Session and Pin to the same
+// values. Tools are included for the same reason, and none should be called. Focus is what the person wants
+// emphasised; may be empty.
 func (p Plan) Request(system []string, tools []llm.ToolSpec, focus string) llm.Request {
 	messages := slices.Clone(p.src.Messages[:answered(p.src.Messages)])
 	text := strings.TrimSpace(askText) + "\n\n" + p.terms(focus)
@@ -37,7 +36,7 @@ func (p Plan) Request(system []string, tools []llm.ToolSpec, focus string) llm.R
 	}
 }
 
-// terms says how the record must be, and what the log knows already.
+// terms describes the form of the record, and what the log knows already.
 func (p Plan) terms(focus string) string {
 	text := strings.TrimSpace(formText) + fmt.Sprintf("\n- Write at most %d words.", min(p.Room, maxAsked)/2)
 	if focus = strings.TrimSpace(focus); focus != "" {
@@ -46,8 +45,7 @@ func (p Plan) terms(focus string) string {
 	return strings.TrimSpace(text + "\n\nThe log proves this, and the record must agree with it:\n" + p.facts())
 }
 
-// answered returns how many messages there are before the first call that has
-// no result.
+// answered returns how many messages there are before the first call without a result.
 func answered(messages []llm.Message) int {
 	open := map[string]int{}
 	for i, m := range messages {
@@ -67,8 +65,7 @@ func answered(messages []llm.Message) int {
 	return n
 }
 
-// Repair asks again after an answer that can not be used. Asked is the request
-// that was answered, previous the answer.
+// Repair asks again after an unusable answer. Asked is the request, previous the answer.
 func (p Plan) Repair(asked llm.Request, previous string, missing []Missing) llm.Request {
 	asked.Messages = slices.Clone(asked.Messages)
 	if strings.TrimSpace(previous) != "" {
@@ -84,7 +81,7 @@ func (p Plan) Repair(asked llm.Request, previous string, missing []Missing) llm.
 	return asked
 }
 
-// say puts into words what a model must mend.
+// say tells a model what it must correct.
 func (m Missing) say() string {
 	what := line(m.What, 2000)
 	switch m.Kind {
@@ -113,11 +110,9 @@ type Chunk struct {
 	most int // tokens of the record so far that fit
 }
 
-// Chunks cuts the part that is to be replaced into pieces, for models that can
-// not read the whole conversation again. Each is to be asked for with the answer
-// to the one before. Limit is how many tokens a request may have, at least about
-// 4,000: the form of the record needs some 800. What is long for it is cut in
-// the middle.
+// Chunks splits the part to be replaced, for models that can't read the whole conversation again. Request each
+// with the answer to the previous one. Limit is how many tokens a request may have, at least about 4,000: the
+// form of the record needs some 800. Longer messages are cut in the middle.
 func (p Plan) Chunks(limit int) []Chunk {
 	room := max(limit-p.src.tokens(partText+p.terms("")), 200)
 	each := room * 2 / 3
@@ -137,8 +132,8 @@ func (p Plan) Chunks(limit int) []Chunk {
 	return append(out, Chunk{text, p, room - each})
 }
 
-// Request asks for the record of everything up to this chunk. SoFar is the
-// answer to the one before, empty for the first.
+// Request asks for the record of everything up to this chunk. SoFar is the answer to the previous one, empty
+// for the first.
 func (c Chunk) Request(soFar, focus string) llm.Request {
 	if strings.TrimSpace(soFar) == "" {
 		soFar = "none"
@@ -152,9 +147,8 @@ func (c Chunk) Request(soFar, focus string) llm.Request {
 	}
 }
 
-// transcript writes a message as text of about limit tokens at most. All that
-// was said is set in, so none of it can look like another speaker or like the
-// end of the part.
+// transcript writes a message as text of at most about limit tokens. Everything said is indented, so that none
+// of it can look like another speaker or like the end of the part.
 func (p Plan) transcript(m llm.Message, person bool, limit int) string {
 	for each := limit; ; each = each * 3 / 4 {
 		var b strings.Builder
@@ -170,7 +164,7 @@ func (p Plan) transcript(m llm.Message, person bool, limit int) string {
 	}
 }
 
-// spoken returns who speaks in a part and what; empty if it is not written down.
+// spoken returns who speaks in a part and the words; empty if the part is not written.
 func spoken(part llm.Part, role llm.Role, person bool) (head, text string) {
 	who := "[agent]"
 	switch {

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Summary is the record of a conversation, one text for each heading, empty
-// where there is nothing to say.
+// Summary is the record of a conversation, one text for each heading, empty if there is nothing to say.
 type Summary struct {
 	Decisions string
 	Files     string
@@ -15,7 +14,7 @@ type Summary struct {
 	Questions string
 	Next      string
 
-	wishes string // what an answer says of the person's wishes, which nobody asked for
+	wishes string // what an answer says about the person's wishes, which was not requested
 }
 
 // section is a heading and the text below it.
@@ -52,25 +51,23 @@ func (s Summary) Text() string {
 
 var errShape = errors.New("the answer has not the headings of a record")
 
-// A line that may be a heading: marks, up to four words, and what follows a colon.
+// A line that may be a heading: marks, up to four words, and text behind a colon.
 const headed = `^ {0,3}(#{1,6}[ \t]*)?(\d{1,2}[.)][ \t]*)?(\*{2}|__)?[ \t]*([A-Za-z]+(?: [A-Za-z]+){0,3})[ \t]*([:：]?)(\*{2}|__)?[ ` +
 	`\t]*([:：]?)[ \t]*#*(.*)$`
 
 // minSections is how many headings make a record.
 const minSections = 3
 
-// Patterns of a line that says that there is nothing, and of what would end a
-// section or the record.
+// Patterns for a line that says that there is nothing, and for the end of a section or of the record.
 const (
 	nothing = `(?i)^[\s*_(\[-]*(none|nothing|n/?a|keine?|nichts|无|没有)?[\s*_)\].。-]*$`
 	marks   = `(?mi)^([ \t]*)#|<(/?[ \t]*record)`
 )
 
-// Parse reads the record in a model's answer. The headings may come in any
-// order, letter case and depth, bold or with a colon only, with text before
-// them or a fence around all; those that are missing have nothing below them.
-// An answer with fewer than three of them is an error. What it says of goals and
-// constraints is dropped: the person's words stand beside the record.
+// Parse reads the record in a model's answer. The headings may come in any order, letter case and depth, bold
+// or with only a colon, with text before them or a fence around everything; missing ones have no text. An
+// answer with fewer than three of them is an error. What it says about goals and constraints is dropped, since
+// the person's own words are kept.
 func Parse(text string) (Summary, error) {
 	lines := strings.Split(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r", ""), "\n")
 	headings := make([]heading, len(lines))
@@ -86,8 +83,7 @@ func Parse(text string) (Summary, error) {
 	return Summary{}, errShape
 }
 
-// read takes the headings of one style for headings, and all else for text.
-// Other styles are then free to occur in the text.
+// read takes headings of one style for headings, and everything else for text, which may contain other styles.
 func read(lines []string, headings []heading, style func(heading) bool) (Summary, bool) {
 	var s Summary
 	var at *strings.Builder
@@ -120,7 +116,7 @@ func read(lines []string, headings []heading, style func(heading) bool) (Summary
 	return s, len(texts) >= minSections && full >= 2
 }
 
-// heading is a line taken apart.
+// heading is a parsed line.
 type heading struct {
 	name        string
 	hash, thick bool
@@ -143,7 +139,7 @@ func readHeading(form *regexp.Regexp, l string) heading {
 	}
 }
 
-// find returns the section of a name, nil if there is none.
+// find returns the section of a name; nil if there is none.
 func (s *Summary) find(name string) *string {
 	switch name {
 	case "goal", "goals", "constraints", "constraint":
@@ -162,11 +158,11 @@ func (s *Summary) find(name string) *string {
 	return nil
 }
 
-// clean returns the text of a section so that it can not be taken for anything
-// else; empty if it says that there is nothing.
+// clean returns the text of a section without anything that looks like a heading; empty if it says that there
+// is nothing.
 func clean(text string) string {
 	text = strings.Trim(strings.ReplaceAll(text, "\r", ""), "\n")
-	if strings.ContainsAny(text, "#<") { // else the pattern need not be compiled
+	if strings.ContainsAny(text, "#<") { // otherwise the pattern need not be compiled
 		text = regexp.MustCompile(marks).ReplaceAllStringFunc(text, func(m string) string {
 			if i := strings.IndexByte(m, '<'); i >= 0 {
 				return "‹" + m[1:]

@@ -6,15 +6,15 @@ import (
 	"unicode"
 )
 
-// lexicon are the words that are looked for. They are compiled for each plan:
-// that takes milliseconds, and most starts of a program make none.
+// lexicon holds the patterns that are searched for. They are compiled for each plan, since that takes
+// milliseconds and most starts of a program make none.
 type lexicon struct {
-	literal *regexp.Regexp // what is either kept exactly or lost: code, addresses, paths, numbers
+	literal *regexp.Regexp // text that must be kept exactly: code, addresses, paths, numbers
 	named   *regexp.Regexp // a path of a file with an extension
-	trouble *regexp.Regexp // of a line that speaks of an error
+	trouble *regexp.Regexp // of a line about an error
 
-	testLine, testWord         *regexp.Regexp // where it is said how tests went
-	noFail, noPass, fail, pass *regexp.Regexp // and how
+	testLine, testWord         *regexp.Regexp // of a line about tests
+	noFail, noPass, fail, pass *regexp.Regexp // and their outcome
 }
 
 func newLexicon() *lexicon {
@@ -31,8 +31,8 @@ func newLexicon() *lexicon {
 	}
 }
 
-// sentences cuts a text at line ends and at marks that end a sentence. A point
-// ends one only before white space, so that numbers and names stay whole.
+// sentences splits a text at line ends and at marks that end a sentence. A point only ends one before white
+// space, so that numbers and names stay whole.
 func sentences(text string) []string {
 	var out []string
 	start := 0
@@ -58,8 +58,7 @@ func sentences(text string) []string {
 	return out
 }
 
-// names reports whether a text names a file: by its path, or by as much of its
-// end as no other has.
+// names reports whether a text names a file: by its path, or by an unambiguous end of it.
 func names(text, path string, all []string) bool {
 	text, path = slashed(text), slashed(path)
 	for part := path; ; {
@@ -89,8 +88,8 @@ func unique(part string, all []string) bool {
 	return n <= 1
 }
 
-// mentions reports whether a name stands in a text and is not part of a longer
-// one. A whole path may have folders before it.
+// mentions reports whether a text contains a name that is not part of a longer one. A whole path may have
+// folders before it.
 func mentions(text, name string, whole bool) bool {
 	for from := 0; ; {
 		at := strings.Index(text[from:], name)
@@ -122,7 +121,7 @@ func endsInName(text string) bool {
 	return c == '_' || c == '-' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// continues reports whether a name that stands before a text goes on in it.
+// continues reports whether a name continues in the text behind it.
 func continues(after string) bool {
 	switch {
 	case after == "":

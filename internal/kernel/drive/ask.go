@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// asker lets a call ask the person while it runs. The question goes into the log as a raised one, and the
-// answer comes from there: whoever looks at the session can give it.
+// asker lets a running call ask the person. The question is raised in the log and answered from there, so any
+// observer of the session can answer it.
 type asker struct {
 	cfg     *Config
 	journal *journal
@@ -23,7 +23,7 @@ type asker struct {
 	asked   atomic.Int64
 }
 
-// ask is [tool.Call.Ask].
+// ask implements [tool.Call.Ask].
 func (a *asker) ask(ctx context.Context, question string, options []string) (string, error) {
 	args, err := json.Marshal(struct {
 		Question string   `json:"question"`
@@ -52,7 +52,7 @@ func (a *asker) ask(ctx context.Context, question string, options []string) (str
 
 var errCantWait = errors.New("the log can't be waited for, which an answer needs")
 
-// numbered is a question with the answers to choose from.
+// numbered returns a question with numbered answers to choose from.
 func numbered(question string, options []string) string {
 	var b strings.Builder
 	b.WriteString(question)
@@ -62,8 +62,9 @@ func numbered(question string, options []string) string {
 	return b.String()
 }
 
-// FindAnswer returns what the log has of a raised question: its number, 0 if it was not raised, and the
-// answer, nil if there is none. A log that nobody can wait for, and so brings no answer, is an error. For any goroutine.
+// FindAnswer looks up a raised question in the log. It returns the number of the question, 0 if it was not
+// raised, and the answer, nil if there is none. It fails if the log can't be waited on, since no answer could
+// arrive. Any goroutine may call it.
 func (d *Driver) FindAnswer(ctx context.Context, r event.Raised) (seq uint64, answer *event.Decided, err error) {
 	if _, ok := d.journal.log.(event.Waiter); !ok {
 		return 0, nil, errCantWait
@@ -73,7 +74,7 @@ func (d *Driver) FindAnswer(ctx context.Context, r event.Raised) (seq uint64, an
 			return 0, nil, err
 		}
 		switch b := e.Body.(type) {
-		case event.Forked: // what was asked before was asked of whoever answers for the original
+		case event.Forked: // earlier questions were for the original session
 			seq, answer = 0, nil
 		case event.Raised:
 			if b.ID == r.ID && b.Child == "" && seq == 0 {
@@ -88,7 +89,7 @@ func (d *Driver) FindAnswer(ctx context.Context, r event.Raised) (seq uint64, an
 	return seq, answer, nil
 }
 
-// AwaitAnswer waits for the decision on the raised question with number seq. For any goroutine.
+// AwaitAnswer waits for the decision on the raised question with number seq. Any goroutine may call it.
 func (d *Driver) AwaitAnswer(ctx context.Context, seq uint64, r event.Raised) (event.Decided, error) {
 	return awaitAnswer(ctx, d.journal.log, seq, r)
 }

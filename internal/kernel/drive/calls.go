@@ -19,14 +19,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// defaultParallel is how many calls run at once if the agent does not say.
+// defaultParallel is how many calls run at once unless the agent says otherwise.
 const defaultParallel = 16
 
-// calls runs the calls of a run. Each has a goroutine of its own, which does nothing but run it; everything
-// else is done by the driver, between two events.
+// calls runs the calls of a run. Each call has a goroutine that only runs it; the driver does everything else
+// between two events.
 //
-// Checkpoints stand around calls that change something: one is taken before the first of them starts, and one
-// when none of them runs any more and the loop has no call to start.
+// Checkpoints enclose calls that change something: one is taken before the first of them starts, and one when
+// none of them is running any more and the loop has no call to start.
 type calls struct {
 	cfg          *Config
 	journal      *journal
@@ -37,25 +37,25 @@ type calls struct {
 	workspace    *workspace
 	jobs         *jobs
 
-	ctx      context.Context // of the calls that run
+	ctx      context.Context // of the running calls
 	stop     context.CancelCauseFunc
 	running  map[string]runningCall // by id
 	results  chan event.Ended
 	progress chan event.Progress
-	awaits   time.Time // until when the log says that jobs are waited for; zero: it does not
+	awaits   time.Time // how long the log says that jobs are awaited; zero if not
 
-	// Of calls that make calls, see nested.go.
-	makers      map[string]*maker      // that run, by id
+	// State of calls that make calls, see nested.go.
+	makers      map[string]*maker      // the running ones, by id
 	waiting     map[string]callRequest // calls that they have made and that have not ended, by id
 	wanted      chan callRequest
-	pendingEnds []event.Ended // of makers whose calls still run
+	pendingEnds []event.Ended // ends of makers whose calls are still running
 }
 
-// runningCall is what counts of a call while it runs.
+// runningCall describes a call while it runs.
 type runningCall struct {
-	changes   bool // it may change the workspace, itself or by others
+	changes   bool // it may change the workspace, itself or through others
 	makes     bool // it makes calls, and what those change is not known yet
-	unbounded bool // it does not count for Limits.Parallel: those who work for it have a bound of their own
+	unbounded bool // Limits.Parallel does not count it, since its workers have their own bound
 }
 
 func newCalls(d *Driver) *calls {
@@ -72,7 +72,7 @@ func newCalls(d *Driver) *calls {
 	}
 }
 
-// tool is what a call runs.
+// tool returns the tool that a call runs.
 func (cs *calls) tool(c loop.Call) tool.Tool { return cs.tools.byName[cmp.Or(c.Tool, c.Name)] }
 
 func (cs *calls) kind(c loop.Call) runningCall {
@@ -80,7 +80,7 @@ func (cs *calls) kind(c loop.Call) runningCall {
 	return runningCall{changes: delegates || changes(c.Effects), makes: c.Caller, unbounded: delegates || c.Caller}
 }
 
-// changing reports whether a call that runs may change the workspace.
+// changing reports whether a running call may change the workspace.
 func (cs *calls) changing() bool {
 	for _, c := range cs.running {
 		if c.changes || c.makes {
@@ -109,7 +109,7 @@ func (cs *calls) fitting(list []loop.Call) []loop.Call {
 	return list
 }
 
-// start starts the calls for which there is room. The intent to run is stored before the first effect of any.
+// start starts the calls that there is room for. It stores the intent to run before any call has an effect.
 func (cs *calls) start(ctx context.Context, list []loop.Call) error {
 	list = cs.fitting(list)
 	if len(list) == 0 {
@@ -134,7 +134,7 @@ func (cs *calls) start(ctx context.Context, list []loop.Call) error {
 	return nil
 }
 
-// begin makes the context of calls that run, if none does.
+// begin makes the context for running calls, if there is none.
 func (cs *calls) begin(ctx context.Context) {
 	if len(cs.running) == 0 {
 		cs.ctx, cs.stop = context.WithCancelCause(ctx)
@@ -142,7 +142,7 @@ func (cs *calls) begin(ctx context.Context) {
 	cs.heedInterrupt()
 }
 
-// launch runs a call beside the driver.
+// launch runs a call in a goroutine.
 func (cs *calls) launch(c loop.Call) {
 	cs.running[c.ID] = cs.kind(c)
 	why := cs.judging.whyMoved(cs.ctx, c)
@@ -172,11 +172,11 @@ func (cs *calls) launch(c loop.Call) {
 			m.suspended = errors.Is(err, tool.ErrHeld)
 		}
 		if end.Parent = c.Parent; c.Caller && ctx.Err() != nil && end.Outcome != event.OutcomeCancelled {
-			end.Outcome, end.Class = event.OutcomeCancelled, event.ErrorNone // whatever it made of that
+			end.Outcome, end.Class = event.OutcomeCancelled, event.ErrorNone // regardless of what it returned
 		}
 		if tool.ReadOnly(c.Effects) && c.Parent == "" && !c.Caller {
 			cs.journal.mu.Lock()
-			end = cs.journal.state.Again(end) // the model sees this result already, perhaps
+			end = cs.journal.state.Again(end) // the model may already see this result
 			cs.journal.mu.Unlock()
 		}
 		cs.results <- end
@@ -187,7 +187,8 @@ func (cs *calls) launch(c loop.Call) {
 const lostSecret = "Not run: a placeholder in its arguments stands for a secret that is not known any more since the program was started again. " +
 	"Read the secret again where it came from, then repeat the call."
 
-// runnable returns a call as its tool gets it, with an environment that is no wider than its verdict.
+// runnable returns a call in the form that its tool gets, in an environment that permits no more than its
+// verdict.
 func (cs *calls) runnable(c loop.Call, judged redact.Resolved) *tool.Call {
 	state := cs.journal.state
 	call := cs.judging.call(c.Call, judged.Args)
@@ -207,7 +208,7 @@ func (cs *calls) runnable(c loop.Call, judged redact.Resolved) *tool.Call {
 	call.Progress = func(text string) {
 		select {
 		case progress <- event.Progress{Call: c.ID, Text: text}:
-		default: // the consumer is behind; the result will hold it all
+		default: // the consumer is slow; the result will have everything
 		}
 	}
 	call.Finished, call.Store = cs.jobs.finished, state.Store
@@ -217,7 +218,7 @@ func (cs *calls) runnable(c loop.Call, judged redact.Resolved) *tool.Call {
 	return call
 }
 
-// timeOf is when an event was stored; zero if there is none of that number, as in logs of version 0.1.
+// timeOf returns when an event was stored; zero if there is none of that number, as in logs of version 0.1.
 func (cs *calls) timeOf(seq uint64) (time.Time, error) {
 	for e, err := range cs.journal.log.Read(cs.ctx, max(seq, 1)-1) {
 		return e.Time, err
@@ -225,7 +226,7 @@ func (cs *calls) timeOf(seq uint64) (time.Time, error) {
 	return time.Time{}, nil
 }
 
-// run runs one call and says how it ended, with the error of its tool.
+// run runs one call and returns its end, with the error of its tool.
 func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 	began := time.Now()
 	end := event.Ended{Call: c.ID, Outcome: event.OutcomeOK}
@@ -237,7 +238,7 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 	}
 	if ctx.Err() != nil {
 		end.Outcome, end.Parts = event.OutcomeCancelled, llm.Say("Not run: it was stopped before it began.")
-		return end, nil //nolint:nilerr // the context says so, and no tool
+		return end, nil //nolint:nilerr // the context was cancelled, the tool did not fail
 	}
 	res, err := t.Run(ctx, c)
 	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
@@ -255,7 +256,7 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 		end.Parts = wrap.OnNewLine(end.Parts, whyStopped(context.Cause(ctx)))
 	case err != nil:
 		end.Outcome = event.OutcomeFailed
-		if said := (*tool.CallError)(nil); !errors.As(err, &said) || said.Text != end.Parts.Text() { // else it stands there
+		if said := (*tool.CallError)(nil); !errors.As(err, &said) || said.Text != end.Parts.Text() { // otherwise the parts already say it
 			end.Parts = wrap.OnNewLine(end.Parts, err.Error())
 		}
 	case len(end.Parts) == 0:
@@ -277,8 +278,8 @@ func whyStopped(cause error) string {
 	return "The program was stopped while it ran."
 }
 
-// await lets calls and children work until a call has ended, somebody has appended to the log, or it is too
-// late for an answer.
+// await lets calls and children work until a call has ended, the log has grown, or the time for an answer is
+// over.
 func (cs *calls) await(ctx context.Context) error {
 	cs.revive(ctx)
 	w, ok := cs.journal.log.(event.Waiter)
@@ -323,7 +324,7 @@ func (cs *calls) await(ctx context.Context) error {
 		case <-late:
 			_, err := cs.journal.decide(ctx, overdue(state.Waiting())...)
 			return err
-		case <-enough: // a run whose answer stands has waited long enough for its jobs
+		case <-enough: // an answered run has waited long enough for its jobs
 			_, err := cs.journal.log.Append(ctx, event.Cancelled{By: loop.By, Reason: "background jobs do not end", Limit: event.ReasonDone})
 			return errors.Join(err, cs.journal.catchUp(ctx))
 		case <-ctx.Done():
@@ -332,7 +333,7 @@ func (cs *calls) await(ctx context.Context) error {
 	}
 }
 
-// alarm rings when a time has come; never if it is zero.
+// alarm rings at the given time; never if it is zero.
 func alarm(t time.Time) (rings <-chan time.Time, stop func() bool) {
 	if t.IsZero() {
 		return nil, func() bool { return false }
@@ -341,8 +342,8 @@ func alarm(t time.Time) (rings <-chan time.Time, stop func() bool) {
 	return timer.C, timer.Stop
 }
 
-// ended stores the result of a call, and of those that have ended meanwhile. A result that exists is stored,
-// even if ctx has ended.
+// ended stores the result of a call, and of others that have ended meanwhile. A result is stored even if ctx
+// has ended.
 func (cs *calls) ended(ctx context.Context, first event.Ended) error {
 	ends := []event.Ended{first}
 	for len(cs.results) > 0 {
@@ -353,7 +354,7 @@ func (cs *calls) ended(ctx context.Context, first event.Ended) error {
 		delete(cs.running, end.Call)
 	}
 	ends = slices.DeleteFunc(ends, cs.suspends)
-	cs.cfg.Secrets.Learn() // a tool may have got a token while it ran
+	cs.cfg.Secrets.Learn() // a tool may have received a token while it ran
 	whole := context.WithoutCancel(ctx)
 	for batch := cs.storable(ends); len(batch) > 0; batch = cs.storable(nil) {
 		if err := cs.journal.record(whole, slices.Concat(batch, cs.instructions.touched(batch))...); err != nil {
@@ -366,15 +367,15 @@ func (cs *calls) ended(ctx context.Context, first event.Ended) error {
 	return nil
 }
 
-// heedInterrupt stops the calls of a run that was interrupted.
+// heedInterrupt stops the calls of an interrupted run.
 func (cs *calls) heedInterrupt() {
 	if cs.journal.state.Run.Cancelled {
 		cs.stop(cs.journal.interruption())
 	}
 }
 
-// quit stops the calls when the driver ends, and waits for them. What they bring is stored, unless failed says
-// that nothing can be stored any more.
+// quit stops the calls when the driver ends, and waits for them. It stores their results unless failed is set,
+// which means that nothing can be stored any more.
 func (cs *calls) quit(ctx context.Context, failed error) {
 	if ctx.Err() != nil || errors.Is(failed, ErrConsumerGone) {
 		failed = nil
@@ -389,8 +390,8 @@ func (cs *calls) quit(ctx context.Context, failed error) {
 	cs.workspace.leave(whole)
 }
 
-// halt stops the calls and waits for them. What they bring is stored, if nothing has failed. A call that makes
-// calls and was stopped has not ended: whoever drives the session next runs it again.
+// halt stops the calls and waits for them. It stores their results if nothing has failed. A stopped call that
+// makes calls has not ended: the next driver runs it again.
 func (cs *calls) halt(ctx context.Context, failed error) error {
 	cs.stop(context.Canceled)
 	for len(cs.running) > 0 {
@@ -405,7 +406,7 @@ func (cs *calls) halt(ctx context.Context, failed error) error {
 		}
 		delete(cs.running, end.Call)
 		if errors.Is(failed, ErrConsumerGone) {
-			failed = nil // nobody looks, and the rest is stored all the same
+			failed = nil // nobody is watching; the rest is stored all the same
 		}
 	}
 	return failed

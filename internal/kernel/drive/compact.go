@@ -19,14 +19,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// keepTokens is how much of the end of a conversation a compaction leaves as it
-// is, in tokens; in a small window a quarter of what a prompt may have.
+// keepTokens is how many tokens at the end of a conversation a compaction leaves unchanged; in a small window
+// it is a quarter of the room.
 const keepTokens = 20_000
 
-// compact replaces the old part of the conversation by a summary that is checked
-// against what the log proves. If the model can't be had the conversation stays
-// as it is, unless the model would not take it any more: then what the log
-// proves must do.
+// compact replaces the old part of the conversation with a summary that is checked against what the log proves.
+// If the model is unavailable, the conversation stays as it is, unless it is too long for the model: then the
+// facts from the log have to do.
 func (d *Driver) compact(ctx context.Context, c loop.Compact) error {
 	state := d.journal.state
 	focus, kept, err := d.hooks.beforeCompact(ctx, c)
@@ -64,7 +63,7 @@ func (d *Driver) compact(ctx context.Context, c loop.Compact) error {
 	if state.Compaction.Times == times {
 		return nil
 	}
-	if state.Retold != "" { // in a message that is gone
+	if state.Retold != "" { // it was described in a message that is gone
 		if err := d.journal.record(ctx, event.Switched{Tools: d.tools.specs}); err != nil {
 			return err
 		}
@@ -76,7 +75,7 @@ func (d *Driver) compact(ctx context.Context, c loop.Compact) error {
 	return d.journal.record(ctx, more...)
 }
 
-// replace appends the compaction. What others have sent since the conversation was read comes behind it.
+// replace appends the compaction. Messages that arrived since the conversation was read come behind it.
 func (d *Driver) replace(ctx context.Context, body event.Compacted, to loop.Shortened, read int) error {
 	return d.journal.persist(ctx, func() ([]event.Body, error) {
 		state, whole := d.journal.state, to
@@ -97,8 +96,7 @@ func (d *Driver) replace(ctx context.Context, body event.Compacted, to loop.Shor
 	})
 }
 
-// stays is how many tokens of the end stay as they are, of a conversation that may
-// have so many; 0 if nobody knows.
+// stays returns how many tokens at the end stay unchanged in a conversation with this much room; 0 if unknown.
 func stays(room int) int {
 	if room > 0 {
 		return min(keepTokens, room/3)
@@ -106,9 +104,8 @@ func stays(room int) int {
 	return keepTokens
 }
 
-// left is how many tokens of the conversation a compaction may leave, so that a
-// quarter of the room is free for what comes next; 0 if nobody knows the room.
-// What the vendor refused was too long, whatever we count.
+// left returns how many tokens of the conversation a compaction may leave, so that a quarter of the room is
+// free; 0 if the room is unknown. A conversation that the vendor refused was too long, whatever our count.
 func left(st *loop.State, why event.Compaction) int {
 	room := st.Room()
 	if refused := st.Tokens() * 3 / 4; why == event.CompactOverflow && (room == 0 || refused < room) {
@@ -121,7 +118,7 @@ func left(st *loop.State, why event.Compaction) int {
 	return max(room*3/4-fixed, (room-fixed)/2, 1)
 }
 
-// source is the conversation and what is known of it beside.
+// source is the conversation and its context for a compaction.
 func source(st *loop.State, why event.Compaction) compact.Source {
 	return compact.Source{
 		Messages: st.Messages, Person: st.Person, Events: st.Events, Unshown: compact.Unshown(st.Compaction.Unshown),
@@ -132,13 +129,13 @@ func source(st *loop.State, why event.Compaction) compact.Source {
 	}
 }
 
-// testRun finds commands that run tests, by their first words.
+// testRun matches commands that run tests, by their first words.
 const testRun = `(?:^|; )(?:\w+=\S+ )*(?:(?:uv run|poetry run|pipenv run|npx|bunx|bundle exec|python3? -m|xvfb-run|time) )*(?:go ` +
 	`test|pytest|unittest|tox|nox|(?:npm|pnpm|yarn|bun|deno)(?: run)? test|jest|vitest|mocha|cargo (?:test|nextest)|make (?:\S+ ` +
 	`)*(?:test|check)|ctest|mvn (?:\S+ )*(?:test|verify)|gradlew? (?:\S+ )*(?:test|check)|dotnet test|swift test|mix ` +
 	`test|rspec|phpunit|bats|zig build test|bazel test|sbt test|flutter test)\b`
 
-// facts are what the log proves of the work.
+// facts returns what the log proves about the work.
 func facts(st *loop.State) compact.Facts {
 	var f compact.Facts
 	tests := regexp.MustCompile(testRun)
@@ -192,30 +189,29 @@ func below(root, path string) string {
 	return path
 }
 
-// summary is one that is being written.
+// summary is a summary being written.
 type summary struct {
 	*requests
 	plan  compact.Plan
 	focus string
 
 	how   string
-	lacks []string // what was missing at the first try
+	lacks []string // what the first attempt lacked
 	route string
 	usage llm.Usage
 	cost  float64
 	took  []llm.Consulted
 
-	waited float64 // seconds, for a model that is down
+	waited float64 // seconds waited for an unavailable model
 }
 
-// patience is how long a summary waits for a model that is down, in seconds: the work can go on without.
+// patience is how many seconds a summary waits for an unavailable model: the work can continue without it.
 const patience = 30
 
-// write asks the model, checks what it says, and asks once more if something is
-// missing. A model that fails both times has nothing to say in it. The error is
-// one of the model.
+// write asks the model, checks its summary, and asks once more if something is missing. A model that fails
+// twice is not used. The error is the model's.
 func (s *summary) write(ctx context.Context) (compact.Summary, error) {
-	if s.plan.From == 0 { // what was said last is all there is
+	if s.plan.From == 0 { // the last message is all there is
 		s.how = "extract"
 		return s.plan.Extract(), nil
 	}
@@ -248,7 +244,7 @@ func (s *summary) write(ctx context.Context) (compact.Summary, error) {
 	return s.plan.Extract(), nil
 }
 
-// pieces has a conversation summed up part by part that no longer fits.
+// pieces summarises a conversation part by part if it no longer fits.
 func (s *summary) pieces(ctx context.Context, e *llm.Error) (compact.Summary, error) {
 	limit := s.journal.state.Room()
 	switch {
@@ -260,7 +256,7 @@ func (s *summary) pieces(ctx context.Context, e *llm.Error) (compact.Summary, er
 	answer := ""
 	for _, chunk := range s.plan.Chunks(limit) {
 		req := chunk.Request(answer, s.focus)
-		req.Private = e.Private // also of a part that does not show it
+		req.Private = e.Private // even for a part that doesn't show it
 		said, err := s.ask(ctx, req)
 		if err != nil {
 			return compact.Summary{}, err
@@ -282,7 +278,7 @@ func (s *summary) note(missing []compact.Missing) {
 	}
 }
 
-// ask returns what the model says, without secrets.
+// ask returns the model's answer without secrets.
 func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 	req, err := s.load(ctx, req)
 	if err != nil {
@@ -322,7 +318,7 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 	return "", &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}
 }
 
-// refused takes down a request without an answer, and counts one that was paid for all the same.
+// refused records a request without an answer, and its cost.
 func (s *summary) refused(req llm.Request, by llm.Info, began time.Time, err error) {
 	e := llm.AsError(err)
 	c := llm.Consulted{Purpose: req.Purpose, Route: by.Route(), Millis: time.Since(began).Milliseconds(), Cause: e.Kind}
@@ -333,7 +329,7 @@ func (s *summary) refused(req llm.Request, by llm.Info, began time.Time, err err
 	s.took = append(s.took, c)
 }
 
-// spent counts what the choice of a model took.
+// spent adds the cost of choosing a model.
 func (s *summary) spent(purpose string, on *llm.Spent) {
 	if on == nil {
 		return

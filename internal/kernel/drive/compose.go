@@ -7,11 +7,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// The three places where behaviour is composed, and the only ones. What observes reads events; what
-// changes is put in here, in this order.
+// The three places where behaviour is composed, and the only ones. Observers read events; everything that
+// changes behaviour is listed here, in order.
 
-// judges say whether a call may happen, after the policy, which is asked first. See policy.Combine for how
-// their verdicts become one.
+// judges returns who decides about a call after the policy, which is asked first. See policy.Combine for how
+// verdicts are combined.
 func (c *Config) judges() []tool.Judge {
 	judges := c.Judges
 	for _, h := range c.Hooks {
@@ -20,12 +20,12 @@ func (c *Config) judges() []tool.Judge {
 	return judges
 }
 
-// model wraps the model, the outermost wrapper last.
+// model returns the model with its wrappers, the outermost last.
 func (c *Config) model() llm.Model {
 	m := c.Model
 	for _, wrapper := range []func(llm.Model) llm.Model{
-		request.Steady, // a panic is a failed reply
-		c.Retry.Wrap,   // and is retried as one
+		request.Steady, // a panic becomes a failed reply
+		c.Retry.Wrap,   // and is retried like one
 	} {
 		m = wrapper(m)
 	}
@@ -36,15 +36,15 @@ func (c *Config) model() llm.Model {
 func (b *toolbox) wrapped(t tool.Tool) tool.Tool {
 	vault := b.cfg.Secrets.Vault
 	for _, wrapper := range []wrap.Wrapper{
-		wrap.Taint,   // what its own calls saw
-		wrap.Recover, // the tool, which has a goroutine of its own
+		wrap.Taint,   // marks what its own calls have seen
+		wrap.Recover, // for the tool, which has a goroutine of its own
 		wrap.Limit(b.cfg.CallTime),
 		wrap.Redact(vault), // before the marker spells out hidden characters, which changes the text of a secret
 		b.marker.Wrap,
-		wrap.Redact(vault), // and after it, as hidden characters may have split a secret
+		wrap.Redact(vault), // and after it, since hidden characters may have split a secret
 		wrap.Hooks(b.cfg.Hooks, vault),
-		wrap.Spill(wrap.ResultSize(b.cfg.Model.Info().Window)), // after the hooks, which see the result whole
-		wrap.Recover, // hooks and blobs
+		wrap.Spill(wrap.ResultSize(b.cfg.Model.Info().Window)), // after the hooks, which see the whole result
+		wrap.Recover, // for hooks and blobs
 	} {
 		t = wrapper(t)
 	}

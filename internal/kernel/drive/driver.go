@@ -1,4 +1,4 @@
-// Package drive performs what the loop asks for, one thing at a time, and appends what came of it.
+// Package drive does what the loop asks for, one thing at a time, and appends the outcome.
 //
 // A [Driver] is built of parts, each in a file of its own. To follow a prompt, read in this order:
 //
@@ -7,10 +7,10 @@
 //	request.go    ask the model
 //	judge.go      may a call happen?
 //	calls.go      run calls beside each other; nested.go: calls that calls make
-//	compose.go    what is put around the model and around tools, and who judges
+//	compose.go    the wrappers of the model and of tools, and the judges
 //	compact.go, hooks.go, tools.go, workspace.go   the rest of what a run may need
 //
-// All that a driver knows of a session is in the log: when its process dies, another driver continues.
+// The log has everything a driver knows about a session: if its process dies, another driver continues.
 package drive
 
 import (
@@ -35,10 +35,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// ErrBusy says that this process is driving the session already.
+// ErrBusy means that this process is driving the session already.
 var ErrBusy = errors.New("the session is already running")
 
-// Config is what a driver works with. A field that inspan.Agent has too means the same here.
+// Config is the configuration of a driver. Fields that inspan.Agent has too mean the same here.
 type Config struct {
 	Model   llm.Model
 	Retry   request.Retry
@@ -53,7 +53,7 @@ type Config struct {
 	Checkpoint func(ctx context.Context) (event.Checkpoint, error)
 	Sync       func(ctx context.Context, last event.Workspace) ([]event.Body, error)
 
-	Kind       string // of agent
+	Kind       string // kind of agent
 	Unattended bool
 	KeepJobs   bool
 	KeepNone   bool
@@ -63,7 +63,8 @@ type Config struct {
 
 	// Changes returns how the agent's settings differ from the state, and whether they do.
 	Changes func(*loop.State) (event.Switched, bool)
-	// Started is called when the first run begins, Stored with each stored event once it is folded. They may be nil.
+	// Started is called when the first run begins, Stored with each stored event after it is folded. Both may
+	// be nil.
 	Started func()
 	Stored  func(event.Event)
 }
@@ -77,13 +78,13 @@ type Dynamic struct {
 	Instructions func(path string) []event.Added
 }
 
-// Driver drives one session. Its methods are for one goroutine at a time, which holds what
-// [Driver.Acquire] returns, except where they say that they are for any.
+// Driver drives one session. Its methods must be called by one goroutine at a time, which has called
+// [Driver.Acquire] and not released the session, unless they say that any goroutine may call them.
 type Driver struct {
 	cfg     *Config
 	driving sync.Mutex
 	started bool // a run has begun here
-	joined  bool // how the agent differs from the session is in the log
+	joined  bool // the log has the agent's changes to the session's settings
 
 	journal      *journal
 	tools        *toolbox
@@ -97,7 +98,7 @@ type Driver struct {
 	jobs         *jobs
 }
 
-// Open returns a driver for the session of a log and the state folded from it.
+// Open returns a driver for the session in a log, given the state folded from the log.
 func Open(ctx context.Context, cfg *Config, log event.Log, state *loop.State) (*Driver, error) {
 	d := &Driver{cfg: cfg}
 	d.journal = &journal{log: log, secrets: cfg.Secrets, state: state, before: d.before, after: d.after}
@@ -115,7 +116,7 @@ func Open(ctx context.Context, cfg *Config, log event.Log, state *loop.State) (*
 }
 
 // Create writes the first events of a new session. Opening returns them, given the tools that the model is told
-// of.
+// about.
 func (d *Driver) Create(ctx context.Context, opening func(tools []llm.ToolSpec) []event.Body) error {
 	release, err := d.lease(ctx)
 	if err != nil {
@@ -132,15 +133,15 @@ func (d *Driver) Create(ctx context.Context, opening func(tools []llm.ToolSpec) 
 	return err
 }
 
-// Acquire keeps the session for this process until it is released. It fails with [ErrBusy] if this process
-// drives it already, and as [event.Leaser] says if another one does.
+// Acquire reserves the session for this process until it is released. It fails with [ErrBusy] if this process
+// drives it already, and as [event.Leaser] says if another process does.
 func (d *Driver) Acquire(ctx context.Context) (release func() error, err error) {
 	if !d.driving.TryLock() {
 		return nil, ErrBusy
 	}
 	leased := false
 	defer func() {
-		if !leased { // Lease has failed or panicked
+		if !leased { // Lease failed or panicked
 			d.driving.Unlock()
 		}
 	}()
@@ -152,7 +153,7 @@ func (d *Driver) Acquire(ctx context.Context) (release func() error, err error) 
 	return func() error { defer d.driving.Unlock(); return give() }, nil
 }
 
-// lease makes this process the session's driver, if its log knows of others.
+// lease makes this process the session's driver, if its log supports leases.
 func (d *Driver) lease(ctx context.Context) (release func() error, err error) {
 	l, ok := d.journal.log.(event.Leaser)
 	if !ok {
@@ -161,9 +162,9 @@ func (d *Driver) lease(ctx context.Context) (release func() error, err error) {
 	return l.Release, l.Lease(ctx)
 }
 
-// Run appends the inputs, and does what the state says is next until there is nothing to do: the run has stopped, or
-// all that is left waits for decisions. Each round of its loop appends or waits, and either brings in what others
-// have sent. When Run returns, no call runs.
+// Run appends the inputs and does what the state asks for until nothing is left to do: the run has stopped, or
+// only decisions are missing. Each round of its loop appends or waits, and both pick up what others have sent.
+// When Run returns, no call is running.
 func (d *Driver) Run(ctx context.Context, inputs []event.Body, yield func(event.Event, error) bool) (err error) {
 	if err := d.Begin(ctx, inputs, yield); err != nil {
 		return err
@@ -214,8 +215,8 @@ func (d *Driver) Run(ctx context.Context, inputs []event.Body, yield func(event.
 	return err
 }
 
-// Begin makes this driver the one that continues the session, and appends the inputs and what is new since
-// the session was driven last. Yield shows every event from here on.
+// Begin makes this driver the one that continues the session, and appends the inputs and what is new since the
+// session was last driven. Yield shows every event from here on.
 func (d *Driver) Begin(ctx context.Context, inputs []event.Body, yield func(event.Event, error) bool) error {
 	claimed, err := d.claim(ctx, yield)
 	if err != nil {
@@ -256,7 +257,7 @@ func (d *Driver) Begin(ctx context.Context, inputs []event.Body, yield func(even
 	return d.judging.reconsider(ctx)
 }
 
-// claim begins a run, and returns the claim that is appended first. The session is leased.
+// claim begins a run and returns the claim, which is appended first. The session must be leased.
 func (d *Driver) claim(ctx context.Context, yield func(event.Event, error) bool) (event.Claimed, error) {
 	d.journal.epoch, d.journal.yield = 0, yield
 	d.calls = newCalls(d)
@@ -281,7 +282,7 @@ func thisProcess() string {
 	return fmt.Sprintf("process %d on %s", os.Getpid(), host)
 }
 
-// newPermissions returns a note for the model that the mode has changed, as its system prompt can't be edited.
+// newPermissions returns a note for the model if the mode has changed, since its system prompt can't be edited.
 func (d *Driver) newPermissions(bodies []event.Body) []event.Body {
 	mode := d.journal.state.Mode
 	for _, b := range bodies {
@@ -296,14 +297,14 @@ func (d *Driver) newPermissions(bodies []event.Body) []event.Body {
 	return []event.Body{event.Added{Where: event.PlaceTail, Source: "mode", Text: "[from now on, " + now.Permissions() + "]"}}
 }
 
-// spanEnds reports whether calls that changed something have ended, so that a checkpoint of their work is
-// taken before anything else.
+// spanEnds reports whether calls that changed something have ended, so that a checkpoint must be taken before
+// anything else.
 func (d *Driver) spanEnds(next loop.Next) bool {
 	_, more := next.(loop.RunCalls)
 	return !more && d.workspace.span && !d.calls.changing()
 }
 
-// stop ends the run, unless it was done and a hook wants another round.
+// stop ends the run, unless it is done and a hook wants another round.
 func (d *Driver) stop(ctx context.Context, stopped event.Stopped) error {
 	if stopped.Reason == event.ReasonDone {
 		if stored, err := d.hooks.runStop(ctx, stopped); err != nil || !stored {
@@ -321,14 +322,14 @@ func (d *Driver) stop(ctx context.Context, stopped event.Stopped) error {
 	return err
 }
 
-// TimeUp says in the log that the time of the run is used up, which interrupts it. The fold checks whether
-// that is so. If the log can't take it, the run ends anyway. For any goroutine.
+// TimeUp appends that the time of the run is used up, which interrupts it. The fold checks whether that is
+// true. If the log can't be written, the run ends anyway. Any goroutine may call it.
 func (d *Driver) TimeUp(ctx context.Context) {
 	_, _ = d.journal.log.Append(ctx, event.Cancelled{By: loop.By, Reason: "the time of the run is used up", Limit: event.ReasonMaxTime})
 }
 
-// Deadline is when the time of the run is used up; zero: never. It is a little later than the state says, so that a time
-// that the log has cut off to milliseconds has passed too.
+// Deadline returns when the time of the run will be used up; zero means never. It is slightly later than the
+// state says, because logs cut times off to milliseconds.
 func (d *Driver) Deadline() time.Time {
 	at := d.journal.state.Deadline()
 	if !at.IsZero() {
@@ -348,12 +349,12 @@ func overdue(waiting []loop.Call) []event.Body {
 	return out
 }
 
-// before sees an event that is about to be folded, and drops what it makes untrue.
+// before is called with an event that is about to be folded, and drops cached facts that it invalidates.
 func (d *Driver) before(body event.Body) {
 	d.requests.cache.Saw(body)
 	switch b := body.(type) {
 	case event.Compacted, event.Rewound:
-		clear(d.instructions.asked) // what was added is no longer in the conversation
+		clear(d.instructions.asked) // the additions are no longer in the conversation
 	case event.Replied:
 		d.seen.forget()
 	case event.Ended:
@@ -379,20 +380,20 @@ func bodies(ended []event.Ended) []event.Body {
 	return out
 }
 
-// View calls f with the state, which f must not keep or change. For any goroutine.
+// View calls f with the state, which f must not keep or change. Any goroutine may call it.
 func (d *Driver) View(f func(*loop.State)) {
 	d.journal.mu.Lock()
 	defer d.journal.mu.Unlock()
 	f(d.journal.state)
 }
 
-// Log returns the log of the session. For any goroutine.
+// Log returns the log of the session. Any goroutine may call it.
 func (d *Driver) Log() event.Log { return d.journal.log }
 
-// Secrets are those of the session. For any goroutine.
+// Secrets returns the secrets of the session. Any goroutine may call it.
 func (d *Driver) Secrets() *redact.Secrets { return d.cfg.Secrets }
 
-// Append appends an input without secrets, and returns its number. For any goroutine.
+// Append appends an input without its secrets, and returns its number. Any goroutine may call it.
 func (d *Driver) Append(ctx context.Context, input event.Body) (seq uint64, err error) {
 	stored, err := d.journal.log.Append(ctx, d.cfg.Secrets.Body(input))
 	if err != nil {
@@ -401,7 +402,7 @@ func (d *Driver) Append(ctx context.Context, input event.Body) (seq uint64, err 
 	return stored[len(stored)-1].Seq, nil
 }
 
-// Close tells the hooks that the session is closed, if a run ever began here. For any goroutine, once.
+// Close tells the hooks that the session is closed, if a run ever began here. Any goroutine may call it, once.
 func (d *Driver) Close() error {
 	if !d.joined {
 		return nil

@@ -12,14 +12,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// history reads a session's log for the model, which may no longer see what is
-// in it.
+// history searches a session's log for the model, which may no longer see all of it.
 type history struct{ log event.Log }
 
 // Find implements [tool.History].
 func (h history) Find(ctx context.Context, limit int, match func(tool.Passage) bool) ([]tool.Passage, error) {
 	var found []tool.Passage
-	names := map[string]string{} // of tools, by call
+	names := map[string]string{} // names of tools, by call
 	for e, err := range h.log.Read(ctx, 0) {
 		if err != nil {
 			return nil, err
@@ -35,7 +34,7 @@ func (h history) Find(ctx context.Context, limit int, match func(tool.Passage) b
 	return found, nil
 }
 
-// passage is what an event says; without text if that is nothing for the model.
+// passage returns what an event says; its text is empty if the event has nothing for the model.
 func passage(e event.Event, names map[string]string) tool.Passage {
 	p := tool.Passage{Seq: e.Seq, Time: e.Time}
 	switch b := e.Body.(type) {
@@ -70,7 +69,7 @@ func who(o event.Origin) string {
 	return string(o)
 }
 
-// said is what somebody wrote, with a word on what can't be shown as text.
+// said returns a message, with a word on parts that can't be shown as text.
 func said(parts llm.Parts) string {
 	s := parts.Text()
 	if n := parts.Images(); n > 0 {
@@ -79,7 +78,7 @@ func said(parts llm.Parts) string {
 	return s
 }
 
-// spoken is what a model wrote, with its calls.
+// spoken returns a model's reply, with its calls.
 func spoken(parts llm.Parts) string {
 	text := parts.Text()
 	for _, c := range parts.Calls() {

@@ -19,15 +19,15 @@ const (
 	closeWithin = 10 * time.Second // for the hooks at the end of a session
 )
 
-// hooks asks the agent's hooks at the moments of a session. Those around calls are wrapped around tools,
-// see package wrap, and judge calls, see [hookJudge].
+// hooks asks the agent's hooks at the moments of a session. Hooks around calls are wrapped around tools, see
+// package wrap, and judge calls, see [hookJudge].
 type hooks struct {
 	cfg     *Config
 	journal *journal
 	who     func() tool.Actor
 }
 
-// ask asks every hook. Their outcomes become one: the strictest action, and all texts. Notes tell of hooks
+// ask asks every hook and combines the outcomes: the strictest action, and all texts. The notes report hooks
 // that failed.
 func (h *hooks) ask(ctx context.Context, p tool.Point) (sum tool.Outcome, notes []event.Body) {
 	state := h.journal.state
@@ -47,7 +47,7 @@ func (h *hooks) ask(ctx context.Context, p tool.Point) (sum tool.Outcome, notes 
 	return sum, notes
 }
 
-// askInterruptibly is ask, until somebody interrupts the run.
+// askInterruptibly is like ask, but returns when the run is interrupted.
 func (h *hooks) askInterruptibly(ctx context.Context, p tool.Point) (tool.Outcome, []event.Body, error) {
 	watched, done := h.journal.interruptible(ctx)
 	out, notes := h.ask(watched, p)
@@ -55,7 +55,7 @@ func (h *hooks) askInterruptibly(ctx context.Context, p tool.Point) (tool.Outcom
 	return out, notes, ctx.Err()
 }
 
-// wants returns what hooks want at a moment.
+// wants returns the events that hooks want at a moment.
 func (h *hooks) wants(ctx context.Context, p tool.Point) ([]event.Body, error) {
 	if len(h.cfg.Hooks) == 0 {
 		return nil, nil
@@ -67,7 +67,7 @@ func (h *hooks) wants(ctx context.Context, p tool.Point) ([]event.Body, error) {
 	return bodies, err
 }
 
-// decide stores what hooks want. If it is not stored, they are to be asked again.
+// decide stores what hooks want. If it is not stored, the hooks must be asked again.
 func (h *hooks) decide(ctx context.Context, p tool.Point) (stored bool, err error) {
 	bodies, err := h.wants(ctx, p)
 	if err != nil || len(bodies) == 0 {
@@ -92,14 +92,13 @@ func (h *hooks) sessionStart(ctx context.Context) []event.Body {
 	return bodies
 }
 
-// promptSaid has hooks see what the person said before a model does.
+// promptSaid shows hooks the person's words before a model sees them.
 func (h *hooks) promptSaid(ctx context.Context) error {
 	_, err := h.decide(ctx, tool.Point{Moment: tool.PromptSaid, Text: h.journal.state.Run.Heard})
 	return err
 }
 
-// runStop lets hooks make a run that is done continue. If what they want is not stored, the loop is to be
-// asked again.
+// runStop lets hooks continue a run that is done. If their wish is not stored, the loop must be asked again.
 func (h *hooks) runStop(ctx context.Context, stopped event.Stopped) (stored bool, err error) {
 	rounds := h.journal.state.Run.Rounds
 	if rounds >= maxRounds {
@@ -108,7 +107,7 @@ func (h *hooks) runStop(ctx context.Context, stopped event.Stopped) (stored bool
 	return h.decide(ctx, tool.Point{Moment: tool.RunStop, Why: string(stopped.Reason), Text: lastReply(h.journal.state), Rounds: rounds})
 }
 
-// lastReply is the text of the model's last reply.
+// lastReply returns the text of the model's last reply.
 func lastReply(st *loop.State) string {
 	for i := len(st.Messages) - 1; i >= 0; i-- {
 		if m := st.Messages[i]; m.Role == llm.Assistant {
@@ -118,8 +117,7 @@ func lastReply(st *loop.State) string {
 	return ""
 }
 
-// beforeCompact lets hooks say what a compaction is to keep, or that there is to be none: then kept has a
-// reason.
+// beforeCompact lets hooks say what a compaction should keep, or prevent it: then kept has a reason.
 func (h *hooks) beforeCompact(ctx context.Context, c loop.Compact) (focus string, kept event.Kept, err error) {
 	if len(h.cfg.Hooks) == 0 {
 		return c.Focus, kept, nil
@@ -150,7 +148,7 @@ func (h *hooks) sessionEnd() error {
 	return errors.Join(errs...)
 }
 
-// hookJudge is a hook as a judge of calls.
+// hookJudge makes a hook a judge of calls.
 type hookJudge struct{ hook tool.Hook }
 
 // Judge implements [tool.Judge].

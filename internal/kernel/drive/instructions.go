@@ -8,16 +8,15 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// instructions adds what the agent's instructions say of parts of the workspace once calls have touched
-// them.
+// instructions adds the agent's instructions for parts of the workspace once calls have touched them.
 type instructions struct {
 	cfg     *Config
 	journal *journal
-	asked   map[string]bool // folders, since the conversation was compacted
+	asked   map[string]bool // folders that were asked about since the last compaction
 }
 
-// touched returns the instructions for the folders that results touch for the first time. They are stored
-// behind the results, so that the prompt before them stands.
+// touched returns the instructions for folders that results touch for the first time. They are stored behind
+// the results, so that the prompt before them stays the same.
 func (in *instructions) touched(results []event.Body) []event.Body {
 	if in.cfg.Dynamic.Instructions == nil {
 		return nil
@@ -45,7 +44,7 @@ func (in *instructions) touched(results []event.Body) []event.Body {
 	return out
 }
 
-// paths are those below the workspace that a call has read or written.
+// paths returns the paths below the workspace that a call has read or written.
 func (in *instructions) paths(end event.Ended) []string {
 	var out []string
 	add := func(path string) {

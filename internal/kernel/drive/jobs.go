@@ -9,9 +9,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// jobs are the background jobs that this process has started for the session. A job belongs to the process
-// that runs it. The log tells whoever drives the session about it: event.Ended that it runs,
-// event.Finished that it no longer does.
+// jobs are the background jobs that this process has started for the session. A job belongs to its process.
+// Other drivers learn from the log that it runs (event.Ended) and that it no longer does (event.Finished).
 type jobs struct {
 	journal *journal
 
@@ -19,7 +18,7 @@ type jobs struct {
 	started map[string]bool // by id
 }
 
-// add remembers a job of this process. Nil: there is none.
+// add remembers a job of this process. Job may be nil.
 func (j *jobs) add(job *tool.Job) {
 	if job == nil {
 		return
@@ -39,15 +38,15 @@ func (j *jobs) some() bool {
 	return len(j.started) > 0
 }
 
-// finished stores that a job has ended, whether or not a run is in progress. If the log can't take it,
-// the next driver finds that the job is gone.
+// finished stores that a job has ended, whether or not a run is in progress. If the log can't be written, the
+// next driver finds that the job is gone.
 func (j *jobs) finished(end tool.JobEnd) {
 	_, _ = j.journal.log.Append(context.Background(), j.journal.secrets.Body(event.Finished{
 		Job: end.ID, Exit: end.Exit, Error: end.Error, Seconds: end.Seconds, Line: end.Line,
 	}))
 }
 
-// lost are the ends of jobs whose process has ended without a word.
+// lost returns the ends of jobs whose process is gone.
 func (j *jobs) lost(running []loop.Job) []event.Body {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -12,34 +12,33 @@ import (
 	"github.com/inspan/inspan/internal/kernel/redact"
 )
 
-// ErrConsumerGone says that whoever ranges over a run has broken off.
+// ErrConsumerGone means that the consumer of a run has stopped iterating.
 var ErrConsumerGone = errors.New("the consumer broke off")
 
 // journal writes the log and reads what others have written.
 //
-// Every append names the driver's claim and the last event that it knows. What follows from the state
-// (decide) is not stored once the log has grown beyond it: the loop is asked again. What has happened in
-// the world (record) is stored behind whatever came. Of two drivers the later claim wins, and the other
-// ends with [event.ErrFenced].
+// Every append names the driver's claim and the last event that it knows. Consequences of the state (decide)
+// are not stored if the log has grown; the loop is asked again. Facts about the world (record) are stored
+// behind whatever has come. Of two drivers the later claim wins, and the other one ends with [event.ErrFenced].
 type journal struct {
 	log     event.Log
-	secrets *redact.Secrets // removed from all that is appended or shown
+	secrets *redact.Secrets // removed from everything that is appended or shown
 
-	mu    sync.Mutex  // guards state against those who read it beside the driver
-	state *loop.State // changed by the driver alone
+	mu    sync.Mutex  // guards state for readers outside the driver
+	state *loop.State // changed only by the driver
 
-	epoch uint64                        // of the claim of the run in progress; 0 before it
+	epoch uint64                        // claim of the run in progress; 0 before it
 	yield func(event.Event, error) bool // shows an event to the consumer of that run
 
-	// attach returns the bodies with those that have to be in the same append.
+	// attach adds events that must be in the same append as bodies.
 	attach func(ctx context.Context, bodies []event.Body) ([]event.Body, error)
-	// before sees each event before it is folded, after once it is.
+	// before is called with each event before it is folded, after when it is.
 	before func(event.Body)
 	after  func(event.Event) error
 }
 
-// decide stores bodies that follow from the state, if the log has not grown beyond it, and brings the
-// state up to date. If they are not stored, the loop is to be asked again.
+// decide stores bodies that follow from the state, unless the log has grown, and updates the state. If they are
+// not stored, the loop must be asked again.
 func (j *journal) decide(ctx context.Context, bodies ...event.Body) (stored bool, err error) {
 	if bodies, err = j.attach(ctx, bodies); err != nil {
 		return false, err
@@ -51,7 +50,7 @@ func (j *journal) decide(ctx context.Context, bodies ...event.Body) (stored bool
 	return err == nil, err
 }
 
-// record stores bodies that stay true no matter what others append.
+// record stores bodies that are true regardless of what others append.
 func (j *journal) record(ctx context.Context, bodies ...event.Body) error {
 	bodies, err := j.attach(ctx, bodies)
 	if err != nil {
@@ -60,8 +59,8 @@ func (j *journal) record(ctx context.Context, bodies ...event.Body) error {
 	return j.persist(ctx, func() ([]event.Body, error) { return bodies, nil })
 }
 
-// persist is record for bodies that are made again from the state whenever the log has grown. Nothing is attached to
-// them.
+// persist is record for bodies that must be made again from the state whenever the log has grown. Nothing is
+// attached to them.
 func (j *journal) persist(ctx context.Context, bodies func() ([]event.Body, error)) error {
 	for {
 		made, err := bodies()
@@ -77,9 +76,9 @@ func (j *journal) persist(ctx context.Context, bodies func() ([]event.Body, erro
 	}
 }
 
-// store appends bodies behind the last event that was folded, then folds and yields them. They are not
-// read back, which would cost a store over a network as much as the append. What others have appended
-// behind them makes the next append fail with event.ErrGrown, and is folded then. Without bodies it only catches up.
+// store appends bodies behind the last folded event, then folds and yields them. It does not read them back,
+// which would cost as much as the append in a store over a network. If others have appended in between, the
+// append fails with event.ErrGrown, and their events are folded first. Without bodies it only catches up.
 func (j *journal) store(ctx context.Context, bodies []event.Body) error {
 	if len(bodies) == 0 {
 		return j.catchUp(ctx)
@@ -99,7 +98,8 @@ func (j *journal) store(ctx context.Context, bodies []event.Body) error {
 	return nil
 }
 
-// asRead returns the event as the log has it, so that the state does not depend on who appended it.
+// asRead returns the event as a reader of the log sees it, so that the state does not depend on who appended
+// it.
 func asRead(e event.Event) (event.Event, error) {
 	line, err := event.Encode(e)
 	if err != nil {
@@ -108,7 +108,7 @@ func asRead(e event.Event) (event.Event, error) {
 	return event.Decode(line)
 }
 
-// catchUp folds and yields what the log holds beyond the state.
+// catchUp folds and yields the events that the state lacks.
 func (j *journal) catchUp(ctx context.Context) error {
 	for e, err := range j.log.Read(ctx, j.state.Seq) {
 		if err != nil {
@@ -145,7 +145,7 @@ func (j *journal) apply(e event.Event) error {
 	return j.state.Apply(e)
 }
 
-// consumerGone has events folded from now on without showing them.
+// consumerGone stops showing events; they are still folded.
 func (j *journal) consumerGone() error {
 	j.yield = func(event.Event, error) bool { return true }
 	return ErrConsumerGone
@@ -159,11 +159,11 @@ func (j *journal) show(body event.Body) error {
 	return nil
 }
 
-// interruptible returns a context that ends with fault.ErrInterrupted when somebody appends
-// event.Cancelled to the log. Done must be called, and waits.
+// interruptible returns a context that ends with fault.ErrInterrupted when someone appends event.Cancelled to
+// the log. The caller must call done, which waits.
 func (j *journal) interruptible(ctx context.Context) (watched context.Context, done func()) {
 	watched, cancel := context.WithCancelCause(ctx)
-	if j.state.Run.Cancelled { // before what it is to interrupt has begun
+	if j.state.Run.Cancelled { // before the interruptible work has begun
 		cancel(j.interruption())
 	}
 	w, ok := j.log.(event.Waiter)
@@ -175,7 +175,7 @@ func (j *journal) interruptible(ctx context.Context) (watched context.Context, d
 	watcher.Go(func() {
 		var panicked error
 		defer func() {
-			if panicked != nil { // nobody could interrupt it any more
+			if panicked != nil { // nothing could interrupt it any more
 				cancel(panicked)
 			}
 		}()
@@ -196,7 +196,7 @@ func (j *journal) interruptible(ctx context.Context) (watched context.Context, d
 	return watched, func() { cancel(nil); watcher.Wait() }
 }
 
-// interruption is why the run was interrupted.
+// interruption returns why the run was interrupted.
 func (j *journal) interruption() error { return interruptedBy(j.state.Run.Late) }
 
 func interruptedBy(limit bool) error {
@@ -241,7 +241,7 @@ func Readable(ctx context.Context, log event.Log) error {
 	return nil
 }
 
-// foldUpTo builds the state as it was after an event.
+// foldUpTo builds the state as of an event.
 func (j *journal) foldUpTo(ctx context.Context, seq uint64) (*loop.State, error) {
 	state := &loop.State{}
 	for e, err := range j.log.Read(ctx, 0) {

@@ -41,13 +41,13 @@ type judging struct {
 	seen    *seenFiles
 }
 
-// who is the agent of the session. One that began as a copy of another agent's session is of its own kind.
+// who returns the agent of the session. A copy of another agent's session keeps its kind.
 func (j *judging) who() tool.Actor {
 	return Actor(j.journal.state.Session, cmp.Or(j.cfg.Kind, j.journal.state.Agent))
 }
 
-// Actor returns the agent of a session, by the session's id and the kind of agent. A copy that a person has
-// made of an agent's session is a lead.
+// Actor returns the agent of a session from the session's id and the kind of agent. If a person copies the
+// session of an agent, the copy is a lead.
 func Actor(session, kind string) tool.Actor {
 	who := tool.Actor{Kind: kind, Parent: store.Parent(session), Lead: store.Lead(session)}
 	if who.Parent == "" {
@@ -56,11 +56,11 @@ func Actor(session, kind string) tool.Actor {
 	return who
 }
 
-// rules is the agent's policy with what was allowed for this session.
+// rules returns the agent's policy together with the rules allowed for this session.
 func (j *judging) rules() policy.Policy {
 	p := j.cfg.Policy
 	for _, text := range j.journal.state.Granted {
-		// What can't be read was written by another version; it grants nothing.
+		// Unreadable rules come from another version and grant nothing.
 		if r, err := policy.ParseRule(tool.Allow, text, "session"); err == nil {
 			p.Rules = append(p.Rules[:len(p.Rules):len(p.Rules)], r)
 		}
@@ -68,7 +68,7 @@ func (j *judging) rules() policy.Policy {
 	return p
 }
 
-// call returns a call as judges see it.
+// call returns a call in the form that judges see.
 func (j *judging) call(c llm.Call, args json.RawMessage) *tool.Call {
 	state, env := j.journal.state, j.cfg.Env
 	if state.Mode == tool.ModeYolo {
@@ -106,21 +106,21 @@ func (j *judging) judge(ctx context.Context, calls []loop.Call) error {
 type trial struct {
 	*judging
 	tool     tool.Tool
-	call     *tool.Call // as judges see it
+	call     *tool.Call // in the form that judges see
 	judged   event.Judged
-	findings []policy.Finding // of the policy, without secrets
-	pieces   secret.Pieces    // of the secrets that the call is given
-	unknown  bool             // a command is given a placeholder that stands for nothing
-	also     []tool.Effect    // beside those that the tool tells
-	approved bool             // a person was there to say yes
+	findings []policy.Finding // findings of the policy, without secrets
+	pieces   secret.Pieces    // parts of the secrets that the call receives
+	unknown  bool             // a command contains a placeholder that stands for nothing
+	also     []tool.Effect    // effects beyond those that the tool states
+	approved bool             // a person was there to approve
 }
 
 // maxRewrites is how often judges may rewrite the arguments of one call.
 const maxRewrites = 3
 
-// run finds the tool, checks the arguments, works out the effects and asks the judges, again for arguments
-// that one of them has rewritten. What it returns is to be stored: the verdict, with the question to a person
-// if that asks, or the end of a call that is not fit to run.
+// run finds the tool, checks the arguments, works out the effects and asks the judges. If a judge rewrites the
+// arguments, it starts over. It returns the events to store: the verdict, and the question if a person must
+// decide, or the end of a call that can't run.
 func (t *trial) run(ctx context.Context, c llm.Call) []event.Body {
 	written, as, problem := c.Args, "", ""
 	named := c.Name
@@ -179,8 +179,8 @@ func (t *trial) run(ctx context.Context, c llm.Call) []event.Body {
 const unknownSecret = "[inspan says; it is not the person:]\nA placeholder in this command stands for no secret that is known here, " +
 	"so the command gets it as it is written. A shell reads its brackets as a pattern: what the command brings may be wrong."
 
-// examine finds what the call would do, what the policy says of it, and a first verdict: that of a secret
-// that leaves. An error is [tool.ErrInvalid], or a panic of the tool.
+// examine works out what the call would do, the policy's findings, and a first verdict in case a secret leaves.
+// The error is [tool.ErrInvalid], or a panic of the tool.
 func (t *trial) examine(ctx context.Context) (first tool.Verdict, err error) {
 	vault := t.cfg.Secrets.Vault
 	call := t.revealed()
@@ -204,25 +204,25 @@ func (t *trial) examine(ctx context.Context) (first tool.Verdict, err error) {
 	return policy.Hand(given, vault.Named(string(t.call.Args)), t.call.Mode, t.call.Env.Walls, t.judged.Effects), nil
 }
 
-// revealed returns the call as it will run, with the secrets that its placeholders stand for. Judges see it
-// without.
+// revealed returns the call as it will run, with the secrets in place of placeholders. Judges see it without
+// them.
 func (t *trial) revealed() *tool.Call {
 	c := *t.call
 	c.Args, c.Cwd, c.Seen = t.cfg.Secrets.Reveal(t.call.Args), t.cwd(), t.seen.now()
 	return &c
 }
 
-// cwd is the folder that calls start from.
+// cwd returns the folder that calls start from.
 func (j *judging) cwd() string {
 	return j.cfg.Secrets.Folder(j.journal.state.Cwd, j.journal.state.Root)
 }
 
-// hide removes secrets from a text for people and the log, and parts of those that the call is given: what it
-// runs may have taken them apart.
+// hide removes secrets from a text for people and the log, including parts of secrets that the call receives,
+// since the tool may have taken them apart.
 func (t *trial) hide(text string) string { return t.pieces.Hide(t.cfg.Secrets.Vault.Redact(text)) }
 
-// SameJSON reports whether two texts are the same value, so that arguments
-// which only came in another order are not stored twice.
+// SameJSON reports whether two texts encode the same value, so that arguments that only differ in order are not
+// stored twice.
 func SameJSON(a, b json.RawMessage) bool {
 	var v [2]any
 	for i, raw := range []json.RawMessage{a, b} {
@@ -235,7 +235,7 @@ func SameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(v[0], v[1])
 }
 
-// withPreview returns the verdict, with what a person needs to see if a person must decide.
+// withPreview returns the verdict and, if a person must decide, what the person needs to see.
 func (t *trial) withPreview(ctx context.Context, waiting event.Waiting) []event.Body {
 	if t.judged.Action != tool.Ask {
 		return []event.Body{t.judged}
@@ -245,17 +245,18 @@ func (t *trial) withPreview(ctx context.Context, waiting event.Waiting) []event.
 	}
 	if t.tool.Preview != nil {
 		call := t.revealed()
-		waiting.Shown = t.current(ctx, call.Env.Files) // a change in between then counts as one
+		waiting.Shown = t.current(ctx, call.Env.Files) // so that a change in between counts as one
 		waiting.Preview = t.preview(ctx, call)
 	}
 	return []event.Body{t.judged, waiting}
 }
 
-// maxCompared is the size of the largest file that is compared with what was shown. Tools change no larger one.
+// maxCompared is the size of the largest file that is compared with what was shown. Tools don't change larger
+// files.
 const maxCompared = 64 << 20
 
-// current returns the files that the call would change, as they are now. What can't be read is left out: no
-// preview shows it either.
+// current returns the files that the call would change, in their present state. Files that can't be read are
+// left out; no preview shows them either.
 func (t *trial) current(ctx context.Context, files tool.Files) (out []tool.File) {
 	for i, e := range redact.Effects(t.judged.Effects, t.cfg.Secrets.Vault.Resolve) {
 		if files == nil || e.Kind != tool.Write {
@@ -268,7 +269,7 @@ func (t *trial) current(ctx context.Context, files tool.Files) (out []tool.File)
 	return out
 }
 
-// digestOf is the digest of a file; empty: there is none.
+// digestOf returns the digest of a file, or "" if there is none.
 func digestOf(ctx context.Context, files tool.Files, path string) (string, error) {
 	f, err := files.Open(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -285,8 +286,8 @@ func digestOf(ctx context.Context, files tool.Files, path string) (string, error
 	return tool.Digest(data), err
 }
 
-// preview is what the tool shows a person. If it fails the arguments must do; if it crashes they
-// are told that they do not see what they might.
+// preview returns what the tool shows a person. If it fails, the person sees the arguments; if it panics, the
+// person is told that something may be missing.
 func (t *trial) preview(ctx context.Context, call *tool.Call) string {
 	text, err := func() (text string, err error) {
 		defer fault.Recover("the preview", nil, &err)
@@ -304,14 +305,13 @@ func checkArgs(t tool.Tool, args json.RawMessage) (out json.RawMessage, err erro
 	return t.Check(args)
 }
 
-// bare is the name of a tool without the namespace that some models are trained to write before it, such as
-// functions.bash.
+// bare returns the name of a tool without the namespace that some models write before it, as in functions.bash.
 func bare(name string) string { return name[strings.LastIndexAny(name, ".:")+1:] }
 
 // maxNamed is how many tools are named to a model that calls one that does not exist.
 const maxNamed = 60
 
-// find finds the tool of a call, or says why there is nothing to judge.
+// find returns the tool of a call, or why the call can't be judged.
 func (t *trial) find(c llm.Call) (found tool.Tool, problem string) {
 	found, ok := t.tools.byName[c.Name]
 	if !ok {
@@ -337,8 +337,8 @@ func (t *trial) find(c llm.Call) (found tool.Tool, problem string) {
 // maxStands is how often a call may stand for another.
 const maxStands = 3
 
-// standFor replaces a call of a tool that stands for others by the call that it is, and finds its tool, or
-// says why there is none.
+// standFor replaces a call of a tool that stands for others by the call that it means, and finds that tool, or
+// returns why there is none.
 func (t *trial) standFor(ctx context.Context, c *llm.Call) (problem string) {
 	for range maxStands {
 		checked, err := checkArgs(t.tool, c.Args)
@@ -360,19 +360,19 @@ func (t *trial) standFor(ctx context.Context, c *llm.Call) (problem string) {
 	return c.Name + " can't be called in this way"
 }
 
-// meant is the call that a call stands for. An error is for the model.
+// meant returns the call that a call stands for. An error is for the model.
 func (t *trial) meant(ctx context.Context, c *tool.Call) (name string, args json.RawMessage, err error) {
 	defer fault.Recover(c.Name+" was not run, its Stands", nil, &err)
 	return t.tool.Stands(ctx, c)
 }
 
-// unfit is the end of a call that is not judged.
+// unfit returns the end of a call that is not judged.
 func unfit(c llm.Call, why string) []event.Body {
 	return []event.Body{event.Ended{Call: c.ID, Outcome: event.OutcomeInvalid, Class: event.ErrorArguments, Parts: llm.Say(why)}}
 }
 
-// effects asks the tool what the call would do. What it can't say could be
-// anything. An error is [tool.ErrInvalid], or a crash: there is nothing to judge then.
+// effects asks the tool what the call would do. If the tool can't say, the call could do anything. The error is
+// [tool.ErrInvalid] or a panic; then there is nothing to judge.
 func effects(ctx context.Context, t tool.Tool, c *tool.Call) (list []tool.Effect, err error) {
 	defer fault.Recover("its Effects", nil, &err)
 	unknown := []tool.Effect{{Kind: tool.External}}
@@ -387,13 +387,13 @@ func effects(ctx context.Context, t tool.Tool, c *tool.Call) (list []tool.Effect
 	case errors.Is(err, tool.ErrInvalid):
 		return nil, err
 	case err != nil:
-		return unknown, nil //nolint:nilerr // that is what the error means
+		return unknown, nil //nolint:nilerr // the error means that
 	}
 	return list, nil
 }
 
-// verdict combines what the policy and the judges say with a first verdict, and the
-// rules that would allow what asks. A judge that fails denies.
+// verdict combines the findings of the policy, the judges and the first verdict. It also returns the rules that
+// would allow a call that asks. A judge that fails denies.
 func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict, rules []string, offers []event.Offer) {
 	all, why := []tool.Verdict{}, []string{}
 	for _, f := range t.findings {
@@ -413,7 +413,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 	for _, j := range t.cfg.judges() {
 		so := policy.Combine(all).Action
 		if so == tool.Deny {
-			break // nothing can change that any more
+			break // nothing can change the verdict any more
 		}
 		v, err := t.ask(ctx, j, so)
 		if err != nil {
@@ -440,7 +440,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 			granted = v
 		}
 		if v.Action == tool.Ask {
-			rules, offers = nil, nil // no rule answers for this judge
+			rules, offers = nil, nil // no rule overrides this judge
 		}
 		all = append(all, v)
 	}
@@ -452,7 +452,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 	v = policy.Combine(all)
 	v.Cost, v.Route, v.Text, v.Consulted = spent, on, strings.Join(texts, "\n\n"), consulted
 	if v.Action == tool.Allow && len(why) > 0 {
-		v.Reason = strings.Join(why, "; ") // what was thought about it is worth keeping
+		v.Reason = strings.Join(why, "; ") // the reasons are worth keeping
 	}
 	if v.Action == tool.Ask && t.cfg.Unattended && !t.approved {
 		v.Action = tool.Deny
@@ -464,13 +464,14 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 	return v, rules, offers
 }
 
-// leaving asks if private data could leave, and untrusted text may have asked for it.
+// leaving asks if private data could leave and text by strangers may have requested it.
 func (t *trial) leaving() tool.Verdict {
 	state := t.journal.state
 	return policy.Leave(state.Untrusted, state.Private || t.judged.Private, t.call.Mode, t.judged.Effects)
 }
 
-// ask asks one judge; so is the verdict so far. A judge that costs money is skipped if the call will be denied anyway.
+// ask asks one judge, given the verdict so far. A judge that costs money is skipped if the call will be denied
+// anyway.
 func (t *trial) ask(ctx context.Context, j tool.Judge, so tool.Action) (v tool.Verdict, err error) {
 	defer fault.Recover("the judge", nil, &err)
 	if g, ok := j.(interface{ Grants() bool }); ok && so == tool.Ask && t.cfg.Unattended && !g.Grants() {
@@ -479,7 +480,7 @@ func (t *trial) ask(ctx context.Context, j tool.Judge, so tool.Action) (v tool.V
 	return j.Judge(ctx, t.call, t.judged.Effects)
 }
 
-// allowing says how a person can allow beforehand what asks, and takes note of the flags.
+// allowing says how a person can allow the call beforehand, and records the flags.
 func (t *trial) allowing(rules []string) string {
 	folder, outside, fetch := "", "", ""
 	runs := slices.ContainsFunc(t.judged.Effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
@@ -508,9 +509,9 @@ func AsksPerson(effects []tool.Effect) bool {
 	return slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
 }
 
-// JudgeStep says what the mode, the rules and the sensitive places say of a call of a step, which reaches
-// the hosts too. A tool that the session lacks could do anything. The steps speak for the person who has
-// begun them: where only the mode asks, the call is allowed. Judges are not asked.
+// JudgeStep returns the verdict of mode, rules and sensitive places on a call of a step, which may reach hosts.
+// A tool that the session lacks is assumed to be able to do anything. Steps act for the person who started
+// them, so calls that only the mode would ask about are allowed. Judges are not asked.
 func (d *Driver) JudgeStep(ctx context.Context, call llm.Call, hosts []string) tool.Verdict {
 	t := trial{judging: d.judging, judged: event.Judged{Call: call.ID}, tool: tool.Tool{Name: call.Name}}
 	args := call.Args
@@ -541,9 +542,9 @@ func (d *Driver) JudgeStep(ctx context.Context, call llm.Call, hosts []string) t
 	return policy.Combine(all)
 }
 
-// reconsider answers the calls that wait and that run unasked in the mode which somebody has just switched
-// to. All others keep waiting: those that the mode would ask about or deny, and those that would do something
-// else in it than what was asked about.
+// reconsider answers waiting calls that need no question in a mode that was just switched to. The others keep
+// waiting: calls that the new mode would ask about or deny, and calls that would do something else in it than
+// the person was asked about.
 func (j *judging) reconsider(ctx context.Context) error {
 	watched, done := j.journal.interruptible(ctx)
 	defer done()
@@ -572,7 +573,7 @@ func (j *judging) reconsider(ctx context.Context) error {
 	return j.journal.record(ctx, out...)
 }
 
-// again judges a call that was judged before, as far as [trial.examine] goes.
+// again judges a call once more, as far as [trial.examine] goes.
 func (j *judging) again(ctx context.Context, c loop.Call) (t *trial, first tool.Verdict, err error) {
 	name := cmp.Or(c.Tool, c.Name)
 	found, ok := j.tools.byName[name]
@@ -588,15 +589,15 @@ func (j *judging) again(ctx context.Context, c loop.Call) (t *trial, first tool.
 	return t, first, err
 }
 
-// same reports whether the call does what it was judged by before.
+// same reports whether the call still does what it was judged by.
 func (t *trial) same(before []tool.Effect) bool {
 	now := t.cfg.Secrets.Body(event.Judged{Effects: t.judged.Effects}).(event.Judged).Effects
 	return sameEffects(before, now)
 }
 
-// whyMoved tells the model why a call is not run: it was judged for another directory than it would run in by
-// now, and there it would do something else. Empty: it may run. Nothing else is judged again, as what a call
-// reaches is held to its verdict while it runs.
+// whyMoved tells the model why a call is not run: it was judged for another directory than it would run in now,
+// and would do something else there. If empty, the call may run. Nothing else needs to be judged again, since a
+// running call is confined to its verdict.
 func (j *judging) whyMoved(ctx context.Context, c loop.Call) string {
 	cwd := j.journal.state.Cwd
 	if c.Caller || c.Cwd == "" || c.Cwd == cwd {
@@ -609,7 +610,7 @@ func (j *judging) whyMoved(ctx context.Context, c loop.Call) string {
 		"where it would do something else. If that is what you want, call it again.", c.Cwd, cwd)
 }
 
-// sameEffects reports whether effects are the same, as far as they are stored.
+// sameEffects reports whether effects are equal in their stored form.
 func sameEffects(a, b []tool.Effect) bool {
 	was, err := json.Marshal(a)
 	is, failed := json.Marshal(b)

@@ -1,21 +1,21 @@
 package drive
 
-// A call may make other calls while it runs. Its tool asks the driver for each and waits; the driver judges
-// and runs it between two events, like a call of the model.
+// A call may make other calls while it runs. Its tool asks the driver for each and waits; the driver judges and
+// runs it between two events, like a call of the model.
 //
 // Three promises hold:
 //
-//   - Nothing that ended runs again. After a crash, and after a wait for a person, the tool is run again from
-//     its beginning. What the log has of its calls is given back in the order in which it came, so that a tool
-//     which decides by what its calls bring makes the same calls again.
-//   - A loop of calls can be approved as one. A tool with Ahead goes on behind a call that waits for a person,
-//     and asks for others that will have to be asked about too. They are stored as asked for ahead
-//     (event.Judged.Ahead), and a person is asked about all of them together.
-//   - What was shown is what runs. A call that was asked for ahead runs only once the tool, run again, has come
-//     to it where none before it is held (event.Wanted), and only if what it was judged by still holds. If not,
+//   - A call that ended does not run again. After a crash, and after a wait for a person, the tool runs again
+//     from its beginning. It gets the results that the log has of its calls in their original order, so a tool
+//     that branches on results makes the same calls again.
+//   - A loop of calls can be approved as one. A tool with Ahead continues behind a call that waits for a
+//     person, and requests further calls that will need approval too. They are stored as requested ahead
+//     (event.Judged.Ahead), and the person is asked about all of them together.
+//   - What was shown is what runs. A call requested ahead runs only when the tool, run again, has come to it
+//     and no call before it is held (event.Wanted), and only if the facts it was judged by still hold. If not,
 //     it is dropped and made again.
 //
-// What the fold makes of such calls stands in loop/made.go and loop/ahead.go.
+// How the fold treats such calls is in loop/made.go and loop/ahead.go.
 
 import (
 	"cmp"
@@ -36,8 +36,8 @@ import (
 )
 
 const (
-	maxDepth = 8                // how many calls above it a call may have
-	aheadFor = 20 * time.Second // how long a tool may go on behind the first of its calls that is held
+	maxDepth = 8                // how deep calls may nest
+	aheadFor = 20 * time.Second // how long a tool may continue behind its first call that is held
 )
 
 var (
@@ -45,41 +45,41 @@ var (
 	errAhead       = errors.New("it has gone on for too long behind a call that waits for a decision")
 )
 
-// maker makes the calls of one call that runs. What is below "Run again" and "Ahead" is for the driver alone; suspended
-// is set by the call, and read once that has ended.
+// maker makes the calls of one running call. The fields below "Run again" and "Ahead" belong to the driver;
+// suspended is set by the call, and read after that has ended.
 type maker struct {
 	id     string // of the call
 	wanted chan<- callRequest
 	redact func(string) string
 	ctx    context.Context // of the calls that it makes
 	end    context.CancelCauseFunc
-	ahead  bool // its tool goes on behind a call that is held
+	ahead  bool // its tool may continue behind a held call
 
 	// Run again.
 	known     map[string]bool        // calls that the log had of it when it began
-	asked     map[string]bool        // those of them that it has asked for since
-	past      []string               // calls that had ended when it began, in order; what is given back leaves it
-	outOfTurn map[string]callRequest // asked for before their turn
-	results   int                    // how many it was given
+	asked     map[string]bool        // those of them that it has requested since
+	past      []string               // calls that had ended when it began, in order; a call leaves it when its result is given back
+	outOfTurn map[string]callRequest // requested before their turn
+	results   int                    // how many results it was given
 
 	// Ahead.
-	held      bool        // in this run it was told that a call waits
-	late      *time.Timer // stops it then; nil: none is held
-	suspended bool        // it has ended because of that
+	held      bool        // it was told in this run that a call waits
+	late      *time.Timer // stops it when it is late; nil if no call is held
+	suspended bool        // it has ended for that reason
 }
 
-// callRequest is a call that another wants to make.
+// callRequest is a call that another call wants to make.
 type callRequest struct {
 	by     *maker
-	ctx    context.Context // when it ends the call is stopped
+	ctx    context.Context // the call is stopped when it ends
 	call   llm.Call
-	digest string // of what is wanted
-	idle   bool   // no call: the maker asks for nothing until one of those that it waits for has ended
+	digest string // of the request
+	idle   bool   // not a call: the maker requests nothing until a call that it waits for has ended
 	result chan nestedResult
-	held   chan struct{} // closed: the call waits for a decision, and its maker need not
+	held   chan struct{} // closed when the call waits for a decision and its maker need not wait
 }
 
-// nestedResult is how a call has ended, and the number of that among the results that the maker was given.
+// nestedResult is the end of a call, and its position among the results that the maker was given.
 type nestedResult struct {
 	event.Ended
 	nth int
@@ -104,12 +104,12 @@ func (cs *calls) newMaker(ctx context.Context, c loop.Call) *maker {
 	return m
 }
 
-// do is [tool.Call.Do].
+// do implements [tool.Call.Do].
 func (m *maker) do(ctx context.Context, name string, args json.RawMessage) (tool.Result, error) {
 	return m.begin(ctx, name, args)()
 }
 
-// begin is [tool.Call.Begin].
+// begin implements [tool.Call.Begin].
 func (m *maker) begin(ctx context.Context, name string, args json.RawMessage) (wait func() (tool.Result, error)) {
 	failed := func(err error) func() (tool.Result, error) {
 		return func() (tool.Result, error) { return tool.Result{}, err }
@@ -141,7 +141,7 @@ func (m *maker) begin(ctx context.Context, name string, args json.RawMessage) (w
 	}
 }
 
-// asResult is what a call brings to the one that made it.
+// asResult returns the result for the call that made this one.
 func (end nestedResult) asResult(name string) (tool.Result, error) {
 	res := tool.Result{
 		Parts: end.Parts, Files: end.Files, Cwd: end.Cwd, Exit: end.Exit, Todo: end.Todo, Show: end.Show, Job: end.Job, Left: end.Left,
@@ -153,10 +153,10 @@ func (end nestedResult) asResult(name string) (tool.Result, error) {
 	return res, &tool.CallError{Name: name, Outcome: string(end.Outcome), Text: end.Parts.Text()}
 }
 
-// idle is [tool.Call.Idle].
+// idle implements [tool.Call.Idle].
 func (m *maker) idle() {
 	if len(m.known) == 0 {
-		return // nothing can be left out
+		return // no call can be left out
 	}
 	select {
 	case m.wanted <- callRequest{by: m, idle: true}:
@@ -170,7 +170,7 @@ func (m *maker) give(w callRequest, end event.Ended) {
 	w.result <- nestedResult{end, m.results}
 }
 
-// makeCall makes a call for another, or gives back what the log has of it.
+// makeCall makes a call for another, or gives back its result from the log.
 func (cs *calls) makeCall(ctx context.Context, w callRequest) error {
 	parent, runs := cs.journal.state.Call(w.by.id)
 	if !runs || cs.makers[w.by.id] != w.by {
@@ -204,9 +204,9 @@ func (cs *calls) makeCall(ctx context.Context, w callRequest) error {
 	return nil
 }
 
-// find returns the call that the log has of what is wanted: the first that was asked for in the same words and
-// not since the parent began. Calls side by side may come in another order than before. If there is none it is
-// a new call.
+// find returns the logged call that matches the request: the first with the same request that was not matched
+// since the parent began, as concurrent calls may come in another order than before. Without a match it is a
+// new call.
 func (m *maker) find(parent loop.Call, w callRequest) (made loop.Call, known bool) {
 	for _, made := range parent.Made {
 		dropped := made.Ahead && made.Ended != nil && made.Ended.Outcome == event.OutcomeCancelled
@@ -218,7 +218,8 @@ func (m *maker) find(parent loop.Call, w callRequest) (made loop.Call, known boo
 	return made, false
 }
 
-// diverged returns an error if the call, run again, has left out a call of the first time: then its end does not count.
+// diverged returns an error if the call, when run again, has left out a call of its first run: then its end
+// does not count.
 func (m *maker) diverged(parent loop.Call) error {
 	for _, made := range parent.Made {
 		if m.known[made.ID] && !m.asked[made.ID] && !made.Ahead {
@@ -228,8 +229,8 @@ func (m *maker) diverged(parent loop.Call) error {
 	return nil
 }
 
-// endIfStuck ends a call that would wait for ever: all that it waits for has ended, and comes after a call that
-// it has left out.
+// endIfStuck ends a call that would wait forever: everything it waits for has ended, but comes after a call
+// that it has left out.
 func (cs *calls) endIfStuck(parent loop.Call, m *maker) {
 	for _, w := range cs.waiting {
 		if w.by == m {
@@ -241,8 +242,8 @@ func (cs *calls) endIfStuck(parent loop.Call, m *maker) {
 	}
 }
 
-// giveBack gives back what a call has brought once those before it have been asked for, and what waits for
-// that.
+// giveBack gives back the result of a call once those before it have been requested, together with results that
+// were waiting for it.
 func (m *maker) giveBack(parent loop.Call, w callRequest) {
 	if m.outOfTurn[w.call.ID] = w; !slices.Contains(m.past, w.call.ID) { // it has ended since
 		m.past = slices.Insert(m.past, 0, w.call.ID)
@@ -259,15 +260,15 @@ func (m *maker) giveBack(parent loop.Call, w callRequest) {
 	}
 }
 
-// judgeNested returns the verdict on a call that another makes. Approved says that a person was there to say
-// yes. As no reply holds the call, the verdict does, also where the call is not fit to run.
+// judgeNested returns the verdict on a nested call. Approved means that a person was there to approve. No reply
+// holds the call, so its verdict does, even if the call can't run.
 func (cs *calls) judgeNested(ctx context.Context, w callRequest, approved bool) ([]event.Body, error) {
 	t := trial{judging: cs.judging, approved: approved}
 	t.judged = event.Judged{Call: w.call.ID, Parent: w.by.id, Asked: w.digest, Ahead: w.by.held}
 	denied := t.judged
 	denied.Action, denied.By, denied.Reason = tool.Deny, loop.By, "the call is not fit to run"
 	var bodies []event.Body
-	if limit, spent := cs.journal.state.Spent(); limit != "" { // the next turn would come too late
+	if limit, spent := cs.journal.state.Spent(); limit != "" { // the next turn would be too late
 		denied.Reason = spent
 		bodies = []event.Body{denied}
 	} else {
@@ -290,8 +291,8 @@ func (cs *calls) judgeNested(ctx context.Context, w callRequest, approved bool) 
 	return bodies, ctx.Err()
 }
 
-// takeUp takes up a call that was asked for ahead, now that its parent has come to it. If what it was judged by
-// holds no longer, another call is made in its place.
+// takeUp continues with a call that was requested ahead, now that its parent has come to it. If the facts it
+// was judged by no longer hold, another call is made in its place.
 func (cs *calls) takeUp(ctx context.Context, w callRequest, made loop.Call) error {
 	bodies := []event.Body{event.Wanted{Call: made.ID, Parent: made.Parent}}
 	if made.Ended == nil && !made.Begun {
@@ -328,8 +329,8 @@ func (cs *calls) takeUp(ctx context.Context, w callRequest, made loop.Call) erro
 	return nil
 }
 
-// stillHolds reports whether a call may do now what was decided on before, by the verdict on it now, and returns
-// what is to be stored of that. Question is the Waiting that comes with the verdict, if that asks.
+// stillHolds compares the earlier decision on a call with its verdict now. It returns whether the call may run,
+// and what must be stored. Question is the Waiting that comes with the verdict if that asks.
 func stillHolds(made loop.Call, verdict, question event.Body) (more []event.Body, holds bool) {
 	now, ok := verdict.(event.Judged)
 	if !ok || !SameJSON(now.Args, made.Args) || !sameEffects(now.Effects, made.Effects) {
@@ -348,7 +349,7 @@ func stillHolds(made loop.Call, verdict, question event.Body) (more []event.Body
 	return more, now.Action == tool.Ask && made.Asked > 0 && slices.Equal(w.Shown, made.Shown)
 }
 
-// holdIfWaiting tells the maker of a call that waits for a decision, if the maker need not wait for it.
+// holdIfWaiting tells the maker that its call waits for a decision, if the maker need not wait for it.
 func (cs *calls) holdIfWaiting(w callRequest) {
 	if _, waits := cs.waiting[w.call.ID]; waits && w.by.ahead && cs.journal.state.Early(w.call.ID) {
 		cs.holdCall(w)
@@ -363,8 +364,8 @@ func (cs *calls) holdCall(w callRequest) {
 	close(w.held)
 }
 
-// holdAll tells the makers of all calls that can't go on now, if they need not wait for them. It reports whether
-// there are makers that still run and whose end is near.
+// holdAll tells the makers that their calls can't continue now, if they need not wait for them. It reports
+// whether makers are still running that will end soon.
 func (cs *calls) holdAll() (some bool) {
 	for id, w := range cs.waiting {
 		if _, runs := cs.running[id]; !runs && w.by.ahead && cs.makers[w.by.id] == w.by {
@@ -378,8 +379,8 @@ func (cs *calls) holdAll() (some bool) {
 	return some
 }
 
-// suspendStalled stops the calls that wait for nothing but decisions on calls that they have made. They are run again once
-// somebody has decided.
+// suspendStalled stops calls that only wait for decisions on calls that they have made. They run again after a
+// decision.
 func (cs *calls) suspendStalled(ctx context.Context) error {
 	select {
 	case w := <-cs.wanted:
@@ -392,7 +393,7 @@ func (cs *calls) suspendStalled(ctx context.Context) error {
 	return cs.halt(ctx, nil)
 }
 
-// revive runs the calls again that were suspended and can go on.
+// revive runs suspended calls again that can continue.
 func (cs *calls) revive(ctx context.Context) {
 	for _, c := range cs.journal.state.Calling() {
 		if _, runs := cs.running[c.ID]; !runs && cs.makers[c.ID] == nil && !c.Stalled() {
@@ -410,8 +411,8 @@ func (cs *calls) deliver(end event.Ended) {
 	}
 }
 
-// scope is the context of a call that is about to run: it ends with the call that made it, and once that waits
-// for it no longer. Done must be called.
+// scope returns the context of a call that is about to run. It ends with the call that made it, and when that
+// no longer waits for it. The caller must call done.
 func (cs *calls) scope(c loop.Call) (ctx context.Context, done func()) {
 	m := cs.makers[c.Parent]
 	if m == nil {
@@ -425,8 +426,8 @@ func (cs *calls) scope(c loop.Call) (ctx context.Context, done func()) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// suspends reports whether a call that makes calls has not ended: its tool has gone on as far as it could without
-// those that are held, and is run again.
+// suspends reports whether a call that makes calls has not really ended: its tool has continued as far as
+// possible without the held calls, and will run again.
 func (cs *calls) suspends(end event.Ended) bool {
 	m := cs.makers[end.Call]
 	if m == nil || m.late == nil {
@@ -440,8 +441,8 @@ func (cs *calls) suspends(end event.Ended) bool {
 	return true
 }
 
-// storable returns the ends that can be stored. That of a call which has made others is held until theirs are
-// stored; those that still run are stopped.
+// storable returns the ends that can be stored. The end of a call with nested calls is kept back until theirs
+// are stored; those that are still running are stopped.
 func (cs *calls) storable(ends []event.Ended) []event.Body {
 	all := slices.Concat(cs.pendingEnds, ends)
 	cs.pendingEnds = nil
@@ -474,7 +475,7 @@ func (cs *calls) storable(ends []event.Ended) []event.Body {
 	return out
 }
 
-// runsFor reports whether a call runs that another has made.
+// runsFor reports whether a call that parent has made is running.
 func (cs *calls) runsFor(parent string) bool {
 	for id := range cs.running {
 		if loop.Within(id, parent) {

@@ -19,26 +19,26 @@ import (
 type requests struct {
 	cfg     *Config
 	journal *journal
-	model   llm.Model // wrapped
+	model   llm.Model // with its wrappers
 	cache   request.CacheWatch
 	images  request.Images
-	memo    llm.Memo // what earlier requests were encoded to
+	memo    llm.Memo // the encoding of earlier requests
 }
 
 func newRequests(cfg *Config, j *journal) *requests {
 	return &requests{cfg: cfg, journal: j, model: cfg.model()}
 }
 
-// load returns a request with what it takes from blobs.
+// load returns a request with the content of its blobs.
 func (r *requests) load(ctx context.Context, req llm.Request) (llm.Request, error) {
 	req, err := r.images.Load(ctx, r.cfg.Env.Blobs, req)
 	req.Memo = &r.memo
 	return req, err
 }
 
-// ask sends the next request and stores what comes back, Replied or Failed. Deltas are shown as they come.
-// An interrupt from the log ends the request early, with the text so far. Something else may come first: a
-// wait, hooks that are to hear something, tools that the log brings.
+// ask sends the next request and stores the outcome, Replied or Failed. It shows deltas as they arrive. An
+// interrupt from the log ends the request early and keeps the text so far. Before the request there may be a
+// wait, hooks to inform, or new tools that follow from the log.
 func (d *Driver) ask(ctx context.Context, n loop.Ask) error {
 	state := d.journal.state
 	if wait := d.cfg.Retry.Remaining(n); wait > 0 {
@@ -52,7 +52,7 @@ func (d *Driver) ask(ctx context.Context, n loop.Ask) error {
 	}
 	d.cfg.Secrets.Learn()
 	stored, err := d.journal.decide(ctx, event.Asked{Turn: n.Turn, Route: state.Route})
-	if err != nil || !stored || state.Run.Cancelled { // somebody was faster
+	if err != nil || !stored || state.Run.Cancelled { // others have appended, or the run was cancelled
 		return err
 	}
 	x, err := d.requests.exchange(ctx)
@@ -79,7 +79,7 @@ func (d *Driver) ask(ctx context.Context, n loop.Ask) error {
 	return x.store(ctx)
 }
 
-// prepareTools has tools prepare what calls of them would wait for, while the model thinks.
+// prepareTools lets tools prepare for calls while the model thinks.
 func (d *Driver) prepareTools(specs []llm.ToolSpec) {
 	for _, spec := range specs {
 		if t := d.tools.byName[spec.Name]; t.Ready != nil {
@@ -88,13 +88,13 @@ func (d *Driver) prepareTools(specs []llm.ToolSpec) {
 	}
 }
 
-// pause waits for the rest of a wait that an earlier driver began, unless somebody interrupts.
+// pause completes a wait that an earlier driver began, unless there is an interrupt.
 func (r *requests) pause(ctx context.Context, wait time.Duration) error {
 	if err := r.journal.show(event.Progress{Text: "the model can't be asked yet", Wait: wait.Seconds()}); err != nil {
 		return err
 	}
 	watched, done := r.journal.interruptible(ctx)
-	_ = keep.Sleep(watched, wait) // an interrupt is looked for next
+	_ = keep.Sleep(watched, wait) // the caller checks for an interrupt
 	done()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -105,18 +105,18 @@ func (r *requests) pause(ctx context.Context, wait time.Duration) error {
 // exchange is a request in progress.
 type exchange struct {
 	*requests
-	asked  llm.Request     // as the state has it
-	req    llm.Request     // the same with what it takes from blobs
+	asked  llm.Request     // in the form of the state
+	req    llm.Request     // with the content of its blobs
 	by     llm.Info        // the model that answers
-	sent   time.Time       // when it went out, or will
-	first  time.Time       // when the first of the reply came; zero: nothing has
+	sent   time.Time       // when it was or will be sent
+	first  time.Time       // when the reply began; zero if it has not
 	said   strings.Builder // the answer so far
-	veil   *redact.Veil    // what of it can be shown
-	answer event.Body      // what is to be stored; nil: it has not come yet
+	veil   *redact.Veil    // limits what of it can be shown
+	answer event.Body      // the event to store; nil until it is known
 }
 
-// exchange begins a request. It is made from the state that the last Asked stands for: what is said from
-// there on waits for the next request.
+// exchange begins a request. It is made from the state as of the last Asked: later messages wait for the next
+// request.
 func (r *requests) exchange(ctx context.Context) (*exchange, error) {
 	x := &exchange{requests: r, asked: r.journal.state.Request(), by: r.model.Info(), veil: r.cfg.Secrets.NewVeil()}
 	var err error
@@ -125,7 +125,7 @@ func (r *requests) exchange(ctx context.Context) (*exchange, error) {
 	return x, err
 }
 
-// take takes in what has come of the reply.
+// take processes a part of the reply.
 func (x *exchange) take(ctx context.Context, chunk llm.Chunk) error {
 	switch {
 	case chunk.Reply != nil:
@@ -154,7 +154,7 @@ func (x *exchange) take(ctx context.Context, chunk llm.Chunk) error {
 	return x.show(x.veil.Pass(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call}))
 }
 
-// broke takes in that the stream has broken off.
+// broke processes a stream that broke off.
 func (x *exchange) broke(ctx, watched context.Context, err error) error {
 	unsent := llm.AsError(err).Kind == llm.KindBudget
 	switch {
@@ -170,10 +170,10 @@ func (x *exchange) broke(ctx, watched context.Context, err error) error {
 	return nil
 }
 
-// took is how many milliseconds have passed since the request went out; 0: it has not.
+// took returns the milliseconds since the request was sent; 0 if it was not.
 func (x *exchange) took() int64 { return max(0, time.Since(x.sent).Milliseconds()) }
 
-// store stores what came of the request.
+// store stores the outcome of the request.
 func (x *exchange) store(ctx context.Context) error {
 	r, replied := x.answer.(event.Replied)
 	switch {
@@ -193,7 +193,7 @@ func (x *exchange) store(ctx context.Context) error {
 	return x.journal.record(ctx, r)
 }
 
-// void takes back what was said and shown of the reply, and stores why.
+// void takes back the reply as far as it was shown, and stores why.
 func (x *exchange) void(ctx context.Context, why event.Body) error {
 	x.said.Reset()
 	x.first = time.Time{}
@@ -214,8 +214,8 @@ func (x *exchange) show(list []event.Delta) error {
 	return nil
 }
 
-// interrupted is what is left of a request that was interrupted: the text so far, or nothing if it was not
-// sent yet. The vendor charges for the text and does not say how much.
+// interrupted returns what is left of an interrupted request: the text so far, or nothing if it was not sent
+// yet. The vendor charges for the text and does not say how much.
 func (x *exchange) interrupted() event.Body {
 	if time.Now().Before(x.sent) {
 		return request.Failed(&llm.Error{Kind: llm.KindCancelled, Message: "interrupted before it was sent"}, 0)

@@ -14,9 +14,9 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// retooled returns what tells the model of its tools, if they differ from what it was told: the whole list,
-// or, where a vendor has cached a list together with all that follows it, a message. A new tool is then
-// called with call_tool. Elsewhere says that another model continues, which has cached nothing.
+// retooled returns how the model is told about its tools if they differ from what it knows: as a whole list or,
+// where a vendor has cached the list and everything behind it, in a message. The model calls a new tool with
+// call_tool then. Elsewhere means that another model continues, which has cached nothing.
 func (b *toolbox) retooled(elsewhere bool) (list []llm.ToolSpec, told []event.Body) {
 	now, state := fingerprint(b.specs), b.journal.state
 	switch {
@@ -31,20 +31,20 @@ func (b *toolbox) retooled(elsewhere bool) (list []llm.ToolSpec, told []event.Bo
 	}
 }
 
-// fingerprint tells lists of tools apart.
+// fingerprint distinguishes lists of tools.
 func fingerprint(specs []llm.ToolSpec) string {
 	if len(specs) == 0 {
 		return "none"
 	}
-	raw, _ := json.Marshal(specs) // they are in the log
+	raw, _ := json.Marshal(specs) // they come from the log
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:16])
 }
 
-// mostRetold are the bytes of descriptions of new tools that are told whole.
+// mostRetold bounds the bytes of new tools' descriptions that are told in full.
 const mostRetold = 6000
 
-// retold says how tools differ from those of the list that stands.
+// retold describes how tools differ from the current list.
 func retold(stands, now []llm.ToolSpec) string {
 	var b strings.Builder
 	b.WriteString("[Your tools have changed since they were listed. The list stays as it was; this holds beside it, and for all that was said of " +
@@ -87,7 +87,7 @@ func retold(stands, now []llm.ToolSpec) string {
 	return b.String() + "]"
 }
 
-// differing are the lines that only one of two texts has.
+// differing returns the lines that only one of two texts has.
 func differing(a, b []string) (onlyA, onlyB []string) {
 	missing := func(of, in []string) []string {
 		return slices.DeleteFunc(slices.Clone(of), func(l string) bool { return strings.TrimSpace(l) == "" || slices.Contains(in, l) })
@@ -95,12 +95,12 @@ func differing(a, b []string) (onlyA, onlyB []string) {
 	return missing(a, b), missing(b, a)
 }
 
-// arguments are those of a tool, each with its schema, by name.
+// arguments returns the arguments of a tool, each with its schema, by name.
 func arguments(t llm.ToolSpec) []string {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	_ = json.Unmarshal(t.Schema, &schema) // one of another form has none
+	_ = json.Unmarshal(t.Schema, &schema) // a schema of another form has none
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		out = append(out, name+": "+string(schema.Properties[name]))

@@ -10,12 +10,12 @@ import (
 	"github.com/inspan/inspan/internal/kernel/loop"
 )
 
-// ErrUnheard says that a rewind would take back what no run has begun with yet, or what was said since the
+// ErrUnheard means that a rewind would drop a message that no run has begun with, or one that came since the
 // caller looked.
 var ErrUnheard = errors.New("a message has come that a rewind would drop")
 
-// Rewind takes the conversation back to where it was after the event to, as inspan.Session.Rewind says. Restore,
-// which may be nil, puts files back; with what it has returned, it undoes that.
+// Rewind takes the conversation back to where it was after the event to, see inspan.Session.Rewind. Restore,
+// which may be nil, restores files; called again with its result, it undoes that.
 func (d *Driver) Rewind(
 	ctx context.Context, to uint64, restore func(ctx context.Context, done *event.Restored) (*event.Restored, error),
 ) (err error) {
@@ -50,7 +50,7 @@ func (d *Driver) Rewind(
 		if err != nil {
 			return err
 		}
-		return d.workspace.keep(ctx) // after what was done is in the log
+		return d.workspace.keep(ctx) // after the outcome is in the log
 	}
 	if restore != nil {
 		if err := put(); err != nil {

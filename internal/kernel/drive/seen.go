@@ -2,28 +2,28 @@ package drive
 
 import "github.com/inspan/inspan/tool"
 
-// seenFiles is what calls know of the files that the session has read or written. Each call knows them as
-// they were when it began, whatever calls beside it bring. The state has the files as they are now; what was
-// known of them before each change by a call of the same reply is kept here, so that nothing is copied for a call.
+// seenFiles is what calls know about the files that the session has read or written. Each call sees them as
+// they were when it began, regardless of concurrent calls. The state has the current knowledge. What was known
+// before each change by a call of the same reply is kept here, so that nothing is copied per call.
 type seenFiles struct {
 	journal *journal
 	changes []seenChange // since the last reply; guarded by journal.mu
 }
 
-// seenChange is what was known of a file before a call of this reply ended.
+// seenChange is what was known about a file before a call of this reply ended.
 type seenChange struct {
 	path, digest string
 	known        bool
 }
 
-// forget begins a reply.
+// forget begins a new reply.
 func (s *seenFiles) forget() {
 	s.journal.mu.Lock()
 	defer s.journal.mu.Unlock()
 	s.changes = nil
 }
 
-// change notes what is known of files that an event is about to change.
+// change records what is known about files that an event is about to change.
 func (s *seenFiles) change(files []tool.File) {
 	s.journal.mu.Lock()
 	defer s.journal.mu.Unlock()
@@ -50,14 +50,14 @@ func (s *seenFiles) now() tool.Seen {
 	}
 }
 
-// stored returns what is known of a file by its path in the log.
+// stored returns what is known about a file, by its path in the log.
 func (s *seenFiles) stored(path string) (digest string, known bool) {
 	s.journal.mu.Lock()
 	defer s.journal.mu.Unlock()
 	return s.at(len(s.changes), path)
 }
 
-// at is what was known of a file after so many changes. The lock is held.
+// at returns what was known about a file after so many changes. The caller holds the lock.
 func (s *seenFiles) at(since int, path string) (digest string, known bool) {
 	for _, c := range s.changes[min(since, len(s.changes)):] {
 		if c.path == path {

@@ -7,10 +7,10 @@ import (
 	"github.com/inspan/inspan/internal/kernel/loop"
 )
 
-// What a program that performs steps on a session needs of its driver, in the place of a model's run. It begins
-// with [Driver.Begin].
+// The methods for a program that performs steps on a session instead of a model's run. It starts with
+// [Driver.Begin].
 
-// Record stores what has happened, and brings the state up to date.
+// Record stores facts and updates the state.
 func (d *Driver) Record(ctx context.Context, bodies ...event.Body) error {
 	return d.journal.record(ctx, bodies...)
 }
@@ -20,7 +20,7 @@ func (d *Driver) Persist(ctx context.Context, bodies func() ([]event.Body, error
 	return d.journal.persist(ctx, bodies)
 }
 
-// CatchUp brings the state up to date with what others have appended.
+// CatchUp updates the state with what others have appended.
 func (d *Driver) CatchUp(ctx context.Context) error { return d.journal.catchUp(ctx) }
 
 // Show shows a transient event.
@@ -29,8 +29,8 @@ func (d *Driver) Show(body event.Body) error { return d.journal.show(body) }
 // State returns the state, which the caller must not change.
 func (d *Driver) State() *loop.State { return d.journal.state }
 
-// Interruptible returns a context that ends with fault.ErrInterrupted when somebody appends event.Cancelled to
-// the log. Done must be called, and waits.
+// Interruptible returns a context that ends with fault.ErrInterrupted when someone appends event.Cancelled to
+// the log. The caller must call done, which waits.
 func (d *Driver) Interruptible(ctx context.Context) (watched context.Context, done func()) {
 	return d.journal.interruptible(ctx)
 }

@@ -14,23 +14,23 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// toolbox holds the tools that the session has by now.
+// toolbox holds the current tools of the session.
 type toolbox struct {
 	cfg     *Config
 	journal *journal
 	marker  *guard.Marker
 
 	byName  map[string]tool.Tool // wrapped
-	specs   []llm.ToolSpec       // of those that the model is told of
-	fixed   int                  // how many of specs every run begins with; they come first
-	direct  []llm.ToolSpec       // of Dynamic.Directing, of which the model is told once directs
-	directs bool                 // specs hold direct, behind the fixed ones
-	written []loop.Written       // by the model, as far as they are in the box; the last of specs
+	specs   []llm.ToolSpec       // of the tools that the model is told about
+	fixed   int                  // how many of specs every run starts with; they come first
+	direct  []llm.ToolSpec       // of Dynamic.Directing
+	directs bool                 // specs contain direct, after the fixed ones
+	written []loop.Written       // tools written by the model that are in the box; the last of specs
 	left    []string             // why tools were left out
-	servers []event.Server       // as they were stored last
+	servers []event.Server       // as last stored
 }
 
-// gather puts in the tools of the agent and those that come and go.
+// gather collects the tools of the agent and the dynamic ones.
 func (b *toolbox) gather(ctx context.Context) error {
 	byName, specs, redact := map[string]tool.Tool{}, []llm.ToolSpec{}, b.cfg.Secrets.Vault.Redact
 	for _, t := range b.cfg.Tools {
@@ -70,10 +70,10 @@ func (b *toolbox) gather(ctx context.Context) error {
 	return nil
 }
 
-// add puts in what the log brings, behind all others: the tools to direct agents if there are some to direct,
-// and those that the model has written, in the place of those that stand there.
+// add replaces the tools that follow from the log, which come after all others: the tools for working with
+// subagents, and those written by the model.
 func (b *toolbox) add(ctx context.Context, directs bool, list []loop.Written) {
-	first := b.fixed // of those that the model has written
+	first := b.fixed // of the tools written by the model
 	if b.directs {
 		first += len(b.direct)
 	}
@@ -101,8 +101,8 @@ func (b *toolbox) add(ctx context.Context, directs bool, list []loop.Written) {
 	}
 }
 
-// grown brings in what the log brings since the model was told of its tools, and reports whether there was
-// anything.
+// grown adds tools that follow from the log since the model was last told about its tools, and reports whether
+// there were any.
 func (b *toolbox) grown(ctx context.Context) (some bool, err error) {
 	state := b.journal.state
 	directs := state.Directs()
@@ -119,7 +119,7 @@ func (b *toolbox) grown(ctx context.Context) (some bool, err error) {
 	return true, b.journal.record(ctx, append(out, told...)...)
 }
 
-// renewed gathers the tools again, and returns what has changed of them since the last run.
+// renewed collects the tools again, and returns the changes since the last run.
 func (b *toolbox) renewed(ctx context.Context) []event.Body {
 	if b.cfg.Dynamic.Tools == nil {
 		return nil
@@ -148,9 +148,9 @@ func (b *toolbox) clashes() []event.Body {
 	return out
 }
 
-// meetServers waits for MCP servers, unless somebody interrupts, and stores how they are if that is news.
-// The tools are gathered again after it, also if no server was waited for: one that connected since the run
-// began would be called ready without its tools otherwise.
+// meetServers waits for MCP servers, unless there is an interrupt, and stores their state if it has changed. It
+// collects the tools again even if it waited for no server: a server that connected since the run began would
+// otherwise be called ready without its tools.
 func (b *toolbox) meetServers(ctx context.Context) error {
 	if b.cfg.Dynamic.Servers == nil {
 		return nil
@@ -170,14 +170,14 @@ func (b *toolbox) meetServers(ctx context.Context) error {
 	return b.journal.record(ctx, out...)
 }
 
-// missedServers stores how the servers are if one has come to need somebody since the run began. Servers
-// that were known are not waited for, so they may fail later.
+// missedServers stores the state of the servers if one needs a person's help since the run began. Known servers
+// are not waited for, so they may fail later.
 func (b *toolbox) missedServers(ctx context.Context) error {
 	if b.cfg.Dynamic.Servers == nil {
 		return nil
 	}
 	now, cancel := context.WithCancel(ctx)
-	cancel() // do not wait here either
+	cancel() // don't wait here either
 	list := b.cfg.Dynamic.Servers(now, func(string) {})
 	if !slices.ContainsFunc(list, func(s event.Server) bool {
 		return s.State != "ready" && s.State != "connecting" && s.State != "off" && !slices.Contains(b.servers, s)

@@ -9,33 +9,33 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// workspace keeps the state of the workspace: in checkpoints around calls that change something, and
-// where other machines find it, if it travels.
+// workspace saves the state of the workspace: in checkpoints around calls that change something and, if the
+// workspace moves between machines, where the others find it.
 type workspace struct {
 	cfg     *Config
 	journal *journal
 	jobs    *jobs
 
-	uncheckable bool // checkpoints can't be taken, for the rest of the session
+	uncheckable bool // checkpoints can't be taken for the rest of the session
 
-	// Of the run in progress.
+	// State of the run in progress.
 	span    bool // a checkpoint was taken before calls, and none after them
-	changed bool // calls that may have changed the workspace have ended since its state was kept
+	changed bool // calls that may have changed the workspace have ended since its state was saved
 	touched bool // there were such calls in this run
-	leaves  bool // calls have left something behind that continues
+	leaves  bool // calls have left something running
 }
 
 // begin begins a run.
 func (w *workspace) begin() { w.span, w.changed, w.touched, w.leaves = false, false, false, false }
 
-// ended notes the end of a call that may have changed the workspace, or not.
+// ended records the end of a call, which may have changed the workspace.
 func (w *workspace) ended(end event.Ended, mayChange bool) {
 	w.changed, w.touched = w.changed || mayChange, w.touched || mayChange
 	w.leaves = w.leaves || end.Left
 }
 
-// attach adds to bodies where the state of a workspace that travels is kept, if they acknowledge work
-// that may have changed it: no result, request or stop is stored before the state is.
+// attach adds to bodies where the state of a moving workspace is stored, if they acknowledge work that may have
+// changed it: no result, request or stop is stored before the state is.
 func (w *workspace) attach(ctx context.Context, bodies []event.Body) ([]event.Body, error) {
 	at := -1
 	for i, b := range bodies {
@@ -66,7 +66,7 @@ func (w *workspace) attach(ctx context.Context, bodies []event.Body) ([]event.Bo
 	return slices.Insert(slices.Clone(bodies), at, kept...), err
 }
 
-// background reports whether jobs, or what commands have left, may be at work beside calls.
+// background reports whether jobs, or processes that commands have left, may be working beside calls.
 func (w *workspace) background() bool { return w.leaves || w.jobs.some() }
 
 func (w *workspace) sync(ctx context.Context) (kept []event.Body, err error) {
@@ -74,7 +74,7 @@ func (w *workspace) sync(ctx context.Context) (kept []event.Body, err error) {
 	return w.cfg.Sync(ctx, w.journal.state.Workspace)
 }
 
-// keep keeps the state of a workspace that travels as it is now.
+// keep saves the current state of a moving workspace.
 func (w *workspace) keep(ctx context.Context) error {
 	if w.cfg.Sync == nil {
 		return nil
@@ -86,7 +86,7 @@ func (w *workspace) keep(ctx context.Context) error {
 	return w.journal.record(ctx, kept...)
 }
 
-// leave keeps the state when a driver ends in the middle of a run. If it can't, the next driver does.
+// leave saves the state when a driver ends in the middle of a run. If that fails, the next driver does it.
 func (w *workspace) leave(ctx context.Context) {
 	if w.touched && w.journal.state.Run.Active {
 		_ = w.keep(ctx)
@@ -96,8 +96,8 @@ func (w *workspace) leave(ctx context.Context) {
 // checkable reports whether checkpoints of the workspace can be taken.
 func (w *workspace) checkable() bool { return w.cfg.Checkpoint != nil && !w.uncheckable }
 
-// checkpoint takes a checkpoint before calls that change something, or after them. One that can't be
-// taken is noted once and stops nothing.
+// checkpoint takes a checkpoint before or after calls that change something. If it can't be taken, that is
+// noted once and stops nothing.
 func (w *workspace) checkpoint(ctx context.Context, after bool) error {
 	body, err := w.cfg.Checkpoint(ctx)
 	switch {
@@ -114,7 +114,7 @@ func (w *workspace) checkpoint(ctx context.Context, after bool) error {
 	})
 }
 
-// changes reports whether effects may change the workspace. What is thrown away does not.
+// changes reports whether effects may change the workspace. Effects on a throwaway copy don't.
 func changes(effects []tool.Effect) bool {
 	return slices.ContainsFunc(effects, func(e tool.Effect) bool { return !e.Throwaway && !tool.ReadOnly([]tool.Effect{e}) })
 }

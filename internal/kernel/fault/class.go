@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Why a call ends before its tool has returned.
+// Reasons why a call ends before its tool has returned.
 var (
 	ErrTimeout     = errors.New("it took too long")
 	ErrUnstoppable = errors.New("it did not stop when it was told to; what it still does is not known")

@@ -1,10 +1,10 @@
-// Package fault turns what goes wrong in other people's code into values: a panic becomes an error,
-// and an error gets a class.
+// Package fault turns failures in other people's code into values: a panic becomes an error, and an error gets
+// a class.
 //
-// Tools, judges, hooks, models and the functions of an agent and a conductor may panic. Recover is
-// deferred wherever one of them is called, so that a panic ends neither the program nor the session.
-// What becomes of the error is decided there: a failed call, a denial, a failed reply, or the end of
-// the run, after which the session can be run again.
+// Tools, judges, hooks, models and the functions of an agent and a conductor may panic. Recover is deferred
+// wherever one of them is called, so that a panic ends neither the program nor the session. The caller decides
+// what the error means: a failed call, a denial, a failed reply, or the end of the run, after which the session
+// can be run again.
 package fault
 
 import (
@@ -18,12 +18,12 @@ const stackLines = 20
 
 // Panic is a panic as an error.
 type Panic struct {
-	what  string // panicked
+	what  string // the code that panicked
 	value any
 	stack []byte
 }
 
-// Error says what panicked, with what value, and where.
+// Error says what panicked, with which value, and where.
 func (p *Panic) Error() string {
 	lines := strings.SplitN(string(p.stack), "\n", stackLines+1)
 	return p.Brief() + "\n" + strings.Join(lines[:min(stackLines, len(lines))], "\n")
@@ -32,8 +32,8 @@ func (p *Panic) Error() string {
 // Brief is Error without the stack.
 func (p *Panic) Brief() string { return fmt.Sprintf("%s crashed: %v", p.what, p.value) }
 
-// Recover, which must be deferred, stores a panic in err as a [*Panic]. If consumer is not nil and
-// true, the panic is that of whoever ranges over what is yielded, and continues to them.
+// Recover, which must be deferred, stores a panic in err as a [*Panic]. If consumer is not nil and true, the
+// panic comes from the consumer of an iterator and continues to it.
 func Recover(what string, consumer *bool, err *error) {
 	if consumer != nil && *consumer {
 		return
@@ -43,12 +43,11 @@ func Recover(what string, consumer *bool, err *error) {
 	}
 }
 
-// Consumer is whoever ranges over what an iterator yields. Nothing more is yielded to it once it has
-// broken off or panicked.
+// Consumer is the consumer of an iterator. It gets no more values once it has stopped iterating or panicked.
 type Consumer[K any] struct {
 	Yield   func(K, error) bool
-	Running bool // its code runs, or has panicked; for [Recover]
-	gone    bool // it has broken off
+	Running bool // its code is running, or has panicked; for [Recover]
+	gone    bool // it has stopped iterating
 }
 
 // Show yields to the consumer, and reports whether it wants more.

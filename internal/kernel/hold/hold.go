@@ -1,7 +1,7 @@
-// Package hold keeps a call that runs within the verdict it was given.
+// Package hold confines a running call to the verdict it was given.
 //
-// Between the verdict and the run, a link may have come to lead elsewhere or a repository to name
-// programs. [Env] opens to a call what it was judged by, and refuses the rest.
+// Between the verdict and the run, a link may be redirected or a repository may begin to name programs. [Env]
+// opens to a call the things it was judged by, and refuses everything else.
 package hold
 
 import (
@@ -23,16 +23,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// verdict is what a call was judged by.
+// verdict is the basis on which a call was allowed.
 type verdict struct {
-	effects []tool.Effect       // as stored
-	stored  func(string) string // a text as the log has it
+	effects []tool.Effect       // in their stored form
+	stored  func(string) string // returns a text in its stored form
 	asked   bool                // a person was asked, and saw the variables
 }
 
-// Env returns the environment of a call that is about to run, no wider than its verdict. Asked says that
-// a person was asked about the call; pass is what people have opened in any case. Vault knows what the
-// placeholders in the effects stand for.
+// Env returns the environment for a call that is about to run, confined to its verdict. Asked means that a
+// person was asked about the call; pass is what people have opened in any case. Vault resolves the placeholders
+// in the effects.
 func Env(c *tool.Call, judged redact.Resolved, asked bool, pass tool.Pass, vault *secret.Vault) tool.Env {
 	effects, meant := judged.Effects, redact.Effects(judged.Effects, vault.Resolve)
 	env, anything, external := temporary(opened(c, meant, pass), meant), false, false
@@ -60,8 +60,8 @@ func Env(c *tool.Call, judged redact.Resolved, asked bool, pass tool.Pass, vault
 	return env
 }
 
-// temporary returns the environment in which a call reaches the machine's own paths for temporary files, if it was
-// judged by them.
+// temporary returns an environment in which a call reaches the machine's own paths for temporary files, if it
+// was judged by them.
 func temporary(env tool.Env, effects []tool.Effect) tool.Env {
 	var machine []string
 	for _, e := range effects {
@@ -78,7 +78,7 @@ func temporary(env tool.Env, effects []tool.Effect) tool.Env {
 	return env
 }
 
-// opened returns the environment in which the sensitive places that the call was judged to reach are open.
+// opened returns an environment in which the sensitive places are open that the call was judged to reach.
 func opened(c *tool.Call, effects []tool.Effect, pass tool.Pass) tool.Env {
 	env := c.Env
 	pass = passOf(c.Mode, effects, pass)
@@ -103,8 +103,7 @@ func (p passing) Start(ctx context.Context, c tool.Command) (tool.Process, error
 	return p.Procs.Start(ctx, c)
 }
 
-// Named starts the processes of a call with variables that name the span they belong to and the agent
-// that acts.
+// Named starts processes with environment variables that name the span they belong to and the acting agent.
 type Named struct {
 	tool.Procs
 	Call *tool.Call
@@ -118,7 +117,7 @@ func (p Named) Start(ctx context.Context, c tool.Command) (tool.Process, error) 
 	return p.Procs.Start(ctx, c)
 }
 
-// passOf adds to what people have opened the sensitive places that a call was judged to reach.
+// passOf adds the sensitive places that a call was judged to reach to those that people have opened.
 func passOf(mode tool.Mode, effects []tool.Effect, p tool.Pass) tool.Pass {
 	p.All = mode == tool.ModeYolo
 	for _, e := range effects {
@@ -147,7 +146,7 @@ func (v verdict) covers(kind tool.EffectKind, what string) bool {
 	})
 }
 
-// differs returns the name of a variable that is not as it was judged; empty: there is none.
+// differs returns the name of a variable that has changed since the verdict; empty if there is none.
 func (v verdict) differs(vars []string) string {
 	var was []string
 	for _, e := range v.effects {
@@ -202,17 +201,17 @@ func (f files) Change(ctx context.Context, c tool.Change) error {
 	return f.Files.Change(ctx, c)
 }
 
-// shownFiles lets a call change a file that a person was shown only while it is what was shown.
+// shownFiles lets a call change a file that a person was shown only as long as the file is as shown.
 type shownFiles struct {
 	tool.Files
 	stored func(string) string
 
 	mu  sync.Mutex
-	was map[string]string // condition of the first change, by path; what the call has changed itself is removed
+	was map[string]string // digest before the first change, by path; files that the call itself has changed are removed
 }
 
-// Shown holds the files of a call to what a person was shown before they approved it. Hide is that of
-// the call's [redact.Resolved].
+// Shown confines a call to the state of files that a person was shown before approving it. Hide comes from the
+// call's [redact.Resolved].
 func Shown(files tool.Files, shown []tool.File, hide func(string) string) tool.Files {
 	if files == nil || len(shown) == 0 {
 		return files
@@ -251,12 +250,12 @@ func (f *shownFiles) Change(ctx context.Context, c tool.Change) error {
 	return err
 }
 
-// procs starts processes within walls that open only what the call was judged by.
+// procs starts processes in a sandbox that opens only what the call was judged by.
 type procs struct {
 	tool.Procs
 	verdict   verdict
 	reads     bool // the call only reads, so it stays in the read box
-	throwaway bool // its changes of the workspace are thrown away
+	throwaway bool // its changes of the workspace are discarded
 	yolo      bool // nobody is asked about variables of other commands
 	anything  bool // it could reach anything
 }

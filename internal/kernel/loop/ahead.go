@@ -8,27 +8,26 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A call that waits for a decision may have others behind it that its parent asks for ahead, so that
-// all can be asked about together (event.Judged.Ahead). What comes of the first is not known, so the
-// parent may not want the others once it is. One rule follows: a call asked for ahead runs only when
-// its parent has come to it (event.Wanted). Until then it stands in nobody's way but that of others
-// asked for ahead, and nobody need decide on it for the parent to go on. Only what reads need not wait
-// for that, as long as the parent has come to nothing behind it.
+// While a call waits for a decision, its parent may request further calls ahead, so that all of them can be
+// asked about together (event.Judged.Ahead). The result of the first is not known yet, so the parent may turn
+// out not to want the others. Therefore a call requested ahead runs only when its parent has come to it
+// (event.Wanted). Until then it only blocks other calls requested ahead, and the parent can continue without a
+// decision on it. A call that only reads may run earlier, as long as the parent has come to nothing behind it.
 
-// early reports whether a ready call may not run yet, as its parent has not come to it.
+// early reports whether a ready call may not run yet because its parent has not come to it.
 func (t *table) early(i int) bool {
 	c := &t.calls[i]
 	return c.Ahead && (c.Caller || !tool.ReadOnly(c.Effects) || i < t.come)
 }
 
-// passes reports whether a call need not wait for an earlier one, as that is asked for ahead: it
-// may not start before its parent has come to it.
+// passes reports whether a call need not wait for an earlier one because that one was requested ahead, and
+// can't start before its parent has come to it.
 func (t *table) passes(i, earlier int) bool {
 	e := &t.calls[earlier]
 	return e.Ahead && !t.calls[i].Ahead && e.Phase != phaseRunning
 }
 
-// waitsFor reports whether a call waits for a decision that the parent has come to.
+// waitsFor reports whether a call that the parent has come to waits for a decision.
 func (t *table) waitsFor() bool {
 	return t.in[phaseWaiting] > 0 &&
 		slices.ContainsFunc(t.calls, func(c Call) bool { return c.Phase == phaseWaiting && !c.Ahead })
@@ -44,7 +43,7 @@ func (s *State) Early(id string) bool {
 	return c.Phase == phaseWaiting || c.Phase == phaseReady && t.early(i)
 }
 
-// wanted takes a call up whose parent has come to it: it is the last one now.
+// wanted makes a call that its parent has come to the last one.
 func (s *State) wanted(b event.Wanted, seq uint64) {
 	_, parent := s.calls.seek(b.Parent, phaseRunning)
 	if parent == nil {
@@ -62,7 +61,7 @@ func (s *State) wanted(b event.Wanted, seq uint64) {
 	parent.inner = newTable(parent.Made)
 }
 
-// decidedAlso takes the further questions that a decision answers.
+// decidedAlso applies a decision to the further questions that it answers.
 func (s *State) decidedAlso(b event.Decided) {
 	up := strings.LastIndex(b.Call, madeBy)
 	if len(b.Also) == 0 || up < 0 {
@@ -80,10 +79,10 @@ func (s *State) decidedAlso(b event.Decided) {
 	}
 }
 
-// decided moves a call on that waited for a decision.
+// decided moves on a call that waited for a decision.
 func (t *table) decided(c *Call, b event.Decided) {
 	if b.Allow {
-		if b.Rule != "" { // which would have let it run on whatever is there
+		if b.Rule != "" { // the rule would have let it run whatever the file holds now
 			c.Shown = nil
 		}
 		t.move(c, phaseReady)

@@ -9,19 +9,18 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Results of agents in the background and mail of other agents come when they come, and several at
-// once. Each alone fits in the window; all together they would overrun it, be summed up before anybody
-// has read them, and the next ones again. So they are let in, in their order, as far as the window has
-// room, and a line says which wait:
+// Results of background agents and messages of other agents come at any time, several at once. Each fits in the
+// window, but together they would overrun it, and be summarised before anyone has read them. So they are
+// admitted in order while the window has room, and a line says which wait:
 //
-//   - whenever words can be put before the model: when a reply, its calls or a request have ended;
-//   - as long as they leave half of the room to the work;
-//   - the first that waits in any case before a final answer counts. If it does not fit then, that is
-//     what compaction is for;
-//   - the line comes again only when twice as many wait as it told of, and names a few: lines on
-//     hundreds that come one by one would use up the room themselves.
+//   - They come in whenever words can be passed to the model: after a reply, its calls, or a request.
+//   - They may take half of the free room; the rest is for work.
+//   - The first waiting one comes in before a final answer counts, even without room. If it does not fit,
+//     compaction makes room.
+//   - The line is repeated only when twice as many wait as it named last, and names a few, because lines about
+//     hundreds of arrivals would use up the room themselves.
 
-// arrived puts words of an agent before the model as soon as it can hear them and there is room.
+// arrived passes words of an agent to the model as soon as it can hear them and there is room.
 func (s *State) arrived(from string, parts llm.Parts) {
 	w := words{Parts: parts}
 	if s.Levers.Arrivals.Active(s.Unattended) {
@@ -30,7 +29,7 @@ func (s *State) arrived(from string, parts llm.Parts) {
 	s.steered(w, event.OriginAgent)
 }
 
-// say puts words before the model, those that have arrived only as far as there is room.
+// say passes words to the model; arrivals only as far as there is room.
 func (s *State) say(list ...words) {
 	for _, w := range list {
 		if w.From != "" {
@@ -42,7 +41,7 @@ func (s *State) say(list ...words) {
 	s.admit(false)
 }
 
-// put puts words before the model.
+// put appends words to the conversation.
 func (s *State) put(w words) {
 	if w.Person {
 		s.Person, s.Events = append(s.Person, len(s.Messages)), append(s.Events, w.Seq)
@@ -51,8 +50,7 @@ func (s *State) put(w words) {
 	s.push(llm.User, w.Parts)
 }
 
-// admit lets in what waits, as far as there is room; the first also if there is none, where one must
-// come in.
+// admit lets in waiting arrivals as far as there is room. If one is set, the first comes in even without room.
 func (s *State) admit(one bool) {
 	if len(s.Later) == 0 {
 		return
@@ -65,7 +63,7 @@ func (s *State) admit(one bool) {
 		}
 		s.put(w)
 		n++
-		s.Run.Reply = replyNone // an answer was given without it
+		s.Run.Reply = replyNone // the answer was given without it
 	}
 	s.Later, s.Listed = slices.Clone(s.Later[n:]), max(0, s.Listed-n)
 	if len(s.Later) > 0 && len(s.Later) >= 2*s.Listed {
@@ -78,7 +76,7 @@ func (s *State) arrivalTokens(w words) int {
 	return s.Count(llm.Message{Role: llm.User, Parts: w.Parts})
 }
 
-// waitingArrivals says what waits for room.
+// waitingArrivals says which arrivals wait for room.
 func (s *State) waitingArrivals() string {
 	var list []string
 	for _, w := range s.Later {
@@ -88,7 +86,7 @@ func (s *State) waitingArrivals() string {
 		"is, or when you answer: %s", len(s.Later), strings.Join(most(list), ", "))
 }
 
-// late asks the model to go on, as what has waited for room comes in now.
+// late makes the model continue because an arrival that waited comes in now.
 func (s *State) late() (event.Steered, bool) {
 	return steer("What has waited for room in the context window comes now.", event.WhyArrived), len(s.Later) > 0
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// What stops a session and all that work for it at once: a breaker, as they use up too much
-// in a minute, and a pause, as a vendor takes nothing more. Whoever drives them measures and
-// is told; here is what follows from it, so that it holds over a crash. A new run lifts both.
+// Two things stop a session together with all sessions that work for it: a breaker, if they use up too much
+// within a minute, and a pause, if a vendor's quota is used up. Drivers measure and report; the consequences
+// are here so that they survive a crash. A new run lifts both.
 
-// brake stops the run, as too much was used up in a minute. What was said meanwhile waits,
-// as it would begin a run that nobody has agreed to.
+// brake stops the run because too much was used up within a minute. Messages that came meanwhile wait, since
+// they would begin a run that nobody has agreed to.
 func (s *State) brake(b event.Cancelled) {
 	if !s.Run.Active || s.Run.Cancelled {
 		return
@@ -23,14 +23,14 @@ func (s *State) brake(b event.Cancelled) {
 	}
 }
 
-// paused has the session wait with all that work for it.
+// paused makes the session and all that work for it wait.
 func (s *State) paused(b event.Paused) {
 	if s.Run.Active {
 		s.Run.Paused = &b
 	}
 }
 
-// ask asks the model, when the session may.
+// ask asks the model at the earliest allowed time.
 func (s *State) ask() Ask {
 	a := Ask{Turn: s.Run.Turn + 1, NotBefore: s.Run.NotBefore, Awaits: s.Run.Awaits}
 	if p := s.Run.Paused; p != nil && p.Until.After(a.NotBefore) {
@@ -39,7 +39,7 @@ func (s *State) ask() Ask {
 	return a
 }
 
-// interrupter says who has interrupted the run.
+// interrupter says who interrupted the run.
 func (s *State) interrupter() string {
 	if s.Run.Braked != "" {
 		return "the run was stopped, as it used up too much in a minute"
@@ -47,6 +47,6 @@ func (s *State) interrupter() string {
 	return "the user interrupted"
 }
 
-// Runs is how many runs were begun since the session was opened here: whoever has stopped or
-// paused one sees from it that another goes on.
+// Runs returns how many runs began since the session was opened here. A caller that stopped or paused one can
+// tell by it that another is in progress.
 func (s *State) Runs() int { return s.starts }

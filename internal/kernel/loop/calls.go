@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// replied folds a reply in: its message, and its calls if they may be made.
+// replied folds in a reply: its message, and its calls if they may be made.
 func (s *State) replied(b event.Replied, seq uint64, at time.Time) {
 	r := &s.Run
 	r.Asking, r.Failed, r.NotBefore, r.Awaits, r.Route = false, nil, time.Time{}, "", b.Route
@@ -25,7 +25,7 @@ func (s *State) replied(b event.Replied, seq uint64, at time.Time) {
 	r.Reply, r.Answered, r.Again, r.Thought = classify(b), at, replyNone, ""
 	switch {
 	case r.Reply == replySpoken && before == replySpoken:
-		r.Reply = replyAnswer // it means the text
+		r.Reply = replyAnswer // the text is its answer
 	case r.Reply == replySpoken, r.Reply == replyThought:
 		r.Again = r.Reply
 	}
@@ -42,7 +42,7 @@ func (s *State) replied(b event.Replied, seq uint64, at time.Time) {
 	default:
 		r.Nudges = 0
 	}
-	// A refused or empty turn would poison every later request.
+	// A refused or empty turn would spoil every later request.
 	if r.Reply != replyRefusal && !blank(b.Parts) {
 		s.push(llm.Assistant, b.Parts)
 		s.Measured.Messages = len(s.Messages)
@@ -77,7 +77,7 @@ func classify(b event.Replied) replyKind {
 	return replyAnswer
 }
 
-// thought is what the parts have of thoughts, for people.
+// thought returns the thoughts among the parts, for people.
 func thought(parts llm.Parts) string {
 	var texts []string
 	for _, p := range parts {
@@ -88,8 +88,7 @@ func thought(parts llm.Parts) string {
 	return strings.Join(texts, "\n")
 }
 
-// newCalls lists the calls of a reply. Those of a cut reply are incomplete and
-// are never made.
+// newCalls returns the calls of a reply. The calls of a cut reply are incomplete and never made.
 func newCalls(b event.Replied, seq uint64) []Call {
 	first := phaseNew
 	switch b.Stop {
@@ -103,7 +102,7 @@ func newCalls(b event.Replied, seq uint64) []Call {
 	return calls
 }
 
-// called folds an event about one call in.
+// called folds in an event about one call.
 func (s *State) called(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Judged:
@@ -152,8 +151,8 @@ func (s *State) called(e event.Event) {
 	}
 }
 
-// grant remembers what a person allowed beyond one call. The rules are those
-// that were shown, whatever the decision says.
+// grant remembers what a person allowed beyond one call. The rules are those that were shown, regardless of the
+// decision's own.
 func (s *State) grant(rules []string) {
 	for _, r := range rules {
 		if !slices.Contains(s.Granted, r) {
@@ -179,7 +178,7 @@ func (t *table) judged(c *Call, b event.Judged) {
 	case tool.Deny:
 		t.move(c, phaseDenied)
 	}
-	// Ask leaves it new until the Waiting event that comes with the verdict.
+	// An Ask verdict leaves it new until the Waiting event that follows.
 }
 
 func (s *State) ended(b event.Ended, seq uint64) {
@@ -203,7 +202,7 @@ func (s *State) ended(b event.Ended, seq uint64) {
 		if s.Seen == nil {
 			s.Seen = map[string]string{}
 		}
-		if !f.Partly { // else it is as unknown, or as much out of date, as it was
+		if !f.Partly { // otherwise it stays unknown, or as outdated as it was
 			s.Seen[f.Path] = f.Digest
 		}
 	}
@@ -219,7 +218,7 @@ func (s *State) ended(b event.Ended, seq uint64) {
 		s.Total.Again++
 	}
 	s.Untrusted = s.Untrusted || b.Untrusted
-	if c.Parent == "" { // else the model has not seen what it brought
+	if c.Parent == "" { // otherwise the model has not seen its result
 		s.lasts(b)
 	}
 	s.wrote(b, seq)
@@ -230,13 +229,12 @@ func (s *State) ended(b event.Ended, seq uint64) {
 }
 
 const (
-	maxTo     = 300     // bytes of what a call asked that are kept with the answer
-	maxAnswer = 4 << 10 // and of the answer
+	maxTo     = 300     // bytes of the question that are kept with the answer
+	maxAnswer = 4 << 10 // and bytes of the answer
 )
 
-// rewritten takes note of files that a call has changed as a person was shown that it would: others that
-// they were shown for the same content go on from there. What changed them otherwise, such as a command,
-// leaves files that nobody was shown.
+// rewritten applies a call's change of files that a person was shown: other calls that were shown the old
+// content now count as shown the new one. Changes by other means, such as a command, are not shown to anyone.
 func (t *table) rewritten(by Call, files []tool.File) {
 	for _, f := range files {
 		at := slices.IndexFunc(by.Shown, func(was tool.File) bool { return was.Path == f.Path })
@@ -246,8 +244,8 @@ func (t *table) rewritten(by Call, files []tool.File) {
 	}
 }
 
-// goOn has calls that were shown for a file as it was be for it as it is. A state that was copied may share
-// the lists.
+// goOn updates the calls that were shown a file as it was to its new digest. A copied state may share the
+// lists.
 func (t *table) goOn(was tool.File, digest string) {
 	if t == nil {
 		return
@@ -262,8 +260,7 @@ func (t *table) goOn(was tool.File, digest string) {
 	}
 }
 
-// settle puts the results before the model once every call has ended, in the
-// order of the calls, whatever order they ended in.
+// settle passes the results to the model once every call has ended, in the order of the calls.
 func (s *State) settle() {
 	if s.calls.in[phaseEnded] < len(s.Run.Calls) {
 		return
@@ -280,7 +277,7 @@ func (s *State) settle() {
 	s.flushSteer()
 }
 
-// Call returns the call of the last reply with an id, while it has not ended.
+// Call returns the call of the last reply with this id, unless it has ended.
 func (s *State) Call(id string) (c Call, ok bool) {
 	if _, found := s.calls.seek(id); found != nil {
 		return *found, true
@@ -288,7 +285,7 @@ func (s *State) Call(id string) (c Call, ok bool) {
 	return Call{}, false
 }
 
-// Waiting are the calls that wait for a decision, whether or not others run meanwhile.
+// Waiting returns the calls that wait for a decision, whether or not others are running.
 func (s *State) Waiting() []Call {
 	if s.Run.Cancelled {
 		return nil
@@ -296,7 +293,7 @@ func (s *State) Waiting() []Call {
 	return s.calls.waits()
 }
 
-// Due is when the first of the calls that wait takes no answer any more; zero: never.
+// Due returns when the first of the waiting calls stops taking answers; zero means never.
 func (s *State) Due() (at time.Time) {
 	for _, c := range s.calls.waits() {
 		if !c.Until.IsZero() && (at.IsZero() || c.Until.Before(at)) {

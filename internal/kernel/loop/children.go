@@ -8,32 +8,31 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// mostChildren is how many children that have come back are kept in mind; the
-// oldest go first.
+// mostChildren is how many finished children are remembered; the oldest are dropped first.
 const mostChildren = 200
 
 // Child is a session that works, or has worked, for this one.
 type Child struct {
 	event.Spawned
-	Open     bool            `json:"open,omitempty"`     // it has not come back
-	Returned *event.Returned `json:"returned,omitempty"` // how it came back last; without Parts
-	Usage    llm.Usage       `json:"usage,omitzero"`     // of all its runs, as it came back
+	Open     bool            `json:"open,omitempty"`     // it has not returned
+	Returned *event.Returned `json:"returned,omitempty"` // its last result, without Parts
+	Usage    llm.Usage       `json:"usage,omitzero"`     // of all its runs, as of its last result
 	Cost     float64         `json:"cost,omitempty"`
 }
 
-// Question is one that was raised, and is open.
+// Question is an open question that was raised.
 type Question struct {
 	event.Raised
-	Seq uint64 `json:"seq,omitempty"` // of its event; 0: raised before a compaction by version 0.1
+	Seq uint64 `json:"seq,omitempty"` // of its event; 0 if it was raised before a compaction by version 0.1
 }
 
-// Await means: calls run and no more can start, or the model has said its last but
-// children work in the background. Wait until a call has ended or the log grows.
+// Await means: calls are running and no more can start, or the model has given its final answer but children
+// work in the background. Wait until a call has ended or the log grows.
 type Await struct{}
 
 func (Await) next() {}
 
-// spawned notes a child, or that one goes on.
+// spawned records a child, or that one continues.
 func (s *State) spawned(b event.Spawned) {
 	if c := s.child(b.Child); c != nil {
 		c.Open, c.Call, c.Background = true, b.Call, b.Background
@@ -56,8 +55,8 @@ func (s *State) child(id string) *Child {
 	return nil
 }
 
-// raised notes a question of a child, or of a call that runs, once: the same question
-// that is raised again is the one that stands, and another of its id takes its place.
+// raised records a question of a child or a running call. The same question raised again changes nothing;
+// another with the same id replaces it.
 func (s *State) raised(q Question) {
 	c := s.child(q.Child)
 	open := c != nil && c.Open || q.Child == "" && (s.runs(q.Call) || s.performs(q.Call))
@@ -72,18 +71,18 @@ func (s *State) raised(q Question) {
 	}
 }
 
-// runs reports whether a call runs.
+// runs reports whether a call is running.
 func (s *State) runs(call string) bool {
 	_, c := s.calls.seek(call, phaseRunning)
 	return c != nil
 }
 
-// retract takes off what a call of the session asked that no longer runs.
+// retract drops the questions of calls that no longer run.
 func (s *State) retract(call string) {
 	s.Raised = slices.DeleteFunc(slices.Clone(s.Raised), func(r Question) bool { return r.Child == "" && r.Call == call })
 }
 
-// answered takes a question off that a decision is on.
+// answered drops a question that a decision answers.
 func (s *State) answered(b event.Decided) {
 	i := slices.IndexFunc(s.Raised, func(r Question) bool { return b.On(r.ID, r.Seq) })
 	if i < 0 {
@@ -93,7 +92,7 @@ func (s *State) answered(b event.Decided) {
 	s.Raised = slices.Delete(slices.Clone(s.Raised), i, i+1)
 }
 
-// returned takes over what a child has used up, and what it brings.
+// returned adds up what a child has used, and takes its result.
 func (s *State) returned(b event.Returned) {
 	c := s.child(b.Child)
 	if c == nil || !c.Open {
@@ -122,13 +121,13 @@ func (s *State) awaiting() bool {
 	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.Open && c.Background })
 }
 
-// Directs reports whether there is, or was, a child that works in the background or in a copy of the workspace:
-// one to look after.
+// Directs reports whether a child works, or worked, in the background or in a copy of the workspace, so that the
+// session has something to manage.
 func (s *State) Directs() bool {
 	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.Background || c.Root != "" })
 }
 
-// disown leaves the children to the session that this one is a copy of.
+// disown drops the children, which belong to the session that this one is a copy of.
 func (s *State) disown() {
 	s.Children, s.Raised = slices.Clone(s.Children), nil
 	s.Jobs, s.Untold, s.Told, s.Busy, s.BusyTold = nil, nil, nil, false, false

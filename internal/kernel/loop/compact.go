@@ -7,65 +7,63 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Compaction is what is known of compactions.
+// Compaction is the history of compactions.
 type Compaction struct {
-	Wanted *event.Compact `json:"wanted,omitempty"` // somebody asked for one
-	Times  int            `json:"times,omitempty"`  // done so far
-	// turns of the session, and one, when the last one was done or not done; 0: not in this run
+	Wanted *event.Compact `json:"wanted,omitempty"` // requested by someone
+	Times  int            `json:"times,omitempty"`  // how many were done
+	// one more than the session's turns at the last attempt; 0 if there was none in this run
 	Tried int `json:"tried,omitempty"`
-	After int `json:"after,omitempty"` // tokens of the prompt that it left
-	// Unshown are the messages of the person that compactions have left out whole.
+	After int `json:"after,omitempty"` // tokens of the prompt that the last one left
+	// Unshown counts the person's messages that compactions have left out entirely.
 	Unshown Unshown `json:"unshown,omitzero"`
-	// Why the last one was to be done that was not; empty if it was done.
+	// Why the last one was due that was not done; empty if it was done.
 	Kept event.Compaction `json:"kept,omitempty"`
-	// How many in a row were not done, and the turns of the session before which none is
-	// tried again for the window alone: each costs requests that are as long as a prompt.
+	// How many in a row were not done, and the turn before which none is attempted for the window alone: each
+	// attempt costs requests as long as a prompt.
 	Refused int `json:"refused,omitempty"`
 	Wait    int `json:"wait,omitempty"`
 }
 
-// Unshown counts messages of the person, and names the events in which the first and the last were said;
-// 0: that is not known.
+// Unshown counts messages of the person, and names the events of the first and the last; 0 means unknown.
 type Unshown struct {
 	Messages int    `json:"messages,omitempty"`
 	First    uint64 `json:"first,omitempty"`
 	Last     uint64 `json:"last,omitempty"`
 }
 
-// Shortened is a conversation as a compaction leaves it.
+// Shortened is a conversation after a compaction.
 type Shortened struct {
 	Messages []llm.Message
-	Person   []int    // as those of Conversation
-	Events   []uint64 // as well
+	Person   []int    // as in Conversation
+	Events   []uint64 // as in Conversation
 	Unshown  Unshown
 }
 
-// mostDoublings bounds the turns between two tries of what is not done: twice as many each
-// time, 16 at most.
+// mostDoublings bounds the turns between two attempts after failures: they double each time, up to 16.
 const mostDoublings = 4
 
-// Measured compares what a provider counted with our own estimate, so that the
-// estimate of the next prompt is one only of what is new in it.
+// Measured compares the provider's count of tokens with our estimate, so that only the new part of the next
+// prompt has to be estimated.
 type Measured struct {
-	Route    string  `json:"route,omitempty"` // whose figures they are; empty: there are none
+	Route    string  `json:"route,omitempty"` // whose count it is; empty if there is none
 	Tokens   int     `json:"tokens,omitempty"`
-	Messages int     `json:"messages,omitempty"` // of the conversation, that Tokens are for, with all before them
-	Ratio    float64 `json:"ratio,omitempty"`    // of counted tokens to our estimate of messages, of late; 0: not known
-	// Fixed is that ratio of a whole prompt, when there was last nothing to subtract. It holds for the
-	// system prompt and the tools, which are most of a first prompt and have no part in later ones.
+	Messages int     `json:"messages,omitempty"` // how many messages Tokens covers, together with everything before them
+	Ratio    float64 `json:"ratio,omitempty"`    // recent ratio of counted tokens to our estimate of messages; 0 if unknown
+	// Fixed is that ratio for a whole prompt, from the last time when there was nothing to subtract. It applies
+	// to the system prompt and the tools, which are most of a first prompt and no part of the growth later.
 	Fixed float64 `json:"fixed,omitempty"`
 }
 
-// ratios are those that outlast the figures they come from.
+// ratios returns the values that remain useful without the count they come from.
 func (m Measured) ratios() Measured { return Measured{Ratio: m.Ratio, Fixed: m.Fixed} }
 
-// measure takes the provider's figures from a reply, before it is pushed.
+// measure reads the provider's count from a reply, before the reply is pushed.
 func (s *State) measure(b event.Replied) {
 	if b.Usage.Estimated || b.Usage.Prompt() == 0 {
 		return
 	}
 	if b.Usage.Prompt() > s.Bound {
-		s.Bound = 0 // more is taken than was said
+		s.Bound = 0 // the model takes more than was stated
 	}
 	old := s.Measured
 	counted, guessed := b.Usage.Prompt(), s.estimate()
@@ -74,7 +72,7 @@ func (s *State) measure(b event.Replied) {
 		fixed = min(max(whole, 1/mostOff), mostOff)
 	}
 	if old.Route == b.Route && old.Messages > 0 && old.Messages <= len(s.Messages) {
-		// What is new tells more than the whole, to which vendors add their own.
+		// The growth says more than the total, to which vendors add tokens of their own.
 		counted -= old.Tokens
 		guessed = tokens(s.Messages[old.Messages:])
 		fixed = old.Fixed
@@ -91,8 +89,8 @@ func (s *State) measure(b event.Replied) {
 }
 
 const (
-	leastMeasured = 100 // tokens that say something of the ratio
-	mostOff       = 4.0 // times that an estimate may be off; more is something else
+	leastMeasured = 100 // tokens from which a ratio is meaningful
+	mostOff       = 4.0 // largest plausible error of an estimate; beyond it something else is measured
 )
 
 func tokens(messages []llm.Message) int {
@@ -103,8 +101,8 @@ func tokens(messages []llm.Message) int {
 	return n
 }
 
-// Tokens is about how many tokens the next prompt has: those that the provider
-// counted last, and an estimate of what came since.
+// Tokens returns the approximate size of the next prompt: what the provider counted last, plus an estimate of
+// what came since.
 func (s *State) Tokens() int {
 	m := s.Measured
 	if m.Route == "" || m.Messages > len(s.Messages) {
@@ -113,10 +111,10 @@ func (s *State) Tokens() int {
 	return m.Tokens + s.scaled(tokens(s.Messages[m.Messages:]))
 }
 
-// Warm reports whether the next prompt begins with one that a vendor may have cached.
+// Warm reports whether a vendor may have cached the beginning of the next prompt.
 func (s *State) Warm() bool { return s.Measured.Route != "" && !s.Pruning.Cold }
 
-// Fixed is about how many tokens of each prompt are no messages.
+// Fixed returns the approximate tokens of a prompt that are not messages.
 func (s *State) Fixed() int {
 	if s.Measured.Fixed == 0 {
 		return s.scaled(s.fixed())
@@ -124,15 +122,15 @@ func (s *State) Fixed() int {
 	return int(float64(s.fixed()) * s.Measured.Fixed)
 }
 
-// fixed is Fixed, uncorrected.
+// fixed is Fixed without correction.
 func (s *State) fixed() int { return llm.Request{System: s.System, Tools: s.Tools}.Tokens() }
 
-// estimate is about how many tokens the next prompt has, uncorrected.
+// estimate is the approximate size of the next prompt, without correction.
 func (s *State) estimate() int {
 	return s.fixed() + s.sight.tokens + tokens(s.Messages[s.sight.messages:])
 }
 
-// scaled is an estimate corrected by how far the last ones were off.
+// scaled corrects an estimate by the error of the last ones.
 func (s *State) scaled(tokens int) int {
 	if s.Measured.Ratio == 0 {
 		return tokens
@@ -140,18 +138,17 @@ func (s *State) scaled(tokens int) int {
 	return int(float64(tokens) * s.Measured.Ratio)
 }
 
-// Count is about how many tokens a message of this conversation has.
+// Count returns the approximate tokens of a message in this conversation.
 func (s *State) Count(m llm.Message) int { return s.scaled(m.Tokens()) }
 
-// Room is how many tokens a prompt may have before it is compacted; 0 if that
-// is not known.
+// Room returns how many tokens a prompt may have before it is compacted; 0 if unknown.
 func (s *State) Room() int {
 	w := s.WindowNow()
 	return max(0, w.Tokens-w.Reserve)
 }
 
-// WindowNow is that of the models that may answer now: what the session was opened with, or less where a server
-// or a router has said so since.
+// WindowNow returns the window of the models that may answer now: the one the session was opened with, or a
+// smaller one if a server or a router has reported it since.
 func (s *State) WindowNow() event.Window {
 	if s.Bound > 0 && (s.Window.Tokens == 0 || s.Bound < s.Window.Tokens) {
 		return event.Window{Tokens: s.Bound, Reserve: s.Bound / boundReserve}
@@ -159,13 +156,11 @@ func (s *State) WindowNow() event.Window {
 	return s.Window
 }
 
-// boundReserve is the part of a window that stays free for a reply where only some models may
-// answer.
+// boundReserve is the fraction of a window reserved for the reply if only some models may answer.
 const boundReserve = 4
 
-// full reports whether the next prompt would use what is kept free. Where the
-// last compaction left too much, nothing is gained by the next one until more
-// has come.
+// full reports whether the next prompt would use reserved room. If the last compaction left too much, another
+// one helps only after the conversation has grown.
 func (s *State) full() bool {
 	room := s.Room()
 	if room == 0 || s.tried() || s.Total.Turns < s.Compaction.Wait {
@@ -175,15 +170,13 @@ func (s *State) full() bool {
 	return n > room && n > s.Compaction.After+room/10
 }
 
-// tried reports whether nothing has come from the model since a compaction of
-// this run was done, or could not be done.
+// tried reports whether the model has replied nothing since a compaction of this run was done or failed.
 func (s *State) tried() bool {
 	return s.Compaction.Tried > 0 && s.Compaction.Tried == s.Total.Turns+1
 }
 
-// compaction returns what compaction must be done before anything else. What a
-// compaction left may still be refused, where a vendor counts more than we do:
-// then the next one leaves less, until one can't.
+// compaction returns the compaction that must be done before anything else. A vendor that counts more than we
+// do may refuse the result; then the next one leaves less, until that is impossible.
 func (s *State) compaction() (Compact, bool) {
 	r := &s.Run
 	switch {
@@ -207,28 +200,28 @@ func (s *State) kept(b event.Kept) {
 	}
 }
 
-// overflowed reports whether the vendor takes the conversation no more as it is.
+// overflowed reports whether the vendor refuses the conversation because of its length.
 func (s *State) overflowed() bool {
 	return s.Run.Failed != nil && s.Run.Failed.Cause.Policy() == llm.PolicyCompact || s.Run.Reply == replyWindow
 }
 
-// shortened lets a run go on whose conversation was too long.
+// shortened continues a run whose conversation was too long.
 func (s *State) shortened() {
 	s.Run.Failed = nil
 	if s.Run.Reply == replyWindow {
-		s.Run.Reply = replyLength // and is told to go on
+		s.Run.Reply = replyLength // so that the model is told to continue
 	}
 }
 
-// Compacted returns the state with another conversation. It takes the body that
-// tells of it for its figures and returns it whole. The state itself stays as it is.
+// Compacted returns the event for a compaction to another conversation. It completes the figures in b. The
+// state itself does not change.
 func (s *State) Compacted(b event.Compacted, to Shortened) (event.Compacted, error) {
 	next := *s
 	next.Messages, next.Person, next.Events, next.sight = s.unreferred(to.Messages), to.Person, to.Events, sight{}
 	next.Lacks = true
 	next.Total.Usage = next.Total.Usage.Add(b.Usage)
 	next.Total.Cost += b.Cost
-	next.Measured = s.Measured.ratios() // of what is gone
+	next.Measured = s.Measured.ratios() // the count was for the old conversation
 	next.Noted, next.Pruning.Upto = nil, 0
 	next.shortened()
 	b.Before, b.After, b.Of = s.Tokens(), next.Tokens(), s.Seq

@@ -7,19 +7,19 @@ import (
 	"hash"
 )
 
-// digested is the hash of the beginning of what [State.Digest] is of: of all that stands before
-// the messages, and of the first messages.
+// digested is the hash of a prefix of what [State.Digest] covers: everything before the messages, and the first
+// messages.
 type digested struct {
-	sum      hash.Cloner // is not changed any more
+	sum      hash.Cloner // never changed
 	messages int
 }
 
-// Digest fingerprints what the model has seen and what it cost, to be compared
-// when the log is folded again. The number before the colon is the version of
-// what is hashed; digests of different versions can't be compared. It is the JSON of a list of
-// these fields, which is hashed in parts, as it is as long as a prompt.
+// Digest fingerprints what the model has seen and what it cost, for comparison when the log is folded again.
+// The number before the colon is the version of the hashed form; digests of different versions can't be
+// compared. The form is the JSON of a list of these fields. It is hashed in parts because it is as long as a
+// prompt.
 func (s *State) Digest() string {
-	s.sight.digest = s.digested() // so that the next one hashes only what is new
+	s.sight.digest = s.digested() // the next digest hashes only new messages
 	sum := s.begun().sum
 	if s.Messages != nil {
 		literal(sum, "]")
@@ -32,7 +32,7 @@ func (s *State) Digest() string {
 	return "1:" + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// digested is the hash up to the last message that there is.
+// digested returns the hash up to the last message.
 func (s *State) digested() digested {
 	d := s.begun()
 	for ; d.messages < len(s.Messages); d.messages++ {
@@ -44,7 +44,7 @@ func (s *State) digested() digested {
 	return d
 }
 
-// begun is a hash of what was hashed before, or of all that stands before the messages.
+// begun returns the last stored hash, or that of everything before the messages.
 func (s *State) begun() digested {
 	if before := s.sight.digest; before.messages > 0 {
 		if sum, err := before.sum.Clone(); err == nil {
@@ -67,7 +67,7 @@ func (s *State) begun() digested {
 
 func literal(sum hash.Hash, text string) { _, _ = sum.Write([]byte(text)) }
 
-// encoded hashes the JSON of a value. All of it can be encoded: it is in the log.
+// encoded hashes the JSON of a value. Encoding can't fail, since the value comes from the log.
 func encoded(sum hash.Hash, v any) {
 	raw, _ := json.Marshal(v)
 	_, _ = sum.Write(raw)

@@ -11,15 +11,15 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A final answer passes gates before it ends the run. Each asks for evidence that the log
-// lacks, at most maxRounds times in a run, all together: an honest model pays one turn.
+// A final answer passes gates before it ends the run. Each gate asks for evidence that the log lacks. All gates
+// together ask at most maxRounds times in a run: an honest model pays one turn.
 const (
 	maxRounds = 2
 	maxTask   = 1500 // bytes of the task that a gate repeats
-	maxNamed  = 12   // files and items that it names
+	maxNamed  = 12   // files and items that a gate names
 )
 
-// gate is what stands between a final answer and the end of the run.
+// gate returns what the model must hear before its final answer ends the run.
 func (s *State) gate() (event.Steered, bool) {
 	r := &s.Run
 	if r.Reply != replyAnswer || r.Cancelled {
@@ -40,15 +40,15 @@ func (s *State) gate() (event.Steered, bool) {
 		why, texts = append(why, event.WhyVerify), append(texts, text)
 	}
 	text := strings.Join(texts, "\n\n")
-	return steer(text, why...), len(why) > 0 && text != r.Gate // who answers the same again is let go
+	return steer(text, why...), len(why) > 0 && text != r.Gate // a model that repeats its answer may end
 }
 
-// steer is what the harness itself tells the model.
+// steer is a message to the model by the harness itself.
 func steer(text string, why ...event.Why) event.Steered {
 	return event.Steered{By: By, Origin: event.OriginHarness, Why: why, Parts: llm.Say(text)}
 }
 
-// told remembers what the harness has told the model.
+// told records what the harness has told the model.
 func (s *State) told(b event.Steered) {
 	if b.By != By {
 		return
@@ -77,12 +77,12 @@ func (s *State) told(b event.Steered) {
 		s.Run.Gates++
 		s.Run.Gate = b.Parts.Text()
 	}
-	if len(b.Why) == 0 && s.repeating() { // as version 0.1 told it
+	if len(b.Why) == 0 && s.repeating() { // in the form of version 0.1
 		s.Run.Repeats.Warned = true
 	}
 }
 
-// undone puts open items of the todo list before the model.
+// undone lists the open items of the to-do list.
 func (s *State) undone() string {
 	var open []string
 	for _, t := range s.Todo {
@@ -97,7 +97,7 @@ func (s *State) undone() string {
 		"\nDo them now. If one is not needed, take it off the list and say why."
 }
 
-// unproven names what was changed and not checked since, or the last check of the run if that has failed.
+// unproven names what was changed and not checked since, or the last check of the run if it failed.
 func (s *State) unproven() string {
 	if len(s.Work.Unchecked) == 0 && !s.Run.Broken {
 		return ""
@@ -133,7 +133,7 @@ func (s *State) lastCheck() (Ran, bool) {
 	return Ran{}, false
 }
 
-// most is as much of a list as a gate names.
+// most returns as much of a list as a gate names.
 func most(list []string) []string {
 	if more := len(list) - maxNamed; more > 0 {
 		return append(slices.Clone(list[:maxNamed]), fmt.Sprintf("and %d more", more))
@@ -141,16 +141,16 @@ func most(list []string) []string {
 	return list
 }
 
-// Parts of a limit at which the model is told what is left of it, in percent.
+// Shares of a limit, in percent, at which the model is told what is left.
 func warnings() []int { return []int{50, 80, 95} }
 
-// leastLimit is the smallest limit of turns that the model is told of.
+// leastLimit is the smallest limit of turns that the model is told about.
 const leastLimit = 10
 
-// share is how much of one limit is used up.
+// share is how much of a limit is used up.
 type share struct {
 	used, limit float64
-	format      string // of both
+	format      string // of both values
 }
 
 func (s *State) shares() []share {
@@ -166,7 +166,7 @@ func (s *State) shares() []share {
 	return slices.DeleteFunc(list, func(sh share) bool { return sh.limit <= 0 })
 }
 
-// spent is the highest of the warnings that is due; 0: none.
+// spent returns the highest warning that is due; 0 if none.
 func (s *State) spent() int {
 	due := 0
 	for _, sh := range s.shares() {
@@ -179,8 +179,7 @@ func (s *State) spent() int {
 	return due
 }
 
-// budget tells what is left of the limits, each time more than one of the warnings is used
-// up; empty if the model knows.
+// budget says what is left of the limits whenever another warning level is reached; empty if the model knows.
 func (s *State) budget() string {
 	due := s.spent()
 	if due <= s.Run.Warned || !s.Levers.Budget.Active(s.Unattended) {

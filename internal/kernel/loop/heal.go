@@ -8,13 +8,12 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// A vendor that refuses a conversation would refuse it for ever: every later
-// request holds the same messages. So what was said is sent in a simpler form
-// from there on, one level further at each refusal, until it is accepted or
-// nothing is left to simplify. The log keeps what it has.
+// If a vendor refuses a conversation, it would refuse it forever, since every later request holds the same
+// messages. So from that point on the conversation is sent in a simpler form, one level simpler at each
+// refusal, until it is accepted or can't get simpler. The log keeps the original.
 
-// healing returns what to leave out next after a failure, and whether that can
-// help. Levels that would change nothing are skipped.
+// healing returns the next simplification after a failure, and whether there is one. Levels that would change
+// nothing are skipped.
 func (s *State) healing() (event.Healed, bool) {
 	f := s.Run.Failed
 	if f == nil {
@@ -41,8 +40,7 @@ func (s *State) heal(b event.Healed) {
 	s.Run.Failed, s.sight = nil, sight{}
 }
 
-// healed returns the messages in the form of a level, and whether it differs.
-// The messages given stay as they are.
+// healed returns the messages in the form of a level, and whether they differ. The given messages don't change.
 func healed(messages []llm.Message, level event.Healing) (out []llm.Message, changed bool) {
 	out = make([]llm.Message, len(messages))
 	for i, m := range messages {
@@ -65,7 +63,7 @@ func healedParts(parts llm.Parts, level event.Healing) (out llm.Parts, changed b
 	return out, changed
 }
 
-// healedPart returns a part in the form of a level, nil if it is left out.
+// healedPart returns a part in the form of a level, or nil if the level leaves it out.
 func healedPart(part llm.Part, level event.Healing) (simple llm.Part, changed bool) {
 	switch p := part.(type) {
 	case llm.Reasoning:

@@ -10,29 +10,30 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Job is a command that goes on in the background.
+// Job is a command that runs in the background.
 type Job struct {
 	tool.Job
-	Shown bool `json:"shown,omitempty"` // the model was told of it beside a final answer
+	Shown bool `json:"shown,omitempty"` // the model was told about it beside a final answer
 }
 
-// Most jobs that have ended and the model has not heard of; the oldest go first.
+// maxUntold is how many ended jobs are remembered that the model has not heard of; the oldest are dropped
+// first.
 const maxUntold = 50
 
-// maxLine is how much of a command or item stands in a list, in bytes.
+// maxLine is how many bytes of a command or item a list shows.
 const maxLine = 120
 
-// patience is how long a run that nobody attends waits beside a final answer for jobs that
-// the model leaves running, in seconds, if the lever says no other time. What does not end
-// by then is a server: the model was asked, and has chosen neither to wait nor to keep it.
+// patience is how many seconds an unattended run waits beside a final answer for jobs that the model leaves
+// running, unless the lever sets another time. A job that does not end by then is a server: the model was
+// asked, and chose neither to wait nor to keep it.
 const patience = 5 * 60
 
-// left takes note of what a call leaves running, and of what it tells.
+// left records what a call leaves running, and the job ends that its result reports.
 func (s *State) left(b event.Ended) {
 	for _, id := range b.Told {
 		s.Jobs = s.jobsBut(id)
 		if !s.hear(id) {
-			s.Told = append(slices.Clone(s.Told), id) // the result was faster than the news
+			s.Told = append(slices.Clone(s.Told), id) // the result came before the event of the end
 		}
 	}
 	if b.Exit != nil || b.Job != nil {
@@ -47,14 +48,14 @@ func (s *State) left(b event.Ended) {
 	}
 }
 
-// hear takes the news of a job off, as the model knows it. It reports whether there was any.
+// hear drops the news of a job's end because the model knows it. It reports whether there was any.
 func (s *State) hear(id string) bool {
 	before := len(s.Untold)
 	s.Untold = slices.DeleteFunc(slices.Clone(s.Untold), func(f event.Finished) bool { return f.Job == id })
 	return len(s.Untold) < before
 }
 
-// finished takes note of the end of a job.
+// finished records the end of a job.
 func (s *State) finished(b event.Finished) {
 	s.Work.finished(b)
 	s.Jobs = s.jobsBut(b.Job)
@@ -73,7 +74,7 @@ func (s *State) jobsBut(id string) []Job {
 	return slices.DeleteFunc(slices.Clone(s.Jobs), func(j Job) bool { return j.ID == id })
 }
 
-// news tells of jobs that have ended; empty if the model knows it all.
+// news reports ended jobs; empty if the model knows of all.
 func (s *State) news() string {
 	if !s.Levers.Jobs.Active(s.Unattended) {
 		return ""
@@ -96,12 +97,12 @@ func (s *State) news() string {
 	return strings.Join(lines, "\n")
 }
 
-// lingering are the jobs that are not to outlive the run.
+// lingering returns the jobs that should not outlive the run.
 func (s *State) lingering() []Job {
 	return slices.DeleteFunc(slices.Clone(s.Jobs), func(j Job) bool { return j.Keep })
 }
 
-// stays tells the model, once each, of what runs beside its final answer.
+// stays tells the model once about each thing that runs beside its final answer.
 func (s *State) stays() (event.Steered, bool) {
 	if !s.Levers.Jobs.Active(s.Unattended) {
 		return event.Steered{}, false
@@ -123,8 +124,7 @@ func (s *State) stays() (event.Steered, bool) {
 	return steer(strings.Join(texts, "\n\n"), why...), len(why) > 0
 }
 
-// running asks the model what is to become of jobs that run beside its final answer, once
-// for each job.
+// running asks the model what should happen to jobs that run beside its final answer, once for each job.
 func (s *State) running() string {
 	jobs := s.lingering()
 	if !slices.ContainsFunc(jobs, func(j Job) bool { return !j.Shown }) {
@@ -151,7 +151,7 @@ func (s *State) running() string {
 	return b.String()
 }
 
-// keeping tells how a job goes on after a run.
+// keeping says how a job can continue after a run.
 func keeping(cannot bool) string {
 	if cannot {
 		return "none can be kept in this run, so say in your answer what the task needs afterwards"
@@ -159,7 +159,7 @@ func keeping(cannot bool) string {
 	return "one that should go on afterwards has to be started with keep"
 }
 
-// opening is the beginning of a text, as one line that stands among others.
+// opening is the beginning of a text, as one line of a list.
 func opening(text string) string {
 	line, more, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if more != "" {
@@ -168,19 +168,20 @@ func opening(text string) string {
 	return cut(line, maxLine)
 }
 
-// awaited are those of them whose time was over, and that may end by themselves. What was started to go
-// on in the background is mostly a server, which does not: the model was asked what is to become of it.
+// awaited returns the lingering jobs that went to the background by timeout and may end by themselves. A
+// command started in the background is usually a server, which does not end; the model was asked what should
+// happen to it.
 func (s *State) awaited() []Job {
 	return slices.DeleteFunc(s.lingering(), func(j Job) bool { return !j.Late })
 }
 
-// awaitsJobs reports whether a final answer stands, and the run waits for jobs.
+// awaitsJobs reports whether there is a final answer and the run waits for jobs.
 func (s *State) awaitsJobs() bool {
 	return s.Levers.Jobs.Active(s.Unattended) && s.Unattended && !s.Keeps && !s.Run.Impatient && len(s.awaited()) > 0
 }
 
-// Patience is when the run has waited long enough for its jobs; zero: it does not wait for
-// them. Then append [event.Cancelled] with the limit [event.ReasonDone].
+// Patience returns when the run has waited long enough for its jobs; zero means it doesn't wait. At that time
+// append [event.Cancelled] with the limit [event.ReasonDone].
 func (s *State) Patience() time.Time {
 	if !s.Run.Active || s.Run.Reply != replyAnswer || len(s.Run.Calls) > 0 || !s.awaitsJobs() {
 		return time.Time{}
@@ -192,7 +193,7 @@ func (s *State) patience() time.Duration {
 	return time.Duration(s.Levers.Jobs.Strength(patience)) * time.Second
 }
 
-// Awaited tells what a run that has answered waits for, and for how long.
+// Awaited says what an answered run waits for, and for how long.
 func (s *State) Awaited() string {
 	var list []string
 	for _, j := range s.awaited() {

@@ -6,19 +6,17 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// mostLasting is how many results a session keeps at once; the oldest goes first.
+// mostLasting is how many results a session keeps at once; the oldest is dropped first.
 const mostLasting = 12
 
-// Lasting is a result that the model works by for longer, such as instructions
-// that it has asked for.
+// Lasting is a result that the model works by for longer, such as instructions that it asked for.
 type Lasting struct {
 	Name string `json:"name"`
 	Call string `json:"call"`
 	Text string `json:"text"`
 }
 
-// lasts keeps the result of a call that lasts, in the place of an earlier one of
-// its name.
+// lasts keeps the result of a call that lasts, replacing an earlier one with its name.
 func (s *State) lasts(b event.Ended) {
 	if b.Lasting == "" || b.Outcome != event.OutcomeOK || b.Again {
 		return

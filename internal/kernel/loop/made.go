@@ -12,25 +12,25 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A call may make others while it runs (event.Judged.Parent). They are kept with it until it has
-// ended, each with its result, so that a tool that is run again is told what its calls brought.
-// They have a table of their own: a call that makes others runs beside no other of the reply, so
-// that only those with the same parent can conflict, and none can wait for one that waits for it.
+// A call may make others while it runs (event.Judged.Parent). They are kept with it, each with its result,
+// until it has ended, so that a tool that is run again learns the results of its calls. They have a table of
+// their own: a call that makes others runs alone in its reply, so only calls with the same parent can conflict,
+// and none can wait for one that waits for it.
 
-// madeBy stands in the id of a call between that of its parent and its number.
+// madeBy separates the id of the parent from the number of the call.
 const madeBy = "/"
 
-// MadeBy is the id of the call that another makes as its nth.
+// MadeBy returns the id of the nth call that parent makes.
 func MadeBy(parent string, n any) string { return fmt.Sprint(parent, madeBy, n) }
 
-// Depth is how many calls are above the one with this id.
+// Depth returns how many calls are above the call with this id.
 func Depth(id string) int { return strings.Count(id, madeBy) }
 
-// Within reports whether a call was made by another, or by one that it has made.
+// Within reports whether a call was made by parent, or by a call that parent made.
 func Within(id, parent string) bool { return strings.HasPrefix(id, parent+madeBy) }
 
-// seek returns a call of the last reply, or one that such a call has made, in one of the phases,
-// or that has not ended if none is given; and the table that it is in. Nil if there is none.
+// seek returns a call of the last reply or one nested in it, and its table. The call must be in one of the
+// phases or, if none is given, not have ended. It returns nil if there is none.
 func (t *table) seek(id string, in ...phase) (*table, *Call) {
 	if c := t.find(id, in...); c != nil || t == nil {
 		return t, c
@@ -43,7 +43,7 @@ func (t *table) seek(id string, in ...phase) (*table, *Call) {
 	return t, nil
 }
 
-// made takes in a call that another has made.
+// made adds a call that another call has made.
 func (s *State) made(b event.Judged, seq uint64) {
 	_, parent := s.calls.seek(b.Parent, phaseRunning)
 	if parent == nil || !parent.Caller {
@@ -59,14 +59,14 @@ func (s *State) made(b event.Judged, seq uint64) {
 
 // Find returns a call that this one has made, whether or not it has ended.
 func (c *Call) Find(id string) (made Call, ok bool) {
-	if m := c.inner.any(id); m != nil {
+	if m := c.inner.callByID(id); m != nil {
 		return *m, true
 	}
 	return made, false
 }
 
-// Unfinished are the ends of the calls that a call has made and that have not ended, for when it
-// runs no longer; those of the calls that they have made come before them.
+// Unfinished returns the ends of the calls that a call has made and that have not ended, for when it no longer
+// runs. Nested calls come first.
 func (c *Call) Unfinished() []event.Ended {
 	var out []event.Ended
 	for i := range c.Made {
@@ -86,11 +86,11 @@ func (c *Call) unfinished() event.Ended {
 	return end
 }
 
-// mostTold is how many of the calls that a call has made are told to the model.
+// mostTold is how many nested calls the model is told about.
 const mostTold = 20
 
-// Account tells the model, who sees nothing of them, what became of the calls that a call has
-// made; empty if it has made none.
+// Account tells the model, which doesn't see them, what became of the calls that a call has made; empty if
+// there are none.
 func (c *Call) Account() string {
 	if len(c.Made) == 0 {
 		return ""
@@ -114,7 +114,7 @@ func (c *Call) Account() string {
 	return b.String()
 }
 
-// callers are the calls of a table that run and make others.
+// callers yields the running calls of a table that make others.
 func (t *table) callers(yield func(*Call) bool) {
 	if t == nil {
 		return
@@ -126,7 +126,7 @@ func (t *table) callers(yield func(*Call) bool) {
 	}
 }
 
-// startable are the calls that may start, of the reply and of those that run.
+// startable returns the calls that may start, of the reply and of its running calls.
 func (s *State) startable(t *table) []Call {
 	out := t.startable(atOnce)
 	for c := range t.callers {
@@ -135,7 +135,7 @@ func (s *State) startable(t *table) []Call {
 	return out
 }
 
-// stalled reports whether nothing goes on among the calls of a table but the wait for decisions.
+// stalled reports whether a table's calls only wait for decisions.
 func (t *table) stalled() bool {
 	callers := 0
 	for c := range t.callers {
@@ -150,10 +150,10 @@ func (t *table) stalled() bool {
 	return callers > 0 || t.waitsFor()
 }
 
-// Stalled reports whether the call runs, and can only go on once somebody has decided.
+// Stalled reports whether the call is running and can only continue after a decision.
 func (c *Call) Stalled() bool { return c.Caller && c.Phase == phaseRunning && c.inner.stalled() }
 
-// Calling are the calls that run and make others, the innermost last.
+// Calling returns the running calls that make others, the innermost last.
 func (s *State) Calling() []Call {
 	var out []Call
 	for level := []*table{s.calls}; len(level) > 0; {
@@ -168,7 +168,7 @@ func (s *State) Calling() []Call {
 	return out
 }
 
-// waits lists the calls that wait for a decision, also those of a call that is about to run again.
+// waits returns the calls that wait for a decision, including those of a call that is about to run again.
 func (t *table) waits() []Call {
 	if t == nil {
 		return nil
@@ -183,12 +183,12 @@ func (t *table) waits() []Call {
 	return out
 }
 
-// abandon sorts out calls that ran when whoever ran them went. What only reads may run again, and
-// so may one that makes calls of its own; a copy of the session runs none again.
+// abandon sorts out calls whose process is gone. Calls that only read may run again, and so may a call that
+// makes calls of its own; a copy of the session runs none again.
 func (s *State) abandon(calls []Call, again bool) {
 	for i := range calls {
 		c := &calls[i]
-		// Another state may share them. What nobody has heard the verdict on is not made.
+		// Another state may share them. A call whose verdict nobody has heard is not made.
 		c.Made = slices.DeleteFunc(slices.Clone(c.Made), func(m Call) bool { return m.Phase == phaseNew })
 		s.abandon(c.Made, again)
 		c.inner = nil
@@ -205,7 +205,7 @@ func (s *State) abandon(calls []Call, again bool) {
 	}
 }
 
-// keep takes what a call has left for later ones. A state that was copied may share the map.
+// keep stores values that a call has left for later ones. A copied state may share the map.
 func (s *State) keep(left map[string]json.RawMessage) {
 	if len(left) == 0 {
 		return

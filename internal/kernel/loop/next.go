@@ -9,37 +9,33 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Next is what must happen now. The driver does it and appends what came of
-// it; then it asks again.
+// Next is what must happen now. The driver does it, appends the outcome, and asks again.
 type Next interface{ next() }
 
-// Ask means: send Request to the model, but not before the time given. Append
-// Asked, then Replied or Failed.
+// Ask means: send Request to the model, but not before the given time. Append Asked, then Replied or Failed.
 type Ask struct {
 	Turn      int
-	NotBefore time.Time // zero: at once
-	Awaits    llm.Kind  // why not before
+	NotBefore time.Time // zero means now
+	Awaits    llm.Kind  // why it waits
 }
 
-// Heal means: the model refused the conversation. Append the body and go on.
+// Heal means: the model refused the conversation. Append the body and continue.
 type Heal struct{ Healed event.Healed }
 
-// Compact means: make the conversation shorter. Append Compacted with the state
-// that [State.Compacted] gives, or Kept.
+// Compact means: shorten the conversation. Append Compacted with the state from [State.Compacted], or Kept.
 type Compact struct {
 	Why   event.Compaction
-	Focus string // what matters most; empty: all of it
+	Focus string // what matters most; empty means everything
 }
 
-// Prune means: cut old results short. Append the body and go on.
+// Prune means: cut old results short. Append the body and continue.
 type Prune struct{ Pruned event.Pruned }
 
-// Judge means: get a verdict on each call. Append Judged for each, or Ended for one
-// that is not fit to run.
+// Judge means: get a verdict on each call. Append Judged for each, or Ended for one that can't run.
 type Judge struct{ Calls []Call }
 
-// RunCalls means: start these calls, beside those that run, the first ones first where
-// there is no room for all. Append Started before, and Ended as each has ended.
+// RunCalls means: start these calls beside the running ones, the first ones first if there is not room for all.
+// Append Started before, and Ended as each ends.
 type RunCalls struct{ Calls []Call }
 
 // End means: these calls will not run. Append the bodies.
@@ -48,8 +44,8 @@ type End struct{ Ended []event.Ended }
 // Steer means: tell the model something. Append the body.
 type Steer struct{ Steered event.Steered }
 
-// Wait means: nothing goes on, and nothing can be done before an input arrives. Calls are
-// those that wait for a decision; if there are none, the session waits to be told something.
+// Wait means: nothing is in progress, and nothing can be done before an input arrives. Calls are those that
+// wait for a decision; if there are none, the session waits for a message.
 type Wait struct{ Calls []Call }
 
 // Stop means: the run is over. Append the body.
@@ -66,14 +62,13 @@ func (Steer) next()    {}
 func (Wait) next()     {}
 func (Stop) next()     {}
 
-// maxNudges is how many unusable replies in a row are answered by a nudge
-// before the run fails.
+// maxNudges is how many unusable replies in a row are answered with a nudge before the run fails.
 const maxNudges = 3
 
-// By is how the loop signs what it tells the model itself.
+// By is how the loop signs its own messages to the model.
 const By = "inspan"
 
-// Next says what must happen now. It changes nothing.
+// Next returns what must happen now. It changes nothing.
 func (s *State) Next() Next {
 	if s.Run.Active && len(s.Run.Calls) > 0 {
 		return s.nextCall()
@@ -126,7 +121,7 @@ func (s *State) Next() Next {
 	return s.ask()
 }
 
-// atOnce is how many calls Next names at most to be started. There may be more.
+// atOnce is how many calls Next returns at most to be started. There may be more.
 const atOnce = 16
 
 // nextCall moves the calls of the last reply on.
@@ -146,7 +141,7 @@ func (s *State) nextCall() Next {
 	return Wait{s.Waiting()}
 }
 
-// deadOf are the ends of calls that will not run.
+// deadOf returns the ends of calls that will not run.
 func (s *State) deadOf(t *table) []event.Ended {
 	var dead []event.Ended
 	for c := range t.callers {
@@ -166,7 +161,7 @@ func (s *State) deadOf(t *table) []event.Ended {
 	return dead
 }
 
-// interrupted are the ends of calls that another had made. What was not begun says who stopped it.
+// interrupted completes the ends of nested calls. A call that had not begun says who stopped it.
 func (s *State) interrupted(ends []event.Ended) []event.Ended {
 	for i := range ends {
 		if s.Run.Cancelled && !s.Run.Late && ends[i].Outcome == event.OutcomeCancelled {
@@ -176,13 +171,13 @@ func (s *State) interrupted(ends []event.Ended) []event.Ended {
 	return ends
 }
 
-// unrun returns the end of a call that will not run, and whether it is one.
+// unrun returns the end of a call that will not run, and whether it is such a call.
 func (s *State) unrun(c Call) (event.Ended, bool) {
 	end := func(o event.Outcome, text string) (event.Ended, bool) {
 		return event.Ended{Call: c.ID, Parent: c.Parent, Outcome: o, Parts: llm.Say(text)}, true
 	}
 	switch {
-	case c.Phase == phaseEnded, c.Phase == phaseRunning: // which its driver ends
+	case c.Phase == phaseEnded, c.Phase == phaseRunning: // ended by its driver
 		return event.Ended{}, false
 	case c.Phase == phaseLost:
 		return end(event.OutcomeUnknown, "Outcome unknown: the program was interrupted while this call ran. "+
@@ -214,7 +209,7 @@ func (s *State) unrun(c Call) (event.Ended, bool) {
 	return event.Ended{}, false
 }
 
-// over reports whether the run has come to its end, and how.
+// over reports whether the run is over, and how it ends.
 func (s *State) over() (event.Stopped, bool) {
 	r := &s.Run
 	stop := func(reason event.Reason, format string, args ...any) (event.Stopped, bool) {
@@ -248,7 +243,7 @@ func (s *State) over() (event.Stopped, bool) {
 	return event.Stopped{Reason: reason, Detail: detail}, reason != ""
 }
 
-// Spent says which limit the session has used up, turns aside, and how; empty if none.
+// Spent returns which limit except turns the session has used up, and how; empty if none.
 func (s *State) Spent() (reason event.Reason, detail string) {
 	switch l := s.Limits; {
 	case l.Cost > 0 && s.Total.Cost >= l.Cost:
@@ -263,7 +258,7 @@ func (s *State) Spent() (reason event.Reason, detail string) {
 
 const timeUsed = "%.0f seconds used of %.0f"
 
-// reasonOf is why a run ends whose model call failed.
+// reasonOf returns why a run ends whose model request failed.
 func reasonOf(cause llm.Kind) event.Reason {
 	switch cause {
 	case llm.KindRefused:
@@ -274,7 +269,7 @@ func reasonOf(cause llm.Kind) event.Reason {
 	return event.ReasonFailed
 }
 
-// nudge is what the model must hear before it is asked again, and why; empty if nothing.
+// nudge returns what the model must hear before it is asked again, and why; empty if nothing.
 func (s *State) nudge() (text string, why event.Why) {
 	r := &s.Run
 	switch {
@@ -298,7 +293,7 @@ func (s *State) nudge() (text string, why event.Why) {
 	return "", ""
 }
 
-// stuck reports whether the same call has brought the same too often.
+// stuck reports whether the same call has brought the same result too often.
 func (s *State) stuck() bool {
 	return s.Levers.Repeats != event.LeverOff && s.Run.Repeats.Most >= s.Levers.Repeats.Strength(stuckAt)
 }

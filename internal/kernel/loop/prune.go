@@ -10,29 +10,27 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Old results of calls are most of a long conversation and the least of what it
-// needs. Cutting one short changes the prompt from there on, so that a vendor's
-// cache of all that follows is lost: they are cut many at a time, and only where
-// the cache is lost anyway, because a compaction would be next or because of a
-// pause that no cache outlives. Where a compaction was to be done and could not, any
-// that is cut is better than none.
+// Old results of calls take most of a long conversation, and matter least. Cutting one short changes the prompt
+// from there on, so the vendor's cache of the rest is lost. So many are cut at once, and only when the cache is
+// lost anyway: before a compaction, or after a pause that no cache outlives. If a compaction was due and
+// failed, any cut is better than none.
 
 const (
-	keepResults = 40_000 // tokens at the end in which results stay whole; in a small window a third of it
+	keepResults = 40_000 // tokens at the end of the conversation in which results stay whole; a third of the room in a small window
 	leastPruned = 20_000 // tokens that a batch must save
 	mostCached  = time.Hour
 	prunedEnd   = 300 // bytes that stay of each end of a result
 	leastCut    = 4 * prunedEnd
 )
 
-// Pruning is what is known of results that were cut short.
+// Pruning is the history of pruning.
 type Pruning struct {
-	Upto int       `json:"upto,omitempty"` // so many messages have been looked at
-	Last time.Time `json:"last,omitzero"`  // when a model replied last
-	Cold bool      `json:"cold,omitempty"` // nothing of the prompt can be cached any more
+	Upto int       `json:"upto,omitempty"` // how many messages have been looked at
+	Last time.Time `json:"last,omitzero"`  // when a model last replied
+	Cold bool      `json:"cold,omitempty"` // no part of the prompt can be cached any more
 }
 
-// cools notes what no prompt cache outlives: a pause, and another model.
+// cools records events that no prompt cache outlives: a pause, or another model.
 func (s *State) cools(e event.Event) {
 	p := &s.Pruning
 	switch b := e.Body.(type) {
@@ -45,7 +43,7 @@ func (s *State) cools(e event.Event) {
 	}
 }
 
-// pruning returns what should be cut short before the model is asked.
+// pruning returns what to cut short before the model is asked.
 func (s *State) pruning() (event.Pruned, bool) {
 	room := s.Room()
 	full := s.full()
@@ -63,12 +61,11 @@ func (s *State) pruning() (event.Pruned, bool) {
 		return b, saved >= min(leastPruned, room/4)
 	}
 	b.Why = event.PruneWindow
-	return b, b.After <= room-room/4 // else a compaction would follow soon
+	return b, b.After <= room-room/4 // otherwise a compaction would follow soon
 }
 
-// lastPruning returns what is cut short when no compaction helps: the vendor refuses the
-// prompt, or it uses what is kept free, and the last compaction was not done. What the
-// vendor refuses again loses ever newer results.
+// lastPruning returns what to cut short when compaction doesn't help: the vendor refuses the prompt, or the
+// prompt uses reserved room and the last compaction failed. If the vendor refuses again, newer results are cut.
 func (s *State) lastPruning() (event.Pruned, bool) {
 	room, overflowed := s.Room(), s.overflowed()
 	tight := room > 0 && s.Tokens() > room && !s.full()
@@ -90,7 +87,7 @@ func (s *State) lastPruning() (event.Pruned, bool) {
 	}
 }
 
-// saved is how many tokens it saves to cut the results of so many messages short.
+// saved returns how many tokens are saved by cutting the results of the first messages short.
 func (s *State) saved(upto int) int {
 	saved := 0
 	for i := s.Pruning.Upto; i < upto; i++ {
@@ -101,7 +98,7 @@ func (s *State) saved(upto int) int {
 	return saved
 }
 
-// prunable is how many messages there are before the last keep tokens.
+// prunable returns how many messages there are before the last keep tokens.
 func (s *State) prunable(keep int) int {
 	i := len(s.Messages)
 	for size := 0; i > 0; i-- {
@@ -125,18 +122,16 @@ func (s *State) prune(b event.Pruned) {
 	s.sight, s.Measured = sight{}, s.Measured.ratios()
 }
 
-// A result that the model still sees from the very same call is not put before it
-// twice: a line refers to it.
+// A result that the model can still see from the very same call is replaced by a line that refers to it.
 const unchanged = "Unchanged: this very call brought the same before, to the letter, and that result still stands above: call "
 
-// standsAbove is the line that stands for a result which an earlier call brought
-// too, as a hint of what it was: of so many lines, from the first.
+// standsAbove is the line for a result that an earlier call brought too. It hints at the result by its number
+// of lines and the first of them.
 func standsAbove(call string, lines int, first string) string {
 	return fmt.Sprintf("%s%q (%d lines, from %.80q). It holds.", unchanged, call, lines, first)
 }
 
-// unreferred returns the messages with such lines for what may no longer stand
-// above. The messages given stay as they are.
+// unreferred replaces references to results that may be gone. The given messages don't change.
 func (s *State) unreferred(messages []llm.Message) []llm.Message {
 	out := slices.Clone(messages)
 	for i, m := range out {
@@ -161,8 +156,8 @@ func (s *State) unreferred(messages []llm.Message) []llm.Message {
 	return out
 }
 
-// prunedMessage returns a message with its results cut short, but for those that
-// last, and whether it differs. The message given stays as it is.
+// prunedMessage returns a message with its results cut short, except for lasting ones, and whether it differs.
+// The given message doesn't change.
 func (s *State) prunedMessage(m llm.Message) (llm.Message, bool) {
 	changed := false
 	parts := slices.Clone(m.Parts)
@@ -179,7 +174,7 @@ func (s *State) prunedMessage(m llm.Message) (llm.Message, bool) {
 	return llm.Message{Role: m.Role, Parts: parts}, changed
 }
 
-// prunedResult is what stays of a result; nil if it stays as it is.
+// prunedResult returns what stays of a result; nil if it stays whole.
 func prunedResult(r llm.Result, history bool) llm.Parts {
 	text, images := r.Parts.Text(), 0
 	for _, part := range r.Parts {

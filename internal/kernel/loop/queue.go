@@ -11,14 +11,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// queued is what was said while a run went on.
+// queued is a message that came during a run.
 type queued struct {
 	Parts llm.Parts    `json:"parts"`
 	By    event.Origin `json:"by,omitempty"`
-	Seq   uint64       `json:"seq,omitempty"` // of the Said; 0: an earlier version has folded it
+	Seq   uint64       `json:"seq,omitempty"` // of the Said event; 0 if an earlier version folded it
 }
 
-// UnmarshalJSON also takes the form of version 0.1, which is the parts alone.
+// UnmarshalJSON also accepts the form of version 0.1, which is only the parts.
 func (q *queued) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		return json.Unmarshal(data, &q.Parts)
@@ -27,10 +27,10 @@ func (q *queued) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(q))
 }
 
-// mostTaken is how many keys of inputs are kept: a program sends again what it sent last.
+// mostTaken is how many keys of inputs are remembered; programs resend recent inputs.
 const mostTaken = 256
 
-// twice reports whether an input has been taken in before, by its key.
+// twice reports whether an input with the same key was accepted before.
 func (s *State) twice(b event.Body) bool {
 	key := event.Key(b)
 	if key == "" {
@@ -45,7 +45,7 @@ func (s *State) twice(b event.Body) bool {
 	return false
 }
 
-// Took reports whether an input with the key has been taken in.
+// Took reports whether an input with this key was accepted.
 func (s *State) Took(key string) bool { return key != "" && slices.Contains(s.Taken, key) }
 
 func (s *State) said(b event.Said, seq uint64) {
@@ -61,7 +61,7 @@ func (s *State) said(b event.Said, seq uint64) {
 	}
 }
 
-// Orders reports whether an input says what is to be done next: it begins a run if none goes on.
+// Orders reports whether an input says what to do next, and so begins a run if none is in progress.
 func Orders(b event.Body) bool {
 	switch b := b.(type) {
 	case event.Said:
@@ -72,13 +72,13 @@ func Orders(b event.Body) bool {
 	return false
 }
 
-// withdrawn takes what was said off the queue.
+// withdrawn removes a message from the queue.
 func (s *State) withdrawn(b event.Withdrawn) {
 	s.Queue = slices.DeleteFunc(s.Queue, func(q queued) bool { return q.Seq == b.Of && b.Of > 0 })
 	s.Written = slices.DeleteFunc(slices.Clone(s.Written), func(w Written) bool { return w.Seq == b.Of })
 }
 
-// begin begins a run with the words of whoever the session works for.
+// begin begins a run with words of the session's principal.
 func (s *State) begin(w words, by event.Origin) {
 	s.asked(w.Parts.Text(), by)
 	s.Run, s.Compaction.Tried = Run{Active: true, New: true}, 0
@@ -89,8 +89,7 @@ func (s *State) begin(w words, by event.Origin) {
 	s.say(append([]words{w}, aside...)...)
 }
 
-// asked takes down what the session is to do. A few words such as "yes, do it" say it only
-// with what was asked for before them.
+// asked records the task. A short follow-up such as "yes, do it" is kept with the request before it.
 func (s *State) asked(text string, by event.Origin) {
 	switch {
 	case s.Task == "" || by != s.TaskBy || len(text) > maxFollowUp || strings.Contains(text, "\n"):
@@ -107,11 +106,11 @@ func (s *State) asked(text string, by event.Origin) {
 }
 
 const (
-	maxFollowUp = 100     // bytes of words that go on with a task
-	maxBefore   = 8 << 10 // bytes of what was asked for before them
+	maxFollowUp = 100     // bytes of a follow-up to a task
+	maxBefore   = 8 << 10 // bytes of the request before it
 )
 
-// Asked is what was asked for: the task, and before it what it goes on with.
+// Asked returns the request: the task, and the request it follows up on, if any.
 func (s *State) Asked() string {
 	if s.Before == "" {
 		return s.Task
@@ -119,7 +118,7 @@ func (s *State) Asked() string {
 	return s.Before + "\n\n" + s.Task
 }
 
-// goOn lets the last run continue after it stopped for any reason but done.
+// goOn continues the last run after it stopped for any reason but done.
 func (s *State) goOn() {
 	r := &s.Run
 	if r.Active || r.Stopped == nil || r.Stopped.Reason == event.ReasonDone {
@@ -133,8 +132,8 @@ func (s *State) goOn() {
 	}
 }
 
-// Unheard reports whether something has been said to the session at rest that nobody has begun
-// with yet, and nobody has cancelled.
+// Unheard reports whether a message to the idle session waits that no run has begun with, and that was not
+// cancelled.
 func (s *State) Unheard() bool {
 	queued := len(s.Queue) > 0
 	if s.Run.Active {
@@ -148,8 +147,7 @@ func (s *State) cancel() {
 	s.Run.Cancelled = s.Run.Active
 }
 
-// cancelled interrupts the run. That its time is used up counts if it is so: whoever
-// says it may have looked before it was.
+// cancelled interrupts the run. "Time used up" only counts if it is true: the sender may have looked too early.
 func (s *State) cancelled(b event.Cancelled) {
 	if b.Limit == event.ReasonDone {
 		s.Run.Impatient = s.awaitsJobs()
@@ -167,12 +165,12 @@ func (s *State) cancelled(b event.Cancelled) {
 	s.Run.Late, s.Run.Held = s.Run.Active && late, s.Run.Active && b.All
 }
 
-// leave ends the run here, as a copy of the session, or the session at an earlier place,
-// does: what was running runs elsewhere, or did, and what becomes of it nobody will tell.
+// leave ends the run in a copy of the session, or after a rewind: what was running runs elsewhere, or did, and
+// nobody will report its outcome.
 func (s *State) leave() {
 	s.cancel()
 	s.Run.New = false
-	s.calls = nil // phases change
+	s.calls = nil // the phases of calls change
 	s.abandon(s.Run.Calls, false)
 }
 
@@ -180,14 +178,14 @@ func (s *State) stopped(b event.Stopped) {
 	s.Run.Active, s.Run.Stopped = false, &b
 	s.Run.Calls, s.Run.Asking = nil, false
 	if s.Run.Reply != replyCalls {
-		s.Run.Route = "" // no calls are left that it has reasoned about
+		s.Run.Route = "" // no calls are left that this model has reasoned about
 	}
 	if !s.Run.Held {
 		s.unqueue()
 	}
 }
 
-// unqueue begins with what was said next while the run before went on.
+// unqueue begins a run with the next queued message.
 func (s *State) unqueue() {
 	if len(s.Queue) == 0 {
 		return

@@ -12,26 +12,24 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// When the same call has brought the same result this often in one run, the
-// model is told once; later the run is stopped. Only the last calls count.
+// When the same call has brought the same result this often in one run, the model is told once; later the run
+// is stopped. Only the last calls count.
 const (
 	steerAt = 3
 	stuckAt = 5
 	window  = 100
-	patient = 6 // so many times as often may a call be made that sleeps: it waits for something
+	patient = 6 // factor for calls that sleep, which wait for something
 )
 
-// repeats counts calls that bring nothing new: the same tool, the same
-// arguments and the same result. A call whose result differs is never counted
-// with another, so polling and retrying are free. A new call that may have
-// changed the world starts the count again: running one failing test after
-// each of five different edits is work. While something runs that the call could observe,
-// it counts for nothing: to look again is to wait. A call that sleeps may wait for what
-// nobody here can see, and counts for little.
+// repeats counts calls that bring nothing new: the same tool, the same arguments and the same result. A call
+// with another result is a different one, so polling and retrying are free. A new call that may have changed
+// something restarts the count: running one failing test after each of five edits is work. While something is
+// running that the call could observe, the call doesn't count: looking again is waiting. A call that sleeps may
+// wait for something outside, and counts for less.
 type repeats struct {
-	Recent []string `json:"recent,omitempty"` // fingerprints of the last calls and their results, newest last
+	Recent []string `json:"recent,omitempty"` // fingerprints of the last calls with their results, the newest last
 	Since  int      `json:"since,omitempty"`  // how many of them count: those since the last new work
-	Worst  string   `json:"worst,omitempty"`  // the call repeated most, for people
+	Worst  string   `json:"worst,omitempty"`  // the most repeated call, for people
 	Most   int      `json:"most,omitempty"`
 	Warned bool     `json:"warned,omitempty"`
 }
@@ -64,15 +62,14 @@ func (r *repeats) note(c Call, busy bool) {
 	}
 }
 
-// sleeps reports whether a call begins by waiting, such as for a container or a remote build.
+// sleeps reports whether a call begins by waiting, for example for a container or a remote build.
 func sleeps(c Call) bool {
 	return slices.ContainsFunc(c.Effects, func(e tool.Effect) bool {
 		return e.Kind == tool.Execute && strings.HasPrefix(e.Text, "sleep ")
 	})
 }
 
-// fingerprint is the same for two calls exactly if they are the same call with
-// the same result.
+// fingerprint is equal for two calls exactly if they are the same call with the same result.
 func fingerprint(c Call) string {
 	text := field(field(field(nil, c.Name), c.Args), c.Ended.Outcome)
 	for _, part := range c.Ended.Parts {
@@ -87,7 +84,7 @@ func fingerprint(c Call) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// field appends a text so that neighbours can't run together.
+// field appends a text so that adjacent fields can't run together.
 func field[T ~string | ~[]byte](to []byte, text T) []byte {
 	return append(append(strconv.AppendInt(to, int64(len(text)), 10), ':'), text...)
 }

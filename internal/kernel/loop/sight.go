@@ -8,22 +8,21 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// leastAgain is how many bytes a result has at least that is not given twice.
+// leastAgain is the smallest result, in bytes, that is replaced by a reference when repeated.
 const leastAgain = 1000
 
-// sight knows of the conversation what would else have to be looked for at each turn: about
-// how many tokens it has, its calls, and the results that a later call may bring again. Each
-// message is looked at once, when it is folded in. Whatever replaces messages, or what stands
-// before them, makes it void.
+// sight indexes the conversation, so that each turn need not search it: its approximate tokens, its calls, and
+// the results that a later call may repeat. Each message is indexed once, when it is folded in. Replacing
+// messages, or anything before them, resets it.
 type sight struct {
-	messages int // that were looked at, from the first on
-	tokens   int // of those, by our own estimate
+	messages int // how many messages were indexed, from the first on
+	tokens   int // their tokens by our estimate
 	calls    map[string]llm.Call
-	results  map[string][]llm.Result // by what was called: those that are no errors, and long enough
-	digest   digested                // as it was asked for last
+	results  map[string][]llm.Result // by call: results that are long enough and not errors
+	digest   digested                // the last digest
 }
 
-// look takes in the messages that it has not seen.
+// look indexes the messages that are new.
 func (v *sight) look(messages []llm.Message) {
 	if v.calls == nil || v.messages > len(messages) {
 		*v = sight{calls: map[string]llm.Call{}, results: map[string][]llm.Result{}}
@@ -45,19 +44,18 @@ func (v *sight) look(messages []llm.Message) {
 	v.messages = len(messages)
 }
 
-// called is the same for calls of the same tool with the same arguments.
+// called is equal for calls of the same tool with the same arguments.
 func called(c llm.Call) string { return c.Name + "\x00" + string(c.Args) }
 
-// Called reports whether a call of the conversation has an id.
+// Called reports whether a call of the conversation has this id.
 func (s *State) Called(id string) bool {
 	_, ok := s.sight.calls[id]
 	return ok
 }
 
-// Again makes a line of a result that the very same call has brought before, if
-// the model still sees that. The conversation is the cache: a write that changes
-// what the call brings makes the result another one, and what was compacted or
-// cut short is given anew.
+// Again replaces a result by a reference if the very same call has brought it before and the model can still
+// see that. The conversation is the cache: if a write changes the result, it is a different one; results that
+// were compacted or cut short are given again.
 func (s *State) Again(end event.Ended) event.Ended {
 	text := end.Parts.Text()
 	if end.Outcome != event.OutcomeOK || len(text) < leastAgain || end.Parts.Images() > 0 {

@@ -22,10 +22,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// State is all that is known of a session, folded from its events. It has a
-// JSON form, which is the snapshot a Compacted event carries.
+// State is everything known about a session, folded from its events. Its JSON form is the snapshot in a
+// Compacted event.
 //
-// The zero value is the state of an empty log. Not safe for concurrent use.
+// The zero value is the state of an empty log. It is not safe for concurrent use.
 type State struct {
 	Identity
 	Setup
@@ -40,13 +40,13 @@ type State struct {
 	Work  Work  `json:"work"`
 	Context
 	Claim
-	event.Taint // what the conversation holds
+	event.Taint // kinds of text in the conversation
 	derived
 }
 
-// Apply folds one event into the state. Events that do not fit, such as the
-// end of a call nobody made, change nothing. The error is for a snapshot that
-// can not be read, and for what only a later version understands.
+// Apply folds one event into the state. Events that don't fit, such as the end of a call that nobody made,
+// change nothing. Apply returns an error if a snapshot can't be read, or if only a later version understands
+// the event.
 func (s *State) Apply(e event.Event) error {
 	if e.Transient() {
 		return nil
@@ -68,7 +68,7 @@ func (s *State) Apply(e event.Event) error {
 		s.Tasks = s.Tasks.After(s.Session, e)
 	case event.Forked:
 		s.Session, s.Within, s.Tasks = e.Session, "", s.Tasks.After(s.Session, e)
-		s.Run.Asking, s.Granted = false, nil // what was approved for the session was so for the other one
+		s.Run.Asking, s.Granted = false, nil // approvals were for the original session
 		s.strand()
 		s.disown()
 		s.leave()
@@ -155,13 +155,13 @@ func (s *State) Apply(e event.Event) error {
 	return nil
 }
 
-// derive brings what follows from the rest up to date.
+// derive updates the fields that follow from others.
 func (s *State) derive() {
 	s.sight.look(s.Messages)
 	s.tabulate()
 }
 
-// tabulate makes a table of the calls of the last reply where they are others than before.
+// tabulate makes a new table if the last reply has other calls than before.
 func (s *State) tabulate() {
 	switch {
 	case len(s.Run.Calls) == 0:
@@ -171,14 +171,14 @@ func (s *State) tabulate() {
 	}
 }
 
-// become replaces the state by a snapshot.
+// become replaces the state with a snapshot.
 func (s *State) become(e event.Event, snapshot json.RawMessage) error {
 	var base State
 	if err := json.Unmarshal(snapshot, &base); err != nil {
 		return fmt.Errorf("snapshot at event %d: %w", e.Seq, err)
 	}
 	base.starts = s.starts
-	events := make([]uint64, len(base.Person)) // an earlier version has taken down none
+	events := make([]uint64, len(base.Person)) // an earlier version recorded none
 	copy(events, base.Events)
 	base.Events = events
 	*s = base
@@ -187,12 +187,11 @@ func (s *State) become(e event.Event, snapshot json.RawMessage) error {
 	return nil
 }
 
-// Rewound returns the body that takes the conversation back to an earlier state.
-// What was used up stays used up, and what the session works with stays as it
-// is now; so does what is known of the work, unless files were put back as well.
+// Rewound returns the event that takes the conversation back to an earlier state. Consumption is kept, and so
+// are the current settings. What is known of the work is kept too, unless files were restored as well.
 func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	next := *to
-	if to.Session != s.Session { // that was before a fork
+	if to.Session != s.Session { // to is from before a fork
 		next.Granted = nil
 	}
 	if !files {
@@ -210,8 +209,7 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	return event.Rewound{To: to.Seq, Of: s.Seq, Snapshot: snapshot}, err
 }
 
-// restored tells the model of files that are no longer what it made them, if it
-// knows of them.
+// restored tells the model about files that were restored, if it knows them.
 func (s *State) restored(b event.Restored) {
 	if len(b.Files) == 0 || len(s.Messages) == 0 || s.Run.Active {
 		return
@@ -228,8 +226,8 @@ func (s *State) restored(b event.Restored) {
 	s.push(llm.User, llm.Say("["+strings.Join(said, " ")+"]"))
 }
 
-// Request is what the model is asked next. It depends on nothing but the
-// state, and each request of a session starts with the one before it.
+// Request returns the next request to the model. It depends on the state alone, and each request of a session
+// starts with the one before it.
 func (s *State) Request() llm.Request {
 	return llm.Request{
 		System:   s.System,
@@ -243,7 +241,7 @@ func (s *State) Request() llm.Request {
 	}
 }
 
-// Snapshot is the body of the Snapshot field of a Compacted event.
+// Snapshot returns the state as the Snapshot of a Compacted event.
 func (s *State) Snapshot() (json.RawMessage, error) { return json.Marshal(s) }
 
 func (s *State) added(b event.Added) {
@@ -259,7 +257,7 @@ func (s *State) added(b event.Added) {
 func (s *State) switched(b event.Switched) {
 	if b.Route != "" {
 		s.Route, s.Bound = b.Route, 0
-		s.Run.NotBefore, s.Run.Awaits, s.Run.Paused = time.Time{}, "", nil // the wait was for another
+		s.Run.NotBefore, s.Run.Awaits, s.Run.Paused = time.Time{}, "", nil // the wait was for another model
 	}
 	if b.Effort != "" {
 		s.Effort = b.Effort
@@ -284,8 +282,8 @@ func (s *State) switched(b event.Switched) {
 	}
 }
 
-// setFolders changes the folders beside the workspace. The system prompt names those of the beginning; the model is told
-// of all later changes.
+// setFolders changes the additional folders. The system prompt names the initial ones; later changes are told
+// to the model.
 func (s *State) setFolders(folders []string) {
 	before := s.Folders
 	s.Folders = slices.Clone(folders)
@@ -307,7 +305,7 @@ func (s *State) setFolders(folders []string) {
 	}
 }
 
-// hooked does what hooks want.
+// hooked applies the outcome of a hook.
 func (s *State) hooked(b event.Hooked) {
 	if b.Moment == tool.PromptSaid {
 		s.Run.Heard = ""
@@ -330,8 +328,8 @@ func (s *State) hooked(b event.Hooked) {
 	s.steered(w, event.OriginHook)
 }
 
-// steered puts words before the model as soon as it can hear them. Without a run only
-// those of whoever the session works for begin one.
+// steered passes words to the model at the next opportunity. Without a run, only words of the session's
+// principal begin one.
 func (s *State) steered(w words, by event.Origin) {
 	switch {
 	case !s.Run.Active && w.Person:
@@ -346,7 +344,7 @@ func (s *State) steered(w words, by event.Origin) {
 	}
 }
 
-// claimed sorts out what an earlier driver left behind.
+// claimed cleans up after the previous driver.
 func (s *State) claimed(b event.Claimed) {
 	s.Epoch, s.Unattended, s.Keeps, s.NoKeep = b.Epoch, b.Unattended, b.Keeps, b.NoKeep
 	s.Run.Asking, s.Run.Held = false, false
@@ -355,19 +353,18 @@ func (s *State) claimed(b event.Claimed) {
 		s.unqueue()
 	}
 	s.Run.New = false
-	s.calls = nil // phases change
+	s.calls = nil // the phases of calls change
 	s.abandon(s.Run.Calls, true)
 	if len(s.Run.Calls) == 0 {
 		s.flushSteer()
 	}
 }
 
-// longestRetry bounds what is made of the seconds in an event.
+// longestRetry bounds the seconds that are read from an event.
 const longestRetry = 1e9
 
-// failed keeps how long to wait, and what for: whoever drives the session when the
-// time has come asks again, also after a restart. Who has less patience need not
-// wait for it.
+// failed records how long to wait and why. Any driver asks again when that time comes, also after a restart. A
+// driver with less patience need not wait.
 func (s *State) failed(b event.Failed, at time.Time) {
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
 	s.Total.Cost += b.Cost
@@ -383,13 +380,13 @@ func (s *State) failed(b event.Failed, at time.Time) {
 	s.flushSteer()
 }
 
-// HasTool reports whether the model was told of a tool.
+// HasTool reports whether the model was told about a tool.
 func (s *State) HasTool(name string) bool {
 	return slices.ContainsFunc(s.Tools, func(t llm.ToolSpec) bool { return t.Name == name })
 }
 
-// push appends a message to the conversation. Messages are never changed once
-// they are there, but for Healed, Pruned and Compacted, which replace them.
+// push appends a message to the conversation. Existing messages never change, except when Healed, Pruned or
+// Compacted replace them.
 func (s *State) push(role llm.Role, parts llm.Parts) {
 	s.Messages = append(s.Messages, llm.Message{Role: role, Parts: parts})
 }
@@ -403,8 +400,7 @@ func (s *State) flushSteer() {
 	s.say(steer...)
 }
 
-// blank reports whether parts hold nothing that could be sent: no call, and no
-// text but white space.
+// blank reports whether parts hold nothing to send: no call, and no text except white space.
 func blank(parts llm.Parts) bool {
 	return len(parts.Calls()) == 0 && strings.TrimSpace(parts.Text()) == ""
 }

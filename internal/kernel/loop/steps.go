@@ -6,15 +6,15 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// Step is a piece of work that a program does on the session.
+// Step is a piece of work that a program performs on the session.
 type Step struct {
 	event.StepStarted
 	Seq   uint64           `json:"seq"`             // of its last start
-	Lost  bool             `json:"lost,omitempty"`  // its driver went before it ended
-	Ended *event.StepEnded `json:"ended,omitempty"` // nil: it has not
+	Lost  bool             `json:"lost,omitempty"`  // its driver was gone before it ended
+	Ended *event.StepEnded `json:"ended,omitempty"` // nil if it has not ended
 }
 
-// stepped folds a step in. One that has ended stays as it is.
+// stepped folds in an event of a step. A step that has ended doesn't change.
 func (s *State) stepped(e event.Event) {
 	if s.Steps == nil {
 		s.Steps = map[string]Step{}
@@ -35,14 +35,14 @@ func (s *State) stepped(e event.Event) {
 	}
 }
 
-// performs reports whether a step is under way.
+// performs reports whether a step is in progress.
 func (s *State) performs(step string) bool {
 	st, begun := s.Steps[step]
 	return begun && st.Ended == nil
 }
 
-// idles reports whether steps are under way and all of them wait for people: each that others are
-// not a part of has a question open, its own or of a child that works for it.
+// idles reports whether steps are in progress and all of them wait for people: each step without parts has an
+// open question, its own or of a child that works for it.
 func (s *State) idles() bool {
 	waits, works := map[string]bool{}, false
 	for id, st := range s.Steps {
@@ -64,7 +64,7 @@ func (s *State) worksFor(child, step string) bool {
 	return c != nil && c.Call == step
 }
 
-// strand takes note that whoever performed the steps has gone.
+// strand records that the process performing the steps is gone.
 func (s *State) strand() {
 	var steps map[string]Step
 	for id, st := range s.Steps {

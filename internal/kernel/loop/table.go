@@ -6,13 +6,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// table is the calls of a reply, or those that one call has made, with what follows from how far they are.
-// Phases change through move alone.
+// table holds the calls of a reply, or those that one call has made, together with what follows from their
+// phases. Phases must only change through move.
 type table struct {
 	calls []Call // shares the memory of Run.Calls or Call.Made
 	in    map[phase]int
-	ended int // how many of the first calls have ended: what may start is looked for behind them
-	come  int // how many there are up to the last that is not asked for ahead
+	ended int // how many of the first calls have ended; the search for startable calls begins behind them
+	come  int // how many calls there are up to the last that was not requested ahead
 }
 
 func newTable(calls []Call) *table {
@@ -40,28 +40,28 @@ func (t *table) skipEnded() {
 	}
 }
 
-// add puts a call behind the others, and returns all of them.
+// add appends a call and returns all of them.
 func (t *table) add(c Call) []Call {
 	t.calls = append(t.calls, c)
 	t.count(len(t.calls) - 1)
 	return t.calls
 }
 
-// of reports whether the table is one of these calls.
+// of reports whether the table is for these calls.
 func (t *table) of(calls []Call) bool {
 	return t != nil && len(t.calls) == len(calls) && (len(calls) == 0 || &t.calls[0] == &calls[0])
 }
 
-// any returns the first call with an id, in whatever phase; nil if there is none.
-func (t *table) any(id string) *Call {
+// callByID returns the first call with an id in any phase; nil if there is none.
+func (t *table) callByID(id string) *Call {
 	if i := slices.IndexFunc(t.calls, func(c Call) bool { return c.ID == id }); i >= 0 {
 		return &t.calls[i]
 	}
 	return nil
 }
 
-// find returns the first call with an id in one of the phases, or that has not ended if none is given; nil if
-// there is none.
+// find returns the first call with an id that is in one of the phases or, if none is given, has not ended; nil
+// if there is none.
 func (t *table) find(id string, in ...phase) *Call {
 	if t == nil {
 		return nil
@@ -74,7 +74,7 @@ func (t *table) find(id string, in ...phase) *Call {
 	return nil
 }
 
-// move changes the phase of a call that find has returned.
+// move changes the phase of a call that find returned.
 func (t *table) move(c *Call, to phase) {
 	t.in[c.Phase]--
 	t.in[to]++
@@ -82,8 +82,8 @@ func (t *table) move(c *Call, to phase) {
 	t.skipEnded()
 }
 
-// startable are the first of the calls that may start: they are ready, and conflict with no earlier call that
-// has not ended. None may before all are judged.
+// startable returns the first calls that may start: they are ready and conflict with no earlier unfinished
+// call. None may start before all are judged.
 func (t *table) startable(most int) []Call {
 	if t.in[phaseNew] > 0 || t.in[phaseReady] == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (t *table) mayStart(i int) bool {
 	return true
 }
 
-// all are the calls in a phase.
+// all returns the calls in a phase.
 func (t *table) all(in phase) []Call {
 	var out []Call
 	for _, c := range t.calls {
@@ -120,8 +120,8 @@ func (t *table) all(in phase) []Call {
 	return out
 }
 
-// scope are the effects that a call counts with beside others. What a call that makes calls does is not known
-// before.
+// scope returns the effects by which a call conflicts with others. The effects of a call that makes calls are
+// not known in advance.
 func (c *Call) scope() []tool.Effect {
 	if c.Caller {
 		return []tool.Effect{{Kind: tool.External}}
@@ -129,7 +129,7 @@ func (c *Call) scope() []tool.Effect {
 	return c.Effects
 }
 
-// conflict reports whether two calls must not run at once: one of them may write what the other touches.
+// conflict reports whether two calls must not run at once because one may write what the other touches.
 func conflict(a, b []tool.Effect) bool {
 	for _, x := range a {
 		for _, y := range b {
@@ -142,7 +142,8 @@ func conflict(a, b []tool.Effect) bool {
 }
 
 // clash reports whether one of two effects may write what the other touches. Commands and external effects may
-// touch anything, but for commands that are proven to only read. A file whose path is not known may be any.
+// touch anything, except for commands that are proven to only read. A file with an unknown path may be any
+// file.
 func clash(x, y tool.Effect) bool {
 	proven := func(e tool.Effect) bool { return e.Kind == tool.Execute && e.Class == tool.ProvenRead }
 	file := func(e tool.Effect) bool { return e.Kind == tool.Read || e.Kind == tool.Write }

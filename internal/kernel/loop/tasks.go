@@ -7,12 +7,10 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// MostTasks is how many tasks a list can have. Those that are done make room, the
-// oldest first.
+// MostTasks is how many tasks a list can have. Finished tasks make room, the oldest first.
 const MostTasks = 200
 
-// Tasks is the list of tasks that a session and those who work for it share. Its
-// methods change a copy.
+// Tasks is the task list that a session shares with those who work for it. Its methods change a copy.
 type Tasks struct {
 	Last int    `json:"last,omitempty"` // number of the newest
 	List []Task `json:"list,omitempty"`
@@ -23,10 +21,10 @@ type Task struct {
 	ID     string `json:"id"`
 	Text   string `json:"text"`
 	By     string `json:"by"`               // session that added it
-	Call   string `json:"call,omitempty"`   // of that session
-	Holder string `json:"holder,omitempty"` // session that has it, or has done it; empty: none
+	Call   string `json:"call,omitempty"`   // call that added it, of that session
+	Holder string `json:"holder,omitempty"` // session that claims it or has done it; empty if none
 	Done   bool   `json:"done,omitempty"`
-	Result string `json:"result,omitempty"` // what came of it
+	Result string `json:"result,omitempty"` // the outcome
 	event.Taint
 }
 
@@ -40,15 +38,15 @@ func (t Tasks) Find(id string) *Task {
 	return nil
 }
 
-// After is the list after an event. Session is the id of the session it belongs to,
-// which may do what is of others. Events that do not fit change nothing.
+// After returns the list after an event. Session is the id of the session that owns the list, and may act for
+// others. Events that don't fit change nothing.
 func (t Tasks) After(session string, e event.Event) Tasks {
 	switch b := e.Body.(type) {
 	case event.Tasked:
 		return t.tasked(session, b)
 	case event.Returned:
 		return t.release(func(holder string) bool { return holder == b.Child })
-	case event.Forked: // the children are the original's
+	case event.Forked: // the children belong to the original
 		return t.release(func(string) bool { return true })
 	}
 	return t
@@ -102,7 +100,7 @@ func (t Tasks) add(b event.Tasked) Tasks {
 	return t
 }
 
-// release opens what some have claimed and not done.
+// release reopens tasks that some have claimed and not finished.
 func (t Tasks) release(of func(holder string) bool) Tasks {
 	t.List = slices.Clone(t.List)
 	for i := range t.List {

@@ -8,12 +8,12 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// The time of a run is what its drivers work, from event to event. It stands still while
-// nothing goes on but the wait for people. What lies between the last event of a driver
-// and the claim of the next is nobody's work, whatever others have appended meanwhile: so
-// time counts for good when the driver's next event proves that it lived.
+// The time of a run is the working time of its drivers, from event to event. It stands still while the run only
+// waits for people. The time between the last event of a driver and the claim of the next doesn't count, even
+// if others append events meanwhile. So time is counted for good when the driver's next event proves that it
+// was alive.
 
-// pass lets the time pass that has gone by until an event.
+// pass counts the time up to an event.
 func (s *State) pass(e event.Event) {
 	r := &s.Run
 	if _, taken := e.Body.(event.Claimed); taken {
@@ -28,14 +28,14 @@ func (s *State) pass(e event.Event) {
 	}
 }
 
-// Used is how many seconds of work the run has taken.
+// Used returns how many seconds of work the run has taken.
 func (r *Run) Used() float64 { return r.Seconds + r.Unproven }
 
-// longestLeft is beyond what a run can last; a limit above it is none.
+// longestLeft is longer than any run; a limit above it is no limit.
 const longestLeft = 100 * 365 * 24 * 60 * 60
 
-// Deadline is when the time of the run is used up if it goes on as it does. Zero: never,
-// as there is no limit, or as it only waits for people.
+// Deadline returns when the time of the run will be used up. Zero means never, because there is no limit or the
+// run only waits for people.
 func (s *State) Deadline() time.Time {
 	left := s.Limits.Seconds - s.Run.Used()
 	if !s.Run.Active || s.Run.Cancelled || s.Limits.Seconds == 0 || left > longestLeft || s.waiting() {
@@ -44,8 +44,8 @@ func (s *State) Deadline() time.Time {
 	return s.At.Add(time.Duration(left * float64(time.Second)))
 }
 
-// waiting reports whether nothing goes on but the wait for people: calls wait for a
-// decision, and each that runs, or each child in the background, has a question open.
+// waiting reports whether the run only waits for people: calls wait for a decision, and each running call and
+// each background child has an open question.
 func (s *State) waiting() bool {
 	t := s.calls
 	switch {
@@ -63,8 +63,7 @@ func (s *State) waiting() bool {
 	return !slices.ContainsFunc(s.Run.Calls, func(c Call) bool { return c.Phase == phaseRunning && !s.asks(c) })
 }
 
-// asks reports whether a call that runs waits for an answer, itself or those who work for
-// it.
+// asks reports whether a running call waits for an answer, to its own question or one of its children's.
 func (s *State) asks(c Call) bool {
 	if c.Stalled() {
 		return true
@@ -77,12 +76,12 @@ func (s *State) asks(c Call) bool {
 	return some && !s.works(forIt)
 }
 
-// works reports whether one of some children that are open has no question open.
+// works reports whether one of the matching open children has no open question.
 func (s *State) works(some func(Child) bool) bool {
 	return slices.ContainsFunc(s.Children, func(c Child) bool {
 		return c.Open && some(c) && !s.open(func(q Question) bool { return q.Child == c.Child })
 	})
 }
 
-// open reports whether such a question is.
+// open reports whether there is a matching open question.
 func (s *State) open(such func(Question) bool) bool { return slices.ContainsFunc(s.Raised, such) }

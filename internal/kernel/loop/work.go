@@ -19,18 +19,17 @@ const (
 	maxShown   = 4 // failed commands whose Shown is kept
 )
 
-// Work is what the log proves of the work so far. It outlives compactions.
+// Work is what the log proves about the work so far. It survives compaction.
 type Work struct {
-	Changed []string `json:"changed,omitempty"` // files that calls have changed, each once, the one changed last at the end
-	Ran     []Ran    `json:"ran,omitempty"`     // processes of calls, each command line once, the one run last at the end
-	// Files that were changed after the last check that succeeded, like Changed.
+	Changed []string `json:"changed,omitempty"` // files changed by calls, each once, the last changed at the end
+	Ran     []Ran    `json:"ran,omitempty"`     // processes of calls, each command line once, the last run at the end
+	// Files changed since the last successful check, in the order of Changed.
 	Unchecked []string `json:"unchecked,omitempty"`
-	// Commands that go on in the background.
+	// Commands that run in the background.
 	Running []Running `json:"running,omitempty"`
 }
 
-// Running is a command that goes on in the background, and what was not checked when it
-// began.
+// Running is a background command, and the unchecked files when it began.
 type Running struct {
 	Job       string   `json:"job"`
 	Command   string   `json:"command"`
@@ -42,14 +41,14 @@ type Running struct {
 type Ran struct {
 	Command string `json:"command"`
 	Exit    int    `json:"exit"`
-	Failed  bool   `json:"failed,omitempty"` // by its exit code, or by what it said
-	Line    string `json:"line,omitempty"`   // the last that tells something
-	Shown   string `json:"shown,omitempty"`  // what it has shown of its failure beyond Line: which checks, and why
+	Failed  bool   `json:"failed,omitempty"` // by its exit code or its output
+	Line    string `json:"line,omitempty"`   // the last meaningful line
+	Shown   string `json:"shown,omitempty"`  // what it printed about its failure beyond Line: which checks, and why
 	Check   bool   `json:"check,omitempty"`  // it may have shown whether the work is right
 }
 
-// ended takes note of what a call did. One that could write anywhere in the workspace, at root, names what
-// it has changed, or nothing is known of it.
+// ended records what a call did. A call that could write anywhere in the workspace root must name the files it
+// changed; otherwise nothing is known of them.
 func (w *Work) ended(root string, c Call, b event.Ended) {
 	for _, f := range b.Files {
 		if f.Written {
@@ -81,7 +80,7 @@ func (w *Work) ended(root string, c Call, b event.Ended) {
 	w.ran(command, *b.Exit, b.Parts.Text(), check, w.Unchecked)
 }
 
-// finished takes note of how a command in the background has ended.
+// finished records how a background command ended.
 func (w *Work) finished(b event.Finished) {
 	i := slices.IndexFunc(w.Running, func(r Running) bool { return r.Job == b.Job })
 	if i < 0 {
@@ -93,7 +92,7 @@ func (w *Work) finished(b event.Finished) {
 	}
 }
 
-// ran takes note of how a command has ended, and of what it has checked if it is a check.
+// ran records how a command ended and, if it is a check, which files it checked.
 func (w *Work) ran(command string, exit int, text string, check bool, checked []string) {
 	ran := Ran{Command: command, Exit: exit, Failed: exit != 0 || failing.MatchString(text), Line: telling(text), Check: check}
 	if check && !ran.Failed {
@@ -117,29 +116,29 @@ func (w *Work) ran(command string, exit int, text string, check bool, checked []
 	}
 }
 
-// changed takes note of a file that has changed.
+// changed records that a file changed.
 func (w *Work) changed(path string) {
 	w.Changed, w.Unchecked = latest(w.Changed, path, maxChanged, itself), latest(w.Unchecked, path, maxChanged, itself)
 }
 
 func itself(path string) string { return path }
 
-// seen takes note that a file was read. Prose needs no other check.
+// seen records that a file was read. Prose needs no other check.
 func (w *Work) seen(path string) {
 	if prose(path) {
 		w.Unchecked = slices.DeleteFunc(slices.Clone(w.Unchecked), func(p string) bool { return p == path })
 	}
 }
 
-// prose reports whether a file holds text for people, plain data or settings, by its name.
+// prose reports by its name whether a file holds text for people, plain data or settings.
 func prose(path string) bool {
 	return slices.Contains([]string{
 		".md", ".txt", ".rst", ".adoc", ".csv", ".log", ".html", ".css", ".svg", ".conf", ".cfg", ".ini",
 	}, strings.ToLower(filepath.Ext(path)))
 }
 
-// tried counts the calls that have failed since the last check that succeeded, and remembers whether the
-// last check has failed, and what was changed. A command that only looks and finds nothing has not failed.
+// tried counts the failed calls since the last successful check, and records changed files and whether the last
+// check failed. A command that only looks for something and finds nothing has not failed.
 func (r *Run) tried(c Call, b event.Ended) {
 	for _, f := range b.Files {
 		if f.Written {
@@ -158,14 +157,14 @@ func (r *Run) tried(c Call, b event.Ended) {
 	}
 }
 
-// checks reports whether a command can show that files are right: it runs something that is
-// not known to only look, to move files about or to fetch and record them.
+// checks reports whether a command can show that files are right: it runs something that is not known to only
+// look, move files, fetch or record.
 func checks(e tool.Effect) bool {
 	return e.Class == tool.Unproven && !fetches(strings.Fields(e.Text))
 }
 
-// fetches reports whether a command fetches, sets up or records, and so shows nothing. It
-// goes by the program, and for those that do more by what they are told first.
+// fetches reports whether a command fetches, sets up or records, and so proves nothing. It decides by the
+// program and, for programs that do more, by their first arguments.
 func fetches(words []string) bool {
 	for len(words) > 0 && (words[0] == "sudo" || strings.Contains(words[0], "=")) {
 		words = words[1:]
@@ -195,12 +194,10 @@ func latest[T any](list []T, entry T, most int, key func(T) string) []T {
 	return append(list, entry)[max(0, len(list)+1-most):]
 }
 
-// failing finds what programs print when checks fail, as an exit code can be
-// lost in a pipe.
+// failing matches what programs print when checks fail, since an exit code can get lost in a pipe.
 var failing = regexp.MustCompile(`(?m)^(?:FAIL\b|--- FAIL|FAILED(?:[ :]|$)|E   |error(?:\[\w+\])?:)|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b`)
 
-// telling is the last line that is not one of ours, or the last that speaks of a
-// failure.
+// telling returns the last line that is not one of ours, or the last one about a failure.
 func telling(text string) string {
 	if loc := failing.FindAllStringIndex(text, -1); len(loc) > 0 {
 		at := loc[len(loc)-1][0]
@@ -217,7 +214,7 @@ func telling(text string) string {
 	return cut(last, 200)
 }
 
-// telltale finds the lines in which programs name a check that failed, or say why.
+// telltale matches lines in which programs name a failed check, or say why it failed.
 const telltale = `\b(?:FAIL|FAILED|FAILURES?|ERRORS?|Fail(?:ed|ure)s?)\b|\b\w*(?:Error|Exception)\b|\berror(?:\[\w+\])?:|\bpanic|\bassert|\bnot ok\b` +
 	`|[✕✗✘●]|^\s*\d+\) |^E  |(?i:^\s*(?:expected|received|actual|got|want|left|right)\b *:)|^\s*\S+:\d+(?::\d+)?: `
 
@@ -226,11 +223,11 @@ const (
 	maxFailures                 = 1000 // bytes
 )
 
-// failures are the lines of an output that tell which checks have failed and why: the first
-// and the last of them, or the end of an output that has none.
+// failures returns the lines of an output that say which checks failed and why: the first and the last of them,
+// or the end of an output without any.
 func failures(text string) string {
 	var found, all []string
-	tells := regexp.MustCompile(telltale) // at most once a command that fails
+	tells := regexp.MustCompile(telltale) // compiled at most once for each failed command
 	for l := range strings.Lines(text) {
 		l = strings.TrimSpace(l)
 		if l == "" || strings.HasPrefix(l, "[") && strings.HasSuffix(l, "]") { // one of ours
@@ -254,8 +251,7 @@ func failures(text string) string {
 	return strings.Join(found, "\n")
 }
 
-// cut is the beginning of a text. The mark comes on top of the limit, as it does in the
-// states that logs hold.
+// cut returns the beginning of a text. The mark comes on top of the limit, as in existing logs.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -263,12 +259,12 @@ func cut(s string, most int) string {
 	return text.Head(s, most) + text.More
 }
 
-// work is what a model that chooses among others is told of the run.
+// work describes the run for a model that chooses among others.
 func (s *State) work() llm.Work {
 	r := s.Run
 	turns := r.Turn
 	if r.Asking {
-		turns-- // the one that is being asked
+		turns-- // the turn in progress
 	}
 	return llm.Work{
 		Person: s.Person, Turns: max(turns, 0), Files: len(r.Wrote), Failing: r.Failing, Again: r.Repeats.Most,

@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// mostWritten is how many tools of its model a session has; one more is not taken.
+// mostWritten is how many tools written by its model a session may have.
 const mostWritten = 32
 
 // Written is a tool that the model has written.
@@ -16,8 +16,8 @@ type Written struct {
 	Seq uint64 `json:"seq"` // of the event that proposed it
 }
 
-// wrote takes a tool that a call has proposed. One with a name that is there takes the place of the
-// other, so that the list of tools only ever grows at its end.
+// wrote records a tool that a call proposed. A tool with the same name is replaced, so the list of tools only
+// grows at its end.
 func (s *State) wrote(b event.Ended, seq uint64) {
 	if b.Proposal == nil || b.Outcome != event.OutcomeOK {
 		return

@@ -6,11 +6,11 @@ import (
 	"github.com/inspan/inspan/internal/safety/secret"
 )
 
-// chunkSize is how many bytes of a stream are searched together. What is done once a chunk is little
-// beside that.
+// chunkSize is how many bytes of a stream are searched together. It is large enough for the overhead of each
+// chunk not to matter.
 const chunkSize = 128 << 10
 
-// Reader returns what r reads without secrets.
+// Reader returns the text of r without secrets.
 func (s *Secrets) Reader(r io.Reader) io.Reader {
 	c := &reader{from: r}
 	c.w = s.Vault.Writer(&c.out)
@@ -32,7 +32,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	}
 	for len(r.out) == 0 && r.err == nil {
 		n, err := r.from.Read(r.chunk)
-		_, _ = r.w.Write(r.chunk[:n]) // texts take everything
+		_, _ = r.w.Write(r.chunk[:n]) // texts accept every write
 		if r.err = err; err != nil {
 			_ = r.w.Close()
 		}
@@ -43,7 +43,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return r.out.read(p), nil
 }
 
-// texts are strings to be read. They are not copied when they are written.
+// texts is a list of strings to be read. Writing doesn't copy them.
 type texts []string
 
 // Write implements [io.Writer].

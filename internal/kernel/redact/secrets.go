@@ -1,8 +1,8 @@
-// Package redact keeps secrets out of the log, away from the model and from everybody who watches.
+// Package redact keeps secrets out of the log, away from the model and from all observers.
 //
 // Every body passes through [Secrets.Body] before it is appended or shown, and every blob through
-// [Secrets.Reader] before it is stored. Placeholders stand for secrets. Tools get the secrets back;
-// judges do not.
+// [Secrets.Reader] before it is stored. Placeholders replace secrets. Tools get the secrets back; judges do
+// not.
 package redact
 
 import (
@@ -21,12 +21,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Secrets are those of one session. Safe for concurrent use.
+// Secrets are the secrets of one session. It is safe for concurrent use.
 type Secrets struct {
 	Vault *secret.Vault
-	// Values returns what the agent knows, by name. Nil: nothing.
+	// Values returns the agent's secrets by name. If nil, there are none.
 	Values func() map[string]string
-	// Withheld returns values that tools don't get back either. Nil: none.
+	// Withheld returns secrets that tools don't get back either. If nil, there are none.
 	Withheld func() map[string]string
 
 	mu     sync.Mutex
@@ -34,16 +34,16 @@ type Secrets struct {
 	ran    strings.Builder     // arguments of the calls with placeholders that have run
 }
 
-// Resolved is a call as it was judged: its arguments with the secrets in place of placeholders, its effects
-// without, and how to hide the secrets in a text that belongs to the call.
+// Resolved is a call after its verdict: its arguments with the secrets in place of placeholders, its effects
+// without secrets, and a function that hides the secrets in texts of the call.
 type Resolved struct {
 	Args    json.RawMessage
 	Effects []tool.Effect
 	Hide    func(string) string
-	Lost    bool // what a placeholder stood for is not known any more
+	Lost    bool // the secret behind a placeholder is no longer known
 }
 
-// NewVault returns a vault whose placeholders are made with key. Without a key they are the vault's own.
+// NewVault returns a vault whose placeholders are derived from key. Without a key, the vault has a random one.
 func NewVault(key []byte) *secret.Vault {
 	if len(key) == 0 {
 		key = []byte(rand.Text())
@@ -70,7 +70,7 @@ func (s *Secrets) Learn() {
 // Body returns the body without secrets.
 func (s *Secrets) Body(body event.Body) event.Body { return event.MapText(body, s.Vault.Redact) }
 
-// Bodies is Body for several.
+// Bodies is Body for several bodies.
 func (s *Secrets) Bodies(bodies []event.Body) []event.Body {
 	out := make([]event.Body, len(bodies))
 	for i, b := range bodies {
@@ -79,8 +79,8 @@ func (s *Secrets) Bodies(bodies []event.Body) []event.Body {
 	return out
 }
 
-// ForPolicy returns effects as the policy gets them. It may quote part of a text, so texts are without
-// secrets; paths and words stay, as they are compared with rules and with what is on the disk.
+// ForPolicy returns effects for the policy. The policy may quote part of a text, so texts are without secrets;
+// paths and words stay as they are, since they are compared with rules and files.
 func (s *Secrets) ForPolicy(effects []tool.Effect) []tool.Effect {
 	out := slices.Clone(Effects(effects, s.Vault.Redact))
 	for i := range out {
@@ -89,16 +89,16 @@ func (s *Secrets) ForPolicy(effects []tool.Effect) []tool.Effect {
 	return out
 }
 
-// Tools returns descriptions of tools without secrets. No name of a tool holds one.
+// Tools returns descriptions of tools without secrets. The name of a tool never contains one.
 func (s *Secrets) Tools(specs []llm.ToolSpec) []llm.ToolSpec {
 	return event.MapText(event.Switched{Tools: specs}, s.Vault.Redact).(event.Switched).Tools
 }
 
-// Reveal puts secrets in the place of their placeholders.
+// Reveal replaces placeholders by their secrets.
 func (s *Secrets) Reveal(raw json.RawMessage) json.RawMessage { return Texts(raw, s.Vault.Resolve) }
 
-// Folder returns the folder of a path in the log. If its name held a secret that is not known any more,
-// it is the workspace root.
+// Folder returns the folder for a path in the log. If its name contained a secret that is no longer known, it
+// is the workspace root.
 func (s *Secrets) Folder(stored, root string) string {
 	dir := s.Vault.Resolve(stored)
 	if dir == stored && secret.Holds(dir) {
@@ -107,7 +107,7 @@ func (s *Secrets) Folder(stored, root string) string {
 	return dir
 }
 
-// Keep remembers how a call with placeholders was judged, until it runs.
+// Keep remembers the verdict on a call with placeholders, until the call runs.
 func (s *Secrets) Keep(call string, j Resolved) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,9 +117,9 @@ func (s *Secrets) Keep(call string, j Resolved) {
 	s.judged[call] = j
 }
 
-// Take returns a call that is about to run as it was judged. Its placeholders stand for what they stood
-// for then, whatever a call beside it has added since. For a call that another process has judged, the log
-// tells whether it was given secrets: it was private, and somebody was asked where that is needed.
+// Take returns a call that is about to run, as it was judged. Its placeholders keep the meaning they had then,
+// regardless of secrets that concurrent calls have added. If another process has judged the call, the log tells
+// whether it was given secrets: it was private, and someone was asked if that was needed.
 func (s *Secrets) Take(c loop.Call, mode tool.Mode, walls tool.Walls) Resolved {
 	s.mu.Lock()
 	j, here := s.judged[c.ID]
@@ -140,8 +140,8 @@ func (s *Secrets) Take(c loop.Call, mode tool.Mode, walls tool.Walls) Resolved {
 	return j
 }
 
-// Leftovers removes secrets from the commands of processes, in place, and parts of those that calls were
-// given: a shell may have taken them apart.
+// Leftovers removes secrets from the commands of processes, in place, including parts of secrets that calls
+// received, since a shell may have taken them apart.
 func (s *Secrets) Leftovers(list []tool.Leftover) {
 	s.mu.Lock()
 	ran := s.ran.String()
@@ -162,8 +162,8 @@ func Effects(effects []tool.Effect, change func(string) string) []tool.Effect {
 	return event.MapText(event.Judged{Effects: effects}, change).(event.Judged).Effects
 }
 
-// Findings applies hide to what the policy says. It drops a rule that would name a secret: a person could
-// not see from a placeholder what they would allow.
+// Findings applies hide to the findings of the policy. It drops a rule that would name a secret, since a
+// placeholder doesn't show a person what they would allow.
 func Findings(findings []policy.Finding, hide func(string) string) []policy.Finding {
 	out := slices.Clone(findings)
 	for i := range out {
@@ -190,7 +190,7 @@ func Result(res tool.Result, vault *secret.Vault) tool.Result {
 	return res
 }
 
-// Error is an error with another text, which holds no secrets.
+// Error is an error with a text from which secrets were removed.
 type Error struct {
 	Err  error
 	Text string
@@ -198,5 +198,5 @@ type Error struct {
 
 func (e Error) Error() string { return e.Text }
 
-// Unwrap returns the error as it was.
+// Unwrap returns the original error.
 func (e Error) Unwrap() error { return e.Err }

@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Veil removes secrets from a reply while it streams. What may be the beginning of a secret is held
-// until more has come, so that a secret which arrives in pieces is in none of them.
+// Veil removes secrets from a reply while it streams. A possible beginning of a secret is held back until more
+// has arrived, so that a secret that arrives in pieces is not shown.
 type Veil struct{ text, reasoning, args stream }
 
 // stream is one of the texts of a reply.
@@ -27,7 +27,7 @@ func (s *Secrets) NewVeil() *Veil {
 	return &Veil{open(), open(), open()}
 }
 
-// Pass returns what can be shown once the delta has come.
+// Pass returns what can be shown after the delta.
 func (v *Veil) Pass(d event.Delta) []event.Delta {
 	if d.Call == nil {
 		return textDelta(v.text.write(d.Text), v.reasoning.write(d.Reasoning))
@@ -39,7 +39,7 @@ func (v *Veil) Pass(d event.Delta) []event.Delta {
 	return callDelta(out, d.Call.Name, v.args.write(d.Call.Args))
 }
 
-// End returns what was held, as nothing follows.
+// End returns the text held back, since nothing follows.
 func (v *Veil) End() []event.Delta {
 	return callDelta(textDelta(v.text.end(), v.reasoning.end()), "", v.args.end())
 }
@@ -59,7 +59,7 @@ func callDelta(list []event.Delta, name, args string) []event.Delta {
 }
 
 func (s stream) write(text string) string {
-	_, _ = s.w.Write([]byte(text)) // a buffer takes everything
+	_, _ = s.w.Write([]byte(text)) // a buffer accepts every write
 	return s.take()
 }
 

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	cacheLife  = 5 * time.Minute // the shortest that a vendor keeps an entry
-	cacheWorth = 2048            // tokens; vendors cache nothing much shorter
+	cacheLife  = 5 * time.Minute // the shortest time for which vendors keep an entry
+	cacheWorth = 2048            // tokens; vendors hardly cache anything shorter
 )
 
-// CacheWatch compares what each reply read from the vendor's prompt cache with what the reply before it
-// left there. Requests only grow at their end, so that a loss without a reason is a fault, here or at
-// the vendor. Not safe for concurrent use.
+// CacheWatch compares what each reply read from the vendor's prompt cache with what the previous reply left
+// there. Requests only grow at their end, so an unexplained loss is a fault, here or at the vendor. It is not
+// safe for concurrent use.
 type CacheWatch struct {
-	req   llm.Request // asked last; shares memory with the state
-	route string      // that answered it; empty if nothing can be expected of the cache
-	kept  int         // tokens it read from the cache or left there
+	req   llm.Request // last request; shares memory with the state
+	route string      // route that answered it; empty if the cache can't be expected to help
+	kept  int         // tokens that it read from the cache or left there
 	at    time.Time
 }
 
@@ -37,23 +37,22 @@ func (w *CacheWatch) Saw(body event.Body) {
 	}
 }
 
-// Look takes in a request, its reply, and when it was sent. It returns a note if less than half of what
-// the cache should hold was read from it.
+// Look takes a request, its reply, and when it was sent. It returns a note if less than half of what the cache
+// should hold was read from it.
 func (w *CacheWatch) Look(req llm.Request, r event.Replied, at time.Time) (note event.Note, lost bool) {
 	before := *w
 	*w = CacheWatch{req: req, route: r.Route, kept: r.Usage.CacheRead + r.Usage.CacheWrite, at: at}
 	switch {
 	case before.route != r.Route, at.Sub(before.at) > cacheLife, before.kept < cacheWorth:
-		return note, false // nothing was to be expected
+		return note, false // no cached tokens expected
 	case r.Usage.Prompt() < before.kept, r.Usage.CacheRead >= before.kept/2:
-		return note, false // no figures came, or good ones
+		return note, false // no figures, or good ones
 	}
 	return event.Note{Topic: "cache", Text: fmt.Sprintf("the prompt cache gave %d of the %d tokens it held %s ago; %s",
 		r.Usage.CacheRead, before.kept, at.Sub(before.at).Round(time.Second), difference(before.req, req))}, true
 }
 
-// difference names the first bytes in which a request does not go on where the
-// one before it ended.
+// difference names the first bytes in which a request does not continue the one before.
 func difference(before, now llm.Request) string {
 	for _, part := range []struct {
 		name        string

@@ -10,20 +10,20 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// maxCached bounds the bytes of images that are kept for the next request. No vendor takes more in one.
+// maxCached bounds the bytes of images kept for the next request. No vendor accepts more in one request.
 const maxCached = 32 << 20
 
-// Images loads the images of requests from blobs. It keeps those of the last request, so that they are
-// not read and checked again on each turn. Not safe for concurrent use.
+// Images loads the images of requests from blobs. It keeps those of the last request, so that they are not read
+// and checked on each turn. It is not safe for concurrent use.
 type Images struct {
 	cached map[string][]byte // by digest
-	size   int               // bytes of them
+	size   int               // their total size in bytes
 }
 
 // Load returns the request with the images of the conversation.
 func (i *Images) Load(ctx context.Context, blobs tool.Blobs, req llm.Request) (llm.Request, error) {
 	l := loading{ctx: ctx, blobs: blobs, before: i.cached, now: Images{cached: map[string][]byte{}}}
-	req.Messages = slices.Clone(req.Messages) // the state's own stay as they are
+	req.Messages = slices.Clone(req.Messages) // the state's messages must not change
 	for n, msg := range req.Messages {
 		parts, _, err := l.load(msg.Parts)
 		if err != nil {
@@ -35,7 +35,7 @@ func (i *Images) Load(ctx context.Context, blobs tool.Blobs, req llm.Request) (l
 	return req, nil
 }
 
-// loading is the making of one request.
+// loading loads the images of one request.
 type loading struct {
 	ctx    context.Context
 	blobs  tool.Blobs
@@ -43,8 +43,8 @@ type loading struct {
 	now    Images
 }
 
-// load returns parts with the data of stored images. One that is gone becomes
-// a text that says so, since the conversation must go on.
+// load returns parts with the data of stored images. A missing image is replaced by a text that says so, since
+// the conversation must continue.
 func (l *loading) load(parts llm.Parts) (out llm.Parts, changed bool, err error) {
 	out = parts
 	for i, part := range parts {

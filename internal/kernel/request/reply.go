@@ -11,14 +11,14 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Replied returns the event of a model's reply to a request. What is stored can always be sent again:
-// calls have unique ids and a JSON object as arguments.
+// Replied returns the event for a model's reply to a request. Its calls have unique ids and a JSON object as
+// arguments, so the stored reply can always be sent again.
 func Replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.Replied {
 	body := event.Replied{
 		Stop: r.Stop, Usage: r.Used(req), Route: r.Route, RequestID: r.RequestID, ReplyID: r.ID, Server: r.Server,
 		Parts: make(llm.Parts, 0, len(r.Parts)),
 	}
-	here := map[string]bool{} // ids of the calls before it in the reply
+	here := map[string]bool{} // ids of earlier calls of the reply
 	used := func(id string) bool { return here[id] || st.Called(id) }
 	for _, part := range r.Parts {
 		switch p := part.(type) {
@@ -36,10 +36,10 @@ func Replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.R
 	return Priced(body, by)
 }
 
-// withID gives a call an id that no other call of the log has, whatever the server sends. The server's
-// own is kept as long as no call has left the conversation and none in it has that id. Otherwise the
-// number of the reply is added, which no other reply of the log has; an id that came in that form gets
-// it too, so that a server can't choose one that collides.
+// withID gives a call an id that no other call in the log has, whatever the server sends. The server's id is
+// kept as long as no call has left the conversation and none in it has that id. Otherwise the number of the
+// reply is added, which is unique in the log. Ids that already have that form get it too, so that a server
+// can't choose one that collides.
 func withID(st *loop.State, c llm.Call, used func(id string) bool) llm.Call {
 	if c.ID == "" {
 		c.ID = "call"
@@ -55,13 +55,14 @@ func withID(st *loop.State, c llm.Call, used func(id string) bool) llm.Call {
 	return c
 }
 
-// numbered reports whether an id has the form of those that end in the number of a reply.
+// numbered reports whether an id has the form of those that end with the number of a reply.
 func numbered(id string) bool {
 	i := strings.LastIndex(id, "_r")
 	return i >= 0 && len(id) > i+2 && strings.Trim(id[i+2:], "0123456789_") == ""
 }
 
-// Sound returns the call with a JSON object as arguments. If they can't be repaired, Invalid holds them.
+// Sound returns the call with a JSON object as arguments. If its arguments can't be repaired, Invalid holds
+// them.
 func Sound(c llm.Call) llm.Call {
 	if c.Invalid != "" {
 		return c
@@ -81,7 +82,7 @@ func Priced(r event.Replied, by llm.Info) event.Replied {
 	return r
 }
 
-// Routed returns the event of a choice of model, made in place of the route from.
+// Routed returns the event for a choice of model that replaced the route from.
 func Routed(r *llm.Routed, from string) event.Routed {
 	body := event.Routed{Route: r.Info.Route(), Rule: r.Rule, Reason: r.Reason, Window: r.Window, Private: r.Private, Judged: r.Judged}
 	if s := r.Judge; s != nil {
@@ -94,7 +95,7 @@ func Routed(r *llm.Routed, from string) event.Routed {
 	return body
 }
 
-// Failed returns the event of a request that failed, and that is sent again after retry seconds; 0: never.
+// Failed returns the event for a failed request that will be sent again after retry seconds; 0 means never.
 func Failed(e *llm.Error, retry float64) event.Failed {
 	body := event.Failed{Cause: e.Kind, Message: e.Error(), Retry: retry, Status: e.Status, Limit: e.Limit}
 	if e.Spent != nil {
@@ -103,7 +104,7 @@ func Failed(e *llm.Error, retry float64) event.Failed {
 	return body
 }
 
-// Dollars is what was spent, at today's prices.
+// Dollars returns the cost at today's prices.
 func Dollars(s *llm.Spent) float64 {
 	dollars, _ := s.Info.Prices.Bill(time.Now(), s.Usage)
 	return dollars

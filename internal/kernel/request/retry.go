@@ -13,16 +13,15 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// How long one request is retried. Somebody at a terminal wants to hear soon that it is of no use; where
-// nobody watches, a request may wait until the vendor grants a new allowance.
+// How long one request is retried. A person at a terminal wants to hear soon that retrying is useless; an
+// unattended request may wait until the vendor grants a new allowance.
 //
-// These bounds and the context limit every wait for a vendor, both that of a request ([Retry.Wrap]) and
-// that of a log that is resumed ([Retry.Remaining]). Nothing below waits for more than a minute; see
-// package limit.
+// These bounds and the context limit every wait for a vendor: the waits of a request ([Retry.Wrap]) and of a
+// resumed log ([Retry.Remaining]). Nothing below this package waits for more than a minute; see package limit.
 const (
 	attendedFor   = time.Minute
 	unattendedFor = 15 * time.Minute
-	longestAwait  = 25 * time.Hour // for an allowance, when unattended: a day's, and an hour for the clocks
+	longestAwait  = 25 * time.Hour // for an allowance, when unattended: a day, and an hour for inexact clocks
 
 	attendedAttempts   = 8
 	unattendedAttempts = 40
@@ -31,15 +30,15 @@ const (
 	longestWait = 30 * time.Second
 )
 
-// Retry says how long a request that failed is retried. Its wrapper is the only place that retries.
+// Retry says how long a failed request is retried. Its wrapper is the only place that retries.
 type Retry struct {
-	total    time.Duration // of all waits for one request; 0 or less: it is sent once
+	total    time.Duration // of all waits for one request; 0 or less means it is sent once
 	attempts int
 	await    time.Duration // of all waits for an allowance, if that is longer
 }
 
-// NewRetry returns how long an agent retries. Watched says that a person is waiting. Total bounds the waits for one
-// request instead; 0: as usual, negative: never retry.
+// NewRetry returns how long an agent retries. Watched means that a person is waiting. Total overrides the bound
+// on the waits for one request; 0 means the default, a negative value no retries.
 func NewRetry(watched bool, total time.Duration) Retry {
 	r := Retry{total: attendedFor, attempts: attendedAttempts}
 	if !watched {
@@ -51,7 +50,7 @@ func NewRetry(watched bool, total time.Duration) Retry {
 	return r
 }
 
-// Patience bounds the sum of all waits for one request after failures of a kind.
+// Patience returns the bound on the sum of all waits for one request after failures of this kind.
 func (r Retry) Patience(k llm.Kind) time.Duration {
 	if k.Policy() == llm.PolicyAwait {
 		return max(r.total, r.await, 0)
@@ -59,9 +58,9 @@ func (r Retry) Patience(k llm.Kind) time.Duration {
 	return max(r.total, 0)
 }
 
-// Remaining is how long to wait before a request that the log asks for. A log may hold a wait that was
-// begun with more patience than there is now. Such a wait is dropped: if the request comes too early,
-// the vendor says so again.
+// Remaining returns how long to wait before a request that the log asks for. The log may hold a wait that began
+// with more patience than there is now. Such a wait is dropped: if the request comes too early, the vendor says
+// so again.
 func (r Retry) Remaining(n loop.Ask) time.Duration {
 	left := time.Until(n.NotBefore)
 	if left > r.Patience(n.Awaits) {
@@ -73,13 +72,13 @@ func (r Retry) Remaining(n loop.Ask) time.Duration {
 // Wrap returns the model with retries.
 func (r Retry) Wrap(m llm.Model) llm.Model { return retrier{m, r} }
 
-// retrier is a model that sends a request again when that may help.
+// retrier is a model that sends a failed request again if that may help.
 type retrier struct {
 	llm.Model
 	Retry
 }
 
-// Stream implements [llm.Model]. Each new attempt is announced by a Retry chunk.
+// Stream implements [llm.Model]. It announces each new attempt with a Retry chunk.
 func (r retrier) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		waited := map[llm.Policy]time.Duration{}
@@ -110,8 +109,7 @@ func (r retrier) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 	}
 }
 
-// next says whether a request that failed is to be sent again, and when, after
-// so much time was spent waiting.
+// next returns whether and when to send a failed request again, after waiting for so long in total.
 func (r retrier) next(attempt int, err *llm.Error, waited time.Duration) (wait time.Duration, again bool) {
 	switch err.Kind.Policy() {
 	case llm.PolicyRetry, llm.PolicyAwait:
@@ -125,7 +123,8 @@ func (r retrier) next(attempt int, err *llm.Error, waited time.Duration) (wait t
 	return 0, false
 }
 
-// final is the error to give up with: that the prompt is too long, if a model would answer a shorter one.
+// final returns the error to give up with. It says that the prompt is too long if a model would answer a
+// shorter one.
 func (r retrier) final(err *llm.Error, waited time.Duration) *llm.Error {
 	if err.Shorter == 0 {
 		return r.explained(err, waited)
@@ -136,7 +135,7 @@ func (r retrier) final(err *llm.Error, waited time.Duration) *llm.Error {
 	}
 }
 
-// explained says when to try again, if that is later than the patience lasts.
+// explained adds when to try again, if that is beyond the patience.
 func (r retrier) explained(err *llm.Error, waited time.Duration) *llm.Error {
 	patience := r.Patience(err.Kind)
 	switch p := err.Kind.Policy(); {
@@ -155,9 +154,9 @@ func (r retrier) explained(err *llm.Error, waited time.Duration) *llm.Error {
 	return &e
 }
 
-// attempt passes one stream on. It returns how it failed, nil if it did not, and whether the consumer
-// still listens. The time for which a limiter below holds the request counts as waited; if that is too
-// long, the attempt fails at once.
+// attempt passes one stream on. It returns how the stream failed, or nil, and whether the consumer still
+// listens. Time during which a limiter below holds the request counts as waiting; if that takes too long, the
+// attempt fails at once.
 func (r retrier) attempt(
 	ctx context.Context, req llm.Request, waited map[llm.Policy]time.Duration, yield func(llm.Chunk, error) bool,
 ) (failed *llm.Error, open bool) {
@@ -179,8 +178,8 @@ func (r retrier) attempt(
 	return nil, true
 }
 
-// pause is how long to wait after a failed attempt: as long as the vendor
-// asks, or twice as long each time, give or take a quarter.
+// pause returns how long to wait after a failed attempt: as long as the vendor asks, or twice as long each
+// time, plus or minus a quarter.
 func pause(attempt int, e *llm.Error) time.Duration {
 	if e.RetryAfter > 0 {
 		return e.RetryAfter

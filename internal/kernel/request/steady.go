@@ -8,12 +8,13 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Steady returns the model with panics turned into failed replies.
+// Steady returns a model whose panics become failed replies.
 func Steady(m llm.Model) llm.Model { return steady{m} }
 
 type steady struct{ llm.Model }
 
-// Stream implements [llm.Model]. A panic after the reply, or once the consumer has gone, is ignored.
+// Stream implements [llm.Model]. It ignores a panic after the reply, or after the consumer has stopped
+// iterating.
 func (m steady) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		consumer := fault.Consumer[llm.Chunk]{Yield: yield}

@@ -77,12 +77,12 @@ func (l *Log) ID() string { return l.id }
 // When the disk is full or fails, what was half written is taken back and the
 // next Append may succeed; errors of syncs are final for this log.
 func (l *Log) Append(ctx context.Context, bodies ...event.Body) ([]event.Event, error) {
-	return l.appended(l.append(ctx, nil, bodies))
+	return l.appended(l.appendBodies(ctx, nil, bodies))
 }
 
 // AppendAs implements [event.Log]. Without the lease it fails with [event.ErrNotDriver].
 func (l *Log) AppendAs(ctx context.Context, as event.Driver, bodies ...event.Body) ([]event.Event, error) {
-	events, err := l.append(ctx, &as, bodies)
+	events, err := l.appendBodies(ctx, &as, bodies)
 	claim, end := l.claimed()
 	if stored := as.Repeated(ctx, l, err, claim, bodies); stored != nil {
 		return stored, l.flush(end)
@@ -97,8 +97,8 @@ func (l *Log) appended(events []event.Event, err error) ([]event.Event, error) {
 	return events, nil
 }
 
-// append stores bodies, those of a driver if there is one.
-func (l *Log) append(ctx context.Context, as *event.Driver, bodies []event.Body) (events []event.Event, err error) {
+// appendBodies stores bodies, those of a driver if there is one.
+func (l *Log) appendBodies(ctx context.Context, as *event.Driver, bodies []event.Body) (events []event.Event, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -13,13 +13,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Hear asks a hook. A panic is an error.
+// Hear asks a hook. A panic becomes an error.
 func Hear(ctx context.Context, h tool.Hook, p tool.Point) (out tool.Outcome, err error) {
 	defer fault.Recover("the hook", nil, &err)
 	return h.At(ctx, p)
 }
 
-// SaidBy is the text of a hook for the model. It says whose text that is.
+// SaidBy returns a hook's text for the model, with its source.
 func SaidBy(out tool.Outcome) string {
 	by := out.By
 	if by == "" {
@@ -28,7 +28,7 @@ func SaidBy(out tool.Outcome) string {
 	return fmt.Sprintf("[%s says; it is not the person:]\n%s", by, strings.TrimSpace(out.Text))
 }
 
-// OnNewLine returns the parts of a result with a text on a line of its own behind them.
+// OnNewLine returns the parts of a result with a text on a new line behind them.
 func OnNewLine(parts llm.Parts, text string) llm.Parts {
 	if before := parts.Text(); before != "" && !strings.HasSuffix(before, "\n") {
 		text = "\n" + text
@@ -36,14 +36,14 @@ func OnNewLine(parts llm.Parts, text string) llm.Parts {
 	return append(parts[:len(parts):len(parts)], llm.Text{Text: text})
 }
 
-// Suspended reports whether a call that makes others was stopped to be run again, or has returned tool.ErrHeld for
-// that.
+// Suspended reports whether a call that makes others was stopped to run again later, or has returned
+// tool.ErrHeld for that.
 func Suspended(ctx context.Context, err error) bool {
 	return errors.Is(err, tool.ErrHeld) || ctx.Err() != nil && !errors.Is(context.Cause(ctx), fault.ErrInterrupted)
 }
 
-// Hooks lets hooks see what a call brought, add to it or replace it. Like judges they see placeholders in
-// the place of secrets.
+// Hooks lets hooks see, extend or replace the result of a call. Like judges they see placeholders instead of
+// secrets.
 func Hooks(hooks []tool.Hook, vault *secret.Vault) Wrapper {
 	return func(t tool.Tool) tool.Tool {
 		if len(hooks) == 0 {
@@ -74,7 +74,7 @@ func afterCall(ctx context.Context, h tool.Hook, c *tool.Call, res tool.Result, 
 	}
 	out, err := Hear(ctx, h, p)
 	if out.Result != nil {
-		// The log keeps what was done, whatever the model is told of it.
+		// The log keeps what was done, whatever the model is told about it.
 		res.Parts = out.Result.Parts
 		if failed != nil {
 			failed = errors.New("it failed; see above")

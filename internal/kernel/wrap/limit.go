@@ -11,17 +11,17 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// How long a call may work, and how long it may take to stop once it was told to. A call that delegates
-// may take longer to stop, as those who work for it have their own grace.
+// How long a call may work, and how long it may take to stop when told to. A call that delegates may take
+// longer, since its workers have their own grace.
 const (
 	defaultTime    = 15 * time.Minute
 	grace          = 10 * time.Second
 	graceDelegated = 3 * grace
 )
 
-// Limit bounds the time that a call works, the waits for a person aside; 0: 15 minutes. Calls of tools
-// that delegate or make calls are not bounded here: those who work for them have their own bounds. A call
-// that does not stop when it is told to is abandoned, and its result is dropped.
+// Limit bounds the time that a call works, not counting waits for a person; 0 means 15 minutes. Tools that
+// delegate or make calls are not bounded here, since their workers have bounds of their own. A call that does
+// not stop when told to is abandoned, and its result is dropped.
 func Limit(most time.Duration) Wrapper {
 	if most <= 0 {
 		most = defaultTime
@@ -37,7 +37,7 @@ func Limit(most time.Duration) Wrapper {
 				limit.Set(time.Now().Add(most))
 				patience = grace
 			}
-			own := *c // a call that is abandoned must not change what others see
+			own := *c // an abandoned call must not change what others see
 			if ask := c.Ask; ask != nil {
 				own.Ask = func(ctx context.Context, question string, options []string) (string, error) {
 					defer limit.Pause()()
@@ -54,7 +54,7 @@ func Limit(most time.Duration) Wrapper {
 	}
 }
 
-// abandoning returns what run brings, but waits no longer than patience once ctx has ended.
+// abandoning returns the result of run, but waits no longer than patience once ctx has ended.
 func abandoning(ctx context.Context, patience time.Duration, run func() (tool.Result, error)) (tool.Result, error) {
 	type outcome struct {
 		res tool.Result

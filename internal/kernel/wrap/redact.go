@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Redact removes secrets from results, and what a shell may have made of those that the call was given.
+// Redact removes secrets from results, including parts of secrets that the call received.
 func Redact(vault *secret.Vault) Wrapper {
 	return func(t tool.Tool) tool.Tool {
 		run := t.Run
@@ -29,7 +29,7 @@ func Redact(vault *secret.Vault) Wrapper {
 	}
 }
 
-// quiet returns the call with secrets removed from what it says while it runs, and of its job.
+// quiet returns the call with secrets removed from its progress and its job.
 func quiet(c *tool.Call, clear func(string) string) *tool.Call {
 	own := *c
 	own.Progress = func(text string) { c.Progress(clear(text)) }

@@ -14,11 +14,11 @@ import (
 const (
 	largestResult = 30_000  // bytes of one text of a result that the model sees, in a large window
 	leastResult   = 2_000   // and in any window
-	largestNested = 500_000 // bytes of one that a call brings to the call that made it
+	largestNested = 500_000 // bytes of one text that a nested call returns to its caller
 )
 
-// ResultSize is how many bytes of one text of a result a model sees whose window has so many tokens: an
-// eighth of it, at three and a half bytes a token. 0: the window is not known.
+// ResultSize returns how many bytes of one text of a result fit a window with so many tokens: an eighth of it,
+// at 3.5 bytes a token. 0 means the window is unknown.
 func ResultSize(window int) int {
 	if window == 0 {
 		return largestResult
@@ -26,8 +26,8 @@ func ResultSize(window int) int {
 	return max(leastResult, min(largestResult, window*7/16))
 }
 
-// Spill keeps large results out of the log: images, and the middle of texts longer than shown bytes, go to
-// blobs.
+// Spill keeps large results out of the log: it moves images, and the middle of texts longer than shown bytes,
+// to blobs.
 func Spill(shown int) Wrapper {
 	return func(t tool.Tool) tool.Tool {
 		run := t.Run
@@ -54,7 +54,7 @@ func spilledResult(ctx context.Context, c *tool.Call, res tool.Result, most int)
 	return res
 }
 
-// SpillImages returns parts with their images in blobs. Without blobs they stay as they are.
+// SpillImages returns parts with their images in blobs. Without blobs it returns them unchanged.
 func SpillImages(ctx context.Context, blobs tool.Blobs, parts llm.Parts) llm.Parts {
 	out := slices.Clone(parts)
 	for i, part := range out {

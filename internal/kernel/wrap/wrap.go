@@ -1,5 +1,5 @@
-// Package wrap holds what is put around a tool: each wrapper changes what its Run does. Package drive
-// applies them in one order, see compose.go there.
+// Package wrap has the wrappers of a tool: each changes what its Run does. Package drive applies them in a
+// fixed order, see compose.go there.
 package wrap
 
 import (
@@ -24,7 +24,7 @@ func Recover(t tool.Tool) tool.Tool {
 	return t
 }
 
-// Taint marks the result of a call that makes others as untrusted if one of theirs was.
+// Taint marks the result of a call that makes others as untrusted if one of their results was.
 func Taint(t tool.Tool) tool.Tool {
 	if !t.Calls {
 		return t

@@ -383,7 +383,32 @@ func (p *process) eventually(what string, is func() bool) {
 		default:
 		}
 		return is()
-	}, p.printed.String)
+	}, p.stacks)
+}
+
+// stacks ends a server that a test has waited for in vain. It returns the state of each of its threads, of which a tracer
+// may have left one stopped, and what it printed, the stacks of its goroutines included.
+func (p *process) stacks() (all string) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.cmd.Process.Pid))
+	if err != nil {
+		return err.Error()
+	}
+	for _, thread := range threads {
+		raw, _ := os.ReadFile(thread) // it may have ended
+		_, state, _ := strings.Cut(string(raw), "State:")
+		state, _, _ = strings.Cut(state, "\n")
+		all += thread + state + "\n"
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGQUIT) // it may have ended
+	testkit.Poll(testkit.Patience, func() bool {
+		select {
+		case <-p.ended:
+			return true
+		default:
+			return false
+		}
+	})
+	return all + p.printed.String()
 }
 
 // tracer is the path of strace. It skips where that can't trace.

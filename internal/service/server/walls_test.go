@@ -71,7 +71,7 @@ func (p *process) until(id string, stages ...event.Stage) (task server.Task) {
 	testkit.WaitFor(p.t, fmt.Sprintf("task %s to be %v", id, stages), func() bool {
 		p.call("GET", "/api/v1/tasks/"+id, nil, http.StatusOK, &task)
 		return slices.Contains(stages, task.Stage)
-	}, func() string { return fmt.Sprintf("it is %s (%s)", task.Stage, task.Why) }, p.printed.String)
+	}, func() string { return fmt.Sprintf("it is %s (%s)", task.Stage, task.Why) }, p.stacks)
 	return task
 }
 

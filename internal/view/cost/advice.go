@@ -2,15 +2,15 @@ package cost
 
 import "strings"
 
-// advice is what would have avoided costs of a kind. Settings stand between backquotes.
+// advice is what would have avoided costs of a kind. Settings are in backquotes.
 type advice struct {
 	kind Kind
-	name string // how the cause's name begins; empty: any
-	sent int    // requests that have carried it, at least
+	name string // beginning of the cause's name; empty means any
+	sent int    // least number of requests that carried it
 	text string
 }
 
-// advices are looked through from the first on.
+// advices are tried in order.
 func advices() []advice {
 	const shorter = "compact earlier with `/compact`, or begin a new session for a new task"
 	return []advice{
@@ -44,7 +44,7 @@ func advices() []advice {
 	}
 }
 
-// advice is what would have avoided it; empty if nothing is known.
+// advice returns what would have avoided the cost; empty if nothing is known.
 func (c Costly) advice() string {
 	for _, a := range advices() {
 		if a.kind == c.Kind && strings.HasPrefix(c.Name, a.name) && c.Sent >= a.sent {

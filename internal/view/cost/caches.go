@@ -7,18 +7,18 @@ import (
 	"github.com/inspan/inspan/llm/router"
 )
 
-// cacheLife is how long a vendor keeps a prompt that is not used. Most say five minutes.
+// cacheLife is how long a vendor keeps an unused prompt. Most say five minutes.
 const cacheLife = 5 * time.Minute
 
-// caches are what the models of a supposed strategy would have held of a session's prompt. A
-// model holds the prompt and the answer of the last turn that it gave, for five minutes, as long
-// as the prompt has only grown. Where a model would have answered as it did, after the same one as
-// then, what was recorded counts. A model whose price has no word of a cache has none.
+// caches simulates what models would have cached of a session's prompt under a supposed strategy. A model
+// caches the prompt and the answer of its last turn for five minutes, as long as the prompt has only grown. If
+// a model would have answered as it did, after the same model as it did, the recorded figures count. A model
+// whose price doesn't mention a cache has none.
 type caches struct {
 	session string
 	held    map[string]held // by route
 	last    string          // route that would have answered last
-	was     string          // and that did
+	was     string          // route that did answer last
 }
 
 type held struct {
@@ -26,7 +26,7 @@ type held struct {
 	at     time.Time
 }
 
-// features are what the router would have seen of a turn.
+// features returns what the router would have seen of a turn.
 func (c *caches) features(t Turn) router.Features {
 	if c.session != t.Session || c.held == nil {
 		*c = caches{session: t.Session, held: map[string]held{}}
@@ -41,7 +41,7 @@ func (c *caches) features(t Turn) router.Features {
 	return f
 }
 
-// usage is what a turn would have used if the route had answered it, and takes note of that.
+// usage returns what a turn would have used if the route had answered it, and records it.
 func (c *caches) usage(t Turn, r router.Route) llm.Usage {
 	route := r.Model.Info().Route()
 	price, _ := r.Model.Info().Prices.At(t.At)
@@ -54,7 +54,7 @@ func (c *caches) usage(t Turn, r router.Route) llm.Usage {
 	return used
 }
 
-// supposed divides the tokens of a prompt by what a cache would have held.
+// supposed splits the tokens of a prompt by what a cache would have held.
 func (c *caches) supposed(t Turn, route string, price llm.Price) llm.Usage {
 	used := llm.Usage{Input: t.Usage.Prompt(), Output: t.Usage.Output, Reasoning: t.Usage.Reasoning, Estimated: true}
 	if h, ok := c.held[route]; ok && price.CacheRead > 0 && t.At.Sub(h.at) <= cacheLife {

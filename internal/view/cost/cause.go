@@ -9,48 +9,47 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Cause is why something was paid for.
+// Cause is what caused a cost.
 type Cause struct {
 	Kind Kind `json:"kind"`
-	// Name is that of the tool, file, skill, hook, child or model that it is about, or the reason;
-	// empty: the kind says it all.
+	// Name is the tool, file, skill, hook, child or model, or the reason; empty if the kind is enough.
 	Name string `json:"name,omitempty"`
-	// Of is what the call is about whose result it is, and Digest tells its arguments from others.
+	// Of is the subject of the call whose result it is, and Digest identifies the call's arguments.
 	Of     string `json:"of,omitempty"`
 	Digest string `json:"digest,omitempty"`
 }
 
-// Kind is what a cause is.
+// Kind is the kind of a cause.
 type Kind string
 
 // Kinds of causes. The first ones are parts of prompts.
 const (
 	System       Kind = "system prompt"
-	Instructions Kind = "instructions"    // a file of them
-	Spec         Kind = "tool spec"       // how a tool is described to the model
+	Instructions Kind = "instructions"    // an instruction file
+	Spec         Kind = "tool spec"       // a tool's description for the model
 	Skill        Kind = "skill"           // the list of skills, or the text of one
-	Memory       Kind = "memory"          // of earlier sessions
-	Person       Kind = "your message"    // or that of the agent that the session works for
-	Attached     Kind = "image"           // that came with a message
-	Result       Kind = "result"          // of a call, when it was sent first
-	Again        Kind = "result again"    // and each further time
-	Earlier      Kind = "earlier replies" // of the model: text, reasoning and calls, sent again
-	Harness      Kind = "inspan's notes"  // what inspan tells the model during a session
-	Hook         Kind = "hook"            // what hooks and judges tell it
-	Summary      Kind = "summary"         // what stands for a part that was compacted
-	Child        Kind = "subagent"        // what one says; in a sum over a tree all that it has cost
-	Unread       Kind = "not known"       // the log does not say what the prompt was, or its figures can't be
-	Miss         Kind = "cache miss"      // what the request before had in the cache, paid in full
+	Memory       Kind = "memory"          // from earlier sessions
+	Person       Kind = "your message"    // or one by the agent that the session works for
+	Attached     Kind = "image"           // attached to a message
+	Result       Kind = "result"          // of a call, when it was first sent
+	Again        Kind = "result again"    // each further time
+	Earlier      Kind = "earlier replies" // by the model: text, reasoning and calls, sent again
+	Harness      Kind = "inspan's notes"  // inspan's messages to the model during a session
+	Hook         Kind = "hook"            // messages of hooks and judges to the model
+	Summary      Kind = "summary"         // of a part that was compacted
+	Child        Kind = "subagent"        // a subagent's words; in a sum over a tree, its whole cost
+	Unread       Kind = "not known"       // the log does not tell what the prompt was, or its figures are impossible
+	Miss         Kind = "cache miss"      // cached by the previous request, but paid in full
 	Output       Kind = "reply"
 	Reasoning    Kind = "reasoning"
-	Retry        Kind = "failed request" // also one whose reply was refused or broke off
-	Compaction   Kind = "compaction"     // the requests for a summary
+	Retry        Kind = "failed request" // including replies that were refused or broke off
+	Compaction   Kind = "compaction"     // requests for a summary
 	Router       Kind = "router's judge"
 	Reviewer     Kind = "reviewer"
-	Bought       Kind = "spent by tool" // what a call has spent itself
+	Bought       Kind = "spent by tool" // a call's own cost
 )
 
-// String is the cause in words, without what only tells one call from another.
+// String describes the cause, without the part that only distinguishes calls.
 func (c Cause) String() string {
 	switch {
 	case c.Name == "":
@@ -63,7 +62,7 @@ func (c Cause) String() string {
 	return string(c.Kind) + ": " + c.Name
 }
 
-// tool is the tool that the cause is about; the kind in parentheses if there is none.
+// tool returns the tool of the cause; the kind in parentheses if there is none.
 func (c Cause) tool() string {
 	switch c.Kind {
 	case Spec, Result, Again, Bought:
@@ -74,13 +73,13 @@ func (c Cause) tool() string {
 	return "(" + string(c.Kind) + ")"
 }
 
-// resultOf is the cause of the result of a call, when it is sent first.
+// resultOf returns the cause for the first sending of a call's result.
 func resultOf(c llm.Call) Cause {
 	sum := sha256.Sum256(c.Args)
 	return Cause{Kind: Result, Name: c.Name, Of: words.OneLine(words.Subject(c), 60), Digest: hex.EncodeToString(sum[:4])}
 }
 
-// source is the cause of text that stands before the model by what it is from.
+// source returns the cause for a text in the prompt, by its source.
 func source(from string, tail bool) Cause {
 	switch from {
 	case "skills":

@@ -13,23 +13,21 @@ import (
 	"github.com/inspan/inspan/llm/router"
 )
 
-// Turn is a recorded request, as far as a router looks at it, and the tokens
-// that its answer took.
+// Turn is a recorded request in the form that a router sees, and the tokens of its answer.
 type Turn struct {
 	Session  string
-	Route    string // that did answer
-	Cold     bool   // the prompt does not begin as the one before it
+	Route    string // route that did answer
+	Cold     bool   // the prompt does not continue the previous one
 	Features router.Features
-	Loop     bool // it goes on with the results of calls of the same run
+	Loop     bool // it continues with results of calls of the same run
 	Usage    llm.Usage
-	Dollars  float64 // what it did cost
+	Dollars  float64 // its actual cost
 	Unpriced bool
 	At       time.Time
 }
 
-// Turns folds the events of one session, in order and from its start, and
-// returns what was asked and answered, as the router sees it. Events that a
-// fork has copied are left out.
+// Turns folds the events of one session, in order and from the start, and returns the requests and answers as
+// the router sees them. Events that a fork copied are left out.
 func Turns(session string, events iter.Seq2[event.Event, error], m *router.Model) ([]Turn, error) {
 	var state loop.State
 	var turns []Turn
@@ -68,20 +66,20 @@ type Outcome struct {
 	Dollars  float64 `json:"dollars"`
 	Turns    int     `json:"turns"`
 	Local    int     `json:"local"`              // turns answered by a local model
-	Unpriced int     `json:"unpriced,omitempty"` // turns of models whose price is not known
+	Unpriced int     `json:"unpriced,omitempty"` // turns of models with unknown prices
 	Nobody   int     `json:"nobody,omitempty"`   // turns that no model could have answered
 	Rules    []Share `json:"rules,omitempty"`    // what decided, the most frequent first
 }
 
-// Share is what one rule decided.
+// Share is the part of one rule.
 type Share struct {
 	Rule    string  `json:"rule"`
 	Turns   int     `json:"turns"`
-	Cloud   int     `json:"cloud"` // turns it sent to models that are not local
+	Cloud   int     `json:"cloud"` // turns that it sent to models that are not local
 	Dollars float64 `json:"dollars"`
 }
 
-// Recorded is what the turns did cost.
+// Recorded returns the actual cost of the turns.
 func Recorded(turns []Turn) Outcome {
 	o := Outcome{Strategy: "as it was", Turns: len(turns)}
 	for _, t := range turns {
@@ -93,11 +91,9 @@ func Recorded(turns []Turn) Outcome {
 	return o
 }
 
-// Suppose returns what the turns, of one session after the other, would have
-// cost with a router, if all its routes were always to be had. Every turn takes
-// the tokens it took, at the price of its day; a local model whose price is not
-// known costs nothing. What a cache would have held follows from who would have
-// answered before, see [caches].
+// Suppose returns what the turns, of one session after the other, would have cost with a router whose routes
+// are always available. Every turn takes its recorded tokens, at the price of its day; a local model of unknown
+// price is free. Cached tokens follow from who would have answered before, see [caches].
 func Suppose(strategy string, turns []Turn, m *router.Model) Outcome {
 	o := Outcome{Strategy: strategy, Turns: len(turns)}
 	infos := map[string]router.Route{}
@@ -116,7 +112,7 @@ func Suppose(strategy string, turns []Turn, m *router.Model) Outcome {
 		}
 		r := infos[use[0]]
 		if d.Rule != router.RulePinned {
-			rule = d.Rule // which also answers for the turns pinned to it
+			rule = d.Rule // the rule also counts for turns pinned by it
 		}
 		o.count(t, r, c.usage(t, r), share(shares, rule))
 	}
@@ -136,9 +132,9 @@ func share(shares map[string]*Share, rule string) *Share {
 	return shares[rule]
 }
 
-// count adds a turn that the route answers, by the rule of s.
+// count adds a turn that the route answers by the rule of s.
 func (o *Outcome) count(t Turn, r router.Route, used llm.Usage, s *Share) {
-	used.Tier = "" // that of another vendor says nothing of this one
+	used.Tier = "" // another vendor's tier says nothing about this one
 	dollars, known := r.Model.Info().Prices.Bill(t.At, used)
 	o.Dollars += dollars
 	s.Dollars += dollars
@@ -153,8 +149,8 @@ func (o *Outcome) count(t Turn, r router.Route, used llm.Usage, s *Share) {
 	}
 }
 
-// Warnings say in words what a report of a router must not hide: a rule that
-// sends everything to the cloud, and turns nobody could have answered.
+// Warnings returns what a report of a router must not hide: a rule that sends everything to the cloud, and
+// turns that no model could have answered.
 func (o Outcome) Warnings() []string {
 	var out []string
 	for _, s := range o.Rules {

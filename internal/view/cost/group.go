@@ -10,35 +10,35 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Row is what bills, or parts of bills, that belong together have cost.
+// Row is the cost of a group of bills, or of parts of bills.
 type Row struct {
 	Key       string    `json:"key"`
-	Replies   int       `json:"replies"` // and what else was paid for; a reply that has several causes counts once, where its output does
+	Replies   int       `json:"replies"` // including other bills; a reply with several causes counts once, for the cause of its output
 	Usage     llm.Usage `json:"usage"`
 	Dollars   Money     `json:"dollars"`
-	Unpriced  int       `json:"unpriced,omitempty"`  // replies whose price was not known
-	Estimated int       `json:"estimated,omitempty"` // replies whose tokens were estimated
+	Unpriced  int       `json:"unpriced,omitempty"`  // replies of unknown price
+	Estimated int       `json:"estimated,omitempty"` // replies with estimated tokens
 }
 
-// Tally is what a session has spent with one route on one day of UTC.
+// Tally is what a session has spent on one route in one day, by UTC.
 type Tally struct {
 	Session, Parent string
 	Day             string // such as 2026-11-21
-	Route           string // that answered, or judged; "(calls)" for what calls have spent
+	Route           string // route that answered, or judged; "(calls)" for the cost of calls
 	All             Row
-	Tools           []Row  // parts of All by tool; what is about none by its kind, in parentheses
-	Parts           []Part // of All, by cause; nil if the tally is from an index
+	Tools           []Row  // parts of All by tool; parts without a tool by kind, in parentheses
+	Parts           []Part // of All, by cause; nil if the tally comes from an index
 }
 
-// Groupings lists what can be grouped by.
+// Groupings returns the possible groupings.
 func Groupings() []string { return []string{"session", "day", "model", "tool", "agent"} }
 
-// Causes is the grouping of [Group] by what has caused the costs. Tallies from an index lack it.
+// Causes is the grouping of [Group] by cause. Tallies from an index lack it.
 const Causes = "cause"
 
-// Group sums tallies up by one of Groupings, or by Causes: days in order, everything else by
-// what it cost, the dearest first, and in tokens where that is the same. Days are those of UTC. An agent is the
-// session a person started, or one that was spawned by another, "PARENT > SESSION".
+// Group sums up tallies by one of Groupings, or by Causes: days in order, everything else by cost, the most
+// expensive first, and by tokens if costs are equal. Days are in UTC. An agent is a session started by a
+// person, or one spawned by another, "PARENT > SESSION".
 func Group(tallies []Tally, by string) ([]Row, error) {
 	if by != Causes && !slices.Contains(Groupings(), by) {
 		return nil, fmt.Errorf("group by %q: none of %s", by, strings.Join(Groupings(), ", "))
@@ -76,7 +76,7 @@ func Group(tallies []Tally, by string) ([]Row, error) {
 	return out, nil
 }
 
-// Sum is the row of all tallies.
+// Sum returns the total of all tallies.
 func Sum(tallies []Tally) Row {
 	r := Row{Key: "total"}
 	for _, t := range tallies {
@@ -85,7 +85,7 @@ func Sum(tallies []Tally) Row {
 	return r
 }
 
-// key is the row that a whole tally belongs to.
+// key returns the row that a whole tally belongs to.
 func (t Tally) key(by string) string {
 	switch by {
 	case "day":
@@ -121,10 +121,10 @@ func (r *Row) add(used llm.Usage, dollars Money, unpriced bool) {
 	}
 }
 
-// tokens are those of prompts and replies.
+// tokens returns the tokens of prompts and replies.
 func (r Row) tokens() int { return r.Usage.Prompt() + r.Usage.Output }
 
-// row is the part as a row.
+// row returns the part as a row.
 func (p Part) row() Row {
 	return Row{Key: p.Cause.String(), Replies: p.Bills, Usage: p.Usage, Dollars: p.Dollars}
 }

@@ -18,8 +18,8 @@ const (
 	indexShare = 128
 )
 
-// summed are the tallies of a session, and what its list said of it then. A log only grows, so
-// they hold as long as the list says the same.
+// summed holds the tallies of a session, and its entry in the list at that time. Logs only grow, so the tallies
+// are valid while the entry is the same.
 type summed struct {
 	events   uint64
 	size     int64
@@ -31,7 +31,7 @@ func (s summed) fits(info store.Info) bool {
 	return info.Damage == nil && s.events == info.Events && s.size == info.Size && s.modified.Equal(info.Modified)
 }
 
-// indexed is Spent with an index. What it lacks, or says of an earlier state, costs only time.
+// indexed is Spent with an index. Missing or outdated entries only cost time.
 func indexed(ctx context.Context, sessions store.Store, s Spending, warn func(string)) ([]Tally, error) {
 	list, err := sessions.List(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func indexed(ctx context.Context, sessions store.Store, s Spending, warn func(st
 			changed++
 			of = summed{events: info.Events, size: info.Size, modified: info.Modified}
 			if of.tallies, there = read(info.ID, store.Events(ctx, sessions, info.ID), "", warn); !there {
-				of.modified = time.Time{} // it is read again next time
+				of.modified = time.Time{} // so that it is read again next time
 			}
 		}
 		now[info.ID] = of
@@ -67,8 +67,8 @@ func indexed(ctx context.Context, sessions store.Store, s Spending, warn func(st
 	return all, ctx.Err()
 }
 
-// readIndex returns what the file holds by session; nothing if it is damaged, of another version
-// or not there.
+// readIndex returns the content of the file by session; nothing if it is missing, damaged or of another
+// version.
 func readIndex(path string) map[string]summed {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() > mostIndex || !info.Mode().IsRegular() {
@@ -121,7 +121,7 @@ func readRow(in *keep.Sidecar) Row {
 	}
 }
 
-// writeIndex writes the file anew, if that can be.
+// writeIndex writes the file again, if it can be written.
 func writeIndex(path string, all map[string]summed) {
 	out := keep.NewSidecar(indexFormat)
 	out.PutInt(int64(len(all)))

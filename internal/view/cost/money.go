@@ -13,18 +13,17 @@ import (
 	"github.com/inspan/inspan/llm/catalog"
 )
 
-// Money is an amount in trillionths of a US dollar. This is the rule of rounding: each bill, as
-// its event has it, is rounded once to a whole Money. All sums and parts are whole Money from
-// there on, so that parts add up to their sum. A token whose price per million has at most six
-// decimals costs a whole Money, so that such bills lose nothing.
+// Money is an amount in trillionths of a US dollar. The rule for rounding: each bill is rounded once, from its
+// event, to a whole Money. All further sums and parts are whole Money, so parts add up to their sum. A token
+// whose price per million has at most six decimals costs a whole Money, so such bills lose nothing.
 type Money int64
 
 const dollar = 1e12
 
-// mostDollars bounds what is made of the dollars of one event.
+// mostDollars bounds the dollars of one event.
 const mostDollars = 1e6
 
-// Of is the Money of a bill in US dollars. What can't be a price is nothing.
+// Of returns the Money for a bill in US dollars. Impossible amounts are 0.
 func Of(dollars float64) Money {
 	if !(dollars > 0) {
 		return 0
@@ -32,10 +31,10 @@ func Of(dollars float64) Money {
 	return Money(math.Round(min(dollars, mostDollars) * dollar))
 }
 
-// Dollars is the amount in US dollars, for people.
+// Dollars returns the amount in US dollars, for people.
 func (m Money) Dollars() float64 { return float64(m) / dollar }
 
-// String is the amount in US dollars, to its last digit.
+// String returns the amount in US dollars with all digits.
 func (m Money) String() string {
 	sign, n := "", uint64(m)
 	if m < 0 {
@@ -45,7 +44,7 @@ func (m Money) String() string {
 	return sign + strings.TrimSuffix(strings.TrimRight(digits, "0"), ".")
 }
 
-// MarshalJSON writes US dollars as a number, to the last digit.
+// MarshalJSON writes US dollars as a number with all digits.
 func (m Money) MarshalJSON() ([]byte, error) { return []byte(m.String()), nil }
 
 // UnmarshalJSON reads such a number.
@@ -55,8 +54,8 @@ func (m *Money) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// portion is n*part/whole, rounded down; part is at most whole. What lies between the shares of two
-// growing parts is what belongs to the piece between them, so that pieces add up to n.
+// portion returns n*part/whole, rounded down; part is at most whole. The share of a piece is the difference
+// between the portions at its end and at its beginning, so pieces add up to n.
 func portion(n, part, whole int) int {
 	if n <= 0 || part <= 0 || whole <= 0 {
 		return 0
@@ -66,8 +65,7 @@ func portion(n, part, whole int) int {
 	return int(out)
 }
 
-// classes are the tokens of a usage that have a price each, in the order in which they stand in a
-// prompt: vendors cache beginnings.
+// classes are the tokens of a usage with a price each, in the order of the prompt: vendors cache beginnings.
 const (
 	cached = iota
 	written
@@ -78,16 +76,16 @@ const (
 
 func tokens(u llm.Usage) []int { return []int{u.CacheRead, u.CacheWrite, u.Input, u.Output} }
 
-// mostTokens is more than any exchange can have. Figures beyond it are none.
+// mostTokens is more than any exchange can have. Larger figures are invalid.
 const mostTokens = 1 << 40
 
-// sound reports whether the figures can be.
+// sound reports whether the figures are possible.
 func sound(u llm.Usage) bool {
 	all := append([]int{u.Reasoning}, tokens(u)...)
 	return slices.Min(all) >= 0 && slices.Max(all) <= mostTokens
 }
 
-// divide divides a bill among the classes by what their tokens cost.
+// divide divides a bill among the classes by the cost of their tokens.
 func divide(bill Money, used llm.Usage, price llm.Price) (out [classes]Money) {
 	per := [classes]float64{price.CacheRead, price.CacheWrite, price.Input, price.Output}
 	weights := make([]int, classes)
@@ -96,7 +94,7 @@ func divide(bill Money, used llm.Usage, price llm.Price) (out [classes]Money) {
 		weights[i] = n * int(math.Round(per[i]*1e4))
 		whole += weights[i]
 	}
-	if whole == 0 { // free, by this price
+	if whole == 0 { // free at this price
 		weights = tokens(used)
 		whole = used.Prompt() + used.Output
 	}
@@ -112,9 +110,9 @@ func divide(bill Money, used llm.Usage, price llm.Price) (out [classes]Money) {
 	return out
 }
 
-// priceOf is the price by which a reply was billed: that of the catalogue if it comes to the same.
-// Else it is one of one's own, which the log does not have, and its classes are taken to relate
-// as most vendors' do.
+// priceOf returns the price by which a reply was billed: the catalogue's price if that gives the same amount.
+// Otherwise the person had a price of their own, which the log lacks, and the classes are assumed to relate as
+// with most vendors.
 func priceOf(route string, at time.Time, used llm.Usage, dollars float64) llm.Price {
 	provider, model, _ := strings.Cut(route, "/")
 	for _, vendor := range []string{provider, "anthropic", "openai", "gemini"} {

@@ -12,24 +12,24 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// prompt is what the next request carries, part by part, and why. Sizes are those by which
+// prompt is the content of the next request, part by part, with causes. Sizes are those by which
 // [llm.Request.Tokens] estimates a prompt.
 type prompt struct {
-	said     map[string]Cause // of words that are no person's, by their text
-	calls    map[string]Cause // of results, by the id of the call
+	said     map[string]Cause // of words that are not a person's, by text
+	calls    map[string]Cause // of results, by call id
 	shown    map[string]bool  // calls whose result was sent
-	times    map[Cause]int    // requests that had it, as far as that is over
-	sent     []*node          // parts that the last request had, as it had them
-	fresh    []*leaf          // those that it had not, or not so
-	before   map[leafKey]int  // parts that the last request had, while the next one is made anew
-	messages int              // of the conversation, that parts are made of
+	times    map[Cause]int    // requests that carried it, for parts that are gone
+	sent     []*node          // parts of the last request, unchanged
+	fresh    []*leaf          // new or changed parts
+	before   map[leafKey]int  // parts of the last request, while the next one is rebuilt
+	messages int              // messages of the conversation that parts were made of
 	requests int              // so far
-	built    bool             // system prompt and tools are among the parts
-	changed  string           // what makes the next request begin another way; empty: nothing
-	tokens   int              // of the last request, if the vendor counted them and the next one goes on with it
+	built    bool             // the parts include system prompt and tools
+	changed  string           // why the next request begins differently; empty if it doesn't
+	tokens   int              // of the last request, if the vendor counted them and the next one continues it
 }
 
-// leafKey tells parts apart by what they are.
+// leafKey identifies a part by its content.
 type leafKey struct {
 	cause Cause
 	guess int
@@ -39,7 +39,7 @@ func newPrompt() prompt {
 	return prompt{said: map[string]Cause{}, calls: map[string]Cause{}, shown: map[string]bool{}, times: map[Cause]int{}}
 }
 
-// heard takes in what an event puts before the model, before the state does.
+// heard records what an event adds to the prompt, before the state does.
 func (p *prompt) heard(body event.Body, children map[string]string) {
 	switch b := body.(type) {
 	case event.Said:
@@ -63,7 +63,7 @@ func (p *prompt) heard(body event.Body, children map[string]string) {
 	}
 }
 
-// told takes in whose words texts are.
+// told records the source of texts.
 func (p *prompt) told(parts llm.Parts, by Cause) {
 	for _, part := range parts {
 		if t, is := part.(llm.Text); is && t.Text != "" {
@@ -72,7 +72,7 @@ func (p *prompt) told(parts llm.Parts, by Cause) {
 	}
 }
 
-// origin is the cause of words by whose they are.
+// origin returns the cause for words, by their source.
 func origin(of event.Origin, who string) Cause {
 	switch of {
 	case event.OriginHook:
@@ -82,10 +82,10 @@ func origin(of event.Origin, who string) Cause {
 	case event.OriginHarness:
 		return Cause{Kind: Harness}
 	}
-	return Cause{Kind: Person} // also what a command printed that the person ran
+	return Cause{Kind: Person} // including the output of a command that the person ran
 }
 
-// look brings the parts up to date with what the state asks next.
+// look updates the parts for the state's next request.
 func (p *prompt) look(st *loop.State) {
 	if !p.built {
 		p.retire()
@@ -111,7 +111,7 @@ func (p *prompt) look(st *loop.State) {
 	}
 }
 
-// message makes parts of a message.
+// message makes the parts of a message.
 func (p *prompt) message(m llm.Message, person bool) {
 	if m.Role == llm.Assistant {
 		p.part(leaf{cause: Cause{Kind: Earlier}, guess: m.Tokens()})
@@ -141,7 +141,7 @@ func (p *prompt) message(m llm.Message, person bool) {
 	}
 }
 
-// part puts a part behind the others.
+// part appends a part.
 func (p *prompt) part(l leaf) {
 	l.size = max(l.guess, 1)
 	if k := (leafKey{l.cause, l.guess}); p.before[k] > 0 {
@@ -151,8 +151,8 @@ func (p *prompt) part(l leaf) {
 	p.fresh = append(p.fresh, &l)
 }
 
-// border is how many of a prompt's tokens fall to the parts that the request before had: as many as
-// it had, or else by their size. sent and fresh are the sizes of those, and of the others.
+// border returns how many of a prompt's tokens belong to the parts that the previous request had: as many as it
+// had, or else by size. sent and fresh are the sizes of those parts and of the others.
 func (p *prompt) border(tokens int) (border, sent, fresh int) {
 	for _, n := range p.sent {
 		sent += n.size
@@ -166,7 +166,7 @@ func (p *prompt) border(tokens int) (border, sent, fresh int) {
 	return portion(tokens, sent, sent+fresh), sent, fresh
 }
 
-// went takes note that the parts were sent.
+// went records that the parts were sent.
 func (p *prompt) went() {
 	p.requests++
 	for _, l := range p.fresh {
@@ -176,7 +176,7 @@ func (p *prompt) went() {
 	p.fresh, p.before, p.changed = nil, nil, ""
 }
 
-// retire takes all parts away, to make them anew.
+// retire removes all parts, so that they can be rebuilt.
 func (p *prompt) retire() {
 	p.times, p.before = p.settled(), map[leafKey]int{}
 	for _, n := range p.sent {
@@ -195,8 +195,7 @@ func (p *prompt) settled() map[Cause]int {
 	return times
 }
 
-// change says why the next request does not go on where the last one ended. The first reason
-// counts.
+// change records why the next request does not continue the last one. The first reason counts.
 func (p *prompt) change(why string) {
 	if p.changed == "" {
 		p.changed = why
@@ -204,7 +203,7 @@ func (p *prompt) change(why string) {
 	p.built, p.tokens = false, 0
 }
 
-// changes takes in what an event does to parts that were sent, before the state does.
+// changes records the effect of an event on parts that were sent, before the state does.
 func (p *prompt) changes(st *loop.State, body event.Body) {
 	switch b := body.(type) {
 	case event.Compacted:

@@ -12,29 +12,29 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Recorder finds for every token of a session's bills what caused it. It is a fold over the
-// session's events from their start on, and all that was paid for falls to some cause: the sum of
-// all [Tally.Parts] is that of all bills, to the token, and to the last digit of [Money].
+// Recorder finds the cause of every token on a session's bills. It folds the session's events from their start.
+// Everything that was paid has a cause: the sum of all [Tally.Parts] equals that of all bills, to the token and
+// to the last digit of [Money].
 //
-// The tokens of a prompt fall to its parts in their order. Those read from a cache are the first
-// ones, as vendors cache beginnings. How many tokens each part has is counted by the vendor for
-// all that the request before had. Within that, and within what is new, they share by their size:
-// the tokens that a part took when it was sent first, or before that an estimate by its bytes.
+// The tokens of a prompt belong to its parts in order. Tokens read from a cache are the first ones, since
+// vendors cache beginnings. The vendor's count tells how many tokens the parts of the previous request have
+// together. Within these, and within the new ones, tokens are divided by size: what a part took when it was
+// first sent, or an estimate from its bytes before that.
 //
-// Events that a fork has copied are the other session's bills.
+// Events that a fork copied are bills of the other session.
 type Recorder struct {
 	session, parent string
 	state           loop.State
 	prompt          prompt
-	names           map[string]string  // of the tools called, by call
-	children        map[string]string  // kinds of those that work for the session, by id
-	returned        map[string][]Tally // what those have said that they have used up, by id
+	names           map[string]string  // of called tools, by call
+	children        map[string]string  // kinds of child sessions, by id
+	returned        map[string][]Tally // what children have reported, by id
 	groups          map[groupKey]*group
 	last            exchange
-	asked           time.Time // of the request that goes on
+	asked           time.Time // when the request in progress was sent
 }
 
-// exchange is what a cache can hold of a request that was answered.
+// exchange is what a cache can hold of an answered request.
 type exchange struct {
 	route, effort string
 	at            time.Time
@@ -43,22 +43,22 @@ type exchange struct {
 
 type groupKey struct{ day, route string }
 
-// group are the bills of one day and route.
+// group holds the bills of one day and route.
 type group struct {
 	row   Row
 	parts map[Cause]*Part
 }
 
-// Part is what fell to one cause.
+// Part is the share of one cause.
 type Part struct {
 	Cause   Cause
 	Usage   llm.Usage
 	Dollars Money
-	Bills   int // that it has; that of a reply is the Output's
-	Sent    int // requests of the session that carried it, if it is a part of prompts
+	Bills   int // bills in it; a reply counts for its output
+	Sent    int // requests of the session that carried it, if it is part of prompts
 }
 
-// NewRecorder returns the recorder of a session of which no event is known.
+// NewRecorder returns the recorder of a session, before its first event.
 func NewRecorder(session string) *Recorder {
 	return &Recorder{
 		session: session, prompt: newPrompt(), names: map[string]string{}, children: map[string]string{},
@@ -66,7 +66,7 @@ func NewRecorder(session string) *Recorder {
 	}
 }
 
-// Apply takes in the next event.
+// Apply folds the next event.
 func (r *Recorder) Apply(e event.Event) {
 	if e.Transient() {
 		return
@@ -88,14 +88,14 @@ func (r *Recorder) Apply(e event.Event) {
 	}
 	r.prompt.heard(e.Body, r.children)
 	r.prompt.changes(&r.state, e.Body)
-	// What can't be folded changes nothing of what was paid, only what is known of the prompt.
+	// An event that can't be folded does not change what was paid, only what is known about the prompt.
 	_ = r.state.Apply(e)
 	if _, is := e.Body.(event.Compacted); is {
 		r.summed()
 	}
 }
 
-// aside records what was paid beside replies.
+// aside records costs beside replies.
 func (r *Recorder) aside(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Routed:
@@ -108,7 +108,7 @@ func (r *Recorder) aside(e event.Event) {
 		if b.Parent != "" {
 			r.names[b.Call] = b.Tool
 		}
-		by := cmp.Or(b.Route, strings.TrimPrefix(b.By, "reviewer ")) // as version 0.1 says it
+		by := cmp.Or(b.Route, strings.TrimPrefix(b.By, "reviewer ")) // in the form of version 0.1
 		r.whole(e, bill{Cause{Kind: Reviewer}, by, consulted(b.Consulted), b.Cost})
 	case event.Compacted:
 		r.whole(e, bill{Cause{Kind: Compaction, Name: string(b.Why)}, b.Route, b.Usage, b.Cost})
@@ -126,7 +126,7 @@ func consulted(list []llm.Consulted) (sum llm.Usage) {
 	return sum
 }
 
-// bill is something that was paid for one cause.
+// bill is a cost with one cause.
 type bill struct {
 	cause   Cause
 	route   string
@@ -146,7 +146,7 @@ func (r *Recorder) whole(e event.Event, b bill) {
 	p.Usage, p.Dollars = p.Usage.Add(b.used), p.Dollars+Of(b.dollars)
 }
 
-// What stands where there is no route.
+// Names for costs without a route.
 const (
 	byCalls   = "(calls)"
 	bySummary = "(summary)"
@@ -177,11 +177,11 @@ func (g *group) add(c Cause, class int, paid paid) {
 	p.Usage, p.Dollars = p.Usage.Add(usage(class, paid.tokens)), p.Dollars+paid.money
 }
 
-// replied records a reply, and the request that it answers, before the state knows of it.
+// replied records a reply and its request, before the state sees the reply.
 func (r *Recorder) replied(e event.Event, b event.Replied, mine bool) {
 	r.prompt.look(&r.state)
 	if r.last.route != b.Route {
-		r.prompt.tokens = 0 // another way of counting
+		r.prompt.tokens = 0 // another model counts differently
 	}
 	if mine && (b.Cost > 0 || b.Usage != llm.Usage{}) {
 		r.reply(e, b)
@@ -197,7 +197,7 @@ func (r *Recorder) replied(e event.Event, b event.Replied, mine bool) {
 	}
 }
 
-// reply records what a reply was billed with.
+// reply records the bill of a reply.
 func (r *Recorder) reply(e event.Event, b event.Replied) {
 	switch {
 	case !sound(b.Usage):
@@ -225,7 +225,7 @@ func (r *Recorder) reply(e event.Event, b event.Replied) {
 	g.add(Cause{Kind: Output}, output, paid{b.Usage.Output - thought, money[output] - cost.money})
 }
 
-// spread lays the tokens of a prompt over its parts.
+// spread distributes the tokens of a prompt over its parts.
 func (r *Recorder) spread(s spreading) {
 	p := &r.prompt
 	all := s.used[cached] + s.used[written] + s.used[fresh]
@@ -251,7 +251,7 @@ func (r *Recorder) spread(s spreading) {
 	}
 }
 
-// missed is why the cache does not hold what it held for the request before.
+// missed returns why the cache lacks what it held for the previous request.
 func (r *Recorder) missed(b event.Replied) Cause {
 	why := "not known"
 	switch {
@@ -267,7 +267,7 @@ func (r *Recorder) missed(b event.Replied) Cause {
 	return Cause{Kind: Miss, Name: why}
 }
 
-// summed takes down what a compaction has put in the place of the conversation.
+// summed records the text that a compaction has put in place of the conversation.
 func (r *Recorder) summed() {
 	for i, m := range r.state.Messages {
 		if _, person := slices.BinarySearch(r.state.Person, i); m.Role != llm.User || person {
@@ -281,7 +281,7 @@ func (r *Recorder) summed() {
 	}
 }
 
-// Tallies are what was spent until here, by day and route, in no order.
+// Tallies returns what was spent so far, by day and route, in no order.
 func (r *Recorder) Tallies() []Tally {
 	sent := r.prompt.settled()
 	var out []Tally
@@ -308,8 +308,8 @@ func (r *Recorder) Tallies() []Tally {
 	return out
 }
 
-// back takes down what a child says that it has used up. That is its bills, which its own log has:
-// it counts only where that log is gone.
+// back records the consumption that a child reports. The child's own log has its bills, so this only counts if
+// that log is gone.
 func (r *Recorder) back(e event.Event, b event.Returned) {
 	row := Row{}
 	row.add(b.Usage, Of(b.Cost), b.Unpriced)

@@ -1,6 +1,5 @@
-// Package cost sums up the cost of sessions from their events alone: by session,
-// day, model, tool, agent or cause, and with other models than those used. It changes
-// nothing and contacts nobody.
+// Package cost sums up the cost of sessions from their events alone: by session, day, model, tool, agent or
+// cause, and as it would have been with other models. It changes nothing and contacts nobody.
 package cost
 
 import (
@@ -16,16 +15,16 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Spending says which replies to look at.
+// Spending selects replies.
 type Spending struct {
-	Session string    // id of one, or a unique part of it; empty: all
-	Since   time.Time // from this day of UTC on; zero: ever since
-	// Index is a file in which sums of sessions are kept, so that those that have not changed need
-	// not be read again. It can be deleted. Empty: none.
+	Session string    // id of one session, or a unique part of it; empty means all
+	Since   time.Time // from this day on, by UTC; zero means all days
+	// Index is a file with sums of sessions, so that unchanged sessions need not be read again. It can be
+	// deleted. Empty means none.
 	Index string
 }
 
-// since is the first day that counts.
+// since returns the first day that counts.
 func (s Spending) since() string {
 	if s.Since.IsZero() {
 		return ""
@@ -38,8 +37,8 @@ func (s Spending) untouched(info store.Info) bool {
 	return info.Modified.Before(s.Since.UTC().Truncate(day))
 }
 
-// Spent returns what was paid for. A session that can't be read to its end
-// is counted as far as it goes, and named by warn.
+// Spent returns what was paid. A session that can't be read to its end is counted up to there, and named by
+// warn.
 func Spent(ctx context.Context, sessions store.Store, s Spending, warn func(string)) ([]Tally, error) {
 	if s.Index != "" && s.Session == "" {
 		return indexed(ctx, sessions, s, warn)
@@ -63,15 +62,15 @@ func read(id string, events iter.Seq2[event.Event, error], since string, warn fu
 	return slices.DeleteFunc(of, func(t Tally) bool { return t.Day < since }), err == nil
 }
 
-// Tallies sums up one session from its events, all of them and in order. With an error come those
-// until then.
+// Tallies sums up one session from all of its events, in order. After an error, it returns the sums up to
+// there.
 func Tallies(session string, events iter.Seq2[event.Event, error]) ([]Tally, error) {
 	r := NewRecorder(session)
 	err := r.read(events)
 	return r.Tallies(), err
 }
 
-// read takes in the events of a session.
+// read folds the events of a session.
 func (r *Recorder) read(events iter.Seq2[event.Event, error]) error {
 	for e, err := range events {
 		if err != nil {
@@ -82,23 +81,22 @@ func (r *Recorder) read(events iter.Seq2[event.Event, error]) error {
 	return nil
 }
 
-// Today is what the sessions say was spent on this day of UTC, in US dollars.
+// Today returns what the sessions have spent on this day, by UTC, in US dollars.
 func Today(ctx context.Context, sessions store.Store) (float64, error) {
 	tallies, err := Spent(ctx, sessions, Spending{Since: time.Now().UTC().Truncate(day)}, func(string) {})
 	return Sum(tallies).Dollars.Dollars(), err
 }
 
-// ErrStrategy says that a router lacks the routes that are supposed.
+// ErrStrategy means that a router lacks the routes for a comparison.
 var ErrStrategy = errors.New("strategy")
 
-// strategyError is an error with ErrStrategy in it and not in its text.
+// strategyError wraps ErrStrategy without adding its text.
 type strategyError struct{ error }
 
 func (e strategyError) Unwrap() error     { return e.error }
 func (e strategyError) Is(err error) bool { return err == ErrStrategy }
 
-// SupposeAll replays the recorded sessions under a router and its routes called
-// "local" and "cloud" alone.
+// SupposeAll replays the recorded sessions under a router, and under its routes "local" and "cloud" alone.
 func SupposeAll(ctx context.Context, sessions store.Store, s Spending, m *router.Model, warn func(string)) ([]Outcome, error) {
 	var turns []Turn
 	err := eachSession(ctx, sessions, s, func(id string, events iter.Seq2[event.Event, error]) {

@@ -15,31 +15,31 @@ import (
 
 // Question is what to explain.
 type Question struct {
-	Session string    // id of one, or a unique part of it: with all that have worked for it; empty: all
-	Day     time.Time // only this day of UTC; zero: any
-	Since   time.Time // only from this day of UTC on; zero: any
+	Session string    // id of one session with its subagents, or a unique part of it; empty means all
+	Day     time.Time // only this day, by UTC; zero means any
+	Since   time.Time // from this day on, by UTC; zero means any
 	By      string    // one of Explanations
 }
 
-// Report is where every token of the bills went.
+// Report says where every token of the bills went.
 type Report struct {
 	By        string   `json:"by"`
 	Rows      []Row    `json:"rows"`
-	Total     Row      `json:"total"` // which the rows add up to
+	Total     Row      `json:"total"` // the sum of the rows
 	Costliest []Costly `json:"costliest"`
 }
 
-// Costly is one cause, and what would have avoided its costs.
+// Costly is one cause, and what would have avoided its cost.
 type Costly struct {
 	Cause
 	Session string `json:"session"`
-	Sent    int    `json:"sent,omitempty"` // requests that carried it, if it is a part of prompts
+	Sent    int    `json:"sent,omitempty"` // requests that carried it, if it is part of prompts
 	Row
 	Advice string `json:"advice,omitempty"`
 }
 
-// Line is the amount, the cause and the advice in a line that can go to a terminal. What had no
-// price is told in tokens.
+// Line returns the amount, the cause and the advice in a line for a terminal. Costs of unknown price are in
+// tokens.
 func (c Costly) Line() string {
 	amount := text.Thousands(c.Usage.Prompt() + c.Usage.Output)
 	if c.Dollars > 0 {
@@ -55,12 +55,12 @@ func (c Costly) Line() string {
 // mostCostly is how many of the costliest causes a report names.
 const mostCostly = 10
 
-// Explanations lists what can be explained by.
+// Explanations returns the possible groupings of an explanation.
 func Explanations() []string { return []string{Causes, "tool", "model", "session", "day"} }
 
-// Explain tells where every token of the bills went. In a report on one session, its subagents are
-// a cause each, with all that they have cost; else each session is explained by itself. A session
-// that can't be read to its end is explained as far as it goes, and named by warn.
+// Explain says where every token of the bills went. In a report on one session, each subagent is a cause with
+// its whole cost; otherwise each session is explained separately. A session that can't be read to its end is
+// explained up to there, and named by warn.
 func Explain(ctx context.Context, sessions store.Store, q Question, warn func(string)) (Report, error) {
 	if !slices.Contains(Explanations(), q.By) {
 		return Report{}, fmt.Errorf("explain by %q: none of %s", q.By, strings.Join(Explanations(), ", "))
@@ -89,8 +89,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// tree sums up a session and those that have worked for it. Of a child whose log is gone it counts
-// what the log above says that it has used up.
+// tree sums up a session and the sessions that worked for it. If the log of a child is gone, it uses the
+// child's report in its parent's log.
 func tree(ctx context.Context, sessions store.Store, session string, warn func(string)) ([]Tally, error) {
 	top, err := store.Resolve(ctx, sessions, session)
 	if err != nil {
@@ -128,14 +128,14 @@ func tree(ctx context.Context, sessions store.Store, session string, warn func(s
 	return all, ctx.Err()
 }
 
-// child makes all parts of a tally those of a child.
+// child attributes all parts of a tally to a child.
 func (t *Tally) child(name string) {
 	p := Part{Cause: Cause{Kind: Child, Name: name}, Usage: t.All.Usage, Dollars: t.All.Dollars, Bills: t.All.Replies}
 	t.Parts = []Part{p}
 }
 
-// costliest are the causes that have cost most, each in one session, all results of a call
-// together. Causes without a price count by their tokens, below all that have one.
+// costliest returns the causes that cost most, for each session separately, with all results of a call
+// together. Causes of unknown price come last, by their tokens.
 func costliest(tallies []Tally) []Costly {
 	type key struct {
 		session string
@@ -164,7 +164,7 @@ func costliest(tallies []Tally) []Costly {
 	return out[:min(mostCostly, len(out))]
 }
 
-// words say what it is, and how often it was sent.
+// words describes the cause, and how often it was sent.
 func (c Costly) words() string {
 	what := strings.TrimSpace(c.String() + " " + c.Of)
 	if c.Sent > 1 {

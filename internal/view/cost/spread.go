@@ -2,11 +2,11 @@ package cost
 
 import "github.com/inspan/inspan/llm"
 
-// A prompt of many parts is sent again at each turn. To charge each part each time would take the
-// square of a session's length. So the parts that were sent before are leaves of a few trees: what
-// falls to a whole tree is noted at its root, and handed down when the trees are taken apart.
+// Most of a prompt is sent again at each turn. Charging each part each time would take time quadratic in the
+// length of the session. So the parts that were sent before are leaves of a few trees: a cost for a whole tree
+// is recorded at its root, and passed down when the trees are taken apart.
 
-// node is a part of a prompt, or two nodes that follow each other.
+// node is a part of a prompt, or two adjacent nodes.
 type node struct {
 	size  int // tokens, at least 1
 	leaf  *leaf
@@ -18,26 +18,26 @@ type node struct {
 // leaf is a part of a prompt.
 type leaf struct {
 	cause Cause
-	guess int  // tokens by our own estimate
-	size  int  // those that fell to it when it was sent first; before that, the guess
-	sent  bool // the request before had it, as it is
-	again bool // an earlier request had it, perhaps longer
-	first int  // request that it was first in
+	guess int  // tokens by our estimate
+	size  int  // its tokens when it was first sent; before that, the guess
+	sent  bool // the previous request had it unchanged
+	again bool // an earlier request had it, perhaps in a longer form
+	first int  // the first request with it
 }
 
-// owed is what one group of bills has paid for a node and its leaves have not been charged with.
+// owed is what one group of bills has paid for a node, and its leaves have not been charged with.
 type owed struct {
 	to   *group
 	paid [classes]paid
 }
 
-// paid are tokens of one class, and what they have cost.
+// paid is a number of tokens of one class, and their cost.
 type paid struct {
 	tokens int
 	money  Money
 }
 
-// joined puts a leaf behind nodes.
+// joined appends a leaf to nodes.
 func joined(nodes []*node, l *leaf) []*node {
 	n := &node{size: l.size, leaf: l}
 	for k := len(nodes); k > 0 && nodes[k-1].order == n.order; k = len(nodes) {
@@ -47,7 +47,7 @@ func joined(nodes []*node, l *leaf) []*node {
 	return append(nodes, n)
 }
 
-// owe notes what a group has paid for the node.
+// owe records what a group has paid for the node.
 func (n *node) owe(to *group, class int, p paid) {
 	i := len(n.owed) - 1
 	for i >= 0 && n.owed[i].to != to {
@@ -60,7 +60,7 @@ func (n *node) owe(to *group, class int, p paid) {
 	n.owed[i].paid[class].money += p.money
 }
 
-// settle hands down what is owed, and charges the leaves with it.
+// settle passes down what is owed, and charges the leaves with it.
 func (n *node) settle() {
 	for _, o := range n.owed {
 		for class, p := range o.paid {
@@ -81,17 +81,17 @@ func (n *node) settle() {
 	}
 }
 
-// spreading lays the tokens of a prompt over its parts, in their order: those read from a cache
-// come first, then those written to one, then the others.
+// spreading distributes the tokens of a prompt over its parts in order: first those read from a cache, then
+// those written to one, then the others.
 type spreading struct {
 	to    *group
 	used  []int // of each class
 	money [classes]Money
-	lost  int // tokens that the request before had in the cache, and this one did not read from it
+	lost  int // tokens that the previous request had in the cache and this one did not read from it
 	why   Cause
 }
 
-// over lays the tokens between two places of the prompt over a node.
+// over distributes the tokens between two places of the prompt over a node.
 func (s *spreading) over(n *node, from, to int) {
 	for from < to {
 		class, begin, end := s.at(from)
@@ -122,7 +122,7 @@ func (s *spreading) over(n *node, from, to int) {
 	}
 }
 
-// at is the class of the token at a place of the prompt, and where those of it begin and end.
+// at returns the class of the token at a place of the prompt, and the first and last place of that class.
 func (s *spreading) at(place int) (class, begin, end int) {
 	for class = range output {
 		if end = begin + s.used[class]; place < end {
@@ -133,7 +133,7 @@ func (s *spreading) at(place int) (class, begin, end int) {
 	return class, begin, end
 }
 
-// first is the cause of the result of a call when it is sent first.
+// first returns the cause for the first sending of a call's result.
 func (c Cause) first() Cause {
 	if c.Kind == Again {
 		c.Kind = Result
@@ -141,7 +141,7 @@ func (c Cause) first() Cause {
 	return c
 }
 
-// charged is the cause that pays for the leaf.
+// charged returns the cause that pays for the leaf.
 func (l *leaf) charged() Cause {
 	c := l.cause
 	if c.Kind == Result && (l.again || l.sent) {
@@ -150,7 +150,7 @@ func (l *leaf) charged() Cause {
 	return c
 }
 
-// usage is so many tokens of a class.
+// usage returns a usage of so many tokens of a class.
 func usage(class, tokens int) llm.Usage {
 	switch class {
 	case cached:

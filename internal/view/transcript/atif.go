@@ -13,10 +13,9 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// ATIF writes the session as one trajectory in the Agent Trajectory
-// Interchange Format, version 1.7 (Harbor RFC 0001). Images are referred to by
-// the path blobs gives for their digest. Steps that were rewound stay, as they happened
-// and cost something, and say so in extra. The events are read twice.
+// ATIF writes the session as one trajectory in the Agent Trajectory Interchange Format, version 1.7 (Harbor RFC
+// 0001). Images are referred to by the path that blobs returns for their digest. Steps that were rewound stay,
+// since they happened and cost something, and are marked in extra. The events are read twice.
 func ATIF(w io.Writer, events iter.Seq2[event.Event, error], blobs func(digest string) string) error {
 	gone, err := Rewound(events)
 	if err != nil {
@@ -54,7 +53,7 @@ type trajectory struct {
 	gone    func(seq uint64) bool
 	steps   map[string]int // index of the step that made a call, by call id
 	cost    float64
-	unknown bool // the cost lacks replies whose price is not known
+	unknown bool // the cost lacks replies of unknown price
 }
 
 type atifAgent struct {
@@ -111,7 +110,7 @@ type atifTotals struct {
 	Prompt     int      `json:"total_prompt_tokens"`
 	Completion int      `json:"total_completion_tokens"`
 	Cached     int      `json:"total_cached_tokens"`
-	Cost       *float64 `json:"total_cost_usd,omitempty"` // nil: the price of a reply is not known
+	Cost       *float64 `json:"total_cost_usd,omitempty"` // nil if the price of a reply is unknown
 	Steps      int      `json:"total_steps"`
 }
 
@@ -210,7 +209,7 @@ func (t *trajectory) ended(b event.Ended) {
 	})
 }
 
-// content is a string, or a list of parts where there are stored images.
+// content returns a string, or a list of parts if there are stored images.
 func (t *trajectory) content(parts llm.Parts) any {
 	var list []map[string]any
 	images := false

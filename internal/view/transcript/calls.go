@@ -8,11 +8,10 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// MaxPrinted bounds what is kept of the output of a running call, in bytes.
+// MaxPrinted bounds the kept output of a running call, in bytes.
 const MaxPrinted = 32 << 10
 
-// Open takes in a call that was made before the first event, with the question about it if
-// one is open.
+// Open adds a call that was made before the first event, with its open question, if any.
 func (f *Fold) Open(c *Call) {
 	f.keep(c)
 	if c.Question != nil {
@@ -28,7 +27,7 @@ func (f *Fold) keep(c *Call) {
 	f.calls[c.Call.ID] = c
 }
 
-// find is a call that has not ended. The reply of one that is not known came before the
+// find returns the unfinished call with this id. It makes one for an unknown id, whose reply came before the
 // first event.
 func (f *Fold) find(id string) *Call {
 	if f.calls[id] == nil {
@@ -37,7 +36,7 @@ func (f *Fold) find(id string) *Call {
 	return f.calls[id]
 }
 
-// call folds what becomes of a call.
+// call folds an event of a call.
 func (f *Fold) call(e event.Event) []Item {
 	switch b := e.Body.(type) {
 	case event.Judged:
@@ -66,7 +65,7 @@ func (f *Fold) call(e event.Event) []Item {
 	return nil
 }
 
-// Waiting are the questions about calls of the session itself.
+// Waiting returns the open questions about calls of the session itself.
 func (f *Fold) Waiting() (out []*Question) {
 	for _, q := range f.Now.Questions {
 		if q.Call != nil {
@@ -76,7 +75,7 @@ func (f *Fold) Waiting() (out []*Question) {
 	return out
 }
 
-// Raised are the questions of children, and of calls that ask while they run.
+// Raised returns the open questions of children, and of calls that ask while they run.
 func (f *Fold) Raised() (out []*Question) {
 	for _, q := range f.Now.Questions {
 		if q.Raised != nil {
@@ -86,7 +85,7 @@ func (f *Fold) Raised() (out []*Question) {
 	return out
 }
 
-// decided closes the questions that it answers. A decision that answers none changes nothing.
+// decided closes the questions that a decision answers. A decision that answers none changes nothing.
 func (f *Fold) decided(b event.Decided) []Item {
 	return f.close(func(q *Question) bool {
 		on := b.On(q.ID, q.Seq)
@@ -115,7 +114,7 @@ func (f *Fold) started(e event.Event, b event.Started) []Item {
 
 func (c *Call) silence() { c.Latest, c.printed = "", nil }
 
-// halt takes off what runs, as nobody runs it any more.
+// halt clears the running calls, since nobody runs them any more.
 func (f *Fold) halt() {
 	for _, c := range f.Now.Running {
 		c.silence()
@@ -123,10 +122,10 @@ func (f *Fold) halt() {
 	f.Now.Running = nil
 }
 
-// Printed is the end of what a call has shown while it runs; empty once it has ended.
+// Printed returns the end of a running call's output; empty once it has ended.
 func (c *Call) Printed() string { return string(c.printed[max(0, len(c.printed)-MaxPrinted):]) }
 
-// progress takes in what a call shows while it runs, or the run itself.
+// progress folds a line of progress of a call or of the run.
 func (f *Fold) progress(e event.Event, b event.Progress) []Item {
 	items := f.wait(e)
 	if c := f.calls[b.Call]; b.Text != "" && slices.Contains(f.Now.Running, c) {
@@ -144,7 +143,7 @@ func (f *Fold) progress(e event.Event, b event.Progress) []Item {
 	return items
 }
 
-// ended folds the result of a call. Its transcript ends with it.
+// ended folds the result of a call.
 func (f *Fold) ended(b event.Ended) []Item {
 	c := f.find(b.Call)
 	items := f.close(func(q *Question) bool {

@@ -6,7 +6,7 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// children folds what becomes of sessions that work for this one.
+// children folds an event of a child session.
 func (f *Fold) children(e event.Event) []Item {
 	switch b := e.Body.(type) {
 	case event.Spawned:
@@ -30,8 +30,7 @@ func (f *Fold) children(e event.Event) []Item {
 	return nil
 }
 
-// raised puts a question on the list. One with the same id takes the place of another, if
-// it passes on another of the child's.
+// raised adds a question. It replaces one with the same id if it passes on another question of the child.
 func (f *Fold) raised(e event.Event, b event.Raised) []Item {
 	items := f.close(func(q *Question) bool { return q.Raised != nil && q.ID == b.ID && q.Raised.Of != b.Of })
 	if slices.ContainsFunc(f.Now.Questions, func(q *Question) bool { return q.Raised != nil && q.ID == b.ID }) {
@@ -42,7 +41,7 @@ func (f *Fold) raised(e event.Event, b event.Raised) []Item {
 	return append(items, q)
 }
 
-// leave takes a child off, with what it has asked.
+// leave removes a child and its questions.
 func (f *Fold) leave(id string) (was *Child, items []Item) {
 	items = f.close(func(q *Question) bool { return q.Raised != nil && q.Raised.Child == id })
 	f.Now.Children = slices.DeleteFunc(f.Now.Children, func(c *Child) bool {

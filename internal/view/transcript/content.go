@@ -8,22 +8,21 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Content is what was said and done in a span, as the log has it, without secrets. Of a request to a
-// model it is what is new since the request before, in the form of the conventions' messages; images
-// are left out.
+// Content is the content of a span as logged, without secrets. For a request to a model, it is what is new
+// since the previous request, in the form of the conventions' messages, without images.
 type Content struct {
 	Input, Output     []Message // of a request to a model
 	Arguments, Result string    // of a call
 }
 
-// Message is one of the schemas gen-ai-input-messages and gen-ai-output-messages.
+// Message follows the schemas gen-ai-input-messages and gen-ai-output-messages.
 type Message struct {
 	Role   string        `json:"role"`
 	Parts  []MessagePart `json:"parts"`
 	Finish string        `json:"finish_reason,omitempty"`
 }
 
-// MessagePart is a part of one: text, reasoning, tool_call or tool_call_response.
+// MessagePart is a part of a Message: text, reasoning, tool_call or tool_call_response.
 type MessagePart struct {
 	Type      string          `json:"type"`
 	Content   string          `json:"content,omitempty"`
@@ -33,16 +32,16 @@ type MessagePart struct {
 	Response  string          `json:"response,omitempty"`
 }
 
-// mostContent bounds a text, as receivers bound requests. In bytes.
+// mostContent bounds the bytes of a text, since receivers bound requests.
 const mostContent = 16 << 10
 
-// contents gathers the content of spans.
+// contents collects the content of spans.
 type contents struct {
 	heard []Message // since the last request
 	args  map[string]string
 }
 
-// hear takes note of what an event tells a model.
+// hear adds what an event tells a model.
 func (c *contents) hear(b event.Body) {
 	if c == nil {
 		return
@@ -66,7 +65,7 @@ func (c *contents) hear(b event.Body) {
 	}
 }
 
-// asked is the content of a request that is sent now.
+// asked returns the content of a request that is being sent.
 func (c *contents) asked() *Content {
 	if c == nil {
 		return nil
@@ -76,7 +75,7 @@ func (c *contents) asked() *Content {
 	return &Content{Input: heard}
 }
 
-// called is the content of a call that begins.
+// called returns the content of a call that begins.
 func (c *contents) called(call string) *Content {
 	if c == nil {
 		return nil
@@ -100,7 +99,7 @@ func (c *Content) ended(b event.Ended) {
 	}
 }
 
-// finish is what the schema calls the reason for which a reply ends.
+// finish returns the schema's name for why a reply ended.
 func finish(stop llm.Stop) string {
 	switch stop {
 	case llm.StopEnd:
@@ -126,7 +125,7 @@ func messageParts(parts llm.Parts) []MessagePart {
 		case llm.Call:
 			args := p.Args
 			if len(args) > mostContent || !json.Valid(args) {
-				args, _ = json.Marshal(text.Cut(string(args), mostContent)) // text can always be
+				args, _ = json.Marshal(text.Cut(string(args), mostContent)) // text can always be encoded
 			}
 			out = append(out, MessagePart{Type: "tool_call", ID: p.ID, Name: p.Name, Arguments: args})
 		}
@@ -134,7 +133,7 @@ func messageParts(parts llm.Parts) []MessagePart {
 	return out
 }
 
-// content adds what was said and done, as far as the conventions have names for it.
+// content adds the content of a span, as far as the conventions have names for it.
 func (x *otlp) content(span Span, a otlpValues) otlpValues {
 	c := span.Content
 	if c == nil {
@@ -150,7 +149,7 @@ func (x *otlp) content(span Span, a otlpValues) otlpValues {
 			}
 		}
 	}
-	if x.cached { // the same versions know it
+	if x.cached { // the same versions have it
 		a = a.text("gen_ai.tool.call.arguments", text.Cut(c.Arguments, mostContent)).text("gen_ai.tool.call.result", c.Result)
 	}
 	return a

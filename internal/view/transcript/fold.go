@@ -1,9 +1,8 @@
-// Package transcript is the one fold from the events of a session to what a person sees of
-// it. Every front end and every export renders its items, and folds nothing itself. [Spans] is the
-// one to what a session did when.
+// Package transcript folds the events of a session into what a person sees of it. Every front end and every
+// export renders its items, and folds nothing itself. [Spans] folds events into what a session did when.
 //
-// Dropping every transient event changes what is seen while something goes on, and nothing
-// of what remains. The folds know nothing of widths, colours and protocols.
+// Dropping every transient event only changes what is seen of work in progress. The folds know nothing about
+// widths, colours and protocols.
 package transcript
 
 import (
@@ -19,8 +18,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Fold is the state of a transcript. The zero value is an empty one. It keeps what goes on,
-// and nothing that is over: whoever has rendered an item may forget it.
+// Fold is the state of a transcript. The zero value is an empty transcript. It keeps what is in progress and
+// forgets what is over, so a front end can drop an item after rendering it.
 type Fold struct {
 	Session Session
 	Run     Run
@@ -28,57 +27,57 @@ type Fold struct {
 	Now     Now
 	Seq     uint64      // of the last event
 	Last    string      // the model's last words
-	Todo    []tool.Todo // as the model set it last
-	Files   []string    // that calls have written, each once
+	Todo    []tool.Todo // as last set by the model
+	Files   []string    // files that calls have written, each once
 
-	calls   map[string]*Call // that have not ended, by id
+	calls   map[string]*Call // unfinished calls, by id
 	taken   map[string]bool  // keys of inputs
-	queued  []*Said          // for after the run
-	chosen  string           // route and rule of the model that answered last, if it was chosen
+	queued  []*Said          // messages for after the run
+	chosen  string           // route and rule of the last reply's model, if it was chosen
 	rewinds rewinds
 }
 
-// Session is what a session is and works with.
+// Session describes the session and its settings.
 type Session struct {
 	ID, Root, Title string
 	Route, Effort   string
 	Mode            tool.Mode
 	Limits          event.Limits
-	Window          int // tokens; 0: not known
+	Window          int // tokens; 0 if unknown
 }
 
-// Run is the run that goes on, or the last one.
+// Run is the run in progress, or the last one.
 type Run struct {
 	Busy    bool // it has not stopped; it may wait for an answer
 	Began   time.Time
 	Turns   int
-	Stopped *event.Stopped // how it ended; nil: it goes on, or there was none
+	Stopped *event.Stopped // how it ended; nil during a run, or if there was none
 
-	before float64 // what the session had cost
+	before float64 // cost of the session before the run
 }
 
-// Spent is what the session has come to.
+// Spent is the consumption of the session.
 type Spent struct {
 	Turns, Calls int
 	Cost         float64 // US dollars
-	Unpriced     bool    // Cost lacks what has no known price
+	Unpriced     bool    // Cost lacks replies of unknown price
 	Usage        llm.Usage
 	Prompt       llm.Usage // of the last reply
 }
 
-// Now is what goes on.
+// Now is what is in progress.
 type Now struct {
-	Reply     *Reply // that is being written; nil: none is
-	Thinking  string // the end of what the model thinks, while it says nothing yet
+	Reply     *Reply // the reply being written; nil if none
+	Thinking  string // the end of the model's thoughts, while it says nothing yet
 	Draft     Draft
 	Wait      *Wait
-	Steered   []*Said     // that the model has not seen yet
-	Running   []*Call     // in the order in which they started
-	Questions []*Question // that are open, in the order in which they were asked
-	Children  []*Child    // that work
+	Steered   []*Said     // messages that the model has not seen yet
+	Running   []*Call     // in the order of their starts
+	Questions []*Question // open questions, in the order in which they were asked
+	Children  []*Child    // children that are working
 }
 
-// Rest forgets what ran when the last event was written: nobody knows whether it still does.
+// Rest clears what was running at the last event, since it is unknown whether it still is.
 func (n *Now) Rest() { n.Running, n.Wait = nil, nil }
 
 // Draft is a call as the model writes it.
@@ -87,22 +86,21 @@ type Draft struct {
 	Bytes int
 }
 
-// Queued is what was said for after the run.
+// Queued returns the messages for after the run.
 func (f *Fold) Queued() []*Said { return f.queued }
 
-// Idle reports whether nothing goes on and nothing waits for an answer.
+// Idle reports whether nothing is in progress and nothing waits for an answer.
 func (f *Fold) Idle() bool { return !f.Run.Busy && len(f.Waiting()) == 0 }
 
-// CutOff reports whether there is a run that waits for nobody: where none goes on here, it
-// was cut off, or somebody else goes on with it.
+// CutOff reports whether there is a run that does not wait for a person. If nobody here drives it, it was cut
+// off, or another process continues it.
 func (f *Fold) CutOff() bool { return f.Run.Busy && len(f.Waiting()) == 0 }
 
-// Gone reports whether a rewind has taken back the event with this number, and all that
-// came of it, as far as the events go that were folded.
+// Gone reports whether a rewind has taken back the event with this number, as of the events folded so far.
 func (f *Fold) Gone(seq uint64) bool { return f.rewinds.gone(seq) }
 
-// Apply folds one event, and returns the items that are new or have changed, in the order
-// in which a person should see them. An event that is known already changes nothing.
+// Apply folds one event. It returns the items that are new or have changed, in the order in which a person
+// should see them. An event that was folded before changes nothing.
 func (f *Fold) Apply(e event.Event) []Item {
 	if !e.Transient() && e.Seq <= f.Seq {
 		return nil
@@ -116,7 +114,7 @@ func (f *Fold) Apply(e event.Event) []Item {
 	return items
 }
 
-// first reports whether a key of an input comes for the first time.
+// first reports whether an input's key is new.
 func (f *Fold) first(key string) bool {
 	if f.taken == nil {
 		f.taken = map[string]bool{}
@@ -126,8 +124,8 @@ func (f *Fold) first(key string) bool {
 	return !again
 }
 
-// apply folds an event, and reports whether its kind is known. What is silent is named: a
-// kind that is new has to be decided on.
+// apply folds an event, and reports whether its kind is known. Kinds without items are listed too, so that
+// someone has to decide about each new kind.
 func (f *Fold) apply(e event.Event) (items []Item, known bool) {
 	switch b := e.Body.(type) {
 	case event.Said, event.Steered:
@@ -156,7 +154,7 @@ func (f *Fold) apply(e event.Event) (items []Item, known bool) {
 	return nil, false
 }
 
-// note tells of an event in a sentence.
+// note returns a note about an event.
 func (f *Fold) note(e event.Event) []Item {
 	if b, ok := e.Body.(event.StepEnded); ok {
 		f.spend(llm.Usage{}, b.Cost)
@@ -168,7 +166,7 @@ func (f *Fold) note(e event.Event) []Item {
 	return []Item{&Note{Seq: e.Seq, Time: e.Time, Of: e.Body, Text: text, Notice: notice}}
 }
 
-// hear takes in what was said: it starts a run, or waits for its place in the one that goes on.
+// hear folds a message: it starts a run, or waits for its turn in the present one.
 func (f *Fold) hear(e event.Event) []Item {
 	s := &Said{Seq: e.Seq, Time: e.Time}
 	switch b := e.Body.(type) {
@@ -178,7 +176,7 @@ func (f *Fold) hear(e event.Event) []Item {
 		s.Parts, s.By, s.Origin, s.Steered = b.Parts, b.By, b.Origin, true
 	}
 	s.Text = Spoken(s.Parts)
-	begins := s.Origin.Leads() && (!s.Steered || s.By != loop.By) // else it is news
+	begins := s.Origin.Leads() && (!s.Steered || s.By != loop.By) // otherwise it is news
 	if !f.Run.Busy && begins {
 		f.begin(e.Time)
 		s.Heard = true
@@ -197,7 +195,7 @@ func (f *Fold) hear(e event.Event) []Item {
 	return []Item{s}
 }
 
-// withdrawn takes what was said off the queue. It tells of nothing that has left the queue before.
+// withdrawn removes a message from the queue. If the message has left the queue already, it returns no items.
 func (f *Fold) withdrawn(e event.Event, b event.Withdrawn) []Item {
 	n := len(f.queued)
 	f.queued = slices.DeleteFunc(f.queued, func(s *Said) bool { return s.Seq == b.Of })
@@ -207,7 +205,7 @@ func (f *Fold) withdrawn(e event.Event, b event.Withdrawn) []Item {
 	return f.note(e)
 }
 
-// Spoken is what somebody said, in words: images by their name.
+// Spoken returns a message as words, with images by name.
 func Spoken(parts llm.Parts) string {
 	var b strings.Builder
 	for _, part := range parts {
@@ -239,7 +237,7 @@ func (f *Fold) heard() (items []Item) {
 	return items
 }
 
-// stop ends a run. What was said first for after it begins the next.
+// stop ends a run. The first queued message begins the next.
 func (f *Fold) stop(e event.Event, b event.Stopped) []Item {
 	items := append(f.void(), f.heard()...)
 	stop := &Stop{Seq: e.Seq, Time: e.Time, Stopped: b, Turns: f.Run.Turns, Cost: f.Spent.Cost - f.Run.before}
@@ -259,12 +257,12 @@ func (f *Fold) stop(e event.Event, b event.Stopped) []Item {
 	return items
 }
 
-// session folds what changes the session itself.
+// session folds events about the session itself.
 func (f *Fold) session(e event.Event) (items []Item) {
 	switch b := e.Body.(type) {
 	case event.Opened:
 		f.Session.ID, f.Session.Root = e.Session, b.Root
-	case event.Forked: // what went on is the other session's
+	case event.Forked: // what was in progress belongs to the original session
 		f.Session.ID = e.Session
 		items = append(f.interrupted(), f.close(func(*Question) bool { return true })...)
 		f.Now.Children = nil
@@ -297,7 +295,7 @@ func (f *Fold) switched(e event.Event, b event.Switched) []Item {
 	return []Item{note}
 }
 
-// interrupted ends a run that nobody stopped.
+// interrupted ends a run that nobody has stopped.
 func (f *Fold) interrupted() []Item {
 	f.Run.Busy = false
 	f.halt()
@@ -309,7 +307,7 @@ func (f *Fold) spend(used llm.Usage, cost float64) {
 	f.Spent.Cost += cost
 }
 
-// close takes questions off the list of those that are open.
+// close removes questions from the open ones.
 func (f *Fold) close(which func(*Question) bool) (items []Item) {
 	f.Now.Questions = slices.DeleteFunc(f.Now.Questions, func(q *Question) bool {
 		if which(q) {

@@ -9,80 +9,80 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Item is one thing that a person sees. It is a pointer to one of the types below, and stays
-// the same pointer for as long as the thing goes on.
+// Item is one thing that a person sees: a pointer to one of the types below, which stays the same pointer while
+// the thing is in progress.
 //
-// Every item has a Seq, the number of the event that brought it. Those with 0 come from
-// transient events alone: they are of the moment, and nobody has to remember them.
+// Every item has a Seq, the number of its first event. Items with Seq 0 come from transient events only, and
+// need not be remembered.
 type Item interface{ item() }
 
-// Said is what somebody told the session.
+// Said is a message to the session.
 type Said struct {
 	Seq    uint64
 	Time   time.Time
-	Text   string // in words
+	Text   string // as words
 	Parts  llm.Parts
-	By     string // empty: the person at the terminal
+	By     string // empty means the person at the terminal
 	Origin event.Origin
-	// Steered says that it was meant for the run that went on. Heard is set once the model
-	// is asked with it: until then it waits, for the next request or the end of the run.
+	// Steered means that it was sent into a run in progress. Heard is set when the model is asked with it;
+	// until then it waits, for the next request or the end of the run.
 	Steered, Heard bool
 }
 
-// Reply is what the model says. While it is written it grows.
+// Reply is what the model says. It grows while it is written.
 type Reply struct {
-	Seq     uint64 // 0: it is not in the log yet
+	Seq     uint64 // 0 while the log does not have it
 	Time    time.Time
 	State   ReplyState
 	Text    string
 	Thought string
-	Parts   llm.Parts // as it stands in the log; nil while it is written
-	Route   string    // who answered
+	Parts   llm.Parts // as logged; nil while it is written
+	Route   string    // the model that answered
 	Usage   llm.Usage
 	Cost    float64
 
 	text, thought strings.Builder
 }
 
-// ReplyState is how far a reply is.
+// ReplyState is the progress of a reply.
 type ReplyState int
 
 // States of a reply.
 const (
-	Written ReplyState = iota // more of it may come
-	Whole                     // Text and Thought are as the log has them
-	Void                      // it broke off and counts for nothing
+	Written ReplyState = iota // it may grow
+	Whole                     // Text and Thought are as logged
+	Void                      // it broke off and does not count
 )
 
-// Call is one use of a tool, from the reply or the call that makes it to its end.
+// Call is one use of a tool, from its reply or the call that makes it to its end.
 type Call struct {
-	Seq      uint64   // of the reply, or of the verdict if a call has made it; 0: that was before the first event
+	Seq      uint64   // of the reply, or of the verdict if a call has made it; 0 if that was before the first event
 	Call     llm.Call // as it will run
 	State    CallState
-	Judged   *event.Judged  // nil: nobody has judged it
-	Question *Question      // what was asked about it; nil: nothing was
-	Decided  *event.Decided // the answer; nil: there is none
+	Judged   *event.Judged  // nil if it was not judged
+	Question *Question      // the question about it; nil if there is none
+	Decided  *event.Decided // the answer; nil if there is none
 	Started  time.Time
-	Latest   string      // what it showed last while it runs; empty until it shows something
-	Ended    event.Ended // once State is Over
-	Parent   *Call       // that has made it; nil: the model has
+	Latest   string      // its last line of progress while it runs; empty before the first
+	Ended    event.Ended // valid once State is Over
+	Parent   *Call       // the call that made it; nil if the model did
 
 	printed []byte
 }
 
-// CallState is how far a call is.
+// CallState is the progress of a call.
 type CallState int
 
 // States of a call.
 const (
 	Made CallState = iota
 	Judged
-	Waiting // for somebody's decision
+	Waiting // for a decision
 	Running
 	Over
 )
 
-// Effects are those that it was judged by; none if nobody has judged it.
+// Effects returns the effects that it was judged by; none if it was not judged.
 func (c *Call) Effects() []tool.Effect {
 	if c.Judged == nil {
 		return nil
@@ -90,7 +90,7 @@ func (c *Call) Effects() []tool.Effect {
 	return c.Judged.Effects
 }
 
-// Depth is how many calls are above it.
+// Depth returns how many calls are above it.
 func (c *Call) Depth() int {
 	if c.Parent == nil {
 		return 0
@@ -98,7 +98,7 @@ func (c *Call) Depth() int {
 	return c.Parent.Depth() + 1
 }
 
-// DeniedBy names who or what denied a call, and why.
+// DeniedBy returns who or what denied a call, and why.
 func (c *Call) DeniedBy() (by, reason string) {
 	switch {
 	case c.Decided != nil && !c.Decided.Allow:
@@ -109,38 +109,37 @@ func (c *Call) DeniedBy() (by, reason string) {
 	return "", ""
 }
 
-// Note is something that is told in a sentence.
+// Note is a sentence about an event.
 type Note struct {
 	Seq    uint64
 	Time   time.Time
-	Of     event.Body // that it tells of
-	Text   string     // may be empty: then only some readers tell of it, in words of their own
+	Of     event.Body // the event's body
+	Text   string     // may be empty: then only some front ends mention it, in their own words
 	Notice bool       // a person should notice it
-	// First says that a Switched is what the session began with.
+	// First marks the Switched that the session began with.
 	First bool
 }
 
-// Question waits for somebody's decision: on a call of the session, or on what a child or a
-// running call has raised.
+// Question waits for a decision: about a call of the session, or about a question that a child or a running
+// call has raised.
 type Question struct {
 	Seq     uint64
-	ID      string        // that an event.Decided names
-	Call    *Call         // nil: it was raised
-	Raised  *event.Raised // nil: a call waits
+	ID      string        // named by event.Decided
+	Call    *Call         // nil if it was raised
+	Raised  *event.Raised // nil if a call waits
 	Preview string
 	Rules   []string
 	Offers  []event.Offer
 	Until   time.Time
-	Answer  *event.Decided // nil: there is none, and there will be none once Closed is set
+	Answer  *event.Decided // nil if there is none; once Closed is set, there will be none
 	Closed  bool           // it no longer waits
 }
 
-// Wait is a time for which nothing happens, such as before a request is sent again. It ends
-// with the next event.
+// Wait is a pause, such as before a request is sent again. It ends with the next event.
 type Wait struct {
 	Seq     uint64
-	Why     string // in words of others
-	What    string // comes then
+	Why     string // text by others
+	What    string // what comes after it
 	Seconds float64
 	Until   time.Time
 }
@@ -150,10 +149,10 @@ type Child struct {
 	Seq      uint64
 	Spawned  event.Spawned
 	Since    time.Time
-	Returned *event.Returned // nil: it works
+	Returned *event.Returned // nil while it works
 }
 
-// Stop is the end of a run, with what that came to.
+// Stop is the end of a run, with its consumption.
 type Stop struct {
 	Seq     uint64
 	Time    time.Time

@@ -14,9 +14,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Markdown writes the session for people: what was said, done and answered.
-// System prompts and thoughts are left out; long results are shortened. What was rewound
-// stays, and is marked. The events are read twice.
+// Markdown writes the session for people: messages, calls and answers. System prompts and thoughts are left
+// out; long results are shortened. What was rewound stays, and is marked. The events are read twice.
 func Markdown(w io.Writer, events iter.Seq2[event.Event, error]) error {
 	gone, err := Rewound(events)
 	if err != nil {
@@ -36,7 +35,7 @@ func Markdown(w io.Writer, events iter.Seq2[event.Event, error]) error {
 	return m.Flush()
 }
 
-// mark says where what was rewound begins and ends.
+// mark writes where rewound text begins and ends.
 func (m *markdown) mark(gone bool) {
 	switch {
 	case gone && !m.gone:
@@ -51,16 +50,16 @@ func (m *markdown) mark(gone bool) {
 const maxShown = 4000
 
 type markdown struct {
-	*bufio.Writer // its first error is kept and returned by Flush
+	*bufio.Writer // keeps its first error, which Flush returns
 	fold          Fold
-	gone          bool // what is written was rewound
+	gone          bool // the present text was rewound
 }
 
-// add writes what an event brought.
+// add writes an event's item.
 func (m *markdown) add(e event.Event, item Item) {
 	switch i := item.(type) {
 	case *Said:
-		if i.Seq == e.Seq { // else it was written when it was said
+		if i.Seq == e.Seq { // otherwise it was written before
 			m.quote(map[bool]string{false: "User", true: "Steered"}[i.Steered], i.Parts)
 		}
 	case *Reply:
@@ -83,7 +82,7 @@ func (m *markdown) add(e event.Event, item Item) {
 	}
 }
 
-// asks names what a question is about.
+// asks names the subject of a question.
 func asks(q *Question) string {
 	if q.Raised != nil {
 		return q.Raised.Tool
@@ -91,7 +90,7 @@ func asks(q *Question) string {
 	return q.Call.Call.Name
 }
 
-// note writes what the document tells beside the conversation.
+// note writes a note beside the conversation.
 func (m *markdown) note(e event.Event, n *Note) {
 	switch b := n.Of.(type) {
 	case event.Opened:
@@ -115,7 +114,7 @@ func (m *markdown) quote(who string, parts llm.Parts) {
 	}
 }
 
-// shown is the text of parts, with a line for each image.
+// shown returns the text of parts, with a line for each image.
 func shown(parts llm.Parts) string {
 	text := parts.Text()
 	for _, part := range parts {
@@ -126,7 +125,7 @@ func shown(parts llm.Parts) string {
 	return text
 }
 
-// before puts lead before text, if there is any.
+// before returns text behind lead, or "" if text is empty.
 func before(lead, text string) string {
 	if text == "" {
 		return ""

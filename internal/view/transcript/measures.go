@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Measures are sums over spans, as metrics of OTLP: how long requests to models and calls of tools
-// have taken, and the tokens of requests. They are cumulative, which every receiver takes. They have
-// names of models and tools, and nothing that was said.
+// Measures are sums over spans, as OTLP metrics: durations of requests to models and of tool calls, and tokens
+// of requests. They are cumulative, which every receiver accepts. They contain names of models and tools, but
+// no content.
 type Measures struct {
 	OTLP
 	Since time.Time // when the sums were zero
@@ -33,10 +33,10 @@ type measure struct {
 const (
 	tokenUsage        = "gen_ai.client.token.usage"
 	operationDuration = "gen_ai.client.operation.duration"
-	toolDuration      = "inspan.tool.duration" // the conventions have none
+	toolDuration      = "inspan.tool.duration" // the conventions have no name for it
 )
 
-// Add counts a span in, if it has ended.
+// Add counts a span that has ended.
 func (m *Measures) Add(span Span) {
 	c, err := m.conventions()
 	if err != nil || span.End.IsZero() {
@@ -63,7 +63,7 @@ func (m *Measures) Add(span Span) {
 	}
 }
 
-// failed adds what made a span fail, if it did.
+// failed adds why a span failed, if it did.
 func failed(span Span, a otlpValues) otlpValues {
 	if !span.Failed() {
 		return a
@@ -71,7 +71,7 @@ func failed(span Span, a otlpValues) otlpValues {
 	return slices.Clone(a).text("error.type", or(span.Class, span.Outcome))
 }
 
-// record counts a value in.
+// record counts a value.
 func (m *Measures) record(of measure, value float64) {
 	key := fmt.Sprint(of.name, of.attributes)
 	now := m.all[key]
@@ -90,7 +90,7 @@ func (m *Measures) record(of measure, value float64) {
 	m.changed = true
 }
 
-// bounds are those that the conventions advise.
+// bounds returns the bounds that the conventions recommend.
 func bounds(unit string) []float64 {
 	first, factor := 0.01, 2.0
 	if unit != "s" {
@@ -103,10 +103,10 @@ func bounds(unit string) []float64 {
 	return out
 }
 
-// Changed reports whether there is anything that was not sent.
+// Changed reports whether there is anything new to send.
 func (m *Measures) Changed() bool { return m.changed }
 
-// Sent says that what there is was sent.
+// Sent records that everything so far was sent.
 func (m *Measures) Sent() { m.changed = false }
 
 type otlpMetrics struct {
@@ -144,9 +144,9 @@ type otlpPoint struct {
 	Bounds     []float64  `json:"explicitBounds"`
 }
 
-const otlpCumulative = 2 // the number of opentelemetry-proto
+const otlpCumulative = 2 // the number in opentelemetry-proto
 
-// Request is a request for the metrics endpoint of a receiver, a JSON text.
+// Request returns a request for the metrics endpoint of a receiver, as JSON.
 func (m *Measures) Request(now time.Time) ([]byte, error) {
 	c, err := m.conventions()
 	if err != nil {
@@ -163,7 +163,7 @@ func (m *Measures) Request(now time.Time) ([]byte, error) {
 	}}})
 }
 
-// metric is one with all its points; without a name if there are none.
+// metric returns a metric with all its points; its name is empty if there are none.
 func (m *Measures) metric(name string, now time.Time) (out otlpMetric) {
 	for _, of := range m.all {
 		if of.name != name {

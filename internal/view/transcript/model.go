@@ -9,15 +9,15 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// maxThinking bounds what is kept of a thought for who watches, in bytes.
+// maxThinking bounds the bytes of a thought kept for observers.
 const maxThinking = 2000
 
-// model folds what a model does.
+// model folds events of a model.
 func (f *Fold) model(e event.Event) []Item {
 	switch b := e.Body.(type) {
 	case event.Asked:
-		f.begin(e.Time)                       // after a restart, or for what was queued
-		return append(f.void(), f.heard()...) // of a driver that was killed as it wrote, its text is told and counts for nothing
+		f.begin(e.Time)                       // after a restart, or for queued messages
+		return append(f.void(), f.heard()...) // the partial text of a driver that was killed does not count
 	case event.Delta:
 		return f.delta(e, b)
 	case event.Replied:
@@ -37,7 +37,7 @@ func (f *Fold) model(e event.Event) []Item {
 	return nil
 }
 
-// wait notes that nothing happens for a while, if the event says so.
+// wait records a pause, if the event announces one.
 func (f *Fold) wait(e event.Event) []Item {
 	why, what, seconds := words.Wait(e.Body)
 	if seconds <= 0 {
@@ -47,7 +47,7 @@ func (f *Fold) wait(e event.Event) []Item {
 	return []Item{f.Now.Wait}
 }
 
-// routed tells which model answers, where that is news.
+// routed reports which model answers, if that has changed.
 func (f *Fold) routed(e event.Event, b event.Routed) []Item {
 	if b.From == "" {
 		if b.Route+b.Rule == f.chosen {
@@ -58,7 +58,7 @@ func (f *Fold) routed(e event.Event, b event.Routed) []Item {
 	return f.note(e)
 }
 
-// delta takes in what the model writes.
+// delta adds text that the model writes.
 func (f *Fold) delta(e event.Event, b event.Delta) (items []Item) {
 	if b.Void {
 		items = f.void()
@@ -87,7 +87,7 @@ func (f *Fold) delta(e event.Event, b event.Delta) (items []Item) {
 	return append(items, r)
 }
 
-// void gives up the reply that is being written: the log does not hold it.
+// void drops the reply being written, which the log does not have.
 func (f *Fold) void() []Item {
 	r := f.written()
 	if r == nil {
@@ -97,14 +97,14 @@ func (f *Fold) void() []Item {
 	return []Item{r}
 }
 
-// written takes the reply that is being written; nil: none is.
+// written takes the reply being written; nil if there is none.
 func (f *Fold) written() *Reply {
 	r := f.Now.Reply
 	f.Now.Reply, f.Now.Thinking, f.Now.Draft = nil, "", Draft{}
 	return r
 }
 
-// replied puts the reply of the log in the place of what was written of it.
+// replied replaces the reply being written with the logged one.
 func (f *Fold) replied(e event.Event, b event.Replied) []Item {
 	r := f.written()
 	if r == nil {

@@ -16,21 +16,21 @@ import (
 )
 
 // Traces for OpenTelemetry, in the JSON encoding of OTLP (opentelemetry-proto 1, protobuf's JSON with
-// ids in hexadecimal). The names are those of the semantic conventions for generative AI, which
-// still change: each version that we speak is a line of one table. What they have no name for is
-// called inspan.*. What was said or done is in it only if somebody asks for it.
+// hexadecimal ids). The names are those of the semantic conventions for generative AI, which still change: each
+// supported version is a row of one table. Things without a name there are called inspan.*. Content is included
+// only on request.
 //
-// Ids come from those of sessions and spans, so a session that is exported again has the same ones.
-// One that belongs to a span of another program is a part of that one's trace.
+// Ids are derived from those of sessions and spans, so exporting a session again gives the same ids. A session
+// that belongs to another program's span is part of that program's trace.
 
-// conventions are how one version of the semantic conventions names things.
+// conventions are the names in one version of the semantic conventions.
 type conventions struct {
 	version  string
 	provider string // key of the provider's name
-	xai      string // what it calls that one
+	xai      string // its name for xAI
 	messages bool   // it has messages as attributes
-	cached   bool   // it knows parts of the prompt that were cached, and arguments and results of calls
-	first    bool   // it knows the time to the first of a reply, and reasoning
+	cached   bool   // it has cached parts of the prompt, and arguments and results of calls
+	first    bool   // it has the time to the first of a reply, and reasoning
 }
 
 func allConventions() []conventions {
@@ -42,7 +42,7 @@ func allConventions() []conventions {
 	}
 }
 
-// Semconvs are the versions of the semantic conventions that [OTLP] speaks, the latest last.
+// Semconvs returns the supported versions of the semantic conventions, the latest last.
 func Semconvs() (out []string) {
 	for _, c := range allConventions() {
 		out = append(out, c.version)
@@ -50,26 +50,27 @@ func Semconvs() (out []string) {
 	return out
 }
 
-// How many spans one request holds at most, those with content fewer.
+// Most spans in one request; fewer if they have content.
 const (
 	otlpBatch    = 1000
 	otlpContents = 50
 )
 
-// OTLP is how traces and measures are told to a receiver of OpenTelemetry. The zero value is of use.
+// OTLP configures how traces and measures are sent to an OpenTelemetry receiver. The zero value is ready to
+// use.
 type OTLP struct {
-	Semconv    string            // one of [Semconvs]; empty: the latest
+	Semconv    string            // one of [Semconvs]; empty means the latest
 	Release    string            // version of the program
-	Attributes map[string]string // of what is observed; without service.name it is "inspan"
-	// Live has a span that goes on told by a mark: one that is a part of it, lasts no time, and has the
-	// attribute inspan.pending. The span itself is told when it has ended. Else it is told to have lasted
-	// as long as anything is known of its session.
+	Attributes map[string]string // of the observed service; without service.name it is "inspan"
+	// Live reports a span in progress by a mark: a child span without duration and with the attribute
+	// inspan.pending. The span itself is sent when it has ended. Without Live, a span in progress is reported
+	// to last until the latest known moment of its session.
 	Live bool
-	// Content says that spans have content, which makes them large.
+	// Content adds content to spans, which makes them large.
 	Content bool
 }
 
-// conventions are those of the version.
+// conventions returns the names of the configured version.
 func (o OTLP) conventions() (conventions, error) {
 	all := allConventions()
 	i := len(all) - 1
@@ -95,7 +96,7 @@ func (o OTLP) owner() otlpOwner {
 	return otlpOwner{a}
 }
 
-// Traces are requests for the traces endpoint of a receiver, each a JSON text.
+// Traces returns requests for the traces endpoint of a receiver, each as JSON.
 func (o OTLP) Traces(traces ...Trace) ([][]byte, error) {
 	c, err := o.conventions()
 	if err != nil {
@@ -149,7 +150,7 @@ type otlpName struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Numbers of opentelemetry-proto.
+// Numbers in opentelemetry-proto.
 const (
 	otlpInternal = 1
 	otlpClient   = 3
@@ -180,7 +181,7 @@ type otlpValue struct {
 
 type otlpValues []otlpValue
 
-// text, whole and number add an attribute that says something.
+// text, whole and number add an attribute unless it is empty.
 func (v otlpValues) text(key, value string) otlpValues {
 	if value == "" {
 		return v
@@ -199,7 +200,7 @@ func (v otlpValues) number(key string, n float64) otlpValues {
 	return append(v, otlpValue{key, map[string]any{"doubleValue": n}})
 }
 
-// otlpIDs are the ids in a traceparent, none if it is not one.
+// otlpIDs returns the ids in a traceparent, empty if it is invalid.
 func otlpIDs(traceparent string) (trace, span string) {
 	if !event.IsTraceparent(traceparent) {
 		return "", ""
@@ -215,7 +216,7 @@ type otlp struct {
 	spans []otlpSpan
 }
 
-// session adds the spans of a session, which are parts of one of another; empty: of none.
+// session adds the spans of a session as children of the span parent; empty means none.
 func (x *otlp) session(t Trace, parent string) {
 	agents := map[string]Trace{}
 	for _, agent := range t.Agents {
@@ -233,7 +234,7 @@ func (x *otlp) session(t Trace, parent string) {
 		}
 		x.spans = append(x.spans, s)
 		if agent, is := agents[span.Session]; is && span.Kind == SpanChild {
-			delete(agents, span.Session) // it is there once, however often it has worked
+			delete(agents, span.Session) // it is there once, however often the agent has worked
 			agent.Traceparent = event.SpanContext(t.Traceparent, t.Session, span.ID)
 			x.session(agent, s.ID)
 		}
@@ -289,7 +290,7 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 
 func otlpTime(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
-// model names a request to a model, and says what is known of it.
+// model returns the name and the attributes of a request to a model.
 func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
 	provider, model := x.served(span)
 	a = a.text("gen_ai.operation.name", "chat").text(x.provider, provider).text("gen_ai.request.model", model)
@@ -320,13 +321,13 @@ func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
 	return "chat " + model, a
 }
 
-// served is who serves the model of a span, and the model.
+// served returns the provider and the model of a span.
 func (x conventions) served(span Span) (provider, model string) {
 	provider, model, _ = strings.Cut(span.Name, "/")
 	return x.providerName(provider), cmp.Or(model, span.Name)
 }
 
-// providerName is what the conventions call a provider; others keep the name that they have here.
+// providerName returns the conventions' name of a provider; others keep their names.
 func (x conventions) providerName(name string) string {
 	for _, known := range [][2]string{
 		{"gemini", "gcp.gemini"},
@@ -344,7 +345,7 @@ func (x conventions) providerName(name string) string {
 	return name
 }
 
-// Failed reports whether a span ended otherwise than it was meant to.
+// Failed reports whether a span ended with a failure.
 func (s Span) Failed() bool {
 	if s.End.IsZero() {
 		return false

@@ -7,14 +7,14 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// rewinds knows which events no longer count, as the conversation was taken back to before
-// them and has gone on elsewhere since. A rewind that was taken back in turn counts as none.
+// rewinds knows which events no longer count because the conversation was taken back to before them. A rewind
+// that was itself taken back does not count.
 type rewinds struct {
 	all   []span // each rewind: from the event that it went back to, to its own
 	spans []span // those that count
 }
 
-// span is what lies between two events, both exclusive.
+// span is the events between two others, both exclusive.
 type span struct{ from, to uint64 }
 
 func (r *rewinds) add(at, to uint64) {
@@ -33,8 +33,8 @@ func (r *rewinds) gone(seq uint64) bool {
 	return slices.ContainsFunc(r.spans, func(s span) bool { return s.from < seq && seq < s.to })
 }
 
-// Rewound reads a log and reports which of its events no longer count, see [Fold.Gone]. It
-// is for whoever can't mark later what was shown already.
+// Rewound reads a log and returns a function that reports which of its events no longer count, see [Fold.Gone].
+// It is for writers that can't mark later what they have already written.
 func Rewound(events iter.Seq2[event.Event, error]) (gone func(seq uint64) bool, err error) {
 	var r rewinds
 	for e, err := range events {

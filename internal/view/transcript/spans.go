@@ -15,23 +15,23 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// SpanKind is what a session does in a span.
+// SpanKind is what a session does during a span.
 type SpanKind string
 
 // Kinds of spans.
 const (
-	SpanRun   SpanKind = "run"   // from what is said to where the agent stops
+	SpanRun   SpanKind = "run"   // from a message to the end of the agent's run
 	SpanModel SpanKind = "model" // one request to a model
-	SpanPause SpanKind = "pause" // until a request that has failed is sent again
-	SpanCall  SpanKind = "call"  // of a tool
+	SpanPause SpanKind = "pause" // until a failed request is sent again
+	SpanCall  SpanKind = "call"  // a tool call
 	SpanWait  SpanKind = "wait"  // for a person's decision
 	SpanChild SpanKind = "child" // another session works for this one
 	SpanJob   SpanKind = "job"   // something that a call has left running
 	SpanStep  SpanKind = "step"  // of a workflow
 )
 
-// Span is a stretch of time in which a session does one thing. It says what took how long and what
-// came of it, and nothing that was said or done unless that was asked for.
+// Span is a stretch of time in which a session does one thing. It holds duration and outcome, and content only
+// on request.
 type Span struct {
 	ID      string     `json:"id" jsonschema:"unique in the session, and the same whenever it is asked for"`
 	Parent  string     `json:"parent,omitempty" jsonschema:"id of the span that this one is a part of"`
@@ -49,32 +49,32 @@ type Span struct {
 	Reply   string     `json:"reply,omitempty" jsonschema:"of a model: the vendor's id of its reply"`
 	Server  string     `json:"server,omitempty" jsonschema:"of a model: host that sent it"`
 	Session string     `json:"session,omitempty" jsonschema:"of a child: it has spans of its own"`
-	Sum     string     `json:"-"` // of a call: as event.Started has it
-	Content *Content   `json:"-"` // only if it was asked for: see [NewSpans]
+	Sum     string     `json:"-"` // of a call, see event.Started
+	Content *Content   `json:"-"` // only on request, see [NewSpans]
 }
 
 const (
 	spanOK   = "ok"
-	spanLost = "lost" // whoever did it has died
+	spanLost = "lost" // its process has died
 )
 
-// Spans is the fold from the events of a session to its spans. The zero value has none. A fork's are
-// what it has done itself.
+// Spans folds the events of a session into spans. The zero value is empty. The spans of a fork are only its
+// own.
 type Spans struct {
-	all   []*Span // as they have begun
+	all   []*Span // in the order of their starts
 	open  map[string]*Span
-	run   *Span             // that goes on, or nil
-	last  time.Time         // of the events that were folded
+	run   *Span             // the run in progress, or nil
+	last  time.Time         // time of the last folded event
 	of    string            // traceparent of the session
-	agent string            // kind of the agent whose session it is
-	used  map[string]string // tools, by the ids of their calls
-	made  map[string]string // calls that others have made, with those
-	news  []*Span           // that have begun since [Spans.News]
-	over  []*Span           // that have ended since
-	said  *contents         // nil: nobody has asked for it
+	agent string            // kind of the session's agent
+	used  map[string]string // tools, by call id
+	made  map[string]string // parents of nested calls, by call id
+	news  []*Span           // begun since the last [Spans.News]
+	over  []*Span           // ended since then
+	said  *contents         // nil without content
 }
 
-// NewSpans is a fold that also keeps what was said and done, if content asks for it.
+// NewSpans returns a fold that also keeps content, if content is set.
 func NewSpans(content bool) *Spans {
 	if content {
 		return &Spans{said: &contents{}}
@@ -82,7 +82,7 @@ func NewSpans(content bool) *Spans {
 	return &Spans{}
 }
 
-// List are the spans in the order in which they have begun.
+// List returns the spans in the order of their starts.
 func (s *Spans) List() []Span {
 	out := make([]Span, len(s.all))
 	for i, span := range s.all {
@@ -91,8 +91,8 @@ func (s *Spans) List() []Span {
 	return out
 }
 
-// News are the spans that have ended since it was asked last, behind those that have begun since and
-// go on, as far as they may go on for long: runs, children, steps and waits.
+// News returns the spans that have ended since its last call, followed by those that began since then and are
+// in progress, if their kind may take long: runs, children, steps and waits.
 func (s *Spans) News() (out []Span) {
 	for _, span := range s.news {
 		long := slices.Contains([]SpanKind{SpanRun, SpanChild, SpanStep, SpanWait}, span.Kind)
@@ -102,30 +102,29 @@ func (s *Spans) News() (out []Span) {
 	}
 	for _, span := range s.over {
 		out = append(out, *span)
-		span.Content = nil // it is told once, and sessions are long
+		span.Content = nil // it is reported once, and sessions are long
 	}
 	s.news, s.over = nil, nil
 	return out
 }
 
-// Trace is what a session did when, and what sessions that worked for it did.
+// Trace is what a session and the sessions that worked for it did, and when.
 type Trace struct {
 	Session string    `json:"session"`
-	Until   time.Time `json:"until"` // the last that is known of it
-	// Traceparent is the span of another program that the session belongs to, as W3C Trace Context
-	// has it; empty: none.
+	Until   time.Time `json:"until"` // the latest known moment
+	// Traceparent is the parent span in another program, in the form of W3C Trace Context; empty if none.
 	Traceparent string  `json:"traceparent,omitempty"`
-	Agent       string  `json:"agent,omitempty"` // kind of the agent whose session it is; empty: it works for no other
+	Agent       string  `json:"agent,omitempty"` // kind of the session's agent; empty if it works for no other
 	Spans       []Span  `json:"spans"`
 	Agents      []Trace `json:"agents,omitempty"`
 }
 
-// Of is the trace of the session whose events were folded, but for its agents.
+// Of returns the trace of the folded session, without its agents.
 func (s *Spans) Of(session string) Trace {
 	return Trace{Session: session, Until: s.last, Traceparent: s.of, Agent: s.agent, Spans: s.List()}
 }
 
-// Read folds events. With an error those until then are folded.
+// Read folds events. After an error, the events before it are folded.
 func (s *Spans) Read(events iter.Seq2[event.Event, error]) error {
 	for e, err := range events {
 		if err != nil {
@@ -136,7 +135,7 @@ func (s *Spans) Read(events iter.Seq2[event.Event, error]) error {
 	return nil
 }
 
-// Apply folds an event. Transient ones change nothing.
+// Apply folds an event. Transient events change nothing.
 func (s *Spans) Apply(e event.Event) {
 	if s.open == nil {
 		s.open, s.used, s.made = map[string]*Span{}, map[string]string{}, map[string]string{}
@@ -172,7 +171,7 @@ func (s *Spans) Apply(e event.Event) {
 	case event.Finished:
 		s.finished(e, b)
 	case event.StepStarted:
-		if b.Step != event.Workflow { // which the run is
+		if b.Step != event.Workflow { // the run stands for it
 			s.begin(SpanStep, b.Step, or(b.Title, b.Step), e, s.open[key(SpanStep, b.Parent)])
 		}
 	case event.StepEnded:
@@ -182,7 +181,7 @@ func (s *Spans) Apply(e event.Event) {
 	}
 }
 
-// child says which session a span is of. Its id is [ChildSpan], unless the session has worked before.
+// child records the session of a span. The span's id is [ChildSpan], unless the session has worked before.
 func (s *Spans) child(span *Span, session string) {
 	span.Session = session
 	if !slices.ContainsFunc(s.all, func(other *Span) bool { return other.ID == ChildSpan(session) }) {
@@ -190,7 +189,7 @@ func (s *Spans) child(span *Span, session string) {
 	}
 }
 
-// ChildSpan is the id of the span in which a session first works for another, known before it does.
+// ChildSpan returns the id of the span in which a session first works for another, before it begins.
 func ChildSpan(session string) string { return string(SpanChild) + "-" + session }
 
 func key(kind SpanKind, id string) string { return string(kind) + " " + id }
@@ -202,8 +201,8 @@ func or(text, other string) string {
 	return other
 }
 
-// begin begins a span that is a part of another; nil: of the run. One that goes on under the same key
-// was lost.
+// begin begins a span below parent, or below the run if that is nil. A span in progress with the same key was
+// lost.
 func (s *Spans) begin(kind SpanKind, id, name string, e event.Event, parent *Span) *Span {
 	span := &Span{ID: fmt.Sprintf("%s-%d", kind, e.Seq), Kind: kind, Name: name, Seq: e.Seq, Start: e.Time}
 	if parent == nil {
@@ -218,7 +217,7 @@ func (s *Spans) begin(kind SpanKind, id, name string, e event.Event, parent *Spa
 	return span
 }
 
-// end ends a span that goes on, and returns it; nil: none does.
+// end ends a span in progress and returns it; nil if there is none.
 func (s *Spans) end(key string, at time.Time, outcome string) *Span {
 	span := s.open[key]
 	if span != nil {
@@ -229,7 +228,7 @@ func (s *Spans) end(key string, at time.Time, outcome string) *Span {
 	return span
 }
 
-// endAll ends what goes on of some kinds.
+// endAll ends the spans in progress of some kinds.
 func (s *Spans) endAll(at time.Time, outcome string, kinds ...SpanKind) {
 	for k, span := range s.open {
 		for _, kind := range kinds {
@@ -240,14 +239,14 @@ func (s *Spans) endAll(at time.Time, outcome string, kinds ...SpanKind) {
 	}
 }
 
-// begun begins a run, unless one goes on.
+// begun begins a run, unless one is in progress.
 func (s *Spans) begun(e event.Event) {
 	if s.run == nil {
 		s.run = s.begin(SpanRun, "", "", e, nil)
 	}
 }
 
-// withdrawn takes a run back that has only been asked for.
+// withdrawn removes a run that was requested but has not begun.
 func (s *Spans) withdrawn(b event.Withdrawn) {
 	if n := len(s.all); s.run != nil && s.run.Seq == b.Of && s.all[n-1] == s.run {
 		s.all = s.all[:n-1]
@@ -256,8 +255,7 @@ func (s *Spans) withdrawn(b event.Withdrawn) {
 	}
 }
 
-// claimed ends what the driver before has left behind. What waits for a person goes on waiting, and
-// so do children and jobs.
+// claimed ends what the previous driver left behind. Waits for a person continue, and so do children and jobs.
 func (s *Spans) claimed(e event.Event) {
 	s.endAll(e.Time, spanLost, SpanModel, SpanPause, SpanCall, SpanStep)
 }
@@ -280,7 +278,7 @@ func (s *Spans) asked(e event.Event) {
 		if span == nil {
 			return
 		}
-		if b.From != "" { // that one was asked first
+		if b.From != "" { // the previous model was asked first
 			span.Name, span.Cost = b.From, b.Cost
 			s.end(model, e.Time, string(b.Cause))
 			span = s.begin(SpanModel, "", b.Route, e, nil)
@@ -307,7 +305,7 @@ func (s *Spans) asked(e event.Event) {
 	}
 }
 
-// use says which tool a call is of.
+// use records the tool of a call.
 func (s *Spans) use(call, name string) {
 	if name != "" {
 		s.used[call] = name
@@ -358,7 +356,7 @@ func (s *Spans) called(e event.Event) {
 	}
 }
 
-// came ends a child's work, and what it has asked for.
+// came ends a child's work, and its questions.
 func (s *Spans) came(e event.Event, b event.Returned) {
 	span := s.end(key(SpanChild, b.Child), e.Time, or(string(b.Reason), spanLost))
 	if span == nil {
@@ -385,7 +383,7 @@ func (s *Spans) finished(e event.Event, b event.Finished) {
 	s.end(key(SpanJob, b.Job), e.Time, outcome)
 }
 
-// asker is what raises a question: a child, or a call of the session itself.
+// asker returns the span that raises a question: of a child, or of a call of the session itself.
 func (s *Spans) asker(b event.Raised) *Span {
 	if b.Child != "" {
 		return s.open[key(SpanChild, b.Child)]
@@ -393,8 +391,8 @@ func (s *Spans) asker(b event.Raised) *Span {
 	return s.open[key(SpanCall, b.Call)]
 }
 
-// TraceOf reads from the logs what a session did when, and its agents did. One whose log is gone is left out.
-// With content the spans have what was said and done.
+// TraceOf reads the trace of a session and its agents from their logs. Agents whose logs are gone are left out.
+// If content is set, spans have content.
 func TraceOf(ctx context.Context, sessions store.Store, id string, content bool) (Trace, error) {
 	return traceOf(ctx, sessions, id, content, map[string]bool{})
 }

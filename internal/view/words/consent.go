@@ -15,11 +15,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Asked is all that a call would do, without hidden characters, for whoever
-// decides on it: its command, if it has one, and all other arguments as JSON.
-// Either may have several lines, and be empty. Nothing is left out, because a
-// person can not decide on what is not shown, and it is shown as it will run, however
-// the model has spelled its JSON. A call that has a preview is shown by that.
+// Asked returns everything that a call would do, without hidden characters, for the person who decides about
+// it: its command, if it has one, and all other arguments as JSON. Either may be empty, or have several lines.
+// Nothing is left out, since nobody can decide about what is not shown, and everything is shown as it will run,
+// however the model spelled its JSON. A call with a preview is shown by that instead.
 func Asked(c llm.Call) (command, others string) {
 	var args map[string]any
 	dec := json.NewDecoder(bytes.NewReader(c.Args))
@@ -42,13 +41,12 @@ func plainJSON(args map[string]any, indent string) string {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)
-	_ = enc.Encode(args) // they were read from JSON
+	_ = enc.Encode(args) // they come from JSON
 	return strings.TrimSpace(b.String())
 }
 
-// Effects says what a call would touch beyond what its text shows: where it would
-// write, unless a preview shows that, and whom it would talk to. Each is a line
-// without hidden characters.
+// Effects returns what a call would touch beyond what its text shows: where it would write, unless a preview
+// shows that, and which hosts it would reach. Each is a line without hidden characters.
 func Effects(effects []tool.Effect, previewed bool) []string {
 	var out []string
 	for _, e := range effects {
@@ -80,13 +78,13 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 	return out
 }
 
-// mostRead is how long a command can be of which more is proven, in bytes.
+// mostRead is the longest command, in bytes, that is analysed.
 const mostRead = 64 << 10
 
-// maxExported is how much of a variable is shown, in columns.
+// maxExported is how many columns of a variable are shown.
 const maxExported = 200
 
-// exported is a variable that a command gets from earlier ones, or lacks for them.
+// exported describes a variable that a command gets from earlier ones, or lacks because of them.
 func exported(kv string) string {
 	if !strings.Contains(kv, "=") {
 		return "has no variable " + text.Visible(kv)
@@ -94,8 +92,8 @@ func exported(kv string) string {
 	return "has the variable " + OneLine(text.Visible(kv), maxExported)
 }
 
-// Question is what a call asks the person, and the answers it offers. Both are
-// text of others; the question is empty if the arguments hold none.
+// Question returns what a call asks the person, and the offered answers. Both are text by others; the question
+// is empty if the arguments hold none.
 func Question(c llm.Call) (question string, options []string) {
 	args := arguments(c)
 	question, _ = args["question"].(string)
@@ -108,9 +106,8 @@ func Question(c llm.Call) (question string, options []string) {
 	return question, options
 }
 
-// Answer is what a line means that a person typed to a call that asks: the option
-// of that number, else the line itself. Problem says what is wrong with it; then
-// there is no answer yet.
+// Answer returns the answer that a typed line gives to a call that asks: the option with that number, or else
+// the line itself. Problem says what is wrong with the line; then there is no answer yet.
 func Answer(c llm.Call, line string) (d event.Decided, problem string) {
 	d = by(c.ID)
 	if line = strings.TrimSpace(line); line == "" {
@@ -128,7 +125,7 @@ func Answer(c llm.Call, line string) (d event.Decided, problem string) {
 	return d, ""
 }
 
-// Misfit says why an answer is none to a call that takes one of its options only; empty: it is one.
+// Misfit says why an answer does not fit a call that only accepts its options; empty if it fits.
 func Misfit(c llm.Call, answer string) string {
 	_, options := Question(c)
 	if closed, _ := arguments(c)["closed"].(bool); !closed || Chosen(answer, options) != "" {
@@ -137,8 +134,8 @@ func Misfit(c llm.Call, answer string) string {
 	return fmt.Sprintf("%q is none of the choices: %s", OneLine(answer, 80), strings.Join(options, ", "))
 }
 
-// Chosen is the choice that an answer makes: its word or its number, with a reason after a colon if there
-// is one. Empty: it makes none.
+// Chosen returns the choice that an answer makes by its word or its number, possibly with a reason after a
+// colon. It is empty if the answer makes none.
 func Chosen(answer string, choices []string) string {
 	word, _, _ := strings.Cut(answer, ":")
 	word = strings.TrimSpace(word)
@@ -153,8 +150,8 @@ func Chosen(answer string, choices []string) string {
 	return ""
 }
 
-// Choice is the key that a line chooses an option by, or its word does. A key that is pressed
-// more than once is that key. It is empty for any other text.
+// Choice returns the key of the option that a line chooses, by key or by word. A repeated key counts as one. It
+// is empty for any other text.
 func Choice(line string) string {
 	line = strings.ToLower(strings.TrimSpace(line))
 	for _, word := range choices() {
@@ -165,23 +162,22 @@ func Choice(line string) string {
 	return ""
 }
 
-// Begins reports whether a text is a choice, or the beginning of the word for one.
+// Begins reports whether a text is a choice, or the beginning of a choice's word.
 func Begins(text string) bool {
 	text = strings.ToLower(text)
 	begun := func(word string) bool { return text != "" && strings.HasPrefix(word, text) }
 	return Choice(text) != "" || slices.ContainsFunc(choices(), begun)
 }
 
-// Dismissed is the decision of a person who does not want to answer.
+// Dismissed returns the decision of a person who does not want to answer.
 func Dismissed(call string) event.Decided { return by(call) }
 
-// TooLate is the decision on a call that nobody has decided on in time.
+// TooLate returns the decision on a call for which the time to answer is over.
 func TooLate(call string) event.Decided {
 	return event.Decided{Call: call, By: "the time-out", Reason: "nobody answered in time"}
 }
 
-// AnsweredBy says who has answered a question that nobody has answered here. It holds text of
-// others.
+// AnsweredBy says who has answered a question from elsewhere. It contains text by others.
 func AnsweredBy(d event.Decided) string {
 	switch d.By {
 	case by("").By:
@@ -199,7 +195,7 @@ func AnsweredBy(d event.Decided) string {
 
 func by(call string) event.Decided { return event.Decided{Call: call, By: "the user"} }
 
-// GoOn is what a person may agree to whose run was stopped by a limit.
+// GoOn asks a person whose run was stopped by a limit whether to continue.
 func GoOn(s event.Stopped) string {
 	if s.Reason == event.ReasonRate {
 		return "continue"
@@ -207,8 +203,8 @@ func GoOn(s event.Stopped) string {
 	return "continue with twice the limit"
 }
 
-// Raised are the limits with twice of the one that a run was stopped by, as they are if it was
-// that of a minute, which begins anew; nil if it was none.
+// Raised returns the limits with the one that stopped the run doubled. If that was the limit per minute, they
+// are unchanged, since it starts anew. It returns nil if the run was not stopped by a limit.
 func Raised(l event.Limits, s event.Stopped) *event.Limits {
 	old := l
 	switch {
@@ -229,8 +225,7 @@ func Raised(l event.Limits, s event.Stopped) *event.Limits {
 	return &l
 }
 
-// Slash takes a slash command apart that somebody typed; ok is false if the text is none,
-// such as one that begins with a path.
+// Slash splits a typed slash command. It returns false for other text, such as a path.
 func Slash(typed string) (name, args string, ok bool) {
 	rest, ok := strings.CutPrefix(typed, "/")
 	name, args, _ = strings.Cut(rest, " ")

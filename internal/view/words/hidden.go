@@ -2,6 +2,6 @@ package words
 
 import "github.com/inspan/inspan/internal/safety/secret"
 
-// Hidden is a message of ours without secrets: it can repeat what was typed. It comes before the
-// message is cut, as a part of a secret is not found.
+// Hidden returns one of our messages without secrets, since it may repeat what was typed. Call it before
+// cutting the message, because a part of a secret is not recognised.
 func Hidden(message string) string { return new(secret.Finder).Hidden(message, "***") }

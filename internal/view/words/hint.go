@@ -2,8 +2,8 @@ package words
 
 import "strings"
 
-// Command is a command of inspan as hints name it: with the server whose sessions it is about; empty
-// means those of this machine.
+// Command returns a command of inspan for a hint, with the server that has the session; empty means this
+// machine.
 func Command(server, name string, args ...string) string {
 	parts := []string{"inspan", name}
 	if server != "" {
@@ -12,7 +12,7 @@ func Command(server, name string, args ...string) string {
 	return strings.Join(append(parts, args...), " ")
 }
 
-// On says where a session is that a server has; empty: this machine has it.
+// On says where a session on a server is; empty if it is on this machine.
 func On(server string) string {
 	if server == "" {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Leftovers says, a line for each, what became of what a session had started and still ran
-// at its end, which files of instructions it has written, and which agents have changed a copy that nobody has merged.
+// Leftovers returns lines about the end of a session: what became of processes that were still running, which
+// instruction files it has written, and which agents have unmerged changes in a copy.
 func Leftovers(session string, kept, ended []tool.Leftover, instructions, unmerged []string) []string {
 	var out []string
 	for _, agent := range unmerged {

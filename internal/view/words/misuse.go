@@ -8,19 +8,19 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Misuse is an error of the person who typed something: what they typed can't be, and nothing was
-// done. Commands end with the exit code for usage.
+// Misuse is an error in what a person typed. Nothing was done, and the command ends with the exit code for
+// usage.
 type Misuse struct{ Err error }
 
 // Error implements [error].
 func (m Misuse) Error() string { return m.Err.Error() }
 
-// Unwrap implements the convention of [errors.Unwrap].
+// Unwrap returns the error.
 func (m Misuse) Unwrap() error { return m.Err }
 
-// DidYouMean is what an error about want says at its end: '; did you mean "NAME"?' with the
-// [tool.Nearest] of the names, or nothing if none is really near: what is typed begins it, or differs
-// in less than a third. A person is rather told nothing than something else.
+// DidYouMean returns the end of an error about want: '; did you mean "NAME"?' with the [tool.Nearest] name, or
+// "" if none is really near: a beginning of the name, or less than a third different. No suggestion is better
+// than a wrong one.
 func DidYouMean(want string, names []string) string {
 	near := tool.Nearest(want, names)
 	is, typed := strings.ToLower(near), strings.ToLower(want)
@@ -30,15 +30,14 @@ func DidYouMean(want string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", near)
 }
 
-// Nearly reports whether a word is one of the names but for a slip of the fingers.
+// Nearly reports whether a word is one of the names except for a typing error.
 func Nearly(word string, names []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		return tool.Distance(strings.ToLower(word), name) <= max(1, len(word)/4)
 	})
 }
 
-// Near are the names that look most like want, the nearest first, and then those that contain it;
-// three at most.
+// Near returns at most three names that resemble want: the nearest first, then those that contain it.
 func Near(want string, names []string) (near []string) {
 	left := slices.Clone(names)
 	for len(near) < 3 {

@@ -8,20 +8,20 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Option is one answer that a call which wants consent can be given.
+// Option is one answer to a call that needs consent.
 type Option struct {
-	Key   string // that chooses it, the first letter of its word
+	Key   string // key that chooses it, the first letter of its word
 	Word  string
 	Name  string // what it does, in a few words
-	Rules string // all that it allows beyond the call, without hidden characters; empty: nothing
+	Rules string // everything that it allows beyond the call, without hidden characters; empty if nothing
 
 	allow bool
 	scope event.Scope
 	reach event.Reach
 }
 
-// Options lists the answers to a question with these rules and offers, in the order in which they
-// are shown. All front ends show them, and no other answer allows anything.
+// Options returns the answers to a question with these rules and offers, in the order in which to show them.
+// All front ends show them, and no other answer allows anything.
 func Options(rules []string, offers []event.Offer) []Option {
 	out := []Option{{Key: "y", Word: "yes", Name: "yes, once", allow: true}}
 	if len(rules) > 0 {
@@ -36,7 +36,7 @@ func Options(rules []string, offers []event.Offer) []Option {
 		case event.ReachHost:
 			opt.Key, opt.Word, opt.Name = "h", "host", "this host in this session"
 			opt.Rules += " (whatever reaches it)"
-		default: // of a later version
+		default: // from a later version
 			continue
 		}
 		out = append(out, opt)
@@ -49,7 +49,7 @@ func Options(rules []string, offers []event.Offer) []Option {
 	return append(out, Option{Key: "n", Word: "no", Name: "no"})
 }
 
-// Given says how a rule came to hold for the session: by which answer, and at a call of which tool.
+// Given says by which answer, at a call of which tool, a rule was granted for the session.
 func Given(d event.Decided, tool string) string {
 	how := "s"
 	switch d.Reach {
@@ -69,12 +69,12 @@ func Given(d event.Decided, tool string) string {
 
 func said(rules []string) string { return text.Visible(strings.Join(rules, ", ")) }
 
-// Passing are the options that hold for the session at most.
+// Passing returns the options that hold for the session at most.
 func Passing(options []Option) []Option {
 	return slices.DeleteFunc(options, func(o Option) bool { return o.scope == event.ScopeProject || o.scope == event.ScopeAlways })
 }
 
-// Ruled says what the options allow beyond the call, a line for those that allow the same.
+// Ruled says what the options allow beyond the call, one line for all that allow the same.
 func Ruled(options []Option) []string {
 	var rules, keys []string
 	for _, o := range options {
@@ -95,9 +95,8 @@ func Ruled(options []Option) []string {
 	return rules
 }
 
-// Decision is what a line means that a person typed to a call that wants consent: the key or
-// the word of an option, or what to do instead. Problem says what is wrong with the line; then
-// nothing is decided.
+// Decision returns what a typed line means as an answer to a call that needs consent: the key or the word of an
+// option, or what to do instead. Problem says what is wrong with the line; then nothing is decided.
 func Decision(call string, options []Option, line string) (d event.Decided, problem string) {
 	d = by(call)
 	line = strings.TrimSpace(line)
@@ -121,7 +120,7 @@ func Decision(call string, options []Option, line string) (d event.Decided, prob
 	return d, ""
 }
 
-// choices are the words that a person can answer a call with. Each begins with its key.
+// choices returns the words that can answer a call. Each begins with its key.
 func choices() []string {
 	return []string{"yes", "no", "session", "project", "always", "edits", "host"}
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// OwnShell is who tells the session of a command that the person ran.
+// OwnShell is the source of messages about commands that the person ran.
 const OwnShell = "your shell"
 
 const ownIntro = "The user ran a command in their own shell, outside of the sandbox:\n"
 
-// Ran is what the model is told of a command that the person ran: what it printed, of which
-// dropped bytes are left out between head and tail, and how it ended.
+// Ran returns what the model is told about a command that the person ran: its output, with dropped bytes left
+// out between head and tail, and how it ended.
 func Ran(command, head, tail string, dropped, code int, stopped bool) string {
 	var b strings.Builder
 	b.WriteString(ownIntro + "$ " + command + "\n" + head)
@@ -31,27 +31,27 @@ func Ran(command, head, tail string, dropped, code int, stopped bool) string {
 	return out
 }
 
-// OwnCommand is what Ran says without the words that are for the model: the command and what it
-// printed. It is text of others.
+// OwnCommand returns the command and its output from what Ran returned, without the introduction for the model.
+// It is text by others.
 func OwnCommand(told string) string { return strings.TrimPrefix(told, ownIntro) }
 
-// NamedFiles is who tells the session of the files that a message of the person names.
+// NamedFiles is the source of the contents of files that a person's message names.
 const NamedFiles = "@"
 
 const namedIntro = "The files that the user names with @, as read_file shows them now: "
 
-// Named is what the model is told of files that a message names.
+// Named returns what the model is told about files that a message names.
 func Named(names []string, content string) string {
 	return namedIntro + strings.Join(names, ", ") + "\n" + content
 }
 
-// Names are the files of what Named says, for people. They are text of others.
+// Names returns the names of the files from what Named returned, for people. They are text by others.
 func Names(told string) string {
 	names, _, _ := strings.Cut(strings.TrimPrefix(told, namedIntro), "\n")
 	return names
 }
 
-// File is a file in what Named says. Of one that is longer than so many bytes the middle is left out.
+// File returns a file for Named. The middle of a file longer than most bytes is left out.
 func File(name, content string, most int) string {
 	head, tail, dropped := tool.Cut(content, most)
 	if dropped > 0 {

@@ -13,9 +13,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Together sums up in a line what calls would do in a workspace. First comes the worst, by name: what is
-// sensitive, what leaves the sandbox or the workspace, and hosts. Then how many files they would write and
-// below which folder, and how many commands they would run. It holds no hidden characters.
+// Together sums up in one line what several calls would do in a workspace. It begins with the riskiest by name:
+// sensitive places, paths beyond the sandbox or the workspace, and hosts. Then come how many files they would
+// write and below which folder, and how many commands they would run. It has no hidden characters.
 func Together(root string, list []event.Raised) string {
 	s := sum{root: root}
 	for _, w := range list {
@@ -41,10 +41,10 @@ func Together(root string, list []event.Raised) string {
 	return strings.Join(named, ", ")
 }
 
-// mostNamed is how many of the same kind a sum names.
+// mostNamed is how many things of one kind a sum names.
 const mostNamed = 3
 
-// few are the first of a list, and how many there are besides, as one text; none without any.
+// few returns the first entries of a list and how many there are besides, as one text; empty for an empty list.
 func few(list []string, between, more string) []string {
 	if len(list) > mostNamed {
 		list = append(slices.Clone(list[:mostNamed]), fmt.Sprintf("%d %s", len(list)-mostNamed, more))
@@ -60,11 +60,11 @@ type sum struct {
 	root                                                    string
 	sensitive, leaving, beyond, hosts, written, read, tools []string
 	commands, kept                                          int
-	calls                                                   map[string]int // by tool, of those that say nothing more
+	calls                                                   map[string]int // by tool, of calls that say nothing more
 }
 
 func (s *sum) add(w event.Raised) {
-	plain := true // nothing below says what it does
+	plain := true // no other part says what it does
 	runs := slices.ContainsFunc(w.Effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	for _, e := range w.Effects {
 		known := true
@@ -99,7 +99,7 @@ func (s *sum) add(w event.Raised) {
 	}
 }
 
-// host is the host of an effect, in words.
+// host describes the host of an effect.
 func host(e tool.Effect) string {
 	if e.Text == "" || e.Text == "*" {
 		return "any host"
@@ -114,7 +114,7 @@ func once(list []string, s string) []string {
 	return append(list, s)
 }
 
-// files says what happens to files.
+// files says what would happen to files.
 func files(verb string, paths []string) string {
 	switch len(paths) {
 	case 0:
@@ -148,8 +148,8 @@ func reached(hosts []string) string {
 	return counted("reach", "host", len(hosts)) + " (" + strings.Join(few(hosts, ", ", "more"), "") + ")"
 }
 
-// Asking is why a question is asked and what it shows, for whoever shows it as one text: its own reason and
-// preview or, if it is about a set of calls in a workspace, those of all of them.
+// Asking returns why a question is asked and what it shows, for front ends that show it as one text: its own
+// reason and preview or, for a set of calls in a workspace, those of all of them.
 func Asking(root, reason, preview string, set []event.Raised) (why, shown string) {
 	if len(set) == 0 {
 		return reason, preview
@@ -157,19 +157,18 @@ func Asking(root, reason, preview string, set []event.Raised) (why, shown string
 	return Together(root, set), Whole(set)
 }
 
-// Within begins the lines of a call's own text among several calls, so that none can pass for the heading
-// of another call.
+// Within begins the lines of a call's own text among several calls, so that none can imitate the heading of
+// another call.
 const Within = "  | "
 
-// Whole shows each of several calls, with all that it would do, as a person sees it who is asked about one
-// alone. The last line is a heading for what all would do, if there is any. It has no hidden characters but
-// those of the previews.
+// Whole shows each of several calls with everything it would do, like a question about one call. The last line
+// is a heading for what all would do, if there is any. Only previews may contain hidden characters.
 func Whole(list []event.Raised) string {
 	var b strings.Builder
 	more := false
 	for i, w := range list {
 		fmt.Fprintf(&b, "Call %d of %d", i+1, len(list))
-		if w.ID != "" { // by which it can be answered alone
+		if w.ID != "" { // it can be answered alone
 			b.WriteString(", " + text.Visible(w.ID))
 		}
 		b.WriteString(": " + text.Visible(w.Tool))

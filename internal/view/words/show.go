@@ -9,23 +9,23 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// OneLine is [text.Line] in at most limit cells of a terminal; "…" stands for what is
-// left out. It is empty if the limit is less than one. It stands here, as cells take a
-// library of terminals that programs which embed an agent don't link.
+// OneLine is [text.Line] in at most limit cells of a terminal; "…" replaces what is left out. It is empty if
+// the limit is less than one. It is in this package because measuring cells needs a terminal library, which
+// programs that embed an agent don't link.
 func OneLine(s string, limit int) string {
 	if limit < 1 {
 		return ""
 	}
 	s = strings.TrimSpace(s)
 	more := ""
-	if n := 8*limit + 64; len(s) > n { // what can't be shown need not be looked at
+	if n := 8*limit + 64; len(s) > n { // text that can't be shown need not be measured
 		s, more = text.Head(s, n), text.More
 	}
 	return ansi.Truncate(text.Line(s)+more, limit, text.More)
 }
 
-// Image names an image of a conversation in a line: its type, its size where its bytes
-// are at hand, and the file in the folder of the session that holds them.
+// Image describes an image of a conversation in a line: its type, its size if its bytes are at hand, and its
+// file in the session's folder.
 func Image(i llm.Image) string {
 	s := "[image: " + strings.ToUpper(strings.TrimPrefix(OneLine(i.MediaType, 40), "image/"))
 	if len(i.Data) > 0 {

@@ -9,16 +9,15 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Subject is what a call is about, in words: its command, path or pattern, what it is
-// called, or the things that it lists; empty if it has none. Only arguments that are
-// all plain values and say nothing of that sort are shown as they are. It is text of
-// others, and of any length.
+// Subject returns what a call is about, in words: its command, path or pattern, its name, or the things that it
+// lists; empty if nothing says so. Arguments without any of these are shown as they are if all are plain
+// values. It is text by others, of any length.
 func Subject(c llm.Call) string {
 	args := arguments(c)
 	if text := named(args, "command", "path", "pattern", "question", "url", "query", "task", "id"); text != "" {
 		return text
 	}
-	if action := named(args, "action"); action != "" { // of a tool that manages things
+	if action := named(args, "action"); action != "" { // from a tool that manages things
 		return strings.Join(append([]string{action}, others(args)...), " ")
 	}
 	if text := named(args, "title"); text != "" {
@@ -34,14 +33,14 @@ func Subject(c llm.Call) string {
 	return spoken(args)
 }
 
-// arguments are those of a call; what is no object has none.
+// arguments returns the arguments of a call; none unless they are an object.
 func arguments(c llm.Call) map[string]any {
 	var args map[string]any
 	_ = json.Unmarshal(c.Args, &args)
 	return args
 }
 
-// named is the first of some arguments that is text.
+// named returns the first of some arguments that is text.
 func named(args map[string]any, keys ...string) string {
 	for _, key := range keys {
 		if s, ok := args[key].(string); ok && s != "" {
@@ -51,7 +50,7 @@ func named(args map[string]any, keys ...string) string {
 	return ""
 }
 
-// others are the texts and lists beside the action, by their names.
+// others returns the texts and lists beside the action, by name.
 func others(args map[string]any) (out []string) {
 	for _, key := range slices.Sorted(maps.Keys(args)) {
 		text, isText := args[key].(string)
@@ -65,7 +64,7 @@ func others(args map[string]any) (out []string) {
 	return out
 }
 
-// isPlain reports whether a value of JSON holds no others.
+// isPlain reports whether a JSON value contains no others.
 func isPlain(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
@@ -74,8 +73,7 @@ func isPlain(v any) bool {
 	return true
 }
 
-// spoken is a value of JSON as words. Of an object whose text or name says what it is,
-// it is that.
+// spoken returns a JSON value as words. For an object with a text or a name that describes it, it is that.
 func spoken(v any) string {
 	var parts []string
 	switch v := v.(type) {
@@ -99,6 +97,6 @@ func spoken(v any) string {
 		}
 		return strings.Join(parts, ", ")
 	}
-	raw, _ := json.Marshal(v) // it was read from JSON
+	raw, _ := json.Marshal(v) // it comes from JSON
 	return string(raw)
 }

@@ -17,10 +17,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Told says what happened by an event that is told in a sentence, and whether it
-// is something to notice. It is empty for events that are shown in other ways, or
-// not worth telling. The sentence holds text of others as it is, and may have
-// several lines.
+// Told returns a sentence about an event, and whether a person should notice it. It is empty for events that
+// are shown in other ways, or not worth mentioning. The sentence contains text by others unchanged, and may
+// have several lines.
 func Told(body event.Body) (told string, notice bool) {
 	switch b := body.(type) {
 	case event.Note:
@@ -78,7 +77,7 @@ func Told(body event.Body) (told string, notice bool) {
 	return "", false
 }
 
-// restored names the files that went back, and those that were removed.
+// restored names the files that were restored, and those that were removed.
 func restored(b event.Restored) string {
 	gone := func(path string) bool { return slices.Contains(b.Removed, path) }
 	back := slices.DeleteFunc(slices.Clone(b.Files), gone)
@@ -91,7 +90,7 @@ func restored(b event.Restored) string {
 	return became(back, "restored") + "; " + became(b.Removed, "removed")
 }
 
-// became says what happened to files, and names of many the first.
+// became says what happened to files, naming the first of many.
 func became(files []string, what string) string {
 	n := len(files)
 	said := text.Count(n, "file") + text.Plural(n, " was ", " were ") + what
@@ -105,7 +104,7 @@ func became(files []string, what string) string {
 	return said + ": " + strings.Join(files, ", ")
 }
 
-// step names a step.
+// step describes a step.
 func step(b event.StepStarted) string {
 	if b.Title == "" {
 		return b.Step
@@ -125,7 +124,7 @@ func stepEnded(b event.StepEnded) string {
 	return said
 }
 
-// Returned is what a workflow has brought, a value a line; empty: nothing.
+// Returned returns the results of a workflow, one value a line; empty if none.
 func Returned(result json.RawMessage) string {
 	var values map[string]any
 	if json.Unmarshal(result, &values) != nil {
@@ -148,7 +147,7 @@ func Returned(result json.RawMessage) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// served names the servers that a person has to do something about, one a line.
+// served names the servers that need a person's help, one a line.
 func served(b event.Served) string {
 	var lines []string
 	for _, s := range b.Servers {
@@ -169,7 +168,7 @@ func served(b event.Served) string {
 	return strings.Join(lines, "\n")
 }
 
-// Sensitive says what effects do to sensitive places, after "it".
+// Sensitive says what effects do to sensitive places, to follow "it".
 func Sensitive(effects []tool.Effect) []string {
 	var out []string
 	for _, e := range effects {
@@ -184,7 +183,7 @@ func Sensitive(effects []tool.Effect) []string {
 	return out
 }
 
-// Agent names a child for people: its kind, and what of its id tells it apart.
+// Agent names a child for people: its kind, and the distinctive part of its id.
 func Agent(kind, child string) string {
 	return strings.TrimSpace(kind + " " + child[strings.LastIndexByte(child, '.')+1:])
 }
@@ -227,8 +226,7 @@ func hooked(b event.Hooked) (text string, notice bool) {
 	return "", false
 }
 
-// ToldModel says that the model was told something, as one harmless line of at
-// most some 200 cells.
+// ToldModel says that the model was told something, as one harmless line of at most about 200 cells.
 func ToldModel(text string) string { return "told the model: " + OneLine(text, 200) }
 
 func switched(b event.Switched) string {
@@ -259,8 +257,8 @@ func without(level event.Healing) string {
 	return "calls and results so far, which become text"
 }
 
-// Wait says why the session waits a while now, what comes then, and for how many
-// seconds; zero if the event is no such wait. Why is text of others.
+// Wait says why the session pauses now, what comes next, and for how many seconds; zero if the event is not
+// about a pause. Why is text by others.
 func Wait(body event.Body) (why, what string, seconds float64) {
 	switch b := body.(type) {
 	case event.Failed:
@@ -275,7 +273,7 @@ func Wait(body event.Body) (why, what string, seconds float64) {
 	return "", "", 0
 }
 
-// Judged is a call as it will run: with what the verdict made of it.
+// Judged returns a call as it will run after its verdict.
 func Judged(c llm.Call, b event.Judged) llm.Call {
 	if b.Args != nil {
 		c.Args = b.Args
@@ -286,9 +284,8 @@ func Judged(c llm.Call, b event.Judged) llm.Call {
 	return c
 }
 
-// Result is what a call brought, to be read: without escape sequences, blank lines
-// around it, and the marks that fence it for the model. It is as harmless as what
-// [text.Clean] returns.
+// Result returns the result of a call for reading: without escape sequences, surrounding blank lines, and the
+// marks that fence it for the model. It is as harmless as the output of [text.Clean].
 func Result(said string) string {
 	said = strings.TrimSpace(text.Clean(ansi.Strip(said)))
 	if lines := strings.Split(said, "\n"); len(lines) > 2 && strings.HasPrefix(lines[0], "<untrusted ") {
@@ -297,8 +294,7 @@ func Result(said string) string {
 	return said
 }
 
-// Stored is the blob that has the whole of a result, of which the text leaves out the middle. It is
-// empty if nothing is left out.
+// Stored returns the blob with the whole of a result whose middle was left out; empty if nothing was.
 func Stored(said string) string {
 	if m := storedForm.FindAllStringSubmatch(said, -1); m != nil { // others may have written the same further up
 		return m[len(m)-1][1]
@@ -308,15 +304,15 @@ func Stored(said string) string {
 
 var storedForm = regexp.MustCompile(`(?m)^\[.*\bblob:(sha256-[0-9a-f]{64})\b.*\]$`)
 
-// Failed says how a call has failed, in a word or two: the exit code of its command, else its
-// outcome. It is empty for a call that went well.
+// Failed says how a call has failed, in a word or two: the exit code of its command, or its outcome. It is
+// empty for a successful call.
 func Failed(b event.Ended) string {
 	switch {
 	case b.Outcome != event.OutcomeOK:
 		return OneLine(string(b.Outcome), 64)
 	case b.Exit == nil || *b.Exit == 0:
 		return ""
-	case *b.Exit > 128 && *b.Exit <= 128+64: // how shells tell of a signal
+	case *b.Exit > 128 && *b.Exit <= 128+64: // how shells report a signal
 		return fmt.Sprintf("exit %d, signal %d", *b.Exit, *b.Exit-128)
 	}
 	return fmt.Sprintf("exit %d", *b.Exit)

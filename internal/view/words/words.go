@@ -1,10 +1,9 @@
-// Package words is what the front ends say alike: what an event is called, what a call
-// would do, how costs and times are written, and what a person's answer means. Nothing
-// here prints, and nothing looks at a clock.
+// Package words holds what all front ends say alike: names of events, descriptions of calls, costs and times,
+// and the meaning of a person's answers. Nothing here prints or reads a clock.
 //
-// Text of others is what a model, a tool, a file or a log holds. Each function
-// says whether what it returns can go to a terminal as it is; what is not said to
-// be harmless goes through [OneLine] or a function of package text first.
+// Text by others is text from a model, a tool, a file or a log. Each function says whether its result can go to
+// a terminal as it is. Unless it is said to be harmless, pass it through [OneLine] or a function of package
+// text first.
 package words
 
 import (
@@ -14,8 +13,8 @@ import (
 	"time"
 )
 
-// Dollars writes US dollars: to the cent from one dollar on, else so that small
-// costs can be told apart.
+// Dollars formats US dollars: to the cent from one dollar, with more digits below so that small costs can be
+// told apart.
 func Dollars(d float64) string {
 	if d >= 1 {
 		return fmt.Sprintf("$%.2f", d)
@@ -23,7 +22,7 @@ func Dollars(d float64) string {
 	return fmt.Sprintf("$%.4f", d)
 }
 
-// Cost is Dollars, unless some of what was spent has no known price.
+// Cost is Dollars, with a mark if part of the cost is unknown.
 func Cost(d float64, unpriced bool) string {
 	if unpriced {
 		return "cost unknown"
@@ -31,8 +30,8 @@ func Cost(d float64, unpriced bool) string {
 	return Dollars(d)
 }
 
-// Left is a time in the words of a person who waits for it to pass: tenths of a
-// second at the end, never less than is left before.
+// Left formats the time until something happens: with tenths of a second at the end, and never less than what
+// is left.
 func Left(d time.Duration) string {
 	if s := max(0, d.Seconds()); s < 10 {
 		return fmt.Sprintf("%.1f s", s)
@@ -40,8 +39,7 @@ func Left(d time.Duration) string {
 	return time.Duration(math.Ceil(d.Seconds()) * float64(time.Second)).String()
 }
 
-// Took is how long something of so many milliseconds took; empty below a second,
-// as nobody noticed.
+// Took formats a duration; empty below a second, which nobody notices.
 func Took(millis int64) string {
 	if millis < 1000 {
 		return ""
@@ -49,5 +47,5 @@ func Took(millis int64) string {
 	return (time.Duration(millis) * time.Millisecond).Round(100 * time.Millisecond).String()
 }
 
-// spaced writes a name of the log for people.
+// spaced formats a name of the log for people.
 func spaced[S ~string](name S) string { return strings.ReplaceAll(string(name), "_", " ") }

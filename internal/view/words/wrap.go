@@ -6,13 +6,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Wrap breaks lines of more than width cells between words, so that what is to be copied stays whole;
-// 0: none is broken. What goes on stands below what the line begins with.
+// Wrap breaks lines of more than width cells between words, so that words stay whole for copying; 0 breaks
+// none. Continuation lines are indented like the line's beginning.
 func Wrap(text string, width int) string {
 	return wrap(text, width, func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) })
 }
 
-// WrapRows is Wrap for rows whose columns are two spaces or more apart: what goes on stands below the
+// WrapRows is Wrap for rows whose columns are at least two spaces apart: continuation lines start below the
 // last column, unless there is little room.
 func WrapRows(text string, width int) string {
 	return wrap(text, width, func(line string) int {

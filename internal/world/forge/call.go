@@ -262,9 +262,9 @@ func (c *caller) post(ctx context.Context, path string, body, into any) error {
 	return c.read(path, raw, into)
 }
 
-// make makes something that is to be there once: before each try it is looked for. Looking tries
+// createOnce makes something that is to be there once: before each try it is looked for. Looking tries
 // again by itself, so its errors are for good.
-func (c *caller) make(ctx context.Context, look, post func() (at string, err error)) (at string, err error) {
+func (c *caller) createOnce(ctx context.Context, look, post func() (at string, err error)) (at string, err error) {
 	var lost error
 	err = c.try(ctx, func() (err error) {
 		if at, lost = look(); lost == nil && at == "" {

@@ -32,7 +32,7 @@ func (s Site) Comment(ctx context.Context, n Name, key, body string) (at string,
 		}
 		return "", nil
 	}
-	return c.make(ctx, look, func() (string, error) { return a.comment(ctx, n, clean(body)+"\n\n"+mark) })
+	return c.createOnce(ctx, look, func() (string, error) { return a.comment(ctx, n, clean(body)+"\n\n"+mark) })
 }
 
 // clean is a text as it may be published: it can't have a mark of ours.
@@ -82,7 +82,7 @@ func (s Site) Propose(ctx context.Context, project string, p Proposal) (at strin
 	if p.Title == "" {
 		return "", errors.New("a pull request needs a title")
 	}
-	return c.make(ctx,
+	return c.createOnce(ctx,
 		func() (string, error) { return a.proposed(ctx, project, p) },
 		func() (string, error) { return a.propose(ctx, project, p) })
 }
