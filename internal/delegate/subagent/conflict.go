@@ -24,7 +24,7 @@ type meeting struct {
 // command is one of a child that runs.
 type command struct {
 	began  time.Time
-	before changed.Files // the workspace then; nil: the child was alone in it
+	before changed.Files // the workspace then; nil: the child has its own
 }
 
 // mark is how a child has written a file.
@@ -35,7 +35,7 @@ type mark struct {
 
 // watchWrites has children that change the same file at the same time told of it: the later one, that it
 // changes what is not as it was any more, and the earlier one. Tools name the files that they change; what
-// commands change is looked for in the workspace while several children work there.
+// commands change is found by comparing the workspace before and after, if the child has no copy of its own.
 func (t *Team) watchWrites(k *child, e event.Event) {
 	var would []string
 	switch b := e.Body.(type) {
@@ -50,7 +50,7 @@ func (t *Team) watchWrites(k *child, e event.Event) {
 			}
 		}
 	case event.Started:
-		if _, is := k.commands[b.Call]; is && len(t.beside(k)) > 0 {
+		if _, is := k.commands[b.Call]; is && k.order.Copy == nil { // another may begin to work here meanwhile
 			k.commands[b.Call] = command{e.Time, changed.Look(k.ctx, k.files, k.session.Status().Root)}
 		}
 	case event.Ended:
