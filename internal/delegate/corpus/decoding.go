@@ -23,8 +23,8 @@ const (
 	narrow decoding = "windows-1252"
 )
 
-// wide tells from the beginning of a file whether it is UTF-16: by its mark, or as every second byte of
-// many is NUL and none of the others is.
+// wide detects UTF-16 at the beginning of a file: by a byte order mark, or because many bytes at every second
+// position are NUL and no others are.
 func wide(head []byte) decoding {
 	switch {
 	case bytes.HasPrefix(head, []byte{0xff, 0xfe}):
@@ -48,7 +48,7 @@ func wide(head []byte) decoding {
 	return ""
 }
 
-// bytesSeen are what kinds of bytes a text has.
+// bytesSeen records which kinds of bytes a text contains.
 type bytesSeen struct {
 	letters bool // UTF-8 beyond ASCII
 	broken  bool // bytes that are not UTF-8
@@ -78,11 +78,11 @@ func (s *bytesSeen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// narrow reports whether the text is of one byte a letter: it has bytes that are not UTF-8, and no letter that
-// is UTF-8 beyond ASCII, so that nothing is lost.
+// narrow reports whether the text has one byte per letter: it has bytes that are not UTF-8, and no UTF-8 letters
+// beyond ASCII.
 func (s *bytesSeen) narrow() bool { return (s.broken || len(s.rest) > 0) && !s.letters }
 
-// reader decodes what r has, if ranges are of the decoded text.
+// reader decodes r if ranges count the decoded text.
 func (d decoding) reader(r io.Reader) io.Reader {
 	order, is := map[decoding]unicode.Endianness{wideLittle: unicode.LittleEndian, wideBig: unicode.BigEndian}[d]
 	if !is {
@@ -91,7 +91,7 @@ func (d decoding) reader(r io.Reader) io.Reader {
 	return unicode.UTF16(order, unicode.UseBOM).NewDecoder().Reader(r)
 }
 
-// text is a range of a source as it is shown: UTF-8.
+// text returns a range of a source as UTF-8, to be shown.
 func (d decoding) text(data []byte) string {
 	if d != narrow {
 		return valid(string(data))
@@ -103,7 +103,7 @@ func (d decoding) text(data []byte) string {
 	return string(text)
 }
 
-// asked is a range of a source as it is given to a model that quotes it.
+// asked returns a range of a source for a model that is to quote it.
 func (d decoding) asked(data []byte) string {
 	if d != narrow {
 		return string(data) // a quote is found in it byte for byte
@@ -111,7 +111,7 @@ func (d decoding) asked(data []byte) string {
 	return d.text(data)
 }
 
-// bytes is how many bytes of the source the beginning of what [decoding.text] has shown stands for.
+// bytes returns how many bytes of the source a text from [decoding.text] stands for.
 func (d decoding) bytes(shown string) int64 {
 	if d != narrow {
 		return int64(len(shown))
@@ -119,8 +119,8 @@ func (d decoding) bytes(shown string) int64 {
 	return int64(utf8.RuneCountInString(shown))
 }
 
-// pattern is a pattern that finds in the bytes of a source at least what one finds in its text. Exact says that it finds
-// nothing else.
+// pattern returns a pattern for the bytes of a source that finds at least the matches of re in its text. If exact,
+// it finds no others.
 func (d decoding) pattern(re *regexp.Regexp) (loose *regexp.Regexp, exact bool) {
 	expr := strings.Map(func(r rune) rune {
 		if r >= utf8.RuneSelf {

@@ -8,17 +8,17 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Canaries has a share of the sessions of a workspace try a change, see 'inspan eval learn canary'.
+// Canaries gives changes to a share of the sessions of a workspace, see 'inspan eval learn canary'.
 type Canaries struct {
-	// Arm draws for a session what it gets of the changes that its workspace tries: labels that say so, and what it reads in
-	// the place of instruction files, which is nil if it gets none. A session that is asked about again has the same.
+	// Arm draws which changes a session gets. It returns labels that record the draw, and a function that returns the
+	// content to use for an instruction file; the function is nil if no file changes. The draw of a session never changes.
 	Arm func(root, session string) (labels map[string]string, instead func(path string, content []byte) []byte, err error)
-	// Over looks how the sessions of a workspace fare after one of them has ended, and takes back changes that do harm. It
-	// returns what it has done, for people.
+	// Over is called when a session of a workspace has ended. It rolls back changes that do harm, and returns messages
+	// about that for people.
 	Over func(ctx context.Context, root string) (told []string, err error)
 }
 
-// arm draws what the session tries. Those that work for it try the same.
+// arm draws the changes for the session. Its subagents get the same ones.
 func (b *build) arm(context.Context) error {
 	base := *b.App.Knowledge
 	b.knowledge = &base
@@ -26,7 +26,7 @@ func (b *build) arm(context.Context) error {
 		return nil
 	}
 	labels, instead, err := b.Canaries.Arm(b.at.Root, store.Lead(b.at.ID))
-	if err != nil { // the session is worth more
+	if err != nil { // the session runs without them
 		b.warn("changes that are tried here are left out: " + err.Error())
 		return nil
 	}
@@ -38,10 +38,10 @@ func (b *build) arm(context.Context) error {
 	return nil
 }
 
-// mostFaring is how long a session that ends looks how those with a change fare.
+// mostFaring bounds the time that the end of a session spends on comparing sessions.
 const mostFaring = 10 * time.Second
 
-// fares looks how the sessions with a change fare, now that one more has ended.
+// fares compares the sessions with and without each change after one more has ended.
 func (b *build) fares(ctx context.Context) {
 	if b.Canaries == nil {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// configuration is what a session is begun with, as far as it makes a difference to how an agent does.
+// configuration is everything a session starts with that can affect the work of its agent.
 type configuration struct {
 	Version string
 	Levers  event.Levers
@@ -30,8 +30,8 @@ type configuration struct {
 	Tools   []llm.ToolSpec
 }
 
-// configured gives a new session the digest of its configuration. The path of the workspace is left out: the same
-// configuration in another folder has the same digest.
+// configured sets the digest of the configuration of a new session. It ignores the path of the workspace, so the
+// same configuration has the same digest in every folder.
 func (b *build) configured() error {
 	if !b.at.New {
 		return nil

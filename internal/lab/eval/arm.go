@@ -13,11 +13,11 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// DrawnFor reports whether sessions draw by themselves whether they get the change: one of instructions, which
-// each session reads once. All else is read from the disk while sessions run beside each other.
+// DrawnFor reports whether each session can draw for the change by itself. That works for instruction files,
+// which a session reads at its start. Sessions that run at the same time share all other files.
 func (c Change) DrawnFor() bool { return knowledge.IsInstructions(c.File) }
 
-// arms are the canaries of a workspace that its sessions draw for.
+// arms returns the canaries of a workspace that its sessions draw for.
 func (b *Book) arms(root string) (out []*Proposal) {
 	for _, p := range b.Proposals() {
 		if p.Step == Canaried && p.Change.Root == root && p.Change.DrawnFor() {
@@ -27,8 +27,8 @@ func (b *Book) arms(root string) (out []*Proposal) {
 	return out
 }
 
-// Arm draws for a session what it gets of the canaries of its workspace, as [app.Canaries] has it. A change that
-// its file has no place for is left out, for sessions without it too: they could not be compared.
+// Arm draws for a session which canaries of its workspace it gets, see [app.Canaries]. If a change no longer fits
+// its file, no session gets a label for it, as the sessions could not be compared.
 func (l Ledger) Arm(root, session string) (labels map[string]string, instead func(path string, content []byte) []byte, err error) {
 	book, err := l.Book()
 	if err != nil {
@@ -62,8 +62,8 @@ func (l Ledger) Arm(root, session string) (labels map[string]string, instead fun
 	}, nil
 }
 
-// Over counts the sessions of the canaries of a workspace, and rolls those back that do harm, as
-// [app.Canaries] has it.
+// Over compares the sessions of each canary of a workspace and rolls back changes that do harm, see
+// [app.Canaries].
 func (l Ledger) Over(ctx context.Context, sessions store.Store, root string, now time.Time) (told []string, err error) {
 	book, err := l.Book()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package changed tells which files of a workspace have changed while something ran there, by their times and
-// sizes. Who changed them it can't tell.
+// Package changed finds the files of a workspace that changed while something ran, by their times and sizes. It
+// can't tell who changed them.
 package changed
 
 import (
@@ -20,7 +20,7 @@ const (
 	mostRead   = 8 << 20 // bytes of a file that is named
 )
 
-// Files are those of a workspace, as they stood when somebody looked; nil: they were too many.
+// Files records the state of the files of a workspace; nil if there were too many.
 type Files map[string]stamp
 
 // stamp is how a file stands, but for what it holds.
@@ -30,7 +30,7 @@ type stamp struct {
 	mode fs.FileMode
 }
 
-// Look looks at the files below a folder, without what git and package managers keep.
+// Look records the files below a folder, without those of git and package managers.
 func Look(ctx context.Context, files tool.Files, root string) Files {
 	out := Files{}
 	dirs := []string{root}
@@ -68,8 +68,8 @@ func entries(ctx context.Context, files tool.Files, dir string) []fs.DirEntry {
 	return list
 }
 
-// Since lists the files below the folder that are not as they were. Nothing is told where there were too
-// many, or where it would be of more than anybody reads.
+// Since returns the files below the folder that changed since. It returns nothing if there are too many files or
+// too many changes.
 func (before Files) Since(ctx context.Context, files tool.Files, root string) []tool.File {
 	if before == nil {
 		return nil
