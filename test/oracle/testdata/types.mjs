@@ -43,14 +43,15 @@ for (const line of fs.readFileSync(recorded, "utf8").split("\n").filter(Boolean)
   const from = `import(${JSON.stringify(route.module)}).${route.type}["${route.method}"]`;
   seen.add(`${route.module}.${route.type}.${route.method}`);
   for (const value of route.list ? body.data ?? [] : [body]) {
-    let type = `${route.list ? "Item" : "One"}<${from}>`;
+    const type = `${route.list ? "Item" : "One"}<${from}>`;
+    lines.push(`// ${method} ${at}`);
     if (value.enabled_events) {
-      // The types know only webhooks of organizations: neither the events that webhooks of agents get, nor their type.
-      type = `Omit<${type}, "enabled_events">`;
+      // The types know only webhooks of organizations, without the events and fields of those for agents.
       delete value.enabled_events;
-      delete value.type;
+      lines.push(`const w${n} = ${JSON.stringify(value)} as const;`, `export const v${n}: Omit<${type}, "enabled_events"> = w${n++};`);
+      continue;
     }
-    lines.push(`// ${method} ${at}`, `export const v${n++}: ${type} = ${JSON.stringify(value)};`);
+    lines.push(`export const v${n++}: ${type} = ${JSON.stringify(value)};`);
   }
 }
 fs.writeFileSync(out, lines.join("\n") + "\n");
