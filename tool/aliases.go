@@ -7,9 +7,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// rename gives fields that the schema does not know the name of one that it
-// does know, where that one is not given. Two aliases of one field are left
-// alone, and end as unknown fields.
+// rename gives unknown fields the name of a known one that is not given. If two aliases mean the same field,
+// neither is renamed, and both are reported as unknown.
 func rename(s *jsonschema.Schema, m map[string]any) {
 	sources := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -33,8 +32,8 @@ func rename(s *jsonschema.Schema, m map[string]any) {
 	}
 }
 
-// aliases returns the fields that a model may mean by name, most likely first.
-// They are the names other tool sets use for the same thing.
+// aliases returns the fields that a model may mean by name, most likely first. They are the names that other
+// tool sets use for the same thing.
 func aliases(name string) []string {
 	switch name {
 	case "file_path", "filepath", "filePath", "file_name", "filename", "fileName", "file", "target_file", "absolute_path":

@@ -11,8 +11,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// ErrInvalid says of arguments which fit the schema of a tool that no such call can work, as
-// of an address that is none. See [Tool.Effects].
+// ErrInvalid says that arguments fit the schema of a tool but can't work, such as a malformed address. See
+// [Tool.Effects].
 var ErrInvalid = errors.New("its arguments are not valid")
 
 // Check makes the arguments a model wrote fit the schema of the tool and
@@ -41,21 +41,20 @@ var ErrInvalid = errors.New("its arguments are not valid")
 //	{"a":1}         array     [{"a":1}]
 //	null            optional  (left out)
 //
-// A text that is none of an enum's values becomes the one that differs from it in case, and
-// in "-", "_" and spaces, only; an empty one is left out of optional fields. A remark of the model on its own call (description,
-// explanation ...), which the schema does not know, is left out.
+// A text that is not a value of its enum becomes the value that differs from it only in case, "-", "_" and
+// spaces; an empty one is left out of optional fields. A field in which the model comments on its own call
+// (description, explanation ...) is left out if the schema does not know it.
 //
-// A field the schema does not know gets the name of one it does know, if that
-// one is not given: file_path becomes path, cmd becomes command, and so on;
-// the list is in aliases.go. Fields of the one missing list's items, written
-// beside it, become its only item: {"old_string":…} becomes
-// {"edits":[{"old_string":…}]}. No arguments at all are an empty object, and an
-// object in a string is that object.
+// A field that the schema does not know gets the name of one that it does know, if that one is not given:
+// file_path becomes path, cmd becomes command, and so on; the list is in aliases.go. If the only missing field
+// is a list, fields of its items written next to it become its only item: {"old_string":…} becomes
+// {"edits":[{"old_string":…}]}. Missing arguments are an empty object, and an object in a string is that
+// object.
 //
-// Fields that appear twice, that differ from another or from the schema only
-// in case, and, but for a [Tool.Lenient], unknown fields where the schema allows none, are errors. So is
-// whatever the schema forbids. The error is written for the model: it names
-// each field, what was wanted, what came, and shows a valid call.
+// These are errors: fields that appear twice, fields that differ from another or from the schema only in case,
+// unknown fields where the schema allows none (unless [Tool.Lenient]), and everything else that the schema
+// forbids. The error is written for the model: it names each field, says what was expected and what was given,
+// and shows a valid call.
 func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	c, err := t.compile()
 	if err != nil {
@@ -86,14 +85,14 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	return marshal(v)
 }
 
-// CheckSchema returns why [Tool.Check] could check no arguments: the schema is none, or applies
-// itself without end. Nil: it can.
+// CheckSchema returns why [Tool.Check] could not check any arguments: the schema is invalid, or applies itself
+// without end. Nil: it can.
 func (t Tool) CheckSchema() error {
 	_, err := t.compile()
 	return err
 }
 
-// mended are arguments as Mend has them.
+// mended applies Mend to arguments.
 func (t Tool) mended(v any) any {
 	if w, ok := coerce(v, []string{"object"}); ok {
 		v = w
@@ -104,8 +103,8 @@ func (t Tool) mended(v any) any {
 	return v
 }
 
-// complain makes the error for the model, in the terms of the form that it was told of, unless its arguments
-// were of the other one. A long list helps nobody, so it stops after five problems.
+// complain returns the error for the model, in terms of the schema that the model saw, unless the arguments
+// were written for the other one. It stops after five problems: a longer list does not help.
 func (t Tool) complain(c *compiled, args json.RawMessage, problems []string) error {
 	if form, err := (Tool{Schema: t.Form}).compile(); t.Form != nil && err == nil {
 		var given map[string]any
@@ -131,8 +130,8 @@ func (t Tool) complain(c *compiled, args json.RawMessage, problems []string) err
 	return errors.New(text)
 }
 
-// plainError shortens what the validator says. It names the schemas it went
-// through, of which a model can use the last, as the name of a field.
+// plainError shortens the validator's message: of the schemas it went through, a model can use only the last,
+// as the name of a field.
 func plainError(err error) string {
 	text, field := err.Error(), ""
 	for strings.HasPrefix(text, "validating ") {
@@ -149,8 +148,7 @@ func plainError(err error) string {
 	return strings.ReplaceAll(strings.ReplaceAll(field, "/properties/", "."), "/items", "[]") + ": " + text
 }
 
-// fitter walks a value along its schema, mends it and collects what it cannot
-// mend.
+// fitter walks a value along its schema, mends it and collects the problems that it can't mend.
 type fitter struct {
 	root     *jsonschema.Schema
 	lenient  bool // see [Tool.Lenient]
@@ -165,8 +163,8 @@ func (f *fitter) problem(path, format string, args ...any) {
 	f.problems = append(f.problems, text)
 }
 
-// fit returns v as the schema wants it. What it cannot make fit is returned
-// unchanged, with a problem noted.
+// fit returns v as the schema requires it. Values that it can't mend are returned unchanged, and noted as
+// problems.
 func (f *fitter) fit(path string, s *jsonschema.Schema, v any) any {
 	kinds := f.kinds(s, 0)
 	if len(kinds) > 0 && !accepts(kinds, v) {
@@ -189,7 +187,7 @@ func (f *fitter) fit(path string, s *jsonschema.Schema, v any) any {
 	return v
 }
 
-// fitEnum returns the value of an enum that a text means.
+// fitEnum returns the value of an enum that a text stands for.
 func (f *fitter) fitEnum(path string, values []any, text string) any {
 	var names []string
 	for _, value := range values {
@@ -209,7 +207,7 @@ func (f *fitter) fitEnum(path string, values []any, text string) any {
 	return text
 }
 
-// loose is a text without what the values of one enum do not differ in.
+// loose returns a text without the details in which values of one enum never differ.
 func loose(text string) string {
 	return strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(text))
 }
@@ -277,8 +275,8 @@ func (f *fitter) unknown(path string, s *jsonschema.Schema, name string) {
 	f.problem(path, "unknown field %q; %s", name, hint)
 }
 
-// dropRemarks leaves out what a model says of its own call in fields that the schema does
-// not know, where it allows no others.
+// dropRemarks removes fields in which a model comments on its own call, if the schema knows no such field and
+// allows no others.
 func dropRemarks(s *jsonschema.Schema, m map[string]any) {
 	if s.AdditionalProperties == nil || s.AdditionalProperties.Not == nil {
 		return
@@ -292,8 +290,8 @@ func dropRemarks(s *jsonschema.Schema, m map[string]any) {
 	}
 }
 
-// refuseVariants refuses fields that a careless reader could take for one
-// another: encoding/json, for one, ignores case.
+// refuseVariants refuses field names that a careless reader could confuse: encoding/json, for one, ignores
+// case.
 func (f *fitter) refuseVariants(path string, s *jsonschema.Schema, m map[string]any) {
 	exact := make(map[string]string, len(m)+len(s.Properties))
 	for name := range s.Properties {
@@ -309,8 +307,7 @@ func (f *fitter) refuseVariants(path string, s *jsonschema.Schema, m map[string]
 	}
 }
 
-// gather puts the fields of an item that were written beside the list into
-// the list.
+// gather moves fields of an item that were written next to the list into the list.
 func (f *fitter) gather(s *jsonschema.Schema, m map[string]any) {
 	for _, list := range s.Required {
 		items := f.branch(s.Properties[list], "array")
@@ -337,7 +334,7 @@ func (f *fitter) gather(s *jsonschema.Schema, m map[string]any) {
 	}
 }
 
-// knowsAll reports whether all fields of m, at least one, are s's.
+// knowsAll reports whether m has at least one field, and all its fields are in s.
 func knowsAll(s *jsonschema.Schema, m map[string]any) bool {
 	for name := range m {
 		if _, ok := s.Properties[name]; !ok {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// decodeArgs decodes JSON into any, with numbers as written. A field that
-// appears twice in one object is an error.
+// decodeArgs decodes JSON into any, with numbers as written. A field that appears twice in one object is an
+// error.
 func decodeArgs(raw json.RawMessage) (any, error) {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return map[string]any{}, nil
@@ -87,8 +87,8 @@ func closing(dec *json.Decoder) error {
 	return err
 }
 
-// kindOf returns the JSON Schema type of a decoded value. A number counts as
-// integer only if it is written as one and fits 64 bits.
+// kindOf returns the JSON Schema type of a decoded value. A number is an integer only if it is written as one
+// and fits 64 bits.
 func kindOf(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -121,7 +121,7 @@ func accepts(kinds []string, v any) bool {
 	return slices.Contains(kinds, kind) || kind == "integer" && slices.Contains(kinds, "number")
 }
 
-// coerce returns v as one of the kinds, by the table of [Tool.Check].
+// coerce converts v to one of the kinds, by the table of [Tool.Check].
 func coerce(v any, kinds []string) (any, bool) {
 	for _, kind := range kinds {
 		if w, ok := coerceTo(v, kind); ok {
@@ -179,8 +179,7 @@ func coerceString(s, kind string) (any, bool) {
 	return v, !isNumber && kindOf(v) == kind
 }
 
-// integral returns a number without a fraction as an integer, if a float64
-// holds it exactly.
+// integral returns a number without a fraction as an integer, if a float64 can represent it exactly.
 func integral(n json.Number) (any, bool) {
 	if isInteger(string(n)) {
 		return n, true
@@ -192,7 +191,7 @@ func integral(n json.Number) (any, bool) {
 	return json.Number(strconv.FormatInt(int64(f), 10)), true
 }
 
-// native returns v with Go numbers, which the validator wants.
+// native returns v with Go numbers, as the validator requires.
 func native(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -233,8 +232,7 @@ func describe(v any) string {
 	return kindOf(v) + " " + text
 }
 
-// maxNesting bounds how many references and alternatives are followed from
-// one schema, as they may form a ring.
+// maxNesting bounds how many references and alternatives are followed from one schema, as they may form a ring.
 const maxNesting = 16
 
 // deref follows references within the schema.
@@ -279,8 +277,8 @@ func (f *fitter) kinds(s *jsonschema.Schema, depth int) []string {
 	return kinds
 }
 
-// branch returns the schema that describes values of the kind: s itself, or
-// its first alternative that does. It returns nil if none does.
+// branch returns the schema that describes values of the kind: s itself or its first matching alternative. It
+// returns nil if there is none.
 func (f *fitter) branch(s *jsonschema.Schema, kind string) *jsonschema.Schema {
 	s = f.deref(s)
 	if s == nil || s.Properties != nil || s.Items != nil {
@@ -299,7 +297,7 @@ func (f *fitter) nullable(s *jsonschema.Schema) bool {
 	return len(kinds) == 0 || slices.Contains(kinds, "null")
 }
 
-// want tells in words what a schema takes.
+// want says in words which values a schema accepts.
 func (f *fitter) want(s *jsonschema.Schema) string {
 	if kinds := f.kinds(s, 0); len(kinds) > 0 {
 		return strings.Join(kinds, " or ")
@@ -307,8 +305,7 @@ func (f *fitter) want(s *jsonschema.Schema) string {
 	return "any value"
 }
 
-// example builds a value that fits s: its own example if it has one, else the
-// least it asks for.
+// example builds a value that fits s: its own example if it has one, else a minimal one.
 func (f *fitter) example(name string, s *jsonschema.Schema, depth int) any {
 	s = f.deref(s)
 	if s == nil || depth > maxNesting {

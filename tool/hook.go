@@ -5,21 +5,20 @@ import (
 	"encoding/json"
 )
 
-// A Hook is code that runs at fixed points of a session. One that only wants to
-// know what happens reads the events instead. Hooks must be safe for concurrent
-// use; they run one after another, in their order.
+// A Hook is code that runs at fixed points of a session. To only watch, read the events instead. Hooks must be
+// safe for concurrent use; they run one after another, in their order.
 type Hook interface {
-	// At is told where a session has come to and says what should come of it.
-	// The zero Outcome leaves everything as it is. An error or a panic stops nothing but a
-	// call that is to be made, which is denied; it is noted.
+	// At is called when the session reaches p and returns what should happen. The zero Outcome changes nothing.
+	// An error or a panic denies a call that is about to be made, and otherwise has no effect; it is noted in
+	// the log.
 	At(ctx context.Context, p Point) (Outcome, error)
 }
 
-// Moment is where in a session a hook runs.
+// Moment is the point in a session at which a hook runs.
 type Moment string
 
-// Moments, and what an [Outcome] does there. Text is put before the model
-// wherever nothing else is said, before a call with what it brings.
+// Moments, with the effect of an [Outcome]. Unless stated otherwise, Text is shown to the model, and before a
+// call with that call's result.
 const (
 	SessionStart  Moment = "session_start"
 	SessionEnd    Moment = "session_end"    // nothing
@@ -28,7 +27,7 @@ const (
 	AfterCall     Moment = "after_call"     // Text is added to the result; Result replaces it
 	BeforeCompact Moment = "before_compact" // Deny keeps the conversation as it is; Text says what matters most
 	AfterCompact  Moment = "after_compact"
-	RunStop       Moment = "stop" // Text is put before the model, which goes on with it
+	RunStop       Moment = "stop" // Text is shown to the model, which continues with it
 	AgentStart    Moment = "subagent_start"
 	AgentStop     Moment = "subagent_stop"
 )
@@ -38,37 +37,35 @@ func Moments() []Moment {
 	return []Moment{SessionStart, SessionEnd, PromptSaid, BeforeCall, AfterCall, BeforeCompact, AfterCompact, RunStop, AgentStart, AgentStop}
 }
 
-// Actor is the agent that acts in a session. An agent's id is that of its session.
+// Actor is the agent that acts in a session. An agent's id is its session's id.
 type Actor struct {
 	Kind   string // the kind of agent, such as "explore"; empty: the lead, for whom the others work
 	Parent string // session that it works for; empty: it is the lead
 	Lead   string // session of the lead; the lead's own is that
 }
 
-// Point is where a session has come to.
+// Point describes the point that a session has reached.
 type Point struct {
 	Moment  Moment
 	Session string
 	Who     Actor  // whose session it is, and at AgentStart and AgentStop the agent that begins or stops
 	Root    string // the workspace
 	Mode    Mode
-	// Call is the one that is to be made, with placeholders for secrets, or that
-	// was made. Nil at other moments.
+	// Call is the call that is about to be made, with placeholders for secrets, or that was made. Nil at other
+	// moments.
 	Call    *Call
 	Effects []Effect // of a call that is to be made
 	Result  *Result  // of a call that was made, without secrets
 	Failed  string   // why that call failed; empty if it did not
-	// Text is what the person said, what the model said last, or what a
-	// compaction is to keep.
+	// Text is the person's prompt, the model's last text, or what a compaction is asked to keep.
 	Text string
-	// Why is what started it: "new" or "resumed" for a session, the reason for a
-	// stop, or why a conversation is compacted.
+	// Why is the cause: "new" or "resumed" for a session, the reason for a stop, or for a compaction.
 	Why string
-	// Rounds is how often a hook has made this run go on.
+	// Rounds is how often a hook has made this run continue.
 	Rounds int
 }
 
-// Outcome is what a hook wants.
+// Outcome is a hook's decision.
 type Outcome struct {
 	Action Action          // Abstain, Allow, Ask or Deny
 	By     string          // who says so, for people

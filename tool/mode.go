@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Mode is a permission mode: how much of what a session does runs without a question. The empty
-// mode leaves it open. Settings, flags and logs hold it as its text; one that is none of [Modes] can
-// come from a log of a later version, and denies everything.
+// Mode is a permission mode: it says which calls of a session run without approval. The empty mode means that
+// none was chosen. A text that is not one of [Modes] may come from a log of a later version, and denies
+// everything.
 type Mode string
 
 // Modes, from the most careful to the least.
@@ -22,7 +22,7 @@ const (
 // Modes lists the modes, from the most careful to the least.
 func Modes() []Mode { return []Mode{ModePlan, ModeAsk, ModeEdit, ModeAuto, ModeYolo} }
 
-// Doc says what runs unasked in the mode; empty: there is no such mode.
+// Doc says what runs without approval in the mode; empty: there is no such mode.
 func (m Mode) Doc() string {
 	switch m {
 	case ModePlan:
@@ -39,8 +39,7 @@ func (m Mode) Doc() string {
 	return ""
 }
 
-// Check returns an error, which names the nearest mode, if there is no such mode. The empty one is
-// not an error.
+// Check returns an error, which names the nearest mode, if there is no such mode. The empty mode is valid.
 func (m Mode) Check() error {
 	if m == "" || m.Doc() != "" {
 		return nil

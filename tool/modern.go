@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Programs write schemas in the forms of several drafts and of OpenAPI, and with mistakes. modern
-// brings a schema into the form of draft 2020-12 without changing what it means, so that arguments can
-// be checked and a vendor can read it. It does not look at values such as those of default or enum.
+// Programs write schemas in several drafts of JSON Schema and in OpenAPI's dialect, and make mistakes. modern
+// converts a schema to draft 2020-12 without changing its meaning, so that arguments can be checked and vendors
+// can read it. It leaves values alone, such as those of default or enum.
 //
 //	was                              is
 //	"a": "string", "a": null         "a": {"type": "string"}, "a": {}
@@ -35,7 +35,7 @@ type modernizer struct {
 	moved map[string]string // names of definitions that another one had
 }
 
-// definitions moves those of older drafts to where the newer draft has them.
+// definitions moves the definitions of older drafts to $defs.
 func (m *modernizer) definitions() {
 	old := m.root.object("definitions")
 	if old == nil {
@@ -76,15 +76,15 @@ func oneSchema() []string {
 	}
 }
 
-// someSchemas lists those whose value is a list of schemas.
+// someSchemas lists the keywords whose value is a list of schemas.
 func someSchemas() []string { return []string{"prefixItems", "allOf", "anyOf", "oneOf"} }
 
-// namedSchemas lists those whose value is schemas by name.
+// namedSchemas lists the keywords whose value maps names to schemas.
 func namedSchemas() []string {
 	return []string{"$defs", "definitions", "properties", "patternProperties", "dependentSchemas"}
 }
 
-// schema makes one schema and all in it modern.
+// schema modernizes one schema and everything in it.
 func (m *modernizer) schema(s *ordered) {
 	for _, name := range slices.Clone(s.names) {
 		if v := s.values[name]; v == nil && name != "default" && name != "const" {
@@ -152,7 +152,7 @@ func (m *modernizer) named(s *ordered, name string) {
 	}
 }
 
-// asSchema is a value where a schema stands. The name of a type is meant as that type.
+// asSchema converts a value in the place of a schema. The name of a type stands for that type.
 func (m *modernizer) asSchema(v any) any {
 	switch v := v.(type) {
 	case *ordered:
@@ -173,7 +173,7 @@ func (m *modernizer) asSchema(v any) any {
 	return o
 }
 
-// typeNamed returns the type that a word means, "" if that is any.
+// typeNamed returns the type that a word stands for, "" for any.
 func typeNamed(word string) (name string, known bool) {
 	switch low := strings.ToLower(word); low {
 	case "object", "array", "string", "number", "integer", "boolean", "null":
@@ -232,7 +232,7 @@ func (m *modernizer) types(s *ordered) {
 	}
 }
 
-// bound makes the boolean of draft 4, which says that a bound is itself left out, a number.
+// bound converts draft 4's boolean, which makes a bound exclusive, to a number.
 func bound(s *ordered, limit, exclusive string) {
 	if out, is := s.get(exclusive).(bool); is {
 		s.remove(exclusive)
@@ -242,8 +242,8 @@ func bound(s *ordered, limit, exclusive string) {
 	}
 }
 
-// keywords leaves out those whose value has the wrong type, as a vendor refuses the whole request
-// for one. A number in a text is that number.
+// keywords removes keywords whose value has the wrong type, as a vendor refuses the whole request for one. A
+// number in a string becomes that number.
 func (m *modernizer) keywords(s *ordered) {
 	for _, name := range slices.Clone(s.names) {
 		v := s.values[name]
@@ -288,7 +288,7 @@ func distinct(list []any) []any {
 	return out
 }
 
-// number reports whether the value of a keyword is a number, or can be one.
+// number reports whether the value of a keyword is a number, or can be converted to one.
 func number(s *ordered, name string, whole bool) bool {
 	n, is := s.values[name].(json.Number)
 	if text, quoted := s.values[name].(string); quoted {
@@ -311,7 +311,7 @@ func number(s *ordered, name string, whole bool) bool {
 	return true
 }
 
-// reference follows definitions to where they are now.
+// reference updates a reference to a definition that has moved.
 func (m *modernizer) reference(s *ordered) {
 	ref, is := s.get("$ref").(string)
 	name, old := strings.CutPrefix(ref, "#/definitions/")
@@ -328,7 +328,7 @@ func (m *modernizer) reference(s *ordered) {
 	s.set("$ref", "#/$defs/"+name)
 }
 
-// tuple makes a list of items, one for each place, what it is called now.
+// tuple renames a list of items, one for each position, to its modern keyword.
 func tuple(s *ordered) {
 	if _, is := s.get("items").([]any); !is {
 		return
@@ -347,7 +347,7 @@ func tuple(s *ordered) {
 	s.remove("additionalItems")
 }
 
-// required makes it a list of names. Older drafts have it as a boolean in the property.
+// required converts required to a list of names. Older drafts have it as a boolean in the property.
 func (m *modernizer) required(s *ordered, own []string) {
 	var names []any
 	for _, name := range slices.Concat(s.texts("required"), own) {
@@ -362,7 +362,7 @@ func (m *modernizer) required(s *ordered, own []string) {
 	s.set("required", names)
 }
 
-// ownRequired are the properties that say of themselves that they are required.
+// ownRequired returns the properties that are marked as required in their own schema.
 func ownRequired(s *ordered) []string {
 	var names []string
 	properties := s.object("properties")
@@ -377,7 +377,7 @@ func ownRequired(s *ordered) []string {
 	return names
 }
 
-// drop leaves out a keyword and says in the description what it said.
+// drop removes a keyword and adds its content to the description.
 func drop(s *ordered, name string) {
 	if !s.has(name) {
 		return
@@ -402,7 +402,7 @@ func drop(s *ordered, name string) {
 
 const maxRemark = 500 // bytes of a remark
 
-// remark adds what can't be said otherwise to the description.
+// remark adds text to the description.
 func remark(s *ordered, text string) {
 	if len(text) > maxRemark {
 		text = strings.ToValidUTF8(text[:maxRemark], "") + "…"

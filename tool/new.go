@@ -11,14 +11,12 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// New makes a tool from a function with typed arguments. The schema is
-// generated from In, a struct whose fields carry `json` names and
-// `jsonschema` descriptions; fields without omitempty are required and unknown
-// fields are refused. An `enum` tag lists the values of a text, or of the texts in a list,
-// separated by commas. New panics if In has no schema, as only a programming
-// mistake can cause that.
+// New makes a tool from a function with typed arguments. The schema is generated from In, a struct whose fields
+// have `json` names and `jsonschema` descriptions; fields without omitempty are required and unknown fields are
+// refused. An `enum` tag lists the values of a string, or of the strings in a list, separated by commas. New
+// panics if In has no schema, as only a programming mistake can cause that.
 //
-// Effects, Preview and the rest can be set on the tool that is returned.
+// Effects, Preview and the other fields can be set on the returned tool.
 func New[In any](name, doc string, run func(ctx context.Context, c *Call, in In) (Result, error)) Tool {
 	t := typed(name, doc, reflect.TypeFor[In]())
 	t.Run = func(ctx context.Context, c *Call) (Result, error) {
@@ -31,7 +29,7 @@ func New[In any](name, doc string, run func(ctx context.Context, c *Call, in In)
 	return t
 }
 
-// typed is the tool without what runs it.
+// typed returns the tool without Run.
 func typed(name, doc string, in reflect.Type) Tool {
 	if in.Kind() != reflect.Struct {
 		panic(fmt.Sprintf("tool %s: arguments are %v, want a struct", name, in))
@@ -57,7 +55,7 @@ func inferSchema(in reflect.Type) (*compiled, error) {
 	return compileSchema(schema, text), nil
 }
 
-// closed gives fields the values that their enum tags list.
+// closed restricts fields to the values of their enum tags.
 func closed(s *jsonschema.Schema, t reflect.Type) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		if t.Kind() == reflect.Slice && s != nil {
@@ -87,8 +85,7 @@ func closed(s *jsonschema.Schema, t reflect.Type) {
 	}
 }
 
-// Args decodes the arguments of a call, for Effects and Preview functions that
-// want them typed.
+// Args decodes the arguments of a call, for Effects and Preview functions that need them typed.
 func Args[In any](c *Call) (In, error) {
 	var in In
 	err := json.Unmarshal(c.Args, &in)

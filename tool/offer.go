@@ -11,23 +11,23 @@ import (
 	"strings"
 )
 
-// The form of a schema in which every vendor takes it: one that refuses the schema of a tool refuses
-// the whole request, and so the session. Each rule is that of at least one vendor; the fakes of their
-// servers, such as openaitest, hold all of them and name the sources.
+// This is the form of a schema that all vendors accept: one that refuses a tool's schema refuses the whole
+// request, and so blocks the session. Each rule comes from at least one vendor; the fakes of their servers,
+// such as openaitest, enforce them all and name the sources.
 //
-//   - The top is of type object. It has properties, if only none, and no choice: alternatives are merged,
-//     and the description says which arguments go together.
-//   - So does every object have properties, and every array items.
+//   - The top is of type object. It has properties, if only none, and no choice: alternatives are merged, and the
+//     description says which arguments go together.
+//   - Every object has properties, and every array has items.
 //   - required names properties.
-//   - A type is one word. A list of types is a choice.
+//   - A type is one word. A list of types becomes a choice.
 //   - References lead to $defs.
 //   - Names of arguments at the top have letters, digits, "_", "." and "-". Others are in the description.
 //
-// Tools are offered in that form ([Tool.Spec]) and so stand in the log: what a session has said stays as it is.
-// Arguments are checked against the schema itself, so nothing that it forbids is let through.
+// Tools are offered in that form ([Tool.Spec]) and logged in it, so that a session's history never changes.
+// Arguments are checked against the original schema, so nothing that it forbids is let through.
 
-// offered returns a schema in that form, and what has to be said in words. A schema in the form
-// already is returned as it is; so is what is no schema.
+// offered returns a schema in that form, and text for what the form can't express. A schema in that form
+// already, or a value that is not a schema, is returned unchanged.
 func offered(schema json.RawMessage) (_ json.RawMessage, words string) {
 	v, err := parseOrdered(schema)
 	root, is := v.(*ordered)
@@ -72,7 +72,7 @@ func (o *offerer) say(format string, args ...any) {
 	o.words = append(o.words, text)
 }
 
-// prune leaves out the definitions that no reference leads to any more.
+// prune removes definitions without references.
 func prune(root *ordered) {
 	defs := root.object("$defs")
 	if defs == nil {
@@ -105,7 +105,7 @@ func prune(root *ordered) {
 	}
 }
 
-// each visits the schemas directly in one, and keeps what visit returns.
+// each visits the direct subschemas of a schema, and keeps those for which visit returns true.
 func each(s *ordered, visit func(*ordered)) {
 	for _, name := range oneSchema() {
 		if sub := s.object(name); sub != nil {
@@ -130,7 +130,7 @@ func each(s *ordered, visit func(*ordered)) {
 	}
 }
 
-// hoist makes definitions of what references lead to that lead elsewhere, such as to a property.
+// hoist makes definitions of targets of references that lie elsewhere, such as a property.
 func (o *offerer) hoist(root *ordered) {
 	var others []*ordered
 	var find func(*ordered)
@@ -177,7 +177,7 @@ func definitionName(ref string) string {
 	return name
 }
 
-// target is the schema that a reference leads to, nil if there is none.
+// target returns the schema that a reference leads to, or nil.
 func (o *offerer) target(ref string) *ordered {
 	path, ok := strings.CutPrefix(ref, "#")
 	path, err := url.PathUnescape(path)
@@ -204,7 +204,7 @@ func (o *offerer) target(ref string) *ordered {
 	return s
 }
 
-// top takes the choices away from the top of the schema.
+// top removes choices from the top of the schema.
 func (o *offerer) top(root *ordered) {
 	flat := o.flatten(root, 0)
 	for _, name := range slices.Clone(root.names) {
@@ -316,7 +316,7 @@ func (o *offerer) choice(flat *ordered, name string, list []any, depth int) {
 	}
 }
 
-// alternative says which arguments one has.
+// alternative says which arguments an alternative has.
 func alternative(s *ordered) string {
 	var names []string
 	required := s.texts("required")
@@ -354,7 +354,7 @@ func require(s *ordered, name string) {
 	}
 }
 
-// merge adds to a schema what another one says. All: both hold; else either may.
+// merge adds the constraints of another schema to s. If all is true both apply, else either may.
 func merge(s, more *ordered, all bool) {
 	for _, name := range more.names {
 		v := more.values[name]
@@ -424,7 +424,7 @@ func both(a, b any) any {
 	return s
 }
 
-// either is a schema for what fits one of two. Values that are listed become one list.
+// either returns a schema that accepts values of both. Enums are joined into one.
 func either(a, b any) any {
 	x, isX := a.(*ordered)
 	y, isY := b.(*ordered)
@@ -459,7 +459,7 @@ func values(s *ordered) []any {
 
 var goodArgument = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-// names tells in words of arguments whose names a vendor refuses. They may still be given.
+// names mentions, in words, arguments whose names a vendor refuses. They may still be given.
 func (o *offerer) names(root *ordered) {
 	p := root.object("properties")
 	if p == nil {
@@ -482,7 +482,7 @@ func (o *offerer) names(root *ordered) {
 	}
 }
 
-// object brings one schema, and all in it, into the form, but for what only holds of the top.
+// object converts one schema, and everything in it, except for the rules for the top.
 func (o *offerer) object(s *ordered, top bool) {
 	if _, text := s.get("type").(string); !text && s.list("type") == nil {
 		drop(s, "type")
@@ -532,7 +532,7 @@ func (o *offerer) object(s *ordered, top bool) {
 	each(s, func(sub *ordered) { o.object(sub, false) })
 }
 
-// formats are those of draft 2020-12.
+// formats are the formats of draft 2020-12.
 func formats() []string {
 	return []string{
 		"date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri", "uri-reference", "iri",
@@ -540,7 +540,7 @@ func formats() []string {
 	}
 }
 
-// properties gives an object properties, among them all that are required.
+// properties gives an object properties, including all required ones.
 func properties(s *ordered) {
 	p := s.object("properties")
 	if p == nil {
@@ -554,7 +554,7 @@ func properties(s *ordered) {
 	}
 }
 
-// oneType makes a choice of a list of types. Keywords go to the type they are about.
+// oneType makes a choice of a list of types. Each keyword goes to the type it applies to.
 func oneType(s *ordered) {
 	kinds := s.list("type")
 	if len(kinds) == 0 || s.has("anyOf") {
@@ -578,7 +578,7 @@ func oneType(s *ordered) {
 	s.set("anyOf", subs)
 }
 
-// about lists the keywords that are about values of a type.
+// about lists the keywords that apply to values of a type.
 func about(kind any) []string {
 	switch kind {
 	case "object":

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// ordered is a JSON object that keeps the order of its fields. Schemas are rewritten in this
-// form, as models read the fields in the order in which they are written.
+// ordered is a JSON object that keeps the order of its fields. Schemas are rewritten in this form because
+// models read the fields in the order in which they are written.
 type ordered struct {
 	names  []string
 	values map[string]any // *ordered, []any, string, json.Number, bool or nil
@@ -17,8 +17,7 @@ type ordered struct {
 
 func newOrdered() *ordered { return &ordered{values: map[string]any{}} }
 
-// parseOrdered decodes JSON. Of a field that appears twice the last value counts, as with
-// encoding/json.
+// parseOrdered decodes JSON. If a field appears twice the last value counts, as in encoding/json.
 func parseOrdered(raw json.RawMessage) (any, error) {
 	if !json.Valid(raw) { // also bounds how deep values nest
 		var v any
@@ -95,7 +94,7 @@ func (o *ordered) remove(names ...string) {
 	}
 }
 
-// rename gives a field another name in the same place.
+// rename renames a field and keeps its position.
 func (o *ordered) rename(from, to string) {
 	if !o.has(from) || o.has(to) {
 		return
@@ -120,7 +119,7 @@ func (o *ordered) text(name string) string {
 	return s
 }
 
-// texts are the texts in a list, or the one text that is there in place of a list.
+// texts returns the strings in a list, or the one string that is there instead of a list.
 func (o *ordered) texts(name string) []string {
 	if s, ok := o.get(name).(string); ok {
 		return []string{s}
@@ -134,7 +133,7 @@ func (o *ordered) texts(name string) []string {
 	return out
 }
 
-// copyOf is a deep copy.
+// copyOf returns a deep copy.
 func copyOf(v any) any {
 	switch v := v.(type) {
 	case *ordered:
@@ -153,7 +152,7 @@ func copyOf(v any) any {
 	return v
 }
 
-// alike reports whether two values are the same JSON, whatever the order of fields.
+// alike reports whether two values are the same JSON, in any order of fields.
 func alike(a, b any) bool {
 	switch x := a.(type) {
 	case *ordered:
@@ -168,7 +167,7 @@ func alike(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// inJSON is the value as JSON.
+// inJSON returns the value as JSON.
 func inJSON(v any) string { return string(appendOrdered(nil, v)) }
 
 func appendOrdered(b []byte, v any) []byte {

@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// refuseRings returns an error if checking one value against the schema could
-// come back to the same schema with the same value, and so never end, or could take more
-// than mostApplied schemas: schemas arrive from servers that are not trusted. References it
-// cannot follow, such as anchors and other documents, are errors too, and so are those
-// below an $id of their own, which they would count from.
+// refuseRings returns an error if checking one value could apply the same schema to the same value twice, and
+// so never end, or could apply more than mostApplied schemas: schemas come from untrusted servers. References
+// it can't follow, such as anchors and other documents, are errors too, and so are those below an $id of their
+// own, which would change their base.
 func refuseRings(text json.RawMessage) error {
 	var root any
 	if err := json.Unmarshal(text, &root); err != nil {
@@ -22,21 +21,20 @@ func refuseRings(text json.RawMessage) error {
 	return r.visit("", root, false)
 }
 
-// mostApplied bounds how many schemas one value is checked against. Two references
-// each, forty deep, would take years.
+// mostApplied bounds how many schemas one value is checked against. Two references each, forty levels deep,
+// would take years.
 const mostApplied = 10_000
 
 type ringFinder struct {
 	root any
-	// applied is how many schemas apply to a value where the one at a pointer does, as far
-	// as they are known; walking while they are being counted.
+	// applied is how many schemas apply to a value together with the one at a pointer, as far as known; walking
+	// marks those being counted.
 	applied map[string]int
 }
 
 const walking = -1
 
-// visit walks everything below a place in the schema. Own says that it is below an $id
-// other than that of the root.
+// visit walks everything below a place in the schema. Own says that it is below an $id other than the root's.
 func (r *ringFinder) visit(at string, v any, own bool) error {
 	switch v := v.(type) {
 	case map[string]any:
@@ -59,14 +57,13 @@ func (r *ringFinder) visit(at string, v any, own bool) error {
 	return nil
 }
 
-// hasID reports whether references in a schema count from it.
+// hasID reports whether an $id in a schema changes the base of its references.
 func hasID(at string, m map[string]any) bool {
 	_, ok := m["$id"].(string)
 	return ok && at != ""
 }
 
-// enter follows the keywords that apply another schema to the same value, and counts the
-// schemas that are applied.
+// enter follows the keywords that apply another schema to the same value, and counts the applied schemas.
 func (r *ringFinder) enter(at string, m map[string]any, own bool) (n int, err error) {
 	if n := r.applied[at]; n == walking {
 		return 0, fmt.Errorf("schema refers to itself at %q", "#"+at)
@@ -129,7 +126,7 @@ func (r *ringFinder) enterSub(at string, v any, own bool) (n int, err error) {
 	return 0, nil
 }
 
-// follow enters what a reference of the form #/a/b names.
+// follow enters the target of a reference of the form #/a/b.
 func (r *ringFinder) follow(ref string) (n int, err error) {
 	pointer, ok := strings.CutPrefix(ref, "#")
 	pointer, err = url.PathUnescape(pointer)

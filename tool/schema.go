@@ -20,8 +20,7 @@ type compiled struct {
 	offered  func() (json.RawMessage, string)     // the same; as [offered] has it
 }
 
-// compile returns the schema of t, made by New or, for tools with a schema
-// from elsewhere, on the spot.
+// compile returns the compiled schema of t: made by New, or on the spot for tools with a schema from elsewhere.
 func (t Tool) compile() (*compiled, error) {
 	if t.compiled != nil && bytes.Equal(t.compiled.text, t.Schema) {
 		return t.compiled, nil
@@ -37,7 +36,7 @@ func (t Tool) compile() (*compiled, error) {
 	if err := json.Unmarshal(text, schema); err != nil {
 		return nil, err
 	}
-	// As it was understood: keywords count in any case, "$Ref" as "$ref".
+	// Marshalled again, as the library understood it: it accepts keywords in any case, so "$Ref" is "$ref".
 	understood, err := json.Marshal(schema)
 	if err != nil {
 		return nil, err
@@ -50,8 +49,7 @@ func (t Tool) compile() (*compiled, error) {
 	return c, err
 }
 
-// compileSchema does not resolve the schema yet: a program makes many tools whose arguments it
-// never checks.
+// compileSchema does not resolve the schema yet: a program makes many tools whose arguments it never checks.
 func compileSchema(schema *jsonschema.Schema, text []byte) *compiled {
 	resolve := func() (*jsonschema.Resolved, error) { return schema.Resolve(nil) }
 	text = bytes.Clone(text)
@@ -59,8 +57,8 @@ func compileSchema(schema *jsonschema.Schema, text []byte) *compiled {
 	return &compiled{text: text, schema: schema, resolved: sync.OnceValues(resolve), offered: sync.OnceValues(offer)}
 }
 
-// plain makes an inferred schema simpler for models: a list is a list, never
-// null. Check drops nulls of optional fields, so nothing is lost.
+// plain simplifies an inferred schema for models: a list is a list, never null. Check drops nulls of optional
+// fields, so nothing is lost.
 func plain(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -78,10 +76,9 @@ func plain(s *jsonschema.Schema) {
 	plain(s.AdditionalProperties)
 }
 
-// encodeSchema writes a schema for models: required before properties, and
-// properties in the order of the Go struct. Models write fewer malformed calls
-// when they know what is required before they read what it looks like, and a
-// stable order keeps prompt caches warm.
+// encodeSchema writes a schema for models: required before properties, and properties in the order of the Go
+// struct. Models write fewer malformed calls if they know what is required before they read the properties, and
+// a stable order keeps prompt caches warm.
 func encodeSchema(s *jsonschema.Schema) (json.RawMessage, error) {
 	var w objectWriter
 	switch {
@@ -105,7 +102,7 @@ func encodeSchema(s *jsonschema.Schema) (json.RawMessage, error) {
 	return w.done()
 }
 
-// shown is the schema as the model sees it. One that can't be read is shown as it is.
+// shown returns the schema as the model sees it. An unreadable one is returned unchanged.
 func (t Tool) shown() json.RawMessage {
 	if t.Form != nil {
 		return t.Form
@@ -175,8 +172,7 @@ func (w *objectWriter) addProperties(s *jsonschema.Schema) {
 	w.raw("properties", raw)
 }
 
-// addRest adds the keywords that encodeSchema does not place itself, such as
-// minimum.
+// addRest adds the keywords that encodeSchema does not place itself, such as minimum.
 func (w *objectWriter) addRest(s *jsonschema.Schema) {
 	rest := *s
 	rest.Type, rest.Types, rest.Description, rest.Required = "", nil, "", nil

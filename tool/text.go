@@ -5,10 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Cut shortens text to at most limit bytes: a head and a tail of about equal
-// size, with dropped bytes between them left out. Text that fits is returned
-// as head, with nothing dropped. Cuts fall between lines where a line ends
-// within a quarter of the half, and never inside a character.
+// Cut shortens text to at most limit bytes: a head and a tail of about equal size, without the dropped bytes
+// between them. Text that fits is returned as head, with nothing dropped. It cuts at the end of a line if one
+// is within a quarter of the half, and never inside a character.
 func Cut(text string, limit int) (head, tail string, dropped int) {
 	limit = max(limit, 0)
 	if len(text) <= limit {
@@ -21,7 +20,7 @@ func Cut(text string, limit int) (head, tail string, dropped int) {
 	return text[:end], text[start:], start - end
 }
 
-// cutBefore moves end down to the end of a line, or at least of a character.
+// cutBefore moves end back to the end of a line, or at least of a character.
 func cutBefore(text string, end int) int {
 	if i := strings.LastIndexByte(text[:end], '\n'); i >= end-end/4-1 && i >= 0 {
 		return i + 1
@@ -32,7 +31,7 @@ func cutBefore(text string, end int) int {
 	return end
 }
 
-// cutAfter moves start up to the start of a line, or at least of a character.
+// cutAfter moves start forward to the start of a line, or at least of a character.
 func cutAfter(text string, start int) int {
 	if text[start-1] == '\n' {
 		return start
@@ -47,9 +46,8 @@ func cutAfter(text string, start int) int {
 	return start
 }
 
-// Nearest returns the name that looks most like want, or "" if none is close
-// enough to be what was meant. Case, dashes and underscores do not count; of
-// names equally close, one of the same length wins.
+// Nearest returns the name most like want, or "" if none is close enough to be meant. Case, dashes and
+// underscores do not count; of equally close names, one of the same length wins.
 func Nearest(want string, names []string) string {
 	best, bestDist, bestGap := "", 1+max(len(want)/2, 1), 0
 	for _, name := range names {
@@ -66,9 +64,8 @@ func fold(s string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
 }
 
-// Distance is the number of bytes to insert, delete or replace, or of
-// neighbours to swap, that turn a into b (optimal string alignment). Names
-// longer than 255 bytes are never close.
+// Distance returns the number of insertions, deletions, replacements and swaps of neighbouring bytes that turn
+// a into b (optimal string alignment). Names longer than 255 bytes are never close.
 func Distance(a, b string) int {
 	if len(a) > 255 || len(b) > 255 {
 		return max(len(a), len(b))

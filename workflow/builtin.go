@@ -9,7 +9,7 @@ import (
 //go:embed builtin/*.yaml
 var builtin embed.FS
 
-// BuiltIn yields the files of the workflows that are built in, by name.
+// BuiltIn yields the files of the built-in workflows, by name.
 func BuiltIn() iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		entries, err := builtin.ReadDir("builtin")

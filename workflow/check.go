@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// Bounds of what a file may ask for.
+// Limits on the content of a file.
 const (
 	mostRounds      = 1000
 	mostConcurrency = 64
@@ -26,11 +26,10 @@ const (
 	mostUses        = 50
 )
 
-// Check returns all that is wrong with the workflow, as [Problems]; nil: it can run.
+// Check returns everything that is wrong with the workflow, as [Problems]. Nil: it can run.
 func (w *Workflow) Check() error { return w.check(0, nil) }
 
-// check is Check of a workflow that is used by so many others, one by the next. What was found when it was
-// read is in formal.
+// check is Check for a workflow at a depth of inclusion. The problems found while reading it are in formal.
 func (w *Workflow) check(within int, formal Problems) error {
 	c := &checker{w: w, types: types{w, map[*Workflow]*Schema{}}, problems: formal, formal: formal}
 	if within > mostIncluded {
@@ -67,14 +66,14 @@ func (w *Workflow) check(within int, formal Problems) error {
 	return c.problems
 }
 
-// plain checks a name that stands in addresses and names of files.
+// plain checks a name that appears in addresses and file names.
 func (c *checker) plain(path, name string) {
 	if len(name) > 64 || !regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`).MatchString(name) {
 		c.add(path, fmt.Sprintf("%q is not a name", text.Short(name, 80)), "use lower case letters, digits and dashes, at most 64")
 	}
 }
 
-// named checks a name that references, or the log, have.
+// named checks a name that appears in references or in the log.
 func (c *checker) named(path, name string) {
 	if len(name) > 64 || !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`).MatchString(name) {
 		c.add(path, fmt.Sprintf("%q is not a name", text.Short(name, 80)),
@@ -82,7 +81,7 @@ func (c *checker) named(path, name string) {
 	}
 }
 
-// reserved are names that references, and the log, have for something else.
+// reserved are names that have another meaning in references or in the log.
 func reserved() []string {
 	return []string{"inputs", "item", "round", "before", "history", "returns", event.Workflow}
 }
@@ -94,8 +93,8 @@ type checker struct {
 	formal   Problems // those among them that were found when the file was read
 }
 
-// add tells of a problem of the field at a path, in the line of that or of what it stands in. What
-// follows from a field that is told of already is not told.
+// add reports a problem with the field at a path, on the line of the field or of the part that contains it. It
+// leaves out consequences of a reported problem.
 func (c *checker) add(path, what, remedy string) {
 	if slices.ContainsFunc(c.formal, func(p Problem) bool { return p.Field != "" && (inside(path, p.Field) || inside(p.Field, path)) }) {
 		return
@@ -115,7 +114,7 @@ func (c *checker) add(path, what, remedy string) {
 // inside reports whether a field is another one, or a part of it.
 func inside(field, of string) bool { return field == of || strings.HasPrefix(field, of+".") }
 
-// scope is the types of what the steps of one list can refer to.
+// scope has the types of the values that steps of one list can refer to.
 type scope struct {
 	up    *scope
 	types map[string]*Schema
@@ -133,8 +132,8 @@ func (c *checker) limits() {
 	c.span("limits.time", l.Time, 0)
 }
 
-// amount checks a number that must be above 0 where it stands, and at most so much; 0: any. Where a
-// workflow was made in Go 0 says that it does not stand there.
+// amount checks a number that must be above 0 if given, and at most most; 0: no maximum. In a workflow made in
+// Go, 0 means that it is not given.
 func (c *checker) amount(path string, n, most float64) {
 	switch {
 	case n > 0 && (most == 0 || n <= most) || n == 0 && c.w.lines[path] == 0:
@@ -145,7 +144,7 @@ func (c *checker) amount(path string, n, most float64) {
 	}
 }
 
-// span is amount for times.
+// span is amount for durations.
 func (c *checker) span(path string, d Duration, most time.Duration) {
 	switch t := time.Duration(d); {
 	case t < 0 || t == 0 && c.w.lines[path] > 0:
@@ -155,7 +154,7 @@ func (c *checker) span(path string, d Duration, most time.Duration) {
 	}
 }
 
-// inputs is the type of all inputs.
+// inputs returns the type of all inputs together.
 func (c *checker) inputs() *Schema {
 	all := &Schema{Type: "object", Properties: map[string]*Schema{}}
 	for _, name := range sortedKeys(c.w.Inputs) {
@@ -225,7 +224,7 @@ func stepOf(steps []Step, id string) Step {
 	return Step{}
 }
 
-// needed are the steps that a step needs itself: those it names, or the one above.
+// needed returns the steps that a step needs directly: those it names, or the one above.
 func needed(steps []Step, i int) []string {
 	if steps[i].Needs != nil || i == 0 {
 		return steps[i].Needs
@@ -233,7 +232,7 @@ func needed(steps []Step, i int) []string {
 	return []string{steps[i-1].ID}
 }
 
-// needs are all that a step needs, directly or not. Of steps that need each other the first is told of.
+// needs returns all steps that a step needs, directly or indirectly. A cycle is reported at its first step.
 func (c *checker) needs(steps []Step, i int, path string) (all []string) {
 	index, seen, way := indexOf(steps), make([]bool, len(steps)), []string{}
 	var visit func(n int)
@@ -261,7 +260,7 @@ func (c *checker) needs(steps []Step, i int, path string) (all []string) {
 	return all
 }
 
-// indexOf is where the steps of a list stand, by id.
+// indexOf maps the ids of a list's steps to their positions.
 func indexOf(steps []Step) map[string]int {
 	out := make(map[string]int, len(steps))
 	for i, s := range steps {

@@ -165,10 +165,10 @@ func (c *checker) safeOutput(at string, s Step, o SafeOutput, sc *scope, beside 
 	}
 }
 
-// open reports whether a value says which file is written.
+// open reports whether a value decides which file is written.
 func (o SafeOutput) open() bool { return o.Kind == "file" && strings.Contains(o.To, "${") }
 
-// open refuses an output whose place no person sees before it is written.
+// open refuses an output if no person sees its destination before it is written.
 func (c *checker) open(at string, o SafeOutput) {
 	if o.open() {
 		c.add(join(at, "to"), "a value says which file is written, and no person sees it", "name the file, or an approval in after")
@@ -221,8 +221,8 @@ func (c *checker) command(s Step, at string, sc *scope) {
 	}
 }
 
-// inserted is a reference in the command line of a step; empty: it has none. Names without a field are
-// variables of the shell, but for those that only references have.
+// inserted returns a reference in the command line of a step; empty: there is none. A name without a field is a
+// shell variable, unless only references have such a name.
 func (c *checker) inserted(s Step, sc *scope) string {
 	for _, m := range regexp.MustCompile(`\$\{\s*([A-Za-z_][A-Za-z0-9_-]*)(\.[^}]*)?\}`).FindAllStringSubmatch(s.Run, -1) {
 		_, variable := s.Env[m[1]]
@@ -300,7 +300,7 @@ func (c *checker) count(path string, v any, sc *scope) {
 	}
 }
 
-// items is the type of what an each goes over.
+// items returns the type of an each's items.
 func (c *checker) items(s Step, at string, sc *scope) *Schema {
 	if literal, ok := s.Over.([]any); ok {
 		c.values(join(at, "over"), map[string]any{"": literal}, sc)
@@ -322,7 +322,8 @@ func (c *checker) items(s Step, at string, sc *scope) *Schema {
 	return &Schema{}
 }
 
-// typeOf is the type of a value in a file. What a list holds has one only if all of it has.
+// typeOf returns the type of a value in a file. The items of a list have a type only if they all have the same
+// one.
 func typeOf(v any) *Schema {
 	switch v := v.(type) {
 	case string:

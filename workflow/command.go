@@ -32,7 +32,7 @@ const (
 	mostArtefact = 64 << 10 // bytes of an artefact that can be referred to
 )
 
-// commandInput is what the log shows of a command.
+// commandInput is a command as the log shows it.
 type commandInput struct {
 	Run     string   `json:"run"`
 	Dir     string   `json:"dir,omitempty"`
@@ -40,7 +40,7 @@ type commandInput struct {
 	Network []string `json:"network,omitempty"`
 }
 
-// commandInput is the command of the step with its values.
+// commandInput returns the step's command with its values.
 func (p piecework) commandInput() commandInput {
 	in := commandInput{Run: p.Run, Dir: p.Dir, Network: p.Network}
 	for _, name := range sortedKeys(p.Env) {
@@ -49,7 +49,7 @@ func (p piecework) commandInput() commandInput {
 	return in
 }
 
-// command is a step of kind run.
+// command performs a step of kind run.
 func (p piecework) command(ctx context.Context) (any, end) {
 	in := p.commandInput()
 	again := p.Again || p.Retry.Times > 0
@@ -74,8 +74,8 @@ func (p piecework) command(ctx context.Context) (any, end) {
 	})
 }
 
-// onceMore asks a person whether something is to be done again whose outcome is not known. Start names the
-// start of it that was cut off: an answer is on that one alone.
+// onceMore asks a person whether to repeat something whose outcome is unknown. Start identifies the start that
+// was cut off: the answer applies to that one only.
 func (p piecework) onceMore(ctx context.Context, what, shown, start string) (yes bool, err error) {
 	choices := []string{"run it again", "leave it"}
 	asks := fmt.Sprintf("This %s was running when inspan ended or was interrupted, so what it did is not known. Run it again?\n\n%s",
@@ -86,8 +86,8 @@ func (p piecework) onceMore(ctx context.Context, what, shown, start string) (yes
 	return choice == choices[0], err
 }
 
-// judged says why a command may not run; empty: it may. It is judged as a call of the tool bash would
-// be, but that the steps of a workflow speak for the person who runs it.
+// judged says why a command may not run; empty: it may. It is judged like a call of the tool bash, but the
+// steps of a workflow speak for the person who runs it.
 func (p piecework) judged(ctx context.Context, in commandInput) (why string, err error) {
 	args, err := json.Marshal(map[string]string{"command": in.Run})
 	if err != nil {
@@ -111,9 +111,9 @@ func (p piecework) judged(ctx context.Context, in commandInput) (why string, err
 	return "denied by " + said, nil
 }
 
-// tries does the work of a step, and again if it fails as often as the step says. Each try is a step of
-// its own, so that a program that dies does not begin to count anew. One that was cut off counts, unless an
-// agent goes on with it.
+// tries performs a step, and repeats it after failures as often as the step says. Each try is logged as a step
+// of its own, so a program that dies does not start counting again. A try that was cut off counts, unless an
+// agent continues it.
 func (p piecework) tries(ctx context.Context,
 	do func(ctx context.Context, try int) (event.StepEnded, error),
 ) (end event.StepEnded, err error) {
@@ -222,7 +222,7 @@ func (p piecework) store(ctx context.Context, name, kind string, data []byte) (e
 	return b, err
 }
 
-// why says why a command did not end well; empty: it did.
+// why says why a command failed; empty: it succeeded.
 func (r ran) why(timeout time.Duration) string {
 	switch {
 	case r.late:
@@ -233,7 +233,7 @@ func (r ran) why(timeout time.Duration) string {
 	return ""
 }
 
-// brought is what a command brings as a step of kind run.
+// brought returns the result of a command in a step of kind run.
 func (p piecework) brought(ctx context.Context, r ran) (event.StepEnded, error) {
 	why := r.why(time.Duration(p.Timeout))
 	value := map[string]any{"exit": r.code, "output": r.output}
@@ -260,7 +260,7 @@ func (p piecework) brought(ctx context.Context, r ran) (event.StepEnded, error) 
 	return p.kept(ctx, r, value, why)
 }
 
-// with adds the blob of the output, and that it may hold words of others.
+// with adds the blob of the output, and marks the result as untrusted if it may contain text of others.
 func (r ran) with(e event.StepEnded) event.StepEnded {
 	e.Untrusted = r.reached
 	if r.blob.Digest != "" {
@@ -269,7 +269,7 @@ func (r ran) with(e event.StepEnded) event.StepEnded {
 	return e
 }
 
-// kept is the end of a step that keeps its artefacts if it has ended well.
+// kept ends a step, and keeps its artefacts if it succeeded.
 func (p piecework) kept(ctx context.Context, r ran, value map[string]any, why string) (event.StepEnded, error) {
 	blobs, missing, err := p.artefacts(ctx, value, why == "")
 	if err != nil {
@@ -280,7 +280,7 @@ func (p piecework) kept(ctx context.Context, r ran, value map[string]any, why st
 	return e, nil
 }
 
-// artefacts keeps files of the workspace, and puts their text into the value.
+// artefacts stores files of the workspace, and adds their text to the value.
 func (p piecework) artefacts(ctx context.Context, value map[string]any, well bool) (blobs []event.StepBlob, missing string, err error) {
 	if !well || len(p.Artefacts) == 0 {
 		return nil, "", nil
@@ -314,7 +314,7 @@ func (p piecework) artefacts(ctx context.Context, value map[string]any, well boo
 	return blobs, "", nil
 }
 
-// within is a path below the workspace, as it was when the links on it were looked at: none may lead out.
+// within returns a path below the workspace with its links resolved. No link may lead out.
 func (p piecework) within(path string) (string, error) {
 	root, err := filepath.EvalSymlinks(p.o.Env.Root)
 	if err != nil {
@@ -330,13 +330,13 @@ func (p piecework) within(path string) (string, error) {
 	return real, nil
 }
 
-// last is the last line of an output that says something.
+// last returns the last non-empty line of an output.
 func last(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return text.Short(lines[len(lines)-1], 300)
 }
 
-// check is a step of kind check.
+// check performs a step of kind check.
 func (p piecework) check(ctx context.Context) (any, end) {
 	in := p.commandInput()
 	return p.work(ctx, in, true, func(ctx context.Context) (event.StepEnded, error) {
@@ -359,7 +359,7 @@ func (p piecework) check(ctx context.Context) (any, end) {
 	})
 }
 
-// failing are the names of what fails, by the lines that say so, each once.
+// failing returns the names of failures, by the lines that report them, each once.
 func failing(output, pattern string) ([]string, error) {
 	form, err := regexp.Compile(cmp.Or(pattern, usualFailures))
 	if err != nil {
@@ -385,13 +385,13 @@ func failing(output, pattern string) ([]string, error) {
 	return out, nil
 }
 
-// usualFailures is how test runners name what fails: Go, pytest, TAP, cargo, jest and mocha, JUnit
-// consoles, and compilers.
+// usualFailures matches how test runners name failures: Go, pytest, TAP, cargo, jest and mocha, JUnit consoles,
+// and compilers.
 const usualFailures = `^--- FAIL: (\S+)|^FAILED (\S+)|^not ok \d+ -? ?(.+)|^test (\S+) \.\.\. FAILED|` +
 	`^[✕✗✖] (.+?)(?: \(\d+ ?ms\))?$|^FAIL:? (\S+)|` +
 	`^(\S+:\d+(?::\d+)?: (?:error: )?.+)$`
 
-// regressed says what fails now and did not before the run; empty: nothing.
+// regressed says which failures are new since the run began; empty: none.
 func (p piecework) regressed(now ran, failed []string) string {
 	p.mu.Lock()
 	base, _ := p.befores[p.at.base+p.ID].(map[string]any)

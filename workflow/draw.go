@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Tree draws the steps for a terminal, each with what it needs beyond the one above it.
+// Tree draws the steps for a terminal, each with its needs other than the step above it.
 func (w *Workflow) Tree() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", w.Name, w.Description)
@@ -62,7 +62,7 @@ func conditionsOf(when map[string]any) string {
 	return strings.Join(parts, " and ")
 }
 
-// Mermaid draws the steps as a flowchart in the language of Mermaid.
+// Mermaid draws the steps as a Mermaid flowchart.
 func (w *Workflow) Mermaid() string {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")

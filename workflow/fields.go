@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// field is a field of a mapping.
+// field describes a field of a mapping.
 type field struct {
 	name  string
 	shape shape
@@ -17,7 +17,7 @@ type field struct {
 	need  bool
 }
 
-// shape is what a field holds.
+// shape is the form of a field's value.
 type shape string
 
 const (
@@ -41,7 +41,7 @@ const (
 	isAnything shape = "a value"
 )
 
-// misfit is the node that does not have the shape, which is n or one of a list; nil: there is none.
+// misfit returns the node that does not have the shape, n or an item of it; nil: there is none.
 func (s shape) misfit(n *yaml.Node) *yaml.Node {
 	kind := n.Kind
 	switch s {
@@ -90,7 +90,7 @@ func (s shape) fits(n *yaml.Node) bool {
 	return true
 }
 
-// remedy says what to do about a node that does not have the shape, or holds one.
+// remedy says how to correct a node that does not have the shape, or contains one.
 func (s shape) remedy(n, bad *yaml.Node) string {
 	if slices.Contains([]shape{isText, isWord, isTexts, isTextMap}, s) && isScalar(bad, "!!bool", "!!int", "!!float") {
 		return "quote it, so that it is a text"
@@ -101,8 +101,8 @@ func (s shape) remedy(n, bad *yaml.Node) string {
 	return "give it " + string(s)
 }
 
-// meant is what a node means that does not have the shape, so that the rest is read as its author does; nil: it
-// can't be told.
+// meant returns the likely meaning of a node with the wrong shape, so that the rest is checked as its author
+// intends; nil: unknown.
 func (s shape) meant(n *yaml.Node) any {
 	switch {
 	case s == isTexts && isString(n):
@@ -113,7 +113,7 @@ func (s shape) meant(n *yaml.Node) any {
 	return nil
 }
 
-// fixed reports whether what a field says is known before anything runs.
+// fixed reports whether the value of a field is known before anything runs.
 func (s shape) fixed() bool { return s == isWord || s == isTexts || s == isTextMap }
 
 func names(fields []field) (out []string) {

@@ -12,16 +12,16 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// leastDisk is the free space below which no round begins, in bytes.
+// leastDisk is the free disk space, in bytes, that a round requires to begin.
 const leastDisk = 200 << 20
 
-// mostHistory is how many rounds are told of, the last ones.
+// mostHistory is how many rounds history describes: the last ones.
 const mostHistory = 30
 
-// usualPatience is how many rounds may pass in which nothing gets better.
+// usualPatience is how many rounds may pass without an improvement.
 const usualPatience = 3
 
-// loop is a step of kind loop.
+// loop performs a step of kind loop.
 func (p piecework) loop(ctx context.Context) (any, end) {
 	return p.record(ctx, map[string]any{"max": p.count(p.Max, 1)}, true, func(ctx context.Context) (event.StepEnded, error) {
 		for _, v := range []any{p.Max, p.Patience} {
@@ -59,7 +59,7 @@ func (p piecework) loop(ctx context.Context) (any, end) {
 	})
 }
 
-// count is a number of rounds.
+// count returns a number of rounds.
 func (p piecework) count(v any, usual int) int {
 	n, ok := asNumber(p.frame.filled(v))
 	if !ok {
@@ -68,12 +68,12 @@ func (p piecework) count(v any, usual int) int {
 	return min(max(1, int(n)), mostRounds)
 }
 
-// turn is where the steps of a round, or of an item, stand.
+// turn returns the scope of the steps in a round or an item.
 func (p piecework) turn(n int) scopeOf {
 	return scopeOf{w: p.at.w, path: fmt.Sprintf("%s/%d/", p.id, n), base: p.at.base + p.ID + "/", parent: p.id, last: p.at.last}
 }
 
-// noRoom says why no round can begin.
+// noRoom says why no round can begin; empty: one can.
 func (p piecework) noRoom() string {
 	if free, err := keep.Free(p.o.Env.Root); err == nil && p.o.Env.Root != "" && free < leastDisk {
 		return fmt.Sprintf("the disk has only %d MB left", free>>20)
@@ -81,7 +81,7 @@ func (p piecework) noRoom() string {
 	return ""
 }
 
-// brought are the values of the steps of a list.
+// brought returns the values of a list's steps.
 func brought(steps []Step, f *frame) map[string]any {
 	out := map[string]any{}
 	for _, s := range steps {
@@ -92,8 +92,8 @@ func brought(steps []Step, f *frame) map[string]any {
 	return out
 }
 
-// told is a line on a round, for the agents of the next: what they tried, by the field approach or
-// summary of their results, and what checks found.
+// told describes a round in one line for the agents of the next: the attempt, from the fields approach or
+// summary of their results, and the findings of checks.
 func told(round int, steps []Step, f *frame, ends map[string]end) string {
 	var parts []string
 	for _, s := range steps {
@@ -125,8 +125,8 @@ func asTexts(list []any) (out []string) {
 	return out
 }
 
-// meter measures the progress of a loop by what its checks found, and by nothing that anybody says. A
-// check that was not executed finds nothing.
+// meter measures the progress of a loop by the findings of its checks, never by claims. A check that was not
+// executed has no findings.
 type meter struct {
 	patience  int
 	best      *score
@@ -134,10 +134,10 @@ type meter struct {
 	unchecked int // rounds in a row in which no check was executed
 }
 
-// score is how far the checks of a round are: fewer failures are better, and so are more checks that pass.
+// score rates the checks of a round: fewer failures are better, and then more passing checks.
 type score struct{ passed, failures int }
 
-// stalled takes note of a round, and says why no further one is worth it; empty: it is.
+// stalled records a round, and says why another one is not worthwhile; empty: it is.
 func (m *meter) stalled(steps []Step, f *frame, ends map[string]end) string {
 	now, checks, executed, why := score{}, 0, 0, ""
 	for _, s := range steps {
@@ -178,7 +178,7 @@ func (m *meter) stalled(steps []Step, f *frame, ends map[string]end) string {
 	return ""
 }
 
-// each is a step of kind each.
+// each performs a step of kind each.
 func (p piecework) each(ctx context.Context) (any, end) {
 	over, _ := p.frame.filled(p.Over).([]any)
 	return p.record(ctx, map[string]any{"items": len(over)}, true, func(ctx context.Context) (event.StepEnded, error) {

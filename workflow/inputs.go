@@ -13,9 +13,9 @@ func (w *Workflow) Fits(inputs map[string]any) error {
 	return err
 }
 
-// Typed reads inputs as a person types them: NAME=VALUE each, where the value is a text for an input of
-// that type, and else JSON. Words that are no such thing are, together, the one text that must be
-// given and is not. The error is for whoever typed.
+// Typed parses inputs typed by a person: NAME=VALUE each, where the value is a text for an input of that type,
+// and JSON for others. Other words are joined as the value of the only required text input that is missing. The
+// error is written for the person.
 func (w *Workflow) Typed(args []string) (map[string]any, error) {
 	inputs, said := map[string]any{}, []string{}
 	for _, arg := range args {
@@ -53,7 +53,7 @@ func (w *Workflow) Typed(args []string) (map[string]any, error) {
 	return inputs, err
 }
 
-// filledIn are the inputs that are there: those that are not have their defaults.
+// filledIn adds the defaults of missing inputs.
 func filledIn(with map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range with {

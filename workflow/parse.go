@@ -14,13 +14,13 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Bounds of the steps of a file.
+// Limits on the steps of a file.
 const (
 	mostSteps = 500
 	mostDeep  = 6 // steps within steps
 )
 
-// Problem is something that is wrong with a workflow.
+// Problem is one thing that is wrong with a workflow.
 type Problem struct {
 	File   string // empty: it is no file
 	Line   int    // 0: it is no file
@@ -47,15 +47,15 @@ func (p Problem) Error() string {
 	return at + p.What + "; " + p.Remedy
 }
 
-// Problems are all that are wrong with a workflow, in the order of its lines.
+// Problems are all problems of a workflow, in the order of its lines.
 type Problems []Problem
 
-// mostProblems is how many are told. The others show when these are mended.
+// mostProblems is how many problems are reported. The others appear when these are fixed.
 const mostProblems = 50
 
 func (p Problems) full() bool { return len(p) >= mostProblems }
 
-// add adds one, in words that stay short whatever the file holds.
+// add adds a problem and keeps its text short, whatever the file contains.
 func (p *Problems) add(one Problem) {
 	if !p.full() {
 		one.Field, one.What, one.Remedy = text.Cut(one.Field, 300), text.Cut(one.What, 2000), text.Cut(one.Remedy, 600)
@@ -63,7 +63,7 @@ func (p *Problems) add(one Problem) {
 	}
 }
 
-// Error tells them, one a line.
+// Error lists the problems, one a line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, one := range p {
@@ -72,7 +72,8 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Named is the name that the workflow in a file is run by; ok is false if no workflow is in a file of that name.
+// Named returns the name by which the workflow in a file is run; ok is false if no workflow can be in a file
+// with that name.
 func Named(file string) (name string, ok bool) {
 	for _, ext := range []string{".yaml", ".js"} {
 		if name, ok = strings.CutSuffix(filepath.Base(file), ext); ok {
@@ -85,17 +86,17 @@ func Named(file string) (name string, ok bool) {
 // Source finds the file of a workflow by its name.
 type Source func(name string) (file string, data []byte, err error)
 
-// Parse reads a workflow from a YAML file of that name, or from a script (.js), and checks it with all that it uses, which find
-// finds; nil: there are none. The error is [Problems].
+// Parse reads a workflow from a YAML file or a script (.js) and checks it, together with all workflows that it
+// uses. It gets those from find; nil: there are none. The error is [Problems].
 //
-// With problems, the workflow is there as far as it could be read, for [Workflow.Resolve]; it can't run.
+// If there are problems, the returned workflow has the readable parts, for [Workflow.Resolve]; it can't run.
 //
 // Reading an untrusted file is safe: nothing in it runs, and time and memory are bounded.
 func Parse(file string, data []byte, find Source) (*Workflow, error) {
 	return (&inclusion{find, mostUses}).parse(file, data, nil)
 }
 
-// read reads a file alone. The workflow is nil if it can't be told what the file says.
+// read reads one file without those it uses. The workflow is nil if the content is unreadable.
 func read(file string, data []byte) (*Workflow, Problems) {
 	if isScript(file) {
 		return readScript(filepath.Base(file), data)
@@ -108,7 +109,7 @@ func read(file string, data []byte) (*Workflow, Problems) {
 	return r.workflow(root, topFields(), "")
 }
 
-// workflow is what a mapping says, as far as its fields have their form.
+// workflow decodes a mapping, as far as its fields have the right form.
 func (r *reader) workflow(root *yaml.Node, known []field, script string) (*Workflow, Problems) {
 	raw, err := json.Marshal(r.fields(root, "", known, ""))
 	w := &Workflow{file: r.file, lines: r.lines}
@@ -125,7 +126,7 @@ func (r *reader) workflow(root *yaml.Node, known []field, script string) (*Workf
 	return w, r.problems
 }
 
-// reader reads the nodes of a file, and keeps where they stand.
+// reader reads the nodes of a file, and remembers their lines.
 type reader struct {
 	file     string
 	lines    map[string]int
@@ -136,7 +137,7 @@ type reader struct {
 	nodes    int
 }
 
-// add tells of a problem, of a value only of the first.
+// add reports a problem: at most one for each value.
 func (r *reader) add(n *yaml.Node, field, what, remedy string) {
 	if slices.ContainsFunc(r.problems, func(p Problem) bool { return field != "" && p.Field == field && p.Line == n.Line }) {
 		return
@@ -144,7 +145,7 @@ func (r *reader) add(n *yaml.Node, field, what, remedy string) {
 	r.problems.add(Problem{File: r.file, Line: n.Line, Field: field, What: what, Remedy: remedy})
 }
 
-// fields reads a mapping with known fields. Path is where it stands, and kind that of a step.
+// fields reads a mapping with known fields. Path is its place, and kind the kind of step that it is.
 func (r *reader) fields(n *yaml.Node, path string, known []field, kind Kind) map[string]any {
 	out := map[string]any{}
 	for i := 0; i+1 < len(n.Content) && !r.problems.full(); i += 2 {
@@ -225,7 +226,7 @@ func (r *reader) value(n *yaml.Node, path string, f field) any {
 	return value
 }
 
-// entry looks at a value of a mapping whose names are the file's own.
+// entry reads a value of a mapping with free names.
 func (r *reader) entry(key, value *yaml.Node, path string, of shape) {
 	at := join(path, key.Value)
 	r.lines[at] = key.Line
@@ -234,7 +235,7 @@ func (r *reader) entry(key, value *yaml.Node, path string, of shape) {
 	}
 }
 
-// schema complains of what is no JSON schema in its form, and reports whether it has that.
+// schema reports whether a node has the form of a JSON schema, and reports a problem if not.
 func (r *reader) schema(n *yaml.Node, path string) bool {
 	if n.Kind != yaml.MappingNode {
 		r.add(n, path, "it is "+shapeOf(n), "give it a JSON schema such as {type: string}")
@@ -250,12 +251,12 @@ func (r *reader) schema(n *yaml.Node, path string) bool {
 	return err == nil
 }
 
-// refers reports whether a text, or one of several, has a reference.
+// refers reports whether a text, or one of several, contains a reference.
 func refers(n *yaml.Node) bool {
 	return strings.Contains(n.Value, "${") || slices.ContainsFunc(n.Content, refers)
 }
 
-// mapping reads a mapping with known fields, or one by name of such mappings.
+// mapping reads a mapping with known fields, or several of them by name.
 func (r *reader) mapping(n *yaml.Node, path string, f field) any {
 	if n.Kind != yaml.MappingNode {
 		remedy := "give it a mapping with " + strings.Join(names(f.of), ", ")
@@ -277,7 +278,7 @@ func (r *reader) mapping(n *yaml.Node, path string, f field) any {
 	return out
 }
 
-// stepList reads a list of steps. A step is known by its id from here on.
+// stepList reads a list of steps. From here on a step is identified by its id.
 func (r *reader) stepList(n *yaml.Node, path string, f field) any {
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
 		r.add(n, path, "it is "+shapeOf(n), "give it "+string(f.shape))
@@ -305,8 +306,8 @@ func (r *reader) stepList(n *yaml.Node, path string, f field) any {
 	return out
 }
 
-// step reads a step. Where its kind is not known, what belongs to it can't be told. One without an id has
-// that of its place.
+// step reads a step. If its kind is unknown its other fields can't be checked. A step without an id gets one
+// from its position.
 func (r *reader) step(n *yaml.Node, at string) map[string]any {
 	r.lines[at] = n.Line
 	kind, id := Kind(""), at[strings.LastIndexByte(at, '.')+1:]

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// piecework is a step that is performed.
+// piecework is a step being performed.
 type piecework struct {
 	*run
 	Step
@@ -19,14 +19,14 @@ type piecework struct {
 	id    string
 }
 
-// skip says in the log that the step is not performed.
+// skip logs that the step is skipped.
 func (p piecework) skip(ctx context.Context, why string, passed bool) (any, end) {
 	return p.record(ctx, nil, true, func(context.Context) (event.StepEnded, error) {
 		return event.StepEnded{Outcome: event.OutcomeSkipped, Error: why, Result: passing(passed)}, nil
 	})
 }
 
-// passing marks the end of a step whose own condition did not hold.
+// passing marks the end of a step that was skipped by its own condition.
 func passing(passed bool) json.RawMessage {
 	if passed {
 		return json.RawMessage(`"` + passedOver + `"`)
@@ -36,7 +36,7 @@ func passing(passed bool) json.RawMessage {
 
 const passedOver = "when"
 
-// record performs a step that the log is to have, and returns what it brings.
+// record performs a step that is to be logged, and returns its result.
 func (p piecework) record(ctx context.Context, input any, again bool, do func(context.Context) (event.StepEnded, error)) (any, end) {
 	raw, err := json.Marshal(input)
 	if err != nil || input == nil {
@@ -62,7 +62,7 @@ func (p piecework) record(ctx context.Context, input any, again bool, do func(co
 	return value, out
 }
 
-// work is record for a step that takes one of the places for work, and begins nothing while all is paused.
+// work is record for a step that needs a work slot. It begins nothing while all work is paused.
 func (p piecework) work(ctx context.Context, input any, again bool, do func(context.Context) (event.StepEnded, error)) (any, end) {
 	if p.steps.Begun(p.id).Ended == nil { // else there is nothing to do
 		select {
@@ -82,7 +82,7 @@ func (p piecework) work(ctx context.Context, input any, again bool, do func(cont
 	return p.record(ctx, input, again, do)
 }
 
-// waitToBegin waits until something may begin.
+// waitToBegin waits until work may begin.
 func (p piecework) waitToBegin(ctx context.Context) error {
 	if err := p.halted(p.at); err != nil {
 		return cmp.Or(err, inspan.ErrOpenStep)

@@ -19,11 +19,11 @@ import (
 //go:embed plan.js
 var planSetup string
 
-// mostPlanned is how many steps a plan shows. The script is gone through once for each.
+// mostPlanned is how many steps a plan shows. The script is executed once for each of them.
 const mostPlanned = 100
 
-// Plan is the workflow as steps, for Tree and Mermaid: of a script, those that it would take if every
-// result were what it hopes for, with each loop gone through once. Nothing is performed. Inputs may be
+// Plan returns the workflow as a list of steps, for Tree and Mermaid. For a script, these are the steps that it
+// would take if every result were good, with each loop executed once. Nothing is performed. Inputs may be
 // missing. Of o it uses Self, Env and Unboxed. The error says what is wrong with the script.
 func (w *Workflow) Plan(ctx context.Context, inputs map[string]any, o Options) (*Workflow, error) {
 	if w.Script == "" {
@@ -47,15 +47,15 @@ func (w *Workflow) Plan(ctx context.Context, inputs map[string]any, o Options) (
 	return &Workflow{Name: w.Name, Description: w.Description, Steps: steps, Included: w.Included}, err
 }
 
-// planning finds out which steps a script takes, and what each of them needs: it goes through the
-// script once for each step, which then has no end. What is not asked for needs it.
+// planning finds out which steps a script takes, and their dependencies: it executes the script once for each
+// step, with that step never ending. Steps that are then not requested depend on it.
 type planning struct {
 	engine script.Engine
 	code   string
 	input  json.RawMessage
 }
 
-// planned is a step in the course of a script. The same one has the same key each time.
+// planned is a step in a script's course. The same step has the same key in each execution.
 type planned struct {
 	Step
 	key string
@@ -103,7 +103,7 @@ func (p *planning) steps(ctx context.Context) ([]Step, error) {
 	return out, nil
 }
 
-// between reports whether a step that one needs itself needs another.
+// between reports whether the direct needs of a step include one that needs other.
 func (p *planning) between(needs []map[int]bool, step, other int) bool {
 	for m := range needs[step] {
 		if needs[m][other] {
@@ -113,7 +113,7 @@ func (p *planning) between(needs []map[int]bool, step, other int) bool {
 	return false
 }
 
-// through goes through the script. The step of the key, if there is one, has no end.
+// through executes the script. The step with the key, if any, never ends.
 func (p *planning) through(ctx context.Context, without string) (all []planned, err error) {
 	ids, keys := map[string]int{}, map[string]int{}
 	_, err = p.engine.Run(ctx, script.Script{
@@ -134,7 +134,7 @@ func (p *planning) through(ctx context.Context, without string) (all []planned, 
 	return all, err
 }
 
-// numbered is a name with how often it was given, but for the first time.
+// numbered adds a number to a name from its second use on.
 func numbered(given map[string]int, name string) string {
 	if given[name]++; given[name] == 1 {
 		return name

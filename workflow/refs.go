@@ -12,9 +12,9 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// A reference names a value: "inputs.NAME", "STEP.FIELD", and within the steps of a loop or an each
-// also "item", "round", "before.STEP.FIELD" and "history". In texts it stands as ${STEP.FIELD}, and
-// $${ is ${ itself.
+// A reference names a value: "inputs.NAME", "STEP.FIELD", and within the steps of a loop or an each also
+// "item", "round", "before.STEP.FIELD" and "history". In texts it is written ${STEP.FIELD}, and $${ is a
+// literal ${.
 
 // piece is a part of a text: words, or a reference.
 type piece struct {
@@ -22,7 +22,7 @@ type piece struct {
 	ref   string // empty: words
 }
 
-// pieces parts a text at its references. The error says which is none.
+// pieces splits a text at its references. The error names an invalid one.
 func pieces(text string) (out []piece, err error) {
 	var words strings.Builder
 	for rest := text; ; {
@@ -51,7 +51,7 @@ func pieces(text string) (out []piece, err error) {
 	return append(out, piece{words: words.String()}), nil
 }
 
-// whole is the reference that a value is; empty: it is none.
+// whole returns the reference that makes up a whole value; empty: the value is something else.
 func whole(v any) string {
 	s, _ := v.(string)
 	inner, opened := strings.CutPrefix(s, "${")
@@ -67,13 +67,13 @@ func isPath(ref string) bool {
 	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$`).MatchString(ref)
 }
 
-// frame holds the values that the steps of one list see.
+// frame holds the values that the steps of one list can see.
 type frame struct {
 	up     *frame
 	values map[string]any // of steps that have ended, by id, and of inputs, item, before ...
 }
 
-// value looks a reference up. What is not there is nil.
+// value looks a reference up. A missing value is nil.
 func (f *frame) value(ref string) any {
 	name, path, deep := strings.Cut(ref, ".")
 	for at := f; at != nil; at = at.up {
@@ -87,7 +87,7 @@ func (f *frame) value(ref string) any {
 	return nil
 }
 
-// within is a part of a value.
+// within returns a part of a value.
 func within(v any, path string) any {
 	for name := range strings.SplitSeq(path, ".") {
 		switch at := v.(type) {
@@ -106,10 +106,10 @@ func within(v any, path string) any {
 	return v
 }
 
-// text puts values in the places of a text.
+// text replaces the references in a text by their values.
 func (f *frame) text(s string) string { return f.put(s, func(string) bool { return true }) }
 
-// put is text, where a value of several lines that is not plain is set apart from the words around it.
+// put is text, but sets a value of several lines apart from the surrounding words, unless it is plain.
 func (f *frame) put(s string, plain func(ref string) bool) string {
 	parts, err := pieces(s)
 	if err != nil {
@@ -130,7 +130,7 @@ func (f *frame) put(s string, plain func(ref string) bool) string {
 	return out.String()
 }
 
-// asText is a value in words: texts as they are, all else as JSON, nothing for what is not there.
+// asText converts a value to text: texts as they are, missing values to nothing, and others to JSON.
 func asText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -145,7 +145,7 @@ func asText(v any) string {
 	return string(raw)
 }
 
-// filled is a value with what stands for its references.
+// filled returns a value with its references replaced.
 func (f *frame) filled(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -169,7 +169,7 @@ func (f *frame) filled(v any) any {
 	return v
 }
 
-// refsOf are the references in a value.
+// refsOf returns the references in a value.
 func refsOf(v any) (refs []string) {
 	switch v := v.(type) {
 	case string:
@@ -188,10 +188,10 @@ func refsOf(v any) (refs []string) {
 	return refs
 }
 
-// operators are how a condition compares.
+// operators are the comparisons of conditions.
 func operators() []string { return []string{"is", "not", "less", "more", "in"} }
 
-// holds reports whether all conditions do, and else which does not.
+// holds reports whether all conditions hold, and if not, which one does not.
 func (f *frame) holds(when map[string]any) (yes bool, why string) {
 	for _, ref := range sortedKeys(when) {
 		if v := f.value(ref); v == nil && when[ref] != nil || !compares(v, when[ref]) {
@@ -212,7 +212,7 @@ func shown(v any) string {
 	return text.Short(s, 200)
 }
 
-// compares compares a value with what a condition wants.
+// compares compares a value with the one in a condition.
 func compares(v, want any) bool {
 	ops, some := want.(map[string]any)
 	if !some {

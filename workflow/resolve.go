@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Machine is what steps can name where a workflow is to run.
+// Machine lists what steps can name on the machine where a workflow is to run.
 type Machine struct {
 	Model func(name string) error // why there is no such model
 	Kinds []string                // of agents
 	Tools func() []string         // asked for only if a step names one; those of MCP servers count as there
 }
 
-// Resolve returns all that the steps name and the machine does not have, as [Problems]; nil: it has all of
-// it. So does no workflow that it uses.
+// Resolve returns everything that the steps, also of included workflows, name but the machine lacks, as
+// [Problems]. Nil: it has everything.
 func (w *Workflow) Resolve(m Machine) error {
 	r := &resolver{Machine: m, seen: map[*Workflow]bool{}}
 	r.workflow(w)

@@ -15,41 +15,41 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Options are what a run works with. The zero value works for workflows of approvals and waits.
+// Options are the means of a run. The zero value suffices for workflows of approvals and waits.
 type Options struct {
-	// Agents do what steps of kind agent and tool ask for. Nil: these fail.
+	// Agents performs steps of kind agent and tool. Nil: they fail.
 	Agents Agents
-	// Env is the world that commands run in, and where files are. Zero: those steps fail.
+	// Env is where commands run and files are. Zero: those steps fail.
 	Env tool.Env
-	// Unboxed runs commands without walls where Env can't build them. Else they fail.
+	// Unboxed runs commands without a sandbox if Env can't build one. Otherwise they fail.
 	Unboxed bool
-	// Self is the path of a program that calls [Helper] first of all, which runs scripts. Empty: they fail.
+	// Self is the path of a program that calls [Helper] first in main, which runs scripts. Empty: scripts fail.
 	Self string
-	// Outlets release safe outputs, by kind. Each may be called twice for the same output if the
-	// program dies meanwhile. "file" need not be among them.
+	// Outlets release safe outputs, by kind. If the program dies meanwhile, an outlet may be called again for
+	// the same output. "file" has a default.
 	Outlets map[string]Outlet
 }
 
-// Outlet releases a safe output, and says what became of it, such as an address.
+// Outlet releases a safe output, and returns the outcome, such as an address.
 type Outlet func(ctx context.Context, r Release) (done string, err error)
 
-// Release is a safe output that is released.
+// Release is a safe output to be released.
 type Release struct {
 	Step  string // unique in the session, and the same each time this output is released
 	To    string // where it goes, as the file says
 	Value any    // the field of the agent's result, as it is in JSON
 }
 
-// Agents has agents work. Implementations are safe for concurrent use.
+// Agents lets agents work. Implementations are safe for concurrent use.
 type Agents interface {
-	// Work has an agent do a job, or lets the one of the same step go on where it was left. An error
-	// that wraps [inspan.ErrOpenStep] says that it could not come to its end, and may later.
+	// Work gives an agent a job, or continues the agent of the same step. An error that wraps
+	// [inspan.ErrOpenStep] says that the job is unfinished and may be continued later.
 	Work(ctx context.Context, job Job) (Report, error)
-	// Clear waits as long as all work is paused, for a vendor's quota. The error is as that of Work.
+	// Clear waits while all work is paused for a vendor's quota. Errors are as for Work.
 	Clear(ctx context.Context) error
 }
 
-// Job is what an agent is to do.
+// Job is the task of an agent.
 type Job struct {
 	Step   string // the same in every process; names the agent
 	Prompt string
@@ -60,15 +60,15 @@ type Job struct {
 	Tools  []string        // the only ones it has; nil: those of its kind
 	Output json.RawMessage // JSON schema of its result; nil: words
 	Budget Budget
-	// Call is a call that is made in the place of all that a model would say; "": there is none.
+	// Call is a tool call made instead of asking a model; empty: none.
 	Call string
 	Args json.RawMessage // of Call
-	// Untrusted says that Prompt may hold text that nobody here has written.
+	// Untrusted says that Prompt may contain text from unverified sources.
 	Untrusted bool
 	Progress  func(line string)
 }
 
-// Report is how an agent has ended.
+// Report describes how an agent ended.
 type Report struct {
 	Session string
 	Failed  string          // why it did not do its job; empty: it did
@@ -78,14 +78,14 @@ type Report struct {
 	Cost    float64         // US dollars, already counted
 }
 
-// begun is what a run was begun with, as its first step keeps it.
+// begun is the input of a run, as its first step keeps it.
 type begun struct {
 	Workflow *Workflow      `json:"workflow"`
 	Inputs   map[string]any `json:"inputs"`
 }
 
-// Asks reports whether any step, also of those that it includes, is one of an agent. What a script does is
-// not known before: it is enough that it names one.
+// Asks reports whether any step, including those of included workflows, is one of an agent. For a script, whose
+// steps are not known in advance, it reports whether the script mentions agents.
 func (w *Workflow) Asks() bool {
 	for _, included := range w.Included {
 		if included.Asks() {
@@ -99,10 +99,10 @@ func asks(steps []Step) bool {
 	return slices.ContainsFunc(steps, func(s Step) bool { return s.Kind == KindAgent || asks(s.Steps) })
 }
 
-// Run performs the workflow as the steps of a session that its context belongs to. Where the session
-// has begun before, what has ended counts, and the workflow and the inputs are those it was begun with.
-// An error that wraps [inspan.ErrOpenStep] says that the run can go on later; any other one is why
-// it has failed. What it brings is there also then, as far as it goes.
+// Run performs the workflow as steps of the session of ctx. If the session has run before, ended steps keep
+// their results, and the workflow and the inputs are those of the first run. An error that wraps
+// [inspan.ErrOpenStep] says that the run can be continued later; any other error is why it failed. Even then
+// the returned values are those that exist.
 func (w *Workflow) Run(ctx context.Context, steps *inspan.Steps, inputs map[string]any, o Options) (map[string]any, error) {
 	first := steps.Begun(event.Workflow)
 	b := begun{w, inputs}
@@ -140,14 +140,14 @@ func (w *Workflow) Run(ctx context.Context, steps *inspan.Steps, inputs map[stri
 	return resultOf(end), nil
 }
 
-// First is the step that a whole run is, for [inspan.Program.Step]: it holds what [Workflow.Run] goes on
-// with in whatever process.
+// First returns the step that represents a whole run, for [inspan.Program.Step]. It holds everything that
+// [Workflow.Run] needs to continue in another process.
 func (w *Workflow) First(inputs map[string]any) (event.StepStarted, error) {
 	raw, err := json.Marshal(begun{w, inputs})
 	return event.StepStarted{Step: event.Workflow, Does: event.Workflow, Title: w.Name, Input: raw, Again: true}, err
 }
 
-// fileOf is where the workflow was read from; w may be nil.
+// fileOf returns where the workflow was read from; w may be nil.
 func (w *Workflow) fileOf() (file string, lines map[string]int) {
 	if w == nil {
 		return "", nil
@@ -155,7 +155,7 @@ func (w *Workflow) fileOf() (file string, lines map[string]int) {
 	return w.file, w.lines
 }
 
-// given are the inputs of a run with their defaults.
+// given returns the inputs of a run with their defaults.
 func (w *Workflow) given(inputs map[string]any) (map[string]any, error) {
 	full := map[string]any{}
 	for _, name := range sortedKeys(inputs) {
@@ -187,7 +187,7 @@ func (w *Workflow) given(inputs map[string]any) (map[string]any, error) {
 	return full, nil
 }
 
-// ended is the end of a step that brings a value, or has failed.
+// ended returns the end of a step with a value or a failure.
 func ended(value any, failed string) event.StepEnded {
 	end := event.StepEnded{Error: failed}
 	if failed != "" {
@@ -211,7 +211,7 @@ func resultOf(end event.StepEnded) map[string]any {
 	return out
 }
 
-// run is a run under way.
+// run is a run in progress.
 type run struct {
 	w     *Workflow
 	steps *inspan.Steps
@@ -241,7 +241,7 @@ func (w *Workflow) usualConcurrency() int {
 	return usualConcurrency
 }
 
-// stop has nothing more begin.
+// stop prevents further steps from beginning.
 func (r *run) stop(why error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -254,7 +254,7 @@ func (r *run) stopped() error {
 	return r.over
 }
 
-// leave takes note of a step that stays open. If that is for more than a question nothing more begins.
+// leave records a step that stays open. Unless it only waits for an answer, nothing else begins.
 func (r *run) leave(err error) {
 	if !errors.Is(err, inspan.ErrUnanswered) {
 		r.stop(err)
@@ -264,7 +264,7 @@ func (r *run) leave(err error) {
 	r.open = cmp.Or(r.open, err)
 }
 
-// scopeOf is where the steps of a list stand.
+// scopeOf says where the steps of a list are.
 type scopeOf struct {
 	w      *Workflow // that they belong to
 	path   string    // before their ids: "" or "fix/2/"
@@ -274,8 +274,8 @@ type scopeOf struct {
 	steps  []Step
 }
 
-// whole performs all steps of a workflow, and returns what it brings and why it has failed. The error
-// says that it stays open.
+// whole performs all steps of a workflow, and returns its values and why it failed. The error says that it
+// stays open.
 func (r *run) whole(ctx context.Context, w *Workflow, inputs map[string]any, at scopeOf) (out map[string]any, failed string, err error) {
 	at.w, at.parent = w, cmp.Or(at.parent, event.Workflow)
 	if w.Script != "" {
@@ -298,7 +298,7 @@ func (r *run) whole(ctx context.Context, w *Workflow, inputs map[string]any, at 
 	return out, failed, err
 }
 
-// left is why steps of a list stay open; nil: all have ended.
+// left says why steps of a list stay open; nil: all have ended.
 func (r *run) left(ends map[string]end) error {
 	for _, e := range ends {
 		if e.outcome == "" {
@@ -310,7 +310,7 @@ func (r *run) left(ends map[string]end) error {
 	return nil
 }
 
-// look makes the checks that compare with the state before, also those of workflows that are included.
+// look runs the checks that compare with the state before the run, also those of included workflows.
 func (r *run) look(ctx context.Context, steps []Step, f *frame, at scopeOf) {
 	for _, s := range steps {
 		if s.Gate != "" {
@@ -334,7 +334,7 @@ func (r *run) look(ctx context.Context, steps []Step, f *frame, at scopeOf) {
 	}
 }
 
-// failures names the steps of a list that have failed and were to end well; empty: none.
+// failures names the failed steps of a list that were required to succeed; empty: none.
 func failures(steps []Step, ends map[string]end) string {
 	var failed []string
 	for _, s := range steps {
@@ -345,21 +345,21 @@ func failures(steps []Step, ends map[string]end) string {
 	return strings.Join(failed, "; ")
 }
 
-// end is how a step of a list has ended.
+// end is how a step of a list ended.
 type end struct {
 	outcome event.Outcome // empty: it stays open
 	passed  bool          // it was skipped as its own condition did not hold
 	why     string
 }
 
-// bad reports whether what needs the step can't begin.
+// bad reports whether the steps that need this one can't begin.
 func (e end) bad() bool { return e.outcome != event.OutcomeOK && !e.passed }
 
-// errStopped is why nothing more begins after a step whose failure stops all.
+// errStopped is why nothing begins after the failure of a step with on_failure: stop.
 var errStopped = errors.New("a step failed that stops the others")
 
-// level performs the steps of one list, each as soon as it can begin, and puts what they bring into
-// the frame. It returns when all have ended, or stay open.
+// level performs the steps of one list, each as soon as it can begin, and adds their values to the frame. It
+// returns when all have ended or stay open.
 func (r *run) level(ctx context.Context, steps []Step, f *frame, at scopeOf) map[string]end {
 	at.steps = steps
 	var mu sync.Mutex // of the frame's values and of ends
@@ -404,7 +404,7 @@ type readiness struct {
 	why               string
 }
 
-// halted is why no step of the list begins any more; nil: it may.
+// halted says why no further step of the list begins; nil: one may.
 func (r *run) halted(at scopeOf) error {
 	if err := r.stopped(); err != nil && (!at.last || !errors.Is(err, errStopped)) {
 		return err
@@ -412,7 +412,7 @@ func (r *run) halted(at scopeOf) error {
 	return nil
 }
 
-// ready says whether a step may begin whose needs are over.
+// ready says whether a step may begin after the end of its needs.
 func (r *run) ready(s Step, needs []string, at scopeOf, ends map[string]end, f *frame) readiness {
 	if err := r.halted(at); err != nil {
 		return readiness{held: !errors.Is(err, errStopped), why: "the run was stopped"}
@@ -445,7 +445,7 @@ func (r *run) ready(s Step, needs []string, at scopeOf, ends map[string]end, f *
 	return readiness{yes: true}
 }
 
-// one performs a step, or says in the log that it is skipped.
+// one performs a step, or logs that it is skipped.
 func (r *run) one(ctx context.Context, s Step, f *frame, at scopeOf, ready readiness) (any, end) {
 	p := piecework{run: r, Step: s, frame: f, at: at, id: at.path + s.ID}
 	switch {

@@ -35,7 +35,7 @@ func (c *checker) schema(path string, s *Schema) bool {
 	return true
 }
 
-// odd says what in a schema would be passed over, or can't be held.
+// odd says what in a schema would be ignored, or can't be enforced.
 func odd(s *Schema) (what, remedy string) {
 	if s == nil {
 		return "a part of the schema is empty", "give it a JSON schema such as {type: string}"
@@ -72,7 +72,7 @@ func odd(s *Schema) (what, remedy string) {
 	return "", ""
 }
 
-// wrapped is a schema of objects that have a value of another one.
+// wrapped returns a schema of objects with a value that fits another schema.
 func wrapped(schema []byte) json.RawMessage {
 	return fmt.Appendf(nil, `{"type":"object","properties":{"value":%s}}`, schema)
 }
@@ -93,7 +93,7 @@ func valid(s *Schema, raw json.RawMessage) error {
 	return nil
 }
 
-// partsOf are the schemas within a schema.
+// partsOf returns the schemas within a schema.
 func partsOf(s *Schema) (out []*Schema) {
 	for _, named := range []map[string]*Schema{
 		s.Properties, s.PatternProperties, s.Defs, s.Definitions, s.DependentSchemas, s.DependencySchemas,

@@ -17,14 +17,14 @@ import (
 	"github.com/inspan/inspan/internal/delegate/script"
 )
 
-// A workflow can be a script: JavaScript whose functions perform steps. They are the steps of files, in
-// the same events. The script is run again from its beginning by whoever goes on with the run, and the
-// log has what its steps brought, in which order. See docs/WORKFLOWS.md.
+// A workflow can be a script: JavaScript whose functions perform steps, with the same events as steps of files.
+// A process that continues the run executes the script again from its beginning; the log has the results of its
+// steps and their order. See docs/WORKFLOWS.md.
 
 //go:embed script.js
 var scriptSetup string
 
-// Bounds of a script.
+// Limits of a script.
 const (
 	usualAgents = 1000 // of a run
 	mostCalls   = 10_000
@@ -32,15 +32,16 @@ const (
 	mostBusy    = 2 * time.Minute
 )
 
-// Helper is to be called first of all by programs whose path is given as [Options.Self]. If this process
-// was started to run a script it does so, and the caller must exit with the code; else nothing happens.
+// Helper must be called first in main by programs whose path is given as [Options.Self]. In a process that was
+// started to run a script it runs the script, and the caller must exit with the code. Otherwise it does
+// nothing.
 func Helper() (ran bool, code int) { return script.Child() }
 
-// isScript reports whether a file of that name holds a script.
+// isScript reports whether a file with that name contains a script.
 func isScript(file string) bool { return strings.HasSuffix(file, ".js") }
 
-// readScript reads a script. What is to be known before it runs stands in a comment at its beginning,
-// as in YAML:
+// readScript reads a script. A comment at its beginning has the fields that must be known before it runs, as in
+// YAML:
 //
 //	/* workflow
 //	name: fix
@@ -71,7 +72,7 @@ func readScript(file string, data []byte) (*Workflow, Problems) {
 	return r.workflow(root, scriptFields(), string(data))
 }
 
-// scriptFields are those of the comment.
+// scriptFields are the fields of that comment.
 func scriptFields() []field {
 	known := slices.DeleteFunc(topFields(), func(f field) bool { return slices.Contains([]string{"steps", "finally", "returns"}, f.name) })
 	for i := range known {
@@ -82,7 +83,7 @@ func scriptFields() []field {
 	return append(known, field{name: "uses", shape: isTexts})
 }
 
-// scripted performs a script. What it returns is as that of whole.
+// scripted performs a script. Its results are those of whole.
 func (r *run) scripted(ctx context.Context, w *Workflow, inputs map[string]any, at scopeOf) (out map[string]any, failed string, err error) {
 	at.w = w
 	input, err := json.Marshal(inputs)
@@ -118,7 +119,7 @@ func (r *run) scripted(ctx context.Context, w *Workflow, inputs map[string]any, 
 	return nil, err.Error(), nil
 }
 
-// scripting is a script under way.
+// scripting is a script in progress.
 type scripting struct {
 	*run
 	at scopeOf
@@ -131,7 +132,7 @@ type scripting struct {
 	agents int
 }
 
-// begin begins a step that the script asks for.
+// begin begins a step that the script requests.
 func (s *scripting) begin(ctx context.Context, kind string, raw json.RawMessage) func() script.Answer {
 	step, err := s.step(Kind(kind), raw)
 	if err != nil {
@@ -150,15 +151,15 @@ func (s *scripting) begin(ctx context.Context, kind string, raw json.RawMessage)
 	}
 }
 
-// frame is what evidence is looked up in.
+// frame returns the values in which evidence is looked up.
 func (s *scripting) frame() *frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &frame{values: cloned(s.values)}
 }
 
-// answer is what a step brings to the script. A check that finds failures has done its work, and so
-// has an approval that was not given.
+// answer returns the result of a step for the script. A check that finds failures has succeeded, and so has an
+// approval that was rejected.
 func (s *scripting) answer(p piecework, value any, e end) script.Answer {
 	if e.outcome == "" {
 		return script.Answer{Never: true}
@@ -182,7 +183,7 @@ func (s *scripting) answer(p piecework, value any, e end) script.Answer {
 	return a
 }
 
-// nth is the place of a step among those of the script that have ended, as the log has it.
+// nth returns the position of a step among the script's ended steps, by the log's order.
 func (s *scripting) nth(id string) (int, error) {
 	list, err := s.steps.Ended(s.at.parent)
 	s.mu.Lock()
@@ -195,7 +196,7 @@ func (s *scripting) nth(id string) (int, error) {
 	return s.places[id], err
 }
 
-// step is the step that the script asks for, checked as that of a file.
+// step returns the requested step, checked like a step of a file.
 func (s *scripting) step(kind Kind, raw json.RawMessage) (Step, error) {
 	step := Step{}
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -224,7 +225,7 @@ func (s *scripting) step(kind Kind, raw json.RawMessage) (Step, error) {
 	return step, nil
 }
 
-// hires counts an agent, of the script and of the run, which other scripts can be a part of. s.mu is held.
+// hires counts an agent for the script and for the run, which may include other scripts. s.mu is held.
 func (s *scripting) hires() error {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
@@ -241,7 +242,7 @@ func (s *scripting) hires() error {
 	return nil
 }
 
-// fits checks a step as if it stood alone in a file. What it says of others is looked up here. s.mu is held.
+// fits checks a step as if it were alone in a file. References to others are checked here. s.mu is held.
 func (s *scripting) fits(step Step) error {
 	if step.Gate != "" || step.Needs != nil || step.When != nil || step.Join != "" || step.OnFailure != "" {
 		return fmt.Errorf("%s: gate, needs, when and on_failure are for files; a script decides itself", step.Kind)
@@ -270,7 +271,7 @@ func (s *scripting) fits(step Step) error {
 	return nil
 }
 
-// plain is a step whose texts stand for themselves: in files ${ begins a reference.
+// plain marks the step's texts as literal: in files ${ begins a reference.
 func plain(s Step) Step {
 	s.Prompt, s.Show = escaped(s.Prompt).(string), escaped(s.Show).(string)
 	s.Env, _ = escaped(s.Env).(map[string]any)

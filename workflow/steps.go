@@ -20,10 +20,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// longText is how many lines of a text may stand above a question without the question above them too.
+// longText is how many lines a text may have before its question is repeated above it.
 const longText = 15
 
-// question is one as front ends know it, with what it is about.
+// question returns a question for front ends with its subject.
 func question(asks string, choices []string, about string) event.Raised {
 	shown := strings.TrimSpace(strings.TrimSpace(about) + "\n\n" + asks)
 	if strings.Count(about, "\n") > longText {
@@ -42,10 +42,10 @@ func question(asks string, choices []string, about string) event.Raised {
 	}
 }
 
-// questionID is what the question of the step is called, which needs no escaping in an address.
+// questionID names the step's question; it needs no escaping in an address.
 func (p piecework) questionID() string { return strings.ReplaceAll(p.id, "/", ".") }
 
-// insist puts a question, and again after an answer that does not fit, with why. A denial fits always.
+// insist asks a question, and again with a reason if the answer does not fit. A denial always fits.
 func (p piecework) insist(ctx context.Context, q event.Raised, fits func(answer string) (why string)) (d event.Decided, err error) {
 	q.ID = cmp.Or(q.ID, p.questionID())
 	id, preview := q.ID, q.Preview
@@ -61,7 +61,7 @@ func (p piecework) insist(ctx context.Context, q event.Raised, fits func(answer 
 	}
 }
 
-// choose has a person choose. A denial chooses nothing.
+// choose asks a person to choose. A denial chooses nothing.
 func (p piecework) choose(ctx context.Context, q event.Raised, choices []string) (choice string, d event.Decided, err error) {
 	d, err = p.insist(ctx, q, func(answer string) string {
 		choice = words.Chosen(answer, choices)
@@ -70,10 +70,10 @@ func (p piecework) choose(ctx context.Context, q event.Raised, choices []string)
 	return choice, d, err
 }
 
-// denied is why a step fails whose question was denied.
+// denied says why a step fails after its question was denied.
 func denied(d event.Decided) string { return strings.TrimSuffix("denied: "+d.Reason, ": ") }
 
-// approval is a step of kind approval.
+// approval performs a step of kind approval.
 func (p piecework) approval(ctx context.Context) (any, end) {
 	choices := p.Choices
 	if len(choices) == 0 {
@@ -104,7 +104,7 @@ func (p piecework) approval(ctx context.Context) (any, end) {
 	})
 }
 
-// evidence is what checks brought that the step names, for whoever decides.
+// evidence describes the findings of the checks that the step names, for the person who decides.
 func (p piecework) evidence() string {
 	var out []string
 	for _, id := range p.Evidence {
@@ -120,15 +120,15 @@ func (p piecework) evidence() string {
 	return strings.Join(out, "\n\n")
 }
 
-// proven reports whether all checks have passed that the step names.
+// proven reports whether all checks that the step names have passed.
 func (p piecework) proven() bool {
 	return !slices.ContainsFunc(p.Evidence, func(id string) bool { return p.frame.value(id+".passed") != true })
 }
 
-// mostShown is how much of a prompt the log of the run shows, in bytes. The agent's own has all of it.
+// mostShown is how much of a prompt the run's log shows, in bytes. The agent's own log has all of it.
 const mostShown = 16 << 10
 
-// agent is a step of kind agent.
+// agent performs a step of kind agent.
 func (p piecework) agent(ctx context.Context) (any, end) {
 	job := p.job()
 	input := map[string]any{"prompt": text.Cut(job.Prompt, mostShown), "digest": tool.Digest([]byte(job.Prompt))}
@@ -143,7 +143,7 @@ func (p piecework) agent(ctx context.Context) (any, end) {
 	})
 }
 
-// job is what the step has an agent do.
+// job returns the step's job for an agent.
 func (p piecework) job() Job {
 	prompt := p.frame.put(p.Prompt, func(ref string) bool {
 		return ref == "history" || strings.HasPrefix(ref, "inputs.") && !p.steps.Untrusted()
@@ -168,7 +168,7 @@ func (p piecework) job() Job {
 	return job
 }
 
-// asked has an agent work, and returns what it brings.
+// asked gives an agent the job, and returns its result.
 func (p piecework) asked(ctx context.Context, job Job) (event.StepEnded, error) {
 	r, err := p.o.Agents.Work(ctx, job)
 	if err != nil {
@@ -195,7 +195,7 @@ func (p piecework) asked(ctx context.Context, job Job) (event.StepEnded, error) 
 	return p.kept(ctx, ran{}, value, why)
 }
 
-// call is a step of kind tool.
+// call performs a step of kind tool.
 func (p piecework) call(ctx context.Context) (any, end) {
 	filled, _ := p.frame.filled(p.With).(map[string]any)
 	args, err := json.Marshal(filled)
@@ -225,7 +225,7 @@ func (p piecework) call(ctx context.Context) (any, end) {
 	})
 }
 
-// numbered is the id of the agent of a try.
+// numbered returns the id of the agent of a try.
 func (p piecework) numbered(try int) string {
 	if try == 1 {
 		return p.id
@@ -233,7 +233,7 @@ func (p piecework) numbered(try int) string {
 	return fmt.Sprintf("%s#%d", p.id, try)
 }
 
-// typed is the end of a step that brings text, which is JSON if the step says what that is.
+// typed ends a step with a text, which is JSON if the step has an output schema.
 func (p piecework) typed(said, failed string) event.StepEnded {
 	if p.Output == nil || failed != "" {
 		return ended(map[string]any{"text": said}, failed)
@@ -249,7 +249,7 @@ func (p piecework) typed(said, failed string) event.StepEnded {
 	return ended(v, "")
 }
 
-// use is a step of kind workflow.
+// use performs a step of kind workflow.
 func (p piecework) use(ctx context.Context) (any, end) {
 	w := p.at.w.Included[p.Use]
 	with, _ := p.frame.filled(p.With).(map[string]any)
@@ -263,7 +263,7 @@ func (p piecework) use(ctx context.Context) (any, end) {
 	})
 }
 
-// wait is a step of kind wait.
+// wait performs a step of kind wait.
 func (p piecework) wait(ctx context.Context) (any, end) {
 	if p.Webhook != "" {
 		return p.hook(ctx)
@@ -288,7 +288,7 @@ func (p piecework) wait(ctx context.Context) (any, end) {
 	})
 }
 
-// due is when a wait is over, which is known once it begins, in whatever process.
+// due returns when a wait is over. The log keeps it from the wait's beginning.
 func (p piecework) due(ctx context.Context) (any, end) {
 	p.id += "@due"
 	return p.record(ctx, nil, true, func(context.Context) (event.StepEnded, error) {
@@ -296,7 +296,7 @@ func (p piecework) due(ctx context.Context) (any, end) {
 	})
 }
 
-// look is how often a wait looks for its file.
+// look is the interval at which a wait looks for its file.
 const look = 500 * time.Millisecond
 
 func (p piecework) file(ctx context.Context) (event.StepEnded, error) {
@@ -335,15 +335,15 @@ func (p piecework) hook(ctx context.Context) (any, end) {
 	})
 }
 
-// output is what leaves for an agent.
+// output is a safe output of an agent.
 type output struct {
 	SafeOutput
 	step, name, to string
 	value          any
 }
 
-// outputs are those that wait for this step, and those of its own that wait for none. What was skipped,
-// or has nothing to say, is none.
+// outputs returns the outputs that wait for this step, and its own that wait for none. Skipped and empty ones
+// are left out.
 func (p piecework) outputs() (out []output) {
 	for _, s := range p.at.steps {
 		for _, name := range sortedKeys(s.SafeOutputs) {
@@ -358,7 +358,7 @@ func (p piecework) outputs() (out []output) {
 	return out
 }
 
-// shown is what a person sees of an output before it leaves, below a text.
+// shown describes an output for a person before its release, below a text.
 func (o output) shown(above string) string {
 	to := ""
 	if o.to != "" {
@@ -370,12 +370,12 @@ func (o output) shown(above string) string {
 	return fmt.Sprintf("This releases what stands above, as the %s %s%s.", o.Kind, o.name, to)
 }
 
-// quoted sets a text of others apart from ours.
+// quoted sets text from others apart from ours.
 func quoted(s string) string {
 	return "  | " + strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n  | ")
 }
 
-// possible reports why an output can go nowhere, whatever anybody says.
+// possible returns why an output can't be released, whatever the person decides.
 func (o output) possible() error {
 	switch {
 	case text.Holds(o.to, text.Hidden):
@@ -386,8 +386,8 @@ func (o output) possible() error {
 	return nil
 }
 
-// release releases what agents have brought that waits for this step, and what this one has brought
-// that waits for none. A release that fails is a failure of the step.
+// release releases the outputs that wait for this step, and this step's own that wait for none. If a release
+// fails, the step fails.
 func (p piecework) release(ctx context.Context, value any, e end) end {
 	all := p.outputs()
 	for _, name := range sortedKeys(p.SafeOutputs) {

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// types tells what steps of a workflow bring. It remembers what whole workflows do, so that many steps
-// which use the same one take no longer than one.
+// types computes the types of step results. It caches those of whole workflows, so that many steps with the
+// same workflow take no longer than one.
 type types struct {
 	w     *Workflow
 	whole map[*Workflow]*Schema
 }
 
-// output is the type of what a step brings.
+// output returns the type of a step's result.
 func (t types) output(s Step) *Schema {
 	out := t.own(s)
 	if len(s.Artefacts) == 0 || len(out.Properties) == 0 {
@@ -27,7 +27,7 @@ func (t types) output(s Step) *Schema {
 	return out
 }
 
-// own is output without the files that are kept.
+// own is output without stored files.
 func (t types) own(s Step) *Schema {
 	text, number, flag := &Schema{Type: "string"}, &Schema{Type: "integer"}, &Schema{Type: "boolean"}
 	switch s.Kind {
@@ -60,7 +60,7 @@ func (t types) own(s Step) *Schema {
 	return object(map[string]*Schema{"text": text})
 }
 
-// choices are what an approval can be answered.
+// choices are the possible answers to an approval.
 func (s Step) choices() []string {
 	if len(s.Choices) == 0 {
 		return []string{"approve", "reject"}
@@ -68,7 +68,7 @@ func (s Step) choices() []string {
 	return s.Choices
 }
 
-// outputs are the types of what several steps bring, by id.
+// outputs returns the types of the results of several steps, by id.
 func (t types) outputs(steps []Step) map[string]*Schema {
 	out := map[string]*Schema{}
 	for _, s := range steps {
@@ -79,7 +79,7 @@ func (t types) outputs(steps []Step) map[string]*Schema {
 	return out
 }
 
-// brings is the type of what a workflow returns; of none it is open.
+// brings returns the type of a workflow's values; it is open if the workflow returns none.
 func (t types) brings(w *Workflow) *Schema {
 	if w == nil {
 		return &Schema{}
@@ -106,13 +106,13 @@ func object(properties map[string]*Schema) *Schema {
 	return &Schema{Type: "object", Properties: properties}
 }
 
-// inclusion finds the workflows that steps use, and those that these use.
+// inclusion finds the workflows that steps use, directly and indirectly.
 type inclusion struct {
 	find Source
 	left int // how many more may be found, so that files which use each other stay quick to read
 }
 
-// include finds those of one workflow. Within are the names by which it is used, and the ones around it.
+// include finds the workflows used by one. Within are the names by which it is used, with those around it.
 func (in *inclusion) include(w *Workflow, within []string, had Problems) Problems {
 	c := &checker{w: w, problems: had, formal: had}
 	w.uses(w.Steps, "steps", func(path, name string) {
@@ -142,7 +142,7 @@ func (in *inclusion) include(w *Workflow, within []string, had Problems) Problem
 	return c.problems
 }
 
-// found finds one with all that it uses, and checks it.
+// found finds one workflow with all that it uses, and checks it.
 func (in *inclusion) found(name string, within []string) (*Workflow, error) {
 	in.left--
 	file, data, err := in.find(name)
@@ -152,7 +152,8 @@ func (in *inclusion) found(name string, within []string) (*Workflow, error) {
 	return in.parse(file, data, append(slices.Clone(within), name))
 }
 
-// parse reads a file with all that it uses, and checks it. Within are the names by which it is used; none: its own.
+// parse reads a file with all workflows that it uses, and checks it. Within are the names by which it is used;
+// none: its own.
 func (in *inclusion) parse(file string, data []byte, within []string) (*Workflow, error) {
 	w, had := read(file, data)
 	if w == nil {

@@ -34,7 +34,7 @@ func (c *checker) values(path string, v map[string]any, sc *scope) {
 	}
 }
 
-// mixes reports whether a text in a value has words beside a reference.
+// mixes reports whether a text in a value has words next to a reference.
 func mixes(v any) bool {
 	switch v := v.(type) {
 	case string:
@@ -48,7 +48,7 @@ func mixes(v any) bool {
 	return false
 }
 
-// ref checks a reference, and returns the type of what it names; nil: it names nothing.
+// ref checks a reference, and returns the type of its value; nil: it is invalid.
 func (c *checker) ref(path, ref string, sc *scope) *Schema {
 	switch bare := whole(ref); {
 	case bare != "":
@@ -65,7 +65,7 @@ func (c *checker) ref(path, ref string, sc *scope) *Schema {
 	return t
 }
 
-// find is the type of what a reference names; nil: it names nothing.
+// find returns the type of a reference's value; nil: it is invalid.
 func (s *scope) find(ref string) *Schema {
 	t, _, _ := s.look(ref)
 	return t
@@ -100,7 +100,7 @@ func (s *scope) look(ref string) (t *Schema, what, remedy string) {
 	return nil, fmt.Sprintf("%s is not a value: there is no %q here", ref, name), remedyFor(name, all)
 }
 
-// early says why a step of the list has no value yet for the one that refers to it.
+// early says why a step of the list has no value yet when the referring step begins.
 func (s *scope) early(ref, name string) (what, remedy string) {
 	of := stepOf(s.steps, name).ID
 	switch {
@@ -112,7 +112,7 @@ func (s *scope) early(ref, name string) (what, remedy string) {
 	return fmt.Sprintf("%s is a value of a step that need not have ended", ref), fmt.Sprintf("add %s to the needs of %s", name, s.self)
 }
 
-// part is the type of a part of a value. Of a value whose type is open any part can be.
+// part returns the type of a part of a value. A value of open type can have any part.
 func part(t *Schema, ref, path string) (of *Schema, what, remedy string) {
 	for name := range strings.SplitSeq(path, ".") {
 		switch {
@@ -135,10 +135,10 @@ func part(t *Schema, ref, path string) (of *Schema, what, remedy string) {
 	return t, "", ""
 }
 
-// known reports whether a type says what a value is.
+// known reports whether a type restricts its values.
 func known(t *Schema) bool { return t != nil && t.Type != "" }
 
-// fits reports whether a value of one type can stand for another.
+// fits reports whether a value of one type can be used as another.
 func fits(have, want *Schema) bool {
 	return !known(have) || !known(want) || have.Type == want.Type || have.Type == "integer" && want.Type == "number"
 }
@@ -149,7 +149,7 @@ func could(v any, t *Schema) bool {
 	return fits(have, t) || have.Type == "number" && t.Type == "integer"
 }
 
-// conditions checks what a step or a loop waits for.
+// conditions checks the conditions of a step or a loop.
 func (c *checker) conditions(path string, when map[string]any, sc *scope) {
 	for _, ref := range sortedKeys(when) {
 		at := join(path, ref)
@@ -197,7 +197,7 @@ func (c *checker) comparison(at, op string, with any, t *Schema) {
 	}
 }
 
-// comparable checks whether a value could ever be what it is compared with.
+// comparable checks whether a value could ever equal the one it is compared with.
 func (c *checker) comparable(at string, with any, t *Schema) {
 	if !known(t) || with == nil {
 		return

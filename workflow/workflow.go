@@ -1,26 +1,29 @@
-// Package workflow performs workflows: what no single conversation can hold. Coded steps do what is
-// certain, agents do what needs judgement, and gates decide on evidence.
+// Package workflow performs workflows, for tasks that are too large for a single conversation. Coded steps do
+// the predictable work, agents do what needs judgement, and gates decide on evidence.
 //
-// A workflow is data: a YAML file, see docs/WORKFLOWS.md, or a [Workflow] made in Go. [Workflow.Check]
-// finds everything that is wrong with one before anything runs. [Workflow.Run] performs it on a
-// session, whose log holds every step with its result:
+// A workflow is data: a YAML file, see docs/WORKFLOWS.md, or a [Workflow] made in Go. [Workflow.Check] finds
+// everything that is wrong with one before anything runs. [Workflow.Run] performs it on a session, whose log
+// holds every step with its result:
 //
-//  1. Every step has one outcome. One that has ended is never performed again, in whatever process,
-//     and an agent that has ended is never asked again.
-//  2. A step begins when all that it needs has ended well. One that fails holds up only what needs
-//     it; what can't be had for it is skipped.
-//  3. Values go from step to step by reference and are typed. No file can put a value into a command
-//     line: commands get values as variables.
+//  1. Every step has one outcome. A step that has ended is never performed again, in any process, and an agent
+//     that
+//     has ended is never asked again.
+//  2. A step begins when all steps that it needs have succeeded. If a step fails, only the steps that need it
+//     are
+//     skipped.
+//  3. Values pass from step to step by reference and are typed. No file can insert a value into a command
+//     line:
+//     commands get values as variables.
 //  4. Which steps there are, what they need and when they stop is decided here, never by an agent.
 //
-// Don't write a workflow for what one agent and one check can do: that is 'inspan goal', or a tool. Write one
-// where steps must happen in an order that no model decides, must survive days and crashes, or release
-// something to others.
+// Don't write a workflow for a task that one agent and one check can do: use 'inspan goal' or a tool. Write one
+// if steps must happen in an order that no model decides, must survive days and crashes, or release something
+// to others.
 //
 // # Compatibility
 //
-// Fields and kinds of steps are only added. The files in testdata say what the format allows and refuses, and
-// later versions are held to them.
+// Fields and kinds of steps are only added. The files in testdata define what the format allows and refuses,
+// and later versions must agree with them.
 package workflow
 
 import (
@@ -36,7 +39,7 @@ import (
 // Schema is a JSON schema.
 type Schema = jsonschema.Schema
 
-// Workflow is steps, and what holds for all of them. Do not change one that runs.
+// Workflow is a list of steps, with settings for all of them. Do not change one that runs.
 type Workflow struct {
 	Name        string `json:"name"` // lower case letters, digits and dashes; it is run by the name of its file
 	Description string `json:"description,omitempty"`
@@ -46,12 +49,13 @@ type Workflow struct {
 	Returns map[string]Return `json:"returns,omitempty"`
 	Limits  Limits            `json:"limits,omitzero"` // of the run
 	Steps   []Step            `json:"steps,omitempty"` // at most 500 in a file
-	// Finally are steps that begin once all others are over, however they ended. They don't change the result of the run.
+	// Finally are steps that begin when all others have ended, in whatever way. They don't change the result of
+	// the run.
 	Finally []Step `json:"finally,omitempty"`
-	// Script is JavaScript that performs steps, in the place of Steps. Uses are the workflows that it may use.
+	// Script is JavaScript that performs steps, instead of Steps. Uses are the workflows that it may use.
 	Script string   `json:"script,omitempty"`
 	Uses   []string `json:"uses,omitempty"`
-	// Included are the workflows that steps use, by the name they use.
+	// Included are the workflows that steps use, by name.
 	Included map[string]*Workflow `json:"included,omitempty"`
 
 	file  string         // that it was read from; empty: none
@@ -64,7 +68,7 @@ type Return struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Limits bound a run. Zero: no limit, but for Concurrency.
+// Limits bound a run. Zero means no limit, except for Concurrency.
 type Limits struct {
 	Cost        float64  `json:"cost,omitempty"`        // US dollars
 	Tokens      int64    `json:"tokens,omitempty"`      // of all models
@@ -74,7 +78,7 @@ type Limits struct {
 	Agents      int      `json:"agents,omitempty"`      // of a script, in all (default 1000)
 }
 
-// Kind is what a step does.
+// Kind is a kind of step.
 type Kind string
 
 // Kinds.
@@ -90,29 +94,31 @@ const (
 	KindWait     Kind = "wait"     // waits for a time, a file or a webhook
 )
 
-// Kinds are all of them.
+// Kinds lists them all.
 func Kinds() []Kind {
 	return []Kind{KindAgent, KindRun, KindCheck, KindApproval, KindLoop, KindEach, KindWorkflow, KindTool, KindWait}
 }
 
-// Step is one step. Which fields count depends on its kind.
+// Step is one step. Its kind decides which fields apply.
 type Step struct {
 	ID    string `json:"id"`              // a letter, then letters, digits, - and _; unique in its list
 	Kind  Kind   `json:"kind"`            // what it does, see Kinds
 	Title string `json:"title,omitempty"` // for people
-	// Needs are the steps that must succeed before this one begins. Without it (nil): the one above. Empty: none.
+	// Needs are the steps that must succeed before this one begins. Nil: the one above. Empty: none.
 	Needs []string `json:"needs,omitzero"`
-	// When are conditions on values. If one does not hold, the step is skipped. Or all_done, any_failed or any_ok: how the steps it needs must end.
+	// When are conditions on values: the step is skipped unless all hold. In a file it may also be all_done,
+	// any_failed or any_ok: how the needed steps must end.
 	When map[string]any `json:"when,omitempty"`
-	// Join is the word that a file has in the place of these conditions. Empty: all that it needs must succeed.
+	// Join is how the needed steps must end, if a file gives it instead of conditions. Empty: all must succeed.
 	Join Join `json:"join,omitempty"`
-	// OnFailure is skip (default: skip the steps that need it), continue (run them), or stop (begin nothing else).
+	// OnFailure is skip (default: skip the steps that need it), continue (run them), or stop (begin nothing
+	// else).
 	OnFailure string  `json:"on_failure,omitempty"`
 	Retry     Retry   `json:"retry,omitzero"`   // after a failure
 	Output    *Schema `json:"output,omitempty"` // result of an agent, or JSON that a command, tool or webhook brings
-	// Gate is regression_only: the check passes if it finds only failures that it found before the run.
+	// Gate is regression_only: the check passes if all its failures existed before the run.
 	Gate string `json:"gate,omitempty"`
-	// Evidence are checks. The step sees what they found. An agent's passed is false unless all of them passed.
+	// Evidence are checks whose findings the step sees. An agent's passed is false unless all of them passed.
 	Evidence []string `json:"evidence,omitempty"`
 
 	Prompt      string                `json:"prompt,omitempty"`       // task of the agent, or question to the person; takes ${references}
@@ -155,7 +161,7 @@ type Step struct {
 // Join says how the steps that a step needs must have ended.
 type Join string
 
-// Joins. What was skipped as its own condition did not hold counts as ended well.
+// Joins. A step that was skipped by its own condition counts as succeeded.
 const (
 	JoinDone   Join = "all_done"   // however
 	JoinFailed Join = "any_failed" // one of them not well
@@ -164,21 +170,21 @@ const (
 
 func joins() []Join { return []Join{JoinDone, JoinFailed, JoinOK} }
 
-// Retry is how often a step that fails is tried again.
+// Retry says how often a failed step is repeated.
 type Retry struct {
 	Times int      `json:"times,omitempty"` // 1 to 10
 	Wait  Duration `json:"wait,omitzero"`   // before each try
 }
 
-// Budget is what one agent may use up. Zero: what the run may.
+// Budget limits one agent. Zero: the limit of the run.
 type Budget struct {
 	Cost  float64  `json:"cost,omitempty"`  // US dollars
 	Turns int      `json:"turns,omitempty"` // of the model
 	Time  Duration `json:"time,omitzero"`   // of its work
 }
 
-// SafeOutput is something that leaves an agent which only reads. It is released once the agent and
-// its gate have ended well.
+// SafeOutput is an output of an agent that otherwise only reads. It is released once the agent and its gate
+// have succeeded.
 type SafeOutput struct {
 	Kind  string `json:"kind"`            // file, comment, message, pull_request or status
 	From  string `json:"from"`            // field of the agent's output
@@ -186,7 +192,7 @@ type SafeOutput struct {
 	After string `json:"after,omitempty"` // approval or check that must succeed first
 }
 
-// Duration is a time as [time.ParseDuration] has it, such as "90s" or "2h".
+// Duration is a time as [time.ParseDuration] reads it, such as "90s" or "2h".
 type Duration time.Duration
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -202,7 +208,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Clone returns a copy that shares nothing. It lacks where the workflow was read from.
+// Clone returns a deep copy. It does not know where the workflow was read from.
 func (w *Workflow) Clone() (*Workflow, error) {
 	raw, err := json.Marshal(w)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Bounds of a file, so that reading one stays quick whatever it holds.
+// Limits of a file, so that reading one stays quick, whatever it contains.
 const (
 	mostBytes  = 256 << 10
 	mostNodes  = 50_000
@@ -27,7 +27,7 @@ const (
 	mostDigits = 15 // of a whole number: more are not kept by all that reads it
 )
 
-// document is the mapping that a file is; nil: it is none.
+// document returns the mapping in a file; nil: the file has none.
 func (r *reader) document(data []byte) *yaml.Node {
 	at := &yaml.Node{Line: 1}
 	if len(data) > mostBytes {
@@ -57,7 +57,7 @@ func (r *reader) document(data []byte) *yaml.Node {
 	return nil
 }
 
-// hidden complains of the first character that people don't see, so that a file says what it shows.
+// hidden reports the first invisible character, so that a file means what it shows.
 func (r *reader) hidden(data []byte) {
 	s := strings.TrimPrefix(string(data), "\ufeff")
 	if !utf8.ValidString(s) {
@@ -71,7 +71,7 @@ func (r *reader) hidden(data []byte) {
 	}
 }
 
-// decoded is the document of a file, and the next one; nil: there is none.
+// decoded returns the document of a file, and the next one; nil: there is none.
 func decoded(data []byte) (doc, more *yaml.Node, err error) {
 	doc, more = new(yaml.Node), new(yaml.Node)
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -84,7 +84,7 @@ func decoded(data []byte) (doc, more *yaml.Node, err error) {
 	return doc, more, err
 }
 
-// complaint is what the YAML reader says, without its line, which is where it was by then.
+// complaint returns the YAML reader's message without its line, which is where the reader was by then.
 func complaint(err error) string {
 	if err == nil {
 		return ""
@@ -92,7 +92,7 @@ func complaint(err error) string {
 	return regexp.MustCompile(`^yaml: (line \d+: )?`).ReplaceAllString(err.Error(), "")
 }
 
-// lineOf is the first line with which reading fails as it does for the whole file.
+// lineOf returns the first line at which reading fails with the same message as for the whole file.
 func lineOf(data []byte, what string) int {
 	lines := bytes.SplitAfter(data, []byte("\n"))
 	return 1 + sort.Search(len(lines)-1, func(n int) bool {
@@ -101,7 +101,7 @@ func lineOf(data []byte, what string) int {
 	})
 }
 
-// plainly complains of all that readers of YAML understand differently, or that this one does without.
+// plainly reports everything that YAML readers understand differently, or that this one does not support.
 func (r *reader) plainly(n *yaml.Node, path string, deep int) {
 	switch r.nodes++; {
 	case r.problems.full() || r.nodes > mostNodes:
@@ -135,7 +135,7 @@ func (r *reader) plainly(n *yaml.Node, path string, deep int) {
 	}
 }
 
-// keys complains of keys that are no names.
+// keys reports keys that are not names.
 func (r *reader) keys(n *yaml.Node, path string) {
 	seen := map[string]bool{}
 	for i := 0; i < len(n.Content); i += 2 {
@@ -154,7 +154,7 @@ func (r *reader) keys(n *yaml.Node, path string) {
 	}
 }
 
-// single complains of values that are not what they look like.
+// single reports values that are not what they seem.
 func (r *reader) single(n *yaml.Node, path string) {
 	switch n.ShortTag() {
 	case "!!int", "!!float":
@@ -173,7 +173,7 @@ func (r *reader) single(n *yaml.Node, path string) {
 	}
 }
 
-// idOf is the id that a mapping gives; empty: it gives none.
+// idOf returns the id in a mapping; empty: there is none.
 func idOf(n *yaml.Node) string {
 	if n.Kind != yaml.MappingNode {
 		return ""
@@ -190,10 +190,10 @@ func isScalar(n *yaml.Node, tags ...string) bool {
 	return n.Kind == yaml.ScalarNode && slices.Contains(tags, n.ShortTag())
 }
 
-// isString reports whether a node is a text. So are dates, which JSON does not have.
+// isString reports whether a node is a text. Dates are, too, as JSON has none.
 func isString(n *yaml.Node) bool { return isScalar(n, "!!str", "!!timestamp") }
 
-// jsonOf is a node as JSON has it.
+// jsonOf converts a node to JSON.
 func jsonOf(n *yaml.Node) any {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -216,7 +216,7 @@ func jsonOf(n *yaml.Node) any {
 	return v
 }
 
-// shapeOf says what a node is.
+// shapeOf describes a node's form.
 func shapeOf(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

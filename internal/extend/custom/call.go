@@ -17,9 +17,9 @@ import (
 
 const maxPrinted = 8 << 20 // bytes kept of the beginning of a result
 
-// setUp reads assignments from standard input up to a line that is the first
-// argument, and becomes the program with the rest of standard input. So nobody
-// sees secrets in the list of processes. Read takes single bytes from a pipe.
+// setUp reads assignments from standard input up to a line that is the first argument, and then becomes the
+// program with the rest of standard input. So no list of processes shows secrets. Read takes single bytes from
+// a pipe.
 const setUp = `s=; while IFS= read -r l && [ "$l" != "$1" ]; do s="$s$l
 "; done; shift; eval "$s"; unset s l; exec "$@" 1>&3 3>&-`
 
@@ -37,7 +37,7 @@ func (c caller) tool() tool.Tool {
 	}
 }
 
-// effects are those that are declared. What runs without a box could do more, and says so.
+// effects returns the declared effects. A program without a box could do more, and an effect says so.
 func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, error) {
 	var out []tool.Effect
 	e := c.declaration.effects
@@ -63,8 +63,7 @@ func (c caller) effects(_ context.Context, call *tool.Call) ([]tool.Effect, erro
 	return out, nil
 }
 
-// box is the walls around the program: as wide as what it declares, and none
-// where they can't be built.
+// box returns the box around the program: as wide as its declaration, or none if it can't be built.
 func (c caller) box(walls tool.Walls) tool.Box {
 	e := c.declaration.effects
 	b := tool.Box{Level: tool.BoxWorkspace, Program: c.program.folder.Dir, Hosts: slices.Clone(e.network)}
@@ -121,8 +120,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	return r.result(&code), r.failure(code, errs.text(), refused(p))
 }
 
-// input is what the program is fed: its environment, up to a line that is end,
-// then the arguments.
+// input returns the program's input: its environment up to the line end, then the arguments.
 func (c caller) input(call *tool.Call) (all, end string, err error) {
 	vars := [][2]string{
 		{"INSPAN_SESSION", call.Session},
@@ -160,8 +158,8 @@ func (c caller) input(call *tool.Call) (all, end string, err error) {
 	return b.String() + end + "\n" + string(args) + "\n", end, err
 }
 
-// sorted is an object with its fields in order, at every depth, so that a program without a
-// JSON reader can rely on it.
+// sorted returns an object with its fields in order, at every depth, so that a program without a JSON parser
+// can rely on it.
 func sorted(args json.RawMessage) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(args))
 	dec.UseNumber()
@@ -183,8 +181,7 @@ func (c caller) secret(name string) (value string, granted bool) {
 	return c.set.Secret(Want{Source: c.program.folder.Source, Tool: c.declaration.name, Name: name})
 }
 
-// ungranted tells the model, and so the person, which line of the settings is
-// missing.
+// ungranted tells the model, and so the person, which line of the settings is missing.
 func (c caller) ungranted(missing []string) error {
 	quoted := make([]string, len(c.declaration.secrets))
 	for i, name := range c.declaration.secrets {
@@ -195,7 +192,7 @@ func (c caller) ungranted(missing []string) error {
 		c.declaration.name, strings.Join(missing, " and "), c.program.folder.Source, c.declaration.name, strings.Join(quoted, ", "))
 }
 
-// after continues a sentence with what a program said.
+// after continues a sentence with a program's words.
 func after(text string) string {
 	if text == "" {
 		return ""
@@ -210,7 +207,7 @@ func refused(p tool.Process) []string {
 	return nil
 }
 
-// result is the reply as the model gets it.
+// result returns the reply for the model.
 func (r reply) result(code *int) tool.Result {
 	out := tool.Result{Exit: code, Files: r.files}
 	if r.text != "" {
@@ -222,7 +219,7 @@ func (r reply) result(code *int) tool.Result {
 	return out
 }
 
-// failure is the error of a call, nil if it went well.
+// failure returns the error of a call, nil if it succeeded.
 func (r reply) failure(code int, said string, refused []string) error {
 	text := r.err
 	if code != 0 {

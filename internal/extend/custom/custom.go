@@ -1,11 +1,11 @@
-// Package custom makes tools of programs: the model can call every executable in a
-// tools folder that answers --describe with a declaration.
+// Package custom makes tools from programs: the model can call every executable in a tools folder that answers
+// --describe with a declaration.
 //
-// Each content of a program is described once:
+// Each version of a program is described once:
 //
 //	program --describe
 //
-// and prints one JSON object on its standard output:
+// prints one JSON object on its standard output:
 //
 //	{
 //	  "name": "slack_message",                  [a-zA-Z0-9_-]{1,64}
@@ -14,28 +14,24 @@
 //	  "effects": {
 //	    "read": true,                           it reads the workspace
 //	    "write": true,                          it changes the workspace
-//	    "network": ["slack.com"],               hosts it talks to
+//	    "network": ["slack.com"],               hosts it connects to
 //	    "external": "send a message to Slack"   its other effects
 //	  },
-//	  "secrets": ["SLACK_TOKEN"],               variables it gets if they are granted
-//	  "timeout_seconds": 60                     1 to 900; 60 if it is not given
+//	  "secrets": ["SLACK_TOKEN"],               variables that it gets if they are granted
+//	  "timeout_seconds": 60                     1 to 900; the default is 60
 //	}
 //
-// Unknown fields are errors. A call starts it without arguments; the arguments
-// of the call are one JSON object on its standard input. What it prints is the
-// result: text, or one object of {"text", "error", "images": [{"media_type",
-// "data"}]} with images in base64. Lines on standard error are progress. An
-// exit code other than 0 is a failure. In its environment it finds, beside
-// what every command finds there, INSPAN_SESSION, INSPAN_ROOT, INSPAN_MODE,
-// INSPAN_KEY (an idempotency key, the same for every try of the same call) and
+// Unknown fields are errors. A call starts the program without arguments, and passes the arguments of the call
+// as one JSON object on its standard input. Its output is the result: text, or one object of {"text", "error",
+// "images": [{"media_type", "data"}]} with images in base64. Lines on standard error are progress. An exit code
+// other than 0 is a failure. Its environment has, in addition to that of every command, INSPAN_SESSION,
+// INSPAN_ROOT, INSPAN_MODE, INSPAN_KEY (an idempotency key, the same for every attempt of the same call) and
 // the secrets.
 //
-// A program runs in the box that its declaration asks for, so that a false
-// declaration gains nothing: one that only reads gets [tool.BoxRead], any other
-// [tool.BoxWorkspace] with the hosts it names. There is no box that opens a host
-// and not the workspace, so a program with hosts could write there too. Where a
-// box can't be built, the program runs without one, and the call has an effect
-// that says so, for judges to see.
+// A program runs in the box that its declaration asks for, so a false declaration gains nothing: a program that
+// only reads gets [tool.BoxRead], any other [tool.BoxWorkspace] with the hosts it names. No box opens a host
+// and not the workspace, so a program with hosts can also write there. If a box can't be built, the program
+// runs without one, and an effect of the call tells the judges.
 package custom
 
 import (
@@ -57,65 +53,58 @@ const (
 
 // Folder is a folder of programs.
 type Folder struct {
-	// Dir is its path. One that does not exist has no programs.
+	// Dir is its path. A missing folder has no programs.
 	Dir string
-	// Source says whose it is, in [Want] and for people: "user" or "project".
+	// Source is its owner, in [Want] and for people: "user" or "project".
 	Source string
-	// Trusted reports whether the entry of the folder at an absolute path may
-	// run with this content. Digest is the one that internal/safety/consent has of the
-	// same entry. Nil: all are.
+	// Trusted reports whether the entry at an absolute path in the folder may run with this content. Digest is
+	// that of internal/safety/consent for the entry. If nil, all may.
 	Trusted func(path, digest string) bool
-	// Remedy is what to do about one that may not; empty: to trust it with 'inspan trust'.
+	// Remedy says what to do about an entry that may not; empty means to trust it with 'inspan trust'.
 	Remedy string
 }
 
 // Want is a secret that a tool has declared.
 type Want struct {
-	Source string // of the folder of the tool
-	Tool   string // its name
-	Name   string // of the variable
+	Source string // of the tool's folder
+	Tool   string // name of the tool
+	Name   string // name of the variable
 }
 
-// Set is the tools in some folders. It must not be copied or changed once it is
-// used; it is safe for concurrent use.
+// Set holds the tools in some folders. It must not be copied or changed after first use; it is safe for
+// concurrent use.
 //
 // Windows has no executable bit, so nothing is a program there.
 type Set struct {
-	// Env starts programs to ask what they are, in its root. Calls use the one
-	// of the call.
+	// Env starts programs to describe themselves, in its root. Calls use the environment of the call.
 	Env tool.Env
-	// Folders are looked at in this order: of two tools with one name the first
-	// counts.
+	// Folders are searched in this order: of two tools with the same name, the first counts.
 	Folders []Folder
-	// Reserved are names that no program may have: those of the built-in tools.
-	// Upper and lower case count as the same.
+	// Reserved are names that no program may have: those of the built-in tools. Names are case-insensitive.
 	Reserved []string
-	// Secret gives the value of a secret, and whether the person has granted it
-	// to the tool. It must be safe for concurrent use. Nil: none is granted.
+	// Secret returns the value of a secret, and whether the person has granted it to the tool. It must be safe
+	// for concurrent use. If nil, none is granted.
 	Secret func(Want) (value string, granted bool)
-	// Warn is told of programs that can't be tools, in words for people that say
-	// what to do. A problem is told once for as long as it stays the same. It is
-	// never called by two goroutines at once. Nil: nobody is told.
+	// Warn is called about programs that can't be tools, with a text for people that says what to do. A problem
+	// is reported once while it stays the same. Calls don't overlap. It may be nil.
 	Warn func(text string)
-	// Patience is how long a program may take to describe itself; zero means
-	// five seconds.
+	// Patience is how long a program may take to describe itself; zero means five seconds.
 	Patience time.Duration
 
 	once  sync.Once
-	turn  chan struct{}     // holds one token: who has put it in may use the rest
-	known map[string]answer // what programs said, by path and digest
-	told  map[string]bool   // problems
+	turn  chan struct{}     // holds one token: its holder may use the fields below
+	known map[string]answer // descriptions of programs, by path and digest
+	told  map[string]bool   // reported problems
 }
 
-// answer is what came of asking a program.
+// answer is the result of asking a program.
 type answer struct {
 	declaration declaration
 	err         error
 }
 
-// Tools looks at the folders and returns the tools that are there now, ordered
-// by name. Only programs that are new or have changed are run. When ctx is done,
-// those that are not known yet are missing.
+// Tools searches the folders and returns the present tools, sorted by name. Only new or changed programs are
+// run. When ctx ends, programs that are not known yet are missing.
 func (s *Set) Tools(ctx context.Context) []tool.Tool {
 	s.once.Do(func() { s.turn = make(chan struct{}, 1) })
 	select {
@@ -130,7 +119,7 @@ func (s *Set) Tools(ctx context.Context) []tool.Tool {
 	}
 	p.ask(ctx)
 	tools := p.tools()
-	if ctx.Err() != nil { // what was not looked at is as it was
+	if ctx.Err() != nil { // folders that were not searched are unchanged
 		maps.Copy(p.now, s.known)
 		maps.Copy(p.told, s.told)
 	}
@@ -138,7 +127,7 @@ func (s *Set) Tools(ctx context.Context) []tool.Tool {
 	return tools
 }
 
-// pass is one look at all folders.
+// pass is one search of all folders.
 type pass struct {
 	set      *Set
 	programs []program
@@ -146,8 +135,7 @@ type pass struct {
 	told     map[string]bool
 }
 
-// warn tells people of a problem, unless they know it. Key is what must change
-// for it to be told again.
+// warn reports a problem, unless it was reported already. Key must change for it to be reported again.
 func (p *pass) warn(key, text string) {
 	key += "\x00" + text
 	known := p.told[key] || p.set.told[key]
@@ -157,7 +145,7 @@ func (p *pass) warn(key, text string) {
 	}
 }
 
-// ask learns what all programs are.
+// ask lets all programs describe themselves.
 func (p *pass) ask(ctx context.Context) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -188,7 +176,7 @@ func (p *pass) put(mu *sync.Mutex, prog program, a answer) {
 	p.now[prog.key()] = a
 }
 
-// tools makes tools of the answers, and warns of those that can't be.
+// tools makes tools from the answers, and warns about those that can't be tools.
 func (p *pass) tools() []tool.Tool {
 	var out []tool.Tool
 	taken := map[string]string{} // path of the program, by its name in lower case
@@ -223,5 +211,5 @@ func (p *pass) tools() []tool.Tool {
 	return out
 }
 
-// hasPrograms reports whether files here can be told to be programs.
+// hasPrograms reports whether programs can be recognised on this system.
 func hasPrograms() bool { return runtime.GOOS != "windows" }

@@ -26,7 +26,7 @@ const (
 	defaultTimeout = 60  // seconds
 )
 
-// declaration is what a program says it is. One that decode returned is valid.
+// declaration is a program's description of itself. The result of decode is valid.
 type declaration struct {
 	name        string
 	description string
@@ -36,7 +36,7 @@ type declaration struct {
 	timeout     time.Duration
 }
 
-// effects is what a program says it does. The zero value says nothing.
+// effects is what a program declares to do. The zero value declares nothing.
 type effects struct {
 	read, write bool
 	network     []string
@@ -47,12 +47,12 @@ func (e effects) silent() bool {
 	return !e.read && !e.write && len(e.network) == 0 && e.external == ""
 }
 
-// onlyReads reports whether no more is declared than to read.
+// onlyReads reports whether nothing but reading is declared.
 func (e effects) onlyReads() bool {
 	return e.read && !e.write && len(e.network) == 0 && e.external == ""
 }
 
-// decode reads a declaration.
+// decode parses a declaration.
 func decode(data []byte) (declaration, error) {
 	m, err := object(data, "name", "description", "schema", "effects", "secrets", "timeout_seconds")
 	if err != nil {
@@ -109,7 +109,7 @@ func (e *effects) decode(data json.RawMessage) error {
 	return nil
 }
 
-// isHost reports whether a box can open what is named.
+// isHost reports whether a box can open a named host.
 func isHost(text string) bool {
 	if text == "*" {
 		return true
@@ -124,7 +124,7 @@ func isHost(text string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool { return !isWord(r) && r != '.' })
 }
 
-// isWord reports whether a character may stand in a name.
+// isWord reports whether a character is allowed in a name.
 func isWord(r rune) bool {
 	return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) || r == '_' || r == '-'
 }
@@ -175,11 +175,11 @@ func checkSeconds(n int) error {
 	return nil
 }
 
-// fields are those of a JSON object.
+// fields holds the fields of a JSON object.
 type fields map[string]json.RawMessage
 
-// object reads one JSON object with no fields but the known ones, none of them
-// twice, as encoding/json alone would not have it.
+// object parses one JSON object with known fields only, none of them twice, which encoding/json alone does not
+// check.
 func object(data []byte, known ...string) (fields, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("it is not UTF-8")
@@ -194,7 +194,7 @@ func object(data []byte, known ...string) (fields, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the JSON is broken: %w", err)
 		}
-		name, _ := t.(string) // all that can stand here
+		name, _ := t.(string) // only a string can be here
 		if !slices.Contains(known, name) {
 			return nil, unknown(name, known)
 		}
@@ -224,7 +224,7 @@ func unknown(name string, known []string) error {
 	return fmt.Errorf("there is no field %q; %s", text.Clip(name, 80), hint)
 }
 
-// field decodes one field. One that is not given leaves the value as it is.
+// field decodes one field. A missing field leaves the value unchanged.
 func (m fields) field(name string, into any) error {
 	data, given := m[name]
 	if !given {

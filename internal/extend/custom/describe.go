@@ -11,12 +11,11 @@ import (
 )
 
 const (
-	maxDeclaration = 64 << 10 // bytes that a program prints to describe itself
+	maxDeclaration = 64 << 10 // bytes of a program's description of itself
 	maxErrors      = 16 << 10 // bytes kept of the end of its standard error
 )
 
-// notStarted is a failure that has nothing to do with the program, so that it is
-// tried again at the next look.
+// notStarted is a failure unrelated to the program, so it is tried again at the next search.
 type notStarted struct{ err error }
 
 func (e notStarted) Error() string {
@@ -25,13 +24,13 @@ func (e notStarted) Error() string {
 
 func (e notStarted) Unwrap() error { return e.err }
 
-// passing reports whether another try may end otherwise.
+// passing reports whether another attempt may succeed.
 func passing(err error) bool {
 	var n notStarted
 	return errors.As(err, &n)
 }
 
-// describe asks a program what it is. Errors continue the name of the program.
+// describe asks a program to describe itself. Errors continue the name of the program.
 func (s *Set) describe(ctx context.Context, p program) (declaration, error) {
 	if s.Env.Procs == nil {
 		return declaration{}, notStarted{errors.New("no process can be started here")}
@@ -78,8 +77,7 @@ func (s *Set) describe(ctx context.Context, p program) (declaration, error) {
 	return d, nil
 }
 
-// said continues a sentence with the last line of what a program said, which is
-// the one that tells most where a program crashed.
+// said continues a sentence with the last line of a program's output, which says most if a program crashed.
 func said(text string) string {
 	if text == "" {
 		return ""

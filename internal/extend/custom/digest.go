@@ -15,12 +15,11 @@ import (
 const (
 	maxFiles = 1000
 	maxBytes = 64 << 20
-	maxDepth = 20 // folders in one another
+	maxDepth = 20 // nested folders
 )
 
-// digest names the content of an entry: of a file, of what a link leads to, or
-// of all that is in a folder. It is the one that trust is given for.
-// Errors continue the name of the entry.
+// digest returns the digest of an entry's content: of a file, of a link's target, or of everything in a folder.
+// Trust is given for it. Errors continue the name of the entry.
 func digest(root *os.Root, entry string) (string, error) {
 	t := tree{root: root, sum: keep.Digest{Top: entry}, bytes: maxBytes, files: maxFiles}
 	folder, err := t.add(entry, 0)
@@ -106,7 +105,7 @@ func (t *tree) addFile(at string, into *keep.Leaf) error {
 	return into.Close()
 }
 
-// current is the digest of the program as it is now.
+// current returns the present digest of the program.
 func (p program) current() (string, error) {
 	root, err := os.OpenRoot(p.folder.Dir)
 	if err != nil {

@@ -20,8 +20,8 @@ const (
 const (
 	maxCode  = 32 << 10 // bytes, so that a reviewer reads all of it
 	maxTests = 20
-	maxTest  = 8 << 10   // bytes of the arguments of a test, and of what it expects
-	MaxDraft = 512 << 10 // bytes of the JSON of all
+	maxTest  = 8 << 10   // bytes of the arguments of a test, and of its expected result
+	MaxDraft = 512 << 10 // bytes of the JSON of the whole draft
 )
 
 // Draft is a tool that a model has written and nobody has approved.
@@ -30,26 +30,26 @@ type Draft struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"schema"`
-	Effects     json.RawMessage `json:"effects,omitempty"` // as a program declares them; none: it only reads
+	Effects     json.RawMessage `json:"effects,omitempty"` // in the form of a program's declaration; if empty, it only reads
 	Seconds     int             `json:"timeout_seconds,omitempty"`
 	Code        string          `json:"code"`
 	Tests       []Test          `json:"tests"`
 }
 
-// Test is a call of a draft and the text that it is to bring.
+// Test is a call of a draft, and its expected text.
 type Test struct {
 	Args   json.RawMessage `json:"args"`
 	Expect string          `json:"expect"`
-	Calls  []TestCall      `json:"calls,omitempty"` // what those of a script bring, in their order for each tool
+	Calls  []TestCall      `json:"calls,omitempty"` // results for the calls of a script, in order for each tool
 }
 
-// TestCall is a call that a script makes in a test. No tool is called.
+// TestCall is a call by a script in a test. No tool is called.
 type TestCall struct {
 	Tool   string `json:"tool"`
 	Brings string `json:"brings"`
 }
 
-// texts are all of its texts.
+// texts returns all texts of the test.
 func (t Test) texts() string {
 	all := string(t.Args) + t.Expect
 	for _, c := range t.Calls {
@@ -58,7 +58,7 @@ func (t Test) texts() string {
 	return all
 }
 
-// ReadDraft reads a draft from the JSON that it was kept as, and checks it.
+// ReadDraft decodes a draft from its JSON, and checks it.
 func ReadDraft(data []byte) (Draft, error) {
 	if len(data) > MaxDraft {
 		return Draft{}, fmt.Errorf("it has %d bytes; at most %d", len(data), MaxDraft)
@@ -73,8 +73,8 @@ func ReadDraft(data []byte) (Draft, error) {
 	return d, d.Check()
 }
 
-// Check says what is wrong with a draft. What it lets through can be shown as it is: nothing in it is
-// invisible, and its name is no path.
+// Check returns an error if a draft is invalid. A valid draft can be shown as it is: nothing in it is
+// invisible, and its name is not a path.
 func (d Draft) Check() error {
 	if _, err := d.declared(); err != nil {
 		return err
@@ -107,15 +107,15 @@ func (d Draft) Check() error {
 	return err
 }
 
-// isFile reports whether an entry has a file of this name, which would be started in place of what describes
-// the tool. Some file systems do not tell small letters from others.
+// isFile reports whether an entry has a file of this name, which would be started instead of the file that
+// describes the tool. Some file systems are case-insensitive.
 func isFile(name string) bool {
 	return slices.ContainsFunc(entryFiles(), func(file string) bool {
 		return strings.EqualFold(file, name)
 	})
 }
 
-// plain refuses what a person would not see of a text.
+// plain returns an error for text that a person would not see.
 func plain(what, s string) error {
 	for _, r := range s {
 		if text.Unshown.Has(r) {
@@ -125,8 +125,8 @@ func plain(what, s string) error {
 	return nil
 }
 
-// declared is the declaration of a draft. One that says nothing of effects only reads, so that its box
-// holds it to that.
+// declared returns the declaration of a draft. A draft without declared effects only reads, and its box
+// enforces that.
 func (d Draft) declared() (declaration, error) {
 	data, err := d.declaration()
 	if err != nil {
@@ -135,8 +135,8 @@ func (d Draft) declared() (declaration, error) {
 	return decode(data)
 }
 
-// declaration is what a program prints of itself. Of a script the effects are those of its calls, and what
-// stands there says that it has no others.
+// declaration returns what the program prints about itself. The effects of a script are those of its calls, so
+// its declaration says that it has no others.
 func (d Draft) declaration() ([]byte, error) {
 	out := struct {
 		Name        string          `json:"name"`

@@ -20,18 +20,17 @@ const maxEntries = 200 // of a folder of programs
 // program is an executable in a folder.
 type program struct {
 	folder Folder // Dir is resolved
-	entry  string // name of the file or folder it is
+	entry  string // name of its file or folder
 	path   string // of the entry, absolute
-	file   string // what is started: path, or a file in it
+	file   string // the started file: path, or a file in it
 	digest string // of the whole entry
 }
 
-// key names the program and its content.
+// key identifies the program and its content.
 func (p program) key() string { return p.path + "\x00" + p.digest }
 
-// look finds the programs of a folder: executable files, and folders that hold
-// an executable of their own name or else one that is called run. Names that
-// begin with _ or . are left out.
+// look finds the programs of a folder: executable files, and folders with an executable of their own name or
+// else one called run. Names that begin with _ or . are left out.
 func (p *pass) look(f Folder) []program {
 	abs, err := filepath.Abs(f.Dir)
 	if err == nil && f.Dir != "" {
@@ -96,8 +95,8 @@ func (p *pass) fill(root *os.Root, prog *program) bool {
 	return true
 }
 
-// start returns the path of what an entry starts, empty if it is no program.
-// Errors continue the name of the entry.
+// start returns the path of the file that an entry starts; empty if it is not a program. Errors continue the
+// name of the entry.
 func start(root *os.Root, entry string) (string, error) {
 	info, err := root.Lstat(entry)
 	if err != nil {
@@ -115,8 +114,8 @@ func start(root *os.Root, entry string) (string, error) {
 	return "", nil
 }
 
-// executable returns the path if a program is there. A link counts as what it
-// leads to, which must be a file of the same folder of programs.
+// executable returns the path if there is a program. A link counts as its target, which must be a file in the
+// same folder of programs.
 func executable(root *os.Root, at string) (string, error) {
 	link, err := root.Lstat(at)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,7 +155,7 @@ func script(root *os.Root, at string) bool {
 	return err == nil && string(head[:]) == "#!"
 }
 
-// list returns the names in a folder, in order.
+// list returns the names in a folder, sorted.
 func list(root *os.Root, at string, most int) ([]string, error) {
 	f, err := keep.OpenFile(root, at)
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// The files of a draft in a folder of programs.
+// Files of a draft in a folder of programs.
 const (
-	runFile    = "run"       // what is started; it describes the program by a file, so that no code of the model does
-	CodeFile   = "program"   // what the model wrote
-	ScriptFile = "script.js" // the same of a script, which is no program
+	runFile    = "run"       // the started file; it describes the program from a file, so that no code by the model does
+	CodeFile   = "program"   // the model's code
+	ScriptFile = "script.js" // the model's code if it is a script, which is not a program
 	saysFile   = "declaration.json"
 	testsFile  = "tests.json"
-	OriginFile = "origin.json" // where it is from; only of one that a person has approved
+	OriginFile = "origin.json" // where the draft is from; only for an approved draft
 )
 
 const runText = `#!/bin/sh
@@ -36,14 +36,14 @@ func entryFiles() []string {
 	return []string{runFile, CodeFile, ScriptFile, saysFile, testsFile, OriginFile}
 }
 
-// Installed is a draft as it lies in a folder of programs: the files of an entry, by name.
+// Installed is a draft in the form of an entry in a folder of programs: files by name.
 type Installed struct {
 	Name  string
 	files map[string][]byte
 }
 
-// Install is the draft as it will lie in a folder of programs, with a file that says where it is from if
-// there is one. Nothing is written.
+// Install returns the draft as it will be in a folder of programs, with a file about its origin if that is
+// given. It writes nothing.
 func (d Draft) Install(origin []byte) (Installed, error) {
 	says, err := d.declaration()
 	if err != nil {
@@ -65,12 +65,12 @@ func (d Draft) Install(origin []byte) (Installed, error) {
 	return in, nil
 }
 
-// Entry is a folder of files with a name.
+// Entry returns a folder of files with a name.
 func Entry(name string, files map[string][]byte) Installed {
 	return Installed{Name: name, files: files}
 }
 
-// Digest is the one that internal/safety/consent has of the entry once it is written.
+// Digest returns the digest that internal/safety/consent will have for the written entry.
 func (in Installed) Digest() string {
 	sum := keep.Digest{Top: in.Name}
 	for _, name := range slices.Sorted(maps.Keys(in.files)) {
@@ -81,7 +81,7 @@ func (in Installed) Digest() string {
 	return sum.Folder()
 }
 
-// Files yields the files in the order of their names.
+// Files yields the files, sorted by name.
 func (in Installed) Files(yield func(name string, content []byte) bool) {
 	for _, name := range slices.Sorted(maps.Keys(in.files)) {
 		if !yield(name, in.files[name]) {
@@ -90,8 +90,8 @@ func (in Installed) Files(yield func(name string, content []byte) bool) {
 	}
 }
 
-// Write writes the entry into a folder below root, as a whole or not at all, and nowhere else: no link
-// leads out. It is an error that wraps [fs.ErrExist] if something else has the name.
+// Write writes the entry into a folder below root, as a whole or not at all, and nowhere else: no link leads
+// out. The error wraps [fs.ErrExist] if the name is taken.
 func (in Installed) Write(root, below string) error {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
@@ -110,7 +110,7 @@ func (in Installed) Write(root, below string) error {
 		}
 		return fmt.Errorf("%s is there already: %w", filepath.Join(root, filepath.FromSlash(at)), fs.ErrExist)
 	}
-	made := path.Join(below, "."+in.Name+"."+rand.Text()) // no tool, as of its name
+	made := path.Join(below, "."+in.Name+"."+rand.Text()) // its name makes it no tool
 	if err = dir.Mkdir(made, 0o700); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (in Installed) Write(root, below string) error {
 		if name == runFile || name == CodeFile {
 			mode = 0o755
 		}
-		syscall.ForkLock.RLock() // a process that starts meanwhile would hold it open, and so nobody could run it
+		syscall.ForkLock.RLock() // a process that starts meanwhile would hold the file open, and nobody could run it
 		err = errors.Join(err, dir.WriteFile(path.Join(made, name), content, mode))
 		syscall.ForkLock.RUnlock()
 	}
@@ -132,8 +132,8 @@ func (in Installed) Write(root, below string) error {
 	return nil
 }
 
-// Tool is the tool of a draft that lies in a folder that holds nothing else, as Write has left it there.
-// Each call runs in the box that the declaration asks for, and only if no byte has changed.
+// Tool returns the tool of a draft in a folder without other content, as written by Write. Each call runs in
+// the box that the declaration asks for, and only if no byte has changed.
 func (in Installed) Tool(dir string) (tool.Tool, error) {
 	says, err := decode(in.files[saysFile])
 	if err != nil {
@@ -149,8 +149,7 @@ func (in Installed) caller(dir string, says declaration) caller {
 	}}
 }
 
-// Lying reads an entry that a draft was written to, as it is now. It is an error if anything else lies
-// there.
+// Lying reads an entry that a draft was written to, in its present state. It fails if there is anything else.
 func Lying(dir, name string) (Installed, error) {
 	if err := checkName(name); err != nil {
 		return Installed{}, err
@@ -176,10 +175,10 @@ func Lying(dir, name string) (Installed, error) {
 	return in, nil
 }
 
-// Origin is what its file says of where it is from; nil: there is none.
+// Origin returns the content of the file about its origin; nil if there is none.
 func (in Installed) Origin() []byte { return in.files[OriginFile] }
 
-// Draft is the draft that was written, as far as its files tell. It is checked.
+// Draft returns the draft that was written, as far as its files tell. It is checked.
 func (in Installed) Draft() (Draft, error) {
 	d := Draft{Kind: KindProgram, Name: in.Name, Code: string(in.files[CodeFile])}
 	code, isScript := in.files[ScriptFile]

@@ -13,16 +13,15 @@ import (
 
 const maxImages = 20
 
-// reply is what a program printed.
+// reply is a program's output.
 type reply struct {
 	text   string
-	err    string // empty: the program has nothing to complain of
+	err    string // empty if the program reports no error
 	images []llm.Image
 	files  []tool.File // of the workspace that have changed
 }
 
-// understand makes a reply of an output: of one that is the JSON object that the
-// package comment has, what it says, of any other its text.
+// understand parses an output: the JSON object described in the package documentation, or any other text.
 func understand(out *output) reply {
 	data, more := out.get()
 	if more == 0 {
@@ -59,7 +58,7 @@ func decodeReply(data []byte) (reply, bool) {
 	return r, true
 }
 
-// decodeImage reads a picture that is of the type that it says.
+// decodeImage decodes a picture and checks its stated type.
 func decodeImage(raw json.RawMessage) (llm.Image, bool) {
 	m, err := object(raw, "media_type", "data")
 	if err != nil {

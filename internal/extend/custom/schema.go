@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	maxNesting = 64     // objects and lists in one another
+	maxNesting = 64     // nested objects and lists
 	maxWeight  = 10_000 // values of a schema, counted again wherever a reference leads to them
 )
 
-// checkSchema returns the schema without white space. What would take long to
-// check arguments against is an error.
+// checkSchema returns the schema without white space. It fails if checking arguments against the schema would
+// take long.
 func checkSchema(name string, data json.RawMessage) (json.RawMessage, error) {
 	if data == nil {
 		return nil, errors.New(`schema is missing; a tool without arguments has {"type":"object","properties":{}}`)
@@ -42,21 +42,21 @@ func checkSchema(name string, data json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	t := tool.Tool{Name: name, Schema: short.Bytes()}
-	// Arguments that do not fit are no flaw of the schema, which the error names first.
+	// Arguments that don't fit are not a fault of the schema, which the error would name first.
 	if _, err := t.Check(nil); err != nil && strings.HasPrefix(err.Error(), "schema of ") {
 		return nil, err
 	}
 	return t.Schema, nil
 }
 
-// scale weighs schemas. Small ones can be exponential: a definition that refers
-// twice to the next, which refers twice to the next.
+// scale weighs schemas. Small ones can be exponential: a definition that refers twice to the next, which refers
+// twice to the next, and so on.
 type scale struct {
 	root  any
-	known map[string]int // weight of what is referred to; 0 while it is being weighed
+	known map[string]int // weight of definitions; 0 while one is being weighed
 }
 
-// weigh counts the values of a schema. Those of data in it say nothing.
+// weigh counts the values of a schema. Values in data count nothing.
 func (s *scale) weigh(v any, depth int, data bool) (int, error) {
 	if depth > maxNesting {
 		return 0, fmt.Errorf("has more than %d objects and lists in one another", maxNesting)
@@ -81,7 +81,7 @@ func (s *scale) weigh(v any, depth int, data bool) (int, error) {
 	return total, nil
 }
 
-// parts are the values in a value, with their names if they have any.
+// parts yields the values in a value, with their names if they have any.
 func parts(v any) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		switch v := v.(type) {
@@ -101,8 +101,8 @@ func parts(v any) iter.Seq2[string, any] {
 	}
 }
 
-// keywords returns the weight of what a schema refers to. Types are checked
-// since some vendors refuse every request that has a schema with another.
+// keywords returns the weight of what a schema refers to. It checks types, since some vendors refuse every
+// request with an unknown type in a schema.
 func (s *scale) keywords(m map[string]any) (int, error) {
 	if t, is := m["type"].(string); is && !slices.Contains([]string{"object", "array", "string", "number", "integer", "boolean", "null"}, t) {
 		return 0, fmt.Errorf("has the type %q, which there is not", text.Clip(t, 80))
@@ -132,7 +132,7 @@ func (s *scale) follow(ref string) (int, error) {
 	return n, err
 }
 
-// target is what a reference leads to.
+// target returns the target of a reference.
 func (s *scale) target(ref string) (any, error) {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok || path != "" && path[0] != '/' {

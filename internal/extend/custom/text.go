@@ -16,11 +16,11 @@ const (
 	maxLast  = 300      // characters of the last line of an error
 )
 
-// output takes what a program prints: its beginning and, of one that is too
-// long, its end. The program is never held up.
+// output keeps the beginning of a program's output and, if it is too long, its end. It never blocks the
+// program.
 type output struct {
 	most int    // bytes kept of the beginning
-	full func() // called when there is more; nil: nothing is
+	full func() // called when there is more; may be nil
 
 	mu    sync.Mutex
 	head  []byte
@@ -44,8 +44,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lastOf appends to the last bytes of something. It may keep twice as many as are
-// wanted, so as not to move them each time.
+// lastOf appends to the last bytes of something. It may keep twice as many as requested, so as not to move them
+// each time.
 func lastOf(tail, p []byte, most int) []byte {
 	p = p[max(0, len(p)-most):]
 	if len(tail)+len(p) > 2*most {
@@ -61,7 +61,7 @@ func (o *output) get() (head []byte, more int64) {
 	return o.head, o.total - int64(len(o.head))
 }
 
-// text is the output for the model.
+// text returns the output for the model.
 func (o *output) text() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,10 +74,9 @@ func (o *output) text() string {
 		text.Printed(string(text.TrimStart(tail)))
 }
 
-// lines takes what a program says on its standard error, line by line, and keeps
-// the end of it.
+// lines passes on a program's standard error line by line, and keeps the end of it.
 type lines struct {
-	tell func(line string) // nil: nobody is told
+	tell func(line string) // may be nil
 
 	mu   sync.Mutex
 	line []byte
@@ -101,7 +100,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush tells the line so far. L.mu is held.
+// flush passes on the line so far. The caller holds l.mu.
 func (l *lines) flush() {
 	text := text.Printed(string(l.line))
 	l.line = l.line[:0]
@@ -114,7 +113,7 @@ func (l *lines) flush() {
 	l.tell(text + "\n")
 }
 
-// text is the end of all that was said.
+// text returns the end of the whole output.
 func (l *lines) text() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,7 +124,7 @@ func (l *lines) text() string {
 	return text.Printed(string(l.tail))
 }
 
-// last is the last line of a text.
+// last returns the last line of a text.
 func last(s string) string {
 	return text.Clip(strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:]), maxLast)
 }

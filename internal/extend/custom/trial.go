@@ -17,18 +17,18 @@ import (
 // mostTrial bounds the time of one test.
 const mostTrial = 20 * time.Second
 
-// Trial is how a test of a draft went.
+// Trial is the outcome of a test of a draft.
 type Trial struct {
 	Test
-	Got  string // what it brought, with the error if there was one
+	Got  string // its result, with the error if there was one
 	Good bool
 }
 
-// ErrNoTrial says that tests were not run, as no box would have held them.
+// ErrNoTrial means that tests were not run, since no box would have confined them.
 var ErrNoTrial = errors.New("tests are not run without a sandbox")
 
-// Trial is the tool of a draft for its tests: it reaches no network, whatever is declared, and can write if
-// that was to let it. Dir is as in [Installed.Tool]. The error is [ErrNoTrial] where no box would hold it.
+// Trial returns the tool of a draft for its tests: it reaches no network, whatever is declared, and can write
+// if the draft can. Dir is as in [Installed.Tool]. The error is [ErrNoTrial] if no box would confine it.
 func (in Installed) Trial(dir string, walls tool.Walls) (tool.Tool, error) {
 	says, err := decode(in.files[saysFile])
 	if err != nil {
@@ -45,8 +45,8 @@ func (in Installed) Trial(dir string, walls tool.Walls) (tool.Tool, error) {
 	return c.tool(), nil
 }
 
-// Try runs the tests of a draft by a tool that is for that. Env is of a fresh folder. The error is that of
-// ctx.
+// Try runs the tests of a draft with a tool from [Installed.Trial]. Env is for a new folder. The error is that
+// of ctx.
 func (d Draft) Try(ctx context.Context, env tool.Env, own tool.Tool) (out []Trial, err error) {
 	for i, t := range d.Tests {
 		trial := Trial{Test: t}
@@ -79,7 +79,7 @@ func try(ctx context.Context, own tool.Tool, env tool.Env, i int, t Test) (good 
 	return got == strings.TrimSpace(t.Expect), got, nil
 }
 
-// begin makes the calls of a script in a test: each brings what the test says.
+// begin answers the calls of a script in a test with the results in the test.
 func (t Test) begin() func(context.Context, string, json.RawMessage) func() (tool.Result, error) {
 	left := slices.Clone(t.Calls)
 	var mu sync.Mutex
@@ -98,7 +98,7 @@ func (t Test) begin() func(context.Context, string, json.RawMessage) func() (too
 	}
 }
 
-// Passed reports whether there are tests and all went well.
+// Passed reports whether there are tests and all succeeded.
 func Passed(trials []Trial) bool {
 	for _, t := range trials {
 		if !t.Good {
@@ -108,7 +108,7 @@ func Passed(trials []Trial) bool {
 	return len(trials) > 0
 }
 
-// Told says how tests went, for models and people.
+// Told describes the outcome of tests, for models and people.
 func Told(trials []Trial) string {
 	var b strings.Builder
 	for i, t := range trials {

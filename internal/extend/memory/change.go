@@ -14,14 +14,12 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Add remembers an entry, and returns it as it was written. What it supersedes in
-// its own scope makes room for it; elsewhere it is only left out of the index. If
-// topicText is not empty it goes to the topic file of e.Topic, behind what is
-// there.
+// Add stores an entry, and returns it as it was written. Entries that it supersedes in its own scope are
+// replaced; in other scopes they are only left out of the index. If topicText is not empty, it is appended to
+// the topic file of e.Topic.
 //
-// Refused are a text that is remembered in that scope already, one that is empty
-// or longer than [MaxText], one in which a secret is found, and, as [ErrFull],
-// what would go beyond the limits of the scope. Then nothing changes.
+// Add fails if the text is already in that scope, is empty or longer than [MaxText], or contains a secret, and
+// with [ErrFull] if it would exceed the limits of the scope. Then nothing changes.
 func (s *Store) Add(ctx context.Context, scope Scope, e Entry, topicText string) (Entry, error) {
 	e, err := s.prepare(e, topicText)
 	if err != nil {
@@ -48,7 +46,7 @@ func (s *Store) Add(ctx context.Context, scope Scope, e Entry, topicText string)
 		}
 		for _, it := range gone {
 			if it.ID == e.ID && it.Topic == e.Topic {
-				continue // what it had there was replaced
+				continue // its earlier part was replaced
 			}
 			if err := f.dropTopic(it.Entry); err != nil {
 				return err
@@ -82,8 +80,8 @@ func (s *Store) change(ctx context.Context, scope Scope, create bool, do func(f 
 	return s.vouch(ctx, scope, *f.wrote)
 }
 
-// vouch tells of what was written to files that somebody stood by. It goes by what was
-// read and written here, whatever others have made of the file since.
+// vouch reports changes of files that a person vouches for. It uses what was read and written here, regardless
+// of later changes by others.
 func (s *Store) vouch(ctx context.Context, scope Scope, files []written) error {
 	var failed []error
 	for _, w := range files {
@@ -97,7 +95,7 @@ func (s *Store) vouch(ctx context.Context, scope Scope, files []written) error {
 	return nil
 }
 
-// prepare makes an entry ready to be kept, or says why it can't be.
+// prepare completes an entry for storing, or returns why it can't be stored.
 func (s *Store) prepare(e Entry, topicText string) (Entry, error) {
 	for _, said := range append([]string{e.Text, e.Source, e.ID, e.Topic, topicText}, e.Supersedes...) {
 		if what := s.secret(said); what != "" {
@@ -119,7 +117,7 @@ func (s *Store) prepare(e Entry, topicText string) (Entry, error) {
 	return e, e.check(topicText, s.today())
 }
 
-// secret says what secret a text holds, known values and placeholders among them; empty: none.
+// secret says which secret a text contains, including known values and placeholders; empty if none.
 func (s *Store) secret(said string) string {
 	if found, ok := s.finder.First(said); ok {
 		return found.What
@@ -130,7 +128,7 @@ func (s *Store) secret(said string) string {
 	return ""
 }
 
-// check says what is wrong with an entry.
+// check returns an error if an entry is invalid.
 func (e Entry) check(topicText string, today time.Time) error {
 	switch {
 	case e.Text == "":
@@ -166,8 +164,7 @@ func listed[S ~string](list []S) string {
 	return strings.Join(out, ", ")
 }
 
-// accept puts an entry into the index, in the place of what it supersedes, which
-// it returns.
+// accept puts an entry into the index, replacing those that it supersedes, which it returns.
 func (f *file) accept(e Entry, today time.Time) (gone []item, err error) {
 	for _, it := range f.items {
 		same := likeness(it.Text) == likeness(e.Text)
@@ -205,7 +202,7 @@ func (f *file) accept(e Entry, today time.Time) (gone []item, err error) {
 		ErrFull, f.path, len(f.lines), f.size(), MaxLines, MaxBytes, stale)
 }
 
-// insert puts a line behind the last entry, or at the end.
+// insert inserts a line behind the last entry, or at the end.
 func (f *file) insert(line string) {
 	if len(f.lines) == 0 {
 		f.lines = []string{"# Memory\n", "\n", line + "\n"}
@@ -225,8 +222,7 @@ func (f *file) insert(line string) {
 	f.lines = slices.Insert(f.lines, at, line+end)
 }
 
-// Remove forgets an entry, and what was written into its topic file along with it.
-// What people wrote there stays.
+// Remove deletes an entry, and the text that was added to its topic file with it. Text by people stays there.
 func (s *Store) Remove(ctx context.Context, scope Scope, id string) (Entry, error) {
 	var e Entry
 	err := s.change(ctx, scope, false, func(f home) error {
@@ -252,7 +248,7 @@ func (s *Store) Remove(ctx context.Context, scope Scope, id string) (Entry, erro
 	return e, err
 }
 
-// Entry returns an entry by its id, whether it still holds or not.
+// Entry returns an entry by its id, even if it has expired.
 func (s *Store) Entry(scope Scope, id string) (Entry, error) {
 	if _, err := s.dir(scope); err != nil {
 		return Entry{}, err

@@ -32,7 +32,7 @@ type home struct {
 	scope Scope
 	path  string
 	root  *os.Root
-	wrote *[]written // nil: nothing is written here
+	wrote *[]written // nil if nothing is written
 }
 
 // written is a file whose content was replaced.
@@ -41,7 +41,7 @@ type written struct {
 	before, after []byte
 }
 
-// folder opens the folder of a scope, and makes it first if create.
+// folder opens the folder of a scope; with create, it creates the folder if needed.
 func (s *Store) folder(scope Scope, create bool) (home, error) {
 	dir, err := s.dir(scope)
 	if err != nil {
@@ -73,8 +73,7 @@ func (s *Store) folder(scope Scope, create bool) (home, error) {
 	return home{scope: scope, path: dir, root: root}, err
 }
 
-// perm is the mode of a new file. What a person keeps for themselves is theirs
-// alone.
+// perm returns the mode of a new file. A person's own memory is readable for them alone.
 func perm(s Scope) fs.FileMode {
 	if s == Team {
 		return 0o644
@@ -123,8 +122,7 @@ func (f home) read(name string, most int64) (data []byte, info fs.FileInfo, err 
 
 func (f home) name(name string) string { return filepath.Join(f.path, filepath.FromSlash(name)) }
 
-// replace puts data, which was made of before, into a new file and moves that to where
-// name is; on the disk when it returns.
+// replace writes data, which was made from before, to a new file and moves it to name; it is durable on return.
 func (f home) replace(name string, before, data []byte) error {
 	mode := perm(f.scope)
 	if info, err := f.root.Lstat(filepath.FromSlash(name)); err == nil {
@@ -151,7 +149,7 @@ func (f home) replace(name string, before, data []byte) error {
 	return f.sync(path.Dir(name))
 }
 
-// sync puts the names in a folder on the disk.
+// sync makes the names in a folder durable.
 func (f home) sync(name string) error {
 	dir, err := f.root.Open(filepath.FromSlash(name))
 	if err != nil {
@@ -163,9 +161,8 @@ func (f home) sync(name string) error {
 	return nil
 }
 
-// lock keeps other writers out. The kernel gives it back when this process dies.
-// The folder itself is locked where that can be, as a file for it would show up
-// in repositories.
+// lock excludes other writers. The kernel releases it when this process dies. It locks the folder itself where
+// possible, since a lock file would show up in repositories.
 func (f home) lock(ctx context.Context) (unlock func(), err error) {
 	l, err := keep.LockFolder(ctx, f.path, maxWait)
 	if err != nil {
@@ -174,8 +171,7 @@ func (f home) lock(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = l.Close() }, nil
 }
 
-// sweep removes what writers that were killed left behind. Under the lock nobody
-// else is writing.
+// sweep removes what killed writers left behind. Under the lock nobody else is writing.
 func (f home) sweep() {
 	for _, dir := range []string{".", topicDir} {
 		for _, e := range f.list(dir) {
@@ -186,7 +182,7 @@ func (f home) sweep() {
 	}
 }
 
-// list is what is in a folder, or some of it; nothing if it can't be read.
+// list returns the content of a folder, or a part of it; nothing if it can't be read.
 func (f home) list(name string) []fs.DirEntry {
 	info, err := f.root.Lstat(name)
 	if err != nil || !info.IsDir() {
@@ -201,7 +197,7 @@ func (f home) list(name string) []fs.DirEntry {
 	return entries
 }
 
-// load reads the index of a scope; one that does not exist is empty.
+// load reads the index of a scope; a missing one is empty.
 func (s *Store) load(scope Scope) (file, error) {
 	f, err := s.folder(scope, false)
 	if missing(err) {
@@ -229,7 +225,7 @@ func (f home) load() (file, error) {
 	return parse(f.name(indexFile), data), nil
 }
 
-// inPrompt is how many lines of the file, from the first one on, the limits leave room for.
+// inPrompt returns how many lines of the file, from the first one on, fit into the limits.
 func (f file) inPrompt() int {
 	size := 0
 	for i, line := range f.lines {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Forget removes the entry of an id from whichever scope has it, and returns it.
+// Forget removes the entry with this id from the scope that has it, and returns it.
 func (s *Store) Forget(ctx context.Context, id string) (Entry, error) {
 	for _, scope := range Scopes() {
 		e, err := s.Remove(ctx, scope, id)
@@ -18,7 +18,7 @@ func (s *Store) Forget(ctx context.Context, id string) (Entry, error) {
 	return Entry{}, unknown(id)
 }
 
-// Find is an error if no scope has an entry with some id.
+// Find returns an error if no scope has an entry with one of the ids.
 func (s *Store) Find(ids ...string) error {
 	for _, id := range ids {
 		if !slices.ContainsFunc(Scopes(), func(scope Scope) bool {

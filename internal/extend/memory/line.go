@@ -19,31 +19,30 @@ const (
 	closes = "-->"
 )
 
-// item is an entry and the lines it takes.
+// item is an entry and its lines.
 type item struct {
 	Entry
-	said      string // what its comment says
+	said      string // content of its comment
 	line, end int    // lines from line to before end
 }
 
-// file is MEMORY.md as it was read. Lines keep their ends, so that joined they
-// are the file.
+// file is MEMORY.md as read. Lines keep their ends, so joined they are the file.
 type file struct {
 	path     string
 	lines    []string
 	items    []item
 	problems []Problem
 
-	unvouched bool // nobody stands by its content
+	unvouched bool // nobody vouches for its content
 }
 
-// parse reads MEMORY.md. It takes every text there is.
+// parse parses MEMORY.md. It accepts any text.
 func parse(path string, data []byte) file {
 	f := file{path: path}
 	for line := range bytes.Lines(data) {
 		f.lines = append(f.lines, string(line))
 	}
-	fence, comment, open := "", false, false // open: the line before belongs to an item
+	fence, comment, open := "", false, false // open: the previous line belongs to an item
 	for i, raw := range f.lines {
 		line := strings.TrimRight(raw, "\r\n")
 		if i == 0 {
@@ -91,7 +90,7 @@ func (f *file) extend(i int, text string) {
 	it.end = i + 1
 }
 
-// finish reads what the items say, when all their lines are there.
+// finish parses the items when all their lines are there.
 func (f *file) finish() {
 	seen := map[string]bool{}
 	for n := range f.items {
@@ -119,7 +118,7 @@ func (f *file) finish() {
 	}
 }
 
-// split parts a line of an item from the comment at its end.
+// split separates a line of an item from the comment at its end.
 func split(text string) (before, said string) {
 	inside, ok := strings.CutSuffix(text, closes)
 	at := strings.LastIndex(inside, opens)
@@ -129,8 +128,7 @@ func split(text string) (before, said string) {
 	return strings.TrimSpace(text[:at]), strings.TrimSpace(inside[at+len(opens):])
 }
 
-// kindOf parts the kind from the text. A bracket with anything else in it is
-// text.
+// kindOf separates the kind from the text. Other text in brackets is part of the text.
 func kindOf(text string) (Kind, string) {
 	name, rest, ok := strings.Cut(strings.TrimPrefix(text, "["), "]")
 	if k := Kind(strings.ToLower(name)); ok && strings.HasPrefix(text, "[") && slices.Contains(Kinds(), k) && strings.TrimSpace(rest) != "" {
@@ -139,7 +137,7 @@ func kindOf(text string) (Kind, string) {
 	return Fact, text
 }
 
-// read takes what a comment says. What it can't read it reports, and leaves out.
+// read parses the content of a comment. It reports and ignores what it can't parse.
 func (e *Entry) read(said string, problem func(format string, args ...any)) {
 	for said != "" {
 		var field string
@@ -170,7 +168,7 @@ func next(said string) (field, rest string, err error) {
 	return name + "=" + value, strings.TrimSpace(after[len(quoted)-1:]), err
 }
 
-// set takes one field. It reports whether that means something.
+// set sets one field. It reports whether the field is known.
 func (e *Entry) set(name, value string) bool {
 	var ok bool
 	switch name {
@@ -202,29 +200,28 @@ func dayOf(s string) (time.Time, bool) {
 	return t, err == nil
 }
 
-// isName reports whether s can be an id or the name of a topic: it is the name of
-// a file on any system.
+// isName reports whether s can be an id or the name of a topic: a valid file name on any system.
 func isName(s string) bool {
 	return len(s) > 0 && len(s) <= 64 && s[0] != '-' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
-// idOf makes an id from a text. It stays when spaces, case or the full stop change.
+// idOf makes an id from a text. It is independent of spaces, case and the full stop.
 func idOf(text string) string {
 	sum := sha256.Sum256([]byte(likeness(text)))
 	return hex.EncodeToString(sum[:4])
 }
 
-// likeness is the same for texts that say the same.
+// likeness is equal for texts that say the same.
 func likeness(text string) string {
 	return strings.TrimRight(strings.ToLower(strings.Join(strings.Fields(text), " ")), ".! ")
 }
 
-// format writes an entry as a line of MEMORY.md, without its end.
+// format returns an entry as a line of MEMORY.md, without its end.
 func (e Entry) format() string {
 	return fmt.Sprintf("- [%s] %s %s %s %s", e.Kind, e.Text, opens, e.said(), closes)
 }
 
-// said is what the comment of an entry says.
+// said returns the content of an entry's comment.
 func (e Entry) said() string {
 	out := []string{"id=" + e.ID, "source=" + quoted(e.Source), "date=" + e.Date.Format(day)}
 	if !e.Expires.IsZero() {
@@ -242,7 +239,7 @@ func (e Entry) said() string {
 	return strings.Join(out, " ")
 }
 
-// quoted writes a value as a comment needs it.
+// quoted quotes a value for a comment.
 func quoted(s string) string {
 	if isName(s) {
 		return s

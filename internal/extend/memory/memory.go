@@ -1,10 +1,10 @@
-// Package memory stores knowledge for later sessions in markdown files that people
-// read, edit and compare like any other. The files are the only state.
+// Package memory stores knowledge for later sessions in markdown files that people read, edit and compare like
+// any other. The files are the only state.
 //
 // A scope is a folder:
 //
-//	MEMORY.md        the index, of which all entries are in the prompt of every session
-//	topics/NAME.md   more on something, read when it is needed
+//	MEMORY.md        the index; all of its entries are in the prompt of every session
+//	topics/NAME.md   more on a subject, read when needed
 //
 // # The index
 //
@@ -12,22 +12,19 @@
 //
 //   - [decision] Sessions are files, as a database would need a server. <!-- id=1f0c2d3e source="agent, session 20261122-101500-k3vq" date=2026-11-22 -->
 //
-// What the comment may say is id, source, date, expires, supersedes (ids with
-// commas between), topic, and untrusted. An item without a comment was written
-// by a person: its id follows from its text, and without [kind] it is a fact.
-// Indented lines below an item belong to it. Everything else (headings, prose,
-// fenced code, comments) is left as it is and not in the prompt.
+// The comment may have id, source, date, expires, supersedes (ids separated by commas), topic, and untrusted.
+// An item without a comment was written by a person: its id follows from its text, and without [kind] it is a
+// fact. Indented lines below an item belong to it. Everything else (headings, prose, fenced code, comments)
+// stays as it is and is not in the prompt.
 //
-// Whatever is changed here, all other bytes of a file stay.
+// A change never touches other bytes of a file.
 //
 // # Trust
 //
-// What was learned in a session that had seen content nobody vouches for is
-// marked for good, is marked in the prompt too, and can't supersede what is not
-// marked. All that is in a file which nobody stands by counts as marked, see
-// [Store.Vouched]. An entry supersedes only entries of its own scope and of those behind
-// it in [Scopes], so that what comes with a repository can't hide what a person
-// keeps for themselves.
+// Knowledge from a session that had seen unvouched content is marked for good, is marked in the prompt too, and
+// can't supersede anything unmarked. Everything in a file that nobody vouches for counts as marked, see
+// [Store.Vouched]. An entry only supersedes entries of its own scope and of later ones in [Scopes], so a file
+// that comes with a repository can't hide what a person keeps for themselves.
 package memory
 
 import (
@@ -51,13 +48,13 @@ type Scope string
 const (
 	User    Scope = "user"    // the person, in every project
 	Project Scope = "project" // the person, in one project
-	Team    Scope = "team"    // everybody who works on the project; it lies in the workspace
+	Team    Scope = "team"    // everyone who works on the project; it is in the workspace
 )
 
 // Scopes returns all scopes, in the order in which they are shown.
 func Scopes() []Scope { return []Scope{User, Project, Team} }
 
-// Kind says what an entry is.
+// Kind is the kind of an entry.
 type Kind string
 
 // Kinds.
@@ -72,21 +69,20 @@ const (
 // Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Fact, Preference, Decision, Procedure, Reference} }
 
-// Entry is one thing to remember. Text of it is one line of UTF-8 without hidden
-// characters.
+// Entry is one thing to remember. Its texts are one line of UTF-8 each, without hidden characters.
 type Entry struct {
-	ID         string // unique in its scope; empty for Add: made from the text
-	Kind       Kind   // empty for Add: Fact
+	ID         string // unique in its scope; Add makes it from the text if it is empty
+	Kind       Kind   // Add sets Fact if it is empty
 	Text       string // at most 400 bytes if it was added here
-	Topic      string // name of the topic file with more; empty: there is none
-	Source     string // who said so; empty for Add: "person"
-	Untrusted  bool   // learned in a session that had seen content nobody vouches for, or read from a file nobody vouches for
+	Topic      string // name of the topic file with more; empty if there is none
+	Source     string // who said so; Add sets "person" if it is empty
+	Untrusted  bool   // learned in a session that had seen unvouched content, or read from an unvouched file
 	Date       time.Time
-	Expires    time.Time // the last day on which it holds; zero: it always does
-	Supersedes []string  // ids of what it takes the place of
+	Expires    time.Time // the last day on which it holds; zero means it always does
+	Supersedes []string  // ids of entries that it replaces
 }
 
-// Limits of a scope. They hold for files that people write, too.
+// Limits of a scope. They also apply to files that people write.
 const (
 	MaxLines = 200      // of MEMORY.md
 	MaxBytes = 25 << 10 // of MEMORY.md
@@ -97,37 +93,36 @@ const (
 	day      = "2006-01-02"
 )
 
-// Errors that callers tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrFull says that the limits of a scope leave no room.
+	// ErrFull means that the limits of a scope leave no room.
 	ErrFull = errors.New("memory is full")
-	// ErrNoScope says that a scope has no folder.
+	// ErrNoScope means that a scope has no folder.
 	ErrNoScope = errors.New("there is no memory of this scope here")
-	// ErrUnknown says that there is no entry or topic of that name.
+	// ErrUnknown means that there is no entry or topic of that name.
 	ErrUnknown = errors.New("nothing is remembered under that name")
 )
 
-// Store is the memory of a person in a project. Several processes may use the
-// same folders, and several goroutines one Store. A file is replaced as a whole
-// or not at all, also when the process is killed or the power fails. Links in a
-// folder are not followed. A Store must not be copied after use.
+// Store is the memory of a person in a project. Several processes may use the same folders, and several
+// goroutines one Store. A file is replaced as a whole or not at all, even if the process is killed or the power
+// fails. Links in a folder are not followed. A Store must not be copied after use.
 type Store struct {
-	// Dirs holds the folder of each scope. It is made when something is first
-	// added. A scope without one does not exist.
+	// Dirs holds the folder of each scope, which is created when something is first added. A scope without a
+	// folder does not exist.
 	Dirs map[Scope]string
-	// Root is the workspace, or empty. A folder inside it is reached without leaving
-	// it, whatever links there are on the way.
+	// Root is the workspace, or empty. A folder inside it is reached without leaving it, whatever links there
+	// are on the way.
 	Root string
-	// Vouched reports whether a person stands by just this content of a file. What others
-	// hold counts as untrusted. Nil: all files are stood by.
+	// Vouched reports whether a person vouches for exactly this content of a file. Other content counts as
+	// untrusted. If nil, all files are vouched for.
 	Vouched func(scope Scope, path string, content []byte) bool
-	// Vouch is told what a change made of a file that a person stood by, or that was empty
-	// or not there, so that they stand by what it is now too. Nil: nobody is told.
+	// Vouch is called with the new content when a change was made to a file that a person vouched for, or that
+	// was empty or missing, so that the person vouches for it too. It may be nil.
 	Vouch func(ctx context.Context, scope Scope, path string, content []byte) error
-	// Redact returns a text without the secrets that are known. What it changes is not kept.
-	// Nil: only what has the shape of a secret is found.
+	// Redact returns a text without known secrets. A text that it changes is not stored. If nil, only text in
+	// the shape of a secret is found.
 	Redact func(text string) string
-	// Now is the clock; nil: time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
 	finder secret.Finder
@@ -141,13 +136,12 @@ func (s *Store) today() time.Time {
 	return now().UTC().Truncate(24 * time.Hour)
 }
 
-// vouched reports whether a person stands by the content of a file. Nobody needs to if
-// there is none.
+// vouched reports whether a person vouches for the content of a file. A missing file needs nobody.
 func (s *Store) vouched(scope Scope, path string, content []byte) bool {
 	return s.Vouched == nil || len(bytes.TrimSpace(content)) == 0 || s.Vouched(scope, path, content)
 }
 
-// dir is the folder of a scope.
+// dir returns the folder of a scope.
 func (s *Store) dir(scope Scope) (string, error) {
 	if dir := s.Dirs[scope]; dir != "" {
 		return dir, nil
@@ -155,8 +149,8 @@ func (s *Store) dir(scope Scope) (string, error) {
 	return "", fmt.Errorf("%w: %q", ErrNoScope, scope)
 }
 
-// Path is MEMORY.md of a scope, or the file of a topic if one is named; empty if
-// the scope has no folder.
+// Path returns the path of a scope's MEMORY.md, or of a topic's file if one is named; empty if the scope has no
+// folder.
 func (s *Store) Path(scope Scope, topic string) string {
 	dir := s.Dirs[scope]
 	switch {
@@ -168,38 +162,37 @@ func (s *Store) Path(scope Scope, topic string) string {
 	return filepath.Join(dir, filepath.FromSlash(topicFile(topic)))
 }
 
-// Index is what all scopes hold today.
+// Index is the present content of all scopes.
 type Index struct {
-	Entries  []Listed  // in the order of [Scopes] and of the files, without what has expired or is superseded
-	Problems []Problem // that keep nothing else from being used
-	// Unvouched is how many of the entries come from files that nobody stands by, see
-	// [Store.Vouched]. They are untrusted, whatever the file says.
+	Entries  []Listed  // in the order of [Scopes] and of the files, without expired and superseded ones
+	Problems []Problem // they don't affect anything else
+	// Unvouched is how many of the entries come from files that nobody vouches for, see [Store.Vouched]. They
+	// are untrusted, whatever the file says.
 	Unvouched int
 
 	left map[Scope]int // entries beyond the limits
 }
 
-// Listed is an entry and where it stands.
+// Listed is an entry and its position.
 type Listed struct {
 	Scope Scope
 	Line  int // in MEMORY.md, from 1
 	Entry
 }
 
-// Problem is something a person should mend in a file.
+// Problem is something a person should correct in a file.
 type Problem struct {
 	Path string
 	Line int // from 1
 	Text string
 }
 
-// String writes the problem as compilers do.
+// String formats the problem like a compiler.
 func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Text) }
 
-// Index reads the index of every scope. Of a file that is longer than the limits what fits
-// is there, the first lines, and a problem tells of the rest. A scope whose file can't be
-// read is left out as a whole, which the error tells; the others are there all the same. A
-// folder or file that does not exist is empty.
+// Index reads the index of every scope. If a file exceeds the limits, its first lines are used, and a problem
+// reports the rest. A scope whose file can't be read is left out entirely and reported by the error; the others
+// are used all the same. A missing folder or file is empty.
 func (s *Store) Index() (Index, error) {
 	x := Index{left: map[Scope]int{}}
 	var failed []error
@@ -240,7 +233,7 @@ func (s *Store) Index() (Index, error) {
 	return x, errors.Join(failed...)
 }
 
-// superseded lists by scope the ids of entries that others take the place of.
+// superseded lists by scope the ids of superseded entries.
 func superseded(files map[Scope]file, x *Index) map[Scope]map[string]bool {
 	out := map[Scope]map[string]bool{}
 	for i, scope := range Scopes() {
@@ -271,8 +264,7 @@ func superseded(files map[Scope]file, x *Index) map[Scope]map[string]bool {
 // holds reports whether the entry has not expired.
 func (e Entry) holds(today time.Time) bool { return e.Expires.IsZero() || !today.After(e.Expires) }
 
-// Text is the index as a model gets it, the same for the same entries. It is
-// empty if there are none.
+// Text returns the index for a model, always the same for the same entries. It is empty if there are none.
 func (x Index) Text() string {
 	var b strings.Builder
 	for i, e := range x.Entries {
@@ -302,7 +294,7 @@ func headline(s Scope) string {
 	return "team (everybody in this project)"
 }
 
-// prompt is the entry as a line of the prompt.
+// prompt returns the entry as a line of the prompt.
 func (e Entry) prompt() string {
 	mark, more := "", []string{}
 	if strings.HasPrefix(e.Source, "agent") {

@@ -9,12 +9,12 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Topic is the file with more on something.
+// Topic is a file with more on a subject.
 type Topic struct {
 	Name      string
 	Text      string // without hidden characters
-	Untrusted bool   // a part of it was learned in a session that had seen content nobody vouches for, or Unvouched
-	Unvouched bool   // nobody stands by the file, see [Store.Vouched]
+	Untrusted bool   // a part of it was learned in a session that had seen unvouched content, or Unvouched is set
+	Unvouched bool   // nobody vouches for the file, see [Store.Vouched]
 }
 
 // Topic reads a topic file.
@@ -74,7 +74,7 @@ func (s *Store) Topics(scope Scope) ([]string, error) {
 
 func topicFile(name string) string { return path.Join(topicDir, name+".md") }
 
-// isDir refuses what is there and no folder, such as a link to one.
+// isDir returns an error for anything but a folder, such as a link to one.
 func (f home) isDir(name string) error {
 	info, err := f.root.Lstat(name)
 	if err == nil && !info.IsDir() {
@@ -91,7 +91,7 @@ func (f home) isDir(name string) error {
 func (e Entry) begins() string { return opens + " " + e.said() + " " + closes }
 func (e Entry) ends() string   { return opens + " end=" + e.ID + " " + closes }
 
-// addTopic writes more on an entry behind what its topic file has.
+// addTopic appends an entry's text to its topic file.
 func (f home) addTopic(e Entry, text string) error {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(strings.TrimSpace(line), opens) {
@@ -123,8 +123,7 @@ func (f home) addTopic(e Entry, text string) error {
 	return f.replace(name, data, []byte(part))
 }
 
-// dropTopic takes out what came with an entry, if anything did. A file that is
-// empty then goes.
+// dropTopic removes an entry's text from its topic file, and a file that is empty then.
 func (f home) dropTopic(e Entry) error {
 	if e.Topic == "" {
 		return nil

@@ -17,14 +17,14 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Standing is how a session stands for a person who looks at all of them.
+// Standing is the state of a session for a person who looks at all of them.
 type Standing string
 
-// Standings, in the order in which they matter to a person.
+// Standings, the most important for a person first.
 const (
-	StandsWaiting Standing = "waiting" // for an answer of a person
+	StandsWaiting Standing = "waiting" // for a person's answer
 	StandsRunning Standing = "running"
-	StandsIdle    Standing = "idle" // interrupted, cut off, or nobody has said anything yet
+	StandsIdle    Standing = "idle" // interrupted, cut off, or without messages
 	StandsFailed  Standing = "failed"
 	StandsDone    Standing = "done"
 )
@@ -34,37 +34,36 @@ func (*Board) Standings() []Standing {
 	return []Standing{StandsWaiting, StandsRunning, StandsIdle, StandsFailed, StandsDone}
 }
 
-// Row is a session that works for no other, as the board shows it. Its texts may be of anybody.
+// Row is a session on the board that works for no other. Its texts may be by anyone.
 type Row struct {
 	ID, Name, Root string
 	Modified       time.Time
 	Standing       Standing
-	Driven         bool // somebody drives it now
+	Driven         bool // a process drives it now
 	Agents         int  // sessions that have worked for it
 	Open           bool // it may wait for a person, which only its log tells
-	Stale          bool // what follows was not read yet, or has changed since
+	Stale          bool // the fields below were not read yet, or have changed since
 
-	Known     bool   // what follows was read
-	Words     string // what it asks, why it has failed, or what was said to it last
+	Known     bool   // the fields below were read
+	Words     string // its question, why it has failed, or the last message
 	Cost      float64
 	Unpriced  bool
-	Questions []inspan.Pending // that wait for a person, also those of subagents
+	Questions []inspan.Pending // questions for a person, including those of subagents
 }
 
-// Board is what is known of all sessions. [Board.List] costs what a list of the store costs; the
-// log of a session is read only for [Board.Look]. It is safe for concurrent use. [Board.Close] ends
-// it.
+// Board is what is known of all sessions. [Board.List] costs as much as listing the store; the log of a session
+// is only read by [Board.Look]. It is safe for concurrent use. End it with [Board.Close].
 type Board struct {
 	table *Table
 
 	mu      sync.Mutex
-	infos   []store.Info        // that work for no other, the one that changed last first
-	stands  map[string]Standing // by the word of the store
+	infos   []store.Info        // those that work for no other, the most recently changed first
+	stands  map[string]Standing // by the state in the store
 	agents  map[string]int
 	held    map[string]bool // when it was listed
-	driven  map[string]bool // held then or the time before: whoever gets an answer lets go for a moment
+	driven  map[string]bool // then or the time before: a driver that gets an answer lets go for a moment
 	details map[string]detail
-	watches map[string]*inspan.Watch // of sessions that are driven, so that only news is read of them
+	watches map[string]*inspan.Watch // of driven sessions, so that only new events are read
 }
 
 // detail is what the log of a session told.
@@ -74,18 +73,18 @@ type detail struct {
 	err    error
 }
 
-// mostWatches is how many sessions that are driven stay open, and lookTime how long a log may take.
+// mostWatches is how many driven sessions stay open, and lookTime how long reading a log may take.
 const (
 	mostWatches = 64
 	lookTime    = 10 * time.Second
 )
 
-// NewBoard is a board of the sessions. Nothing is read before [Board.List].
+// NewBoard returns a board of the sessions. Nothing is read before [Board.List].
 func (t *Table) NewBoard() *Board {
 	return &Board{table: t, held: map[string]bool{}, details: map[string]detail{}, watches: map[string]*inspan.Watch{}}
 }
 
-// Close lets go of the logs.
+// Close closes the logs.
 func (b *Board) Close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +94,7 @@ func (b *Board) Close() {
 	}
 }
 
-// List finds the sessions that there are now, and returns the board.
+// List lists the present sessions, and returns the board.
 func (b *Board) List(ctx context.Context) ([]Row, error) {
 	infos, err := b.table.Sessions.List(ctx)
 	if err != nil {
@@ -130,8 +129,8 @@ func (b *Board) List(ctx context.Context) ([]Row, error) {
 	return b.rows(), nil
 }
 
-// holds are the sessions that somebody drives. Here only those are asked about of which, or of
-// whose children, no run has ended: each costs a file.
+// holds returns the driven sessions. On this machine it only checks sessions for which, or for whose children,
+// no run has ended, since each check costs a file.
 func (b *Board) holds(ctx context.Context, infos []store.Info) (map[string]bool, error) {
 	out := map[string]bool{}
 	if b.table.Server != "" {
@@ -159,8 +158,7 @@ func (b *Board) holds(ctx context.Context, infos []store.Info) (map[string]bool,
 	return out, nil
 }
 
-// Look reads the logs of sessions, as far as they have changed since, and returns the board. What
-// can't be read is told in the row.
+// Look reads the new parts of the logs of sessions, and returns the board. Errors are shown in the row.
 func (b *Board) Look(ctx context.Context, ids ...string) []Row {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,7 +170,7 @@ func (b *Board) Look(ctx context.Context, ids ...string) []Row {
 	return b.rows()
 }
 
-// look reads one log. The lock is held.
+// look reads one log. The caller holds the lock.
 func (b *Board) look(ctx context.Context, info store.Info) {
 	ctx, stop := context.WithTimeout(ctx, lookTime)
 	defer stop()
@@ -190,7 +188,7 @@ func (b *Board) look(ctx context.Context, info store.Info) {
 	b.details[info.ID] = d
 }
 
-// keep holds the log of a session that is driven open, and closes any other.
+// keep keeps the log of a driven session open, and closes any other.
 func (b *Board) keep(id string, w *inspan.Watch, err error) {
 	if _, kept := b.watches[id]; err == nil && b.driven[id] && (kept || len(b.watches) < mostWatches) {
 		b.watches[id] = w
@@ -200,7 +198,7 @@ func (b *Board) keep(id string, w *inspan.Watch, err error) {
 	_ = w.Close()
 }
 
-// upTo reads on to an event that is known to be there.
+// upTo reads on to an event that is known to exist.
 func upTo(ctx context.Context, w *inspan.Watch, seq uint64) error {
 	if w.Status().Seq >= seq {
 		return nil
@@ -213,8 +211,8 @@ func upTo(ctx context.Context, w *inspan.Watch, seq uint64) error {
 	return ctx.Err()
 }
 
-// rows is the board: what waits, what runs, and the rest, each the one that changed last first. The
-// lock is held.
+// rows returns the board: waiting sessions, running ones, and the rest, each with the most recently changed
+// first. The caller holds the lock.
 func (b *Board) rows() []Row {
 	var waiting, running []Row
 	early := map[string]bool{}
@@ -260,7 +258,7 @@ func (b *Board) row(i *store.Info) Row {
 	return r
 }
 
-// standing says how a session stands whose questions are known.
+// standing returns the state of a session whose questions are known.
 func standing(i *store.Info, r Row) Standing {
 	switch {
 	case len(r.Questions) > 0:
@@ -277,7 +275,7 @@ func standing(i *store.Info, r Row) Standing {
 	return StandsFailed
 }
 
-// said is what there is to say of a session beside its name.
+// said returns what to say about a session beside its name.
 func said(i *store.Info, d detail, r Row) string {
 	st := d.status
 	switch {
@@ -311,9 +309,8 @@ func said(i *store.Info, d detail, r Row) string {
 // mostFound is how many sessions a search finds.
 const mostFound = 500
 
-// Search finds the sessions in which a text was said, by people, models or tools, and in those that
-// work for them. It returns by the id of the row what was said. When ctx ends it returns what it
-// has found by then.
+// Search finds the sessions in which, or in whose subagents, people, models or tools said a text. It returns
+// the passages by the id of the row. When ctx ends, it returns what it has found so far.
 func (b *Board) Search(ctx context.Context, text string) (map[string]string, error) {
 	found := map[string]string{}
 	match, err := regexp.Compile("(?i)" + regexp.QuoteMeta(text))

@@ -20,13 +20,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Carriers are those of the workspaces on this machine that travel. Safe for concurrent use.
+// Carriers move workspaces between this machine and the store. It is safe for concurrent use.
 type Carriers struct {
-	// Dir is where it is kept what is known of them, apart from the workspaces.
+	// Dir is the folder for records about them, outside of the workspaces.
 	Dir string
 	// Sessions keeps the sessions, and the states of their workspaces among their blobs.
 	Sessions store.Store
-	// Most is how many bytes a workspace may hold to travel; 0: 8 GiB.
+	// Most is the largest workspace, in bytes, that can move; 0 means 8 GiB.
 	Most int64
 	// Spare is how many bytes must stay free where the workspaces are.
 	Spare int64
@@ -37,7 +37,7 @@ type Carriers struct {
 
 const mostCarried = 8 << 30
 
-// At is the carrier of the workspace at root.
+// At returns the carrier of the workspace at root.
 func (cs *Carriers) At(root string) *Carrier {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -79,11 +79,11 @@ func (cs *Carriers) Drop(root string) error {
 	cs.mu.Lock()
 	delete(cs.all, root)
 	cs.mu.Unlock()
-	// The mark goes last: as long as it is there, a crash leaves something to be dropped.
+	// The mark goes last: while it exists, a crash leaves something that can be dropped.
 	return errors.Join(c.store.Drop(), remove(c.mark))
 }
 
-// Forget removes the state of a workspace from the store. Its session can't go on then.
+// Forget removes the state of a workspace from the store. Its session can't continue after that.
 func (cs *Carriers) Forget(ctx context.Context, session string) error {
 	log, err := cs.Sessions.Open(ctx, session)
 	if err != nil {
@@ -93,13 +93,13 @@ func (cs *Carriers) Forget(ctx context.Context, session string) error {
 	return snapshot.RemoveStates(ctx, log.Blobs())
 }
 
-// State is the newest state of the workspace of a session.
+// State returns the newest state of a session's workspace.
 func (cs *Carriers) State(ctx context.Context, session string) (event.Workspace, error) {
 	newest, _, err := cs.newest(ctx, session)
 	return newest, err
 }
 
-// Held is how many bytes the files of a workspace hold whose state is in the store.
+// Held returns the size in bytes of the files in a workspace's state in the store.
 func (cs *Carriers) Held(ctx context.Context, session string) (int64, error) {
 	newest, _, err := cs.newest(ctx, session)
 	if err != nil || newest.Manifest == "" {
@@ -123,47 +123,46 @@ func remove(path string) error {
 	return nil
 }
 
-// Carrier brings the workspace of a session, and of all that work for it there, into the store and from
-// there to this machine.
+// Carrier stores the workspace of a session, and of all that work for it there, and fetches it to this machine.
 type Carrier struct {
 	of    *Carriers
-	mark  string // file that says which copy the folder here is
+	mark  string // file that identifies the copy in the folder
 	store *snapshot.Store
 
 	mu      sync.Mutex
 	session string                   // the one at the top
-	blobs   tool.Blobs               // its
+	blobs   tool.Blobs               // of that session
 	copy    string                   // name of the folder here
 	last    event.Workspace          // newest state, in a log or on its way into one
-	logged  bool                     // it is in one
-	adopts  bool                     // nothing has run here since the folder was made
+	logged  bool                     // it is in a log
+	adopts  bool                     // nothing has run here since the folder was created
 	moved   bool                     // the session was elsewhere before
-	known   map[event.Workspace]bool // states that the log of the session may hold
+	known   map[event.Workspace]bool // states that the log of the session may name
 	gone    []string                 // blobs that last does not need
-	before  []string                 // the same of states before it, that nobody goes back to
+	before  []string                 // blobs of earlier states that nobody returns to
 }
 
-// mark says which copy a folder is. Adopted by the Nth state it belongs to the session; until then nothing
-// has run in it, and it is still the state of the manifest.
+// mark identifies the copy in a folder. Once adopted by the Nth state it belongs to the session; until then
+// nothing has run in it, and it is still the state of the manifest.
 type mark struct {
 	Root, Copy, Manifest string
 	N                    uint64
-	Boot                 string // of the machine: after another one the disk may have lost files
+	Boot                 string // of the machine: after a restart the disk may have lost files
 }
 
 const markSuffix = ".copy"
 
-// ErrMoved says that a session has run elsewhere since its workspace was brought here.
+// ErrMoved means that a session has run elsewhere since its workspace was fetched.
 var ErrMoved = errors.New("its workspace has moved on elsewhere")
 
-// StaysError says that a workspace is on another machine and can't leave it.
+// StaysError means that a workspace is on another machine and can't leave it.
 type StaysError struct{ Why string }
 
 func (e *StaysError) Error() string {
 	return "its workspace can't leave the machine that it is on: " + e.Why
 }
 
-// RoomError says that a workspace does not fit here, where others may.
+// RoomError means that a workspace does not fit here, but may fit elsewhere. Free excludes what must stay free.
 type RoomError struct{ Bytes, Free int64 } // Free: besides what must stay so
 
 func (e *RoomError) Error() string {
@@ -171,7 +170,7 @@ func (e *RoomError) Error() string {
 	return fmt.Sprintf("it has %s bytes, and %s has room for %s", text.Thousands(int(e.Bytes)), host, text.Thousands(int(e.Free)))
 }
 
-// Begin makes the folder that is there the first copy of a workspace that no session has yet.
+// Begin makes the existing folder the first copy of a workspace that no session has yet.
 func (c *Carrier) Begin() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,8 +179,8 @@ func (c *Carrier) Begin() error {
 	return c.writeMark(mark{Copy: c.copy, N: 1})
 }
 
-// Arrive makes the folder the newest state of the workspace of a session, unless it is that already or
-// newer. It is for whoever is about to drive the session, or to look at what it has done.
+// Arrive makes the folder the newest state of a session's workspace, unless it is that already or newer. Call
+// it before driving the session, or looking at its work.
 func (c *Carrier) Arrive(ctx context.Context, session string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -206,7 +205,7 @@ func (c *Carrier) Arrive(ctx context.Context, session string) error {
 	switch {
 	case here && newest.N > 0 && m.Copy == newest.Copy && (m.Boot == boot() || newest.Stays != ""):
 	case here && m.N == newest.N+1 && m.Manifest == newest.Manifest && m.Boot == boot():
-	case newest.N == 0 && there == nil: // it did not travel before
+	case newest.N == 0 && there == nil: // it did not move before
 		m = mark{Copy: rand.Text(), N: 1}
 		err = c.writeMark(m)
 	case newest.N == 0:
@@ -224,13 +223,13 @@ func (c *Carrier) Arrive(ctx context.Context, session string) error {
 	return nil
 }
 
-// arrived has the carrier begin anew at a state.
+// arrived resets the carrier to a state.
 func (c *Carrier) arrived(session string, newest, own event.Workspace) {
 	c.session, c.last, c.logged, c.adopts, c.moved = session, newest, true, true, false
 	c.known, c.gone, c.before = map[event.Workspace]bool{newest: true, own: true}, nil, nil
 }
 
-// fetch makes the folder anew.
+// fetch creates the folder again.
 func (c *Carrier) fetch(ctx context.Context, session string, newest event.Workspace) (mark, error) {
 	log, err := c.of.Sessions.Open(ctx, session)
 	if err != nil {
@@ -250,8 +249,8 @@ func (c *Carrier) fetch(ctx context.Context, session string, newest event.Worksp
 	return m, c.writeMark(m)
 }
 
-// newest is the newest state that is in the log of a session or of one that works for it in the same
-// folder. Own is how that session stands.
+// newest returns the newest state in the log of a session or of one that works for it in the same folder. Own
+// is the status of the session itself.
 func (cs *Carriers) newest(ctx context.Context, session string) (newest event.Workspace, own inspan.Status, err error) {
 	w, err := (&inspan.Host{Store: cs.Sessions}).Watch(ctx, session)
 	if err != nil {
@@ -280,8 +279,8 @@ func (cs *Carriers) newest(ctx context.Context, session string) (newest event.Wo
 	return newest, own, nil
 }
 
-// Wire has an agent in the workspace keep its state. Top says that it is the agent of the session that the
-// workspace belongs to, and not of one that works for it.
+// Wire makes an agent in the workspace store its state. Top means that the agent's session owns the workspace,
+// and does not work for another.
 func (c *Carrier) Wire(agent *inspan.Agent, at inspan.Place, top bool) {
 	if at.Root != c.store.Root {
 		return // it has a workspace of its own, which stays here
@@ -340,7 +339,7 @@ func (c *Carrier) next(w event.Workspace) {
 	c.last, c.logged, c.known[w] = w, false, true
 }
 
-// stays is what to append for a workspace that can't travel any more.
+// stays returns the events for a workspace that can't move any more.
 func (c *Carrier) stays(bytes int64) []event.Body {
 	host, _ := os.Hostname()
 	why := fmt.Sprintf("its workspace on %s has %s bytes or more, and travels up to %s", host,
@@ -352,7 +351,7 @@ func (c *Carrier) stays(bytes int64) []event.Body {
 	}}
 }
 
-// current fails if the session has run elsewhere since the folder was made.
+// current fails if the session has run elsewhere since the folder was created.
 func (c *Carrier) current(ctx context.Context, last event.Workspace, top bool) error {
 	if c.known == nil {
 		return errors.New("the workspace was not brought here")
@@ -370,7 +369,7 @@ func (c *Carrier) current(ctx context.Context, last event.Workspace, top bool) e
 	return err
 }
 
-// sweep removes blobs that no state needs any more, some at a time. The one after them is in a log.
+// sweep removes blobs that no state needs any more, some at a time. Their successor is in a log.
 func (c *Carrier) sweep(ctx context.Context) {
 	const some = 16
 	if c.logged {
@@ -381,7 +380,7 @@ func (c *Carrier) sweep(ctx context.Context) {
 		return
 	}
 	for _, name := range c.before {
-		_ = from.Remove(ctx, name) // what stays goes with the session
+		_ = from.Remove(ctx, name) // what remains is removed with the session
 	}
 	c.before = nil
 }
@@ -416,11 +415,12 @@ func readMark(path string) (m mark, err error) {
 	return m, err
 }
 
-// boot is what tells this start of the machine from others; empty where the system does not say.
+// boot identifies this start of the machine; empty if the system does not say.
 func boot() string {
 	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(data))
 }
 
-// Readable are the blobs of a session as its agent and people have them, without the states of its workspace.
+// Readable returns the blobs of a session as its agent and people see them, without the states of its
+// workspace.
 func Readable(blobs tool.Blobs) tool.Blobs { return snapshot.WithoutStates(blobs) }

@@ -18,48 +18,48 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Order is what a detached process is to do.
+// Order is what a detached process should do.
 type Order struct {
-	ID   string `json:"id"` // to go on with; empty: a new session
+	ID   string `json:"id"` // session to continue; empty means a new one
 	Text string `json:"text"`
-	// Flow is the name of a workflow that the new session performs, and its inputs as they are typed.
-	// Empty: a model answers, or the session knows what performs it.
+	// Flow is the name of a workflow for the new session, and its inputs as typed. If empty, a model answers,
+	// or the session knows what drives it.
 	Flow []string `json:"flow,omitempty"`
-	// Key is the key of what the session in ID, which may be empty, is told first, see [event.Key]: so
-	// it is told once, however often the order is given. Empty: the order is an ordinary one.
+	// Key is the key of the first message to the session in ID, which may be empty, see [event.Key]: so the
+	// message counts once, however often the order is given. If empty, the order is an ordinary one.
 	Key string `json:"key,omitempty"`
-	// News is what others have said that the run begins for; empty: nobody has.
+	// News is text by others that the run begins for; empty if none.
 	News       string `json:"news,omitempty"`
 	Unattended bool   `json:"unattended"`
-	Log        string `json:"log"` // what it prints to, until the session has a folder
-	// Apart are folders of others, as app.Options has them.
+	Log        string `json:"log"` // where its output goes, until the session has a folder
+	// Apart are folders of others, see app.Options.
 	Apart []string `json:"apart,omitempty"`
-	// Unapproved: only settings allow, as app.Options has it.
+	// Unapproved means that only settings allow, see app.Options.
 	Unapproved bool `json:"unapproved,omitempty"`
-	// Vars are variables of the environment of the process, as NAME=VALUE, beside those of this one.
+	// Vars are additional environment variables of the process, as NAME=VALUE.
 	Vars []string `json:"-"`
 }
 
-// begun is what a detached process tells once its run has begun.
+// begun is what a detached process reports when its run has begun.
 type begun struct {
 	Session string `json:"session"`
 	Warned  int64  `json:"warned"` // bytes that it had printed before
 }
 
-// Start is what became of a detached process.
+// Start is the outcome of starting a detached process.
 type Start struct {
-	Session string // whose run has begun; empty: none, and the process has ended
-	Printed []byte // by the process, until then
-	Code    int    // that it has ended with; Busy: another process drove the session
-	// Ended waits for the end of the process of a run that has begun, and returns its exit code.
+	Session string // the session whose run has begun; empty if the process has ended
+	Printed []byte // output of the process until then
+	Code    int    // its exit code; Busy means that another process drove the session
+	// Ended waits for the end of the process whose run has begun, and returns its exit code.
 	Ended func() (code int, err error)
 }
 
-// Busy is the code that a process ends with because another one drives the session.
+// Busy is the exit code of a process when another one drives the session.
 const Busy = 4
 
-// Detach starts a program with arguments that has an order done, see [Table.Ordered], and waits until
-// its run has begun or the process has ended.
+// Detach starts a program with arguments to carry out an order, see [Table.Ordered], and waits until its run
+// has begun or the process has ended.
 func (t *Table) Detach(ctx context.Context, program string, args []string, o Order) (Start, error) {
 	log, err := t.NewRunLog()
 	if err != nil {
@@ -97,11 +97,12 @@ type Background struct {
 	Out *Printed // what the process prints to
 
 	report io.WriteCloser
-	once   sync.Once // of closing report
+	once   sync.Once // for closing report
 	joined chan struct{}
 }
 
-// Ordered is what this process was detached for; an error: it was not. The caller closes it.
+// Ordered returns the order that this process was detached for; an error means that it was not detached. The
+// caller must close it.
 func (t *Table) Ordered() (*Background, error) {
 	raw, report, err := sandbox.Ordered()
 	if err != nil {
@@ -115,11 +116,11 @@ func (t *Table) Ordered() (*Background, error) {
 	return b, nil
 }
 
-// Close tells whoever waits that nothing more will be told.
+// Close tells the waiting process that no more reports will come.
 func (b *Background) Close() { b.once.Do(func() { b.report.Close() }) }
 
-// Open opens the session of the order in a host, with what its run begins with. A new one works in
-// the folder root.
+// Open opens the session of the order in a host, and returns the inputs that its run begins with. A new session
+// works in the folder root.
 func (b *Background) Open(ctx context.Context, host *inspan.Host, root string) (*inspan.Session, []event.Body, error) {
 	b.hear(host)
 	if b.Key != "" {
@@ -147,7 +148,7 @@ func (b *Background) openOnce(ctx context.Context, host *inspan.Host, root strin
 		return nil, nil, err
 	}
 	s, err := host.Begin(ctx, b.ID, root)
-	if errors.Is(err, fs.ErrExist) { // whoever has begun it may have died
+	if errors.Is(err, fs.ErrExist) { // the process that began it may have died
 		s, err = host.Open(ctx, b.ID)
 	}
 	if err != nil {
@@ -159,7 +160,7 @@ func (b *Background) openOnce(ctx context.Context, host *inspan.Host, root strin
 		return s, []event.Body{said}, nil
 	}
 	taint := event.Taint{Untrusted: true}
-	if len(b.Flow) > 0 { // which has the news in its inputs
+	if len(b.Flow) > 0 { // the workflow has the news in its inputs
 		said.Taint = taint
 		return s, []event.Body{said}, nil
 	}
@@ -167,7 +168,7 @@ func (b *Background) openOnce(ctx context.Context, host *inspan.Host, root strin
 	return s, []event.Body{news, said}, nil
 }
 
-// hear has joined closed when a session of the host is being driven.
+// hear closes joined when a session of the host is being driven.
 func (b *Background) hear(host *inspan.Host) {
 	made := host.Agent
 	host.Agent = func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
@@ -186,9 +187,8 @@ func (b *Background) hear(host *inspan.Host) {
 	}
 }
 
-// Announce tells whoever started this process once the run of a session has begun: when the session
-// is ours and what it begins with is in the log. The function stops that, and is called when the run
-// has ended.
+// Announce tells the starting process when the run of a session has begun: when this process drives the session
+// and the first inputs are in the log. Call stop when the run has ended.
 func (b *Background) Announce(ctx context.Context, t *Table, s *inspan.Session) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	told, warned, after := make(chan struct{}), b.Out.Size(), s.Status().Seq // the run may be faster than the goroutine
@@ -213,17 +213,17 @@ func (b *Background) announce(ctx context.Context, t *Table, s *inspan.Session, 
 		}
 	}
 	if ctx.Err() != nil && s.Status().Seq == after {
-		return // it is over, and has never begun
+		return // it ended without beginning
 	}
-	_ = t.KeepRunLog(b.Log, s.ID()) // else what is printed is lost, and the log has all that matters
+	_ = t.KeepRunLog(b.Log, s.ID()) // otherwise the output is lost, but the log has all that matters
 	raw, err := json.Marshal(begun{s.ID(), warned})
 	if err == nil {
-		_, _ = b.report.Write(raw) // if nobody listens any more, it goes on
+		_, _ = b.report.Write(raw) // if nobody listens any more, the run continues
 	}
 	b.Close()
 }
 
-// Next is what a session goes on with; how is the command that was given. An error is a
+// Next returns the inputs to continue a session with; how is the command that was given. The error is a
 // [words.Misuse]: there is nothing to do.
 func (o Order) Next(st inspan.Status, how string) ([]event.Body, error) {
 	switch {

@@ -9,30 +9,30 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// Engine decides which machine drives a session, where several could. What is to be said goes into
-// the log first. Safe for concurrent use.
+// Engine decides which machine drives a session, if several could. Inputs go into the log first. It is safe for
+// concurrent use.
 type Engine interface {
-	// Wake has a session go on with what is in its log, on whichever machine. Said is what was put there
-	// for it to hear, nil: whatever there is. It returns once the wake can't be lost.
+	// Wake makes a session continue with the inputs in its log, on some machine. Said is the new input, or nil
+	// for whatever there is. It returns when the wake can't be lost.
 	Wake(ctx context.Context, session string, said event.Body) error
-	// Work drives sessions that the engine gives to this process, until ctx ends. Then it finishes the
-	// calls and requests that run, lets go of the sessions, and returns.
+	// Work drives the sessions that the engine gives to this process, until ctx ends. Then it finishes calls
+	// and requests in progress, releases the sessions, and returns.
 	Work(ctx context.Context, w Work) error
-	// Stuck is why no process has been able to go on with a session, in several tries; empty: one does, or
-	// may yet. It goes on being tried.
+	// Stuck returns why no process has been able to continue a session, in several attempts; empty if one does,
+	// or may yet. Attempts continue.
 	Stuck(ctx context.Context, session string) (why string, err error)
-	// Close lets go of the engine.
+	// Close closes the engine.
 	Close() error
 }
 
-// ErrUnowned says that a session belongs to nothing that is still to be worked on, so no process can go on
-// with it and none needs to try again.
+// ErrUnowned means that a session belongs to no open work, so no process can continue it, and none needs to
+// retry.
 var ErrUnowned = errors.New("it belongs to no task that is open")
 
-// Work is what a process does for an [Engine].
+// Work configures how a process works for an [Engine].
 type Work struct {
 	Open   func(ctx context.Context, id string) (*inspan.Session, error) // as in [Pool]
-	AtOnce int                                                           // sessions at the same time; 0: the engine's default
-	Drain  time.Duration                                                 // that calls and requests which run have in the end
+	AtOnce int                                                           // most sessions at the same time; 0 means the engine's default
+	Drain  time.Duration                                                 // time for calls and requests in progress at the end
 	Saw    func(event.Event)                                             // as in [Pool]
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Exporter tells a receiver of OpenTelemetry what sessions do while they do it. It is told that a
-// session has grown, and reads by itself what its log has: so no run ever waits for it, and what it
-// has not sent is the log's, not a queue's. What a receiver does not take in time is counted and
-// left out; the session can be exported later. Safe for concurrent use. Nil exports nothing.
+// Exporter reports to an OpenTelemetry receiver what sessions do while they do it. It is told when a session
+// has grown, and reads the log by itself. So no run ever waits for it, and the log, not a queue, has what was
+// not sent. What a receiver does not accept in time is counted and dropped; the session can be exported later.
+// It is safe for concurrent use. Nil exports nothing.
 type Exporter struct {
 	sessions store.Store
 	to       *Receiver
@@ -24,41 +24,41 @@ type Exporter struct {
 
 	mu       sync.Mutex
 	followed map[string]*followed
-	hurry    chan struct{} // there is somebody who waits
+	hurry    chan struct{} // someone is waiting
 	stop     context.CancelFunc
 	working  sync.WaitGroup
 	works    bool
 	lost     int   // spans
-	why      error // the last of them were
-	told     bool  // that there were any
+	why      error // why the last of them were lost
+	told     bool  // the loss was reported
 
-	queue    []transcript.Trace // of the worker alone, as are the next two
+	queue    []transcript.Trace // only accessed by the worker, like the next two fields
 	measures transcript.Measures
-	failures int // one after the other
+	failures int // in a row
 }
 
-// followed is a session that works.
+// followed is a session that is working.
 type followed struct {
 	spans *transcript.Spans
-	from  uint64 // events before it are none of this process
-	upto  uint64 // was folded
+	from  uint64 // earlier events are not from this process
+	upto  uint64 // folded so far
 	grown bool
-	over  chan struct{} // somebody waits until all of it was sent; nil: it goes on
+	over  chan struct{} // someone waits until everything was sent; nil while it works
 }
 
 const (
 	exportEvery = time.Second
-	mostSlow    = time.Minute // between two tries of a receiver that fails
+	mostSlow    = time.Minute // between two attempts after failures
 	mostQueued  = 4096        // spans
-	exportGrace = time.Second // that the end of a session waits for its receiver
+	exportGrace = time.Second // how long the end of a session waits for its receiver
 )
 
-// NewExporter is one for a receiver; nil for none.
+// NewExporter returns the exporter for a receiver; nil for none.
 func NewExporter(sessions store.Store, to *Receiver, release string) *Exporter {
 	if to == nil {
 		return nil
 	}
-	attributes := map[string]string{"service.instance.id": rand.Text()} // sums of two processes are two
+	attributes := map[string]string{"service.instance.id": rand.Text()} // so that sums of two processes stay apart
 	for name, value := range to.Attributes {
 		attributes[name] = value
 	}
@@ -70,7 +70,7 @@ func NewExporter(sessions store.Store, to *Receiver, release string) *Exporter {
 	return x
 }
 
-// Saw says that a session has grown by an event.
+// Saw records that a session has grown by an event.
 func (x *Exporter) Saw(e event.Event) {
 	if x == nil {
 		return
@@ -95,8 +95,8 @@ func (x *Exporter) workLocked() {
 	}
 }
 
-// Over says that a session does not work here any more. It waits a moment for the receiver. The
-// error, once, is what the receiver has not taken of this process.
+// Over records that a session does not work here any more. It waits a moment for the receiver. It returns an
+// error once, with what the receiver has not accepted from this process.
 func (x *Exporter) Over(session string) error {
 	if x == nil {
 		return nil
@@ -112,7 +112,7 @@ func (x *Exporter) Over(session string) error {
 	x.workLocked()
 	x.mu.Unlock()
 	if store.Parent(session) != "" {
-		return nil // what it works for ends later
+		return nil // the session that it works for ends later
 	}
 	select {
 	case x.hurry <- struct{}{}:
@@ -128,7 +128,7 @@ func (x *Exporter) Over(session string) error {
 	return x.missed()
 }
 
-// leave gives a session up that has waited long enough, and ends the work if it was the last.
+// leave gives up a session that has waited long enough, and ends the worker if it was the last.
 func (x *Exporter) leave(session string) {
 	x.mu.Lock()
 	delete(x.followed, session)
@@ -144,7 +144,7 @@ func (x *Exporter) leave(session string) {
 	x.dropLocked(0, errors.New("it does not answer in time"))
 }
 
-// missed tells once what was lost.
+// missed reports once what was lost.
 func (x *Exporter) missed() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -155,7 +155,7 @@ func (x *Exporter) missed() error {
 	return fmt.Errorf("the receiver of traces has not taken %d spans: %w; 'inspan trace export' sends a session again", x.lost, x.why)
 }
 
-// work sends until there is nothing to send.
+// work sends until there is nothing left to send.
 func (x *Exporter) work(ctx context.Context) {
 	for x.pause(ctx) {
 		x.collect(ctx)
@@ -169,7 +169,7 @@ func (x *Exporter) work(ctx context.Context) {
 	x.works = false
 }
 
-// pause waits for the next round. It reports false if there is none.
+// pause waits for the next round. It returns false if there is none.
 func (x *Exporter) pause(ctx context.Context) bool {
 	timer := time.NewTimer(min(exportEvery<<min(x.failures, 10), mostSlow))
 	defer timer.Stop()
@@ -181,7 +181,7 @@ func (x *Exporter) pause(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// done lets go of sessions that are over, and reports whether there is nothing more to do.
+// done removes sessions that are over, and reports whether nothing is left to do.
 func (x *Exporter) done() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -194,7 +194,7 @@ func (x *Exporter) done() bool {
 			idle = false
 		}
 	}
-	if len(x.followed) == 0 { // nobody comes back for what could not be sent
+	if len(x.followed) == 0 { // nobody will retry what could not be sent
 		x.dropLocked(0, x.why)
 	}
 	if idle = idle && len(x.queue) == 0; idle {
@@ -216,7 +216,7 @@ func (x *Exporter) dropLocked(most int, why error) {
 	}
 }
 
-// collect reads what is new of the sessions that have grown.
+// collect reads the new parts of sessions that have grown.
 func (x *Exporter) collect(ctx context.Context) {
 	x.mu.Lock()
 	grown := map[string]*followed{}
@@ -237,11 +237,11 @@ func (x *Exporter) collect(ctx context.Context) {
 	}
 }
 
-// read folds what a session's log has beyond what was folded, and returns what is new of it.
+// read folds the new part of a session's log, and returns the new spans.
 func (f *followed) read(ctx context.Context, sessions store.Store, id string) transcript.Trace {
 	log, err := sessions.Open(ctx, id)
 	if err != nil {
-		return transcript.Trace{} // it was removed, or can't be read, which those who run it tell
+		return transcript.Trace{} // it was removed, or can't be read, which its driver reports
 	}
 	defer log.Close()
 	for e, err := range log.Read(ctx, f.upto) {
@@ -259,7 +259,7 @@ func (f *followed) read(ctx context.Context, sessions store.Store, id string) tr
 	return t
 }
 
-// send sends what was collected, and keeps what a receiver may take later.
+// send sends what was collected, and keeps what a receiver may accept later.
 func (x *Exporter) send(ctx context.Context) {
 	requests, err := x.as.Traces(x.queue...)
 	if x.to.Traces == "" {

@@ -14,21 +14,22 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Lasting is something a call has done that no rewind takes back.
+// Lasting is an effect of a call that no rewind undoes.
 type Lasting struct {
 	Seq  uint64    `json:"seq"`
 	Time time.Time `json:"time"`
-	// of the call, the same however often it is sent: an idempotency key; empty of what goes on after the session
+	// of the call, the same for each attempt: an idempotency key; empty for things that continue after the
+	// session
 	Key     string   `json:"key"`
 	Tool    string   `json:"tool"`
-	Agent   string   `json:"agent,omitempty"` // session of the agent that has done it; empty: the session itself
+	Agent   string   `json:"agent,omitempty"` // session of the agent that did it; empty means the session itself
 	Effects []string `json:"effects"`
-	Outcome string   `json:"outcome"` // empty: it is not known how it ended
+	Outcome string   `json:"outcome"` // empty if it is unknown how it ended
 }
 
-// Lasting lists what the calls of a session and of its agents have done outside of its workspace:
-// over the network, to other folders, or nobody knows where; and what agents have changed in it in the
-// background, which a rewind of the session leaves.
+// Lasting lists the effects of the calls of a session and its agents outside of its workspace: over the
+// network, in other folders, or in unknown places; and the changes of background agents in it, which a rewind
+// of the session leaves.
 func (w *Rewinds) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 	var out []Lasting
 	agents, beside := []string(nil), map[string]Lasting{}
@@ -100,7 +101,7 @@ func (w *Rewinds) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 	return out, nil
 }
 
-// lasting says in words which effects stay.
+// lasting describes the effects that stay.
 func lasting(effects []tool.Effect, root string) []string {
 	var out []string
 	command := ""

@@ -13,11 +13,11 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// New is the order to work on a task in a new session.
+// New returns the order to work on a task in a new session.
 func (t *Table) New(task string) Order { return Order{Text: task} }
 
-// Named is the order to go on with a session. It tells the two optional arguments apart: a lone
-// argument is an ID if a session has it, and a task otherwise.
+// Named returns the order to continue a session. It distinguishes the two optional arguments: a lone argument
+// is an ID if a session has it, and a task otherwise.
 func (t *Table) Named(ctx context.Context, args []string) (o Order, err error) {
 	if len(args) > 0 && args[0] == last {
 		o = Order{Text: strings.Join(args[1:], " ")}
@@ -41,7 +41,7 @@ func (t *Table) Named(ctx context.Context, args []string) (o Order, err error) {
 	return o, err
 }
 
-// Asks reports whether the session that a person names answers questions to a corpus.
+// Asks reports whether a session answers questions about a corpus.
 func (t *Table) Asks(ctx context.Context, named string) (bool, error) {
 	id, err := store.Resolve(ctx, t.Sessions, named)
 	if err != nil {
@@ -54,11 +54,11 @@ func (t *Table) Asks(ctx context.Context, named string) (bool, error) {
 	return false, nil
 }
 
-// last is how a person names the session used last.
+// last is how a person names the most recently used session.
 const last = "last"
 
-// Here is the session that a text means where something is changed: "last" is the one used last in
-// the current folder, as the last of another folder would be changed by mistake.
+// Here returns the session that a text means, for a command that changes something: "last" is the most recently
+// used one in the current folder, so that no session of another folder is changed by mistake.
 func (t *Table) Here(ctx context.Context, text string) (string, error) {
 	if text == last {
 		return t.LastHere(ctx)
@@ -66,8 +66,8 @@ func (t *Table) Here(ctx context.Context, text string) (string, error) {
 	return store.Resolve(ctx, t.Sessions, text)
 }
 
-// Seen is the session that a text means where nothing is changed. It is as Here has it, and "last" is
-// that of any folder if this one has none.
+// Seen is like Here for a command that changes nothing. If the current folder has no session, "last" is that of
+// any folder.
 func (t *Table) Seen(ctx context.Context, text string) (string, error) {
 	if text == last {
 		if id, err := t.LastHere(ctx); err == nil {
@@ -77,10 +77,11 @@ func (t *Table) Seen(ctx context.Context, text string) (string, error) {
 	return store.Resolve(ctx, t.Sessions, text)
 }
 
-// LastHere is LastIn of the current folder.
+// LastHere is LastIn for the current folder.
 func (t *Table) LastHere(ctx context.Context) (string, error) { return t.LastIn(ctx, ".") }
 
-// LastIn is the session used last in a folder. The sessions of one that was renamed move with it. That there is none is a [words.Misuse].
+// LastIn returns the most recently used session in a folder. Sessions of a folder that was renamed move with
+// it. If there is none, the error is a [words.Misuse].
 func (t *Table) LastIn(ctx context.Context, folder string) (string, error) {
 	here, err := filepath.Abs(folder)
 	if err == nil {

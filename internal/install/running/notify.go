@@ -17,31 +17,31 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Notifier calls a person who is away: when a question waits, and when a run has ended. The process
-// that drives a session calls, whatever its front end, and nothing waits for that but the end of the
-// session, a few seconds at most. What can't be delivered is lost. It is safe for concurrent use.
+// Notifier calls a person who is away when a question waits, and when a run has ended. The process that drives
+// a session calls, whatever its front end. Nothing waits for a call but the end of the session, for a few
+// seconds at most. Failed deliveries are lost. It is safe for concurrent use.
 type Notifier struct {
 	*config.Installation
 
 	front atomic.Pointer[Front]
 }
 
-// Front is where the person is, as the front end knows it.
+// Front is the person's front end.
 type Front struct {
-	// Terminal is where the bell rings and notifications are shown, by its escape sequences. A front
-	// end that calls by itself discards them. Nil: there is no terminal.
+	// Terminal is where the bell rings and notifications are shown, by escape sequences. A front end that calls
+	// by itself discards them. If nil, there is no terminal.
 	Terminal io.Writer
-	// Here reports whether the person looks at this front end: then nobody is called. It may be
-	// called from any goroutine. Nil: that is not known.
+	// Here reports whether the person is looking at this front end: then nobody is called. Any goroutine may
+	// call it. If nil, it is unknown.
 	Here func() bool
-	// Clock is the time, for quiet hours. Nil: the machine's.
+	// Clock returns the time for quiet hours. If nil, it is the machine's.
 	Clock func() time.Time
 }
 
-// At says where the person is from now on. Front ends say it when they begin.
+// At sets the person's front end. Front ends call it when they start.
 func (n *Notifier) At(f Front) { n.front.Store(&f) }
 
-// at is where the person is; the zero value if nobody has said it.
+// at returns the person's front end; the zero value if none was set.
 func (n *Notifier) at() Front {
 	if f := n.front.Load(); f != nil {
 		return *f
@@ -49,10 +49,10 @@ func (n *Notifier) at() Front {
 	return Front{}
 }
 
-// mostLine is how much of a notification is kept, in cells.
+// mostLine is how many cells of a notification are kept.
 const mostLine = 160
 
-// now is the time at the person's place.
+// now returns the time at the person's place.
 func (n *Notifier) now() time.Time {
 	if clock := n.at().Clock; clock != nil {
 		return clock()
@@ -60,13 +60,13 @@ func (n *Notifier) now() time.Time {
 	return time.Now()
 }
 
-// Calls reports whether the person's terminal is to call at all.
+// Calls reports whether the person's terminal should call at all.
 func (n *Notifier) Calls() bool { return len(n.Config.Notify.AtTerminal().To) > 0 }
 
-// wants reports whether the person is to be called for something now.
+// wants reports whether the person should be called for something now.
 func (n *Notifier) wants(what string) bool { return n.Config.Notify.Wants(what, n.now()) }
 
-// Asks is what is said of a question of a tool; empty: nothing is to be said.
+// Asks returns the notification for a question of a tool; empty if there should be none.
 func (n *Notifier) Asks(tool string) string {
 	if !n.wants(config.NotifyWaiting) {
 		return ""
@@ -77,7 +77,7 @@ func (n *Notifier) Asks(tool string) string {
 	return words.OneLine(tool, 80) + " asks"
 }
 
-// Ended is what is said of the end of a run; empty: nothing is to be said.
+// Ended returns the notification for the end of a run; empty if there should be none.
 func (n *Notifier) Ended(s event.Stopped) string {
 	if what := kindOf(s.Reason); what == "" || !n.wants(what) {
 		return ""
@@ -89,7 +89,7 @@ func (n *Notifier) Ended(s event.Stopped) string {
 	return words.OneLine(words.Hidden(text), mostLine)
 }
 
-// kindOf is what the settings call the end of a run; empty: the person has ended it.
+// kindOf returns the settings' word for the end of a run; empty if the person ended it.
 func kindOf(r event.Reason) string {
 	switch r {
 	case event.ReasonCancelled:
@@ -102,8 +102,8 @@ func kindOf(r event.Reason) string {
 	return config.NotifyFailed
 }
 
-// Follow has the person called for what happens in the session of an agent. The function, which is
-// called when the session is closed, delivers what is left.
+// Follow calls the person about events in the session of an agent. Call end when the session is closed; it
+// delivers the rest.
 func (n *Notifier) Follow(agent *inspan.Agent) (end func() error) {
 	f := &follower{notifier: n, told: map[uint64]bool{}}
 	before := agent.Lifecycle.Stored
@@ -121,14 +121,14 @@ type follower struct {
 	notifier *Notifier
 
 	mu      sync.Mutex
-	session *inspan.Session // nil: nothing has happened
+	session *inspan.Session // nil before the first event
 	told    map[uint64]bool // questions that the person was called for
-	timer   *time.Timer     // until the person is called for those that are open; nil: none
+	timer   *time.Timer     // until the person is called for the open ones; nil if none
 	ended   bool
 	calls   sync.WaitGroup
 }
 
-// saw takes in an event.
+// saw records an event.
 func (f *follower) saw(s *inspan.Session, e event.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -147,7 +147,7 @@ func (f *follower) saw(s *inspan.Session, e event.Event) {
 	}
 }
 
-// overdue calls for the questions that nobody has answered.
+// overdue calls for the unanswered questions.
 func (f *follower) overdue() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -175,7 +175,7 @@ func (f *follower) overdueLocked() {
 	f.call(st, config.NotifyWaiting, text)
 }
 
-// call delivers a text, if there is one and the person is away. The lock is held.
+// call delivers a text, if there is one and the person is away. The caller holds the lock.
 func (f *follower) call(st inspan.Status, what, text string) {
 	if here := f.notifier.at().Here; text == "" || here != nil && here() {
 		return
@@ -190,7 +190,7 @@ func (f *follower) call(st inspan.Status, what, text string) {
 	}
 }
 
-// end calls for what is still open, as nobody will later, and waits for what is on its way.
+// end calls for questions that are still open, since nobody will later, and waits for deliveries.
 func (f *follower) end() error {
 	f.mu.Lock()
 	f.overdueLocked()
@@ -200,7 +200,7 @@ func (f *follower) end() error {
 	return nil
 }
 
-// message is what a person is told of a session.
+// message returns a notification about a session.
 func (n *Notifier) message(st inspan.Status, what, text string) Message {
 	m := Message{
 		Event: what, Session: st.Session, Root: st.Root, Title: words.OneLine(words.Hidden(st.Title), 60), Time: n.now(),

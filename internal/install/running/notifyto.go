@@ -26,36 +26,36 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// mostTold is how much of a text Tell sends, in bytes.
+// mostTold bounds the text that Tell sends, in bytes.
 const mostTold = 4000
 
-// mostCall is how long the delivery of a notification may take.
+// mostCall bounds the delivery of a notification.
 const mostCall = 5 * time.Second
 
-// Message is a notification as a webhook gets it.
+// Message is a notification in the form for a webhook.
 type Message struct {
 	Event   string    `json:"event"` // waiting, failed, budget, done, message or test
 	Text    string    `json:"text"`
-	Title   string    `json:"title"` // of the session, else the name of its folder
+	Title   string    `json:"title"` // of the session, or the name of its folder
 	Session string    `json:"session,omitempty"`
 	Root    string    `json:"root,omitempty"`
 	Link    string    `json:"link,omitempty"` // to the session on the web page
 	Time    time.Time `json:"time"`
 }
 
-// place is where notifications go.
+// place is a destination of notifications.
 type place struct {
 	name string
 	send func(ctx context.Context, m Message) error
 }
 
-// Names of places that are elsewhere.
+// Names of remote places.
 const (
 	placeURL  = "url"
 	placeNtfy = "ntfy"
 )
 
-// places are those of the settings.
+// places returns those of the settings.
 func (n *Notifier) places() (out []place) {
 	set := n.Config.Notify
 	switch {
@@ -73,13 +73,13 @@ func (n *Notifier) places() (out []place) {
 	return out
 }
 
-// Tried is what became of a notification at one place.
+// Tried is the outcome of a notification at one place.
 type Tried struct {
 	Place string // terminal, desktop, url or ntfy
-	Err   error  // nil: it was taken
+	Err   error  // nil if it was accepted
 }
 
-// Try sends a notification to each place of the settings, at any hour and whoever looks.
+// Try sends a notification to each place of the settings, at any hour, even if the person is looking.
 func (n *Notifier) Try(ctx context.Context) (out []Tried) {
 	m := n.message(inspan.Status{}, "test", "a notification looks like this")
 	m.Title = "test"
@@ -91,8 +91,8 @@ func (n *Notifier) Try(ctx context.Context) (out []Tried) {
 	return out
 }
 
-// Tell sends a text to the places of the settings that are elsewhere: to its address and its topic. It
-// is an error if there is neither.
+// Tell sends a text to the remote places of the settings: its address and its topic. It fails if there is
+// neither.
 func (n *Notifier) Tell(ctx context.Context, s inspan.Status, said string) error {
 	m, told := n.message(s, "message", ""), 0
 	m.Text = text.Cut(text.Clean(said), mostTold)
@@ -112,15 +112,14 @@ func (n *Notifier) Tell(ctx context.Context, s inspan.Status, said string) error
 	return errors.Join(errs...)
 }
 
-// Ring is what has the person's terminal call: it rings the bell, shows a notification, or both, as
-// the settings say.
+// Ring returns what makes the person's terminal call: a bell, a notification, or both, as the settings say.
 func (n *Notifier) Ring(what string) (out string) {
 	what = words.OneLine(what, mostLine)
 	to := n.Config.Notify.AtTerminal().To
 	if slices.Contains(to, config.NotifyDesktop) {
-		out = "\x1b]9;inspan: " + what + "\x1b\\" // as iTerm2 began it and others took up
+		out = "\x1b]9;inspan: " + what + "\x1b\\" // the form of iTerm2, which others adopted
 		if os.Getenv("VTE_VERSION") != "" || strings.HasPrefix(os.Getenv("TERM"), "rxvt") {
-			out = "\x1b]777;notify;inspan;" + what + "\x1b\\" // these two know no other
+			out = "\x1b]777;notify;inspan;" + what + "\x1b\\" // these two know no other form
 		}
 	}
 	if slices.Contains(to, config.NotifyBell) {
@@ -134,7 +133,7 @@ func (n *Notifier) show(_ context.Context, m Message) error {
 	return err
 }
 
-// desktop has a program of the system show a notification.
+// desktop lets a program of the system show a notification.
 func desktop(ctx context.Context, m Message) error {
 	args := []string{"notify-send", "--app-name=inspan", "--", "inspan: " + m.Title, unmarked(m.Text)}
 	if runtime.GOOS == "darwin" {
@@ -148,7 +147,7 @@ func desktop(ctx context.Context, m Message) error {
 	return err
 }
 
-// unmarked is a text without what notify-send and some desktops read as markup.
+// unmarked removes what notify-send and some desktops read as markup.
 func unmarked(s string) string {
 	return strings.NewReplacer("&", "+", "<", "‹", ">", "›", `\`, "/").Replace(s)
 }
@@ -162,7 +161,7 @@ func (n *Notifier) webhook(ctx context.Context, m Message) error {
 	return post(ctx, n.Config.Notify.URL, raw, http.Header{"Content-Type": {"application/json"}})
 }
 
-// ntfy publishes a notification in a topic, as https://docs.ntfy.sh/publish/ says.
+// ntfy publishes a notification in a topic, see https://docs.ntfy.sh/publish/.
 func (n *Notifier) ntfy(ctx context.Context, m Message) error {
 	head := http.Header{
 		"Content-Type": {"text/plain; charset=utf-8"}, "Title": {mime.BEncoding.Encode("utf-8", "inspan: "+m.Title)}, "Priority": {priority(m.Event)},
@@ -180,7 +179,7 @@ func (n *Notifier) ntfy(ctx context.Context, m Message) error {
 	return post(ctx, n.Config.Notify.Ntfy, []byte(m.Text), head)
 }
 
-// priority is how urgent ntfy takes something to be.
+// priority returns ntfy's priority for a notification.
 func priority(what string) string {
 	if what == config.NotifyDone || what == "test" || what == "message" {
 		return "default"
@@ -188,8 +187,8 @@ func priority(what string) string {
 	return "high"
 }
 
-// post sends a notification to an address that the person has named, so it may be one of their own
-// network. The error never has the address, which may be a secret.
+// post sends a notification to an address named by the person, which may be in their own network. The error
+// never contains the address, which may be a secret.
 func post(ctx context.Context, address string, body []byte, head http.Header) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
@@ -208,6 +207,6 @@ func post(ctx context.Context, address string, body []byte, head http.Header) er
 	if resp.StatusCode/100 == 2 {
 		return nil
 	}
-	said, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // it is only for the error
+	said, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10)) // only for the error
 	return fmt.Errorf("status %d: %s", resp.StatusCode, cmp.Or(text.Line(text.Cut(words.Hidden(string(said)), mostLine)), "no reason given"))
 }

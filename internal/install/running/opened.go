@@ -17,9 +17,8 @@ import (
 
 func (t *Table) opened() string { return filepath.Join(t.StateDir, "open") }
 
-// Opened tells other processes that a person has a session open here, also while nobody drives it,
-// until closed is called or this process ends. It is told by a locked file; where there can be none,
-// nobody is told.
+// Opened tells other processes that a person has a session open here, even while nobody drives it, until closed
+// is called or this process ends. It uses a locked file; where that is impossible, others are not told.
 func (t *Table) Opened(id string) (closed func()) {
 	nothing := func() {}
 	if keep.MakeDir(t.opened()) != nil {
@@ -37,16 +36,16 @@ func (t *Table) Opened(id string) (closed func()) {
 	host, _ := os.Hostname()
 	raw, err := json.Marshal(store.Holder{Session: id, PID: os.Getpid(), Host: host, Since: time.Now()})
 	if err == nil && f.Truncate(0) == nil {
-		_, _ = f.WriteAt(raw, 0) // a broken one is not believed
+		_, _ = f.WriteAt(raw, 0) // an incomplete file is ignored
 	}
 	return func() {
-		_ = os.Remove(path) // else the next who looks does
+		_ = os.Remove(path) // otherwise the next reader removes it
 		_ = keep.Unlock(f)
 		_ = f.Close()
 	}
 }
 
-// WithOpen adds the sessions that somebody has open and nobody drives to those that are driven.
+// WithOpen adds the sessions that someone has open and nobody drives to those that are driven.
 func (t *Table) WithOpen(ctx context.Context, list []Driven) []Driven {
 	names, _ := filepath.Glob(filepath.Join(t.opened(), "*.json"))
 	for _, name := range names {
@@ -56,7 +55,7 @@ func (t *Table) WithOpen(ctx context.Context, list []Driven) []Driven {
 		}
 		st, err := t.Status(ctx, h.Session)
 		if err != nil {
-			continue // it was deleted, or is damaged, which 'sessions list' tells
+			continue // it was deleted, or is damaged, which 'sessions list' reports
 		}
 		d := drivenBy(h, st)
 		if d.State != StateAsks {
@@ -68,8 +67,7 @@ func (t *Table) WithOpen(ctx context.Context, list []Driven) []Driven {
 	return list
 }
 
-// openIn is who has a session open, by the file that says so. The file of a process that has ended
-// is removed.
+// openIn returns who has a session open, from its file. It removes the file of a process that has ended.
 func openIn(path string) (h store.Holder, ok bool) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -78,7 +76,7 @@ func openIn(path string) (h store.Holder, ok bool) {
 	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, 1<<12))
 	if err != nil || json.Unmarshal(raw, &h) != nil || !store.IsID(h.Session) {
-		return h, false // it is just being written
+		return h, false // it is being written
 	}
 	free, err := keep.TryLock(f, false)
 	if free {

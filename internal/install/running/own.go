@@ -17,17 +17,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Bytes of what a command of the person prints: those that are kept while it runs, and those that
-// the model is told.
+// Bytes of the output of a person's command: kept while it runs, and told to the model.
 const (
 	ownKept = 1 << 20
 	ownTold = 16 << 10
 )
 
-// Own runs a command of the person in their own shell, in the folder root: outside of the sandbox,
-// with their environment and without input. It returns what the session is told of it, also when
-// ctx ends. The words are no wish of the person's. They count as text that nobody here has written
-// unless the command is proven to stay on this machine, and as private if it reads beyond root.
+// Own runs a command of the person in their own shell, in the folder root: outside of the sandbox, with their
+// environment and without input. It returns what the session is told about it, even if ctx ends. The words are
+// not the person's wish. They count as text by strangers unless the command is proven to stay on this machine,
+// and as private if it reads beyond root.
 func (t *Table) Own(ctx context.Context, root, command string) (event.Said, error) {
 	env, err := sandbox.Local(root, nil, sandbox.Options{})
 	if err != nil {
@@ -51,7 +50,7 @@ func (t *Table) Own(ctx context.Context, root, command string) (event.Said, erro
 	}, nil
 }
 
-// taintOf is what the output of a command may hold.
+// taintOf returns what the output of a command may contain.
 func taintOf(command, root string) event.Taint {
 	plan := shell.Explain(command, shell.Place{Root: root, Cwd: root, Home: keep.Home()})
 	beyond := func(e tool.Effect) bool {

@@ -13,12 +13,12 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Past yields what has happened in a session.
+// Past yields the past events of a session.
 func (t *Table) Past(ctx context.Context, id string) iter.Seq2[event.Event, error] {
 	return store.Events(ctx, t.Sessions, id)
 }
 
-// Said is what the person at the terminal has said in a session, as they typed it, oldest first.
+// Said returns the messages of the person at the terminal in a session, as typed, the oldest first.
 func (t *Table) Said(ctx context.Context, id string) (said []string, err error) {
 	for e, err := range t.Past(ctx, id) {
 		if err != nil {
@@ -50,7 +50,7 @@ func (t *Table) Export(ctx context.Context, id, path string) error {
 	return errors.Join(transcript.Markdown(file, store.Events(ctx, t.Sessions, id)), file.Close())
 }
 
-// Blob is the beginning of a blob of a session, as text of at most so many bytes, and how many bytes
+// Blob returns the beginning of a blob of a session, as text of at most so many bytes, and how many bytes
 // follow.
 func (t *Table) Blob(ctx context.Context, id, name string, most int64) (text string, more int64, err error) {
 	log, err := t.Sessions.Open(ctx, id)
@@ -70,7 +70,7 @@ func (t *Table) Blob(ctx context.Context, id, name string, most int64) (text str
 	return string(head), more, err
 }
 
-// Spent is what a session has cost, by model and in total.
+// Spent returns the cost of a session, by model and in total.
 func (t *Table) Spent(ctx context.Context, id string, warn func(string)) ([]cost.Row, error) {
 	tallies, err := cost.Spent(ctx, t.Sessions, cost.Spending{Session: id}, warn)
 	if err != nil {

@@ -12,71 +12,69 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// Pool drives sessions in this process for a server: each in a [Run] of its own, which goes on
-// whether anybody looks or not. Fill in the fields and Close it in the end. The fields are not
-// changed once it is in use; the methods are safe for concurrent use.
+// Pool drives sessions in this process for a server, each in a [Run] that continues whether or not anyone is
+// watching. Set the fields, and Close it at the end. Don't change the fields once it is in use; the methods are
+// safe for concurrent use.
 type Pool struct {
-	// Open opens the session with the whole id.
+	// Open opens the session with this full id.
 	Open func(ctx context.Context, id string) (*inspan.Session, error)
-	// Most is how many sessions may be driven at once; 0: any number.
+	// Most is how many sessions may be driven at once; 0 means any number.
 	Most int
-	// LetGo is how long a session that waits for an answer is held open, with what its agent has
-	// running. The answer may come later. 0: not at all.
+	// LetGo is how long a session that waits for an answer stays open, with the processes of its agent. The
+	// answer may come later. 0 means not at all.
 	LetGo time.Duration
-	// Saw is told every event of every run, transient ones included. It must not block. Nil: nobody
-	// is.
+	// Saw is called with every event of every run, transient ones included. It must not block. It may be nil.
 	Saw func(e event.Event)
 
 	mu     sync.Mutex
 	runs   map[string]*Run // by session
 	wg     sync.WaitGroup
-	closed bool // no run begins any more
+	closed bool // no new runs begin
 }
 
-// ErrClosed says that the pool was closed.
+// ErrClosed means that the pool was closed.
 var ErrClosed = errors.New("the server is closed")
 
-// ErrFull says that as many sessions are driven as may be.
+// ErrFull means that the maximum number of sessions is being driven.
 var ErrFull = errors.New("too much goes on at once; wait for something to end")
 
 // Run is a session that a pool drives.
 type Run struct {
 	conduct inspan.Conductor
 	cancel  context.CancelFunc
-	begun   chan struct{} // closed when what it began with is stored, or can't be
-	begin   func()        // closes it
+	begun   chan struct{} // closed when its first inputs are stored, or can't be
+	begin   func()        // closes begun
 	done    chan struct{}
 	err     error
 
 	mu      sync.Mutex
-	working map[string]bool // calls that run, and asking while the model is asked
-	leaving bool            // it ends as soon as none of them does
+	working map[string]bool // running calls, and asking while the model is asked
+	leaving bool            // it ends as soon as working is empty
 }
 
-// errLeft ends a run whose session is let go where it is.
+// errLeft ends a run whose session is released in its present state.
 var errLeft = errors.New("let go of")
 
-// Done is closed when the pool does not drive the session any more.
+// Done is closed when the pool no longer drives the session.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Err is why the run ended, if the harness couldn't go on: among others an [inspan.DrivenError], if
-// another process drives the session. It is set once Done is closed.
+// Err returns why the run ended, if the harness couldn't continue, for example an [inspan.DrivenError] if
+// another process drives the session. It is valid once Done is closed.
 func (r *Run) Err() error { return r.err }
 
-// Status is how the session stands, as of the last event of the run.
+// Status returns the state of the session as of the last event of the run.
 func (r *Run) Status() inspan.Status { return r.conduct.Session.Status() }
 
-// Elsewhere reports whether an error says that another process drives a session, or has since it was
-// opened here.
+// Elsewhere reports whether an error means that another process drives a session, or has since it was opened
+// here.
 func Elsewhere(err error) bool {
 	_, driven := errors.AsType[*inspan.DrivenError](err)
 	return driven || errors.Is(err, ErrMoved)
 }
 
-// Drive has a session go on with inputs, which are stored when it returns. A run that is about to
-// end takes them too; behind one that is over another begins. The session is opened unless opened
-// holds it; whichever it is, the pool closes it. If another process drives it, the inputs are sent
-// there.
+// Drive continues a session with inputs, which are stored when it returns. A run that is about to end takes
+// them too; if it is over already, another begins. Opened is the session if it is open already; the pool closes
+// it in any case. If another process drives the session, the inputs are sent there.
 func (p *Pool) Drive(ctx context.Context, id string, opened *inspan.Session, inputs ...event.Body) (*Run, error) {
 	r, err := p.start(ctx, id, opened, inputs)
 	if err != nil {
@@ -97,7 +95,7 @@ func (p *Pool) Drive(ctx context.Context, id string, opened *inspan.Session, inp
 	return r, nil
 }
 
-// start is Drive, and does not wait for the inputs.
+// start is like Drive, without waiting for the inputs.
 func (p *Pool) start(ctx context.Context, id string, opened *inspan.Session, inputs []event.Body) (*Run, error) {
 	for {
 		r, fresh, err := p.run(ctx, id, opened, inputs)
@@ -119,7 +117,7 @@ func (p *Pool) start(ctx context.Context, id string, opened *inspan.Session, inp
 	}
 }
 
-// run is the run of a session. A fresh one begins with the inputs.
+// run returns the run of a session. A fresh one begins with the inputs.
 func (p *Pool) run(ctx context.Context, id string, opened *inspan.Session, inputs []event.Body) (r *Run, fresh bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,11 +161,10 @@ func (p *Pool) newRun(s *inspan.Session) *Run {
 	return r
 }
 
-// asking is what stands for a request to the model among the calls that run. Calls have ids.
+// asking represents a request to the model among the running calls, which have ids.
 const asking = ""
 
-// saw takes note of what runs. A model that failed is waited for or given up, which nobody who
-// leaves has to sit out.
+// saw records what is running. A failed model is retried or given up, so it need not be waited for.
 func (r *Run) saw(b event.Body) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,9 +184,9 @@ func (r *Run) saw(b event.Body) error {
 	return nil
 }
 
-// Leave has the run end as soon as none of its calls runs and the model has answered. The session is
-// where it is then. Between two steps the next may be in the log already, unseen, and would be lost
-// if the run were broken off. So that is done only if nothing comes for a while, as when it waits.
+// Leave ends the run as soon as no call is running and the model has answered. The session stays in that state.
+// Between two steps the next one may already be in the log, unseen, and would be lost if the run were aborted.
+// So it is aborted only if no event comes for a while, as when it waits.
 func (r *Run) Leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -198,7 +195,7 @@ func (r *Run) Leave() {
 	}
 }
 
-// quietFor is longer than what lies between two steps takes.
+// quietFor is longer than the time between two steps.
 const quietFor = time.Second
 
 func (r *Run) waits() {
@@ -209,10 +206,10 @@ func (r *Run) waits() {
 	}
 }
 
-// Break ends the run as a crash would: the log keeps what was done. It does not wait.
+// Break ends the run like a crash: the log keeps what was done. It does not wait.
 func (r *Run) Break() { r.cancel() }
 
-// Full says why nothing can be begun; nil: it can.
+// Full returns why nothing can begin; nil if it can.
 func (p *Pool) Full() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -238,8 +235,8 @@ func send(inputs []event.Body, to func(event.Body) error) error {
 	return nil
 }
 
-// work drives a session until it stops, or nobody answers it for a while. What was to be
-// said is sent to whoever drives it, if that is another process.
+// work drives a session until it stops, or nobody answers for a while. If another process drives it, the inputs
+// are sent there.
 func (p *Pool) work(ctx context.Context, id string, r *Run, inputs []event.Body) {
 	r.err = r.conduct.Run(ctx, inputs...)
 	select {
@@ -251,15 +248,15 @@ func (p *Pool) work(ctx context.Context, id string, r *Run, inputs []event.Body)
 		r.begin()
 	}
 	r.cancel()
-	_ = r.conduct.Session.Close() // what was acknowledged is stored
+	_ = r.conduct.Session.Close() // acknowledged events are stored
 	p.mu.Lock()
 	delete(p.runs, id)
 	p.mu.Unlock()
 	close(r.done)
 }
 
-// Drain begins no runs any more, and lets go of each session as [Run.Leave] does: whoever drives it
-// next goes on behind what was finished. It returns when no session is driven, or ctx is done.
+// Drain begins no more runs, and releases each session like [Run.Leave]: the next driver continues behind what
+// was finished. It returns when no session is driven, or when ctx ends.
 func (p *Pool) Drain(ctx context.Context) {
 	p.mu.Lock()
 	p.closed = true
@@ -277,8 +274,8 @@ func (p *Pool) Drain(ctx context.Context) {
 	}
 }
 
-// Close ends all that goes on, as a crash would: the log keeps what was done, and the sessions go
-// on when they are next driven. It waits.
+// Close ends all runs like a crash: the log keeps what was done, and the sessions continue when they are next
+// driven. It waits.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true

@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// RunLog is the file in a session's folder that has what its detached process printed.
+// RunLog is the file in a session's folder with the output of its detached process.
 const RunLog = "run.log"
 
-// NewRunLog makes the file that a detached process prints to, until the session has a
-// folder. Whoever gets it closes it, and removes it unless KeepRunLog has moved it.
+// NewRunLog creates the output file of a detached process, until the session has a folder. The caller must
+// close it, and remove it unless KeepRunLog has moved it.
 func (t *Table) NewRunLog() (*os.File, error) {
 	if err := os.MkdirAll(t.StateDir, 0o700); err != nil {
 		return nil, err
@@ -30,25 +30,23 @@ func (t *Table) KeepRunLog(name, id string) error {
 	return os.Rename(name, filepath.Join(t.SessionsDir(), id, RunLog))
 }
 
-// Printed is a file that holds the end of what was written to it. Safe for concurrent
-// use.
+// Printed is a file that holds the end of what was written to it. It is safe for concurrent use.
 type Printed struct {
-	File *os.File // opened to append, and to read; empty at first
-	Most int64    // bytes that it may hold; 0: two megabytes
+	File *os.File // opened for appending and reading; empty at first
+	Most int64    // most bytes that it holds; 0 means two megabytes
 
 	mu   sync.Mutex
 	size int64
 }
 
-// Size is how many bytes the file holds.
+// Size returns the size of the file in bytes.
 func (p *Printed) Size() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.size
 }
 
-// Write implements [io.Writer]. When the file would get too long, its older half
-// goes.
+// Write implements [io.Writer]. When the file would get too long, its older half is dropped.
 func (p *Printed) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

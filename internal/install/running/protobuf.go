@@ -13,10 +13,10 @@ import (
 	"strconv"
 )
 
-// Requests of OTLP in protobuf: the same messages as in JSON, field by field. opentelemetry-proto has their
-// numbers, which never change.
+// Requests of OTLP in protobuf: the same messages as in JSON, field by field. The numbers are those of
+// opentelemetry-proto, which never change.
 
-// protoField is how a field of a message is written.
+// protoField describes the encoding of a field.
 type protoField struct {
 	number int
 	form   protoForm
@@ -28,13 +28,13 @@ type protoForm int
 const (
 	protoText    protoForm = iota
 	protoHex               // bytes, as hexadecimal text in JSON
-	protoWhole             // a variable length
+	protoWhole             // a varint
 	protoFixed             // eight bytes of a whole number
-	protoDouble            // eight bytes of any number
-	protoMessage           // or a list of them
+	protoDouble            // eight bytes of a floating-point number
+	protoMessage           // or a list of messages
 )
 
-// protoRequest are the fields of a request for traces or metrics.
+// protoRequest describes a request for traces or metrics.
 func protoRequest() map[string]protoField {
 	return map[string]protoField{"resourceSpans": {1, protoMessage, protoResource}, "resourceMetrics": {1, protoMessage, protoResource}}
 }
@@ -95,7 +95,7 @@ func protoValue() map[string]protoField {
 	}
 }
 
-// protobuf is a request in JSON as protobuf has it.
+// protobuf encodes a request given in JSON.
 func protobuf(request []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(request))
 	dec.UseNumber()
@@ -151,9 +151,9 @@ func protoBytes(out []byte, number int, raw []byte) []byte {
 	return append(binary.AppendUvarint(out, uint64(len(raw))), raw...)
 }
 
-// value is the value of a field without its number.
+// value encodes the value of a field without its number.
 func (f protoField) value(v any) ([]byte, error) {
-	text := fmt.Sprint(v) // also a number, or a whole one in quotes
+	text := fmt.Sprint(v) // also for numbers, and whole numbers in quotes
 	switch f.form {
 	case protoText:
 		return []byte(text), nil
@@ -179,7 +179,7 @@ func (f protoField) value(v any) ([]byte, error) {
 	return protoAppend(nil, f.of(), message)
 }
 
-// protoRejected is what an answer in protobuf says of a part that was not taken: how many, and why.
+// protoRejected returns how many parts an answer in protobuf says were rejected, and why.
 func protoRejected(said []byte) (n uint64, why string) {
 	walk := func(message []byte, each func(number uint64, n uint64, raw []byte)) {
 		for len(message) > 0 {

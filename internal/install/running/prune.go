@@ -16,15 +16,15 @@ import (
 // Stale is a session that is no longer kept, with those that work for it.
 type Stale struct {
 	store.Info
-	Family int    // how many sessions it is with its children
-	Size   int64  // bytes of all of them
-	Why    string // it is not kept, for people
+	Family int    // number of sessions, including its children
+	Size   int64  // total bytes
+	Why    string // why it is not kept, for people
 }
 
-// Stale lists the sessions that nobody used for longer than age, and of the others the oldest until
-// all together take at most size bytes; 0 is no limit for either. The oldest come first. Left is
-// how many bytes stay. Kept in any case are those that somebody drives, that wait for an answer,
-// that are pinned, that can't be read to their end, and whose agents have changed what nobody has merged; with any of a family the whole of it.
+// Stale lists the sessions that were not used for longer than age, and the oldest of the others until the rest
+// takes at most size bytes; 0 means no limit for either. The oldest come first. Left is how many bytes stay.
+// Some families always stay: if a session of theirs is being driven, waits for an answer, is pinned, can't be
+// read to its end, or has agents with unmerged changes.
 func (t *Table) Stale(ctx context.Context, age time.Duration, size int64) (stale []Stale, left int64, err error) {
 	all, err := t.families(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (t *Table) Stale(ctx context.Context, age time.Duration, size int64) (stale
 	return stale, left, nil
 }
 
-// Pin has the session with the whole id kept whatever the retention, or no longer.
+// Pin keeps the session with this full id regardless of the retention, or no longer.
 func (t *Table) Pin(ctx context.Context, id string, on bool) error {
 	log, err := t.Sessions.Open(ctx, id)
 	if err != nil {
@@ -61,13 +61,13 @@ func (t *Table) Pin(ctx context.Context, id string, on bool) error {
 	return errors.Join(err, log.Close())
 }
 
-// family is a session that a person began, with those that work for it.
+// family is a session started by a person, with those that work for it.
 type family struct {
 	Stale
 	members []store.Info
 }
 
-// families are all sessions, the one whose family changed last at the end.
+// families returns all sessions by family, the most recently changed last.
 func (t *Table) families(ctx context.Context) ([]family, error) {
 	list, err := t.Sessions.List(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (t *Table) families(ctx context.Context) ([]family, error) {
 	return out, nil
 }
 
-// keeps reports whether a family stays whatever its age and size. What can't be told keeps it.
+// keeps reports whether a family stays regardless of age and size. It stays if that is unclear.
 func (t *Table) keeps(ctx context.Context, f family) bool {
 	if t.Trees != nil && f.Family > 1 {
 		copies, err := t.copies(ctx, f.members, "")

@@ -19,18 +19,18 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Receiver is who takes traces and metrics, as the standard variables of OpenTelemetry name it.
+// Receiver accepts traces and metrics; the standard variables of OpenTelemetry name it.
 type Receiver struct {
-	Traces, Metrics string            // whole addresses; empty: it takes none
+	Traces, Metrics string            // whole addresses; empty if it accepts none
 	Headers         string            // as in OTEL_EXPORTER_OTLP_HEADERS
-	Timeout         time.Duration     // of one request; 0: 10 seconds
+	Timeout         time.Duration     // of one request; 0 means 10 seconds
 	Attributes      map[string]string // of the resource
-	Content         bool              // it gets what was said and done
-	Protobuf        []string          // addresses among these that take requests in protobuf; the others take JSON
+	Content         bool              // it gets the content of spans
+	Protobuf        []string          // those of the addresses that accept requests in protobuf; the others accept JSON
 }
 
-// ReceiverOf is the receiver that variables name; nil if there is none. The error is for a person, and
-// says why a receiver that is named gets nothing.
+// ReceiverOf returns the receiver that variables name; nil if there is none. The error is for a person, and
+// says why a named receiver gets nothing.
 func ReceiverOf(variable func(name string) string) (*Receiver, error) {
 	if strings.EqualFold(variable("OTEL_SDK_DISABLED"), "true") {
 		return nil, nil
@@ -74,7 +74,7 @@ func ReceiverOf(variable func(name string) string) (*Receiver, error) {
 	return r, nil
 }
 
-// ResourceOf are the attributes that OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME name.
+// ResourceOf returns the attributes in OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME.
 func ResourceOf(variable func(name string) string) map[string]string {
 	out := map[string]string{}
 	pairs(variable("OTEL_RESOURCE_ATTRIBUTES"), func(name, value string) { out[name] = value })
@@ -84,7 +84,7 @@ func ResourceOf(variable func(name string) string) map[string]string {
 	return out
 }
 
-// pairs takes a list as W3C Baggage has it apart: name=value,name=value, the values escaped.
+// pairs parses a list in the form of W3C Baggage: name=value,name=value, with escaped values.
 func pairs(list string, each func(name, value string)) {
 	for pair := range strings.SplitSeq(list, ",") {
 		name, value, is := strings.Cut(pair, "=")
@@ -96,13 +96,14 @@ func pairs(list string, each func(name, value string)) {
 
 const (
 	mostAnswer  = 64 << 10
-	mostSending = 10 * time.Second // of one request, as exporters have it
+	mostSending = 10 * time.Second // of one request, as with other exporters
 )
 
-// laterError says that a receiver may take a request later.
+// laterError means that a receiver may accept a request later.
 type laterError struct{ error }
 
-// Send sends a request, which is in JSON, to one of the addresses of the receiver. The error does not hold the headers.
+// Send sends a request, given in JSON, to one of the receiver's addresses. The error does not contain the
+// headers.
 func (r *Receiver) Send(ctx context.Context, to string, raw []byte) error {
 	kind, binary := "application/json", slices.Contains(r.Protobuf, to)
 	if binary {
@@ -123,7 +124,7 @@ func (r *Receiver) Send(ctx context.Context, to string, raw []byte) error {
 	resp, err := guard.Unredirected().Do(req)
 	if err != nil {
 		if failed := (*url.Error)(nil); errors.As(err, &failed) {
-			err = failed.Err // the address may have a key in it
+			err = failed.Err // the address may contain a key
 		}
 		return &laterError{err}
 	}
@@ -147,7 +148,7 @@ func (r *Receiver) Send(ctx context.Context, to string, raw []byte) error {
 	return err
 }
 
-// rejected is what an answer says of a part that was not taken; nil: there is none.
+// rejected returns what an answer says about a rejected part; nil if there is none.
 func rejected(said []byte) error {
 	var partly struct {
 		Success struct {
@@ -157,7 +158,7 @@ func rejected(said []byte) error {
 		} `json:"partialSuccess"`
 	}
 	if json.Unmarshal(said, &partly) != nil {
-		return nil //nolint:nilerr // what is no JSON says nothing of the kind
+		return nil //nolint:nilerr // text that is not JSON rejects nothing
 	}
 	for what, raw := range map[string]json.RawMessage{"spans": partly.Success.Spans, "points": partly.Success.Points} {
 		if n := strings.Trim(string(raw), `"`); n != "" && n != "0" && n != "null" {

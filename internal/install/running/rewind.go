@@ -23,15 +23,15 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Rewinds is where the ways back of all workspaces and sessions are found.
+// Rewinds plans rewinds for all workspaces and sessions.
 type Rewinds struct {
 	*config.Installation
 	Sessions store.Store
 	Places   func(root string) places.Map
 }
 
-// snapshots is the store of checkpoints of a workspace; nil if none are kept,
-// as they are switched off, or as the workspace is more than a project.
+// snapshots returns the store of checkpoints of a workspace; nil if there are none, because they are switched
+// off, or because the workspace is more than a project.
 func (w *Rewinds) snapshots(root string) *snapshot.Store {
 	if w.Config.Checkpoints.Off || tool.Inside(root, keep.Home()) {
 		return nil
@@ -42,9 +42,9 @@ func (w *Rewinds) snapshots(root string) *snapshot.Store {
 	}
 }
 
-// skipped reports what is never kept and never put back: folders that package
-// managers fill, and sensitive places, which calls change with a person's consent
-// only. What git ignores is kept, as a call could have it ignored.
+// skipped returns a function that reports what is never saved and never restored: folders that package managers
+// fill, and sensitive places, which calls only change with a person's consent. Files that git ignores are
+// saved, since a call could make git ignore them.
 func (w *Rewinds) skipped(root string) func(path string, dir bool) bool {
 	at := w.Places(root)
 	made := []string{
@@ -56,8 +56,8 @@ func (w *Rewinds) skipped(root string) func(path string, dir bool) bool {
 	}
 }
 
-// Checkpointing returns what takes checkpoints for a session, and finishes a
-// rewind that a crash has cut off.
+// Checkpointing returns the function that takes checkpoints for a session, and finishes a rewind that a crash
+// has cut off.
 func (w *Rewinds) Checkpointing(ctx context.Context, root string,
 	warn func(string),
 ) (func(context.Context) (event.Checkpoint, error), error) {
@@ -77,8 +77,8 @@ func (w *Rewinds) Checkpointing(ctx context.Context, root string,
 	return func(ctx context.Context) (event.Checkpoint, error) { return take(ctx, store) }, nil
 }
 
-// checkpointTime is how long a checkpoint may take. A workspace that needs longer
-// is no project, and nobody would wait for it at each call.
+// checkpointTime is how long a checkpoint may take. A workspace that needs longer is not a project, and nobody
+// would wait for it at each call.
 const checkpointTime = 30 * time.Second
 
 func take(ctx context.Context, store *snapshot.Store) (event.Checkpoint, error) {
@@ -97,19 +97,18 @@ func take(ctx context.Context, store *snapshot.Store) (event.Checkpoint, error) 
 	return event.Checkpoint{ID: c.ID, Left: c.Left}, err
 }
 
-// Point is a place that a session can be rewound to: before a person said
-// something.
+// Point is a place that a session can be rewound to: before a person's message.
 type Point struct {
-	Seq  uint64    `json:"seq"` // of what was said
+	Seq  uint64    `json:"seq"` // of the message
 	Time time.Time `json:"time"`
 	Text string    `json:"text"`
 }
 
-// Points lists where a session can be rewound to, oldest first.
+// Points lists where a session can be rewound to, the oldest first.
 func (w *Rewinds) Points(ctx context.Context, id string) ([]Point, error) {
 	var all []Point
 	last, back := uint64(0), map[uint64]uint64{} // where each rewind went to
-	runs := false                                // else what steers begins a run, as if it was said
+	runs := false                                // without a run, a steering message begins one
 	for e, err := range store.Events(ctx, w.Sessions, id) {
 		if err != nil {
 			return nil, err
@@ -129,12 +128,12 @@ func (w *Rewinds) Points(ctx context.Context, id string) ([]Point, error) {
 				all = append(all, Point{e.Seq, e.Time, b.Parts.Text()})
 			}
 		case event.Rewound:
-			if b.To < e.Seq { // else it is forged, and the way back would have no end
+			if b.To < e.Seq { // otherwise it is forged, and following it would not end
 				back[e.Seq] = b.To
 			}
 		}
 	}
-	// From the end back, past what was rewound.
+	// From the end back, skipping what was rewound.
 	var out []Point
 	for at := last; at > 0; at-- {
 		if to, ok := back[at]; ok {
@@ -149,26 +148,26 @@ func (w *Rewinds) Points(ctx context.Context, id string) ([]Point, error) {
 	return out, nil
 }
 
-// Way is a way back, of files, the conversation or both.
+// Way is a planned rewind of files, the conversation or both.
 type Way struct {
-	To    uint64 // event the conversation goes back to; 0: it stays
+	To    uint64 // event that the conversation goes back to; 0 if it stays
 	Plan  snapshot.Plan
-	store *snapshot.Store // nil: the files stay
-	at    string          // checkpoint they go back to
+	store *snapshot.Store // nil if the files stay
+	at    string          // checkpoint that they go back to
 	spans []snapshot.Span
-	// beside are files that agents in the background have changed since, which stay.
+	// files that background agents have changed since, which stay
 	beside []FileBack
 }
 
-// Lines says what the rewind would do, as lines without control characters: each
-// file that changes, each that stays as somebody else has changed it since, and
-// where the conversation goes. There is always one. Force is as in [Way.Restore].
+// Lines describes the rewind in lines without control characters: each file that changes, each that stays
+// because someone else has changed it since, and where the conversation goes. There is always at least one.
+// Force is as in [Way.Restore].
 func (r *Way) Lines(force bool) []string {
 	changed, kept := r.Files()
 	return WayLines(r.To, changed, kept, force)
 }
 
-// WayLines are those of a rewind to an event that changes some files and keeps others.
+// WayLines returns the lines for a rewind to an event that changes some files and keeps others.
 func WayLines(to uint64, changed, kept []FileBack, force bool) []string {
 	var out []string
 	for _, f := range changed {
@@ -194,15 +193,15 @@ func WayLines(to uint64, changed, kept []FileBack, force bool) []string {
 	return out
 }
 
-// FileBack is a path, relative to the workspace, and what becomes of it, or why it stays as it is.
+// FileBack is a path relative to the workspace, and what happens to it, or why it stays as it is.
 type FileBack struct {
 	Path string `json:"path"`
 	What string `json:"what" jsonschema:"what becomes of it, or why it stays"`
-	// Agent is the session of the agent in the background that has changed it.
+	// Agent is the session of the background agent that has changed it.
 	Agent string `json:"agent,omitempty" jsonschema:"session of the background agent that changed it, whose rewind undoes that"`
 }
 
-// Files are those that the rewind changes, and those that differ and stay.
+// Files returns the files that the rewind changes, and those that differ and stay.
 func (r *Way) Files() (changed, kept []FileBack) {
 	changed, kept = []FileBack{}, []FileBack{}
 	for _, c := range r.Plan.Changes {
@@ -236,15 +235,14 @@ func becomes(c snapshot.Change) string {
 	return "gets its content back"
 }
 
-// ErrNothingToRewind says that there is nothing to go back to, and ErrNothingToRedo that there is no
-// rewind to take back.
+// ErrNothingToRewind means that there is nothing to go back to, and ErrNothingToRedo that there is no rewind to
+// undo.
 var (
 	ErrNothingToRewind = errors.New("no changes since then, according to the checkpoints")
 	ErrNothingToRedo   = errors.New("nothing to redo")
 )
 
-// Back works out the way back to before an event of a session that works in
-// root, and changes nothing.
+// Back plans the way back to before an event of a session that works in root, and changes nothing.
 func (w *Rewinds) Back(ctx context.Context, id, root string, seq uint64, files, conversation bool) (*Way, error) {
 	r := &Way{}
 	if conversation {
@@ -280,10 +278,10 @@ func (w *Rewinds) Back(ctx context.Context, id, root string, seq uint64, files, 
 	return r, err
 }
 
-// beside are the files of the workspace that agents have changed in the background since an event. What
-// one does for a call that waits for it is the call's.
+// beside returns the files of the workspace that background agents have changed since an event. The work of an
+// agent for a call that waits for it belongs to the call.
 func (w *Rewinds) beside(ctx context.Context, id, root string, since uint64) (files []FileBack, err error) {
-	var agents []string // those that work, at since and then
+	var agents []string // agents that are working, at the event and later
 	for e, err := range store.Events(ctx, w.Sessions, id) {
 		if err != nil {
 			return nil, err
@@ -315,8 +313,8 @@ func (w *Rewinds) beside(ctx context.Context, id, root string, since uint64) (fi
 	return files, nil
 }
 
-// Changed are the files that a session has changed, and what has become of them, by its checkpoints:
-// also those that commands have changed, and none of which all was undone.
+// Changed returns the files that a session has changed, and their present state, according to its checkpoints:
+// including those changed by commands, and without those that were fully undone.
 func (w *Rewinds) Changed(ctx context.Context, id, root string) (files []FileBack, err error) {
 	way, err := w.Back(ctx, id, root, 0, true, false)
 	if err != nil {
@@ -340,8 +338,8 @@ func (w *Rewinds) Changed(ctx context.Context, id, root string) (files []FileBac
 	return append(files, way.beside...), nil
 }
 
-// collect finds what the calls of a session have done since an event: what lies
-// between the checkpoints around them.
+// collect finds the changes by the calls of a session since an event: the differences between the checkpoints
+// around them.
 func (r *Way) collect(ctx context.Context, sessions store.Store, id string, since uint64) error {
 	open := ""
 	add := func(before, after string) {
@@ -379,9 +377,8 @@ func (r *Way) collect(ctx context.Context, sessions store.Store, id string, sinc
 	return err
 }
 
-// To works out the way back of a session that stands so, to before the event that is named: by its
-// number, or "last" for what was said last. Empty takes the last rewind back, see [Rewinds.Redo]. A
-// name of nothing is a [words.Misuse].
+// To plans the way back of a session with this status, to before the named event: its number, or "last" for the
+// last message. An empty name undoes the last rewind, see [Rewinds.Redo]. An unknown name is a [words.Misuse].
 func (w *Rewinds) To(ctx context.Context, st inspan.Status, named string, files, conversation bool) (*Way, error) {
 	if named == "" {
 		return w.Redo(ctx, st.Session, st.Root)
@@ -404,8 +401,8 @@ func (w *Rewinds) To(ctx context.Context, st inspan.Status, named string, files,
 	return w.Back(ctx, st.Session, st.Root, seq, files, conversation)
 }
 
-// Redo works out how the last rewind of a session is taken back: its files until the
-// same ones change again, and the conversation until something is said.
+// Redo plans how to undo the last rewind of a session: its files until the same ones change again, and the
+// conversation until the next message.
 func (w *Rewinds) Redo(ctx context.Context, id, root string) (*Way, error) {
 	r := &Way{}
 	for e, err := range store.Events(ctx, w.Sessions, id) {
@@ -417,7 +414,7 @@ func (w *Rewinds) Redo(ctx context.Context, id, root string) (*Way, error) {
 			r.store, r.at, r.spans, r.To = w.snapshots(root), b.Before, []snapshot.Span{{Before: b.Before, After: b.After}}, 0
 		case event.Rewound:
 			r.To = b.Of
-		case event.Said, event.Steered: // the conversation has gone on from there; the files may still be put back
+		case event.Said, event.Steered: // the conversation has continued; the files may still be restored
 			r.To = 0
 		}
 	}
@@ -435,8 +432,8 @@ func (w *Rewinds) Redo(ctx context.Context, id, root string) (*Way, error) {
 	return r, err
 }
 
-// Parked opens a session that can be looked at and rewound, and is not to be
-// run: it needs no model. The caller closes it.
+// Parked opens a session that can be looked at and rewound but not run, so it needs no model. The caller must
+// close it.
 func (w *Rewinds) Parked(ctx context.Context, id string) (*inspan.Session, error) {
 	log, err := w.Sessions.Open(ctx, id)
 	if err != nil {
@@ -449,8 +446,8 @@ func (w *Rewinds) Parked(ctx context.Context, id string) (*inspan.Session, error
 	return s, nil
 }
 
-// Restore is what puts the files back, for [inspan.Session.Rewind].
-// Force also overwrites what somebody else has changed since.
+// Restore returns the function that restores the files, for [inspan.Session.Rewind]. Force also overwrites what
+// someone else has changed since.
 func (r *Way) Restore(force bool) inspan.Restore {
 	return func(ctx context.Context, done *event.Restored) (*event.Restored, error) {
 		forced := force && len(r.Plan.Kept) > 0

@@ -1,6 +1,6 @@
-// Package running knows who drives which session, stops runs, keeps what goes on after a session, and
-// has runs go on in processes of their own. It calls a person who is away ([Notifier]), and finds the
-// ways back of sessions and their workspaces ([Rewinds]).
+// Package running knows who drives which session, stops runs, and manages what continues after a session,
+// including runs in processes of their own. It calls a person who is away ([Notifier]), and plans rewinds of
+// sessions and their workspaces ([Rewinds]).
 package running
 
 import (
@@ -20,45 +20,44 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// States of a session that somebody drives.
+// States of a session that a process drives.
 const (
 	StateWorking = "working"
 	StateAsks    = "asks"
 	StateModel   = "waits for its model"
 	StateIdle    = "idle" // its run has ended, and a message begins another
-	StateKept    = "kept" // a command of it goes on after it
+	StateKept    = "kept" // one of its commands continues after it
 )
 
-// Table is the sessions that run, in this process and in others.
+// Table knows the running sessions, in this process and in others.
 type Table struct {
 	*config.Installation
-	// Sessions keeps what this process drives too, with all that works for it and counts against the
-	// limits of a day. It is set before the first session is opened.
+	// Sessions keeps the sessions, including those that this process drives, with all that work for them and
+	// count against the limits of a day. It is set before the first session is opened.
 	Sessions store.Store
-	Server   string                      // address of the server that has the sessions, for hints; empty: this machine has them
-	Redact   func(event.Body) event.Body // takes out secrets of what is sent to a session that others drive
-	Trees    *worktree.Store             // copies that agents work in; nil: there are none
+	Server   string                      // address of the server that has the sessions, for hints; empty means this machine
+	Redact   func(event.Body) event.Body // removes secrets from inputs to a session that others drive
+	Trees    *worktree.Store             // copies that agents work in; nil if there are none
 
 	shells sync.Map // of the sessions that are open here, by id
 }
 
-// Driven is a session that somebody drives.
+// Driven is a session that a process drives.
 type Driven struct {
 	ID       string    `json:"id"`
 	Parent   string    `json:"parent,omitempty"` // the session that it works for
 	PID      int       `json:"pid,omitempty"`
 	Host     string    `json:"host"`
-	Since    time.Time `json:"since"` // when that process took it up, or was asked last
+	Since    time.Time `json:"since"` // when that process took it, or was last asked
 	State    string    `json:"state"` // one of the states above
-	What     string    `json:"what"`  // its title, else what was said last
+	What     string    `json:"what"`  // its title, or the last message
 	Root     string    `json:"root"`
 	Cost     float64   `json:"cost"` // US dollars so far
 	Unpriced bool      `json:"unpriced,omitempty"`
 }
 
-// List lists the sessions that somebody drives, each before those that work for it,
-// the oldest first; none is an empty list. A child that asks is driven by nobody and
-// counts, as what it works for is driven.
+// List lists the driven sessions, each before those that work for it, the oldest first; without any it is an
+// empty list. A child that asks is driven by nobody but counts, since its parent is driven.
 func (t *Table) List(ctx context.Context) ([]Driven, error) {
 	held, err := t.Sessions.Held(ctx)
 	if err != nil {
@@ -77,7 +76,7 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 		h := held[i]
 		st, err := t.Status(ctx, h.Session)
 		if err != nil {
-			continue // it went meanwhile, or is damaged, which 'sessions list' tells
+			continue // it has ended, or is damaged, which 'sessions list' reports
 		}
 		list = append(list, stands[h.Session].of(drivenBy(h, st)))
 		for _, child := range st.Children {
@@ -87,12 +86,12 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Driven) int { return strings.Compare(a.ID, b.ID) }) // which puts children behind their parents
+	slices.SortStableFunc(list, func(a, b Driven) int { return strings.Compare(a.ID, b.ID) }) // puts children behind their parents
 	return list, nil
 }
 
-// Driven is the session with the whole id as somebody drives it; nil means nobody. It looks at no session but
-// that one and those that it works for.
+// Driven returns how the session with this full id is driven; nil if nobody drives it. It only looks at that
+// session and those that it works for.
 func (t *Table) Driven(ctx context.Context, id string) (*Driven, error) {
 	st, err := t.Status(ctx, id)
 	if err != nil {
@@ -106,7 +105,7 @@ func (t *Table) Driven(ctx context.Context, id string) (*Driven, error) {
 		if h == nil {
 			continue
 		}
-		if at != id && !st.Active { // what it works for goes on without it
+		if at != id && !st.Active { // the session that it works for continues without it
 			return nil, nil
 		}
 		stands, err := t.stand(ctx)
@@ -120,7 +119,7 @@ func (t *Table) Driven(ctx context.Context, id string) (*Driven, error) {
 	return nil, nil
 }
 
-// of is how a session is driven, where the store says how it stands.
+// of returns how a session is driven, if the store knows its state.
 func (s Standing) of(d Driven) Driven {
 	switch {
 	case s == StandsIdle:
@@ -142,7 +141,7 @@ func drivenBy(h store.Holder, st inspan.Status) Driven {
 	return d
 }
 
-// stateOf says what a session does that somebody drives.
+// stateOf returns the state of a driven session.
 func stateOf(st inspan.Status) string {
 	switch {
 	case len(st.Waiting)+len(st.Raised) > 0:
@@ -155,12 +154,12 @@ func stateOf(st inspan.Status) string {
 	return StateWorking
 }
 
-// stander is a store that says itself how its sessions stand, as a server does.
+// stander is a store that knows the states of its sessions, as a server does.
 type stander interface {
 	Standings(ctx context.Context) (map[string]Standing, error)
 }
 
-// stand is how sessions stand by the word of the store; empty if it says nothing.
+// stand returns the states of sessions by the store's word; empty if it has none.
 func (t *Table) stand(ctx context.Context) (map[string]Standing, error) {
 	if s, says := t.Sessions.(stander); says {
 		return s.Standings(ctx)
@@ -168,7 +167,7 @@ func (t *Table) stand(ctx context.Context) (map[string]Standing, error) {
 	return nil, nil
 }
 
-// Watch opens a session to look at it. The caller closes it.
+// Watch opens a session to look at it. The caller must close it.
 func (t *Table) Watch(ctx context.Context, id string) (*inspan.Watch, error) {
 	w, err := (&inspan.Host{Store: t.Sessions}).Watch(ctx, id)
 	if err != nil {
@@ -178,7 +177,7 @@ func (t *Table) Watch(ctx context.Context, id string) (*inspan.Watch, error) {
 	return w, nil
 }
 
-// Status is how a session stands that others may drive.
+// Status returns the state of a session that others may drive.
 func (t *Table) Status(ctx context.Context, id string) (inspan.Status, error) {
 	w, err := t.Watch(ctx, id)
 	if err != nil {
@@ -187,13 +186,12 @@ func (t *Table) Status(ctx context.Context, id string) (inspan.Status, error) {
 	return w.Status(), w.Close()
 }
 
-// gap is longer than a process lets go of a session that it goes on with.
+// gap is longer than a process releases a session that it continues.
 const gap = 50 * time.Millisecond
 
-// Driver is who drives the session with the whole id; where it works for another, else
-// who drives that. Nil means nobody. A process that has just got an answer lets go for
-// a moment, so that nobody is only believed when it is seen again: that takes a tenth
-// of a second.
+// Driver returns who drives the session with this full id, or, if it works for another, who drives that. Nil
+// means nobody. A process that has just received an answer releases the session for a moment, so nobody is only
+// reported if seen twice, which takes a tenth of a second.
 func (t *Table) Driver(ctx context.Context, id string) (*store.Holder, error) {
 	tick := time.NewTicker(gap)
 	defer tick.Stop()
@@ -226,8 +224,8 @@ func (t *Table) Elsewhere(ctx context.Context, id string) (*inspan.DrivenError, 
 // stopGrace is how long a process may take to end after it was told to.
 const stopGrace = 2 * time.Second
 
-// Stop stops the run of the session with the whole id, ends what goes on of it after its
-// end, and says what happened.
+// Stop stops the run of the session with this full id, ends what continues after the session, and says what
+// happened.
 func (t *Table) Stop(ctx context.Context, id string, now bool, wait time.Duration) (string, error) {
 	what, err := t.stop(ctx, id, now, wait)
 	if err != nil {
@@ -240,10 +238,9 @@ func (t *Table) Stop(ctx context.Context, id string, now bool, wait time.Duratio
 	return what, err
 }
 
-// stop stops the run of the session with the whole id, and says what happened. The run
-// is interrupted and may take so long to stop; with now, or after that, the process
-// that drives it is ended. Of a session that works for another only the run is
-// interrupted: its process has others.
+// stop stops the run of the session with this full id, and says what happened. The run is interrupted and may
+// take as long as wait to stop. With now, or after that time, the process that drives it is ended. If the
+// session works for another, only the run is interrupted, since its process drives others too.
 func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duration) (string, error) {
 	h, err := t.Driver(ctx, id)
 	if h == nil || err != nil {
@@ -254,7 +251,7 @@ func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duratio
 		rests, err := t.interrupt(ctx, id, wait)
 		if err != nil {
 			if st, bad := t.Status(ctx, id); bad == nil && !st.Active && st.Stopped != nil {
-				return t.rests(ctx, id), nil // it has ended meanwhile, and takes nothing more
+				return t.rests(ctx, id), nil // it has ended meanwhile, and takes no more inputs
 			}
 			return "", err
 		}
@@ -305,8 +302,7 @@ func (t *Table) interrupt(ctx context.Context, id string, wait time.Duration) (r
 	return false, nil
 }
 
-// holds reports whether a process still drives a session. What can't be read is not
-// taken for a yes.
+// holds reports whether a process still drives a session. Unreadable answers count as no.
 func (t *Table) holds(ctx context.Context, h store.Holder) bool {
 	now, err := t.Sessions.Holder(ctx, h.Session)
 	return err == nil && now != nil && now.PID == h.PID && now.Host == h.Host
@@ -329,7 +325,7 @@ func (t *Table) ending(ctx context.Context, id string) string {
 	return strings.ReplaceAll(string(st.Stopped.Reason), "_", " ")
 }
 
-// onward is what to do with a session that nobody drives. A server goes on by itself, or not at all.
+// onward says what to do with a session that nobody drives. A server continues by itself, or not at all.
 func (t *Table) onward(id string) string {
 	if t.Server != "" {
 		return "see it with: " + words.Command(t.Server, "logs", id)

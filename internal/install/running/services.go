@@ -22,21 +22,21 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Service is what goes on after its session has ended. Each has a file in the state
-// folder for as long as it runs.
+// Service is a process that continues after its session has ended. While it runs, it has a file in the state
+// folder.
 type Service struct {
 	tool.Kept
 	Session string    `json:"session"`
-	Job     string    `json:"job,omitempty"` // empty: it was no job
+	Job     string    `json:"job,omitempty"` // empty if it was not a job
 	Command string    `json:"command"`
-	Since   time.Time `json:"since"` // when the session has let go of it
+	Since   time.Time `json:"since"` // when the session released it
 	Output  string    `json:"output,omitempty"`
 
 	file string
 }
 
-// NoKeep says why nothing can outlive a session whose commands run in a container of this image,
-// empty for none of its own; empty: it can.
+// NoKeep says why nothing can outlive a session whose commands run in a container of this image, or in none if
+// it is empty; empty if something can.
 func (t *Table) NoKeep(image string) string {
 	switch {
 	case t.Config.Leftovers == config.LeftoversEnd:
@@ -49,15 +49,15 @@ func (t *Table) NoKeep(image string) string {
 	return ""
 }
 
-// MayKeep reports whether some rule lets bash keep what it starts.
+// MayKeep reports whether a rule lets bash keep what it starts.
 func MayKeep(rules []inspan.Rule) bool {
 	return slices.ContainsFunc(rules, func(r inspan.Rule) bool {
 		return r.Action == tool.Allow && (r.Text == string(tool.Keep) || strings.HasPrefix(r.Text, string(tool.Keep)+"("))
 	})
 }
 
-// NewShell is the shell of a session that is opened here. NoKeep is as [Table.NoKeep] has it,
-// withheld what commands don't get in a mode. The session drops it.
+// NewShell returns the shell of a session that is opened here. NoKeep is as in [Table.NoKeep]; withheld returns
+// variables that commands don't get in a mode. The session must call Drop.
 func (t *Table) NewShell(id, noKeep string, withheld func(mode tool.Mode) map[string]string) *tools.Shell {
 	protected := t.Config.Protected
 	if protected == nil {
@@ -68,15 +68,15 @@ func (t *Table) NewShell(id, noKeep string, withheld func(mode tool.Mode) map[st
 	return shell
 }
 
-// Shell is the shell of a session that is open here, with its jobs; nil if it is not.
+// Shell returns the shell of a session that is open here, with its jobs; nil if it is not.
 func (t *Table) Shell(id string) *tools.Shell {
 	sh, _ := t.shells.Load(id)
 	shell, _ := sh.(*tools.Shell)
 	return shell
 }
 
-// Drop closes the shell of a session, and then the world that it worked in. If jobs of it go on for
-// the session that it works for, that one has the world closed later.
+// Drop closes the shell of a session, and then its environment. If jobs continue for the parent session, the
+// parent closes the environment later.
 func (t *Table) Drop(id string, shell *tools.Shell, end func() error) error {
 	t.shells.CompareAndDelete(id, shell)
 	shell.Close()
@@ -86,8 +86,8 @@ func (t *Table) Drop(id string, shell *tools.Shell, end func() error) error {
 	return end()
 }
 
-// Leave lets go of what is to outlive a session, and ends the rest. What is to outlive one
-// that works for another, that one has.
+// Leave releases what should outlive a session, and ends the rest. If the session works for another, that one
+// takes over.
 func (t *Table) Leave(id string, shell *tools.Shell, normal bool, mode tool.Mode) (out inspan.Leftovers) {
 	n := 0
 	out.Kept, out.Ended = shell.Leave(tools.Leaving{
@@ -138,8 +138,8 @@ func (s *Service) forget() error {
 	return os.Remove(s.file)
 }
 
-// Services are what goes on of sessions that have ended, the oldest first. The files of
-// those that run no more are removed.
+// Services lists what continues after ended sessions, the oldest first. It removes the files of those that no
+// longer run.
 func (t *Table) Services() ([]Service, error) {
 	names, err := filepath.Glob(filepath.Join(t.services(), "*.json"))
 	if err != nil {
@@ -150,21 +150,21 @@ func (t *Table) Services() ([]Service, error) {
 		s := Service{file: name}
 		raw, err := keep.Read(name)
 		if err != nil || json.Unmarshal(raw, &s) != nil {
-			continue // it went meanwhile
+			continue // it has ended meanwhile
 		}
 		runs, known := sandbox.KeptRuns(s.Kept)
 		switch {
 		case runs:
 			out = append(out, s)
 		case known:
-			_ = s.forget() // else the next one does
+			_ = s.forget() // otherwise the next reader does
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Service) int { return a.Since.Compare(b.Since) })
 	return out, nil
 }
 
-// WithServices adds what goes on of sessions that have ended to those that are driven.
+// WithServices adds what continues after ended sessions to the driven sessions.
 func (t *Table) WithServices(list []Driven) ([]Driven, error) {
 	services, err := t.Services()
 	if err != nil {
@@ -180,8 +180,7 @@ func (t *Table) WithServices(list []Driven) ([]Driven, error) {
 	return list, nil
 }
 
-// EndServices ends what goes on of a session and of those that worked for it, and returns
-// it.
+// EndServices ends what continues after a session and those that worked for it, and returns it.
 func (t *Table) EndServices(ctx context.Context, id string) ([]Service, error) {
 	list, err := t.Services()
 	if err != nil {
@@ -196,7 +195,7 @@ func (t *Table) EndServices(ctx context.Context, id string) ([]Service, error) {
 			return ended, fmt.Errorf("end %q: %w", s.Command, err)
 		}
 		ended = append(ended, s)
-		_ = s.forget() // else the next who looks does
+		_ = s.forget() // otherwise the next reader does
 	}
 	return ended, nil
 }

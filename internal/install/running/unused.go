@@ -15,9 +15,9 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Unused is something that was kept for sessions and that none needs once the stale ones are gone.
+// Unused is something that was kept for sessions, and that none needs once the stale ones are gone.
 type Unused struct {
-	What string // it is, for people
+	What string // what it is, for people
 	Path string
 	Size int64 // bytes
 
@@ -26,14 +26,13 @@ type Unused struct {
 
 // Rest says what to look for beside sessions.
 type Rest struct {
-	Trees  *worktree.Store // copies of subagents; nil: none
-	Age    time.Duration   // of the retention: a cache that does not say of which workspace it is goes when it is so old; 0: never
-	Before time.Time       // what has changed since stays
+	Trees  *worktree.Store // copies of subagents; nil if there are none
+	Age    time.Duration   // of the retention: a cache that does not name its workspace is removed at this age; 0 means never
+	Before time.Time       // later changes are kept
 }
 
-// Unused lists what goes with stale sessions: the worktrees of their subagents, and checkpoints and
-// caches of workspaces in which no other session has worked. What can't be told to belong to
-// nobody stays.
+// Unused lists what can be removed with stale sessions: the worktrees of their subagents, and checkpoints and
+// caches of workspaces in which no other session has worked. It leaves out anything whose owner is unclear.
 func (t *Table) Unused(ctx context.Context, stale []Stale, rest Rest) ([]Unused, error) {
 	list, err := t.Sessions.List(ctx)
 	if err != nil {
@@ -51,8 +50,8 @@ func (t *Table) Unused(ctx context.Context, stale []Stale, rest Rest) ([]Unused,
 	return append(out, t.caches(used, rest)...), ctx.Err()
 }
 
-// roots are the workspaces of the sessions that stay. It is not known if one of them may have
-// worked anywhere.
+// roots returns the workspaces of the sessions that stay. Known is false if one of them may have worked
+// anywhere.
 func roots(list []store.Info, goes map[string]bool) (used map[string]bool, known bool) {
 	used = map[string]bool{}
 	for _, info := range list {
@@ -67,8 +66,7 @@ func roots(list []store.Info, goes map[string]bool) (used map[string]bool, known
 	return used, true
 }
 
-// Discard deletes of the unused what is still so, now that the stale sessions are gone, and calls
-// told for each that is.
+// Discard deletes what is still unused after the stale sessions are gone, and calls told for each.
 func (t *Table) Discard(ctx context.Context, list []Unused, rest Rest, told func(Unused)) error {
 	sessions, err := t.Sessions.List(ctx)
 	if err != nil {
@@ -86,7 +84,7 @@ func (t *Table) Discard(ctx context.Context, list []Unused, rest Rest, told func
 			bad = rest.Trees.Discard(ctx, u.of, u.Path)
 		case slices.ContainsFunc(still, func(s Unused) bool { return s.Path == u.Path }):
 			bad = discard(u.Path)
-		default: // somebody has begun to use it
+		default: // something has begun to use it
 			continue
 		}
 		if err = errors.Join(err, bad); bad == nil {
@@ -96,7 +94,7 @@ func (t *Table) Discard(ctx context.Context, list []Unused, rest Rest, told func
 	return err
 }
 
-// discard deletes a folder, which nobody finds meanwhile.
+// discard deletes a folder, after renaming it so that nobody finds it meanwhile.
 func discard(path string) error {
 	aside := filepath.Join(filepath.Dir(path), ".old-"+filepath.Base(path))
 	if err := errors.Join(os.RemoveAll(aside), os.Rename(path, aside)); err != nil {
@@ -105,8 +103,7 @@ func discard(path string) error {
 	return errors.Join(os.RemoveAll(aside), os.RemoveAll(sandbox.CacheRoot(path)))
 }
 
-// worktrees are the copies in which subagents of stale sessions worked. One with changes that nobody
-// has merged stays.
+// worktrees returns the copies in which subagents of stale sessions worked. A copy with unmerged changes stays.
 func (rest Rest) worktrees(ctx context.Context, list []store.Info, goes, used map[string]bool) (out []Unused) {
 	if rest.Trees == nil {
 		return nil
@@ -131,7 +128,7 @@ func (rest Rest) worktrees(ctx context.Context, list []store.Info, goes, used ma
 	return out
 }
 
-// holds reports whether one of the workspaces lies in a copy.
+// holds reports whether one of the workspaces is in a copy.
 func (rest Rest) holds(used map[string]bool, dir string) bool {
 	for root := range used {
 		if rest.Trees.Copy(root) == dir {
@@ -141,7 +138,7 @@ func (rest Rest) holds(used map[string]bool, dir string) bool {
 	return false
 }
 
-// checkpoints are the stores of states of workspaces in which no session has worked.
+// checkpoints returns the checkpoint stores of workspaces without sessions.
 func (t *Table) checkpoints(used map[string]bool, rest Rest) []Unused {
 	names := map[string]bool{}
 	for root := range used {
@@ -151,19 +148,19 @@ func (t *Table) checkpoints(used map[string]bool, rest Rest) []Unused {
 	return unused(dir, "checkpoints of a workspace", func(name string) (bool, time.Time) { return !names[name], rest.Before })
 }
 
-// caches are the folders in which commands of a workspace keep what they fetch and build.
+// caches returns the folders in which commands of a workspace keep what they fetch and build.
 func (t *Table) caches(used map[string]bool, rest Rest) []Unused {
 	dir := filepath.Join(t.StateDir, "cache")
 	return unused(dir, "caches of commands", func(name string) (bool, time.Time) {
 		root, err := keep.Read(sandbox.CacheRoot(filepath.Join(dir, name)))
-		if err != nil { // of an earlier version
+		if err != nil { // from an earlier version
 			return rest.Age > 0, time.Now().Add(-rest.Age)
 		}
 		return !used[string(root)], rest.Before
 	})
 }
 
-// unused lists the folders in one that go, if they have not changed since a time.
+// unused lists the folders in dir for which goes is true, unless they have changed since a time.
 func unused(dir, what string, goes func(name string) (bool, time.Time)) (out []Unused) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -179,7 +176,7 @@ func unused(dir, what string, goes func(name string) (bool, time.Time)) (out []U
 	return out
 }
 
-// measure returns how large all below a folder is, and when it changed last.
+// measure returns the size of everything below a folder, and its latest change.
 func measure(dir string) (size int64, newest time.Time, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {

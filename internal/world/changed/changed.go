@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	mostLooked = 20_000  // files of a workspace that are looked at for what a program has changed
-	mostNamed  = 200     // files that are named
-	mostRead   = 8 << 20 // bytes of a file that is named
+	mostLooked = 20_000  // files of a workspace that are compared to find a program's changes
+	mostNamed  = 200     // files that are listed
+	mostRead   = 8 << 20 // bytes of a listed file
 )
 
 // Files records the state of the files of a workspace; nil if there were too many.
 type Files map[string]stamp
 
-// stamp is how a file stands, but for what it holds.
+// stamp is the state of a file, without its content.
 type stamp struct {
 	at   time.Time
 	size int64
@@ -57,14 +57,14 @@ func Look(ctx context.Context, files tool.Files, root string) Files {
 func entries(ctx context.Context, files tool.Files, dir string) []fs.DirEntry {
 	f, err := files.Open(ctx, dir)
 	if err != nil {
-		return nil // what can't be read is not told of
+		return nil // unreadable files are not reported
 	}
 	defer f.Close()
 	d, is := f.(fs.ReadDirFile)
 	if !is {
 		return nil
 	}
-	list, _ := d.ReadDir(-1) // the same
+	list, _ := d.ReadDir(-1) // likewise
 	return list
 }
 
