@@ -179,6 +179,9 @@ type Dynamic struct {
 	// call without. It is called before each run; a change invalidates the prompt cache. A tool whose name is
 	// taken is left out, with a note. If nil, there are none.
 	Tools func(ctx context.Context) (shown, hidden []tool.Tool)
+	// Directing names hidden tools for working with subagents. The model is told about them once a subagent
+	// has been started in the background or in a copy of the workspace.
+	Directing []string
 	// Proposed turns a tool that the model wrote into a callable one, see [tool.Result.Proposal]. From the next
 	// request on the model sees it behind all other tools. An error becomes a note, and the session continues
 	// without the tool. If nil, the model can't write tools.
@@ -200,6 +203,8 @@ type Opening struct {
 	// Levers are the aids for the model beyond running its calls. A session written by a version without levers
 	// continues without them.
 	Levers event.Levers
+	// Config is the digest of the configuration of the session. It is for programs that compare sessions.
+	Config string
 	// Labels help to find the session later: at most 32, with names of up to 64 letters, digits, dots, dashes
 	// and underscores, and values of up to 256 bytes.
 	Labels map[string]string
@@ -407,7 +412,7 @@ func (a *Agent) policy() (policy.Policy, error) {
 func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	bodies := []event.Body{event.Opened{
 		Format: event.Format, App: "inspan " +
-			Version, Root: a.Env.Root, Parent: parent, Agent: a.Opening.Kind, Levers: a.Opening.Levers.Stated(), Labels: a.Opening.Labels, Traceparent: a.Opening.Traceparent,
+			Version, Root: a.Env.Root, Parent: parent, Agent: a.Opening.Kind, Levers: a.Opening.Levers.Stated(), Config: a.Opening.Config, Labels: a.Opening.Labels, Traceparent: a.Opening.Traceparent,
 		Corpus: a.Opening.Corpus, Folder: keep.FolderID(a.Env.Root),
 	}}
 	for _, block := range a.System {

@@ -17,6 +17,9 @@ type Opened struct {
 	Parent string `json:"parent,omitempty"` // session that spawned this one
 	Agent  string `json:"agent,omitempty"`  // kind of agent that it spawned
 	Levers Levers `json:"levers,omitzero"`  // levers in use, with each default written out
+	// Config is the digest of the configuration: settings, instructions, skills, memory, tools, levers, model and
+	// program. Sessions with the same digest started from the same configuration; empty if unknown.
+	Config string `json:"config,omitempty"`
 	// Folder identifies the workspace on this machine even if it is renamed; empty if nothing can.
 	Folder string `json:"folder,omitempty"`
 	// Labels are names given by the program that opened the session, such as a ticket or an experiment.
@@ -228,6 +231,8 @@ type Replied struct {
 	Cost      float64   `json:"cost,omitempty"`         // US dollars, at the price of the day
 	Unpriced  bool      `json:"unpriced,omitempty"`     // the price is not known: Cost is 0, or at the standard price if only the tier is unknown
 	RequestID string    `json:"request_id,omitempty"`   // given by the vendor
+	ReplyID   string    `json:"reply_id,omitempty"`     // the vendor's id of the reply
+	Server    string    `json:"server,omitempty"`       // "host:port" that sent the reply
 	Millis    int64     `json:"millis,omitempty"`       // from the request to the last byte
 	First     int64     `json:"first_millis,omitempty"` // from the request to the first byte of the reply; 0 if unknown
 }

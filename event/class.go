@@ -8,14 +8,15 @@ type ErrorClass string
 // than 0.
 const (
 	ErrorNone       ErrorClass = ""
-	ErrorTimeout    ErrorClass = "timeout"    // it took too long
-	ErrorPanic      ErrorClass = "panic"      // its tool panicked
-	ErrorArguments  ErrorClass = "arguments"  // unusable arguments, or no such tool
-	ErrorNotFound   ErrorClass = "not_found"  // a file or another object was missing
-	ErrorPermission ErrorClass = "permission" // refused by the system or the sandbox
-	ErrorNetwork    ErrorClass = "network"    // a host could not be reached, or did not answer
-	ErrorDisk       ErrorClass = "disk"       // no room, or a disk fault
-	ErrorExit       ErrorClass = "exit"       // a command exited with a code other than 0
-	ErrorDiverged   ErrorClass = "diverged"   // a tool did not repeat itself, see [tool.ErrDiverged]
-	ErrorTool       ErrorClass = "tool"       // any other error of the tool
+	ErrorTimeout    ErrorClass = "timeout"      // it took too long
+	ErrorPanic      ErrorClass = "panic"        // its tool panicked
+	ErrorArguments  ErrorClass = "arguments"    // unusable arguments
+	ErrorUnknown    ErrorClass = "unknown_tool" // no such tool; version 0.1 says "arguments"
+	ErrorNotFound   ErrorClass = "not_found"    // a file or another object was missing
+	ErrorPermission ErrorClass = "permission"   // refused by the system or the sandbox
+	ErrorNetwork    ErrorClass = "network"      // a host could not be reached, or did not answer
+	ErrorDisk       ErrorClass = "disk"         // no room, or a disk fault
+	ErrorExit       ErrorClass = "exit"         // a command exited with a code other than 0
+	ErrorDiverged   ErrorClass = "diverged"     // a tool did not repeat itself, see [tool.ErrDiverged]
+	ErrorTool       ErrorClass = "tool"         // any other error of the tool
 )

@@ -32,7 +32,7 @@ func bodies() []event.Body {
 	}}
 	return []event.Body{
 		event.Opened{
-			Format: 1, App: "inspan 1", Root: "/w", Folder: "7 1.2", Parent: "p", Agent: "worker", Levers: event.Levers{Verify: "on"},
+			Format: 1, App: "inspan 1", Root: "/w", Folder: "7 1.2", Parent: "p", Agent: "worker", Levers: event.Levers{Verify: "on"}, Config: "c",
 			Labels: map[string]string{"ticket": "7"}, Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 			Corpus: event.Corpus{Sources: []event.Source{{Name: "https://a.example/b", Blob: "d"}}, Small: "p/small"},
 		},
@@ -58,7 +58,7 @@ func bodies() []event.Body {
 		event.Claimed{Writer: "w", Epoch: 3, By: "h:1", Unattended: true, Keeps: true, NoKeep: true},
 		event.Asked{Turn: 2, Route: "p/m"},
 		event.Replied{
-			Parts: parts, Stop: llm.StopCalls, Route: "p/m", Cost: 0.1, Unpriced: true, RequestID: "r", Millis: 5, First: 2,
+			Parts: parts, Stop: llm.StopCalls, Route: "p/m", Cost: 0.1, Unpriced: true, RequestID: "r", ReplyID: "i", Server: "h:1", Millis: 5, First: 2,
 			Usage: llm.Usage{Input: 1, CacheRead: 2, CacheWrite: 3, Output: 4, Reasoning: 5, Estimated: true},
 		},
 		event.Failed{Cause: llm.KindQuota, Message: "m", Retry: 0.5, Status: 429, Limit: 3, Route: "a/b", Usage: llm.Usage{Input: 1}, Cost: 0.25, Millis: 4},

@@ -187,6 +187,8 @@ type Reply struct {
 	Usage     Usage
 	Route     string // "provider/model" that really answered
 	RequestID string // the vendor's id for this exchange; may be empty
+	ID        string // the vendor's id for the reply itself; may be empty
+	Server    string // that sent it, "host:port"; may be empty
 }
 
 // Calls returns the tool calls of the reply, in order.

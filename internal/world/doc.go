@@ -8,5 +8,6 @@
 //	web       readable web pages, and search engines
 //	lsp       language servers
 //	forge     GitHub and GitLab: issues, comments, pull requests, checks
+//	changed   which files of a workspace changed while something ran
 //	worktree  copies of a repository for separate agents, and their merges
 package world

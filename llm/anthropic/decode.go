@@ -186,6 +186,7 @@ func (d *decoder) event(data []byte) (chunk llm.Chunk, done bool, err error) {
 	switch ev.Type {
 	case "message_start":
 		d.count(ev.Message.Usage)
+		d.reply.ID = ev.Message.ID
 	case "content_block_start":
 		return d.begin(ev), false, nil
 	case "content_block_delta":

@@ -22,6 +22,7 @@ func wired() harnesstest.WireParams {
 		Decode: anthropic.DecodeAll, Sample: anthropic.Sample,
 		Complete: strings.Index(anthropic.Sample, `"output_tokens":7}}`) + len(`"output_tokens":7}}`),
 		Reply: llm.Reply{
+			ID: "msg_1",
 			Parts: llm.Parts{
 				llm.Reasoning{Text: "hm", Opaque: json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"c2ln"}`), Route: route},
 				llm.Reasoning{Opaque: json.RawMessage(`{"type":"redacted_thinking","data":"xyz"}`), Route: route},

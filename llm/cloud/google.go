@@ -5,12 +5,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // early is how long before its end a token is renewed. Google's metadata server
@@ -96,7 +97,7 @@ func (g *Google) credentials(ctx context.Context, scope string) (*google.Credent
 	if g.File == "" {
 		return google.FindDefaultCredentials(ctx, scope)
 	}
-	text, err := os.ReadFile(g.File)
+	text, err := keep.Read(g.File)
 	if err != nil {
 		return nil, err
 	}

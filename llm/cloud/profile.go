@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // LocalAWS returns the credentials of this machine: AWS_BEARER_TOKEN_BEDROCK;
@@ -67,7 +69,7 @@ func profile(name string) (Credentials, error) {
 // section returns the settings under a heading of a file, nil if the heading or
 // the file is not there. Indented lines are settings within a setting and left out.
 func section(file, heading string) (map[string]string, error) {
-	text, err := os.ReadFile(file)
+	text, err := keep.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

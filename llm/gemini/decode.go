@@ -182,7 +182,7 @@ func (d *decoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
 	}
 	d.usage.add(c.Usage)
 	if c.ResponseID != "" {
-		d.reply.RequestID = c.ResponseID
+		d.reply.RequestID, d.reply.ID = c.ResponseID, c.ResponseID
 	}
 	for _, cand := range c.Candidates[:min(len(c.Candidates), 1)] {
 		for _, p := range cand.Content.Parts {

@@ -68,9 +68,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		case err != nil:
 			yield(llm.Chunk{}, reply.Complete(err))
 		case done:
-			if d.reply.RequestID == "" {
-				d.reply.RequestID = reply.RequestID()
-			}
+			reply.Name(&d.reply)
 			yield(llm.Chunk{Reply: &d.reply}, nil)
 			reply.Finish()
 		}

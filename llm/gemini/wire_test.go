@@ -239,6 +239,7 @@ func wired() harnesstest.WireParams {
 	return harnesstest.WireParams{
 		Decode: decodeAll, Sample: sample, Shown: "Reading. Now go", Complete: len(sample) - len("\n\n"), OwnIDs: true,
 		Reply: llm.Reply{
+			ID: "r1",
 			Parts: llm.Parts{
 				opaque("hm", `{"text":"hm","thought":true}`),
 				llm.Text{Text: "Reading."},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,7 +71,7 @@ func All(dir string) []*Facts {
 	paths, _ := filepath.Glob(filepath.Join(dir, "*.json")) // the pattern is good
 	for _, path := range paths {
 		f := &Facts{Path: path}
-		data, err := os.ReadFile(path)
+		data, err := keep.Read(path)
 		var s stored
 		if err == nil && json.Unmarshal(data, &s) == nil && s.Route != "" {
 			f.Route = s.Route
@@ -94,7 +93,7 @@ func (f *Facts) list() []Fact {
 	all := slices.Clone(f.own)
 	if f.Path != "" {
 		var s stored
-		if data, err := os.ReadFile(f.Path); err == nil && json.Unmarshal(data, &s) == nil {
+		if data, err := keep.Read(f.Path); err == nil && json.Unmarshal(data, &s) == nil {
 			all = s.Facts
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // holding is the reservation of this process's running requests in a [Budget]. Others see it in a file next to
@@ -62,7 +64,7 @@ func heldIn(path string) (running int, usd float64, err error) {
 	case free:
 		return 0, 0, os.Remove(path)
 	}
-	raw, err := os.ReadFile(path)
+	raw, err := keep.Read(path)
 	if err != nil {
 		return 0, 0, err
 	}

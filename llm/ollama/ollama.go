@@ -79,7 +79,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 			yield(llm.Chunk{}, reply.Complete(err))
 		case done:
 			d.fill(m.Window)
-			d.reply.RequestID = reply.RequestID()
+			reply.Name(&d.reply)
 			yield(llm.Chunk{Reply: &d.reply}, nil)
 		}
 	}

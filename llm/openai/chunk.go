@@ -11,6 +11,7 @@ type completion struct {
 	Choices []choice        `json:"choices"`
 	Usage   *usage          `json:"usage"`
 	Tier    string          `json:"service_tier"`
+	ID      string          `json:"id"`
 	Error   json.RawMessage `json:"error"`
 	// Some servers report an error without wrapping it.
 	Object string          `json:"object"`

@@ -107,6 +107,9 @@ func (d *decoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
 	if c.Tier != "" {
 		d.tier = c.Tier
 	}
+	if c.ID != "" {
+		d.reply.ID = c.ID
+	}
 	for i := range c.Choices[:min(len(c.Choices), 1)] {
 		ch := &c.Choices[i]
 		if ch.Usage != nil {

@@ -133,7 +133,7 @@ func (s server) exchange(ctx context.Context, d replyReader, yield func(llm.Chun
 	case err != nil:
 		yield(llm.Chunk{}, reply.Complete(err))
 	case done:
-		result.RequestID = reply.RequestID()
+		reply.Name(result)
 		yield(llm.Chunk{Reply: result}, nil)
 		reply.Finish()
 	}

@@ -60,6 +60,7 @@ type responseEvent struct {
 }
 
 type response struct {
+	ID         string            `json:"id"`
 	Status     string            `json:"status"`
 	Tier       string            `json:"service_tier"`
 	Output     []json.RawMessage `json:"output"`
@@ -287,7 +288,7 @@ func (d *responseDecoder) end(raw json.RawMessage, status string, emit func(llm.
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return brokenEvent(err)
 	}
-	if r.Status == "" {
+	if d.reply.ID = r.ID; r.Status == "" {
 		r.Status = status
 	}
 	for i, raw := range r.Output {

@@ -85,6 +85,7 @@ func TestFaultsHaveClasses(t *testing.T) {
 		event.ErrorPanic:      nil,
 		event.ErrorExit:       nil,
 		event.ErrorArguments:  nil,
+		event.ErrorUnknown:    nil,
 	} {
 		fails := tool.New("note", "", func(_ context.Context, _ *tool.Call, _ wordArgs) (tool.Result, error) {
 			if class == event.ErrorPanic {
@@ -100,6 +101,9 @@ func TestFaultsHaveClasses(t *testing.T) {
 		call := oneNote
 		if class == event.ErrorArguments {
 			call = `call: note {"wrod":"a"}`
+		}
+		if class == event.ErrorUnknown {
+			call = `call: nothing {"word":"a"}`
 		}
 		a := inspan.Agent{Model: scripted(t, call, "Done."), Mode: "yolo", Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{fails}}
 		end := last[event.Ended](t, collect(t, a.Run(t.Context(), "go")))

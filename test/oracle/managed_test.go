@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,13 +28,14 @@ import (
 
 // served is the command as it serves, and the official client of it.
 type served struct {
-	t      *testing.T
-	bin    string // the command
-	dir    string
-	url    string
-	token  string
-	client anthropic.Client
-	cmd    *exec.Cmd
+	t       *testing.T
+	bin     string // the command
+	dir     string
+	url     string
+	token   string
+	client  anthropic.Client
+	answers recorder // to the client
+	cmd     *exec.Cmd
 
 	mu     sync.Mutex
 	warned []string // what it has said
@@ -82,7 +84,8 @@ func (s *served) start(listen string) {
 		s.t.Fatalf("the server does not begin: %q, %v", s.url, err)
 	}
 	s.token = strings.TrimSpace(string(token))
-	s.client = anthropic.NewClient(option.WithBaseURL(s.url), option.WithAPIKey(s.token), option.WithMaxRetries(0))
+	s.client = anthropic.NewClient(option.WithBaseURL(s.url), option.WithAPIKey(s.token), option.WithMaxRetries(0),
+		option.WithHTTPClient(&http.Client{Transport: &s.answers}))
 }
 
 // folder is one of this machine that tasks may use.

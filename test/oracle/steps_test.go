@@ -150,7 +150,8 @@ func newScript(t *testing.T) *script {
 	return s
 }
 
-// TestStepsByGo has the official Go client do the steps.
+// TestStepsByGo has the official Go client do the steps, and holds all answers against the types of the official
+// SDK for TypeScript.
 func TestStepsByGo(t *testing.T) {
 	names, all := named(t), map[string]step{}
 	for _, some := range []map[string]step{
@@ -169,6 +170,7 @@ func TestStepsByGo(t *testing.T) {
 	}
 	s.held(lines, *update)
 	t.Logf("%d steps", len(lines))
+	t.Run("types of TypeScript", s.answers.typed)
 }
 
 // does does a step, in a minute at most.

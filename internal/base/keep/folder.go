@@ -1,6 +1,7 @@
 package keep
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -58,6 +59,18 @@ func OpenPlain(path string, flag int, perm fs.FileMode) (*os.File, fs.FileInfo, 
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return f, info, nil
+}
+
+// Read is [os.ReadFile] for files alone: what lies in the place of one, such as a pipe, makes nobody wait.
+func Read(path string) ([]byte, error) {
+	f, info, err := OpenPlain(path, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	b.Grow(int(min(info.Size(), 64<<20)) + bytes.MinRead) // a file may be shorter than it says, and those of the kernel say 0
+	_, err = b.ReadFrom(f)
+	return b.Bytes(), errors.Join(err, f.Close())
 }
 
 // Bare leaves out the operation and the path of an error, which are told beside it and

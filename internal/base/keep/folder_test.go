@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -44,6 +45,25 @@ func TestNothingWaits(t *testing.T) {
 	}
 	if _, err := keep.OpenFile(root, "out"); err == nil {
 		t.Error("a link led out")
+	}
+	if _, err := keep.Read(pipe); err == nil {
+		t.Error("a pipe was read as a file")
+	}
+	if _, err := keep.Read(dir); err == nil {
+		t.Error("a folder was read as a file")
+	}
+	if _, err := keep.Read(filepath.Join(dir, "nothing")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("nothing: %v", err)
+	}
+	text := strings.Repeat("long ", 100_000)
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := keep.Read(filepath.Join(dir, "file")); err != nil || string(data) != text {
+		t.Errorf("%d of %d bytes, %v", len(data), len(text), err)
+	}
+	if data, err := keep.Read("/proc/self/status"); err == nil && len(data) == 0 {
+		t.Error("a file of the kernel is empty")
 	}
 }
 

@@ -175,7 +175,7 @@ func (a *round) run(ctx context.Context) error {
 		}
 		key := a.question.key(a.model.Info().Route(), text)
 		if known, ok := a.cache.get(key); ok {
-			if s := a.question.read(known, text, a.pieces[n]); s.state == answered {
+			if s := a.read(n, known, text); s.state == answered {
 				a.take(n, s, true)
 				<-places
 				return nil
@@ -221,7 +221,7 @@ func (a *round) texts(ctx context.Context, do func(n int, text string) error) er
 				if err != nil {
 					return err
 				}
-				if err := do(n, string(data)); err != nil {
+				if err := do(n, v.src.Decoding.asked(data)); err != nil {
 					return err
 				}
 			}
@@ -250,7 +250,7 @@ func (a *round) one(ctx context.Context, n int, text, key string, c claim) {
 		}
 		if err != nil {
 			s = said{state: failed, why: err.Error()}
-		} else if s = a.question.read(reply, text, a.pieces[n]); s.state == answered {
+		} else if s = a.read(n, reply, text); s.state == answered {
 			a.cache.put(key, reply)
 			break
 		} else {
@@ -261,6 +261,18 @@ func (a *round) one(ctx context.Context, n int, text, key string, c claim) {
 		}
 	}
 	a.take(n, s, false)
+}
+
+// read is what a reply says of a piece, with the places of its quotes in the source.
+func (a *round) read(n int, reply, text string) said {
+	p := a.pieces[n]
+	s, shows := a.question.read(reply, text, p), a.Sources[p.Source].Decoding
+	for i := range s.quotes {
+		q := &s.quotes[i]
+		q.From = p.From + shows.bytes(text[:q.From-p.From])
+		q.To = q.From + shows.bytes(q.Text)
+	}
+	return s
 }
 
 // ends reports whether an error ends the call: it will meet the other pieces, too.

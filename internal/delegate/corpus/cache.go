@@ -28,7 +28,7 @@ func (c cache) get(key string) (string, bool) {
 	if c.dir == "" {
 		return "", false
 	}
-	raw, err := os.ReadFile(c.path(key))
+	raw, err := keep.Read(c.path(key))
 	if err != nil || len(raw) > mostReply {
 		return "", false
 	}

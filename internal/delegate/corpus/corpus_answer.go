@@ -66,6 +66,8 @@ type Evidence struct {
 	To     int64  `json:"to"`
 	Quote  string `json:"quote"`
 	Event  uint64 `json:"event,omitempty"` // of a session: number of the event
+	// Decoding is what the quote was decoded from, where the source is not UTF-8.
+	Decoding string `json:"decoding,omitempty"`
 }
 
 func (s *Set) answerTool() tool.Tool { return over(s, AnswerTool, answerDoc, runAnswer) }
@@ -130,7 +132,7 @@ func (r *reading) verify(ctx context.Context, i int, all []answer, which []int, 
 			return changed(v.src.Name, nil)
 		}
 		for _, n := range which {
-			e, is := all[n], valid(string(w.at[n]))
+			e, is := all[n], v.src.Decoding.text(w.at[n])
 			if e.Quote == "" || is != e.Quote {
 				wrong = append(wrong, fmt.Errorf("evidence %d: bytes %d-%d of %s are %.120q, not %.120q", n+1, e.From, e.To, e.Source, is, e.Quote))
 				continue
@@ -140,7 +142,7 @@ func (r *reading) verify(ctx context.Context, i int, all []answer, which []int, 
 					n+1, e.Quote, leastQuote))
 				continue
 			}
-			out[n] = Evidence{Source: valid(v.src.Name), Line: w.line[n], From: e.From, To: e.To, Quote: e.Quote}
+			out[n] = Evidence{Source: valid(v.src.Name), Line: w.line[n], From: e.From, To: e.To, Quote: e.Quote, Decoding: string(v.src.Decoding)}
 		}
 		return nil
 	})

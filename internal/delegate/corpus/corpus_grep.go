@@ -64,11 +64,15 @@ func runGrep(ctx context.Context, r *reading, in grepArgs) (tool.Result, error) 
 	buf := make([]byte, block)
 	err = r.each(ctx, which, func(v *view) error {
 		before := out.Total
-		err := search(keep.Reading(ctx, v), re, buf, func(l line) error {
+		loose, exact := v.src.Decoding.pattern(re)
+		err := search(keep.Reading(ctx, v), loose, buf, func(l line) error {
+			if !exact && !re.MatchString(v.src.Decoding.text(l.text)) {
+				return nil
+			}
 			out.Total++
 			if out.More == 0 && len(out.Hits) < most {
 				text, at := excerpt(l, mostExcerpt)
-				h := hit{valid(v.src.Name), l.number, l.from + int64(at), l.from + int64(at+len(text)), valid(string(text))}
+				h := hit{valid(v.src.Name), l.number, l.from + int64(at), l.from + int64(at+len(text)), v.src.Decoding.text(text)}
 				if room -= shown(h); room >= 0 {
 					out.Hits = append(out.Hits, h)
 					return nil

@@ -258,13 +258,21 @@ func (o *opening) file(ctx context.Context, path string) error {
 		o.skip(name, "can't be read")
 		return nil
 	}
-	if bytes.IndexByte(head[:n], 0) >= 0 {
+	src := source{Name: name, Kind: kindFile, At: path, Stamp: stampOf(info), Decoding: wide(head[:n])}
+	if src.Decoding == "" && bytes.IndexByte(head[:n], 0) >= 0 {
 		o.skip(name, "not text")
 		return nil
 	}
-	src := source{Name: name, Kind: kindFile, At: path, Stamp: stampOf(info)}
-	whole := io.MultiReader(bytes.NewReader(head[:n]), f)
-	return o.measure(ctx, src, io.LimitReader(whole, info.Size())) // what comes meanwhile is not part of it
+	whole := io.LimitReader(io.MultiReader(bytes.NewReader(head[:n]), f), info.Size()) // what comes meanwhile is not part of it
+	if src.Decoding == "" {
+		var seen bytesSeen
+		err := o.measure(ctx, src, io.TeeReader(whole, &seen))
+		if err == nil && seen.narrow() {
+			o.m.Sources[len(o.m.Sources)-1].Decoding = narrow
+		}
+		return err
+	}
+	return o.measure(ctx, src, src.Decoding.reader(whole))
 }
 
 // page adds the text of a page, from its blob if it has one.
@@ -365,6 +373,8 @@ type listedSource struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
 	Lines int64  `json:"lines"`
+	// Decoding is what the text was decoded from.
+	Decoding decoding `json:"decoding,omitempty"`
 }
 
 func (m *manifest) listed(in listArgs) (tool.Result, error) {
@@ -389,7 +399,7 @@ func (m *manifest) listed(in listArgs) (tool.Result, error) {
 	for n, i := range which {
 		s := m.Sources[i]
 		out.Bytes, out.Lines = out.Bytes+s.Bytes, out.Lines+s.Lines
-		one := listedSource{valid(s.Name), s.Bytes, s.Lines}
+		one := listedSource{valid(s.Name), s.Bytes, s.Lines, s.Decoding}
 		if n < in.From || out.Next > 0 {
 			continue
 		}

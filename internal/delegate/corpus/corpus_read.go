@@ -45,8 +45,9 @@ func runRead(ctx context.Context, r *reading, in readArgs) (tool.Result, error) 
 		return tool.Result{}, err
 	}
 	// Whole characters only, as the text is to be quoted.
+	shows := r.Sources[i].Decoding
 	begin, end := 0, wholeRunes(data)
-	for begin < end && begin < 3 && in.From > 0 && continues(data[begin]) {
+	for begin < end && begin < 3 && in.From > 0 && shows != narrow && continues(data[begin]) {
 		begin++
 	}
 	out := struct {
@@ -55,10 +56,10 @@ func runRead(ctx context.Context, r *reading, in readArgs) (tool.Result, error) 
 		To     int64  `json:"to"`
 		Bytes  int64  `json:"bytes"` // of the source
 		Text   string `json:"text"`
-	}{valid(in.Source), in.From + int64(begin), in.From + int64(end), size, valid(string(data[begin:end]))}
+	}{valid(in.Source), in.From + int64(begin), in.From + int64(end), size, shows.text(data[begin:end])}
 	for shown(out) > mostShown { // much of it needs escapes
 		end = begin + wholeRunes(data[begin:begin+(end-begin)*3/4])
-		out.To, out.Text = in.From+int64(end), valid(string(data[begin:end]))
+		out.To, out.Text = in.From+int64(end), shows.text(data[begin:end])
 	}
 	r.sees(func(s *seen) { s.read(piece{i, out.From, out.To}) })
 	return result(out)

@@ -50,6 +50,8 @@ type source struct {
 	Lines  int64  `json:"lines"`
 	Digest string `json:"digest"`          // of the first Bytes
 	Stamp  string `json:"stamp,omitempty"` // what was known of a file when its content was read
+	// Decoding is what a file is decoded from; empty: it is read as it is. Of UTF-16, all else is of the decoded text.
+	Decoding decoding `json:"decoding,omitempty"`
 }
 
 const (

@@ -180,14 +180,14 @@ func (r *reading) openFile(ctx context.Context, i int) (fs.File, error) {
 	if err := r.compare(ctx, i, f, info); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return f, nil
+	return src.Decoding.file(f), nil
 }
 
 // compare looks into a file that something was done to, whether its content is still there.
 func (r *reading) compare(ctx context.Context, i int, f fs.File, info fs.FileInfo) error {
 	src, stamp := r.Sources[i], stampOf(info)
 	switch {
-	case !info.Mode().IsRegular() || info.Size() < src.Bytes:
+	case !info.Mode().IsRegular() || (src.Decoding == "" || src.Decoding == narrow) && info.Size() < src.Bytes:
 		return changed(src.Name, nil)
 	case r.known(i, stamp):
 		return nil
@@ -197,7 +197,7 @@ func (r *reading) compare(ctx context.Context, i int, f fs.File, info fs.FileInf
 		return changed(src.Name, nil)
 	}
 	m := newMeter()
-	if _, err := io.Copy(m, io.LimitReader(keep.Reading(ctx, f), src.Bytes)); err != nil {
+	if _, err := io.Copy(m, io.LimitReader(src.Decoding.reader(keep.Reading(ctx, f)), src.Bytes)); err != nil {
 		return fmt.Errorf("%s: %w", src.Name, err)
 	}
 	if m.bytes != src.Bytes || m.digest() != src.Digest {

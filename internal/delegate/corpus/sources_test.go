@@ -2,6 +2,7 @@ package corpus_test
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +17,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/delegate/corpus"
@@ -703,5 +707,90 @@ func TestOnlyNamedSources(t *testing.T) {
 		if err := corpus.Exist(t.Context(), w.store, w.root, []string{name}); (err == nil) != fine {
 			t.Errorf("%q: %v", name, err)
 		}
+	}
+}
+
+// TestDecodings holds that UTF-16 and Latin-1 are read, searched and quoted, that the list says so, and that the places
+// of Latin-1 are those of the file.
+func TestDecodings(t *testing.T) {
+	const text = "Größe: 7\nHerr Müller hat den Schlüssel in São Paulo.\n"
+	utf16of := func(order binary.AppendByteOrder, mark bool, text string) string {
+		var out []byte
+		if mark {
+			out = order.AppendUint16(out, 0xfeff)
+		}
+		for _, u := range utf16.Encode([]rune(text)) {
+			out = order.AppendUint16(out, u)
+		}
+		return string(out)
+	}
+	var latin []byte
+	for _, r := range text {
+		latin = append(latin, byte(r))
+	}
+	w := newWorld(t, &reader{answer: func(string) (string, error) {
+		return `{"answer":"Müller","quotes":["Herr Müller hat den Schlüssel"]}`, nil
+	}})
+	files := map[string]string{
+		"marked-le.txt": utf16of(binary.LittleEndian, true, text), "marked-be.txt": utf16of(binary.BigEndian, true, text+"漢字\n"),
+		"bare-le.txt": utf16of(binary.LittleEndian, false, text), "bare-be.txt": utf16of(binary.BigEndian, false, text),
+		"latin.txt": string(latin), "plain.txt": text, "broken.txt": text + "\xff\n", "binary": "\x00\x01\x02\x03 Müller",
+	}
+	for name, content := range files {
+		w.write(name, content)
+	}
+	var list struct {
+		Corpus  string
+		Sources []struct{ Name, Decoding string }
+		Skipped map[string]int
+	}
+	w.call("corpus_list", object{"sources": []string{"."}}, &list)
+	got := map[string]string{}
+	for _, s := range list.Sources {
+		got[s.Name] = s.Decoding
+	}
+	want := map[string]string{
+		"marked-le.txt": "utf-16le", "marked-be.txt": "utf-16be", "bare-le.txt": "utf-16le", "bare-be.txt": "utf-16be",
+		"latin.txt": "windows-1252", "plain.txt": "", "broken.txt": "",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || list.Skipped["not text"] != 1 {
+		t.Fatal(diff, list.Skipped)
+	}
+	var grep struct{ Hits []object }
+	w.call("corpus_grep", object{"pattern": "herr mü[l]+er", "ignore_case": true}, &grep)
+	if len(grep.Hits) != len(want) {
+		t.Errorf("%d hits: %v", len(grep.Hits), grep.Hits)
+	}
+	for _, h := range grep.Hits {
+		var out corpus.Answer
+		w.call("corpus_answer", object{"answer": "Müller hat den Schlüssel in São Paulo.", "evidence": []object{
+			{"source": h["source"], "from": h["from"], "to": h["to"], "quote": h["text"]},
+		}}, &out)
+		if name, _ := h["source"].(string); !out.Verified || out.Evidence[0].Decoding != want[name] {
+			t.Errorf("%s: %+v", name, out)
+		}
+		if h["source"] == "latin.txt" {
+			from, to := int(h["from"].(float64)), int(h["to"].(float64))
+			if string(latin[from:to]) != "Herr M\xfcller hat den Schl\xfcssel in S\xe3o Paulo." {
+				t.Errorf("bytes %d to %d are %q", from, to, latin[from:to])
+			}
+		}
+	}
+	var read struct{ Text string }
+	w.call("corpus_read", object{"source": "latin.txt", "from": 3, "to": 8}, &read)
+	if read.Text != "ße: 7" {
+		t.Errorf("%q", read.Text)
+	}
+	var cut struct{ Set string }
+	w.call("corpus_pieces", object{"bytes": 1000}, &cut)
+	var said asked
+	w.call("ask_pieces", object{"set": cut.Set, "question": "Who?", "schema": object{"type": "string"}}, &said)
+	if len(said.Answers) != len(want) {
+		t.Fatalf("%+v", said)
+	}
+	for _, a := range said.Answers {
+		w.call("corpus_answer", object{"answer": "Müller hat den Schlüssel.", "evidence": []object{
+			{"source": a.Source, "from": a.Evidence[0]["from"], "to": a.Evidence[0]["to"], "quote": a.Evidence[0]["quote"]},
+		}}, nil)
 	}
 }

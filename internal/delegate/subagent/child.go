@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // child is a session that works for another.
@@ -35,16 +36,19 @@ type child struct {
 	// Its task may hold text that nobody here has written.
 	untrusted bool
 
+	files    tool.Files         // of its workspace
+	commands map[string]command // that may run or do, by call; for the goroutine that drives it
+
 	mu    sync.Mutex
 	fold  transcript.Fold // what can be told of its work
-	wrote map[string]bool // files, by resolved path, since it was opened
+	wrote map[string]mark // files, by resolved path, since it was opened
 	met   []meeting       // that it was told of, or others were
 	open  []string        // tasks that it had when it came back, and has not marked done
 }
 
 // newChild takes a child up, with what its log tells of it.
 func newChild(s *inspan.Session, o Order, call string) *child {
-	k := &child{id: s.ID(), call: call, order: o, session: s, wrote: map[string]bool{}, gone: make(chan struct{}), progress: func(string) {}}
+	k := &child{id: s.ID(), call: call, order: o, session: s, wrote: map[string]mark{}, commands: map[string]command{}, gone: make(chan struct{}), progress: func(string) {}}
 	k.ctx, k.cancel = context.WithCancelCause(context.Background())
 	upto := s.Status().Seq
 	for e, err := range s.Events(k.ctx, 0) {

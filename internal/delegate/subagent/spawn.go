@@ -260,7 +260,14 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 	if o.Copy != nil {
 		root = o.Copy.Root
 	}
-	host := inspan.Host{Store: t.Sessions, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) { return t.make(ctx, o, at) }}
+	var files tool.Files
+	host := inspan.Host{Store: t.Sessions, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
+		a, err := t.make(ctx, o, at)
+		if err == nil {
+			files = a.Env.Files
+		}
+		return a, err
+	}}
 	var s *inspan.Session
 	if o.fork == "" {
 		s, err = host.Child(ctx, parent.Session, call, root)
@@ -271,6 +278,7 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 		return nil, err
 	}
 	k := newChild(s, o, call)
+	k.files = files
 	if o.Copy != nil && o.Copy.Ready { // what that has made is not the child's work
 		err = t.begin(ctx, parent, call)
 	}

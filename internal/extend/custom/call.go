@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/world/changed"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -89,9 +90,9 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 		return tool.Result{}, fmt.Errorf("the program of %s has changed since it was looked at, so it was not run; it is looked at again at "+
 			"the next turn", name)
 	}
-	var before map[string]stamp
+	var before changed.Files
 	if c.declaration.effects.write && call.Env.Files != nil {
-		before = stamps(ctx, call.Env.Files, call.Env.Root)
+		before = changed.Look(ctx, call.Env.Files, call.Env.Root)
 	}
 	limited, cancel := context.WithTimeout(ctx, c.declaration.timeout)
 	defer cancel()
@@ -106,7 +107,7 @@ func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	code, err := p.Wait()
 	p.Kill() // what it may have left behind
 	r := understand(&out)
-	r.files = changed(context.WithoutCancel(ctx), call.Env.Files, call.Env.Root, before)
+	r.files = before.Since(context.WithoutCancel(ctx), call.Env.Files, call.Env.Root)
 	switch {
 	case ctx.Err() != nil:
 		return r.result(nil), fmt.Errorf("%s was interrupted and ended: %w", name, ctx.Err())

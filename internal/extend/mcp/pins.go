@@ -62,7 +62,7 @@ func (p Pins) load(s Server, root string) (*toolset, error) {
 	case info.Size() > maxPin:
 		err = errors.New("it is too big")
 	default:
-		data, err = os.ReadFile(path)
+		data, err = keep.Read(path)
 	}
 	var got pin
 	if err == nil {
@@ -87,7 +87,7 @@ func (p Pins) silent(s Server, root string) bool {
 	if p.Dir == "" || err != nil || info.Size() != int64(len(mark)) || time.Since(info.ModTime()) > patienceLasts {
 		return false
 	}
-	data, err := os.ReadFile(path)
+	data, err := keep.Read(path)
 	return err == nil && string(data) == mark
 }
 

@@ -12,7 +12,7 @@ import (
 
 // headsFormat is the format of [Library.Heads]. The content was parsed by a program, so its validity also
 // depends on that program's file.
-const headsFormat = "skill heads 1"
+const headsFormat = "skill heads 2"
 
 // mostHeads bounds the length of that file.
 const mostHeads = 16 << 20
@@ -59,7 +59,7 @@ func (l *Library) load() saved {
 	if format == "" || err != nil || info.Size() > mostHeads {
 		return nil
 	}
-	data, err := os.ReadFile(l.Heads)
+	data, err := keep.Read(l.Heads)
 	if err != nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func loadSkill(in *keep.Sidecar) (s Skill) {
 
 // texts and lists return the fields that come from a file, without those that depend on its place.
 func (s *Skill) texts() []*string {
-	return []*string{&s.Name, &s.Description, &s.License, &s.Compatibility, &s.Hint}
+	return []*string{&s.Name, &s.Description, &s.License, &s.Compatibility, &s.Hint, &s.Sum}
 }
 
 func (s *Skill) lists() []*[]string { return []*[]string{&s.Tools, &s.Problems} }

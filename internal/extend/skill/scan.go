@@ -1,6 +1,8 @@
 package skill
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -234,13 +236,20 @@ func readFile(files fs.FS, at, name string, head []byte) *known {
 		var rest []byte
 		rest, err = io.ReadAll(io.LimitReader(f, MaxSize))
 		whole = true
-		matter, text, failed = SplitMatter(slices.Concat(head, rest))
+		head = slices.Concat(head, rest)
+		matter, text, failed = SplitMatter(head)
 	}
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		failed = err
 	}
 	if k.err = failed; k.err == nil {
 		k.skill = parse(name, matter, text, whole)
+		sum := sha256.New()
+		_, _ = sum.Write(head) // it returns no error
+		if !whole {
+			_, k.err = io.Copy(sum, io.LimitReader(f, MaxSize))
+		}
+		k.skill.Sum = hex.EncodeToString(sum.Sum(nil)[:16])
 	}
 	return k
 }

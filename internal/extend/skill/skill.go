@@ -48,6 +48,7 @@ type Skill struct {
 	Hidden        bool     // only a model may invoke it; it is not a slash command
 	Dir           string   // absolute; empty for a built-in skill
 	Source        string   // of its folder; "built in"
+	Sum           string   // digest of its SKILL.md; empty for a built-in skill
 	// Problems is what [Validate] finds, except for the length of a long text. A skill with problems can be
 	// used all the same.
 	Problems []string

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 )
 
 // crew is a model whose session has some others write to a ledger, the last of them
@@ -141,6 +143,160 @@ func checkCrew(t *testing.T, h home, id string, agents, steps int) {
 	}
 	if len(lines) < agents*(steps-1) {
 		t.Errorf("only %d of %d commands ran: %v", len(lines), agents*steps, lines)
+	}
+}
+
+// TestKilledTree kills a tree of agents with SIGKILL at random moments and resumes it, again and again: children in
+// the foreground, in the background and in a copy, with children of their own. No command that had begun runs twice,
+// each agent is known to its parent and comes back to it, and what is in the copy is told.
+func TestKilledTree(t *testing.T) {
+	t.Parallel()
+	kills := 50
+	if testing.Short() {
+		kills = 5
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	chance := rand.New(rand.NewPCG(seed, 0))
+	_, whole := killTree(t, func() time.Duration { return 0 }, 0)
+	for done := 0; done < kills && !t.Failed(); {
+		n, _ := killTree(t, func() time.Duration { return time.Duration(chance.Int64N(int64(whole))) }, min(5, kills-done))
+		done += n
+	}
+}
+
+// forest is a model that has a tree of agents work, each of which writes to the ledger, or to a file of its copy.
+func forest(_ *http.Request, body []byte) anthropictest.Answer {
+	turn, task := bytes.Count(body, []byte(`"role":"assistant"`)), "lead"
+	if m := regexp.MustCompile(`"text":"part (\w+)"`).FindSubmatch(body); m != nil {
+		task = string(m[1])
+	}
+	spawn := func(task string, more ...any) llm.Call {
+		args := map[string]any{"task": "part " + task}
+		for i := 0; i < len(more); i += 2 {
+			args[more[i].(string)] = more[i+1]
+		}
+		return callOf("spawn_"+task, "spawn_agent", args)
+	}
+	step := func(file string) llm.Parts {
+		return llm.Parts{callOf(fmt.Sprintf("step_%d", turn), "bash", map[string]any{"command": fmt.Sprintf("echo %s-%d >> %s", task, turn, file)})}
+	}
+	first := map[string]llm.Parts{
+		"lead":  {spawn("a"), spawn("b"), spawn("back", "background", true), spawn("apart", "isolation", "worktree")},
+		"a":     {spawn("under")},
+		"back":  {spawn("below")},
+		"apart": step("made"),
+	}[task]
+	switch {
+	case turn == 0 && first != nil:
+		return anthropictest.Answer{Parts: first}
+	case turn < 3 && task == "apart":
+		return anthropictest.Answer{Parts: step("made")}
+	case turn < 3 && task != "lead":
+		return anthropictest.Answer{Parts: step("ledger")}
+	}
+	return anthropictest.Answer{Parts: llm.Say("Result of " + task + ".")}
+}
+
+// killTree has the tree work until it is done, and kills it up to so many times on the way. It returns how often it
+// did, and how long all took.
+func killTree(t *testing.T, after func() time.Duration, most int) (kills int, took time.Duration) {
+	t.Helper()
+	h := newHome(t, anthropictest.Start(t, &anthropictest.Server{Answer: forest}))
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "a"}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		if cmd.Dir = h.work; cmd.Run() != nil {
+			t.Fatal("no repository")
+		}
+	}
+	args, began, id := []string{"run", "--mode", "auto", "go"}, time.Now(), ""
+	for {
+		cmd := h.command(t.Context(), args...)
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if kills < most {
+			timer := time.AfterFunc(after(), func() { _ = cmd.Process.Kill() })
+			defer timer.Stop()
+		}
+		err := cmd.Wait()
+		if err == nil {
+			took = time.Since(began)
+			break
+		}
+		if kills++; kills > most {
+			t.Fatalf("%v\n%s", err, out.Bytes())
+		}
+		if id, err = h.store().Resolve(t.Context(), "last"); err != nil {
+			continue
+		}
+		log := logged(t, h, id)
+		if len(log) > 0 && log[len(log)-1].Body.Kind() == "stopped" {
+			break // it was killed on its way out
+		}
+		if slices.ContainsFunc(log, func(e entry) bool { return e.Body.Kind() == "said" }) {
+			args = []string{"resume", id, "--mode", "auto"}
+		}
+	}
+	id, err := h.store().Resolve(t.Context(), "last")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkTree(t, h, id)
+	return kills, took
+}
+
+func checkTree(t *testing.T, h home, id string) {
+	t.Helper()
+	ids, err := h.store().IDs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// One that was killed before it was told anything began nothing.
+	ids = slices.DeleteFunc(ids, func(other string) bool { return !store.InFamily(id, other) })
+	heard, open, copied := "", map[string]bool{}, ""
+	for _, id := range ids {
+		for _, e := range logged(t, h, id) {
+			switch b := e.Body.(type) {
+			case event.Opened:
+				if b.Root != h.work && !strings.HasSuffix(b.Root, "/work") {
+					copied = b.Root
+				}
+			case event.Spawned:
+				open[b.Child] = true
+			case event.Ended:
+				heard += b.Parts.Text()
+			case event.Returned:
+				heard += b.Parts.Text()
+				open[b.Child] = false
+			}
+		}
+	}
+	for _, child := range ids {
+		if back, known := open[child]; child != id && (!known || back) {
+			t.Errorf("agent %s: its parent knows of it: %v; it has not come back: %v", child, known, back)
+		}
+	}
+	for _, task := range []string{"a", "b", "back", "apart", "under", "below"} {
+		if !strings.Contains(heard, "Result of "+task+".") {
+			t.Errorf("nobody heard of %s", task)
+		}
+	}
+	for _, path := range []string{filepath.Join(h.work, "ledger"), filepath.Join(copied, "made")} {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Fields(string(raw))
+		slices.Sort(lines)
+		if len(slices.Compact(slices.Clone(lines))) < len(lines) {
+			t.Errorf("a command ran twice: %v", lines)
+		}
+	}
+	if out, err := h.command(t.Context(), "copies", "list", id).CombinedOutput(); err != nil || !bytes.Contains(out, []byte("1 file")) {
+		t.Errorf("the copies: %v\n%s", err, out)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/front/console"
-	"github.com/inspan/inspan/internal/install/app"
 )
 
 func (c *command) compact() *cobra.Command {
@@ -25,7 +24,7 @@ func (c *command) compact() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

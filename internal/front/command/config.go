@@ -85,6 +85,9 @@ func settings(out io.Writer, list []config.Setting, origin bool) error {
 		if s.Ignored != "" {
 			cells = append(cells, "# not in force: "+s.Ignored)
 		}
+		if s.Evidence != "" {
+			cells = append(cells, "# "+s.Evidence)
+		}
 		w.Row(cells...)
 	}
 	return w.Flush()

@@ -172,7 +172,7 @@ func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes .
 
 // doubt warns of models that were set and are not known.
 func (c *command) doubt(changes []config.Change) {
-	a, err := app.Load(c.self)
+	a, err := c.installation()
 	if err != nil {
 		return // it was told
 	}

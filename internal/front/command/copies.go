@@ -26,7 +26,7 @@ func (c *command) copiesList() *cobra.Command {
 		Short: "List the copies of a session's subagents, or of all",
 		Args:  exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -142,7 +142,7 @@ func (c *command) copiesDiscard() *cobra.Command {
 
 // copyOf finds the copy of an agent, by a part of the agent's session.
 func (c *command) copyOf(ctx context.Context, agent string) (*app.App, running.Copy, worktree.Tree, error) {
-	a, err := app.Load(c.self)
+	a, err := c.installation()
 	if err != nil {
 		return nil, running.Copy{}, worktree.Tree{}, err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/cost"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm/router"
@@ -36,7 +35,7 @@ func (c *command) cost() *cobra.Command {
 			if !suppose && local+cloud != "" {
 				return misused("--local and --cloud go with --counterfactual")
 			}
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

@@ -33,7 +33,7 @@ func (f *runFlags) addDetach(cmd *cobra.Command) {
 
 // detach has a process of its own do what was typed, and waits until its run has begun.
 func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
-	a, err := app.Load(c.self)
+	a, err := c.installation()
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (c *command) detached() *cobra.Command {
 		Hidden: true,
 		Args:   exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

@@ -94,7 +94,7 @@ func (c *command) trial(ctx context.Context, model string, offline bool) setup.F
 		return f
 	}
 	defer os.RemoveAll(dir)
-	a, err := app.Load(c.self)
+	a, err := c.installation()
 	if err != nil {
 		f.Found, f.Remedy = err.Error(), "correct the file with 'inspan config edit'"
 		return f

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/words"
 )
@@ -19,7 +18,7 @@ func (c *command) effects() *cobra.Command {
 		Short: "List effects that a rewind can't undo: outside the workspace, in sensitive places, or by agents in the background",
 		Args:  exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

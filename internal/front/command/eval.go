@@ -34,7 +34,7 @@ func newEvalCommand(c *command) *cobra.Command {
 // evaluated is a command of eval, once the settings are read.
 func (c *command) evaluated(e *evaluation, do func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		a, err := app.Load(c.self)
+		a, err := c.installation()
 		if err != nil {
 			return err
 		}

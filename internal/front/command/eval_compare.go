@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/front/console"
-	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/lab/stats"
 	"github.com/inspan/inspan/store"
@@ -33,7 +33,7 @@ type performed = func(cmd *cobra.Command, args []string) error
 // comparing is a command about runs, once the settings are read.
 func (c *command) comparing(ask *comparisons, do performed) performed {
 	return func(cmd *cobra.Command, args []string) error {
-		a, err := app.Load(c.self)
+		a, err := c.installation()
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (c *command) evalPower() *cobra.Command {
 		Use:   "power",
 		Short: "Say which difference a comparison would find, before you pay for it",
 		Long: "Differences are shares of the tasks: 0.08 is 8 points. --disagree is how often one trial of each configuration ends\n" +
-			"differently on a task. With --pilot inspan takes it from a run that has tried each task several times.",
+			"differently on a task. The difference may be in all tasks alike, in half or in a fifth of them: inspan states the worst. With --pilot inspan takes it from a run that has tried each task several times.",
 		Example: "  inspan eval power --tasks 89\n  inspan eval power --tasks 89 --tries 5 --effect 0.08\n" +
 			"  inspan eval power --tries 3 --pilot baseline",
 		Args: exactly(0, 0, "no arguments"),
@@ -414,6 +414,7 @@ func (c *comparisons) diff(ctx context.Context, base, candidate string) error {
 // trials of one task end differently.
 func (c *comparisons) power(pilot string) error {
 	d, power, effect := c.Design, c.How.Power, c.Effect
+	d.Worst = true // nobody knows yet where the difference will be
 	if pilot != "" {
 		run, err := c.run(pilot)
 		if err != nil {
@@ -432,7 +433,8 @@ func (c *comparisons) power(pilot string) error {
 			Effect     float64 `json:"effect,omitempty"`
 			Found      float64 `json:"found,omitempty"`
 			Needed     int     `json:"tasks_needed,omitempty"`
-		}{d, power, smallest, effect, d.Power(effect), d.TasksFor(effect, power)})
+			Shape      string  `json:"worst_shape"`
+		}{d, power, smallest, effect, d.Power(effect), d.TasksFor(effect, power), d.WorstShape(cmp.Or(effect, smallest)).Name})
 	}
 	finds := fmt.Sprintf("a difference of %.1f points", 100*smallest)
 	if smallest == 0 {
@@ -448,6 +450,12 @@ func (c *comparisons) power(pilot string) error {
 		if n := d.TasksFor(effect, power); n > 0 {
 			fmt.Fprintf(c.Out, "To find it in %.0f %% takes %s.\n", 100*power, text.Count(n, "task"))
 		}
+	}
+	if look := cmp.Or(effect, smallest); look != 0 {
+		alike := d
+		alike.Worst = false
+		fmt.Fprintf(c.Out, "That is the worst of three shapes, a difference %s. In all tasks alike, %.1f points would be found.\n",
+			d.WorstShape(look).Name, 100*alike.Detectable(power))
 	}
 	fmt.Fprintf(c.Out, "Equal configurations are called different in at most %g %%. "+
 		"One trial of each ends differently on %.0f %% of the tasks.\n", 100*d.Alpha, 100*d.Disagree)

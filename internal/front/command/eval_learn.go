@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/view/words"
@@ -154,8 +155,9 @@ func (c *command) learnWatch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Compare sessions with and without each change, and roll back the changes that do harm",
-		Long: "A session speaks against a change if its work was undone, a call was denied, somebody interrupted it, it failed, or\n" +
-			"the same task was run again. You may watch as often as you like, for example with 'inspan schedule'.",
+		Long: "A session speaks against a change if its work was undone or its commit reverted, a call was denied, somebody\n" +
+			"interrupted it, it or its last check failed, the same task was run again, or it cost more than twice what is usual.\n" +
+			"You may watch as often as you like. Each session that draws for a change watches too, when it has ended.",
 		Args: exactly(0, 0, "no arguments"),
 	}
 	cmd.RunE = c.comparing(&ask, func(cmd *cobra.Command, _ []string) error { return ask.watch(cmd.Context()) })
@@ -200,7 +202,7 @@ func (c *comparisons) propose(ctx context.Context, p proposing) error {
 	if info, err := os.Lstat(filepath.Join(p.Root, p.File)); err == nil && info.Mode()&os.ModeSymlink != 0 {
 		return misused("propose %s: %w", p.File, eval.ErrLink)
 	}
-	before, err := os.ReadFile(filepath.Join(p.Root, p.File))
+	before, err := keep.Read(filepath.Join(p.Root, p.File))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -364,11 +366,17 @@ func (c *comparisons) canary(ctx context.Context, id string, share float64) erro
 	p, _, err := c.step(ctx, id, func(*eval.Book) (eval.Entry, error) {
 		return eval.Entry{Step: eval.Canaried, Proposal: id, Share: share}, nil
 	})
-	if err == nil {
-		fmt.Fprintf(c.Out, "%g %% of new sessions get %s. Label them: inspan run --label %s=$(inspan eval learn arm %s KEY)\n",
-			100*share, id, p.Label(), id)
+	if err != nil {
+		return err
 	}
-	return err
+	if p.Change.DrawnFor() {
+		fmt.Fprintf(c.Out, "%g %% of new sessions in %s get %s, and each has the label %s. It is rolled back by itself if it does harm.\n",
+			100*share, text.Line(p.Change.Root), id, p.Label())
+		return nil
+	}
+	fmt.Fprintf(c.Out, "%g %% of new sessions get %s. Sessions can't draw for %s by themselves, as they share the file. "+
+		"Label them: inspan run --label %s=$(inspan eval learn arm %s KEY)\n", 100*share, id, text.Line(p.Change.File), p.Label(), id)
+	return nil
 }
 
 // arm prints whether a new session gets a change, and makes it in the folder of that session if so.
@@ -411,15 +419,15 @@ func (c *comparisons) watch(ctx context.Context) error {
 		if p.Step != eval.Canaried && p.Step != eval.Kept {
 			continue
 		}
-		signals, err := eval.Signals(ctx, c.Sessions, began(book, p.ID, eval.Canaried))
-		if err != nil {
-			return err
-		}
 		if p.Step == eval.Kept {
-			c.watchKept(p.ID, signals, began(book, p.ID, eval.Kept))
+			signals, err := eval.Signals(ctx, c.Sessions, book.Since(p.ID, eval.Canaried), "")
+			if err != nil {
+				return err
+			}
+			c.watchKept(p.ID, signals, book.Since(p.ID, eval.Kept))
 			continue
 		}
-		_, e, err := c.step(ctx, p.ID, func(b *eval.Book) (eval.Entry, error) { return b.Watch(p.ID, signals) })
+		e, err := c.fares(ctx, book, p)
 		if err != nil {
 			return err
 		}
@@ -428,9 +436,14 @@ func (c *comparisons) watch(ctx context.Context) error {
 	return nil
 }
 
-// began is when a proposal took a step.
-func began(book *eval.Book, id string, step eval.Step) time.Time {
-	return book.Entries[slices.IndexFunc(book.Entries, func(e eval.Entry) bool { return e.Proposal == id && e.Step == step })].Time
+// fares puts into the ledger how the sessions of a canary fare.
+func (c *comparisons) fares(ctx context.Context, book *eval.Book, p *eval.Proposal) (eval.Entry, error) {
+	signals, err := eval.Signals(ctx, c.Sessions, book.Since(p.ID, eval.Canaried), p.Label())
+	if err != nil {
+		return eval.Entry{}, err
+	}
+	_, e, err := c.step(ctx, p.ID, func(b *eval.Book) (eval.Entry, error) { return b.Watch(p.ID, signals) })
+	return e, err
 }
 
 // watchKept tells how sessions fare that all have a change. Nothing is concluded from it: without others at
@@ -457,6 +470,17 @@ func (c *comparisons) watchKept(id string, signals []eval.Signal, kept time.Time
 
 // keep makes a change in its workspace, for all sessions.
 func (c *comparisons) keep(ctx context.Context, id string) error {
+	book, err := c.ledger().Book()
+	if err != nil {
+		return err
+	}
+	if p, err := book.Proposal(id); err == nil && p.Step == eval.Canaried {
+		if e, err := c.fares(ctx, book, p); err != nil {
+			return err
+		} else if e.Step == eval.RolledBack {
+			return fmt.Errorf("%s is not kept but rolled back: %s", id, e.Why)
+		}
+	}
 	p, _, err := c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) { return b.Made(id, eval.Kept, "") })
 	if err == nil {
 		fmt.Fprintf(c.Out, "%s is made in %s.\n", id, p.Change.File)

@@ -15,7 +15,7 @@ import (
 
 // one loads the settings and finds the session that the text means, to change it.
 func (c *command) one(ctx context.Context, text string) (*app.App, string, error) {
-	a, err := app.Load(c.self)
+	a, err := c.installation()
 	if err != nil {
 		return nil, "", err
 	}
@@ -25,7 +25,7 @@ func (c *command) one(ctx context.Context, text string) (*app.App, string, error
 
 // seen is one for what only looks at the session.
 func (c *command) seen(ctx context.Context, text string) (*app.App, string, error) {
-	a, err := app.Load(c.self)
+	a, err := c.installation()
 	if err != nil {
 		return nil, "", err
 	}
@@ -35,7 +35,7 @@ func (c *command) seen(ctx context.Context, text string) (*app.App, string, erro
 
 // at reads the settings and finds a workspace.
 func (c *command) at(folder string) (*app.App, string, error) {
-	a, err := app.Load(c.self)
+	a, err := c.installation()
 	if err != nil {
 		return nil, "", err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/mcp"
-	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/view/words"
 )
@@ -144,7 +143,7 @@ func (c *command) mcpRemove() *cobra.Command {
 		Short: "Remove a server from your settings",
 		Args:  exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

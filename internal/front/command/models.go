@@ -29,7 +29,7 @@ func (c *command) models() *cobra.Command {
 			"that speaks the OpenAI Chat Completions API in the settings, with kind = \"openai\" and a base_url.",
 		Args: exactly(0, 1, "at most one PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -87,7 +87,7 @@ func (c *command) modelsPrices() *cobra.Command {
 				}
 				return printPrices(out, book, providers.PricesPath(set))
 			}
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

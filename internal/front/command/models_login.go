@@ -54,7 +54,7 @@ func (c *command) modelsLogin() *cobra.Command {
 		Long:  "The provider needs an oauth table in the settings.\n\n" + ways,
 		Args:  exactly(1, 1, "a PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func (c *command) modelsLogout() *cobra.Command {
 		Short: "Log out of a provider and revoke its tokens, or forget its key",
 		Args:  exactly(1, 1, "a PROVIDER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

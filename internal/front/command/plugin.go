@@ -32,7 +32,7 @@ func (c *command) pluginInstall() *cobra.Command {
 			"  inspan plugin install https://github.com/ann/all.git#:plugins/review",
 		Args: exactly(1, 1, "a SOURCE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func (c *command) pluginEnable() *cobra.Command {
 			"Its hooks run outside the sandbox, as if you had set them up yourself.",
 		Args: exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -112,7 +112,7 @@ func (c *command) pluginEach(use, short, done string, do func(context.Context, *
 	return &cobra.Command{
 		Use: use, Short: short, Args: exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err == nil {
 				err = do(cmd.Context(), a, args[0])
 			}
@@ -132,7 +132,7 @@ func (c *command) pluginUpdate() *cobra.Command {
 			"If only texts have changed, the plugin stays enabled.",
 		Args: exactly(0, 1, "at most one NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -167,7 +167,7 @@ func (c *command) pluginList() *cobra.Command {
 		Short: "List the plugins and their parts",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -191,7 +191,7 @@ func (c *command) pluginShow() *cobra.Command {
 		Short: "Show the parts of a plugin, their cost, and what it can run",
 		Args:  exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

@@ -139,7 +139,10 @@ func TestReport(t *testing.T) {
 		"s: repaired, 3 events, 99 bytes, index ok": {ID: "s", Events: 3, Size: 99, Index: "ok", Repaired: true},
 		"blob abc is missing":                       {ID: "s", Missing: []string{"abc"}},
 		"blob abc does not match its name":          {ID: "s", Bad: []string{"abc"}},
-		"the last 7 bytes are half written":         {ID: "s", Torn: 7},
+		"s: torn, 3 events, 99 bytes, index ok":     {ID: "s", Events: 3, Size: 99, Index: "ok", Torn: 7},
+		"s: DAMAGED, 0 events, 0 bytes, index ok":   {ID: "s", Index: "ok", Torn: 7, Repaired: true, Missing: []string{"abc"}},
+		"the last 7 bytes are half written, as after a loss of power; nothing that was acknowledged is in them": {ID: "s", Torn: 7},
+		"set them aside: inspan sessions fsck --repair s":                                                       {ID: "s", Torn: 7},
 		"the events before it are usable: inspan sessions fork --at 3 s": {
 			ID: "s", Events: 3, Damage: []*session.DamageError{{}},
 		},

@@ -63,7 +63,7 @@ func (f *remoteFlags) server() (*server.Remote, error) {
 
 // load loads the settings. The sessions that run are those of the server, if one is named.
 func (c *command) load(f *remoteFlags) (*app.App, *server.Remote, error) {
-	a, err := app.Load(c.self)
+	a, err := c.installation()
 	if err != nil {
 		return nil, nil, err
 	}

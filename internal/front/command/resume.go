@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan"
-	"github.com/inspan/inspan/internal/install/app"
 )
 
 func (c *command) resume() *cobra.Command {
@@ -36,7 +35,7 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 	if f.detach {
 		return c.detach(cmd, f, args)
 	}
-	a, err := app.Load(c.self)
+	a, err := c.installation()
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (c *command) rewind() *cobra.Command {
 		Example: "  inspan rewind\n  inspan rewind --to last\n  inspan rewind 20261122 --to 57 --files\n  inspan rewind --redo",
 		Args:    exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

@@ -240,7 +240,7 @@ func (c *command) task(args []string) (string, error) {
 
 // host builds the host for run and resume.
 func (c *command) host(f *runFlags) (*inspan.Host, error) {
-	a, err := app.Load(c.self)
+	a, err := c.installation()
 	if err != nil {
 		return nil, err
 	}

@@ -173,7 +173,7 @@ func (c *command) scheduleList() *cobra.Command {
 		Short: "List the schedules: when they begin next, and what came of them last",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -243,7 +243,7 @@ func (c *command) ofSchedule(name, short string, do func(*cobra.Command, *schedu
 		Short: short,
 		Args:  exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -259,7 +259,7 @@ func (c *command) scheduleDue() *cobra.Command {
 		Long:  "inspan prints the session of each run that begins, and ends. The runs continue in processes of their own.",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -287,7 +287,7 @@ func (c *command) scheduleInstall() *cobra.Command {
 			"Without systemd inspan prints a line for crontab.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

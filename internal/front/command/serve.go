@@ -161,10 +161,10 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 func (c *command) equip(a *app.App, s *server.Server) (err error) {
 	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Running.Sessions, a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
 	hosts := &app.Hosts{
-		Load: func() (*app.App, error) { return app.Load(c.self) },
+		Load: func() (*app.App, error) { return c.installation() },
 		Warn: c.warn, Nice: server.Nice, Closed: a.Permission.Closed, Sessions: a.Running.Sessions,
 	}
-	s.Host, s.ToolNames = hosts.Host, a.Extensions.ToolNames
+	s.Host, s.ToolNames, s.Trees = hosts.Host, a.Extensions.ToolNames, a.Running.Trees
 	s.HasModel, s.Rewind, s.Workflows = a.Providers.Known, a.Rewind, app.Workflows(a, "", "").Checked
 	s.Schedules = c.schedules(a)
 	managed.Join(s)

@@ -41,7 +41,7 @@ func (c *command) served(ctx context.Context, f *serveFlags, folders ...string) 
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
-	a, err := app.Load(c.self)
+	a, err := c.installation()
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func (c *command) sessionsList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func (c *command) sessionsSearch() *cobra.Command {
 			if err != nil {
 				return words.Misuse{Err: err}
 			}
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -226,7 +226,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 			"With --repair it sets aside a last line that a crash left half written.",
 		Args: exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}
@@ -258,7 +258,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 					return err
 				}
 				printReport(cmd.OutOrStdout(), r)
-				if !r.OK() && !r.Repaired {
+				if !r.OK() {
 					bad++
 				}
 			}
@@ -330,15 +330,20 @@ func endedOf(s store.Info) string {
 // printReport prints how a log is.
 func printReport(w io.Writer, r session.Report) {
 	state := "ok"
-	if !r.OK() {
+	switch {
+	case !r.OK():
 		state = "DAMAGED"
-	}
-	if r.Repaired {
+	case r.Repaired:
 		state = "repaired"
+	case r.Torn > 0:
+		state = "torn"
 	}
 	fmt.Fprintf(w, "%s: %s, %d events, %d bytes, index %s\n", r.ID, state, r.Events, r.Size, r.Index)
 	if r.Torn > 0 {
-		fmt.Fprintf(w, "  the last %d bytes are half written\n", r.Torn)
+		fmt.Fprintf(w, "  the last %d bytes are half written, as after a loss of power; nothing that was acknowledged is in them\n", r.Torn)
+		if !r.Repaired {
+			fmt.Fprintf(w, "  set them aside: inspan sessions fsck --repair %s\n", r.ID)
+		}
 	}
 	for _, d := range r.Damage {
 		fmt.Fprintf(w, "  %v\n", d)

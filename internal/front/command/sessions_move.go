@@ -34,7 +34,7 @@ func (c *command) moving(name, short, way string, away bool, examples string) *c
 			"A store is a folder of sessions or, in the build with drivers, a database: see docs/SERVER.md.",
 		Args: exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,7 @@ func (c *command) sessionsPrune() *cobra.Command {
 			"  inspan sessions prune --days 90 --yes   # delete it",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

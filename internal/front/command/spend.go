@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/cost"
 	"github.com/inspan/inspan/store"
 )
@@ -26,7 +25,7 @@ func (c *command) spend() *cobra.Command {
 		Example: "  inspan spend last\n  inspan spend --since 2026-11-01 --by tool",
 		Args:    exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/inspan/inspan/internal/base/text"
-	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/store"
 )
@@ -29,7 +28,7 @@ func (c *command) stats() *cobra.Command {
 		Example: "  inspan stats\n  inspan stats --by error --since 2026-11-01",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			a, err := app.Load(c.self)
+			a, err := c.installation()
 			if err != nil {
 				return err
 			}

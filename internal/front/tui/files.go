@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // fuzzy ranks the names that contain the letters of what in order, the best first, at most limit. Case only
@@ -93,7 +95,7 @@ func scratch(text string) (path string, err error) {
 
 func unscratch(path string) (string, error) {
 	defer os.Remove(path)
-	data, err := os.ReadFile(path)
+	data, err := keep.Read(path)
 	return string(data), err
 }
 

@@ -81,6 +81,9 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	equipment.Furnish(agent, a.Installation, b.mode(), func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	agent.Tools = slices.Concat(agent.Tools, some(b.wrap(equipment.Ordered(o.Tools, ord.Wants))))
 	b.corpus(ord.Role, cmp.Or(a.Config.Agents.Small, ord.Route), nil, ord.Held)
+	if err := b.configured(); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
 	return agent, nil
 }
 

@@ -43,6 +43,7 @@ type App struct {
 	Rewind     *running.Rewinds
 	Running    *running.Table
 	Notify     *Notifier
+	Canaries   *Canaries // nil: no session tries anything
 
 	sessions *session.Store
 	exporter func() (*running.Exporter, error) // for all sessions of the process
@@ -307,6 +308,9 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	equipment.Furnish(b.agent, a.Installation, b.mode(), func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, some(b.wrap(o.Tools)))
 	if err := b.answers(ctx, role, team.Held); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	if err := b.configured(); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	if !o.shown && !o.alone {

@@ -35,10 +35,12 @@ type build struct {
 	env    tool.Env
 	wrap   func([]tool.Tool) []tool.Tool // holds results to the checks
 	prompt knowledge.Prompt
-	come   func(context.Context) []tool.Tool // lists the tools that come and go
-	agent  *inspan.Agent
-	letGo  func() error   // ends what runs in env
-	ends   []func() error // of what was opened, the first one last
+	// knowledge is that of the application, with what the session tries
+	knowledge *knowledge.Base
+	come      func(context.Context) []tool.Tool // lists the tools that come and go
+	agent     *inspan.Agent
+	letGo     func() error   // ends what runs in env
+	ends      []func() error // of what was opened, the first one last
 }
 
 // build makes the agent of a session, with all its tools but those that come and go.
@@ -53,7 +55,7 @@ func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(s
 	}
 	b.export()
 	b.agent.Lifecycle.Close = b.close
-	for _, step := range []func(context.Context) error{b.choose, b.permit, b.judge, b.trust, b.equip, b.rulesMatch, b.brief} {
+	for _, step := range []func(context.Context) error{b.arm, b.choose, b.permit, b.judge, b.trust, b.equip, b.rulesMatch, b.brief} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, b.close())
 		}
@@ -275,6 +277,7 @@ func (b *build) equip(ctx context.Context) error {
 			for _, c := range copies {
 				left.Unmerged = append(left.Unmerged, c.Agent)
 			}
+			b.fares(ctx)
 		}
 		return left
 	}
@@ -328,7 +331,7 @@ func (b *build) scripts() bool { return b.Scripts(b.agent.Opening.Levers, b.o.Un
 // brief says what the agent is told at its start, and of files on its way.
 func (b *build) brief(ctx context.Context) error {
 	if !b.o.Elsewhere {
-		b.agent.Dynamic.Instructions = b.Knowledge.Instructions(b.env.Root)
+		b.agent.Dynamic.Instructions = b.knowledge.Instructions(b.env.Root)
 	}
 	if !b.at.New {
 		return nil
@@ -342,7 +345,7 @@ func (b *build) brief(ctx context.Context) error {
 		b.prompt.Skills = nil
 	}
 	b.prompt.Remembers = b.gets("memory") && !b.o.Elsewhere && !b.o.alone
-	b.agent.System = b.Knowledge.System(ctx, b.agent, b.prompt, b.warn)
+	b.agent.System = b.knowledge.System(ctx, b.agent, b.prompt, b.warn)
 	return nil
 }
 

@@ -1,10 +1,13 @@
 package app_test
 
 import (
+	"context"
 	"errors"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +17,8 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/script"
+	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -113,6 +118,78 @@ func TestToolsFollowTheMode(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestToldToDirectAgents holds that the model is told how to direct agents once, when there is one to direct: in the
+// background or in a copy. A list that a vendor has cached stays, and a message tells. Neither a resume nor a fork
+// tells it again.
+func TestToldToDirectAgents(t *testing.T) {
+	const name = "manage_agents"
+	for args, want := range map[string]bool{
+		`{"task":"say: hi"}`:                        false,
+		`{"task":"say: hi","background":true}`:      true,
+		`{"task":"say: hi","isolation":"worktree"}`: true,
+	} {
+		for _, cached := range []bool{false, true} {
+			a := load(t, "mode = 'auto'")
+			a.Providers.Given = &script.Model{}
+			if cached {
+				a.Providers.Given = counted{a.Providers.Given}
+			}
+			host := a.Host(app.Options{}, func(string) {})
+			s, err := host.New(t.Context(), repository(t, map[string]string{"a": "a"}))
+			st := works(t, s, err, "call: spawn_agent "+args)
+			s, err = host.Open(t.Context(), st.Session)
+			works(t, s, err, "say: again")
+			s, err = host.Fork(t.Context(), st.Session, 0)
+			for _, id := range []string{st.Session, works(t, s, err, "say: again").Session} {
+				spawned, lists, told := false, 0, 0
+				for e, err := range store.Events(t.Context(), host.Sessions(), id) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					switch b := e.Body.(type) {
+					case event.Spawned:
+						spawned = true
+					case event.Switched:
+						if b.Tools != nil {
+							lists++
+						}
+						if slices.ContainsFunc(b.Tools, func(s llm.ToolSpec) bool { return s.Name == name }) {
+							told++
+						}
+					case event.Added:
+						if b.Source == "tools" && strings.Contains(b.Text, "New, to be called with call_tool: "+name+"\n") {
+							told++
+						}
+					case event.Asked:
+						if yes := told == 1; told > 1 || yes != (want && spawned) {
+							t.Errorf("%s, cached %v: a request goes out and it was told %d times", args, cached, told)
+						}
+					}
+				}
+				if most := map[bool]int{want && !cached: 2}[true]; lists != max(most, 1) {
+					t.Errorf("%s, cached %v: it was told of its tools in %d lists", args, cached, lists)
+				}
+			}
+		}
+	}
+}
+
+// counted is a model whose vendor has counted the tokens.
+type counted struct{ llm.Model }
+
+func (m counted) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		for chunk, err := range m.Model.Stream(ctx, req) {
+			if chunk.Reply != nil {
+				chunk.Reply.Usage.Estimated = false
+			}
+			if !yield(chunk, err) {
+				return
+			}
 		}
 	}
 }

@@ -29,7 +29,12 @@ type Setting struct {
 	Line  int    `json:"line"`  // 0 if it can't be told, or there is none
 	// Ignored says why it is not in force; empty: it is.
 	Ignored string `json:"ignored,omitempty"`
+	// Evidence is which effect of a lever was measured.
+	Evidence string `json:"evidence,omitempty"`
 }
+
+// noEvidence is what is known of every lever: the effect of none was measured with a real model.
+const noEvidence = "no evidence"
 
 // Origin is where the setting is from, for people.
 func (s Setting) Origin() string {
@@ -73,7 +78,7 @@ func Levers(l event.Levers, set []Setting) []Setting {
 	for i := range v.NumField() {
 		key := "levers." + v.Type().Field(i).Tag.Get("toml")
 		if !slices.ContainsFunc(set, func(s Setting) bool { return s.Key == key }) {
-			out = append(out, Setting{Key: key, Value: strconv.Quote(v.Field(i).String()), File: byDefault})
+			out = append(out, Setting{Key: key, Value: strconv.Quote(v.Field(i).String()), File: byDefault, Evidence: noEvidence})
 		}
 	}
 	return out

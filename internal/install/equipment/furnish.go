@@ -57,7 +57,7 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 	if scripts {
 		all, plans = append(all, script.Tool(c.Self)), planWorkflow(c.Self)
 	}
-	agent.Tools = all
+	agent.Tools, agent.Dynamic.Directing = all, []string{"manage_agents"}
 	agent.Dynamic.Tools = func(ctx context.Context) (shown, hidden []tool.Tool) {
 		shown, hidden = come(ctx), rare
 		if scripts {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -159,7 +158,7 @@ func (s *Set) Workflow(root, sum, name string, run bool) (*workflow.Workflow, er
 		return list[i].File, list[i].Data, nil
 	}
 	if _, file := workflow.Named(name); file || strings.HasSuffix(name, ".yml") {
-		data, err := os.ReadFile(name)
+		data, err := keep.Read(name)
 		if err != nil {
 			return nil, err
 		}

@@ -36,6 +36,9 @@ type Base struct {
 	Redact   func(event.Body) event.Body // takes out the secrets of this user; nil: none are known
 	// Apart says that nothing counts that lies in the person's home, as [equipment.Set] has it.
 	Apart bool
+	// Instead returns what a session reads in the place of an instruction file; a file that is not there holds nothing.
+	// Nil: each holds what it holds.
+	Instead func(path string, content []byte) []byte
 }
 
 // Prompt is what the prompt of a new session is made of, beside the settings.
@@ -161,7 +164,7 @@ func (k *Base) machine(ctx context.Context, env tool.Env) Machine {
 	}
 	path, key := filepath.Join(k.StateDir, "machine.json"), os.Getenv("PATH")+"\x00"+k.Config.Sandbox.Container
 	var m known
-	if data, err := os.ReadFile(path); err == nil && json.Unmarshal(data, &m) == nil && m.Key == key && time.Since(m.At) < freshMachine {
+	if data, err := keep.Read(path); err == nil && json.Unmarshal(data, &m) == nil && m.Key == key && time.Since(m.At) < freshMachine {
 		return m.Machine
 	}
 	m = known{key, time.Now(), AskMachine(ctx, env)}

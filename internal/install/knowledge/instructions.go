@@ -1,6 +1,7 @@
 package knowledge
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -23,14 +24,22 @@ func (k *Base) reader(root string) func(path string) ([]byte, error) {
 	at, project := k.Places(root), keep.Repository(root)
 	return func(path string) ([]byte, error) {
 		real, err := filepath.EvalSymlinks(path)
+		if errors.Is(err, fs.ErrNotExist) && k.Instead != nil && IsInstructions(path) {
+			if data := k.Instead(path, nil); len(data) > 0 {
+				return scoped(path, data), nil
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
-		named := instructions(path) && instructions(real)
+		named := IsInstructions(path) && IsInstructions(real)
 		if !named && !tool.Inside(project, real) || at.Of(real).Guard == places.Secret {
 			return nil, fmt.Errorf("%s: %w", path, fs.ErrPermission)
 		}
 		data, err := readInstructions(real)
+		if err == nil && k.Instead != nil {
+			data = k.Instead(path, data)
+		}
 		return k.told(path, data), err
 	}
 }
@@ -62,7 +71,8 @@ func ofPackages() []string {
 	return []string{"node_modules", "bower_components", "jspm_packages", "vendor", "site-packages", "dist-packages", ".venv", "venv", ".tox", ".nox", "Pods", "Carthage"}
 }
 
-func instructions(path string) bool {
+// IsInstructions reports whether a file has the name of one that is read as instructions.
+func IsInstructions(path string) bool {
 	return slices.Contains([]string{"agents.md", "claude.md", "claude.local.md"}, strings.ToLower(filepath.Base(path)))
 }
 

@@ -64,7 +64,7 @@ func (k *Base) changed(ctx context.Context, id, root string) (paths []string) {
 	}
 	texts{}.gather(append(Paths(root), rules(filepath.Join(root, ".claude", "rules"))...), note)
 	for _, rel := range Files(ctx, root) {
-		if path := filepath.Join(root, filepath.FromSlash(rel)); instructions(path) {
+		if path := filepath.Join(root, filepath.FromSlash(rel)); IsInstructions(path) {
 			texts{}.gather([]string{path}, note)
 		}
 	}

@@ -78,7 +78,7 @@ func (s *Set) vault() *secret.Vault {
 
 // readKey reads a key. What is too short to be one is not: it was cut off or emptied.
 func readKey(path string) ([]byte, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := keep.Read(path)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/safety/policy"
 )
@@ -78,7 +79,7 @@ func system() []byte {
 		os.Getenv("SSL_CERT_FILE"), "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
 		"/etc/ssl/cert.pem",
 	} {
-		if raw, err := os.ReadFile(path); err == nil && path != "" {
+		if raw, err := keep.Read(path); err == nil && path != "" {
 			return append(bytes.TrimRight(raw, "\n"), '\n')
 		}
 	}

@@ -408,7 +408,7 @@ func (c *Carrier) writeMark(m mark) error {
 }
 
 func readMark(path string) (m mark, err error) {
-	data, err := os.ReadFile(path)
+	data, err := keep.Read(path)
 	if err == nil {
 		err = json.Unmarshal(data, &m)
 	}

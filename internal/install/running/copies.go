@@ -114,6 +114,20 @@ func (t *Table) Remove(ctx context.Context, id string, discard bool) error {
 	} else if err != nil {
 		return err
 	}
+	if err := t.drop(ctx, copies); err != nil {
+		return fmt.Errorf("session %s is removed, but not all of its copies: %w", id, err)
+	}
+	return nil
+}
+
+// DropCopies deletes the copies in which agents of a session have worked, with all that was changed in them.
+func (t *Table) DropCopies(ctx context.Context, id string) error {
+	copies, err := t.Copies(ctx, id)
+	return errors.Join(err, t.drop(ctx, copies))
+}
+
+// drop deletes copies, with git's entries of them.
+func (t *Table) drop(ctx context.Context, copies []Copy) error {
 	var failed []string
 	for _, c := range copies {
 		if err := t.Trees.Discard(ctx, c.Of, c.Root); err != nil {
@@ -121,7 +135,7 @@ func (t *Table) Remove(ctx context.Context, id string, discard bool) error {
 		}
 	}
 	if failed != nil {
-		return fmt.Errorf("session %s is removed, but not all of its copies: %s", id, strings.Join(failed, "; "))
+		return errors.New(strings.Join(failed, "; "))
 	}
 	return nil
 }

@@ -148,7 +148,7 @@ func (t *Table) Services() ([]Service, error) {
 	var out []Service
 	for _, name := range names {
 		s := Service{file: name}
-		raw, err := os.ReadFile(name)
+		raw, err := keep.Read(name)
 		if err != nil || json.Unmarshal(raw, &s) != nil {
 			continue // it has ended meanwhile
 		}

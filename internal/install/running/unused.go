@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/store"
@@ -151,7 +152,7 @@ func (t *Table) checkpoints(used map[string]bool, rest Rest) []Unused {
 func (t *Table) caches(used map[string]bool, rest Rest) []Unused {
 	dir := filepath.Join(t.StateDir, "cache")
 	return unused(dir, "caches of commands", func(name string) (bool, time.Time) {
-		root, err := os.ReadFile(sandbox.CacheRoot(filepath.Join(dir, name)))
+		root, err := keep.Read(sandbox.CacheRoot(filepath.Join(dir, name)))
 		if err != nil { // from an earlier version
 			return rest.Age > 0, time.Now().Add(-rest.Age)
 		}

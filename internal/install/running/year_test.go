@@ -204,7 +204,7 @@ func (y *year) check(tb testing.TB, left, most int64) {
 		tb.Errorf("%d bytes are left, %d were said, and the limit is %d", size, left, most)
 	}
 	for id, want := range y.whole {
-		if r, err := fresh.Fsck(tb.Context(), id, false); events[id] != want || err != nil || !r.OK() {
+		if r, err := fresh.Fsck(tb.Context(), id, false); events[id] != want || err != nil || !r.OK() || r.Torn > 0 {
 			tb.Errorf("%s must stay with %d events, has %d: %+v, %v", id, want, events[id], r, err)
 		}
 	}

@@ -131,7 +131,7 @@ func (s *Set) Find(id string) (Schedule, error) {
 }
 
 func (s *Set) read(id string) (one Schedule, err error) {
-	raw, err := os.ReadFile(s.file(id + suffix))
+	raw, err := keep.Read(s.file(id + suffix))
 	if errors.Is(err, fs.ErrNotExist) {
 		return one, ErrNone
 	}

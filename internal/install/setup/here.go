@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/extend/mcp"
 	"github.com/inspan/inspan/internal/extend/memory"
@@ -328,7 +329,7 @@ func counted(path string) (lines, size int, err error) {
 		}
 		return 0, 0, err
 	}
-	data, err := os.ReadFile(path)
+	data, err := keep.Read(path)
 	text := strings.TrimSuffix(string(data), "\n")
 	return strings.Count(text, "\n") + 1, len(data), err
 }

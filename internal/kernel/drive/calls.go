@@ -232,7 +232,7 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 	end := event.Ended{Call: c.ID, Outcome: event.OutcomeOK}
 	t, ok := cs.tools.byName[c.Name]
 	if !ok {
-		end.Outcome, end.Class = event.OutcomeFailed, event.ErrorArguments
+		end.Outcome, end.Class = event.OutcomeFailed, event.ErrorUnknown
 		end.Parts = llm.Say(fmt.Sprintf("There is no tool %q any more.", c.Name))
 		return end, nil
 	}

@@ -135,6 +135,9 @@ func (t *trial) run(ctx context.Context, c llm.Call) []event.Body {
 	if c.Name != named {
 		as, t.judged.Tool = named, c.Name
 	}
+	if problem != "" && t.tool.Name == "" {
+		return []event.Body{event.Ended{Call: c.ID, Outcome: event.OutcomeInvalid, Class: event.ErrorUnknown, Parts: llm.Say(problem)}}
+	}
 	if problem != "" {
 		return unfit(c, problem)
 	}

@@ -38,7 +38,7 @@ func (r *requests) load(ctx context.Context, req llm.Request) (llm.Request, erro
 
 // ask sends the next request and stores the outcome, Replied or Failed. It shows deltas as they arrive. An
 // interrupt from the log ends the request early and keeps the text so far. Before the request there may be a
-// wait, hooks to inform, or new tools that the model has written.
+// wait, hooks to inform, or new tools that follow from the log.
 func (d *Driver) ask(ctx context.Context, n loop.Ask) error {
 	state := d.journal.state
 	if wait := d.cfg.Retry.Remaining(n); wait > 0 {
@@ -47,7 +47,7 @@ func (d *Driver) ask(ctx context.Context, n loop.Ask) error {
 	if state.Run.Heard != "" && len(d.cfg.Hooks) > 0 {
 		return d.hooks.promptSaid(ctx)
 	}
-	if some, err := d.tools.newlyWritten(ctx); some || err != nil {
+	if some, err := d.tools.grown(ctx); some || err != nil {
 		return err
 	}
 	d.cfg.Secrets.Learn()

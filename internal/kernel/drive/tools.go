@@ -22,8 +22,10 @@ type toolbox struct {
 
 	byName  map[string]tool.Tool // wrapped
 	specs   []llm.ToolSpec       // of the tools that the model is told about
-	fixed   int                  // how many of specs the model has not written; they come first
-	written []loop.Written       // tools written by the model that are in the box
+	fixed   int                  // how many of specs every run starts with; they come first
+	direct  []llm.ToolSpec       // of Dynamic.Directing
+	directs bool                 // specs contain direct, after the fixed ones
+	written []loop.Written       // tools written by the model that are in the box; the last of specs
 	left    []string             // why tools were left out
 	servers []event.Server       // as last stored
 }
@@ -38,7 +40,7 @@ func (b *toolbox) gather(ctx context.Context) error {
 		byName[t.Name] = b.wrapped(t)
 		specs = append(specs, t.Spec())
 	}
-	b.left = nil
+	b.left, b.direct = nil, nil
 	if b.cfg.Dynamic.Tools != nil {
 		shown, hidden := b.cfg.Dynamic.Tools(ctx)
 		for i, t := range slices.Concat(shown, hidden) {
@@ -54,27 +56,37 @@ func (b *toolbox) gather(ctx context.Context) error {
 			byName[t.Name] = b.wrapped(t)
 			if i < len(shown) {
 				specs = append(specs, t.Spec())
+			} else if slices.Contains(b.cfg.Dynamic.Directing, t.Name) {
+				b.direct = append(b.direct, t.Spec())
 			}
 		}
 	}
 	b.byName, b.specs = byName, b.cfg.Secrets.Tools(specs)
-	b.written, b.fixed = nil, len(b.specs)
+	b.written, b.directs, b.fixed = nil, false, len(b.specs)
 	b.journal.mu.Lock()
-	written := b.journal.state.Written
+	written, directs := b.journal.state.Written, b.journal.state.Directs()
 	b.journal.mu.Unlock()
-	b.addWritten(ctx, written)
+	b.add(ctx, directs, written)
 	return nil
 }
 
-// addWritten replaces the tools written by the model, which come after all others.
-func (b *toolbox) addWritten(ctx context.Context, list []loop.Written) {
+// add replaces the tools that follow from the log, which come after all others: the tools for working with
+// subagents, and those written by the model.
+func (b *toolbox) add(ctx context.Context, directs bool, list []loop.Written) {
+	first := b.fixed // of the tools written by the model
+	if b.directs {
+		first += len(b.direct)
+	}
+	for _, spec := range b.specs[first:] {
+		delete(b.byName, spec.Name)
+	}
+	b.directs, b.written, b.specs = directs, list, b.specs[:b.fixed:b.fixed]
+	if directs {
+		b.specs = append(b.specs, b.cfg.Secrets.Tools(b.direct)...)
+	}
 	if b.cfg.Dynamic.Proposed == nil {
 		return
 	}
-	for _, spec := range b.specs[b.fixed:] {
-		delete(b.byName, spec.Name)
-	}
-	b.written, b.specs = list, b.specs[:b.fixed:b.fixed]
 	for _, w := range list {
 		t, err := b.cfg.Dynamic.Proposed(ctx, w.Proposal)
 		if _, twice := b.byName[t.Name]; err == nil && (twice || t.Name != w.Name || b.cfg.Secrets.Vault.Redact(t.Name) != t.Name) {
@@ -89,14 +101,16 @@ func (b *toolbox) addWritten(ctx context.Context, list []loop.Written) {
 	}
 }
 
-// newlyWritten adds tools that the model has written since it was last told about its tools, and reports
-// whether there were any.
-func (b *toolbox) newlyWritten(ctx context.Context) (some bool, err error) {
-	if b.cfg.Dynamic.Proposed == nil || slices.Equal(b.written, b.journal.state.Written) {
+// grown adds tools that follow from the log since the model was last told about its tools, and reports whether
+// there were any.
+func (b *toolbox) grown(ctx context.Context) (some bool, err error) {
+	state := b.journal.state
+	directs := state.Directs()
+	if (directs == b.directs || len(b.direct) == 0) && (b.cfg.Dynamic.Proposed == nil || slices.Equal(b.written, state.Written)) {
 		return false, nil
 	}
 	b.left = nil
-	b.addWritten(ctx, b.journal.state.Written)
+	b.add(ctx, directs, state.Written)
 	out := b.clashes()
 	tools, told := b.retooled(false)
 	if tools != nil {

@@ -121,6 +121,12 @@ func (s *State) awaiting() bool {
 	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.Open && c.Background })
 }
 
+// Directs reports whether a child works, or worked, in the background or in a copy of the workspace, so that the
+// session has something to manage.
+func (s *State) Directs() bool {
+	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.Background || c.Root != "" })
+}
+
 // disown drops the children, which belong to the session that this one is a copy of.
 func (s *State) disown() {
 	s.Children, s.Raised = slices.Clone(s.Children), nil

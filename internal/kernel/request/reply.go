@@ -15,7 +15,7 @@ import (
 // arguments, so the stored reply can always be sent again.
 func Replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.Replied {
 	body := event.Replied{
-		Stop: r.Stop, Usage: r.Used(req), Route: r.Route, RequestID: r.RequestID,
+		Stop: r.Stop, Usage: r.Used(req), Route: r.Route, RequestID: r.RequestID, ReplyID: r.ID, Server: r.Server,
 		Parts: make(llm.Parts, 0, len(r.Parts)),
 	}
 	here := map[string]bool{} // ids of earlier calls of the reply

@@ -153,10 +153,9 @@ type Report struct {
 	Repaired bool           // the torn tail was set aside and cut
 }
 
-// OK reports whether nothing is wrong with the session.
-func (r Report) OK() bool {
-	return r.Torn == 0 && len(r.Damage) == 0 && len(r.Missing) == 0 && len(r.Bad) == 0
-}
+// OK reports whether nothing that was acknowledged is lost. A torn tail was not: it is what a loss of power leaves, and
+// whoever opens the session sets it aside.
+func (r Report) OK() bool { return len(r.Damage) == 0 && len(r.Missing) == 0 && len(r.Bad) == 0 }
 
 // Fsck reads all of a session and reports what is wrong. Appends wait as long.
 // It changes nothing, but with repair set a torn tail is cut as [Store.Open]

@@ -128,7 +128,7 @@ func TestSpecsAreKeptOnce(t *testing.T) {
 			t.Errorf("event %d of the fork (-want +got):\n%s", i+1, diff)
 		}
 	}
-	if r, err := fresh.Fsck(t.Context(), ids[0], false); err != nil || !r.OK() {
+	if r, err := fresh.Fsck(t.Context(), ids[0], false); err != nil || !r.OK() || r.Torn > 0 {
 		t.Errorf("check: %+v, %v", r, err)
 	}
 }

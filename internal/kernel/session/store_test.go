@@ -280,7 +280,7 @@ func TestFork(t *testing.T) {
 		if got := mustAppend(t, f, said("d")); got[0].Seq != n+2 {
 			t.Errorf("next event of the fork has number %d", got[0].Seq)
 		}
-		if r, err := s.Fsck(t.Context(), f.ID(), false); err != nil || !r.OK() {
+		if r, err := s.Fsck(t.Context(), f.ID(), false); err != nil || !r.OK() || r.Torn > 0 {
 			t.Errorf("fork is %+v, %v", r, err)
 		}
 		if err := f.Close(); err != nil {

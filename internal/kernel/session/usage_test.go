@@ -60,7 +60,7 @@ func TestSweep(t *testing.T) {
 	if got := get(t, l, blob); got != "kept" {
 		t.Errorf("the blob holds %q", got)
 	}
-	if r, err := s.Fsck(t.Context(), l.ID(), false); err != nil || !r.OK() {
+	if r, err := s.Fsck(t.Context(), l.ID(), false); err != nil || !r.OK() || r.Torn > 0 {
 		t.Errorf("the session: %+v, %v", r, err)
 	}
 }

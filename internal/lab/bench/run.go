@@ -228,7 +228,7 @@ func (a *act) lacks(of *act) (n int) {
 
 // effects are those of the commands that were run in the workspace, in their order.
 func (a *act) effects() ([]string, error) {
-	data, err := os.ReadFile(filepath.Join(a.dir, effectsFile))
+	data, err := keep.Read(filepath.Join(a.dir, effectsFile))
 	return strings.Fields(string(data)), err
 }
 

@@ -71,7 +71,7 @@ func (p place) fillChecker(t *Task) error {
 		if ext := filepath.Ext(path); err != nil || !d.Type().IsRegular() || ext != ".sh" && ext != ".py" {
 			return err
 		}
-		data, err := os.ReadFile(path)
+		data, err := keep.Read(path)
 		if err != nil {
 			return err
 		}

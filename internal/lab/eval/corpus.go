@@ -3,10 +3,11 @@ package eval
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // The .txt format has many small tasks in a file, for policies that are written down: the agent is
@@ -29,7 +30,7 @@ import (
 
 // addText reads the tasks of a file.
 func (s *Suite) addText(path string) error {
-	data, err := os.ReadFile(path)
+	data, err := keep.Read(path)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func (f Folder) add(h *header, settings []byte) (err error) {
 }
 
 func (f Folder) header(id string) (h header, err error) {
-	raw, err := os.ReadFile(f.path(id, runFile))
+	raw, err := keep.Read(f.path(id, runFile))
 	if err == nil {
 		err = json.Unmarshal(raw, &h)
 	}
@@ -143,7 +143,7 @@ func (f Folder) IDs() (ids []string, err error) {
 // readLines reads the whole lines of a file; one that is not there has none. A last line without an
 // end was being written when somebody died: it does not count.
 func readLines[T any](path string) (list []T, err error) {
-	data, err := os.ReadFile(path)
+	data, err := keep.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -225,7 +225,7 @@ func (f Folder) Looks(suite string) (int, error) {
 
 // cached is the trial that has come of the same content before; nil: none has.
 func (f Folder) cached(key string) *Trial {
-	raw, err := os.ReadFile(f.path(cacheDir, key+".json"))
+	raw, err := keep.Read(f.path(cacheDir, key+".json"))
 	if err != nil {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -234,8 +235,8 @@ func (s *seen) touched(globs []string, t *Task, p place) string {
 		if err != nil || bad != nil || changed != "" || !d.Type().IsRegular() || !is(filepath.ToSlash(rel)) {
 			return nil //nolint:nilerr // what can't be read can't be compared
 		}
-		was, err := os.ReadFile(path)
-		now, gone := os.ReadFile(filepath.Join(p.work(), rel))
+		was, err := keep.Read(path)
+		now, gone := keep.Read(filepath.Join(p.work(), rel))
 		if err == nil && (gone != nil || !bytes.Equal(was, now)) {
 			changed = "it has changed " + filepath.ToSlash(rel)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/install/config"
 )
 
@@ -80,7 +81,7 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 // harborFiles takes what the environment of the task has.
 func (t *Task) harborFiles(dir string) error {
 	folder := filepath.Join(dir, harborEnv)
-	text, err := os.ReadFile(filepath.Join(folder, "Dockerfile"))
+	text, err := keep.Read(filepath.Join(folder, "Dockerfile"))
 	if err != nil {
 		if info, err := os.Stat(folder); err == nil && info.IsDir() {
 			t.Files = folder

@@ -66,6 +66,8 @@ type Arms struct {
 	WithFailed    int `json:"with_failed"`
 	Without       int `json:"without"`
 	WithoutFailed int `json:"without_failed"`
+	WithDear      int `json:"with_dear,omitempty"` // cost far more than usual
+	WithoutDear   int `json:"without_dear,omitempty"`
 }
 
 // Proposal is a change and how far it has come.
@@ -113,6 +115,16 @@ func (b *Book) Proposal(id string) (*Proposal, error) {
 		return p, nil
 	}
 	return nil, fmt.Errorf("there is no proposal %q", id)
+}
+
+// Since is when a proposal took a step; zero: it has not.
+func (b *Book) Since(id string, step Step) time.Time {
+	for _, e := range b.Entries {
+		if e.Proposal == id && e.Step == step {
+			return e.Time
+		}
+	}
+	return time.Time{}
 }
 
 // Resolve finds the id of a proposal by its beginning; "last" is the last one.
@@ -257,7 +269,7 @@ func (b *Book) steps(p *Proposal, e Entry) error {
 		return from(Promoted)
 	case Kept:
 		if p.Step == Canaried && min(p.Arms.With, p.Arms.Without) == 0 {
-			return fmt.Errorf("'inspan eval learn watch' has counted %d sessions with it and %d without it, which shows nothing: %w",
+			return fmt.Errorf("%d sessions with it and %d without it have ended, which shows nothing: %w",
 				p.Arms.With, p.Arms.Without, ErrStep)
 		}
 		return from(Canaried)

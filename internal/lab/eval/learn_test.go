@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +107,7 @@ func TestCanaries(t *testing.T) {
 			var signals []eval.Signal
 			for i := range 600 {
 				s := eval.Signal{Ended: true, Labels: map[string]string{p.Label(): eval.WithoutChange}, Failed: src.Float64() < 0.15}
+				s.Cost = math.Exp(src.NormFloat64()) // some cost far more than others, whichever arm they are of
 				if p.With(fmt.Sprint(src.Uint64(), i)) {
 					s.Labels[p.Label()], s.Failed = eval.WithChange, src.Float64() < with
 				}
@@ -539,9 +543,55 @@ func TestSettingsByName(t *testing.T) {
 	}
 }
 
-// TestSignals folds sessions that a person took back, stopped, denied, asked again, and accepted.
+// TestDearSessions holds that a change with which sessions cost far more is rolled back, and one with which they cost
+// the same is not.
+func TestDearSessions(t *testing.T) {
+	for _, factor := range []float64{1, 5} {
+		book, p := canary(t)
+		var signals []eval.Signal
+		for i := range 60 {
+			s := eval.Signal{Ended: true, Cost: 0.1 + 0.001*float64(i%7), Labels: map[string]string{p.Label(): eval.WithoutChange}}
+			if i%2 == 1 {
+				s.Cost *= factor
+				s.Labels = map[string]string{p.Label(): eval.WithChange}
+			}
+			signals = append(signals, s)
+		}
+		e, err := book.Watch(p.ID, signals)
+		if want := map[bool]eval.Step{true: eval.RolledBack, false: eval.Watched}[factor > 1]; err != nil || e.Step != want {
+			t.Errorf("sessions with it cost %g times as much: %s, %s, %v", factor, e.Step, e.Why, err)
+		}
+	}
+}
+
+// TestSignals folds sessions that a person took back, stopped, denied, asked again, and accepted, whose last check
+// failed, and whose commit was reverted.
 func TestSignals(t *testing.T) {
 	var sessions store.Memory
+	repo := t.TempDir()
+	git := func(args ...string) string {
+		args = append([]string{"-C", repo, "-c", "user.name=a", "-c", "user.email=a@b.c"}, args...)
+		out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git("init", "-q")
+	git("commit", "-q", "--allow-empty", "-m", "x")
+	first := git("rev-parse", "HEAD")
+	git("commit", "-q", "--allow-empty", "-m", "y")
+	second := git("rev-parse", "HEAD")
+	git("commit", "-q", "--allow-empty", "-m", "Revert \"x\"\n\nThis reverts commit "+first+".")
+	ran := func(id, command string, exit int, says string) []event.Body {
+		return []event.Body{
+			event.Asked{Turn: 1},
+			event.Replied{Parts: llm.Parts{llm.Call{ID: id, Name: "bash", Args: []byte("{}")}}, Stop: llm.StopCalls},
+			event.Judged{Call: id, Action: tool.Allow, Effects: []tool.Effect{{Kind: tool.Execute, Text: command}}},
+			event.Started{Call: id},
+			event.Ended{Call: id, Outcome: event.OutcomeOK, Parts: llm.Say(says), Exit: &exit},
+		}
+	}
 	done := event.Stopped{Reason: event.ReasonDone}
 	change := []tool.Effect{{Kind: tool.Write, Path: "/etc/x"}}
 	session := func(task string, bodies ...event.Body) string {
@@ -550,7 +600,7 @@ func TestSignals(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		bodies = append([]event.Body{event.Claimed{Epoch: 1}, event.Opened{Format: 1, Root: "/w"}, event.Said{Parts: llm.Say(task)}}, bodies...)
+		bodies = append([]event.Body{event.Claimed{Epoch: 1}, event.Opened{Format: 1, Root: repo}, event.Said{Parts: llm.Say(task)}}, bodies...)
 		appended(t, l, bodies)
 		return l.ID()
 	}
@@ -567,8 +617,12 @@ func TestSignals(t *testing.T) {
 		session("again", done):                              {Ended: true},
 		session(" again", done, event.Said{}, done):         {Ended: true},
 		session("late", event.Cancelled{Limit: "max_time"}): {},
+		session("broken", slices.Concat(ran("c1", "go test ./...", 1, "FAIL"), []event.Body{done})...):                                                {Ended: true, Unproven: true},
+		session("mended", slices.Concat(ran("c1", "go test ./...", 1, "FAIL"), ran("c2", "go test ./...", 0, "ok"), []event.Body{done})...):           {Ended: true},
+		session("reverted", slices.Concat(ran("c1", "git commit -m x", 0, "[main "+first[:7]+"] x\n 1 file changed"), []event.Body{done})...):         {Ended: true, Reverted: true},
+		session("committed", slices.Concat(ran("c1", "git commit -m y", 0, "[main (root-commit) "+second[:7]+"] y\n 1 file"), []event.Body{done})...): {Ended: true},
 	}
-	got, err := eval.Signals(t.Context(), &sessions, time.Time{})
+	got, err := eval.Signals(t.Context(), &sessions, time.Time{}, "")
 	if err != nil || len(got) != len(want) {
 		t.Fatalf("%d signals, %v", len(got), err)
 	}
@@ -580,7 +634,7 @@ func TestSignals(t *testing.T) {
 			w.Rerun = w.Ended && !w.Bad()
 		}
 		if s.Ended != w.Ended || s.Undone != w.Undone || s.Denied != w.Denied || s.Interrupted != w.Interrupted || s.Failed != w.Failed ||
-			s.Rerun != w.Rerun || s.Accepted() != (w.Ended && !w.Bad()) {
+			s.Rerun != w.Rerun || s.Unproven != w.Unproven || s.Reverted != w.Reverted || s.Accepted() != (w.Ended && !w.Bad()) {
 			t.Errorf("%+v, not %+v", s, w)
 		}
 	}

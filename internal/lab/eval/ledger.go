@@ -34,7 +34,7 @@ func (l Ledger) Book() (*Book, error) {
 
 // read also returns the digest of the last line, and how long the whole lines are.
 func (l Ledger) read() (book *Book, last string, size int64, err error) {
-	data, err := os.ReadFile(l.Path)
+	data, err := keep.Read(l.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", 0, err
 	}

@@ -3,16 +3,17 @@ package eval
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // ReadRun reads the folder of a run, such as one that was copied from another machine, and how many
 // tasks it is to try; 0: the folder does not say.
 func ReadRun(dir string) (r Run, tasks int, err error) {
 	var h header
-	raw, err := os.ReadFile(filepath.Join(dir, runFile))
+	raw, err := keep.Read(filepath.Join(dir, runFile))
 	if err == nil {
 		err = json.Unmarshal(raw, &h)
 	}

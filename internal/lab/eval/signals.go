@@ -5,13 +5,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/internal/lab/stats"
+	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
@@ -21,26 +24,39 @@ import (
 type Signal struct {
 	Session     string
 	Began       time.Time
-	Ended       bool // a run has
-	Undone      bool // the conversation or files were taken back
-	Denied      bool // a call was not allowed, by a person or as nobody answered, or one that would change something by anything but mode plan
-	Interrupted bool // a person stopped it
-	Failed      bool // a run ended for a reason other than being done or being stopped
-	Rerun       bool // the same was asked again in a later session of the workspace
+	Ended       bool    // a run has
+	Undone      bool    // the conversation or files were taken back
+	Denied      bool    // a call was not allowed, by a person or as nobody answered, or one that would change something by anything but mode plan
+	Interrupted bool    // a person stopped it
+	Failed      bool    // a run ended for a reason other than being done or being stopped
+	Unproven    bool    // the last command that checks the work had failed when it ended
+	Reverted    bool    // a commit of it was reverted later
+	Rerun       bool    // the same was asked again in a later session of the workspace
+	Cost        float64 // US dollars, with what worked for it
 	Labels      map[string]string
 	task        string // digest of the workspace and what was asked first
+	root        string
+	commits     []string // that it made, as git named them
+	committing  map[string]bool
+	state       loop.State
 }
 
 // Bad reports whether something speaks against what the session did.
-func (s *Signal) Bad() bool { return s.Undone || s.Denied || s.Interrupted || s.Failed || s.Rerun }
+func (s *Signal) Bad() bool {
+	return s.Undone || s.Denied || s.Interrupted || s.Failed || s.Unproven || s.Reverted || s.Rerun
+}
 
 // Accepted reports whether it ended and nothing does.
 func (s *Signal) Accepted() bool { return s.Ended && !s.Bad() }
 
+// made finds how git names a commit that it makes.
+var made = regexp.MustCompile(`(?m)^\[[^\]\n]* ([0-9a-f]{7,64})\] `)
+
 func (s *Signal) add(e event.Event) {
+	_ = s.state.Apply(e) // what can't be folded says nothing of checks and costs
 	switch b := e.Body.(type) {
 	case event.Opened:
-		s.Began, s.Labels, s.task = e.Time, b.Labels, b.Root
+		s.Began, s.Labels, s.task, s.root = e.Time, b.Labels, b.Root, b.Root
 	case event.Said:
 		if s.task != "" && len(s.task) != 2*sha256.Size && b.Leads() && b.Origin != event.OriginLead {
 			sum := sha256.Sum256([]byte(s.task + "\n" + text.Flat(b.Parts.Text())))
@@ -49,36 +65,53 @@ func (s *Signal) add(e event.Event) {
 	case event.Rewound, event.Restored:
 		s.Undone = true
 	case event.Judged:
+		for _, effect := range b.Effects {
+			if effect.Kind == tool.Execute && slices.Contains(strings.Fields(effect.Text), "commit") {
+				s.committing[b.Call] = true
+			}
+		}
 		s.Denied = s.Denied || b.Action == tool.Deny && b.By != "mode "+string(tool.ModePlan) && !tool.ReadOnly(b.Effects)
 	case event.Decided:
 		s.Denied = s.Denied || !b.Allow && b.Rule == ""
 	case event.Cancelled:
 		s.Interrupted = s.Interrupted || b.Limit == ""
+	case event.Ended:
+		if s.committing[b.Call] {
+			for _, m := range made.FindAllStringSubmatch(b.Parts.Text(), -1) {
+				s.commits = append(s.commits, m[1])
+			}
+		}
 	case event.Stopped:
-		s.Ended = true
+		s.Ended, s.Unproven = true, false
+		for _, ran := range s.state.Work.Ran { // the last one counts
+			if ran.Check {
+				s.Unproven = ran.Failed
+			}
+		}
 		s.Failed = s.Failed || b.Reason != event.ReasonDone && b.Reason != event.ReasonCancelled
 	}
 }
 
 // Signals folds the sessions of a store that began since a time, the oldest first. Those that work for
-// another one are left out.
-func Signals(ctx context.Context, sessions store.Store, since time.Time) ([]Signal, error) {
+// another one are left out. Label, if it is not empty, is one that they must have.
+func Signals(ctx context.Context, sessions store.Store, since time.Time, label string) ([]Signal, error) {
 	list, err := sessions.List(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []Signal
 	for _, info := range list {
-		if info.Parent != "" || info.Created.Before(since) {
+		if info.Parent != "" || info.Created.Before(since) || label != "" && info.Labels[label] == "" {
 			continue
 		}
-		s := Signal{Session: info.ID}
+		s := Signal{Session: info.ID, committing: map[string]bool{}}
 		for e, err := range store.Events(ctx, sessions, info.ID) {
 			if err != nil {
 				return nil, fmt.Errorf("read session %s: %w", info.ID, err)
 			}
 			s.add(e)
 		}
+		s.Cost, s.state, s.committing = s.state.Total.Cost, loop.State{}, nil
 		out = append(out, s)
 	}
 	slices.SortStableFunc(out, func(a, b Signal) int { return a.Began.Compare(b.Began) })
@@ -89,8 +122,32 @@ func Signals(ctx context.Context, sessions store.Store, since time.Time) ([]Sign
 		}
 		last[out[i].task] = i
 	}
-	return out, nil
+	return out, reverted(ctx, out)
 }
+
+// reverted marks the sessions of which a commit was reverted later, as git says it in the commit that does.
+func reverted(ctx context.Context, signals []Signal) error {
+	said := map[string]string{} // by repository
+	for i := range signals {
+		s := &signals[i]
+		if len(s.commits) == 0 {
+			continue
+		}
+		text, known := said[s.root]
+		if !known {
+			// A repository that is gone, or is none any more, says nothing.
+			out, _, _ := sandbox.Git(ctx, s.root, nil, "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false", "log", "--all",
+				"--no-ext-diff", "--fixed-strings", "--grep", revertOf, "--format=%B", "--max-count=10000")
+			text = string(out)
+			said[s.root] = text
+		}
+		s.Reverted = slices.ContainsFunc(s.commits, func(commit string) bool { return strings.Contains(text, revertOf+commit) })
+	}
+	return ctx.Err()
+}
+
+// revertOf is how git begins the line of a revert that names the commit.
+const revertOf = "This reverts commit "
 
 // Label is what a session of a canary is labelled with, and [WithChange] or [WithoutChange] its value.
 func (p *Proposal) Label() string { return "learned." + p.ID }
@@ -110,15 +167,17 @@ func (b *Book) Watch(id string, signals []Signal) (Entry, error) {
 		return Entry{}, err
 	}
 	e := Entry{Step: Watched, Proposal: id, Share: p.Share}
+	var costs []float64
 	for i := range signals {
 		s := &signals[i]
 		with := s.Labels[p.Label()] == WithChange
 		if !s.Ended || !with && s.Labels[p.Label()] != WithoutChange {
 			continue
 		}
-		e.Arms.count(with, s.Bad())
-		if s.Bad() {
-			e.Evidence = max(e.Evidence, stats.Rising(e.Arms.WithFailed, e.Arms.WithFailed+e.Arms.WithoutFailed, p.Share))
+		bad, costly := s.Bad(), dear(s.Cost, costs)
+		costs = append(costs, s.Cost)
+		if e.Arms.count(with, bad, costly); bad || costly {
+			e.Evidence = max(e.Evidence, e.Arms.harm(p.Share))
 		}
 	}
 	if e.Why = e.Arms.text(); e.Evidence >= 1/Roll {
@@ -128,23 +187,45 @@ func (b *Book) Watch(id string, signals []Signal) (Entry, error) {
 	return b.next(e), nil
 }
 
-func (a *Arms) count(with, failed bool) {
-	switch {
-	case with && failed:
-		a.WithFailed++
-	case failed:
-		a.WithoutFailed++
+// Costs from which a session counts as dear: so many times the median of those before it, of which there are so
+// many at least. What it is measured by has both kinds of sessions in it, so a harmless change makes none dearer.
+const (
+	dearTimes  = 2
+	leastCosts = 5
+)
+
+func dear(cost float64, before []float64) bool {
+	if len(before) < leastCosts {
+		return false
+	}
+	usual := stats.Median(before)
+	return usual > 0 && cost > dearTimes*usual
+}
+
+// harm is how strongly the counts speak against the change: the mean of what failures say and what costs say. Each
+// is at most 1 on average if the change does no harm, so their mean is too.
+func (a *Arms) harm(share float64) float64 {
+	return (stats.Rising(a.WithFailed, a.WithFailed+a.WithoutFailed, share) + stats.Rising(a.WithDear, a.WithDear+a.WithoutDear, share)) / 2
+}
+
+func (a *Arms) count(with, failed, dear bool) {
+	one := func(yes bool) int {
+		if yes {
+			return 1
+		}
+		return 0
 	}
 	if with {
-		a.With++
+		a.With, a.WithFailed, a.WithDear = a.With+1, a.WithFailed+one(failed), a.WithDear+one(dear)
 	} else {
-		a.Without++
+		a.Without, a.WithoutFailed, a.WithoutDear = a.Without+1, a.WithoutFailed+one(failed), a.WithoutDear+one(dear)
 	}
 }
 
 func (a *Arms) text() string {
-	return strings.Join([]string{
-		fmt.Sprintf("%d of %s with it failed", a.WithFailed, text.Count(a.With, "session")),
-		fmt.Sprintf("%d of %d without it", a.WithoutFailed, a.Without),
-	}, ", ")
+	says := fmt.Sprintf("%d of %s with it failed, %d of %d without it", a.WithFailed, text.Count(a.With, "session"), a.WithoutFailed, a.Without)
+	if a.WithDear+a.WithoutDear > 0 {
+		says += fmt.Sprintf("; %d with it and %d without it cost more than twice what is usual", a.WithDear, a.WithoutDear)
+	}
+	return says
 }

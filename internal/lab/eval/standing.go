@@ -105,7 +105,7 @@ func (f Folder) Standing(_ context.Context, id string) (s Standing, err error) {
 		Working: f.working(run.ID), All: len(h.Tasks) * max(1, run.Tries), Counts: map[string]int{}, Budget: h.Budget,
 	}
 	var b bounds
-	if raw, err := os.ReadFile(f.path(run.ID, boundsFile)); err == nil && json.Unmarshal(raw, &b) == nil {
+	if raw, err := keep.Read(f.path(run.ID, boundsFile)); err == nil && json.Unmarshal(raw, &b) == nil {
 		if s.Budget = b.Budget; s.Working && !b.Until.IsZero() {
 			s.Until = &b.Until
 		}

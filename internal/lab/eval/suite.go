@@ -250,7 +250,7 @@ func Pin(path string) (string, error) {
 		return "", err
 	}
 	file := filepath.Join(s.Path, suiteFile)
-	data, err := os.ReadFile(file)
+	data, err := keep.Read(file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil: // among others, a suite that is a file: its content is its digest

@@ -19,6 +19,44 @@ type Design struct {
 	Alpha    float64 `json:"alpha"`    // chance to call equal ones different
 	Looks    int     `json:"looks"`    // equally spaced, see [Flips.Sequential]; 0 and 1: only at the end
 	OneSided bool    `json:"one_sided"`
+	// Worst says that it is not known which tasks the effect is in: the power is that of the worst of [Shapes].
+	Worst bool `json:"worst,omitempty"`
+}
+
+// Shape is how an effect is shared out among the tasks: those of a part have all of it, alike.
+type Shape struct {
+	Name string  // for people
+	Part float64 // of the tasks
+}
+
+// Shapes are those for which a design states the worst.
+func Shapes() []Shape {
+	return []Shape{{"in all tasks alike", 1}, {"in half of the tasks", 0.5}, {"in a fifth of the tasks", 0.2}}
+}
+
+// WorstShape is the shape in which an effect is found least often.
+func (d Design) WorstShape(effect float64) Shape {
+	worst, least := Shape{}, 2.0
+	for _, s := range Shapes() {
+		if found := d.shaped(s, effect).plain(math.Abs(effect)); found < least-1e-9 {
+			worst, least = s, found
+		}
+	}
+	return worst
+}
+
+// shaped is the design for an effect of a shape. An effect can't be larger than one in a task, so a large one
+// is in more of them.
+func (d Design) shaped(s Shape, effect float64) Design {
+	effect = math.Abs(effect)
+	part := max(s.Part, effect)
+	if part >= 1 {
+		return d
+	}
+	each := effect / part
+	d.Disagree = part*max(d.Disagree, each) + (1-part)*d.Disagree
+	d.Spread = math.Hypot(d.Spread, each*math.Sqrt(part*(1-part)))
+	return d
 }
 
 // Fewest is how many tasks it takes for the test to find anything: with fewer, not even winning all of
@@ -39,6 +77,14 @@ func (d Design) Power(effect float64) float64 {
 // once is the power with one look, at the end.
 func (d Design) once(effect float64) float64 {
 	effect = math.Abs(effect)
+	if d.Worst {
+		d = d.shaped(d.WorstShape(effect), effect)
+	}
+	return d.plain(effect)
+}
+
+// plain is once for an effect that is shared out as the design says.
+func (d Design) plain(effect float64) float64 {
 	switch {
 	case d.Tasks < d.Fewest() || d.Tries < 1:
 		return 0

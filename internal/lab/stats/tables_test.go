@@ -97,6 +97,47 @@ func TestKnownDesigns(t *testing.T) {
 	}
 }
 
+// TestWorstShape holds what is promised of an effect of which nobody knows which tasks it is in against
+// simulated comparisons: in no shape is it found less often.
+func TestWorstShape(t *testing.T) {
+	const comparisons = 1000
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, d := range []Design{
+		{Tasks: 89, Tries: 1, Disagree: 0.2, Alpha: 0.05, Worst: true},
+		{Tasks: 89, Tries: 5, Disagree: 0.2, Alpha: 0.05, Worst: true},
+	} {
+		effect, least := d.Detectable(0.8), 1.0
+		for _, s := range Shapes() {
+			found := 0
+			for range comparisons {
+				gains := make([]float64, d.Tasks)
+				for i := range gains {
+					each, differ := 0.0, d.Disagree
+					if part := max(s.Part, effect); r.Float64() < part {
+						each = effect / part
+						differ = max(differ, each)
+					}
+					for range d.Tries {
+						switch u := r.Float64(); {
+						case u < (differ+each)/2:
+							gains[i] += 1 / float64(d.Tries)
+						case u < differ:
+							gains[i] -= 1 / float64(d.Tries)
+						}
+					}
+				}
+				if NewFlips(gains).P() <= d.Alpha {
+					found++
+				}
+			}
+			least = min(least, float64(found)/comparisons)
+		}
+		if math.Abs(least-0.8) > 0.05 {
+			t.Errorf("%+v: an effect of %.3f is found in %.3f in its worst shape, promised are 0.8", d, effect, least)
+		}
+	}
+}
+
 // TestFewTasksFindNothing holds that no design promises what its test can't find, and that the smallest
 // one that can finds it.
 func TestFewTasksFindNothing(t *testing.T) {

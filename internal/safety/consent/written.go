@@ -3,10 +3,11 @@ package consent
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // Written is a file of instructions as a session has left it that wrote it without being asked to.
@@ -78,7 +79,7 @@ func (s *Store) unconfirmedItems(root string) ([]Item, error) {
 		if w.Root != root {
 			continue
 		}
-		if content, err := os.ReadFile(w.file()); err == nil && sum(content) == w.Digest {
+		if content, err := keep.Read(w.file()); err == nil && sum(content) == w.Digest {
 			items = append(items, Item{
 				Path: w.Path, Digest: w.Digest, Kind: Instructions,
 				Runs: []string{"written by session " + w.Session + "; agents are told that nobody has confirmed it"},

@@ -583,6 +583,27 @@ func TestBadRules(t *testing.T) {
 	}
 }
 
+// TestOtherHosts holds that a rule can be for all hosts but some, if it denies or asks.
+func TestOtherHosts(t *testing.T) {
+	if _, err := policy.ParseRule(tool.Allow, "network(!x.org)", "user"); err == nil {
+		t.Error("a rule allows all hosts but one")
+	}
+	r, err := policy.ParseRule(tool.Deny, "network(!example.com *.example.org)", "user")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := places.Map{Root: "/w"}
+	for host, denied := range map[string]bool{
+		"example.com": false, "EXAMPLE.com:443": false, "a.example.org": false, "example.org": true, "evil.com": true, "evil.com:443": true,
+		"example.com.evil.org": true, "10.0.0.1": true,
+	} {
+		c := &tool.Call{Name: "fetch"}
+		if got := r.Matches(m, c, []tool.Effect{{Kind: tool.Network, Text: host}}); got != denied {
+			t.Errorf("%s: denied is %v", host, got)
+		}
+	}
+}
+
 // TestImpossibleRules holds that a rule that can never match is refused with the nearest that can.
 func TestImpossibleRules(t *testing.T) {
 	for text, nearest := range map[string]string{
@@ -597,6 +618,9 @@ func TestImpossibleRules(t *testing.T) {
 		"external(x)":                   "use external",
 		"mcp__a__b(x)":                  "use mcp__a__b",
 		"network(https://x.org/a)":      "did you mean network(x.org)?",
+		"network(!)":                    "that denies or asks",
+		"network(!a.org x.org/a)":       "did you mean network(x.org)?",
+		"web_fetch(!x.org)":             "that denies or asks",
 		"network(domain:x.org)":         "did you mean network(x.org)?",
 		"web_fetch(https://x.org:8/a*)": "did you mean web_fetch(x.org:8)?",
 		"http_request(x.org/a)":         "did you mean http_request(x.org)?",

@@ -45,7 +45,8 @@ const (
 //	                  With a pattern, one more host that is such a registry
 //
 // For paths PATTERN is a glob with **, relative to the workspace unless it
-// starts with / or ~/. For hosts see [netguard.Hosts]. For commands,
+// starts with / or ~/. For hosts see [netguard.Hosts]; network(!HOST HOST) denies or asks about
+// all others. For commands,
 // and those that are kept, see [command].
 //
 // Rules look at one effect, and of command lines at one simple command, at a
@@ -147,11 +148,17 @@ func (r Rule) checkPattern() error {
 	case r.tool == string(tool.External), strings.HasPrefix(r.tool, "mcp__"), slices.Contains(withoutObject(), r.tool):
 		return fmt.Errorf("it takes no pattern; use %s", r.tool)
 	case r.tool == string(tool.Network), r.tool == registries, r.tool == "web_fetch", r.tool == "http_request":
-		if err := netguard.CheckHost(r.pattern); err != nil {
-			if host := hostIn(r.pattern); host != "" {
-				return fmt.Errorf("%w; did you mean %s(%s)?", err, r.tool, host)
+		hosts, others := r.hosts()
+		if others && (r.Action == tool.Allow || r.tool != string(tool.Network) || len(hosts) == 0) {
+			return errors.New("only network(!HOST) that denies or asks is for all other hosts")
+		}
+		for _, host := range hosts {
+			if err := netguard.CheckHost(host); err != nil {
+				if host := hostIn(host); host != "" {
+					return fmt.Errorf("%w; did you mean %s(%s)?", err, r.tool, host)
+				}
+				return err
 			}
-			return err
 		}
 		return nil
 	case !doublestar.ValidatePattern(r.pattern):
@@ -400,9 +407,27 @@ func matchPath(glob, path string) bool {
 	return ok && err == nil
 }
 
+// hosts are those of the pattern; others says that the rule is for all but them.
+func (r Rule) hosts() (hosts netguard.Hosts, others bool) {
+	if rest, is := strings.CutPrefix(r.pattern, "!"); is {
+		return strings.Fields(rest), true
+	}
+	return netguard.Hosts{r.pattern}, false
+}
+
 // host reports whether the rule speaks of a host, "name" or "name:port".
 func (r Rule) host(text string) answer {
-	said := reaches(netguard.Hosts{r.pattern}, text)
+	hosts, others := r.hosts()
+	said := reaches(hosts, text)
+	if others {
+		switch said {
+		case yes:
+			return no
+		case no:
+			return yes
+		}
+		return said
+	}
 	if _, port := hostPort(text); said == no && port == 0 && r.forPort() {
 		return perhaps
 	}

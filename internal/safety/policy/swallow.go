@@ -59,6 +59,8 @@ func (r Rule) takesIn(other Rule) bool {
 		return r.pattern == ""
 	case r.runs():
 		return r.command.takesIn(other.command)
+	case strings.HasPrefix(r.pattern, "!") || strings.HasPrefix(other.pattern, "!"):
+		return false // as far as is known
 	case r.tool == string(tool.Network):
 		return strings.Trim(other.pattern, "*") == other.pattern && netguard.Hosts{r.pattern}.Match(other.pattern, 0)
 	}

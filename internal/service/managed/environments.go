@@ -3,8 +3,11 @@ package managed
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/service/server"
 )
 
@@ -69,6 +72,22 @@ type networking struct {
 	Managers bool     `json:"allow_package_managers,omitempty"`
 }
 
+// denied is the rule for what nobody in the environment may reach; empty: there is none. What may be reached of the rest is
+// up to the rules of the server.
+func (n networking) denied() string {
+	hosts := slices.Clone(n.Hosts)
+	if n.Managers {
+		hosts = append(hosts, netguard.Registries()...)
+	}
+	switch {
+	case n.Type != "limited":
+		return ""
+	case len(hosts) == 0:
+		return "network"
+	}
+	return "network(!" + strings.Join(hosts, " ") + ")"
+}
+
 // packages are those that are to be there.
 type packages struct {
 	Type  string   `json:"type,omitempty"`
@@ -100,8 +119,13 @@ func (h *hosting) settle() error {
 	if h.Networking.Type != "unrestricted" && h.Networking.Type != "limited" {
 		return invalid("config.networking.type", "it is unknown", "unrestricted or limited")
 	}
-	if len(h.Networking.Hosts) > 0 || h.Networking.Managers {
-		return unserved("config.networking", "hosts for each environment; allow them in the server's rules, network(HOST)")
+	if n := h.Networking; n.Type == "unrestricted" && (len(n.Hosts) > 0 || n.Managers) {
+		return invalid("config.networking", "hosts are only for a limited network", `{"type": "limited", "allowed_hosts": [...]}`)
+	}
+	if hosts := h.Networking.Hosts; len(hosts) > 0 {
+		if err := checkHosts("config.networking.allowed_hosts", hosts); err != nil {
+			return err
+		}
 	}
 	for _, list := range []*[]string{&h.Packages.Apt, &h.Packages.Cargo, &h.Packages.Gem, &h.Packages.Go, &h.Packages.NPM, &h.Packages.Pip} {
 		if len(*list) > 0 {

@@ -58,10 +58,10 @@ type versionView struct {
 	Digest     *string `json:"content_sha256"`
 	Size       *int64  `json:"content_size_bytes"`
 	Content    *string `json:"content"`
-	By         *actor  `json:"created_by"`
+	By         *actor  `json:"created_by,omitempty"`
 	CreatedAt  string  `json:"created_at"`
 	RedactedAt *string `json:"redacted_at"`
-	RedactedBy *actor  `json:"redacted_by"`
+	RedactedBy *actor  `json:"redacted_by,omitempty"`
 }
 
 // memoriesOf are those of the store that the request names.

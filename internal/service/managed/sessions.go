@@ -121,13 +121,24 @@ func (a agent) snapshot() agent {
 	return a
 }
 
-// inSession is the agent of a session as clients see it: its subagents are told in full.
-func (a agent) inSession() (agent, error) {
-	self := a
-	self.Multiagent = nil
-	var err error
-	a.Multiagent, err = a.Multiagent.listing(self)
-	return a, err
+// sessionAgent is the agent of a session as clients see it. The field hides that of the agent and is never set: an
+// agent in a session has no such date.
+type sessionAgent struct {
+	agent
+	ArchivedAt *string `json:"archived_at,omitempty"`
+}
+
+// threadAgent is the agent of a thread as clients see it, which has no roster either.
+type threadAgent struct {
+	sessionAgent
+	Multiagent *multiagent `json:"multiagent,omitempty"`
+}
+
+// inSession returns the agent of a session as clients see it, with its subagents in full.
+func (a agent) inSession() (out sessionAgent, err error) {
+	out = sessionAgent{agent: a}
+	out.Multiagent, err = a.Multiagent.listing(threadAgent{sessionAgent: out})
+	return out, err
 }
 
 // newSession is a request for one.
@@ -227,8 +238,9 @@ func (k keptSession) equip(d *door, env keptEnvironment, spec *server.Spec) (err
 	if k.Agent.System != nil {
 		spec.System = *k.Agent.System
 	}
-	if k.Agent.equip(spec); env.Config.Networking.Type == "limited" {
-		spec.Deny = append(spec.Deny, "network")
+	k.Agent.equip(spec)
+	if rule := env.Config.Networking.denied(); rule != "" {
+		spec.Deny = append(spec.Deny, rule)
 	}
 	if spec.Elsewhere = k.Elsewhere; k.Elsewhere {
 		if err := k.Agent.handOver(spec); err != nil {

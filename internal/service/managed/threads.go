@@ -27,7 +27,7 @@ type threadView struct {
 	Type       string         `json:"type"`
 	Session    string         `json:"session_id"`
 	Parent     *string        `json:"parent_thread_id"`
-	Agent      agent          `json:"agent"`
+	Agent      threadAgent    `json:"agent"`
 	Status     string         `json:"status"`
 	Stats      map[string]any `json:"stats"`
 	Usage      map[string]any `json:"usage"`
@@ -52,7 +52,7 @@ func (d *door) allThreads(id string) ([]threadView, error) {
 		return nil, err
 	}
 	main := threadView{
-		ID: threadPrefix + id, Type: "session_thread", Session: id, Agent: v.Agent, Status: v.Status, Stats: v.Stats, Usage: v.Usage,
+		ID: threadPrefix + id, Type: "session_thread", Session: id, Agent: threadAgent{sessionAgent: v.Agent}, Status: v.Status, Stats: v.Stats, Usage: v.Usage,
 		CreatedAt: v.CreatedAt, UpdatedAt: v.UpdatedAt, ArchivedAt: v.ArchivedAt,
 	}
 	out := []threadView{main}

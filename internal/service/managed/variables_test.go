@@ -154,3 +154,42 @@ func TestVariablesAreSent(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitedNetworks holds that a session reaches of what the server's rules allow only the hosts of its environment.
+func TestLimitedNetworks(t *testing.T) {
+	t.Parallel()
+	host := own(t)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "reached") }))
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", host+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
+	h := newHouse(t, func(s *server.Server) { s.Options.Allow = []string{"network(" + host + ")"} })
+	config := filepath.Join(h.dir, "config")
+	local := []byte("[sandbox]\nlocal = [\"" + host + "/32\"]\n")
+	if err := errors.Join(os.MkdirAll(config, 0o700), os.WriteFile(filepath.Join(config, "config.toml"), local, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	agent := h.made("/v1/agents", someAgent)
+	for name, c := range map[string]struct {
+		networking object
+		reached    bool
+	}{
+		"unrestricted":      {object{"type": "unrestricted"}, true},
+		"its host":          {object{"type": "limited", "allowed_hosts": []any{"api.example.org", host}}, true},
+		"another host":      {object{"type": "limited", "allowed_hosts": []any{"api.example.org"}}, false},
+		"no host":           {object{"type": "limited"}, false},
+		"package managers":  {object{"type": "limited", "allow_package_managers": true}, false},
+		"what rules forbid": {object{"type": "limited", "allowed_hosts": []any{"127.0.0.9"}}, false},
+	} {
+		env := h.made("/v1/environments", object{"name": name, "config": object{"type": "cloud", "networking": c.networking}})
+		told := h.run(h.made("/v1/sessions", object{"agent": agent, "environment_id": env}), "bash: curl -s -m 5 "+s.URL)
+		if strings.Contains(told, "reached") != c.reached {
+			t.Errorf("%s: reached must be %v: %s", name, c.reached, told)
+		}
+	}
+}

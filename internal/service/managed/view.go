@@ -15,7 +15,7 @@ type sessionView struct {
 	Type        string            `json:"type"`
 	Title       *string           `json:"title"`
 	Status      string            `json:"status"`
-	Agent       agent             `json:"agent"`
+	Agent       sessionAgent      `json:"agent"`
 	Environment string            `json:"environment_id"`
 	Metadata    map[string]string `json:"metadata"`
 	Resources   []map[string]any  `json:"resources"`

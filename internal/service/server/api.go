@@ -50,7 +50,7 @@ func (s *Server) endpoints() []endpoint {
 			(*call).closeTask),
 		at("POST", "/api/v1/tasks/{id}/messages", Operator, "Send a message to the agent of a task. A running agent sees it with the results of "+
 			"its current calls; an idle one starts a run.", (*call).message),
-		at("DELETE", "/api/v1/tasks/{id}/workspace", Operator, "Remove the workspace of a task that is over.", (*call).removeWorkspace),
+		at("DELETE", "/api/v1/tasks/{id}/workspace", Operator, "Remove the workspace of a task that is over, with the copies of it in which agents worked.", (*call).removeWorkspace),
 		streams("/api/v1/tasks/{id}/events", Viewer, "Follow the events of a task's session, after Last-Event-ID. live=true adds transient "+
 			"events, such as text while the model writes it.", (*call).events),
 		at("POST", "/api/v1/tasks/{id}/rewind", Operator, "Take an idle task back to before a message: its files, its conversation or both.",

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/delegate/subagent"
 	"github.com/inspan/inspan/internal/service/server"
 	"github.com/inspan/inspan/internal/testkit"
 )
@@ -431,4 +432,49 @@ func (p *process) traced() {
 			return strings.Contains(string(raw), "TracerPid:\t0\n")
 		})
 	})
+}
+
+// TestUnmergedCopies holds that a workspace goes with the copies in which agents of its task have worked, and stays
+// while one of them holds changes that nobody has merged, unless these are to be deleted.
+func TestUnmergedCopies(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where copies lie
+	trees := subagent.Copies()
+	h := newHouse(t, func(s *server.Server) { s.Trees = trees })
+	left := func() int {
+		entries, _ := os.ReadDir(trees.Dir)
+		return len(entries)
+	}
+	run := func(child string, keep server.Keep) server.Task {
+		return h.until(h.submit(server.Spec{Keep: keep, Prompt: "bash: git init -q . && git -c user.name=a -c user.email=a@b.c commit -q --allow-empty -m a\n" +
+			`call: spawn_agent {"isolation":"worktree","task":"` + child + `"}`}).ID, event.StageCompleted)
+	}
+	there := func(task server.Task) bool {
+		_, err := os.Stat(filepath.Join(h.s.Dir, task.ID))
+		return err == nil
+	}
+	const changes = "bash: echo new > made"
+	for _, c := range []struct {
+		child string
+		keep  server.Keep
+		stays bool
+	}{
+		{"say: nothing", server.KeepFailed, false},
+		{changes, server.KeepNever, false},
+		{changes, server.KeepFailed, true},
+	} {
+		task := run(c.child, c.keep)
+		testkit.WaitFor(t, "the workspace and its copies to stay or go", func() bool { return there(task) == c.stays && (left() > 0) == c.stays })
+		if !c.stays {
+			continue
+		}
+		at := "/api/v1/tasks/" + task.ID + "/workspace"
+		h.call("DELETE", at, nil, http.StatusConflict, nil)
+		if !there(task) || left() != 1 {
+			t.Fatal("what was refused has been done")
+		}
+		h.call("DELETE", at+"?discard=true", nil, http.StatusNoContent, nil)
+		if there(task) || left() != 0 {
+			t.Errorf("the workspace is there: %v, with %d copies", there(task), left())
+		}
+	}
 }

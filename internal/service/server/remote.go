@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/view/words"
@@ -387,7 +388,7 @@ func TokenOf(file string) (string, error) {
 		}
 		return "", errors.New("no token for the server; set INSPAN_REMOTE_TOKEN, or pass --token-file")
 	}
-	raw, err := os.ReadFile(file)
+	raw, err := keep.Read(file)
 	if err != nil {
 		return "", fmt.Errorf("read the token for the server: %w", err)
 	}

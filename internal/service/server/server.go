@@ -46,6 +46,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/internal/world/forge"
+	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/workflow"
 )
@@ -92,6 +93,8 @@ type Server struct {
 type Setup struct {
 	// Sessions keeps the sessions and the book. It must be a [store.Booker].
 	Sessions store.Store
+	// Trees keeps the copies in which agents of tasks work apart; nil: there are none.
+	Trees *worktree.Store
 	// Host makes the agents of a task.
 	Host func(app.Options) (*inspan.Host, error)
 	// ToolNames lists the tools that are installed for sessions in a folder, as

@@ -2,7 +2,9 @@ package server_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -563,4 +566,93 @@ func TestOpensInTurn(t *testing.T) {
 	if most != 1 {
 		t.Errorf("%d sessions were opened at the same time", most)
 	}
+}
+
+// TestWhoActs holds that the agent of a task, and one that works for it, are told apart by their events, by the hooks
+// of both formats and by the environment of their commands, as those of a terminal are.
+func TestWhoActs(t *testing.T) {
+	t.Parallel()
+	var ours, claude string
+	h := newHouse(t, func(s *server.Server) {
+		dir := filepath.Dir(s.Dir)
+		ours, claude = filepath.Join(dir, "ours"), filepath.Join(dir, "claude")
+		settings := fmt.Sprintf("[[hook]]\non = 'before_call'\nmatch = 'bash'\ncommand = 'cat >> %s'\nwrite = ['%[1]s']\n"+
+			"[[hook]]\non = 'before_call'\nmatch = 'Bash'\nclaude = true\ncommand = 'cat >> %s'\nwrite = ['%[2]s']\n", ours, claude)
+		for _, err := range []error{
+			os.WriteFile(ours, nil, 0o600), os.WriteFile(claude, nil, 0o600), os.MkdirAll(filepath.Join(dir, "config"), 0o700),
+			os.WriteFile(filepath.Join(dir, "config", "config.toml"), []byte(settings), 0o600),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	const look = "bash: echo $INSPAN_SESSION/$INSPAN_AGENT/$INSPAN_PARENT/$INSPAN_LEAD"
+	task := h.until(h.submit(server.Spec{Keep: server.KeepAlways, Prompt: look + "\ncall: spawn_agent {\"task\":\"" + look + "\"}"}).ID, event.StageCompleted)
+	said := func(path, key, id string) (list []map[string]any) {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(raw) {
+			var one map[string]any
+			if err := json.Unmarshal(line, &one); err != nil {
+				t.Fatal(err)
+			}
+			if one[key] == id {
+				list = append(list, one)
+			}
+		}
+		return list
+	}
+	seen := 0
+	ids, err := h.s.Sessions.IDs(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		if !store.InFamily(task.Session, id) {
+			continue
+		}
+		seen++
+		var opened event.Opened
+		printed := ""
+		for e, err := range store.Events(t.Context(), h.s.Sessions, id) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch b := e.Body.(type) {
+			case event.Opened:
+				opened = b
+			case event.Ended:
+				printed += b.Parts.Text()
+			}
+		}
+		kind, parent := "", store.Parent(id)
+		own, theirs := said(ours, "session", id), said(claude, "session_id", task.Session)
+		theirs = slices.DeleteFunc(theirs, func(m map[string]any) bool {
+			return parent == "" && m["agent_id"] != nil || parent != "" && m["agent_id"] != id
+		})
+		if parent != "" {
+			kind = "worker"
+		}
+		if opened.Agent != kind || opened.Parent != parent || !strings.Contains(printed, strings.Join([]string{id, kind, parent, task.Session}, "/")) {
+			t.Errorf("%s: opened as %q of %q, and its command was told %q", id, opened.Agent, opened.Parent, printed)
+		}
+		if len(own) != 1 || len(theirs) != 1 || fmt.Sprint(own[0]["agent"], own[0]["parent"]) != fmt.Sprint(orNil(kind), orNil(parent)) ||
+			theirs[0]["agent_type"] != orNil(kind) {
+			t.Errorf("%s: hooks were told %v and %v", id, own, theirs)
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d agents", seen)
+	}
+}
+
+// orNil is what a field that is left out when it is empty holds.
+func orNil(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }

@@ -233,7 +233,13 @@ func (c *call) cancelTask(in one) (Task, error) { return c.Cancel(in.ID) }
 
 func (c *call) closeTask(in one) (Task, error) { return c.Finish(in.ID) }
 
-func (c *call) removeWorkspace(in one) (nothing, error) {
+// removal is which workspace goes.
+type removal struct {
+	ID      string `json:"-" path:"id"`
+	Discard bool   `json:"-" query:"discard"` // also changes in copies of its agents that nobody has merged
+}
+
+func (c *call) removeWorkspace(in removal) (nothing, error) {
 	t, err := c.Find(in.ID)
 	switch {
 	case err != nil:
@@ -244,6 +250,11 @@ func (c *call) removeWorkspace(in one) (nothing, error) {
 		return nothing{}, Conflict("task %s worked in a folder that is not its own", t.ID)
 	case c.works(t.ID, ""):
 		return nothing{}, Conflict("another task works in the workspace of task %s", t.ID)
+	}
+	if t.Session != "" && !in.Discard {
+		if why := c.unmerged(t); why != "" {
+			return nothing{}, Conflict("the workspace of task %s stays: %s", t.ID, why)
+		}
 	}
 	defer c.stir()
 	defer c.weigh()

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/llm/script"
 )
@@ -47,9 +49,38 @@ func (s *Server) arrive(ctx context.Context, t Task) error {
 	return nil
 }
 
-// discard removes the workspace of a task, wherever this server can reach it.
-func (s *Server) discard(t Task) error {
-	err := s.discardHere(t)
+// holdsWork says which copy of a task's workspace holds changes that nobody has merged; empty: none, or
+// nothing of the task is to be kept.
+func (s *Server) holdsWork(t Task) string {
+	if t.Session == "" || cmp.Or(t.Spec.Keep, s.Keep) == KeepNever {
+		return ""
+	}
+	return s.unmerged(t)
+}
+
+func (s *Server) unmerged(t Task) string {
+	copies, err := s.copies().Unmerged(s.ctx, t.Session)
+	switch {
+	case err != nil:
+		return "whether a copy of it holds changes can't be told: " + err.Error()
+	case len(copies) == 0:
+		return ""
+	}
+	return fmt.Sprintf("agent %s has changed %s in a copy of it, which nobody has merged; "+
+		"DELETE /api/v1/tasks/%s/workspace?discard=true removes them too", copies[0].Agent, text.Count(len(copies[0].Changed), "file"), t.ID)
+}
+
+// copies knows those of workspaces in which agents work apart.
+func (s *Server) copies() *running.Table {
+	return &running.Table{Sessions: s.Sessions, Trees: s.Trees}
+}
+
+// discard removes the workspace of a task, wherever this server can reach it, with the copies of it.
+func (s *Server) discard(t Task) (err error) {
+	if t.Session != "" { // while the workspace is there, as git keeps a list of them in it
+		err = s.copies().DropCopies(s.ctx, t.Session)
+	}
+	err = errors.Join(err, s.discardHere(t))
 	if s.travels(t) && t.Session != "" {
 		err = errors.Join(err, s.Carry.Forget(s.ctx, t.Session))
 		s.quota.note(t.Session, 0)
@@ -90,7 +121,7 @@ func (s *Server) sweepCopies() {
 func (s *Server) leaves(task string) bool {
 	t, known := s.book.task(task)
 	if !known || !over(t.Stage) || !s.stays(t, t.Stage) {
-		return !known || over(t.Stage)
+		return !known || over(t.Stage) && s.holdsWork(t) == ""
 	}
 	if !s.Fleeting {
 		return false

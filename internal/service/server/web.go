@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -54,7 +53,7 @@ func (w Web) Elsewhere(ctx context.Context, why error, state, tokenFile string) 
 	if !errors.Is(why, store.ErrBusy) {
 		return why
 	}
-	raw, err := os.ReadFile(filepath.Join(state, recordName))
+	raw, err := keep.Read(filepath.Join(state, recordName))
 	if err != nil {
 		return fmt.Errorf("a server runs on this state folder, but where is not known: %w", err)
 	}

@@ -411,7 +411,8 @@ func (s *Server) stays(t Task, end event.Stage) bool {
 }
 
 // clear removes the workspace of a task that has ended, unless it is to stay, or others work there:
-// the last of these clears it.
+// the last of these clears it. It also stays while a copy of it holds changes that nobody has merged, unless
+// none is to be kept.
 func (s *Server) clear(t Task, end event.Stage) {
 	last := t.ID
 	if other, known := s.book.task(t.Spec.Beside); known {
@@ -428,6 +429,10 @@ func (s *Server) clear(t Task, end event.Stage) {
 		}
 		return
 	case t.Spec.Folder != "" || s.works(t.ID, last):
+		return
+	}
+	if why := s.holdsWork(t); why != "" {
+		s.warn("the workspace of task " + t.ID + " stays: " + why)
 		return
 	}
 	if err := s.discard(t); err != nil {

@@ -74,7 +74,7 @@ func readIndex(path string) map[string]summed {
 	if err != nil || info.Size() > mostIndex || !info.Mode().IsRegular() {
 		return nil
 	}
-	data, err := os.ReadFile(path)
+	data, err := keep.Read(path)
 	if err != nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 )
 
 // Traces for OpenTelemetry, in the JSON encoding of OTLP (opentelemetry-proto 1, protobuf's JSON with
@@ -255,14 +256,17 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 	case SpanRun:
 		who := cmp.Or(t.Agent, "inspan")
 		s.Name = "invoke_agent " + who
-		a = a.text("gen_ai.operation.name", "invoke_agent").text("gen_ai.agent.name", who).text(x.provider, "inspan")
+		a = a.text("gen_ai.operation.name", "invoke_agent").text("gen_ai.agent.name", who).text("gen_ai.agent.id", t.Session).
+			text(x.provider, "inspan")
 	case SpanModel:
 		s.Kind = otlpClient
 		s.Name, a = x.model(span, a)
 	case SpanCall:
 		s.Name = "execute_tool " + span.Name
-		a = a.text("gen_ai.operation.name", "execute_tool").text("gen_ai.tool.name", span.Name).
-			text("gen_ai.tool.call.id", span.Call).text("gen_ai.tool.type", "function")
+		a = a.text("gen_ai.operation.name", "execute_tool").text("gen_ai.tool.name", span.Name).text("gen_ai.tool.call.id", span.Call)
+		if span.Class != string(event.ErrorUnknown) { // of what kind a tool would be that is not there nobody knows
+			a = a.text("gen_ai.tool.type", "function")
+		}
 	case SpanChild:
 		s.Name = "invoke_agent " + cmp.Or(span.Name, "agent")
 		a = a.text("gen_ai.operation.name", "invoke_agent").text("gen_ai.agent.name", cmp.Or(span.Name, "agent")).
@@ -271,6 +275,9 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 		s.Name = string(span.Kind) + " " + span.Name
 	}
 	s.Name = strings.TrimSpace(strings.ToValidUTF8(s.Name, "\ufffd"))
+	if parent := store.Parent(t.Session); parent != "" {
+		a = a.text("inspan.agent", t.Agent).text("inspan.parent", parent).text("inspan.lead", store.Lead(t.Session))
+	}
 	a = a.text("inspan.kind", string(span.Kind)).whole("inspan.seq", int(span.Seq)).text("inspan.outcome", span.Outcome).
 		number("inspan.cost_usd", span.Cost)
 	if span.Failed() {
@@ -291,6 +298,13 @@ func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
 		a = a.text("gen_ai.response.model", model)
 		reasons := map[string]any{"values": []any{map[string]any{"stringValue": finish(stop)}}}
 		a = append(a, otlpValue{"gen_ai.response.finish_reasons", map[string]any{"arrayValue": reasons}})
+	}
+	a = a.text("gen_ai.response.id", span.Reply)
+	if i := strings.LastIndexByte(span.Server, ':'); i > 0 {
+		a = a.text("server.address", strings.Trim(span.Server[:i], "[]"))
+		if port, err := strconv.Atoi(span.Server[i+1:]); err == nil {
+			a = a.whole("server.port", port)
+		}
 	}
 	if u := span.Usage; u != nil {
 		a = a.whole("gen_ai.usage.input_tokens", u.Prompt()).whole("gen_ai.usage.output_tokens", u.Output)

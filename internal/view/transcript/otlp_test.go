@@ -8,6 +8,8 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/view/transcript"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // TestOTLPOfLogs exports the logs of all versions: ids are unique and the same again, a part has the
@@ -120,6 +122,41 @@ func TestOTLPNamesTheAgent(t *testing.T) {
 		if err != nil || len(requests) != 1 || !strings.Contains(string(requests[0]), `"invoke_agent `+want+`"`) {
 			t.Errorf("%q: %v %s", kind, err, requests)
 		}
+	}
+}
+
+// TestWhoAnswered holds that a reply is told with the vendor's id of it and the server that sent it, and that a call of
+// a tool that is not there is told as such, without the kind that it would have.
+func TestWhoAnswered(t *testing.T) {
+	start := time.Unix(100, 0)
+	var spans transcript.Spans
+	for seq, body := range []event.Body{
+		event.Opened{Format: 1}, event.Claimed{Epoch: 1}, event.Said{Parts: llm.Say("go")}, event.Asked{Turn: 1, Route: "p/m"},
+		event.Replied{
+			Route: "p/m", Stop: llm.StopCalls, ReplyID: "msg_1", Server: "api.example.org:8443",
+			Parts: llm.Parts{llm.Call{ID: "a", Name: "nothing"}, llm.Call{ID: "b", Name: "bash"}},
+		},
+		event.Ended{Call: "a", Outcome: event.OutcomeInvalid, Class: event.ErrorUnknown},
+		event.Judged{Call: "b", Action: tool.Allow}, event.Started{Call: "b"}, event.Ended{Call: "b", Outcome: event.OutcomeOK},
+		event.Stopped{Reason: event.ReasonDone},
+	} {
+		spans.Apply(event.Event{Seq: uint64(seq + 1), Time: start.Add(time.Duration(seq) * time.Second), Session: "s", Body: body})
+	}
+	requests, err := transcript.OTLP{Release: "1"}.Traces(spans.Of("s"))
+	if err != nil || len(requests) != 1 {
+		t.Fatal(requests, err)
+	}
+	said := string(requests[0])
+	for _, want := range []string{
+		`{"key":"gen_ai.response.id","value":{"stringValue":"msg_1"}}`, `{"key":"server.address","value":{"stringValue":"api.example.org"}}`,
+		`{"key":"server.port","value":{"intValue":"8443"}}`, `{"key":"error.type","value":{"stringValue":"unknown_tool"}}`,
+	} {
+		if strings.Count(said, want) != 1 {
+			t.Errorf("it has %d of %s: %s", strings.Count(said, want), want, said)
+		}
+	}
+	if n := strings.Count(said, `{"key":"gen_ai.tool.type"`); n != 1 {
+		t.Errorf("%d calls have a type of tool", n)
 	}
 }
 

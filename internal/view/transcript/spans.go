@@ -46,6 +46,8 @@ type Span struct {
 	First   int64      `json:"first_millis,omitempty" jsonschema:"of a model: until the first of its reply"`
 	Usage   *llm.Usage `json:"usage,omitempty"`
 	Cost    float64    `json:"cost,omitempty" jsonschema:"US dollars"`
+	Reply   string     `json:"reply,omitempty" jsonschema:"of a model: the vendor's id of its reply"`
+	Server  string     `json:"server,omitempty" jsonschema:"of a model: host that sent it"`
 	Session string     `json:"session,omitempty" jsonschema:"of a child: it has spans of its own"`
 	Sum     string     `json:"-"` // of a call, see event.Started
 	Content *Content   `json:"-"` // only on request, see [NewSpans]
@@ -285,6 +287,7 @@ func (s *Spans) asked(e event.Event) {
 	case event.Replied:
 		if span := s.end(model, e.Time, string(b.Stop)); span != nil {
 			span.Name, span.Usage, span.Cost, span.First = or(b.Route, span.Name), &b.Usage, b.Cost, b.First
+			span.Reply, span.Server = b.ReplyID, b.Server
 			span.Content.replied(b)
 		}
 		for _, part := range b.Parts {
@@ -338,6 +341,9 @@ func (s *Spans) called(e event.Event) {
 	case event.Ended:
 		s.end(key(SpanWait, b.Call), e.Time, string(b.Outcome))
 		delete(s.made, b.Call)
+		if b.Class == event.ErrorUnknown && s.open[key(SpanCall, b.Call)] == nil { // the model asked for it all the same
+			s.begin(SpanCall, b.Call, s.used[b.Call], e, nil).Call = b.Call
+		}
 		span := s.end(key(SpanCall, b.Call), e.Time, string(b.Outcome))
 		if span == nil {
 			return // it was not run

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -168,7 +169,7 @@ func (p *probe) alone(ctx context.Context, proc tool.Process, hold io.Closer, na
 	}
 	_ = hold.Close()
 	whole := func() error {
-		raw, err := os.ReadFile(file)
+		raw, err := keep.Read(file)
 		var out printed
 		_, _ = out.Write(raw)
 		return errors.Join(err, out.whole())

@@ -43,7 +43,7 @@ func (p *Pool) known(o Options, whereabouts func() string, try func() tool.Walls
 	}
 	where, file := whereabouts(), filepath.Join(o.State, wallsFile(o))
 	var old tried
-	if raw, err := os.ReadFile(file); err == nil && o.State != "" &&
+	if raw, err := keep.Read(file); err == nil && o.State != "" &&
 		json.Unmarshal(raw, &old) == nil && old.Where == where && where != "" && old.Walls.Why == "" {
 		p.walls = &old.Walls
 		return old.Walls

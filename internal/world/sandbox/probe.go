@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -215,10 +216,10 @@ func (p *probe) throws(ctx context.Context) Check {
 		return c
 	}
 	file := filepath.Join(p.env.Root, "file")
-	before, _ := os.ReadFile(file)
+	before, _ := keep.Read(file)
 	box := tool.Box{Level: tool.BoxWorkspace, Throwaway: true}
 	code, text, _ := p.runIn(ctx, p.env, box, "echo x >>file && echo x >thrown")
-	after, _ := os.ReadFile(file)
+	after, _ := keep.Read(file)
 	_, err := os.Lstat(filepath.Join(p.env.Root, "thrown"))
 	switch {
 	case code != 0:

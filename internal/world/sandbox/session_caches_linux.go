@@ -114,7 +114,7 @@ func moduleProxies(home string) string {
 		own = filepath.Join(home, "go", "pkg", "mod")
 	}
 	proxy := os.Getenv("GOPROXY")
-	if settings, err := os.ReadFile(filepath.Join(home, ".config", "go", "env")); err == nil && proxy == "" {
+	if settings, err := keep.Read(filepath.Join(home, ".config", "go", "env")); err == nil && proxy == "" {
 		for line := range strings.Lines(string(settings)) {
 			if value, is := strings.CutPrefix(strings.TrimSpace(line), "GOPROXY="); is {
 				proxy = value

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
@@ -87,7 +88,7 @@ func home() string {
 
 // accounts returns the list of users or groups with the one of the box added.
 func accounts(path, format string) string {
-	data, err := os.ReadFile(path)
+	data, err := keep.Read(path)
 	if err != nil {
 		return ""
 	}

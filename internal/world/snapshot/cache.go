@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"io/fs"
-	"os"
 	"sort"
 	"sync"
 	"time"
@@ -64,7 +63,7 @@ type statCache struct {
 // loadCache reads the cache; what isn't as written is as if it weren't there.
 func (s *Store) loadCache() *statCache {
 	c := &statCache{folders: map[string][]byte{}, fresh: map[string][]byte{}}
-	data, err := os.ReadFile(s.path(cacheName))
+	data, err := keep.Read(s.path(cacheName))
 	if err == nil {
 		if folders, ok := parseCache(data); ok {
 			c.folders = folders

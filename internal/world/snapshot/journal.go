@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"os"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 const journalHead = "inspan-journal-1\n"
@@ -90,7 +91,7 @@ func parseJournal(data []byte) (*journal, bool) {
 // readJournal reads the journal of a restore that is under way; the error is
 // fs.ErrNotExist if there is none.
 func readJournal(s *Store) (*journal, error) {
-	data, err := os.ReadFile(s.path(journalName))
+	data, err := keep.Read(s.path(journalName))
 	if err != nil {
 		return nil, err
 	}

@@ -121,7 +121,7 @@ func (s *Store) lay() error {
 }
 
 func (s *Store) checkFormat() error {
-	data, err := os.ReadFile(s.path(formatName))
+	data, err := keep.Read(s.path(formatName))
 	if err == nil && string(data) != formatLine {
 		err = fmt.Errorf("%s was not written by this version: it says %.40q", s.Dir, data)
 	}

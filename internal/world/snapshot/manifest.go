@@ -15,6 +15,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -101,7 +102,7 @@ func (s *Store) sentManifest(ctx context.Context, blobs tool.Blobs, name string)
 	if !goodBlob(name) {
 		return nil, digest{}, fmt.Errorf("%q: %w", name, ErrManifest)
 	}
-	data, err := os.ReadFile(s.path(sentName, name))
+	data, err := keep.Read(s.path(sentName, name))
 	if sum := sha256.Sum256(data); err != nil || tool.BlobName(sum[:]) != name {
 		if data, err = readBlob(ctx, blobs, name); err != nil {
 			return nil, digest{}, err
@@ -150,7 +151,7 @@ func (s *Store) remember(blob string, index []indexed) error {
 
 // remembered is what is in a pack, as it was kept here.
 func (s *Store) remembered(blob string) ([]indexed, error) {
-	data, err := os.ReadFile(s.path(sentName, blob))
+	data, err := keep.Read(s.path(sentName, blob))
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 const (
@@ -105,7 +107,7 @@ func (s *Store) record(id string) (*record, error) {
 	if !idPattern.MatchString(id) {
 		return nil, fmt.Errorf("checkpoint %q: %w", id, ErrNoCheckpoint)
 	}
-	data, err := os.ReadFile(s.path(recordsName, id))
+	data, err := keep.Read(s.path(recordsName, id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("checkpoint %s: %w", id, ErrNoCheckpoint)
 	}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // maxOpen is how many packs are held open at once.
@@ -241,7 +243,7 @@ func (v *vault) treeData(d digest) ([]byte, error) {
 	if p, ok := v.at[d]; ok {
 		return v.small(p, d)
 	}
-	data, err := os.ReadFile(v.s.object(d))
+	data, err := keep.Read(v.s.object(d))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, v.absent()
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Included is the file of a repository that lists, in the form of .gitignore, ignored files that a copy
@@ -24,6 +25,7 @@ const (
 	mostBrought  = 512 << 20 // bytes
 	mostFiles    = 50_000
 	mostIncluded = 8 // times as much
+	mostBringing = time.Minute
 )
 
 // ignored is a file or folder that git ignores, below the top of a work tree; a folder ends with a slash.
@@ -52,8 +54,11 @@ func (s *Store) bring(ctx context.Context, t Tree) (lent, missing []string, err 
 		return nil, nil, err
 	}
 	defer func() { _ = to.Close() }()
+	within := cmp.Or(s.Within, mostBringing)
+	limited, done := context.WithTimeoutCause(ctx, within, fmt.Errorf("copying was over after %s", within))
+	defer done()
 	for i := range list {
-		list[i].measure(from)
+		list[i].measure(limited, from)
 	}
 	// The listed ones come first, and of the others the small ones.
 	slices.SortStableFunc(list, func(a, b ignored) int {
@@ -73,7 +78,7 @@ func (s *Store) bring(ctx context.Context, t Tree) (lent, missing []string, err 
 		case one.size > size[one.listed] || one.files > many[one.listed]:
 			why = fmt.Sprintf("%d MiB in %d files", one.size>>20, one.files)
 		default:
-			if err := one.copy(ctx, from, to); err != nil {
+			if err := one.copy(limited, from, to); err != nil {
 				why = err.Error()
 			}
 		}
@@ -114,9 +119,11 @@ func (s *Store) ignored(ctx context.Context, repo repository) ([]ignored, error)
 }
 
 // measure fills in how much it is; no files are less than none: it is a repository of its own.
-func (i *ignored) measure(from *os.Root) {
+func (i *ignored) measure(ctx context.Context, from *os.Root) {
 	_ = fs.WalkDir(from.FS(), path.Clean(i.path), func(_ string, d fs.DirEntry, err error) error {
 		switch {
+		case ctx.Err() != nil:
+			return fs.SkipAll // nothing will be copied
 		case err != nil:
 			return nil //nolint:nilerr // copying it says so
 		case d.Name() == ".git":
@@ -133,14 +140,27 @@ func (i *ignored) measure(from *os.Root) {
 	})
 }
 
-// copy makes it in a copy. Links stay links, and nothing is read or written through one that leads out.
+// copy makes it in a copy: whole, or none of it. Links stay links, and nothing is read or written through one
+// that leads out.
 func (i *ignored) copy(ctx context.Context, from, to *os.Root) error {
 	top := path.Clean(i.path)
 	if err := to.MkdirAll(filepath.FromSlash(path.Dir(top)), 0o755); err != nil {
 		return err
 	}
+	_, err := to.Lstat(filepath.FromSlash(top))
+	isNew := errors.Is(err, fs.ErrNotExist)
+	if err = i.copyTree(ctx, from, to, top); err != nil && isNew {
+		err = errors.Join(err, to.RemoveAll(filepath.FromSlash(top)))
+	}
+	return err
+}
+
+func (i *ignored) copyTree(ctx context.Context, from, to *os.Root, top string) error {
 	return fs.WalkDir(from.FS(), top, func(name string, d fs.DirEntry, err error) error {
-		if err = errors.Join(err, ctx.Err()); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
 			return err
 		}
 		info, err := d.Info()

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // Bounds of what is brought over at once.
@@ -237,7 +239,7 @@ func (s *Store) contents(ctx context.Context, t Tree, commit string, paths []str
 	}
 	out = map[string][]byte{}
 	for _, path := range paths {
-		if out[path], err = os.ReadFile(filepath.Join(files, filepath.FromSlash(path))); err != nil {
+		if out[path], err = keep.Read(filepath.Join(files, filepath.FromSlash(path))); err != nil {
 			return nil, err
 		}
 	}

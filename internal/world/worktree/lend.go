@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // Lent is a repository of its own that has the history of one branch of a workspace, and nothing else
@@ -87,7 +89,7 @@ func (l *Lent) borrow(objects string) error {
 
 // shallow tells where the history ends, if not all of it was cloned.
 func (l *Lent) shallow(common string) error {
-	text, err := os.ReadFile(filepath.Join(common, "shallow"))
+	text, err := keep.Read(filepath.Join(common, "shallow"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

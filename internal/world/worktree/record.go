@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // listing are the files of a work tree, as paths with slashes below its top.
@@ -158,7 +160,7 @@ func copyIndex(from, to string) error {
 		if err != nil {
 			return err
 		}
-		data, err := os.ReadFile(filepath.Join(from, e.Name()))
+		data, err := keep.Read(filepath.Join(from, e.Name()))
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/safety/shell"
 )
 
@@ -68,7 +69,7 @@ func (r repository) inert() error {
 		filepath.Join(r.common, "config"),
 		filepath.Join(r.common, "config.worktree"), filepath.Join(r.dir, "config.worktree"),
 	} {
-		text, err := os.ReadFile(path)
+		text, err := keep.Read(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -107,7 +108,7 @@ func readLine(path string) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", errors.New("not a regular file")
 	}
-	text, err := os.ReadFile(path)
+	text, err := keep.Read(path)
 	return strings.TrimRight(string(text), "\r\n"), err
 }
 

@@ -26,6 +26,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 )
 
 // MaxFile is the size above which a file is not brought over, in bytes: neither into
@@ -47,6 +48,8 @@ type Store struct {
 	// ended. Err is not nil if that is not 0, and holds what git complained of, or
 	// if it could not be run: then code is -1.
 	Git func(ctx context.Context, dir string, stdin []byte, args ...string) (out []byte, code int, err error)
+	// Within is how long a new copy may take to get what git ignores; the rest is left out. 0: a minute.
+	Within time.Duration
 
 	mu sync.Mutex // one is made at a time
 }

@@ -201,6 +201,13 @@ func TestBring(t *testing.T) {
 	if changes, _ := b.changes(tree); len(changes) > 0 {
 		t.Errorf("it is to be merged: %v", changes)
 	}
+
+	b.store.Within = 1
+	tree = b.make("b")
+	if got := files(t, tree.Root); got["sub/build/out"] != "" || len(tree.Lent) > 0 || len(tree.Missing) != 5 ||
+		!strings.Contains(tree.Missing[0], "copying was over after 1ns") {
+		t.Errorf("without time: %q, lent %q, missing %q", got["sub/build/out"], tree.Lent, tree.Missing)
+	}
 }
 
 const odd = "o d\n\"ü\t*?[x]"

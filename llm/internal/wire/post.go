@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -42,6 +43,7 @@ type Reply struct {
 	Header http.Header
 
 	provider string
+	server   string   // as [llm.Reply] has it
 	secrets  []string // what no error may repeat
 	body     io.ReadCloser
 	in       *bufio.Reader // body, unpacked and within bounds
@@ -152,6 +154,7 @@ func (p Post) do(parent context.Context, header http.Header) (*Reply, error) {
 		return nil, &llm.Error{Kind: llm.KindInvalid, Provider: p.Provider, Message: "bad base URL"}
 	}
 	req.Header = header
+	r.server = net.JoinHostPort(req.URL.Hostname(), cmp.Or(req.URL.Port(), map[string]string{"http": "80"}[req.URL.Scheme], "443"))
 	tripper := p.HTTP
 	if tripper == nil {
 		tripper = http.DefaultTransport
@@ -185,6 +188,14 @@ func (r *Reply) Complete(err error) error {
 	}
 	e.Message = Redact(e.Message, r.secrets...)
 	return e
+}
+
+// Name says in a reply of which exchange it is.
+func (r *Reply) Name(reply *llm.Reply) {
+	reply.Server = r.server
+	if reply.RequestID == "" {
+		reply.RequestID = r.RequestID()
+	}
 }
 
 // RequestID returns the vendor's id of the exchange, or that of the gateway in

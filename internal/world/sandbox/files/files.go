@@ -169,7 +169,7 @@ func checkIf(path string, info fs.FileInfo, want string) error {
 	if info == nil || !info.Mode().IsRegular() {
 		return changed
 	}
-	data, err := os.ReadFile(path)
+	data, err := keep.Read(path)
 	if err != nil {
 		return err
 	}

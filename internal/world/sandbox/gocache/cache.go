@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // Cache is a build cache of Go in two layers: one that is written, and one below it that is only
@@ -159,7 +161,7 @@ const (
 
 // readEntry reads the record of an action. It reports false if there is none or its output is gone.
 func readEntry(dir string, action []byte) (said response, ok bool) {
-	data, err := os.ReadFile(outputFile(dir, action, "a"))
+	data, err := keep.Read(outputFile(dir, action, "a"))
 	if err != nil || len(data) != recordSize {
 		return said, false
 	}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // The times at which the go command itself trims: it notes a use once an hour, and removes each
@@ -29,7 +31,7 @@ func markUsed(path string) {
 // trim removes from the upper layer what nobody has used for long, once a day.
 func (c Cache) trim(now time.Time) error {
 	mark := filepath.Join(c.Top, "trim.txt")
-	data, err := os.ReadFile(mark)
+	data, err := keep.Read(mark)
 	if err == nil {
 		at, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
 		if since := now.Sub(time.Unix(at, 0)); err == nil && since >= 0 && since < trimEvery {

@@ -163,7 +163,7 @@ func ReadSmall(path string) string {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > 8<<10 {
 		return ""
 	}
-	data, err := os.ReadFile(path)
+	data, err := keep.Read(path)
 	if err != nil {
 		return ""
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 // Family are the descendants of this process, which adopts those whose parents
@@ -155,7 +157,7 @@ func children(pid int) ([]int, bool) {
 	var out []int
 	known := false
 	for _, thread := range threads {
-		data, err := os.ReadFile(tasks + "/" + thread + "/children")
+		data, err := keep.Read(tasks + "/" + thread + "/children")
 		if err != nil {
 			continue
 		}
@@ -197,7 +199,7 @@ func stats() []stat {
 	}
 	var out []stat
 	for _, name := range names {
-		data, err := os.ReadFile(name)
+		data, err := keep.Read(name)
 		if err != nil {
 			continue
 		}

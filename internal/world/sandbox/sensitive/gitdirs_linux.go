@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
@@ -47,7 +48,7 @@ func GitDirsElsewhere(root string) []string {
 // the worktree and of the repository it belongs to, or of a submodule. Anybody can write such a
 // file, so it counts only if what is there names this workspace.
 func gitLinked(root string) []string {
-	data, err := os.ReadFile(filepath.Join(root, ".git"))
+	data, err := keep.Read(filepath.Join(root, ".git"))
 	dir, isLink := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
 	if err != nil || !isLink {
 		return nil
@@ -62,12 +63,12 @@ func gitLinked(root string) []string {
 	if len(moduleOf(dir, root)) > 0 {
 		return []string{dir}
 	}
-	back, err := os.ReadFile(filepath.Join(dir, "gitdir"))
+	back, err := keep.Read(filepath.Join(dir, "gitdir"))
 	if err != nil || strings.TrimSpace(string(back)) != filepath.Join(root, ".git") {
 		return nil
 	}
 	out := []string{dir}
-	common, err := os.ReadFile(filepath.Join(dir, "commondir"))
+	common, err := keep.Read(filepath.Join(dir, "commondir"))
 	if err != nil {
 		return out
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/safety/shell"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
@@ -76,7 +77,7 @@ func (w *Workspace) gitNamed(git string) []Place {
 	if err != nil || !info.Mode().IsRegular() || info.Size() > mostPlan {
 		return nil
 	}
-	data, err := os.ReadFile(filepath.Join(git, "config"))
+	data, err := keep.Read(filepath.Join(git, "config"))
 	if err != nil {
 		return nil
 	}
@@ -124,7 +125,7 @@ func runsPrograms(path string) bool {
 	if !info.Mode().IsRegular() || info.Size() > mostPlan {
 		return true
 	}
-	data, err := os.ReadFile(path)
+	data, err := keep.Read(path)
 	if err != nil {
 		return true
 	}
@@ -258,7 +259,7 @@ func NamingPrograms(git string) []Place {
 			if filepath.Base(git) != ".git" {
 				inert = shell.GitInertBare
 			}
-			text, err := os.ReadFile(s.Path)
+			text, err := keep.Read(s.Path)
 			return err == nil && inert(string(text)) == nil
 		case (rel == "hooks" || rel == "branches") && info.IsDir():
 			entries, err := paths.ReadFolder(s.Path)

@@ -2,8 +2,9 @@ package walls
 
 import (
 	"fmt"
-	"os"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/keep"
 )
 
 func LandlockHint() string {
@@ -31,7 +32,7 @@ func NamespaceHint() string {
 		},
 		{"/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=10000 allows them"},
 	} {
-		if data, err := os.ReadFile(s[0]); err == nil && strings.TrimSpace(string(data)) == s[1] {
+		if data, err := keep.Read(s[0]); err == nil && strings.TrimSpace(string(data)) == s[1] {
 			return "user namespaces are switched off: " + s[2]
 		}
 	}

@@ -1,4 +1,6 @@
-package custom
+// Package changed finds the files of a workspace that changed while something ran, by their times and sizes. It
+// can't tell who changed them.
+package changed
 
 import (
 	"cmp"
@@ -18,6 +20,9 @@ const (
 	mostRead   = 8 << 20 // bytes of a listed file
 )
 
+// Files records the state of the files of a workspace; nil if there were too many.
+type Files map[string]stamp
+
 // stamp is the state of a file, without its content.
 type stamp struct {
 	at   time.Time
@@ -25,10 +30,9 @@ type stamp struct {
 	mode fs.FileMode
 }
 
-// stamps returns the stamps of the files below a folder, without files of git and package managers; nil if
-// there are too many.
-func stamps(ctx context.Context, files tool.Files, root string) map[string]stamp {
-	out := map[string]stamp{}
+// Look records the files below a folder, without those of git and package managers.
+func Look(ctx context.Context, files tool.Files, root string) Files {
+	out := Files{}
 	dirs := []string{root}
 	for len(dirs) > 0 {
 		dir := dirs[0]
@@ -64,13 +68,13 @@ func entries(ctx context.Context, files tool.Files, dir string) []fs.DirEntry {
 	return list
 }
 
-// changed lists the files below a folder that have changed. It returns none if there were too many files or
-// changes.
-func changed(ctx context.Context, files tool.Files, root string, before map[string]stamp) []tool.File {
+// Since returns the files below the folder that changed since. It returns nothing if there are too many files or
+// too many changes.
+func (before Files) Since(ctx context.Context, files tool.Files, root string) []tool.File {
 	if before == nil {
 		return nil
 	}
-	after := stamps(ctx, files, root)
+	after := Look(ctx, files, root)
 	if after == nil {
 		return nil
 	}

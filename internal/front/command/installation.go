@@ -1,0 +1,22 @@
+package command
+
+import (
+	"context"
+	"time"
+
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/lab/eval"
+)
+
+// installation reads the settings. Sessions try what the ledger of 'inspan eval learn' has them try.
+func (c *command) installation() (*app.App, error) {
+	a, err := app.Load(c.self)
+	if err != nil {
+		return nil, err
+	}
+	ledger := eval.LedgerIn(a.StateDir)
+	a.Canaries = &app.Canaries{Arm: ledger.Arm, Over: func(ctx context.Context, root string) ([]string, error) {
+		return ledger.Over(ctx, a.Running.Sessions, root, time.Now())
+	}}
+	return a, nil
+}
