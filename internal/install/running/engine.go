@@ -34,5 +34,5 @@ type Work struct {
 	Open   func(ctx context.Context, id string) (*inspan.Session, error) // as in [Pool]
 	AtOnce int                                                           // most sessions at the same time; 0 means the engine's default
 	Drain  time.Duration                                                 // time for calls and requests in progress at the end
-	Saw    func(event.Event)                                             // as in [Pool]
+	OnEvent    func(event.Event)                                             // as in [Pool]
 }

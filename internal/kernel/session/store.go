@@ -61,7 +61,7 @@ type Store struct {
 
 var (
 	_ store.Store  = (*Store)(nil)
-	_ store.Newest = (*Store)(nil)
+	_ store.RecentLister = (*Store)(nil)
 	_ store.Booker = (*Store)(nil)
 )
 
