@@ -255,10 +255,10 @@ type Rule struct {
 	Action tool.Action // Allow, Ask or Deny
 	// Text is the rule in the grammar of docs/SECURITY.md, or in the form of Claude Code, Codex, opencode or
 	// Gemini.
-	Text    string
+	Text     string
 	Original string // the rule as a person wrote it, if Text is a translation
-	Scope   string // where the rule comes from, shown to people; may be empty
-	Reason  string // shown when the rule asks or denies; may be empty
+	Scope    string // where the rule comes from, shown to people; may be empty
+	Reason   string // shown when the rule asks or denies; may be empty
 }
 
 // Run runs the agent in a new session in memory, see [Session.Run]. If calls still wait for a decision when the

@@ -94,9 +94,9 @@ type Pending struct {
 	Agent    string        // kind of the subagent that asks; empty if the session itself does
 	// Parent is the call that made this one; empty if the model did, or if the question was raised. RequestedAhead means
 	// that the parent requested it behind another call that waits, see [tool.Tool].
-	Parent string
-	RequestedAhead  bool
-	Root   string // the workspace of the session; empty if the question was raised
+	Parent         string
+	RequestedAhead bool
+	Root           string // the workspace of the session; empty if the question was raised
 	// Set holds the single questions if the question is about several calls, see [Sets]. Calls that a person
 	// must see first come first, such as those that reach hosts. Call, Reason and Preview are those of the call
 	// that was requested first; Effects and Until cover all. Show all of them to the person, since one answer

@@ -87,9 +87,9 @@ type Ended struct {
 	Lasting string `json:"lasting,omitempty"`
 	// The very same call brought the very same result before, and the model can still see it: Parts only say
 	// so.
-	Again bool      `json:"again,omitempty"`
-	Job   *tool.Job `json:"job,omitempty"`  // its command continues in the background
-	EndedJobs  []string  `json:"told,omitempty"` // jobs whose end is reported in Parts
+	Again     bool      `json:"again,omitempty"`
+	Job       *tool.Job `json:"job,omitempty"`  // its command continues in the background
+	EndedJobs []string  `json:"told,omitempty"` // jobs whose end is reported in Parts
 	// Proposal is a tool that the model has written, which the session has from now on.
 	Proposal *tool.Proposal `json:"proposal,omitempty"`
 	Left     bool           `json:"left,omitempty"` // something that it started continues to run, and is not a job
