@@ -255,10 +255,10 @@ type Rule struct {
 	Action tool.Action // Allow, Ask or Deny
 	// Text is the rule in the grammar of docs/SECURITY.md, or in the form of Claude Code, Codex, opencode or
 	// Gemini.
-	Text    string
-	Written string // the rule as a person wrote it, if Text is a translation
-	Scope   string // where the rule comes from, shown to people; may be empty
-	Reason  string // shown when the rule asks or denies; may be empty
+	Text     string
+	Original string // the rule as a person wrote it, if Text is a translation
+	Scope    string // where the rule comes from, shown to people; may be empty
+	Reason   string // shown when the rule asks or denies; may be empty
 }
 
 // Run runs the agent in a new session in memory, see [Session.Run]. If calls still wait for a decision when the
@@ -373,8 +373,8 @@ func (a *Agent) retry() request.Retry {
 	return request.NewRetry(!a.Unattended && !a.Limits.RetryLong, a.Limits.Retry)
 }
 
-// Patience returns how long the agent retries one request that fails with an error of this kind.
-func (a *Agent) Patience(k llm.Kind) time.Duration { return a.retry().Patience(k) }
+// RetryTime returns how long the agent retries one request that fails with an error of this kind.
+func (a *Agent) RetryTime(k llm.Kind) time.Duration { return a.retry().Patience(k) }
 
 // policy combines the agent's rules with its sensitive places.
 func (a *Agent) policy() (policy.Policy, error) {
@@ -400,7 +400,7 @@ func (a *Agent) policy() (policy.Policy, error) {
 			if err := r.Names(names); err != nil && rule.Scope == "" && a.Dynamic.Tools == nil {
 				return p, fmt.Errorf("%s %w; the agent has no such tool, so the rule would match nothing", rule.Action, err)
 			}
-			r.Reason, r.Written = rule.Reason, cmp.Or(rule.Written, r.Written)
+			r.Reason, r.Written = rule.Reason, cmp.Or(rule.Original, r.Written)
 			p.Rules = append(p.Rules, r)
 		}
 	}

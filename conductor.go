@@ -46,7 +46,7 @@ type Conductor struct {
 	Together bool
 	// Patience is how long Run waits for an answer from elsewhere to a question that Ask left open. 0 means not
 	// at all, a negative value forever.
-	Patience time.Duration
+	AnswerWait time.Duration
 	// Grace is how long an interrupted run may take to stop cleanly before it is aborted. 0 means forever.
 	Grace time.Duration
 
@@ -82,7 +82,7 @@ func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 	ctx, broken := context.WithCancel(ctx)
 	defer broken()
 	put := newQuestions(c.Session)
-	put.ask, put.together, put.patience = c.Ask, c.Together, c.Patience
+	put.ask, put.together, put.patience = c.Ask, c.Together, c.AnswerWait
 	c.begin(put, broken)
 	defer c.end()
 	for {
@@ -236,7 +236,7 @@ func (c *Conductor) Interrupt(why event.Cancelled) {
 
 // Leave is for a front end that goes away. It interrupts a run that is working, and leaves one that waits for
 // an answer as it is.
-func (c *Conductor) Leave(why event.Cancelled) {
+func (c *Conductor) Detach(why event.Cancelled) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left = true

@@ -24,7 +24,7 @@ func Sets(questions []Pending) []Pending {
 	at := map[string]int{}
 	for _, p := range questions {
 		of := p.Parent
-		if of == "" || p.Asks || !slices.ContainsFunc(questions, func(q Pending) bool { return q.Parent == of && q.Ahead && !q.Asks }) {
+		if of == "" || p.Asks || !slices.ContainsFunc(questions, func(q Pending) bool { return q.Parent == of && q.RequestedAhead && !q.Asks }) {
 			out = append(out, p)
 			continue
 		}

@@ -92,11 +92,11 @@ type Pending struct {
 	Offers   []event.Offer // what else can be allowed together with it in this session
 	Until    time.Time     // when an open question counts as denied; zero means never
 	Agent    string        // kind of the subagent that asks; empty if the session itself does
-	// Parent is the call that made this one; empty if the model did, or if the question was raised. Ahead means
+	// Parent is the call that made this one; empty if the model did, or if the question was raised. RequestedAhead means
 	// that the parent requested it behind another call that waits, see [tool.Tool].
-	Parent string
-	Ahead  bool
-	Root   string // the workspace of the session; empty if the question was raised
+	Parent         string
+	RequestedAhead bool
+	Root           string // the workspace of the session; empty if the question was raised
 	// Set holds the single questions if the question is about several calls, see [Sets]. Calls that a person
 	// must see first come first, such as those that reach hosts. Call, Reason and Preview are those of the call
 	// that was requested first; Effects and Until cover all. Show all of them to the person, since one answer
@@ -182,7 +182,7 @@ func pending(calls []loop.Call, root string) []Pending {
 			call.Name = cmp.Or(c.Tool, c.Name)
 			out = append(out, Pending{
 				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: drive.AsksPerson(c.Effects), Reason: c.Reason, Preview: c.Preview,
-				Rules: c.Rules, Offers: c.Offers, Until: c.Until, Parent: c.Parent, Ahead: c.Ahead, Root: root,
+				Rules: c.Rules, Offers: c.Offers, Until: c.Until, Parent: c.Parent, RequestedAhead: c.Ahead, Root: root,
 			})
 		}
 	}

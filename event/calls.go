@@ -34,9 +34,9 @@ type Judged struct {
 	Parent string `json:"parent,omitempty"`
 	Asked  string `json:"asked,omitempty"`
 	Caller bool   `json:"caller,omitempty"` // it may make calls of its own, see [tool.Tool]
-	// Ahead says that its parent requested it while an earlier call waited for a decision, so that both can be
+	// RequestedAhead says that its parent requested it while an earlier call waited for a decision, so that both can be
 	// asked about together. Unless it only reads, it does not run before Wanted.
-	Ahead bool `json:"ahead,omitempty"`
+	RequestedAhead bool `json:"ahead,omitempty"`
 }
 
 // Waiting says that a person must decide about a call. It stays open across restarts, days and machines, until
@@ -87,9 +87,9 @@ type Ended struct {
 	Lasting string `json:"lasting,omitempty"`
 	// The very same call brought the very same result before, and the model can still see it: Parts only say
 	// so.
-	Again bool      `json:"again,omitempty"`
-	Job   *tool.Job `json:"job,omitempty"`  // its command continues in the background
-	Told  []string  `json:"told,omitempty"` // jobs whose end is reported in Parts
+	Again     bool      `json:"again,omitempty"`
+	Job       *tool.Job `json:"job,omitempty"`  // its command continues in the background
+	EndedJobs []string  `json:"told,omitempty"` // jobs whose end is reported in Parts
 	// Proposal is a tool that the model has written, which the session has from now on.
 	Proposal *tool.Proposal `json:"proposal,omitempty"`
 	Left     bool           `json:"left,omitempty"` // something that it started continues to run, and is not a job

@@ -72,7 +72,7 @@ func bodies() []event.Body {
 		event.Judged{
 			Call: "c", Action: tool.Ask, By: "mode", Reason: "w", Tool: "t", Args: json.RawMessage(`{"a":1}`),
 			Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a", Text: "t", Class: tool.ProvenInside}}, Private: true, Text: "x", Cost: 0.01,
-			Route: "a/b", Parent: "p", Asked: "d", Caller: true, Consulted: consulted, Ahead: true, Ways: []string{"--allow x"},
+			Route: "a/b", Parent: "p", Asked: "d", Caller: true, Consulted: consulted, RequestedAhead: true, Ways: []string{"--allow x"},
 		},
 		event.Wanted{Call: "c", Parent: "p"},
 		event.Waiting{
@@ -84,7 +84,7 @@ func bodies() []event.Body {
 			Store: map[string]json.RawMessage{"k": json.RawMessage(`[1]`)},
 			Call:  "c", Outcome: event.OutcomeOK, Parts: parts, Cwd: "/w", Exit: new(int), Todo: []tool.Todo{{Text: "t", State: tool.TodoDoing}},
 			Show: "# s", Untrusted: true, Lasting: "l", Again: true, Cost: 0.02, Millis: 3,
-			Job: &tool.Job{ID: "1", Command: "c", Keep: true}, Told: []string{"2"}, Left: true,
+			Job: &tool.Job{ID: "1", Command: "c", Keep: true}, EndedJobs: []string{"2"}, Left: true,
 			Parent: "p", Class: event.ErrorExit, Ways: []string{"--add-dir /x"}, Fetched: map[string]int{"pypi.org": 2},
 			Files:    []tool.File{{Path: "/w/a", Digest: "d", Written: true, Diff: "+", Partly: true}},
 			Proposal: &tool.Proposal{Name: "n", Blob: "b"},

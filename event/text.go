@@ -44,7 +44,7 @@ func calls(owner reflect.Type, field string) bool {
 	case reflect.TypeFor[Waiting](), reflect.TypeFor[Progress]():
 		return field == "Call"
 	case reflect.TypeFor[Ended]():
-		return field == "Call" || field == "Parent" || field == "Told"
+		return field == "Call" || field == "Parent" || field == "EndedJobs"
 	case reflect.TypeFor[Raised]():
 		return field == "ID" || field == "Child" || field == "Call"
 	case reflect.TypeFor[Tasked]():

@@ -119,8 +119,8 @@ func TestMapTextLeavesNothing(t *testing.T) {
 	want := []string{
 		"event.Asked.Route", "event.Cancelled.Message", "event.Checkpoint.ID", "event.Claimed.Writer", "event.Compacted.Route",
 		"event.Compacted.Snapshot", "event.Compaction", "event.Corpus.Small", "event.Decided.Call", "event.Decided.Message",
-		"event.Ended.Call",
-		"event.Ended.Parent", "event.Ended.Told", "event.ErrorClass", "event.Failed.Route", "event.Finished.Job", "event.Forked.From",
+		"event.Ended.Call", "event.Ended.EndedJobs",
+		"event.Ended.Parent", "event.ErrorClass", "event.Failed.Route", "event.Finished.Job", "event.Forked.From",
 		"event.Healing", "event.Judged.Asked", "event.Judged.Call", "event.Judged.Parent", "event.Judged.Route", "event.Lever",
 		"event.Opened.Parent", "event.Opened.Root", "event.Opened.Traceparent", "event.Origin", "event.Outcome", "event.Place",
 		"event.Progress.Call", "event.Pruning", "event.Raised.Call", "event.Raised.Child", "event.Raised.ID", "event.Reach", "event.Reason",

@@ -27,14 +27,14 @@ type Mover interface {
 
 // Named is an optional interface of [tool.Blobs] that can list their blobs. The blobs of a [Mover] implement
 // it.
-type Named interface {
+type BlobLister interface {
 	// Names lists the blobs, in no particular order.
 	Names(ctx context.Context) ([]string, error)
 }
 
-// Removable is an optional interface of [tool.Blobs] that can remove blobs.
-type Removable interface {
-	Named
+// BlobRemover is an optional interface of [tool.Blobs] that can remove blobs.
+type BlobRemover interface {
+	BlobLister
 	// Remove removes a blob permanently. A missing blob is not an error. The caller must know that nothing
 	// refers to the blob.
 	Remove(ctx context.Context, name string) error
@@ -134,7 +134,7 @@ func contents(ctx context.Context, blobs tool.Blobs) iter.Seq2[io.Reader, error]
 }
 
 func names(ctx context.Context, blobs tool.Blobs) ([]string, error) {
-	n, ok := blobs.(Named)
+	n, ok := blobs.(BlobLister)
 	if !ok {
 		return nil, errors.New("its store does not list blobs")
 	}

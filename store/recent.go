@@ -5,16 +5,16 @@ import (
 	"iter"
 )
 
-// Newest is an optional interface of a [Store] that finds the most recently changed sessions without reading
+// RecentLister is an optional interface of a [Store] that finds the most recently changed sessions without reading
 // the others.
-type Newest interface {
+type RecentLister interface {
 	// Recent yields what List returns, in the same order, but reads only as far as the caller iterates.
 	Recent(ctx context.Context) iter.Seq2[Info, error]
 }
 
 // Recent yields the sessions of a store, the most recently changed first.
 func Recent(ctx context.Context, s Store) iter.Seq2[Info, error] {
-	if n, ok := s.(Newest); ok {
+	if n, ok := s.(RecentLister); ok {
 		return n.Recent(ctx)
 	}
 	return func(yield func(Info, error) bool) {

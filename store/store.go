@@ -7,7 +7,7 @@
 //
 // # Compatibility
 //
-// [Store] and [Log] keep their methods. Further abilities are optional interfaces: [Newest], [Mover], [Booker],
+// [Store] and [Log] keep their methods. Further abilities are optional interfaces: [RecentLister], [Mover], [Booker],
 // [Brancher]. Without one of them, what needs it is slower or refused.
 package store
 
@@ -143,8 +143,8 @@ func (e *BusyError) Error() string {
 // Unwrap returns [ErrBusy].
 func (e *BusyError) Unwrap() error { return ErrBusy }
 
-// ErrAway means that the store can't be reached at the moment; the same call may succeed later.
-var ErrAway = errors.New("the store of sessions can't be reached")
+// ErrUnavailable means that the store can't be reached at the moment; the same call may succeed later.
+var ErrUnavailable = errors.New("the store of sessions can't be reached")
 
 // Events yields the events of a session without keeping it open. If the log is damaged, the events before the
 // damage come first, and the error last.

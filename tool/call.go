@@ -12,7 +12,7 @@ type CallError struct {
 // Error implements error.
 func (e *CallError) Error() string { return e.Name + ": " + e.Text }
 
-// ErrHeld says that a call requested with [Call.Do] waits for a person, or for a call that does. See Ahead of
+// ErrHeld says that a call requested with [Call.Do] waits for a person, or for a call that does. See AsksAhead of
 // [Tool].
 var ErrHeld = errors.New("the call waits for somebody's decision")
 

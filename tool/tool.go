@@ -63,17 +63,17 @@ type Tool struct {
 
 	// Effects returns what this call would do, from its arguments, before it is judged. It may resolve paths
 	// but must change nothing. Nil, like an error, means that the call could do anything: [External]. If the
-	// error wraps [ErrInvalid], or if Effects, Mend or Stands panics, the call fails without asking anyone.
+	// error wraps [ErrInvalid], or if Effects, Mend or Resolve panics, the call fails without asking anyone.
 	Effects func(ctx context.Context, c *Call) ([]Effect, error)
 
 	// Preview returns what the call would change, for a person, such as a diff. Nil or an error means that the
 	// arguments are enough. The approval mentions a panic.
 	Preview func(ctx context.Context, c *Call) (string, error)
 
-	// Stands, if not nil, may turn a call of this tool into one of another tool: it returns that tool's name
+	// Resolve, if not nil, may turn a call of this tool into one of another tool: it returns that tool's name
 	// and arguments. Judges see the other call, and Effects, Preview and Run are not used. An empty name means
 	// that the call stays as it is. The model sees the error.
-	Stands func(ctx context.Context, c *Call) (name string, args json.RawMessage, err error)
+	Resolve func(ctx context.Context, c *Call) (name string, args json.RawMessage, err error)
 
 	// Ready, if not nil, is called whenever inspan sends a request to a model that has this tool, so that slow
 	// preparations can begin early. It returns at once and changes nothing visible. Of the call it gets Env,
@@ -94,14 +94,14 @@ type Tool struct {
 	// leaves out a call of the first run fails with [ErrDiverged], unless that call was one requested ahead.
 	Calls bool
 
-	// Ahead says that a tool with Calls can request several approvals at once: [Call.Do] returns [ErrHeld] for
+	// AsksAhead says that a tool with Calls can request several approvals at once: [Call.Do] returns [ErrHeld] for
 	// a call that waits for a person, instead of waiting. Run may then continue with calls that do not depend
 	// on its result, and the person is asked about all of them together. Of those calls only the read-only ones
 	// may run meanwhile; for others, and for calls that must run after a waiting one, Do returns ErrHeld too.
 	// In the end, within seconds and when none of its calls is running, Run returns an error that wraps
 	// ErrHeld. inspan calls it again from its beginning after the decision. A call requested behind a waiting
 	// one runs only if Run reaches it again, which it need not: the waiting call may have failed.
-	Ahead bool
+	AsksAhead bool
 
 	// Run performs the call. An error is data for the model: the call has failed, and the contents of Result
 	// are shown before the error's text. Run must return soon after ctx is done; inspan abandons one that takes
@@ -195,13 +195,13 @@ type Call struct {
 	// the call did not succeed, the error is a [*CallError], and the Result holds what there is. Do is nil
 	// outside of Run and for a tool without Calls. Safe for concurrent use.
 	Do func(ctx context.Context, name string, args json.RawMessage) (Result, error)
-	// Begin is Do in two parts: it requests the call and returns; wait waits for its end. Among parallel calls
+	// Start is Do in two parts: it requests the call and returns; wait waits for its end. Among parallel calls
 	// that conflict, the one requested first runs first.
-	Begin func(ctx context.Context, name string, args json.RawMessage) (wait func() (Result, error))
-	// Idle says that the tool will request no other call until one of the calls it waits for has ended. A
+	Start func(ctx context.Context, name string, args json.RawMessage) (wait func() (Result, error))
+	// Waiting says that the tool will request no other call until one of the calls it waits for has ended. A
 	// repeated run that has left out a call then ends at once with [ErrDiverged], instead of waiting for later
 	// calls. Calling it is optional.
-	Idle func()
+	Waiting func()
 	// Time is when the call was made, the same for every try. Set only for a tool with Calls.
 	Time time.Time
 	// Store has the values that earlier calls left in Result.Store. It must not be changed.
@@ -239,8 +239,8 @@ type Result struct {
 	// running.
 	Job  *Job
 	Left bool
-	// Told are the ids of jobs whose end Parts report.
-	Told []string
+	// EndedJobs are the ids of jobs whose end Parts report.
+	EndedJobs []string
 	// Store adds values to those that later calls of the session find in Call.Store. A null deletes a value.
 	Store map[string]json.RawMessage
 	// Nth is the position of a result of Call.Do in the log's order. Results of parallel calls arrive in any
@@ -362,9 +362,9 @@ type Words struct {
 	Prefix []string
 	// Exact says that Argv is the whole command: no redirect and no variable adds to it.
 	Exact bool
-	// Apart is the command without redirects that are proven to write in the workspace, if those are the only
+	// WithoutRedirects is the command without redirects that are proven to write in the workspace, if those are the only
 	// reason why no rule may name it.
-	Apart *Words
+	WithoutRedirects *Words
 }
 
 // EffectKind is a class of effects.

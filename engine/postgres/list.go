@@ -47,7 +47,7 @@ func (s *Store) List(ctx context.Context) ([]store.Info, error) {
 // recentPage is how many sessions Recent reads at a time.
 const recentPage = 100
 
-// Recent implements [store.Newest]. A session that changes meanwhile may be left out.
+// Recent implements [store.RecentLister]. A session that changes meanwhile may be left out.
 func (s *Store) Recent(ctx context.Context) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		const next = selectInfos + ` AND modified_hour <= date_bin('1 hour', $1::timestamptz, 'epoch') AND (modified, id) < ($1, $2)

@@ -51,7 +51,7 @@ func (s *Store) again(ctx context.Context, do func(ctx context.Context) error) e
 		case err == nil || !passing(err):
 			return err
 		case time.Now().Add(pause).After(end):
-			return fmt.Errorf("%w: %w", store.ErrAway, err)
+			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 		}
 		timer := time.NewTimer(pause)
 		select {

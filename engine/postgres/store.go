@@ -86,11 +86,11 @@ type Store struct {
 }
 
 var (
-	_ store.Store    = (*Store)(nil)
-	_ store.Booker   = (*Store)(nil)
-	_ store.Brancher = (*Store)(nil)
-	_ store.Mover    = (*Store)(nil)
-	_ store.Newest   = (*Store)(nil)
+	_ store.Store        = (*Store)(nil)
+	_ store.Booker       = (*Store)(nil)
+	_ store.Brancher     = (*Store)(nil)
+	_ store.Mover        = (*Store)(nil)
+	_ store.RecentLister = (*Store)(nil)
 )
 
 // Open connects to the database and brings its tables up to date. It fails at once if the database

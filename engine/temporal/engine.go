@@ -118,7 +118,7 @@ func (e *Engine) Work(ctx context.Context, w running.Work) error {
 	worker := Worker{
 		Host: &inspan.Host{Store: e.client.Store}, Open: w.Open, Temporal: e.client.Temporal, Namespace: e.namespace,
 		Queue:  e.client.Queue,
-		AtOnce: w.AtOnce, Drain: w.Drain, Saw: w.Saw,
+		AtOnce: w.AtOnce, Drain: w.Drain, OnEvent: w.OnEvent,
 	}
 	if e.client.Heartbeat > 0 {
 		worker.Beat = e.client.Heartbeat / 4

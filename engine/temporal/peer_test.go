@@ -26,7 +26,7 @@ type peer struct {
 
 // run drives sessions until stop is closed, and lets go of them then.
 func (p *peer) run(stop <-chan any) {
-	p.pool.Open, p.pool.Saw, p.free = p.open, p.saw, map[string]time.Time{}
+	p.pool.Open, p.pool.OnEvent, p.free = p.open, p.saw, map[string]time.Time{}
 	ctx, end := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() { p.rescue(ctx) })

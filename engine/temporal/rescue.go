@@ -128,12 +128,12 @@ func (r *rescuer) sit(ctx context.Context, run *running.Run) {
 			return
 		case <-stops:
 			stops, late = nil, time.After(r.drain)
-			run.Leave()
+			run.Detach()
 		case <-late:
 			run.Break()
 		case <-tick.C:
 			if r.turns.tooLong(outcome(run.Status())) {
-				run.Leave()
+				run.Detach()
 			}
 		}
 	}

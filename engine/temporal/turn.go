@@ -56,7 +56,7 @@ type turns struct {
 func newTurns(h *inspan.Host, beat, rest time.Duration, saw func(event.Event)) *turns {
 	t := &turns{host: h, beat: beat, rest: rest, last: map[string]time.Time{}}
 	t.pool.Open = h.Open
-	t.pool.Saw = func(e event.Event) {
+	t.pool.OnEvent = func(e event.Event) {
 		t.mu.Lock()
 		t.last[e.Session] = time.Now()
 		t.mu.Unlock()
@@ -143,7 +143,7 @@ func (t *turns) attend(ctx context.Context, r *running.Run) (drained bool, err e
 		activity.RecordHeartbeat(ctx, t.progress(st))
 		if !left && t.tooLong(outcome(st)) {
 			left = true
-			r.Leave()
+			r.Detach()
 		}
 		select {
 		case <-r.Done():
@@ -157,7 +157,7 @@ func (t *turns) attend(ctx context.Context, r *running.Run) (drained bool, err e
 			return false, context.Cause(ctx)
 		case <-stops:
 			stops, drained = nil, true
-			r.Leave()
+			r.Detach()
 		case <-tick.C:
 		}
 	}

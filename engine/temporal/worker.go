@@ -42,9 +42,9 @@ type Worker struct {
 	// Rest is the longest wait for a model that a worker sits out. It releases a session that has to wait
 	// longer, and a timer of the workflow resumes it; 0: a minute.
 	Rest time.Duration
-	// Saw is called with every event of every session driven here, including transient ones. It must not block.
+	// OnEvent is called with every event of every session driven here, including transient ones. It must not block.
 	// May be nil.
-	Saw func(event.Event)
+	OnEvent func(event.Event)
 }
 
 const usualQueue = "inspan"
@@ -63,7 +63,7 @@ func (w *Worker) Run(stop <-chan any) error {
 		StickyScheduleToStartTimeout: 250 * time.Millisecond,
 	})
 	r.RegisterWorkflowWithOptions(Supervise, workflow.RegisterOptions{Name: WorkflowName})
-	t := newTurns(w.Host, cmp.Or(w.Beat, 5*time.Second), cmp.Or(w.Rest, time.Minute), w.Saw)
+	t := newTurns(w.Host, cmp.Or(w.Beat, 5*time.Second), cmp.Or(w.Rest, time.Minute), w.OnEvent)
 	if w.Open != nil {
 		t.pool.Open = w.Open
 	}

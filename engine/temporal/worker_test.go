@@ -72,7 +72,7 @@ func work(raw string) error {
 		return errors.Join(err, s.Close())
 	}
 	defer conn.Close()
-	w := temporal.Worker{Host: host, Open: open, Temporal: conn, Queue: c.Queue, AtOnce: c.AtOnce, Beat: c.Beat, Saw: c.saw}
+	w := temporal.Worker{Host: host, Open: open, Temporal: conn, Queue: c.Queue, AtOnce: c.AtOnce, Beat: c.Beat, OnEvent: c.saw}
 	return errors.Join(w.Run(worker.InterruptCh()), s.Close())
 }
 

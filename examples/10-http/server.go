@@ -34,7 +34,7 @@ func (s *server) begin(w http.ResponseWriter, r *http.Request) {
 	}
 	go func() {
 		defer session.Close()
-		run := inspan.Conductor{Session: session, Patience: -1} // waits for answers from elsewhere
+		run := inspan.Conductor{Session: session, AnswerWait: -1} // waits for answers from elsewhere
 		if err := run.Run(context.Background(), event.Say(string(task))); err != nil {
 			log.Print(err)
 		}

@@ -24,6 +24,6 @@ func Fill(name string, args ...string) tool.Tool {
 		}
 		return tool.Text("all is made"), held
 	})
-	t.Calls, t.Ahead = true, true
+	t.Calls, t.AsksAhead = true, true
 	return t
 }

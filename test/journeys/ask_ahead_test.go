@@ -23,7 +23,7 @@ type doing = func(name, word string) (string, error)
 // eager is a tool that goes on behind calls that are held, until run returns one of them.
 func eager(run func(do doing) (string, error)) tool.Tool {
 	t := recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) { return run(do) })
-	t.Ahead = true
+	t.AsksAhead = true
 	return t
 }
 
@@ -232,7 +232,7 @@ func TestOneByOne(t *testing.T) {
 			break
 		}
 		asked = append(asked, wordOf(w[0].Call.Args))
-		i := slices.IndexFunc(w, func(p inspan.Pending) bool { return !p.Ahead })
+		i := slices.IndexFunc(w, func(p inspan.Pending) bool { return !p.RequestedAhead })
 		events = collect(t, s.Run(t.Context(), event.Decided{Call: w[i].Call.ID, Question: w[i].Question, Allow: allow, By: "me"}))
 	}
 	if !slices.Equal(l.runs, []string{"note a", "note b"}) {
@@ -392,12 +392,12 @@ func TestHeldForNothing(t *testing.T) {
 	}
 }
 
-// TestNothingHeldWithoutAhead holds that a tool without Ahead waits for each call, and is asked about
+// TestNothingHeldWithoutAhead holds that a tool without AsksAhead waits for each call, and is asked about
 // one at a time.
 func TestNothingHeldWithoutAhead(t *testing.T) {
 	l := &ledger{}
 	p := looping("note a", "note b")
-	p.Ahead = false
+	p.AsksAhead = false
 	a := &inspan.Agent{Model: scripted(t, oneRecipe, "Done."), Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{l.at("note", tool.Write), p}}
 	if questions, _ := questioned(t, a, yes); !slices.Equal(questions, []string{"a", "b"}) {
 		t.Errorf("asked %q", questions)
@@ -417,7 +417,7 @@ func TestAheadForTooLong(t *testing.T) {
 			}
 			return text, err
 		})
-		p.Ahead = true
+		p.AsksAhead = true
 		a := &inspan.Agent{Model: scripted(t, oneRecipe, "Done."), Env: tool.Env{Root: "/w"}, Tools: []tool.Tool{l.at("note", tool.Write), p}}
 		questions, events := questioned(t, a, yes)
 		if end := last[event.Ended](t, events); !slices.Equal(questions, []string{"a"}) || end.Parts.Text() != "noted a" {

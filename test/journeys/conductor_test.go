@@ -101,7 +101,7 @@ func TestConductorAnsweredElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c, l := conducted(t, 0, oneNote, "Done.")
-				c.Together, c.Patience = tc.together, tc.patience
+				c.Together, c.AnswerWait = tc.together, tc.patience
 				back := false
 				if tc.asks {
 					c.Ask = func(ctx context.Context, _ inspan.Pending) (event.Body, error) {
@@ -129,7 +129,7 @@ func TestConductorAnsweredElsewhere(t *testing.T) {
 func TestConductorPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := conducted(t, 0, oneNote)
-		c.Patience = time.Minute
+		c.AnswerWait = time.Minute
 		began := time.Now()
 		if err := c.Run(t.Context(), said("go")); err != nil || time.Since(began) != time.Minute || len(c.Session.Status().Waiting) != 1 {
 			t.Errorf("after %v: %v", time.Since(began), err)
@@ -217,9 +217,9 @@ func TestConductorInterrupt(t *testing.T) {
 // asks is left with its question.
 func TestConductorLeave(t *testing.T) {
 	c, _ := conducted(t, 0, oneNote, "Done.")
-	c.Patience = -1
+	c.AnswerWait = -1
 	c.Ask = func(ctx context.Context, _ inspan.Pending) (event.Body, error) {
-		c.Leave(event.Cancelled{By: "ann"})
+		c.Detach(event.Cancelled{By: "ann"})
 		<-ctx.Done()
 		return nil, nil
 	}
@@ -229,7 +229,7 @@ func TestConductorLeave(t *testing.T) {
 	c, _ = conducted(t, 0, oneNote)
 	c.See = func(e event.Event) error {
 		if _, asked := e.Body.(event.Asked); asked {
-			c.Leave(event.Cancelled{By: "ann"})
+			c.Detach(event.Cancelled{By: "ann"})
 		}
 		return nil
 	}
@@ -372,7 +372,7 @@ func TestConductorCantFollow(t *testing.T) {
 	gone := errors.New("the disk is gone")
 	l := &ledger{}
 	a := &inspan.Agent{Model: scripted(t, oneNote), Tools: []tool.Tool{l.writer()}, Env: tool.Env{Root: "/w"}}
-	c := &inspan.Conductor{Session: open(t, a, mute{event.NewMemory("s"), gone}), Patience: -1}
+	c := &inspan.Conductor{Session: open(t, a, mute{event.NewMemory("s"), gone}), AnswerWait: -1}
 	if err := c.Run(t.Context(), said("go")); !errors.Is(err, gone) {
 		t.Errorf("%v", err)
 	}

@@ -135,7 +135,7 @@ func TestConductorTakesAModeUp(t *testing.T) {
 				Model: scripted(t, `call: put {"path":"a"}`+"\n"+`call: put {"path":"../srv/x"}`, "Done."),
 				Tools: []tool.Tool{writer(&ran)}, Env: tool.Env{Root: "/w"},
 			}
-			c := &inspan.Conductor{Session: open(t, a, event.NewMemory("s")), Patience: -1, Together: together}
+			c := &inspan.Conductor{Session: open(t, a, event.NewMemory("s")), AnswerWait: -1, Together: together}
 			var mode []event.Body
 			c.Before = func() []event.Body { now := mode; mode = nil; return now }
 			var taken []error

@@ -563,7 +563,7 @@ func TestBeginAsksInOrder(t *testing.T) {
 		many := tool.New("recipe", "makes calls", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
 			var waits []func() (tool.Result, error)
 			for _, w := range []string{"a", "b", "c"} {
-				waits = append(waits, c.Begin(ctx, "note", json.RawMessage(fmt.Sprintf(`{"word":%q}`, w))))
+				waits = append(waits, c.Start(ctx, "note", json.RawMessage(fmt.Sprintf(`{"word":%q}`, w))))
 			}
 			for _, wait := range waits {
 				res, err := wait()
@@ -599,8 +599,8 @@ func TestLeavingOutACall(t *testing.T) {
 			words = words[1:]
 		}
 		for _, w := range words {
-			wait := c.Begin(ctx, "note", json.RawMessage(fmt.Sprintf(`{"word":%q}`, w)))
-			c.Idle()
+			wait := c.Start(ctx, "note", json.RawMessage(fmt.Sprintf(`{"word":%q}`, w)))
+			c.Waiting()
 			if _, err := wait(); err != nil {
 				return tool.Result{}, err
 			}

@@ -38,7 +38,7 @@ func TestToolsThatCrash(t *testing.T) {
 			t.Mend = func(map[string]any) { panic("boom") }
 		}, event.OutcomeInvalid, "note was not run, the check of its arguments crashed: boom"},
 		"stands": {func(t *tool.Tool) {
-			t.Stands = func(context.Context, *tool.Call) (string, json.RawMessage, error) { panic("boom") }
+			t.Resolve = func(context.Context, *tool.Call) (string, json.RawMessage, error) { panic("boom") }
 		}, event.OutcomeInvalid, "note was not run, its Stands crashed: boom"},
 		"run": {func(t *tool.Tool) {
 			t.Run = func(context.Context, *tool.Call) (tool.Result, error) { panic("boom") }
@@ -433,7 +433,7 @@ func TestLogsThatCrash(t *testing.T) {
 			a.Mode = "yolo"
 		}
 		log := brittleLog{event.NewMemory("s"), func() bool { return last.Load() == at }}
-		c := &inspan.Conductor{Session: open(t, a, log), Patience: -1}
+		c := &inspan.Conductor{Session: open(t, a, log), AnswerWait: -1}
 		c.See = func(e event.Event) error { last.Store(e.Body.Kind()); return nil }
 		err := c.Run(t.Context(), said("go"))
 		st := c.Session.Status()

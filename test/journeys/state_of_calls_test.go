@@ -111,7 +111,7 @@ func sideBySide(words ...string) tool.Tool {
 	t := tool.New("recipe", "makes calls", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
 		var waits []func() (tool.Result, error)
 		for _, w := range words {
-			waits = append(waits, c.Begin(ctx, "note", []byte(`{"word":"`+w+`"}`)))
+			waits = append(waits, c.Start(ctx, "note", []byte(`{"word":"`+w+`"}`)))
 		}
 		for _, wait := range waits {
 			if _, err := wait(); err != nil {

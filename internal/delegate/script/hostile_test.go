@@ -67,7 +67,7 @@ func hostileScript(t *testing.T, wants, code string) {
 	asked := 0
 	call := &tool.Call{
 		Key: "k", Time: time.UnixMilli(0), Mode: tool.ModeYolo, Progress: func(string) {},
-		Begin: func(_ context.Context, name string, args json.RawMessage) func() (tool.Result, error) {
+		Start: func(_ context.Context, name string, args json.RawMessage) func() (tool.Result, error) {
 			asked++
 			made.Store(asked, name)
 			return func() (tool.Result, error) {

@@ -226,7 +226,7 @@ func TestCodeMode(t *testing.T) {
 func perform(t *testing.T, code string, answer func(name, args string) (tool.Result, error)) (string, error) {
 	t.Helper()
 	call := &tool.Call{Key: "k", Mode: tool.ModeYolo, Progress: func(string) {}}
-	call.Begin = func(_ context.Context, name string, args json.RawMessage) func() (tool.Result, error) {
+	call.Start = func(_ context.Context, name string, args json.RawMessage) func() (tool.Result, error) {
 		return func() (tool.Result, error) { return answer(name, string(args)) }
 	}
 	res, err := script.Perform(t.Context(), call, sandbox.Self(), code, nil, script.Limits{})

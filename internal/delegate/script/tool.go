@@ -39,7 +39,7 @@ func Tool(self string) tool.Tool {
 	t := tool.New("script", strings.TrimSpace(toolDoc), func(ctx context.Context, c *tool.Call, in toolArgs) (tool.Result, error) {
 		return Perform(ctx, c, self, in.Code, in.Args, Limits{})
 	})
-	t.Calls, t.Ahead = true, true
+	t.Calls, t.AsksAhead = true, true
 	return t
 }
 
@@ -52,7 +52,7 @@ func Perform(ctx context.Context, c *tool.Call, self, code string, args any, wit
 		return tool.Result{}, err
 	}
 	value, err := Engine{Self: self, Env: c.Env, Open: c.Mode == tool.ModeYolo}.Run(ctx, Script{
-		Code: code, Setup: toolSetup, Input: input, Seed: c.Key, Now: c.Time, Call: m.begin, Print: m.printLine, Tell: m.tell, Rests: c.Idle,
+		Code: code, Setup: toolSetup, Input: input, Seed: c.Key, Now: c.Time, Call: m.begin, Print: m.printLine, Tell: m.tell, Rests: c.Waiting,
 		Limits: within,
 	})
 	return m.result(value, err)
@@ -87,7 +87,7 @@ func (m *mode) begin(ctx context.Context, name string, args json.RawMessage) fun
 			return Answer{End: &Error{fmt.Sprintf("the script moves more than %d MB through its calls", mostMoved>>20)}}
 		}
 	}
-	wait := m.call.Begin(ctx, name, args)
+	wait := m.call.Start(ctx, name, args)
 	return func() Answer {
 		res, err := wait()
 		return m.answer(name, args, res, err)

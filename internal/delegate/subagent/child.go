@@ -138,7 +138,7 @@ func (k *child) end(why string) {
 // parent's questions are. The error says that it could not go on; it stands where it was then.
 func (t *Team) drive(k *child, inputs []event.Body) error {
 	c := &k.conduct
-	c.Session, c.Patience = k.session, -1
+	c.Session, c.AnswerWait = k.session, -1
 	c.See = func(e event.Event) error {
 		if line := k.see(e); line != "" {
 			k.progress(k.label() + ": " + line + "\n")

@@ -27,10 +27,10 @@ type held struct {
 // hold has all requests of an agent checked first: those of its session, which also write the
 // summaries, and those of its reviewer.
 func (t *Team) hold(a *inspan.Agent) {
-	a.Model = &held{a.Model, t, a.Patience}
+	a.Model = &held{a.Model, t, a.RetryTime}
 	for _, j := range a.Judges {
 		if r, ok := j.(*guard.Reviewer); ok && r.Model != nil {
-			r.Model = &held{r.Model, t, a.Patience}
+			r.Model = &held{r.Model, t, a.RetryTime}
 		}
 	}
 }

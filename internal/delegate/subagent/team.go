@@ -163,7 +163,7 @@ func (t *Team) Wire(a *inspan.Agent) {
 // team is told of the session, and closed with it.
 func (t *Team) Watch(a *inspan.Agent) {
 	t.hold(a)
-	t.holds, t.patience, t.walls = true, a.Patience, a.Env.Walls
+	t.holds, t.patience, t.walls = true, a.RetryTime, a.Env.Walls
 	ends := a.Lifecycle.Close
 	a.Lifecycle.Started = t.joined
 	a.Lifecycle.Close = func() error {

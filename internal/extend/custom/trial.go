@@ -67,7 +67,7 @@ func try(ctx context.Context, own tool.Tool, env tool.Env, i int, t Test) (good 
 	defer cancel()
 	res, failed := own.Run(limited, &tool.Call{
 		ID: "test", Key: tool.Key("test", uint64(i), own.Name), Name: own.Name, Args: args, Session: "test", Env: env, Cwd: env.Root,
-		Progress: func(string) {}, Begin: t.begin(),
+		Progress: func(string) {}, Start: t.begin(),
 	})
 	if ctx.Err() != nil {
 		return false, "", ctx.Err()
@@ -108,8 +108,8 @@ func Passed(trials []Trial) bool {
 	return len(trials) > 0
 }
 
-// Told describes the outcome of tests, for models and people.
-func Told(trials []Trial) string {
+// DescribeTrials describes the outcome of tests, for models and people.
+func DescribeTrials(trials []Trial) string {
 	var b strings.Builder
 	for i, t := range trials {
 		if t.Good {

@@ -69,9 +69,9 @@ type Library struct {
 	ahead atomic.Pointer[func() ([]*found, []string)]
 }
 
-// Ahead begins to look for the skills in the background. The next look uses the result, so it should come soon.
+// Prefetch begins to look for the skills in the background. The next look uses the result, so it should come soon.
 // Wait waits for the end.
-func (l *Library) Ahead() (wait func()) {
+func (l *Library) Prefetch() (wait func()) {
 	look := sync.OnceValues(l.look)
 	l.ahead.Store(&look)
 	var beside sync.WaitGroup

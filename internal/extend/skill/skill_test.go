@@ -611,7 +611,7 @@ func TestForeignKeys(t *testing.T) {
 // TestAhead holds that a look that began before it was asked for counts once.
 func TestAhead(t *testing.T) {
 	l, dir := library(t, map[string]string{"a/SKILL.md": fmt.Sprintf(simple, "a")})
-	l.Ahead()()
+	l.Prefetch()()
 	put(t, dir, map[string]string{"b/SKILL.md": fmt.Sprintf(simple, "b")})
 	for _, want := range [][]string{{"a"}, {"a", "b"}} {
 		if skills, warnings := l.List(); !slices.Equal(named(skills), want) || warnings != nil {

@@ -45,7 +45,7 @@ func applyPatch() tool.Tool {
 		return tool.Result{}, errors.New("a patch stands for other calls, and there are none here")
 	})
 	t.Mend = func(args map[string]any) { first(args, "input", "patch", "patch_text", "patchText", "diff") }
-	t.Stands = func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
+	t.Resolve = func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
 		in, err := tool.Args[patchArgs](c)
 		if err != nil {
 			return "", nil, err

@@ -22,7 +22,7 @@ func callTool() tool.Tool {
 	t := tool.New("call_tool", callToolDoc, func(context.Context, *tool.Call, callToolArgs) (tool.Result, error) {
 		return tool.Result{}, errors.New("no tool was named")
 	})
-	t.Stands = func(_ context.Context, c *tool.Call) (string, json.RawMessage, error) {
+	t.Resolve = func(_ context.Context, c *tool.Call) (string, json.RawMessage, error) {
 		in, err := tool.Args[callToolArgs](c)
 		if err != nil {
 			return "", nil, err

@@ -67,7 +67,7 @@ func editor() tool.Tool {
 			move(args, "new_str", "insert_text")
 		}
 	}
-	t.Stands = func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
+	t.Resolve = func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
 		var args map[string]any
 		if err := json.Unmarshal(c.Args, &args); err != nil {
 			return "", nil, err

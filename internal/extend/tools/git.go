@@ -48,7 +48,7 @@ func git(protected []string) tool.Tool {
 	t := tool.New("git", doc, func(context.Context, *tool.Call, gitArgs) (tool.Result, error) {
 		return tool.Result{}, errors.New("there is no bash here to run git")
 	})
-	t.Stands = func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
+	t.Resolve = func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
 		in, err := tool.Args[gitArgs](c)
 		if err != nil {
 			return "", nil, err

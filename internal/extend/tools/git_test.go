@@ -131,7 +131,7 @@ func TestGitIsJudged(t *testing.T) {
 		{args{"action": "push", "name": "work"}, tool.Effect{Kind: tool.External, Text: "run outside the sandbox"}, false},
 	} {
 		gitTool, c := s.call("git", tc.args)
-		_, inner, err := gitTool.Stands(t.Context(), c)
+		_, inner, err := gitTool.Resolve(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -126,7 +126,7 @@ func (sh *Shell) list() tool.Result {
 		line, _, _ := strings.Cut(j.command, "\n")
 		fmt.Fprintf(&b, "job %s: %s: %s\n", j.id, j.state(), text.Cut(line, maxListedLine))
 	}
-	return tool.Result{Parts: llm.Say(strings.TrimSuffix(b.String(), "\n")), Told: told}
+	return tool.Result{Parts: llm.Say(strings.TrimSuffix(b.String(), "\n")), EndedJobs: told}
 }
 
 // Job is a command that went to the background.
@@ -189,7 +189,7 @@ func (sh *Shell) tell(j *job, more string) tool.Result {
 		text += j.end.where() + "\n"
 	}
 	text += j.walls()
-	return tool.Result{Parts: llm.Say(text + "[job " + j.id + " " + state + "]"), Told: []string{j.id}}
+	return tool.Result{Parts: llm.Say(text + "[job " + j.id + " " + state + "]"), EndedJobs: []string{j.id}}
 }
 
 // feed sends input to a job and comes back with its answer.

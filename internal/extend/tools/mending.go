@@ -35,9 +35,9 @@ func Mended(list []tool.Tool) []tool.Tool {
 		}
 		switch out[i].Name {
 		case "bash":
-			out[i].Stands = patchedInBash
+			out[i].Resolve = patchedInBash
 		case "edit_file":
-			out[i].Stands = createdByEdit
+			out[i].Resolve = createdByEdit
 		case "read_file", "search_files", "find_files", "list_files":
 			out[i].Lenient = true
 		}

@@ -15,8 +15,8 @@ func plainGit(e tool.Effect) bool {
 	if e.Words == nil {
 		return false
 	}
-	if e.Words.Apart != nil {
-		e.Words = e.Words.Apart
+	if e.Words.WithoutRedirects != nil {
+		e.Words = e.Words.WithoutRedirects
 	}
 	argv := withoutSettings(e.Words.Argv)
 	words := e.Words.Prefix

@@ -45,7 +45,7 @@ func runSeveral(ctx context.Context, c *tool.Call, in severalArgs) (tool.Result,
 		if err != nil {
 			return tool.Result{}, err
 		}
-		waits[i] = c.Begin(ctx, one.Tool, raw)
+		waits[i] = c.Start(ctx, one.Tool, raw)
 	}
 	var out tool.Result
 	failed := 0

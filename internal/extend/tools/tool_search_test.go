@@ -60,7 +60,7 @@ func TestCallToolStandsForAnother(t *testing.T) {
 		`{"name":"sensor_0001","arguments":{"id":"x"}}`: `sensor_0001 {"id":"x"}`,
 		`{"name":"sensor_0001"}`:                        `sensor_0001 {}`,
 	} {
-		name, inner, err := call.Stands(t.Context(), &tool.Call{Name: call.Name, Args: json.RawMessage(args)})
+		name, inner, err := call.Resolve(t.Context(), &tool.Call{Name: call.Name, Args: json.RawMessage(args)})
 		got := fmt.Sprintf("%s %s", name, inner)
 		if err != nil {
 			got = err.Error()

@@ -111,8 +111,8 @@ func (s *session) call(name string, a args) (tool.Tool, *tool.Call) {
 func (s *session) try(ctx context.Context, name string, a args) (tool.Result, error) {
 	s.t.Helper()
 	tl, c := s.call(name, a)
-	if tl.Stands != nil {
-		another, inner, err := tl.Stands(ctx, c)
+	if tl.Resolve != nil {
+		another, inner, err := tl.Resolve(ctx, c)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -391,7 +391,7 @@ func TestSchemas(t *testing.T) {
 				t.Errorf("%s: field %s has no description", tl.Name, name)
 			}
 		}
-		if len(strings.TrimSpace(tl.Doc)) < 40 || tl.Effects == nil && tl.Stands == nil {
+		if len(strings.TrimSpace(tl.Doc)) < 40 || tl.Effects == nil && tl.Resolve == nil {
 			t.Errorf("%s has no proper description or no effects", tl.Name)
 		}
 		for _, missing := range w.required {

@@ -91,7 +91,7 @@ func runsCommands(name string) bool {
 func stand(name string, u habit) tool.Tool {
 	return tool.Tool{
 		Name: name, Doc: "Stands for " + u.target + ".", Schema: json.RawMessage(`{"type":"object"}`),
-		Stands: func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
+		Resolve: func(ctx context.Context, c *tool.Call) (string, json.RawMessage, error) {
 			if u.means == nil {
 				return u.target, c.Args, nil
 			}

@@ -25,12 +25,12 @@ func meant(t *testing.T, name, args string) string {
 		return list[i]
 	}
 	tl, raw := find(name), json.RawMessage(args)
-	if tl.Stands != nil {
+	if tl.Resolve != nil {
 		checked, err := tl.Check(raw)
 		if err != nil {
 			return err.Error()
 		}
-		to, args, err := tl.Stands(context.Background(), &tool.Call{Name: name, Args: checked, Todo: []tool.Todo{{Text: "a", State: tool.TodoOpen}}})
+		to, args, err := tl.Resolve(context.Background(), &tool.Call{Name: name, Args: checked, Todo: []tool.Todo{{Text: "a", State: tool.TodoOpen}}})
 		if err != nil {
 			return err.Error()
 		}

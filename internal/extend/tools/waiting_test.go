@@ -41,11 +41,11 @@ func TestJobEnds(t *testing.T) {
 		"command":    "until [ -e go ]; do sleep 0.02; done; printf 'one\\nlast \\033[1mline\\033[m\\n\\n'; exit 3",
 		"background": true,
 	})
-	if r.Job == nil || r.Job.ID != "1" || !strings.HasPrefix(r.Job.Command, "until ") || r.Exit != nil || len(r.Told) > 0 {
+	if r.Job == nil || r.Job.ID != "1" || !strings.HasPrefix(r.Job.Command, "until ") || r.Exit != nil || len(r.EndedJobs) > 0 {
 		t.Errorf("the beginning: %+v", r)
 	}
-	if r := s.did("jobs", args{"action": "list"}); len(r.Told) > 0 {
-		t.Errorf("it runs, and %q is told to have ended", r.Told)
+	if r := s.did("jobs", args{"action": "list"}); len(r.EndedJobs) > 0 {
+		t.Errorf("it runs, and %q is told to have ended", r.EndedJobs)
 	}
 	if err := os.WriteFile(s.path("go"), nil, 0o644); err != nil {
 		t.Fatal(err)
@@ -55,8 +55,8 @@ func TestJobEnds(t *testing.T) {
 		t.Errorf("the end: %+v", end)
 	}
 	for _, action := range []string{"list", "read", "wait", "kill"} {
-		if r := s.did("jobs", args{"action": action}); !slices.Equal(r.Told, []string{"1"}) {
-			t.Errorf("%s tells the end of %q", action, r.Told)
+		if r := s.did("jobs", args{"action": action}); !slices.Equal(r.EndedJobs, []string{"1"}) {
+			t.Errorf("%s tells the end of %q", action, r.EndedJobs)
 		}
 	}
 	s.shell.Soft = 10 * time.Millisecond

@@ -219,12 +219,17 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 	if b.Level == tool.BoxRead && !c.Env.Walls.Read || b.Level == tool.BoxWorkspace && !c.Env.Walls.Workspace {
 		return tool.Box{Level: tool.BoxNone}
 	}
+	made := map[string]bool{} // temporary files of the session that the command has written before it reads them
 	for _, e := range p.effects {
 		switch {
 		case e.Kind == tool.Read && e.Path != "/" && !tool.Inside(c.Env.Root, e.Path):
-			b.Read = add(b.Read, e.Path)
+			if !made[e.Path] { // else it is not the machine's file of that name
+				b.Read = add(b.Read, e.Path)
+			}
 		case p.throws:
-		case e.Kind == tool.Write && b.Level == tool.BoxWorkspace && !c.Env.Own(e.Path, true):
+		case e.Kind == tool.Write && b.Level == tool.BoxWorkspace && c.Env.Own(e.Path, true):
+			made[e.Path] = true
+		case e.Kind == tool.Write && b.Level == tool.BoxWorkspace:
 			b.Write = add(b.Write, e.Path)
 		case e.Kind == tool.Network && b.Level == tool.BoxWorkspace && !netguard.Loopback(e.Text):
 			b.Hosts = add(b.Hosts, cmp.Or(e.Text, "*"))

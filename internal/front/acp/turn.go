@@ -79,7 +79,7 @@ func (t *turn) abandon() {
 	}
 	t.left = true
 	if t.run != nil {
-		t.run.Leave(event.Cancelled{By: "the user", Reason: "left"})
+		t.run.Detach(event.Cancelled{By: "the user", Reason: "left"})
 	}
 }
 

@@ -194,14 +194,14 @@ func (c *command) doubtRules(ctx context.Context, cwd string, changes []config.C
 	notes, _ := a.Rules(ctx, root)
 	for _, n := range notes {
 		set := slices.ContainsFunc(changes, func(c config.Change) bool {
-			return c.Key == string(n.Action) && slices.Contains(c.Values, cmp.Or(n.Written, n.Text))
+			return c.Key == string(n.Action) && slices.Contains(c.Values, cmp.Or(n.Original, n.Text))
 		})
 		switch {
 		case !set:
 		case n.Unmatched != nil:
 			c.warn(n.Unmatched.Error() + "; it matches nothing here")
-		case n.Written != "":
-			c.warn(fmt.Sprintf("%s %s holds as %s", n.Action, n.Written, n.Text))
+		case n.Original != "":
+			c.warn(fmt.Sprintf("%s %s holds as %s", n.Action, n.Original, n.Text))
 		case n.By != nil:
 			c.warn(fmt.Sprintf("%s %s changes nothing: %s %s decides all that it matches", n.Action, n.Text, n.By.Action, n.By.Text))
 		}

@@ -157,8 +157,8 @@ func printRules(out io.Writer, rules []app.RuleNote) error {
 	w := text.NewTable(out)
 	for _, r := range rules {
 		var notes []string
-		if r.Written != "" {
-			notes = append(notes, "written as "+words.OneLine(r.Written, 200))
+		if r.Original != "" {
+			notes = append(notes, "written as "+words.OneLine(r.Original, 200))
 		}
 		switch {
 		case r.Unmatched != nil:

@@ -128,7 +128,7 @@ func (o ownTools) promote(ctx context.Context, name, session string, user bool) 
 	}
 	o.from(p.Origin)
 	o.files(p.Installed)
-	fmt.Fprint(o.Out, text.VisibleLines(custom.Told(p.Trials)))
+	fmt.Fprint(o.Out, text.VisibleLines(custom.DescribeTrials(p.Trials)))
 	if !custom.Passed(p.Trials) {
 		return fmt.Errorf("%s is not kept: its tests do not pass in a fresh box", name)
 	}

@@ -41,7 +41,7 @@ func goes(t *testing.T, a *app.App, task string, steps ...script.Step) (s *inspa
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- (&inspan.Conductor{Session: s, Patience: -1}).Run(t.Context(), event.Say(task))
+		done <- (&inspan.Conductor{Session: s, AnswerWait: -1}).Run(t.Context(), event.Say(task))
 	}()
 	t.Cleanup(func() { _ = s.Close() })
 	return s, func() {

@@ -164,7 +164,7 @@ type own struct {
 // processes see who asks and can answer.
 func (o *own) begin(before func() []event.Body) func(context.Context, []event.Body) error {
 	run := &inspan.Conductor{
-		Session: o.Session, Grace: patience, Patience: -1, Before: before,
+		Session: o.Session, Grace: patience, AnswerWait: -1, Before: before,
 		See: func(e event.Event) error { o.pump.put(e); return nil },
 	}
 	o.mu.Lock()
@@ -215,7 +215,7 @@ func (o *own) leave() {
 	switch run := o.conductor(); {
 	case run == nil:
 	case o.Status().Rests:
-		run.Leave(left)
+		run.Detach(left)
 	default:
 		run.Interrupt(left)
 	}

@@ -29,7 +29,7 @@ func TestSetOfCalls(t *testing.T) {
 	for i := range 30 {
 		id := fmt.Sprint("p/", i+1)
 		bodies = append(bodies, event.Judged{
-			Call: id, Parent: "p", Tool: "note", Args: fmt.Appendf(nil, `{"word":"w%d"}`, i+1), Action: tool.Ask, Ahead: i > 0,
+			Call: id, Parent: "p", Tool: "note", Args: fmt.Appendf(nil, `{"word":"w%d"}`, i+1), Action: tool.Ask, RequestedAhead: i > 0,
 			Effects: []tool.Effect{{Kind: tool.Write, Path: fmt.Sprint("/w/", i+1)}},
 		}, event.Waiting{Call: id, Rules: []string{"note"}})
 	}

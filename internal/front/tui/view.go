@@ -295,7 +295,7 @@ func pending(q *transcript.Question) inspan.Pending {
 	}
 	p.Asks = slices.ContainsFunc(p.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
 	if j := q.Call.Judged; j != nil {
-		p.Reason, p.Parent, p.Ahead = j.Reason, j.Parent, j.Ahead
+		p.Reason, p.Parent, p.RequestedAhead = j.Reason, j.Parent, j.RequestedAhead
 	}
 	return p
 }

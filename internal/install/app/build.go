@@ -70,7 +70,7 @@ func (b *build) export() {
 	case err != nil && b.at.Parent == "":
 		b.warn(err.Error())
 	case exporter != nil:
-		b.agent.Lifecycle.Stored = func(_ *inspan.Session, e event.Event) { exporter.Saw(e) }
+		b.agent.Lifecycle.Stored = func(_ *inspan.Session, e event.Event) { exporter.OnEvent(e) }
 		b.ends = append(b.ends, func() error { // nothing of the session fails with it
 			if err := exporter.Over(b.at.ID); err != nil {
 				b.warn(err.Error())
@@ -252,7 +252,7 @@ func (b *build) equip(ctx context.Context) error {
 	root, noKeep := b.env.Root, b.Running.NoKeep(b.o.Container)
 	skills := b.Extensions.Skills(root)
 	if b.at.New && !b.o.Elsewhere { // brief lists them
-		wait := skills.Ahead()
+		wait := skills.Prefetch()
 		b.ends = append(b.ends, func() error { wait(); return nil })
 	}
 	shell := b.Running.NewShell(b.at.ID, noKeep, b.Permission.Explained)

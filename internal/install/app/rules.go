@@ -38,7 +38,7 @@ func (a *App) noteRules(ctx context.Context, root string, rules []inspan.Rule, g
 		if err != nil {
 			return nil, config.Error{Err: fmt.Errorf("%s: %s %w", r.Scope, r.Action, err)}
 		}
-		one.Written = r.Written
+		one.Written = r.Original
 		read, out = append(read, one), append(out, RuleNote{Rule: r})
 	}
 	known := slices.Concat(equipment.Names(), given)

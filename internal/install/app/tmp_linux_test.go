@@ -40,18 +40,26 @@ func TestTmpIsOne(t *testing.T) {
 }
 
 // TestResultsInTmp holds that a file in /tmp which a call says it writes is there after the session, whether a tool
-// of files or a command has written it, and what no call names is not.
+// of files or a command has written it, and what no call names is not. A file that the machine has stays, and a command
+// that writes one of that name reads its own.
 func TestResultsInTmp(t *testing.T) {
 	name := "/tmp/results-" + rand.Text()
 	t.Cleanup(func() {
-		for _, end := range []string{".txt", ".csv", ".log"} {
+		for _, end := range []string{".txt", ".csv", ".log", ".old"} {
 			_ = os.Remove(name + end)
 		}
 	})
+	if err := os.WriteFile(name+".old", []byte("of the machine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	s, err := boxing(t, "").Host(app.Options{Model: "script", Mode: "auto", Unattended: true}, func(string) {}).New(t.Context(), t.TempDir())
-	results(t, s, err, `write_file {"path":"`+name+`.txt","content":"of a tool\n"}`, `bash {"command":"echo of a command >`+name+`.csv"}`,
-		`bash {"command":"N=`+name+`; sh -c 'echo unnamed >'$N.log"}`)
-	for end, want := range map[string]string{".txt": "of a tool\n", ".csv": "of a command\n", ".log": ""} {
+	ends := results(t, s, err, `write_file {"path":"`+name+`.txt","content":"of a tool\n"}`, `bash {"command":"echo of a command >`+name+`.csv"}`,
+		`bash {"command":"N=`+name+`; sh -c 'echo unnamed >'$N.log"}`,
+		`bash {"command":"echo of a command >`+name+`.old; cat `+name+`.old"}`)
+	if said := ends[len(ends)-1].Parts.Text(); !strings.Contains(said, "of a command\n") {
+		t.Errorf("a command that writes a name of the machine and reads it says %q", said)
+	}
+	for end, want := range map[string]string{".txt": "of a tool\n", ".csv": "of a command\n", ".log": "", ".old": "of the machine\n"} {
 		if got, err := os.ReadFile(name + end); string(got) != want || (err == nil) != (want != "") {
 			t.Errorf("%s holds %q, %v", name+end, got, err)
 		}

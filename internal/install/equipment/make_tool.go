@@ -145,13 +145,13 @@ func (m maker) run(ctx context.Context, c *tool.Call, _ makeArgs) (tool.Result, 
 		return tool.Result{}, err
 	}
 	if !custom.Passed(trials) {
-		return tool.Text(custom.Told(trials)), errors.New("the tool was not made: its tests do not pass")
+		return tool.Text(custom.DescribeTrials(trials)), errors.New("the tool was not made: its tests do not pass")
 	}
 	blob, err := c.Env.Blobs.Put(ctx, bytes.NewReader(data))
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("keep the tool: %w", err)
 	}
-	out := tool.Text(custom.Told(trials) + d.Name + " is a tool of this session from your next request on.")
+	out := tool.Text(custom.DescribeTrials(trials) + d.Name + " is a tool of this session from your next request on.")
 	out.Proposal = &tool.Proposal{Name: d.Name, Blob: blob}
 	return out, nil
 }

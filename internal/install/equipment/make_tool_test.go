@@ -487,7 +487,7 @@ func TestScripts(t *testing.T) {
 	}
 	for id, fine := range map[string]bool{"c": true, "c/1": true, "c/1/1": false} {
 		c := &tool.Call{ID: id, Env: h.env, Args: json.RawMessage(`{"a":"x"}`), Progress: func(string) {}}
-		c.Begin = func(context.Context, string, json.RawMessage) func() (tool.Result, error) { return nil }
+		c.Start = func(context.Context, string, json.RawMessage) func() (tool.Result, error) { return nil }
 		if _, err := own.Run(t.Context(), c); (err == nil) != fine {
 			t.Errorf("call %s: %v", id, err)
 		}

@@ -71,7 +71,11 @@ func (k *Base) changed(ctx context.Context, id, root string) (paths []string) {
 	return paths
 }
 
-// changedSince reports whether a file has changed since, or the link that leads to it.
+// clockTick is by how much the time of a file can lie before the time at which it was written: file systems read a
+// clock that advances up to 10 ms at a time.
+const clockTick = 20 * time.Millisecond
+
+// changedSince reports whether a file, or the link that leads to it, may have changed since a time.
 func changedSince(path string, since time.Time) bool {
 	for _, look := range []func(string) (os.FileInfo, error){os.Lstat, os.Stat} {
 		info, err := look(path)
@@ -82,7 +86,7 @@ func changedSince(path string, since time.Time) bool {
 		if _, ns := keep.Inode(info); ns != 0 {
 			at = time.Unix(0, ns)
 		}
-		if !at.Before(since) {
+		if !at.Before(since.Add(-clockTick)) {
 			return true
 		}
 	}

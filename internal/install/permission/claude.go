@@ -53,7 +53,7 @@ func claudeRules(root string) (out []inspan.Rule) {
 			continue
 		}
 		for _, rule := range c.Rules {
-			out = append(out, inspan.Rule{Action: c.Action, Text: rule, Written: c.Text, Scope: c.file, Reason: c.file + " says " + text.Line(text.Short(c.Text, 200))})
+			out = append(out, inspan.Rule{Action: c.Action, Text: rule, Original: c.Text, Scope: c.file, Reason: c.file + " says " + text.Line(text.Short(c.Text, 200))})
 		}
 	}
 	return out

@@ -107,7 +107,7 @@ func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
 			return nil, config.Error{Err: fmt.Errorf("%s %w", r.Action, err)}
 		}
 		for _, rule := range read {
-			rule.Reason, rule.Written = r.Reason, cmp.Or(r.Written, rule.Written)
+			rule.Reason, rule.Written = r.Reason, cmp.Or(r.Original, rule.Written)
 			out = append(out, rule)
 		}
 	}
@@ -140,7 +140,7 @@ func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
 				return nil, config.Error{Err: fmt.Errorf("%s: %s %w", scope.name, r.Action, err)}
 			}
 			for _, own := range read {
-				out = append(out, inspan.Rule{Action: r.Action, Text: own.Text, Written: own.Written, Scope: scope.name, Reason: r.Reason})
+				out = append(out, inspan.Rule{Action: r.Action, Text: own.Text, Original: own.Written, Scope: scope.name, Reason: r.Reason})
 			}
 		}
 	}

@@ -375,7 +375,7 @@ func (c *Carrier) sweep(ctx context.Context) {
 	if c.logged {
 		c.before, c.gone = append(c.before, c.gone...), nil
 	}
-	from, can := c.blobs.(store.Removable)
+	from, can := c.blobs.(store.BlobRemover)
 	if len(c.before) < some || !can {
 		return
 	}

@@ -31,8 +31,8 @@ var ErrUnowned = errors.New("it belongs to no task that is open")
 
 // Work configures how a process works for an [Engine].
 type Work struct {
-	Open   func(ctx context.Context, id string) (*inspan.Session, error) // as in [Pool]
-	AtOnce int                                                           // most sessions at the same time; 0 means the engine's default
-	Drain  time.Duration                                                 // time for calls and requests in progress at the end
-	Saw    func(event.Event)                                             // as in [Pool]
+	Open    func(ctx context.Context, id string) (*inspan.Session, error) // as in [Pool]
+	AtOnce  int                                                           // most sessions at the same time; 0 means the engine's default
+	Drain   time.Duration                                                 // time for calls and requests in progress at the end
+	OnEvent func(event.Event)                                             // as in [Pool]
 }

@@ -70,8 +70,8 @@ func NewExporter(sessions store.Store, to *Receiver, release string) *Exporter {
 	return x
 }
 
-// Saw records that a session has grown by an event.
-func (x *Exporter) Saw(e event.Event) {
+// OnEvent records that a session has grown by an event.
+func (x *Exporter) OnEvent(e event.Event) {
 	if x == nil {
 		return
 	}

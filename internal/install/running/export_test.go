@@ -125,7 +125,7 @@ func TestExporterForgetsWhatWas(t *testing.T) {
 		}
 		for _, e := range stored {
 			if last = e.Seq; seen {
-				x.Saw(e)
+				x.OnEvent(e)
 			}
 		}
 	}

@@ -120,7 +120,9 @@ func lasting(effects []tool.Effect, root string) []string {
 			if e.Text != "" {
 				text = "was to " + e.Text
 			}
-		case e.Kind == tool.Write && !e.Own && !tool.Inside(root, e.Path):
+		case e.Kind == tool.Write && e.Own:
+			text = "wrote " + e.Path + ", which the end of the session may have copied to the machine"
+		case e.Kind == tool.Write && !tool.Inside(root, e.Path):
 			text = "changed " + e.Path
 		case e.Kind == tool.Write && e.Sensitive != "": // checkpoints leave it out
 			text = "changed " + e.Path

@@ -23,8 +23,8 @@ type Pool struct {
 	// LetGo is how long a session that waits for an answer stays open, with the processes of its agent. The
 	// answer may come later. 0 means not at all.
 	LetGo time.Duration
-	// Saw is called with every event of every run, transient ones included. It must not block. It may be nil.
-	Saw func(e event.Event)
+	// OnEvent is called with every event of every run, transient ones included. It must not block. It may be nil.
+	OnEvent func(e event.Event)
 
 	mu     sync.Mutex
 	runs   map[string]*Run // by session
@@ -148,13 +148,13 @@ func (p *Pool) run(ctx context.Context, id string, opened *inspan.Session, input
 func (p *Pool) newRun(s *inspan.Session) *Run {
 	r := &Run{begun: make(chan struct{}), done: make(chan struct{}), working: map[string]bool{}}
 	r.begin = sync.OnceFunc(func() { close(r.begun) })
-	r.conduct.Session, r.conduct.Patience = s, p.LetGo
+	r.conduct.Session, r.conduct.AnswerWait = s, p.LetGo
 	r.conduct.See = func(e event.Event) error {
 		if _, ours := e.Body.(event.Claimed); ours { // it is stored together with the inputs
 			r.begin()
 		}
-		if p.Saw != nil {
-			p.Saw(e)
+		if p.OnEvent != nil {
+			p.OnEvent(e)
 		}
 		return r.saw(e.Body)
 	}
@@ -184,10 +184,10 @@ func (r *Run) saw(b event.Body) error {
 	return nil
 }
 
-// Leave ends the run as soon as no call is running and the model has answered. The session stays in that state.
+// Detach ends the run as soon as no call is running and the model has answered. The session stays in that state.
 // Between two steps the next one may already be in the log, unseen, and would be lost if the run were aborted.
 // So it is aborted only if no event comes for a while, as when it waits.
-func (r *Run) Leave() {
+func (r *Run) Detach() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.leaving = true; len(r.working) == 0 {
@@ -255,7 +255,7 @@ func (p *Pool) work(ctx context.Context, id string, r *Run, inputs []event.Body)
 	close(r.done)
 }
 
-// Drain begins no more runs, and releases each session like [Run.Leave]: the next driver continues behind what
+// Drain begins no more runs, and releases each session like [Run.Detach]: the next driver continues behind what
 // was finished. It returns when no session is driven, or when ctx ends.
 func (p *Pool) Drain(ctx context.Context) {
 	p.mu.Lock()
@@ -263,7 +263,7 @@ func (p *Pool) Drain(ctx context.Context) {
 	runs := slices.Collect(maps.Values(p.runs))
 	p.mu.Unlock()
 	for _, r := range runs {
-		r.Leave()
+		r.Detach()
 	}
 	for _, r := range runs {
 		select {

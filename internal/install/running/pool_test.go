@@ -29,7 +29,7 @@ func TestLeaveFinishes(t *testing.T) {
 		}
 		at, left := make(chan bool), make(chan bool)
 		seen := map[string]int{}
-		pool := running.Pool{Open: host.Open, Saw: func(e event.Event) {
+		pool := running.Pool{Open: host.Open, OnEvent: func(e event.Event) {
 			if seen[e.Body.Kind()]++; e.Body.Kind() == when && seen[when] == 1 {
 				at <- true
 				<-left
@@ -40,7 +40,7 @@ func TestLeaveFinishes(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-at
-		r.Leave()
+		r.Detach()
 		left <- true
 		<-r.Done()
 		pool.Close()

@@ -149,7 +149,7 @@ func rules(ctx context.Context, a *app.App, root string) (out []Finding) {
 		return []Finding{{Check: "rules", State: Bad, Found: err.Error(), Remedy: "correct the rule"}}
 	}
 	for _, n := range notes {
-		said := n.Scope + ": " + string(n.Action) + " " + words.OneLine(cmp.Or(n.Written, n.Text), 200)
+		said := n.Scope + ": " + string(n.Action) + " " + words.OneLine(cmp.Or(n.Original, n.Text), 200)
 		switch {
 		case n.Unmatched != nil:
 			f := Finding{Check: "rules", State: Warn, Found: said + " matches nothing here: " + n.Unmatched.Error(), Remedy: "correct or remove it"}

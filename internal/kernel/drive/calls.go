@@ -155,7 +155,7 @@ func (cs *calls) launch(c loop.Call) {
 	var m *maker
 	if c.Caller {
 		m = cs.newMaker(ctx, c)
-		ctx, call.Do, call.Begin, call.Idle = m.ctx, m.do, m.begin, m.idle
+		ctx, call.Do, call.Start, call.Waiting = m.ctx, m.do, m.begin, m.idle
 		var err error
 		if call.Time, err = cs.timeOf(c.Seq); err != nil {
 			why = "Not run: when it was made can't be read: " + err.Error()
@@ -244,7 +244,7 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 	end.Parts, end.Files, end.Cwd, end.Exit, end.Todo = res.Parts, res.Files, res.Cwd, res.Exit, res.Todo
 	end.Ways, end.Fetched = res.Ways, res.Fetched
 	end.Show, end.Untrusted, end.Lasting, end.Cost = res.Show, res.Untrusted, res.Lasting, res.Cost
-	end.Job, end.Left, end.Told, end.Store, end.Proposal = res.Job, res.Left, res.Told, res.Store, res.Proposal
+	end.Job, end.Left, end.EndedJobs, end.Store, end.Proposal = res.Job, res.Left, res.EndedJobs, res.Store, res.Proposal
 	cs.jobs.add(end.Job)
 	end.Millis, end.Class = time.Since(began).Milliseconds(), fault.ClassOf(err, res.Exit)
 	switch {

@@ -351,7 +351,7 @@ func overdue(waiting []loop.Call) []event.Body {
 
 // before is called with an event that is about to be folded, and drops cached facts that it invalidates.
 func (d *Driver) before(body event.Body) {
-	d.requests.cache.Saw(body)
+	d.requests.cache.Observe(body)
 	switch b := body.(type) {
 	case event.Compacted, event.Rewound:
 		clear(d.instructions.asked) // the additions are no longer in the conversation

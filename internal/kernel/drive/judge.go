@@ -129,7 +129,7 @@ func (t *trial) run(ctx context.Context, c llm.Call) []event.Body {
 			c.Name = bare(named)
 		}
 	}
-	if t.tool, problem = t.find(c); problem == "" && t.tool.Stands != nil {
+	if t.tool, problem = t.find(c); problem == "" && t.tool.Resolve != nil {
 		problem = t.standFor(ctx, &c)
 	}
 	if c.Name != named {
@@ -201,7 +201,7 @@ func (t *trial) examine(ctx context.Context) (first tool.Verdict, err error) {
 	t.judged.Private = t.rules().Private(policy.Judged(findings)) || given
 	t.findings = redact.Findings(findings, t.hide)
 	t.judged.Effects = policy.Judged(t.findings)
-	return policy.Hand(given, vault.Named(string(t.call.Args)), t.call.Mode, t.call.Env.Walls, t.judged.Effects), nil
+	return policy.AskBeforeSecret(given, vault.Named(string(t.call.Args)), t.call.Mode, t.call.Env.Walls, t.judged.Effects), nil
 }
 
 // revealed returns the call as it will run, with the secrets in place of placeholders. Judges see it without
@@ -353,7 +353,7 @@ func (t *trial) standFor(ctx context.Context, c *llm.Call) (problem string) {
 			return ""
 		}
 		c.Name, c.Args = name, args
-		if t.tool, problem = t.find(*c); problem != "" || t.tool.Stands == nil {
+		if t.tool, problem = t.find(*c); problem != "" || t.tool.Resolve == nil {
 			return problem
 		}
 	}
@@ -363,7 +363,7 @@ func (t *trial) standFor(ctx context.Context, c *llm.Call) (problem string) {
 // meant returns the call that a call stands for. An error is for the model.
 func (t *trial) meant(ctx context.Context, c *tool.Call) (name string, args json.RawMessage, err error) {
 	defer fault.Recover(c.Name+" was not run, its Stands", nil, &err)
-	return t.tool.Stands(ctx, c)
+	return t.tool.Resolve(ctx, c)
 }
 
 // unfit returns the end of a call that is not judged.
@@ -467,7 +467,7 @@ func (t *trial) verdict(ctx context.Context, first tool.Verdict) (v tool.Verdict
 // leaving asks if private data could leave and text by strangers may have requested it.
 func (t *trial) leaving() tool.Verdict {
 	state := t.journal.state
-	return policy.Leave(state.Untrusted, state.Private || t.judged.Private, t.call.Mode, t.judged.Effects)
+	return policy.AskBeforeLeak(state.Untrusted, state.Private || t.judged.Private, t.call.Mode, t.judged.Effects)
 }
 
 // ask asks one judge, given the verdict so far. A judge that costs money is skipped if the call will be denied

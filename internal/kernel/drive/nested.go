@@ -8,9 +8,9 @@ package drive
 //   - A call that ended does not run again. After a crash, and after a wait for a person, the tool runs again
 //     from its beginning. It gets the results that the log has of its calls in their original order, so a tool
 //     that branches on results makes the same calls again.
-//   - A loop of calls can be approved as one. A tool with Ahead continues behind a call that waits for a
+//   - A loop of calls can be approved as one. A tool with AsksAhead continues behind a call that waits for a
 //     person, and requests further calls that will need approval too. They are stored as requested ahead
-//     (event.Judged.Ahead), and the person is asked about all of them together.
+//     (event.Judged.RequestedAhead), and the person is asked about all of them together.
 //   - What was shown is what runs. A call requested ahead runs only when the tool, run again, has come to it
 //     and no call before it is held (event.Wanted), and only if the facts it was judged by still hold. If not,
 //     it is dropped and made again.
@@ -88,7 +88,7 @@ type nestedResult struct {
 // newMaker returns the maker of a call that is about to run.
 func (cs *calls) newMaker(ctx context.Context, c loop.Call) *maker {
 	m := &maker{
-		id: c.ID, wanted: cs.wanted, redact: cs.cfg.Secrets.Vault.Redact, ahead: cs.tool(c).Ahead,
+		id: c.ID, wanted: cs.wanted, redact: cs.cfg.Secrets.Vault.Redact, ahead: cs.tool(c).AsksAhead,
 		known: map[string]bool{}, asked: map[string]bool{}, outOfTurn: map[string]callRequest{},
 	}
 	m.ctx, m.end = context.WithCancelCause(ctx)
@@ -109,7 +109,7 @@ func (m *maker) do(ctx context.Context, name string, args json.RawMessage) (tool
 	return m.begin(ctx, name, args)()
 }
 
-// begin implements [tool.Call.Begin].
+// begin implements [tool.Call.Start].
 func (m *maker) begin(ctx context.Context, name string, args json.RawMessage) (wait func() (tool.Result, error)) {
 	failed := func(err error) func() (tool.Result, error) {
 		return func() (tool.Result, error) { return tool.Result{}, err }
@@ -153,7 +153,7 @@ func (end nestedResult) asResult(name string) (tool.Result, error) {
 	return res, &tool.CallError{Name: name, Outcome: string(end.Outcome), Text: end.Parts.Text()}
 }
 
-// idle implements [tool.Call.Idle].
+// idle implements [tool.Call.Waiting].
 func (m *maker) idle() {
 	if len(m.known) == 0 {
 		return // no call can be left out
@@ -264,7 +264,7 @@ func (m *maker) giveBack(parent loop.Call, w callRequest) {
 // holds the call, so its verdict does, even if the call can't run.
 func (cs *calls) judgeNested(ctx context.Context, w callRequest, approved bool) ([]event.Body, error) {
 	t := trial{judging: cs.judging, approved: approved}
-	t.judged = event.Judged{Call: w.call.ID, Parent: w.by.id, Asked: w.digest, Ahead: w.by.held}
+	t.judged = event.Judged{Call: w.call.ID, Parent: w.by.id, Asked: w.digest, RequestedAhead: w.by.held}
 	denied := t.judged
 	denied.Action, denied.By, denied.Reason = tool.Deny, loop.By, "the call is not fit to run"
 	var bodies []event.Body

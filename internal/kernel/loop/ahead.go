@@ -9,7 +9,7 @@ import (
 )
 
 // While a call waits for a decision, its parent may request further calls ahead, so that all of them can be
-// asked about together (event.Judged.Ahead). The result of the first is not known yet, so the parent may turn
+// asked about together (event.Judged.RequestedAhead). The result of the first is not known yet, so the parent may turn
 // out not to want the others. Therefore a call requested ahead runs only when its parent has come to it
 // (event.Wanted). Until then it only blocks other calls requested ahead, and the parent can continue without a
 // decision on it. A call that only reads may run earlier, as long as the parent has come to nothing behind it.

@@ -61,11 +61,11 @@ func proceed(r *rapid.T, tp *tape, deeds *[]*deed, effects []tool.Effect) {
 		d := &deed{id: fmt.Sprint("p/", len(*deeds)+1), does: rapid.SliceOfN(rapid.SampledFrom(effects), 1, 2).Draw(r, "does")}
 		d.ahead = some("waits", func(d *deed) bool { return d.waits }) != nil && rapid.Bool().Draw(r, "ahead")
 		if d.waits = rapid.Bool().Draw(r, "asks"); d.waits {
-			tp.add(event.Judged{Call: d.id, Parent: "p", Tool: "t", Action: tool.Ask, Effects: d.does, Ahead: d.ahead}, event.Waiting{Call: d.id})
+			tp.add(event.Judged{Call: d.id, Parent: "p", Tool: "t", Action: tool.Ask, Effects: d.does, RequestedAhead: d.ahead}, event.Waiting{Call: d.id})
 			d.asked = tp.Seq
 		} else {
 			d.ready = true
-			tp.add(event.Judged{Call: d.id, Parent: "p", Tool: "t", Action: tool.Allow, Effects: d.does, Ahead: d.ahead})
+			tp.add(event.Judged{Call: d.id, Parent: "p", Tool: "t", Action: tool.Allow, Effects: d.does, RequestedAhead: d.ahead})
 		}
 		*deeds = append(*deeds, d)
 	case 2:
@@ -129,7 +129,7 @@ func checkDeeds(r *rapid.T, tp *tape, deeds []*deed) {
 // with what comes before it, and only until its parent has come to calls behind it.
 func TestReadingAhead(t *testing.T) {
 	judged := func(n int, action tool.Action, ahead bool, effects ...tool.Effect) event.Body {
-		return event.Judged{Call: fmt.Sprint("p/", n), Parent: "p", Tool: "t", Action: action, Ahead: ahead, Effects: effects}
+		return event.Judged{Call: fmt.Sprint("p/", n), Parent: "p", Tool: "t", Action: action, RequestedAhead: ahead, Effects: effects}
 	}
 	tp := newTape(t, said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("p", "script")),
 		event.Judged{Call: "p", Action: tool.Allow, Caller: true}, event.Started{Call: "p"},
@@ -150,7 +150,7 @@ func TestReadingAhead(t *testing.T) {
 func TestDecidedAlso(t *testing.T) {
 	wait := func(id, parent string, ahead bool) []event.Body {
 		return []event.Body{
-			event.Judged{Call: id, Parent: parent, Tool: "t", Action: tool.Ask, Ahead: ahead, Effects: []tool.Effect{write("/" + id)}},
+			event.Judged{Call: id, Parent: parent, Tool: "t", Action: tool.Ask, RequestedAhead: ahead, Effects: []tool.Effect{write("/" + id)}},
 			event.Waiting{Call: id, Rules: []string{"t"}},
 		}
 	}

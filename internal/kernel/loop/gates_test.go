@@ -204,7 +204,7 @@ func TestTellsOnce(t *testing.T) {
 		tp := alone(t, event.Levers{}, said("x"))
 		tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "make"}})
 		tp.add(event.Asked{Turn: 9}, reply(llm.StopCalls, call("w", "jobs")), allowed("w"), event.Started{Call: "w"})
-		told := event.Ended{Call: "w", Outcome: event.OutcomeOK, Told: []string{"1"}}
+		told := event.Ended{Call: "w", Outcome: event.OutcomeOK, EndedJobs: []string{"1"}}
 		if first {
 			tp.add(event.Finished{Job: "1", Exit: &zero}, told)
 		} else {

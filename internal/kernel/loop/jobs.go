@@ -30,7 +30,7 @@ const patience = 5 * 60
 
 // left records what a call leaves running, and the job ends that its result reports.
 func (s *State) left(b event.Ended) {
-	for _, id := range b.Told {
+	for _, id := range b.EndedJobs {
 		s.Jobs = s.jobsBut(id)
 		if !s.hear(id) {
 			s.Told = append(slices.Clone(s.Told), id) // the result came before the event of the end
@@ -43,7 +43,7 @@ func (s *State) left(b event.Ended) {
 		return
 	}
 	ended := slices.ContainsFunc(s.Untold, func(f event.Finished) bool { return f.Job == b.Job.ID })
-	if !ended && !slices.Contains(b.Told, b.Job.ID) {
+	if !ended && !slices.Contains(b.EndedJobs, b.Job.ID) {
 		s.Jobs = append(s.jobsBut(b.Job.ID), Job{Job: *b.Job})
 	}
 }

@@ -52,7 +52,7 @@ func (s *State) made(b event.Judged, seq uint64) {
 	if _, known := parent.Find(b.Call); known {
 		return
 	}
-	c := Call{Seq: seq, Phase: phaseNew, Parent: b.Parent, Wants: b.Asked, Ahead: b.Ahead}
+	c := Call{Seq: seq, Phase: phaseNew, Parent: b.Parent, Wants: b.Asked, Ahead: b.RequestedAhead}
 	c.ID, c.Name, c.Args = b.Call, b.Tool, b.Args
 	parent.Made = parent.inner.add(c)
 }

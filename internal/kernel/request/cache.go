@@ -25,8 +25,8 @@ type CacheWatch struct {
 	at    time.Time
 }
 
-// Saw forgets what was cached if an event explains its loss.
-func (w *CacheWatch) Saw(body event.Body) {
+// Observe forgets what was cached if an event explains its loss.
+func (w *CacheWatch) Observe(body event.Body) {
 	switch b := body.(type) {
 	case event.Switched:
 		if b.Route != "" || b.Tools != nil || b.Effort != "" {

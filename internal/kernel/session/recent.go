@@ -69,7 +69,7 @@ func each(ctx context.Context, n int, do func(i int)) error {
 	return ctx.Err()
 }
 
-// Recent implements [store.Newest]. A log is never older than its last event says, but for the
+// Recent implements [store.RecentLister]. A log is never older than its last event says, but for the
 // grain of the clocks. So a session that changed later than all other files is the newest.
 func (s *Store) Recent(ctx context.Context) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {

@@ -60,9 +60,9 @@ type Store struct {
 }
 
 var (
-	_ store.Store  = (*Store)(nil)
-	_ store.Newest = (*Store)(nil)
-	_ store.Booker = (*Store)(nil)
+	_ store.Store        = (*Store)(nil)
+	_ store.RecentLister = (*Store)(nil)
+	_ store.Booker       = (*Store)(nil)
 )
 
 func (s *Store) fs() disk {

@@ -32,8 +32,8 @@ func Taint(t tool.Tool) tool.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		var untrusted atomic.Bool
-		own, begin := *c, c.Begin
-		own.Begin = func(ctx context.Context, name string, args json.RawMessage) func() (tool.Result, error) {
+		own, begin := *c, c.Start
+		own.Start = func(ctx context.Context, name string, args json.RawMessage) func() (tool.Result, error) {
 			wait := begin(ctx, name, args)
 			return func() (tool.Result, error) {
 				res, err := wait()
@@ -44,7 +44,7 @@ func Taint(t tool.Tool) tool.Tool {
 			}
 		}
 		own.Do = func(ctx context.Context, name string, args json.RawMessage) (tool.Result, error) {
-			return own.Begin(ctx, name, args)()
+			return own.Start(ctx, name, args)()
 		}
 		res, err := run(ctx, &own)
 		res.Untrusted = res.Untrusted || untrusted.Load()

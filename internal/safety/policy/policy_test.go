@@ -203,7 +203,7 @@ func TestTemporary(t *testing.T) {
 	if v := judge(t, policy.Policy{Map: here()}, c, typed("curl -s localhost:8123")); v.Action != ask {
 		t.Errorf("without walls: %s", v.Action)
 	}
-	if v := policy.Leave(true, true, "auto", typed("curl -s localhost:8123")); v.Action == ask {
+	if v := policy.AskBeforeLeak(true, true, "auto", typed("curl -s localhost:8123")); v.Action == ask {
 		t.Error("the session's own servers are taken for a way out")
 	}
 }

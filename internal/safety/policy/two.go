@@ -49,7 +49,7 @@ func (p Policy) Pass() tool.Pass {
 // itself, holds text that nobody here has written and what is private: that
 // text could have it carried away. At most two of the three go without a
 // person; no rule answers it.
-func Leave(untrusted, private bool, mode tool.Mode, effects []tool.Effect) tool.Verdict {
+func AskBeforeLeak(untrusted, private bool, mode tool.Mode, effects []tool.Effect) tool.Verdict {
 	out := slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		return e.Kind == tool.Network && !netguard.Loopback(e.Text) || e.Kind == tool.External
 	})
@@ -67,7 +67,7 @@ func Leave(untrusted, private bool, mode tool.Mode, effects []tool.Effect) tool.
 // effect describes, such as a server: a rule that allows them says nothing about secrets. No
 // rule answers it. In mode auto a command in a sandbox from which it reaches nobody gets what came with a
 // text, as from another command; named says that some is a key or variable of the person, which boxes lack.
-func Hand(secret, named bool, mode tool.Mode, walls tool.Walls, effects []tool.Effect) tool.Verdict {
+func AskBeforeSecret(secret, named bool, mode tool.Mode, walls tool.Walls, effects []tool.Effect) tool.Verdict {
 	held := mode == tool.ModeAuto && walls.Workspace && !named
 	command := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	out := slices.ContainsFunc(effects, func(e tool.Effect) bool {

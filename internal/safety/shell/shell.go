@@ -104,7 +104,7 @@ func (p Plan) Calls() []tool.Effect {
 	for _, s := range p.Segments {
 		words := &tool.Words{Argv: s.Argv, Prefix: s.Prefix, Exact: s.Exact}
 		if s.Redirected {
-			words.Apart = &tool.Words{Argv: s.Argv, Prefix: s.Apart, Exact: s.Argv != nil}
+			words.WithoutRedirects = &tool.Words{Argv: s.Argv, Prefix: s.Apart, Exact: s.Argv != nil}
 		}
 		out = append(out, tool.Effect{Kind: tool.Execute, Text: s.Text, Class: classes[s.Class], Words: words})
 		for _, e := range s.Effects {

@@ -87,7 +87,7 @@ func (s *Server) sweep() {
 	names := s.book.dropped
 	s.book.dropped = nil
 	s.book.mu.Unlock()
-	blobs, can := s.book.log.Blobs().(store.Removable)
+	blobs, can := s.book.log.Blobs().(store.BlobRemover)
 	if !can {
 		return
 	}
@@ -100,7 +100,7 @@ func (s *Server) sweep() {
 
 // sweepAll removes the blobs that a crash has left: those that no object has.
 func (s *Server) sweepAll() error {
-	blobs, can := s.book.log.Blobs().(store.Removable)
+	blobs, can := s.book.log.Blobs().(store.BlobRemover)
 	if !can {
 		return nil
 	}

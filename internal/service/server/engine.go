@@ -169,7 +169,7 @@ func (s *Server) Work(ctx context.Context, w Work) error {
 	if err == nil {
 		s.wg.Go(s.follow)
 		s.wg.Go(s.sweepCopies)
-		w.Open, w.Saw = s.reopenFresh, s.saw
+		w.Open, w.OnEvent = s.reopenFresh, s.saw
 		err = s.Engine.Work(ctx, w)
 	}
 	s.cancel()

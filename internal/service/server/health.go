@@ -60,7 +60,7 @@ func (s *Server) ready() endpoint {
 		case s.disk.trouble() != nil:
 			now = readiness{Why: noRoom}
 		case !s.reached(r.Context()):
-			now = readiness{Why: store.ErrAway.Error()}
+			now = readiness{Why: store.ErrUnavailable.Error()}
 		}
 		if !now.Ready {
 			status = http.StatusServiceUnavailable

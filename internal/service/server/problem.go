@@ -88,8 +88,8 @@ func ProblemOf(err error) *Problem {
 		return &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: misuse.Error()}
 	case diskFault(err):
 		return &Problem{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Message: noRoom, Retry: 30}
-	case errors.Is(err, store.ErrAway):
-		return &Problem{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Message: store.ErrAway.Error(), Retry: 5}
+	case errors.Is(err, store.ErrUnavailable):
+		return &Problem{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Message: store.ErrUnavailable.Error(), Retry: 5}
 	case errors.Is(err, fs.ErrNotExist):
 		return &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: "it is gone: somebody has removed it on the server"}
 	}

@@ -260,7 +260,7 @@ func (s *Server) Start(ctx context.Context) error {
 	for _, t := range s.book.open() {
 		s.poked[t.ID] = true // somebody may have said something, and then there was a crash
 	}
-	s.pool = &running.Pool{Open: s.reopen, LetGo: letGo, Saw: s.saw}
+	s.pool = &running.Pool{Open: s.reopen, LetGo: letGo, OnEvent: s.saw}
 	s.opens.Most = 1
 	s.all = (&running.Table{Sessions: s.Sessions}).NewBoard()
 	s.pulse.beat()
@@ -293,7 +293,7 @@ func (s *Server) follow() {
 		if err != nil && s.ctx.Err() == nil {
 			s.warn("the book of the server can't be read: " + err.Error())
 		}
-		if errors.Is(err, store.ErrAway) {
+		if errors.Is(err, store.ErrUnavailable) {
 			rest(s.ctx)
 			continue
 		}

@@ -237,7 +237,7 @@ func (b *standby) await(ctx context.Context) error {
 		case errors.Is(err, store.ErrBusy):
 			follow()
 			b.tell()
-		case !errors.Is(err, store.ErrAway):
+		case !errors.Is(err, store.ErrUnavailable):
 			return err
 		}
 		select {

@@ -216,7 +216,7 @@ type napped struct {
 
 func (n *napped) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
 	if n.of.away.Load() {
-		return func(yield func(event.Event, error) bool) { yield(event.Event{}, store.ErrAway) }
+		return func(yield func(event.Event, error) bool) { yield(event.Event{}, store.ErrUnavailable) }
 	}
 	return n.Log.Read(ctx, after)
 }
@@ -299,7 +299,7 @@ func (e engine) Wake(ctx context.Context, session string, said event.Body) error
 }
 
 func (e engine) Work(ctx context.Context, w running.Work) error {
-	pool := &running.Pool{Open: w.Open, Saw: w.Saw}
+	pool := &running.Pool{Open: w.Open, OnEvent: w.OnEvent}
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer pool.Close()

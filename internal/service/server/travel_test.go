@@ -122,7 +122,7 @@ func TestTravelIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	names, err := log.Blobs().(store.Named).Names(t.Context())
+	names, err := log.Blobs().(store.BlobLister).Names(t.Context())
 	if err != nil || len(names) < 2 {
 		t.Fatalf("blobs %q, %v", names, err)
 	}
@@ -207,7 +207,7 @@ func TestTravelIsApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := func() []string {
-		list, err := log.Blobs().(store.Named).Names(t.Context())
+		list, err := log.Blobs().(store.BlobLister).Names(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

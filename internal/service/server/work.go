@@ -97,7 +97,7 @@ func (w *work) run(ctx context.Context, t Task) error {
 			_ = w.to(w.ctx, &t, event.Staged{Stage: event.StageRunning})
 		}
 		return w.stall(t, "workspace: "+err.Error(), err)
-	case diskFault(err), errors.Is(err, store.ErrAway):
+	case diskFault(err), errors.Is(err, store.ErrUnavailable):
 		return w.wait(t, err)
 	}
 	return errors.Join(err, w.end(ctx, t, err, nil))
@@ -282,7 +282,7 @@ func (w *work) attend(ctx context.Context, t *Task, r *running.Run, told *bool) 
 			return nil
 		case <-full:
 			full, left = nil, true
-			r.Leave() // as it is, behind the calls that run
+			r.Detach() // as it is, behind the calls that run
 		case <-seen.turns:
 		case <-gone:
 			if w.ctx.Err() != nil {

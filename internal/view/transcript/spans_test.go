@@ -77,7 +77,7 @@ job-12 call-11 bash 12-13 failed
 				event.Started{Call: "p"},
 				event.Judged{Call: "p/1", Parent: "p", Tool: "bash", Action: tool.Ask},
 				event.Waiting{Call: "p/1"},
-				event.Judged{Call: "p/2", Parent: "p", Tool: "bash", Action: tool.Ask, Ahead: true},
+				event.Judged{Call: "p/2", Parent: "p", Tool: "bash", Action: tool.Ask, RequestedAhead: true},
 				event.Waiting{Call: "p/2"},
 				event.Decided{Call: "p/1", Question: 6, Also: []uint64{8}, Allow: true},
 				event.Started{Call: "p/1", Parent: "p"},

@@ -289,7 +289,7 @@ func (e *BlobError) Unwrap() error { return e.Err }
 // takeBack removes the blobs of a state that is none, as far as that can be done now.
 func (w *sender) takeBack() {
 	w.drop()
-	from, can := w.blobs.(store.Removable)
+	from, can := w.blobs.(store.BlobRemover)
 	for _, name := range w.names {
 		if can {
 			_ = from.Remove(context.WithoutCancel(w.ctx), name)

@@ -27,7 +27,7 @@ func WithoutStates(blobs tool.Blobs) tool.Blobs {
 // RemoveStates removes all that holds states of workspaces, also of such that were never finished. Blobs
 // that can't be listed or removed stay.
 func RemoveStates(ctx context.Context, blobs tool.Blobs) error {
-	from, can := blobs.(store.Removable)
+	from, can := blobs.(store.BlobRemover)
 	if !can {
 		return nil
 	}
