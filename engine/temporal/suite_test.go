@@ -54,7 +54,7 @@ func TestDurability(t *testing.T) {
 		fmt.Fprintln(&table, c)
 	}
 	t.Logf("\n| fault | supervisor | sessions struck | changes made twice | acknowledged events lost "+
-		"| outcome unknown | goes on after: half / all |\n|---|---|---|---|---|---|---|\n%s", table.String())
+		"| outcome unknown | continues after: median / longest |\n|---|---|---|---|---|---|---|\n%s", table.String())
 }
 
 // cell is one fault under one supervisor, and what came of it.
