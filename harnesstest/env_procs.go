@@ -69,16 +69,16 @@ func (w *world) start(t *testing.T, ctx context.Context, script string, c tool.C
 	return p
 }
 
-// wait waits for a process, which must take no longer than most.
-func wait(t *testing.T, p tool.Process, most time.Duration) int {
+// wait waits for a process, which must end within procPatience.
+func wait(t *testing.T, p tool.Process) int {
 	t.Helper()
 	from := time.Now()
 	code, err := p.Wait()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(from); took > most {
-		t.Errorf("Wait took %v, want at most %v", took, most)
+	if took := time.Since(from); took > procPatience {
+		t.Errorf("Wait took %v, want at most %v", took, procPatience)
 	}
 	return code
 }
@@ -104,7 +104,7 @@ func testExit(t *testing.T, w *world) {
 	} {
 		p := w.start(t, t.Context(), script, tool.Command{})
 		for range 2 { // the second Wait says the same
-			if got := wait(t, p, procPatience); got != want {
+			if got := wait(t, p); got != want {
 				t.Errorf("%s: exit code %d, want %d", script, got, want)
 			}
 		}
@@ -132,7 +132,7 @@ func testEnvironment(t *testing.T, w *world) {
 		Env:    []string{"ONE=1", "PATH=/usr/bin:/bin"},
 		Output: &out, Dir: w.Root,
 	})
-	if code := wait(t, p, procPatience); code != 0 || out.String() != "1--"+w.Root+"\n" {
+	if code := wait(t, p); code != 0 || out.String() != "1--"+w.Root+"\n" {
 		t.Errorf("exit code %d, printed %q", code, &out)
 	}
 }
@@ -143,14 +143,14 @@ func testStreams(t *testing.T, w *world) {
 	}
 	var out bytes.Buffer
 	p := w.start(t, t.Context(), "cat", tool.Command{Stdin: strings.NewReader("given"), Output: &out})
-	if code := wait(t, p, procPatience); code != 0 || out.String() != "given" {
+	if code := wait(t, p); code != 0 || out.String() != "given" {
 		t.Errorf("exit code %d, printed %q", code, &out)
 	}
 	big := strings.NewReader(strings.Repeat("x", 1<<20)) // nobody reads it
-	if code := wait(t, w.start(t, t.Context(), "exit 4", tool.Command{Stdin: big}), procPatience); code != 4 {
+	if code := wait(t, w.start(t, t.Context(), "exit 4", tool.Command{Stdin: big})); code != 4 {
 		t.Errorf("exit code %d", code)
 	}
-	if code := wait(t, w.start(t, t.Context(), "echo unheard", tool.Command{}), procPatience); code != 0 {
+	if code := wait(t, w.start(t, t.Context(), "echo unheard", tool.Command{})); code != 0 {
 		t.Errorf("exit code %d without an output", code)
 	}
 }
@@ -173,13 +173,13 @@ func testBigOutput(t *testing.T, w *world) {
 	const script = `s=xxxxxxxxxxxxxxxx; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do s=$s$s; [ $i = 10 ] && break; done
 		i=0; while [ $i -lt 1000 ]; do echo "$s"; i=$((i+1)); done`
 	var c counter
-	if code := wait(t, w.start(t, t.Context(), script, tool.Command{Output: &c}), procPatience); code != 0 {
+	if code := wait(t, w.start(t, t.Context(), script, tool.Command{Output: &c})); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	if c.xs != 1000*16*1024 || c.n != c.xs+1000 {
 		t.Errorf("got %d bytes with %d x", c.n, c.xs)
 	}
-	if code := wait(t, w.start(t, t.Context(), script, tool.Command{Output: failing{}}), procPatience); code != 0 {
+	if code := wait(t, w.start(t, t.Context(), script, tool.Command{Output: failing{}})); code != 0 {
 		t.Errorf("exit code %d where the output cannot be written", code)
 	}
 }
@@ -187,16 +187,16 @@ func testBigOutput(t *testing.T, w *world) {
 func testReport(t *testing.T, w *world) {
 	var out, report bytes.Buffer
 	p := w.start(t, t.Context(), "echo told >&3; echo said", tool.Command{Output: &out, Report: &report})
-	if code := wait(t, p, procPatience); code != 0 || out.String() != "said\n" || report.String() != "told\n" {
+	if code := wait(t, p); code != 0 || out.String() != "said\n" || report.String() != "told\n" {
 		t.Errorf("exit code %d, said %q, told %q", code, &out, &report)
 	}
 	p = w.start(t, t.Context(), "( : >&3 ) 2>/dev/null && exit 1; exit 0", tool.Command{Output: &out})
-	if code := wait(t, p, procPatience); code != 0 {
+	if code := wait(t, p); code != 0 {
 		t.Error("descriptor 3 is open without a report")
 	}
 	report.Reset()
 	p = w.start(t, t.Context(), "echo told >&3; sleep 600 >/dev/null 2>&1 &", tool.Command{Output: &out, Report: &report})
-	if wait(t, p, procPatience); report.String() != "told\n" {
+	if wait(t, p); report.String() != "told\n" {
 		t.Errorf("told %q where a descendant keeps the report open", &report)
 	}
 }
@@ -207,17 +207,17 @@ func testReportAtEnd(t *testing.T, w *world) {
 	var report bytes.Buffer
 	script := "echo told >&3; (echo more >&3); sleep 600 >/dev/null 2>&1 & echo last >&3"
 	p := w.start(t, t.Context(), script, tool.Command{Report: &report, AtEnd: true})
-	if code := wait(t, p, procPatience); code != 0 || report.String() != "told\nmore\nlast\n" {
+	if code := wait(t, p); code != 0 || report.String() != "told\nmore\nlast\n" {
 		t.Errorf("exit code %d, told %q", code, &report)
 	}
 	report.Reset()
 	p = w.start(t, t.Context(), "head -c 20000000 /dev/zero >&3", tool.Command{Report: &report, AtEnd: true})
-	if wait(t, p, procPatience); report.Len() < 4<<20 {
+	if wait(t, p); report.Len() < 4<<20 {
 		t.Errorf("%d bytes of a long report have come", report.Len())
 	}
 	report.Reset()
 	p = w.start(t, t.Context(), "exit 3", tool.Command{Report: &report, AtEnd: true})
-	if code := wait(t, p, procPatience); code != 3 || report.Len() > 0 {
+	if code := wait(t, p); code != 3 || report.Len() > 0 {
 		t.Errorf("exit code %d, told %q where nothing was", code, &report)
 	}
 }
@@ -242,7 +242,7 @@ func testTerminal(t *testing.T, w *world) {
 	_, _ = io.WriteString(keys, "more\n")
 	prints("more\r\nmore\r\n")
 	_ = keys.Close()
-	if code := wait(t, p, procPatience); code != 5 || report.String() != "told\n" {
+	if code := wait(t, p); code != 5 || report.String() != "told\n" {
 		t.Errorf("exit code %d, told %q, printed %q", code, report.String(), out.String())
 	}
 	out = buffer{}
@@ -254,7 +254,7 @@ func testTerminal(t *testing.T, w *world) {
 	if _, err := keys.Write([]byte{3}); err != nil {
 		t.Fatal(err)
 	}
-	if code := wait(t, p, procPatience); code != 128+2 {
+	if code := wait(t, p); code != 128+2 {
 		t.Errorf("exit code %d after ctrl-c, want 130", code)
 	}
 }
@@ -288,7 +288,7 @@ func testCancelAsks(t *testing.T, w *world) {
 	p := w.start(t, ctx, `trap 'echo bye; exit 7' TERM; echo ready; while :; do sleep 0.01; done`, tool.Command{Output: &out})
 	eventually(t, "the script is ready", func() bool { return out.String() == "ready\n" })
 	cancel()
-	if code := wait(t, p, procPatience); code != 7 || !strings.HasSuffix(out.String(), "bye\n") {
+	if code := wait(t, p); code != 7 || !strings.HasSuffix(out.String(), "bye\n") {
 		t.Errorf("exit code %d, printed %q", code, out.String())
 	}
 }
@@ -302,7 +302,7 @@ func testCancelKills(t *testing.T, w *world) {
 	eventually(t, "the script is ready", func() bool { return out.String() == "ready\n" })
 	cancel()
 	from := time.Now()
-	if code := wait(t, p, procPatience); code != 128+9 {
+	if code := wait(t, p); code != 128+9 {
 		t.Errorf("exit code %d, want 137", code)
 	}
 	if took := time.Since(from); took < 1500*time.Millisecond {
@@ -319,7 +319,7 @@ func testCancelGroup(t *testing.T, w *world) {
 	p := w.start(t, ctx, `sh -c 'trap "" TERM; echo $$; while :; do sleep 0.05; done' & wait`, tool.Command{Output: &out})
 	eventually(t, "the child is there", func() bool { return strings.HasSuffix(out.String(), "\n") })
 	cancel()
-	wait(t, p, procPatience)
+	wait(t, p)
 	w.gone(t, out.String())
 }
 
@@ -328,7 +328,7 @@ func testKill(t *testing.T, w *world) {
 	p := w.start(t, t.Context(), `trap '' TERM; sleep 600 & echo $!; wait; sleep 600`, tool.Command{Output: &out})
 	eventually(t, "the child is there", func() bool { return strings.HasSuffix(out.String(), "\n") })
 	p.Kill()
-	if code := wait(t, p, procPatience); code != 128+9 {
+	if code := wait(t, p); code != 128+9 {
 		t.Errorf("exit code %d, want 137", code)
 	}
 	w.gone(t, out.String())
@@ -341,7 +341,7 @@ func testDescendants(t *testing.T, w *world) {
 	t.Parallel()
 	var out buffer
 	p := w.start(t, t.Context(), `(while :; do sleep 0.1; done) & echo $!`, tool.Command{Output: &out})
-	if code := wait(t, p, procPatience); code != 0 {
+	if code := wait(t, p); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	pid := out.String()
@@ -350,7 +350,7 @@ func testDescendants(t *testing.T, w *world) {
 	w.gone(t, pid)
 	out = buffer{}
 	p = w.start(t, t.Context(), `(sleep 0.2; echo late) & echo soon`, tool.Command{Output: &out})
-	if wait(t, p, procPatience); out.String() != "soon\nlate\n" {
+	if wait(t, p); out.String() != "soon\nlate\n" {
 		t.Errorf("printed %q", out.String())
 	}
 }

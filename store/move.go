@@ -25,7 +25,7 @@ type Mover interface {
 	Receive(ctx context.Context, id string, lines iter.Seq2[[]byte, error], blobs iter.Seq2[io.Reader, error]) error
 }
 
-// Named is an optional interface of [tool.Blobs] that can list their blobs. The blobs of a [Mover] implement
+// BlobLister is an optional interface of [tool.Blobs] that can list their blobs. The blobs of a [Mover] implement
 // it.
 type BlobLister interface {
 	// Names lists the blobs, in no particular order.

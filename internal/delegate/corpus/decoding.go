@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -57,7 +58,7 @@ type bytesSeen struct {
 
 // Write implements [io.Writer].
 func (s *bytesSeen) Write(p []byte) (int, error) {
-	all := append(s.rest, p...)
+	all := slices.Concat(s.rest, p)
 	for len(all) > 0 {
 		if all[0] < utf8.RuneSelf {
 			all = all[1:]

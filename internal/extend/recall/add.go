@@ -35,7 +35,7 @@ func (x *Index) marks(ctx context.Context) (map[string]Mark, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	out := map[string]Mark{}
 	for rows.Next() {
 		name, m := "", Mark{}
@@ -115,7 +115,7 @@ func add(ctx context.Context, tx *sql.Tx, session string, mark Mark, docs []Doc)
 		if put[i], err = tx.PrepareContext(ctx, stmt); err != nil {
 			return err
 		}
-		defer put[i].Close()
+		defer func() { _ = put[i].Close() }()
 	}
 	words := map[string]bool{}
 	for _, d := range docs {

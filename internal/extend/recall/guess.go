@@ -87,7 +87,7 @@ func (s *search) alike(asked []string) ([][]like, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	out := make([][]like, len(asked))
 	var word sql.RawBytes
 	for rows.Next() {

@@ -23,7 +23,7 @@ func Inside(x *Index) (docs int, words map[string]int, err error) {
 		if err = e; err != nil {
 			return
 		}
-		defer rows.Close()
+		defer func() { _ = rows.Close() }()
 		for rows.Next() {
 			word, n := "", 0
 			if err = rows.Scan(&word, &n); err != nil {

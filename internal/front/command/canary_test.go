@@ -109,7 +109,7 @@ func onCanary(t *testing.T, ledger eval.Ledger, root, text string) (id string) {
 		func(b *eval.Book) (eval.Entry, error) { return b.Try(id, dev[0], dev[1]) },
 		func(b *eval.Book) (eval.Entry, error) { return b.Look(id, held[0], held[1], 0) },
 		func(b *eval.Book) (eval.Entry, error) { return b.Judge(id, held[0], held[1]) },
-		func(b *eval.Book) (eval.Entry, error) {
+		func(*eval.Book) (eval.Entry, error) {
 			return eval.Entry{Step: eval.Canaried, Proposal: id, Share: 0.5}, nil
 		},
 	} {

@@ -20,7 +20,7 @@ type Canaries struct {
 
 // arm draws the changes for the session. Its subagents get the same ones.
 func (b *build) arm(context.Context) error {
-	base := *b.App.Knowledge
+	base := *b.Knowledge
 	b.knowledge = &base
 	if b.Canaries == nil || b.o.Elsewhere {
 		return nil
@@ -28,7 +28,7 @@ func (b *build) arm(context.Context) error {
 	labels, instead, err := b.Canaries.Arm(b.at.Root, store.Lead(b.at.ID))
 	if err != nil { // the session runs without them
 		b.warn("changes that are tried here are left out: " + err.Error())
-		return nil
+		return nil //nolint:nilerr // the person is warned, and a trial keeps nobody from working
 	}
 	base.Instead = instead
 	if b.at.Parent == "" && len(labels) > 0 {

@@ -67,7 +67,7 @@ func (w *world) String() string {
 }
 
 // worlds are all that there are: make test walks each mode, each state and the preset once or twice.
-func worlds(t *testing.T) (out []*world) {
+func worlds() (out []*world) {
 	n := 0
 	for _, how := range []string{isNew, isResumed, isKilled, isForked, isSubagent} {
 		for _, unattended := range []bool{false, true} {
@@ -81,7 +81,7 @@ func worlds(t *testing.T) (out []*world) {
 	}
 	if testing.Short() {
 		i := 0
-		out = slices.DeleteFunc(out, func(w *world) bool { i++; return i%6 != 0 && i != 11 })
+		out = slices.DeleteFunc(out, func(*world) bool { i++; return i%6 != 0 && i != 11 })
 	}
 	return out
 }
@@ -190,7 +190,7 @@ func (w *world) visit(t *testing.T) {
 			s, err = host.Fork(t.Context(), target, 0)
 		}
 	case isKilled:
-		s, host = w.kill(s, host)
+		s, host = w.kill(s)
 	case isSubagent:
 		args, err := json.Marshal(map[string]string{"task": text})
 		if err != nil {
@@ -228,7 +228,7 @@ func (w *world) again() *app.App {
 
 // kill leaves a session as kill -9 does in the middle of a call, which the next driver makes again as it only reads,
 // and opens what lies on the disk then.
-func (w *world) kill(s *inspan.Session, host *inspan.Host) (*inspan.Session, *inspan.Host) {
+func (w *world) kill(s *inspan.Session) (*inspan.Session, *inspan.Host) {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(w.t.Context())
 	defer stop()
@@ -250,7 +250,7 @@ func (w *world) kill(s *inspan.Session, host *inspan.Host) (*inspan.Session, *in
 		w.t.Fatal(err)
 	}
 	w.t.Setenv("INSPAN_STATE_DIR", left)
-	host = w.host(w.again(), false)
+	host := w.host(w.again(), false)
 	again, err := host.Open(w.t.Context(), s.ID())
 	if err != nil {
 		w.t.Fatal(err)
@@ -355,7 +355,7 @@ func sentences(text string) (out []string) {
 }
 
 // wrapped is where a line goes on in the next one.
-var wrapped = regexp.MustCompile("\\n *([a-z])")
+var wrapped = regexp.MustCompile(`\n *([a-z])`)
 
 var sentenceEnd = regexp.MustCompile("[.;)] [A-Z`]")
 
@@ -386,7 +386,7 @@ func described(t *testing.T, at string, schema json.RawMessage) (out []string) {
 func TestTruths(t *testing.T) {
 	known := tests(t)
 	used, missing := map[string]bool{}, map[string]bool{}
-	count, list := 0, worlds(t)
+	count, list := 0, worlds()
 	for _, w := range list {
 		t.Run(w.String(), func(t *testing.T) {
 			w.visit(t)

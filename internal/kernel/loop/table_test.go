@@ -18,7 +18,7 @@ import (
 // clash says in other words than the table whether one of two effects may write what the other touches.
 func clash(x, y tool.Effect) bool {
 	writes := func(e tool.Effect) bool {
-		return e.Kind != tool.Read && e.Kind != tool.Network && !(e.Kind == tool.Execute && e.Class == tool.ProvenRead)
+		return e.Kind != tool.Read && e.Kind != tool.Network && (e.Kind != tool.Execute || e.Class != tool.ProvenRead)
 	}
 	file := func(e tool.Effect) bool { return e.Kind == tool.Read || e.Kind == tool.Write }
 	anything := func(e tool.Effect) bool { return !file(e) && writes(e) }

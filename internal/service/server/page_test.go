@@ -279,7 +279,7 @@ func TestSignIn(t *testing.T) {
 		v := h.as(code)
 		req := v.request(t.Context(), "POST", "/api/v1/sign-in", nil)
 		for _, c := range cookies {
-			if strings.HasPrefix("/api/v1/sign-in", c.Path) {
+			if at := "/api/v1/sign-in"; strings.HasPrefix(at, c.Path) {
 				req.AddCookie(c)
 			}
 		}

@@ -131,13 +131,18 @@ func TestWhoAnswered(t *testing.T) {
 	start := time.Unix(100, 0)
 	var spans transcript.Spans
 	for seq, body := range []event.Body{
-		event.Opened{Format: 1}, event.Claimed{Epoch: 1}, event.Said{Parts: llm.Say("go")}, event.Asked{Turn: 1, Route: "p/m"},
+		event.Opened{Format: 1},
+		event.Claimed{Epoch: 1},
+		event.Said{Parts: llm.Say("go")},
+		event.Asked{Turn: 1, Route: "p/m"},
 		event.Replied{
 			Route: "p/m", Stop: llm.StopCalls, ReplyID: "msg_1", Server: "api.example.org:8443",
 			Parts: llm.Parts{llm.Call{ID: "a", Name: "nothing"}, llm.Call{ID: "b", Name: "bash"}},
 		},
 		event.Ended{Call: "a", Outcome: event.OutcomeInvalid, Class: event.ErrorUnknown},
-		event.Judged{Call: "b", Action: tool.Allow}, event.Started{Call: "b"}, event.Ended{Call: "b", Outcome: event.OutcomeOK},
+		event.Judged{Call: "b", Action: tool.Allow},
+		event.Started{Call: "b"},
+		event.Ended{Call: "b", Outcome: event.OutcomeOK},
 		event.Stopped{Reason: event.ReasonDone},
 	} {
 		spans.Apply(event.Event{Seq: uint64(seq + 1), Time: start.Add(time.Duration(seq) * time.Second), Session: "s", Body: body})

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,7 +28,7 @@ func TestGitFiles(t *testing.T) {
 		name, why, told := strings.Cut(rest, ": ")
 		known[name] = true
 		below := name
-		if strings.HasPrefix(name, "info/") && strings.Contains("packs commit-graph commit-graphs alternates http-alternates", strings.TrimPrefix(name, "info/")) {
+		if slices.Contains([]string{"info/packs", "info/commit-graph", "info/commit-graphs", "info/alternates", "info/http-alternates"}, name) {
 			if below = "objects/" + name; strings.HasSuffix(name, "graphs") {
 				below += "/x"
 			}

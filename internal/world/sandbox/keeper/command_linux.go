@@ -53,7 +53,7 @@ func (c *command) serve(fds []int) (again bool) {
 // tell reports of this command.
 func (c *command) tell(r protocol.Report) {
 	r.N = c.number
-	c.Wire.Tell(r)
+	c.Tell(r)
 }
 
 func failure(err error) protocol.Report {

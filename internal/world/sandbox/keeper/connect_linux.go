@@ -101,7 +101,7 @@ func takeFile(task, fd int) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(handle)
+	defer func() { _ = unix.Close(handle) }()
 	return unix.PidfdGetfd(handle, fd, 0)
 }
 
@@ -164,7 +164,7 @@ func eachBound(f func(inode, device uint32)) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	const head, request, answer, showFile, file = unix.SizeofNlMsghdr, 24, 16, 2, 1
 	ask := make([]byte, head+request)
 	order := binary.NativeEndian

@@ -40,6 +40,3 @@ func (c *command) enterRead() error {
 	}
 	return walls.During("restrict system calls", walls.Filter(tool.BoxRead))
 }
-
-// abi returns the version of Landlock to build with.
-func (c *command) abi() int { return walls.UsableABI(c.order.ABI) }
