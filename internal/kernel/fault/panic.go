@@ -32,8 +32,8 @@ func (p *Panic) Error() string {
 // Brief is Error without the stack.
 func (p *Panic) Brief() string { return fmt.Sprintf("%s crashed: %v", p.what, p.value) }
 
-// Recover, which must be deferred, stores a panic in err as a [*Panic]. If consumer is not nil and true, the
-// panic comes from the consumer of an iterator and continues to it.
+// Recover stores a panic in err as a [*Panic]; it must be deferred. If consumer is not nil and true, the panic
+// comes from the consumer of an iterator and continues to it.
 func Recover(what string, consumer *bool, err *error) {
 	if consumer != nil && *consumer {
 		return
