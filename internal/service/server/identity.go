@@ -10,44 +10,45 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Role is what an identity may do. Each may do what those before it may, but for the first.
+// Role is the set of permissions of an identity. Each role except the first includes those of the roles before
+// it.
 type Role string
 
 // Roles.
 const (
 	Worker   Role = "worker"   // takes work of self-hosted environments, and sees nothing else
-	Viewer   Role = "viewer"   // sees what its tenant has
+	Viewer   Role = "viewer"   // sees the data of its tenant
 	Operator Role = "operator" // submits and cancels tasks, talks to them, and decides for them
-	Admin    Role = "admin"    // makes identities of its tenant, and reads who did what
+	Admin    Role = "admin"    // makes identities of its tenant, and reads the audit log
 )
 
-// roles are in the order of what they may.
+// roles returns the roles, from the least to the most permissions.
 func roles() []Role { return []Role{Worker, Viewer, Operator, Admin} }
 
-// atLeast reports whether a role may what another may.
+// atLeast reports whether a role has all permissions of another.
 func (r Role) atLeast(other Role) bool {
 	return slices.Index(roles(), r) >= slices.Index(roles(), other)
 }
 
-// Identity is somebody who may talk to the server: by a token, of which only the digest is kept, or
-// by claims that the identity provider has signed.
+// Identity is a person or program that may talk to the server: by a token, of which only the digest is stored,
+// or by claims that the identity provider has signed.
 type Identity struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Tenant  string    `json:"tenant,omitempty"`
 	Role    Role      `json:"role"`
 	Expires time.Time `json:"expires,omitzero"`
-	Digest  string    `json:"digest,omitempty"` // of the token, as tool.Digest has it; empty: it has none
+	Digest  string    `json:"digest,omitempty"` // of the token, in the form of tool.Digest; empty: it has none
 
 	Claims map[string]string `json:"claims,omitempty"` // by name
 
 	confines
 }
 
-// Tenant is a group of identities that sees nothing of the others, and its bounds.
+// Tenant is a group of identities that sees nothing of the others, and its limits.
 type Tenant struct {
 	Name    string  `json:"name"`
-	AtOnce  int     `json:"at_once,omitempty"`  // tasks that work at the same time; 0: as many as the server's
+	AtOnce  int     `json:"at_once,omitempty"`  // tasks that work at the same time; 0: the server's limit
 	Queue   int     `json:"queue,omitempty"`    // tasks that are not over; 0: any number
 	Budget  float64 `json:"budget,omitempty"`   // US dollars that its tasks may have cost together; 0: no bound
 	PerHour int     `json:"per_hour,omitempty"` // tasks that it may submit in an hour; 0: any number
