@@ -14,7 +14,6 @@ import (
 // document.
 //
 //go:embed page
-//go:embed page
 var pageFiles embed.FS
 
 // pagePaths returns the addresses of the page and its files. A part that is * matches any name.

@@ -199,7 +199,6 @@ const DefaultAtOnce = 8
 // Contract tells the model how to do tasks.
 //
 //go:embed contract.md
-//go:embed contract.md
 var Contract string
 
 // DefaultDrain is how long running calls have to finish when a server ends.
