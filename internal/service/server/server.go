@@ -286,7 +286,7 @@ func (s *Server) saw(e event.Event) {
 	}
 }
 
-// follow takes in what others write into the book.
+// follow folds events that other processes write into the book.
 func (s *Server) follow() {
 	for s.ctx.Err() == nil {
 		err := s.book.wait(s.ctx)
@@ -307,7 +307,7 @@ func (s *Server) follow() {
 	}
 }
 
-// stir has it looked whether there is something to begin.
+// stir makes dispatch check whether a task may begin.
 func (s *Server) stir() {
 	select {
 	case s.wake <- struct{}{}:
@@ -315,7 +315,7 @@ func (s *Server) stir() {
 	}
 }
 
-// poke has it looked whether a task has something to do.
+// poke makes dispatch check whether a task has work.
 func (s *Server) poke(id string) {
 	s.mu.Lock()
 	s.poked[id] = true
@@ -329,9 +329,8 @@ func (s *Server) warn(text string) {
 	}
 }
 
-// Drain takes no more tasks and begins none. Calls that run are finished, no new ones begin, and
-// each session is let go where it is, for the server that comes next. It returns when that is so,
-// or when ctx is done.
+// Drain stops the acceptance and the start of tasks. Running calls finish, no new ones begin, and each session
+// is released where it is, for the next server. It returns when this is done, or when ctx is done.
 func (s *Server) Drain(ctx context.Context) {
 	s.mu.Lock()
 	s.draining = true
@@ -339,8 +338,8 @@ func (s *Server) Drain(ctx context.Context) {
 	s.pool.Drain(ctx)
 }
 
-// Close ends all that goes on, as a crash would, and waits. The book and the sessions hold all that
-// was acknowledged.
+// Close ends everything in progress, as a crash would, and waits. The book and the sessions have everything
+// that was acknowledged.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.draining = true
@@ -358,8 +357,8 @@ func (s *Server) isDraining() bool {
 	return s.draining
 }
 
-// Handler serves the endpoints. It checks the rights of identities, and nothing of where requests
-// come from: put [Server.Gate] before it.
+// Handler serves the endpoints. It checks the rights of identities but not the origin of requests: put
+// [Server.Gate] in front of it.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, e := range s.endpoints() {
@@ -380,8 +379,8 @@ func (s *Server) Handler() http.Handler {
 	return otherMethods(mux)
 }
 
-// otherMethods answers requests to our paths with methods that these don't take. The mux itself
-// can't, as it has patterns for what nobody else takes.
+// otherMethods responds to requests to our paths with unsupported methods. The mux itself can't, as it has
+// catch-all patterns.
 func otherMethods(mux *http.ServeMux) http.Handler {
 	taken := func(r *http.Request) bool {
 		_, pattern := mux.Handler(r)
