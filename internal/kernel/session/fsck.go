@@ -18,7 +18,7 @@ import (
 
 // Salvaged is one piece of a log that may be damaged.
 type Salvaged struct {
-	// Event is what the piece holds. Its Body is nil if it can not be read.
+	// Event is the content of the piece. Its Body is nil if it can't be read.
 	Event event.Event
 	// Damage is why the event, if there is one, can't be trusted: the piece or the one before it has been
 	// changed. Nil: the event is as it was written.
