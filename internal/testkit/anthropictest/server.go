@@ -28,8 +28,7 @@ type Answer = fake.Answer
 type Server struct {
 	// Answer decides the response to a request; nil: an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
-	// Key is the API key to insist on, or the bearer token of a cloud; empty: any
-	// or none will do.
+	// Key is the required API key, or the bearer token of a cloud; empty: any or none.
 	Key string
 	// Dialect is "bedrock" or "vertex" to play one of them; empty: the vendor's
 	// own API. Errors are those of the cloud: an Answer's Type is the exception at
