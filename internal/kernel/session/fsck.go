@@ -157,7 +157,7 @@ type Report struct {
 func (r Report) OK() bool { return len(r.Damage) == 0 && len(r.Missing) == 0 && len(r.Bad) == 0 }
 
 // Fsck reads a whole session and reports its damage. Appends wait meanwhile. It changes nothing, except that
-// with repair set a torn tail is cut like by [Store.Open]. To continue a damaged session, fork it before the
+// with repair set a torn tail is cut as by an append. To continue a damaged session, fork it before the
 // damage.
 func (s *Store) Fsck(ctx context.Context, id string, repair bool) (Report, error) {
 	r, err := s.fsck(ctx, id)
