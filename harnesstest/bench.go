@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// LongRequest is a conversation of about 200 KB, for benchmarks. Beside stands before each
-// call, such as reasoning of the vendor's.
+// LongRequest returns a conversation of about 200 KB, for benchmarks. Beside is put before each call, such as
+// reasoning of the vendor.
 func LongRequest(beside ...llm.Part) llm.Request {
 	req := llm.Request{System: []string{strings.Repeat("Rules. ", 1000)}}
 	schema := json.RawMessage(`{"type":"object","properties":{"path":{"type":"string"}}}`)
@@ -43,7 +43,7 @@ func (c Canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(c))}, nil
 }
 
-// BenchmarkModel sends a request again and again.
+// BenchmarkModel sends a request repeatedly.
 func BenchmarkModel(b *testing.B, m llm.Model, req llm.Request) {
 	b.ReportAllocs()
 	for b.Loop() {

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// storeBooks holds that a book is one log for all who open it, keeps what it was given, has one
-// server, and is no session.
+// storeBooks checks that a book is one log for all that open it, keeps its events, has one server, and is not a
+// session.
 func storeBooks(t *testing.T, h house) {
 	books, ok := h.store.(store.Booker)
 	if !ok {

@@ -13,11 +13,10 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestDiscover proves that a question for the models at an endpoint ends: with an [*llm.Error] of
-// its provider that holds no key if there is no answer to use, after half a minute if the vendor
-// hangs, at once if nobody waits any more, and after some bytes if the vendor sends without an end.
-// A vendor that hangs answers the first so many requests, as first has it, so that all requests of
-// a question are tried.
+// TestDiscover proves that a query for the models at an endpoint ends: with an [*llm.Error] of its provider
+// that contains no key if there is no usable answer, after half a minute if the vendor hangs, at once if the
+// caller has stopped waiting, and after some bytes if the vendor sends without end. A vendor that hangs answers
+// the first requests with the bodies in first, so that all requests of a query are tried.
 func TestDiscover(t *testing.T, at llm.Endpoint, discover func(context.Context, llm.Endpoint) ([]llm.Info, error), first ...string) {
 	t.Helper()
 	at.Provider = "mine"
@@ -62,14 +61,14 @@ func TestDiscover(t *testing.T, at llm.Endpoint, discover func(context.Context, 
 	}
 }
 
-// answers is a vendor that has one answer.
+// answers returns a vendor with one answer.
 func answers(status int, body string) http.RoundTripper {
 	return tripper(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {"7"}}, Body: io.NopCloser(strings.NewReader(body))}, nil
 	})
 }
 
-// discoverEnds asks a vendor that hangs after its first answers.
+// discoverEnds queries a vendor that hangs after its first answers.
 func discoverEnds(t *testing.T, at llm.Endpoint, discover func(context.Context, llm.Endpoint) ([]llm.Info, error), first []string) {
 	ask := func(ctx context.Context) (*llm.Error, time.Duration) {
 		left := make(chan string, len(first))

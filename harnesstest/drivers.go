@@ -10,10 +10,10 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// What a log owes to drivers: that of two the later claim wins, that nothing is stored of one
-// that does not know all there is, and that an append whose answer was lost can be repeated.
+// Duties of a log to drivers: of two, the later claim wins; it stores nothing for a driver that has not seen
+// all events; and an append whose answer was lost can be repeated.
 
-// claimed is an event of the log that a driver with this epoch claims.
+// claimed is the event by which a driver with this epoch claims the log.
 func claimed(epoch uint64, writer string) event.Body {
 	return event.Claimed{Epoch: epoch, By: "test", Writer: writer}
 }
@@ -28,8 +28,7 @@ func logAs(t *testing.T, l event.Log, epoch, after uint64, bodies ...event.Body)
 	return events
 }
 
-// logRefuses fails unless an append of a driver fails with want, any error if that is nil, and stores
-// nothing.
+// logRefuses fails unless an append of a driver fails with want, any error if that is nil, and stores nothing.
 func logRefuses(t *testing.T, l event.Log, want error, epoch, after uint64, bodies ...event.Body) {
 	t.Helper()
 	before := len(logRead(t, l, 0))
@@ -69,7 +68,7 @@ func logClaims(t *testing.T, _ Logs, l event.Log) {
 
 func logExpects(t *testing.T, _ Logs, l event.Log) {
 	logAs(t, l, 1, 0, claimed(1, "a"))
-	logAppend(t, l, logSay(1)) // which the driver has not seen
+	logAppend(t, l, logSay(1)) // the driver has not seen it
 	logRefuses(t, l, event.ErrGrown, 1, 1, note("x"), note("y"))
 	logRefuses(t, l, nil, 1, 3, note("of events that are not there"))
 	if got := logAs(t, l, 1, 2, note("x"), note("y")); got[0].Seq != 3 || got[1].Seq != 4 {
@@ -77,7 +76,7 @@ func logExpects(t *testing.T, _ Logs, l event.Log) {
 	}
 }
 
-// logFence takes the lease away from a driver that goes on.
+// logFence takes the lease away from an active driver.
 func logFence(t *testing.T, logs Logs, a event.Log) {
 	b := logs.again(t, a)
 	logAs(t, a, 1, 0, claimed(1, "a"), event.Started{Call: "c"})
@@ -91,7 +90,7 @@ func logFence(t *testing.T, logs Logs, a event.Log) {
 	logAs(t, b, 2, 5, note("goes on"))
 }
 
-// logLose gives the lease of a to b, without a knowing.
+// logLose gives the lease of a to b, without a's knowledge.
 func logLose(t *testing.T, logs Logs, a, b event.Log) {
 	t.Helper()
 	other, ok := b.(event.Leaser)
@@ -131,8 +130,8 @@ func logLease(t *testing.T, logs Logs, a event.Log) {
 	logAs(t, b, 1, 0, claimed(1, "b"))
 }
 
-// logTwoWriters lets a driver write until another has claimed, and inputs come from both sides: all
-// that was acknowledged is there once, and nothing of the first behind the claim of the second.
+// logTwoWriters lets a driver write until another has claimed, with inputs from both sides: everything
+// acknowledged is stored once, and nothing of the first is behind the claim of the second.
 func logTwoWriters(t *testing.T, logs Logs, a event.Log) {
 	b := logs.again(t, a)
 	logAs(t, a, 1, 0, claimed(1, "a"))
@@ -170,7 +169,7 @@ func logTwoWriters(t *testing.T, logs Logs, a event.Log) {
 	logHolds(t, a, stored)
 }
 
-// record appends as a driver does whose words hold whatever came meanwhile.
+// record appends like a driver whose events are valid whatever came meanwhile.
 func record(ctx context.Context, l event.Log, epoch uint64, after *uint64, bodies ...event.Body) error {
 	for {
 		events, err := l.AppendAs(ctx, event.Driver{Epoch: epoch, After: *after}, bodies...)
@@ -190,8 +189,8 @@ func record(ctx context.Context, l event.Log, epoch uint64, after *uint64, bodie
 	}
 }
 
-// logHolds fails unless a log holds what two drivers and others have stored, each in order and once,
-// and nothing of the first behind the claim of the second.
+// logHolds fails unless a log has the events of two drivers and others, each in order and once, and nothing of
+// the first behind the claim of the second.
 func logHolds(t *testing.T, l event.Log, stored [3][]string) {
 	t.Helper()
 	var found [3][]string
@@ -239,13 +238,13 @@ func logAmbiguous(t *testing.T, logs Logs, a event.Log) {
 	b := logs.again(t, a)
 	logLose(t, logs, a, b)
 	logAs(t, b, 2, 4, claimed(2, "b"))
-	repeat(a, 1, 2, note("y")) // it was stored, whoever drives now
+	repeat(a, 1, 2, note("y")) // it was stored, whichever driver is active
 	logRefuses(t, a, event.ErrFenced, 1, 5, note("y"))
 	logAs(t, b, 2, 5, note("y"))
 	logRefuses(t, a, event.ErrFenced, 1, 5, note("y")) // that is the other's
 }
 
-// logFull fills the storage up.
+// logFull fills the storage.
 func logFull(t *testing.T, logs Logs, l event.Log) {
 	if logs.Fill == nil {
 		t.Skip("its storage can't be filled")
@@ -265,7 +264,7 @@ func logFull(t *testing.T, logs Logs, l event.Log) {
 	}
 }
 
-// logReplaced puts another log in the place of one that is open.
+// logReplaced replaces an open log by another.
 func logReplaced(t *testing.T, logs Logs, l event.Log) {
 	if logs.Replace == nil {
 		t.Skip("it can't be replaced")

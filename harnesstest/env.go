@@ -1,13 +1,12 @@
-// Package harnesstest holds a test suite for each public interface. Authors of an
-// implementation run its suite.
+// Package harnesstest has a test suite for each public interface. Authors of an implementation run its suite.
 //
-// Run a suite from a test of your own, once for each way to open what you have made. It needs the package
-// testing, so it has no place in a program.
+// Run a suite from a test of your own, once for each way to open your implementation. It needs the package
+// testing, so it does not belong in a program.
 //
 // # Compatibility
 //
-// Suites grow. An implementation that passes today can fail with a later version, which then names the
-// sentence of the interface that it breaks. Fields of cases are only added.
+// Suites grow. An implementation that passes today can fail with a later version, which then names the sentence
+// of the interface that it breaks. Fields of cases are only added.
 package harnesstest
 
 import (
@@ -26,11 +25,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestEnv proves that what open returns keeps the contracts of [tool.Env].
-// Open is called once for each test and returns an environment with an empty
-// workspace of its own, which it also cleans up. Where Procs is set, the
-// environment must have a POSIX sh; without it, tests of links and processes
-// are skipped. Tests that wait for seconds run beside each other.
+// TestEnv proves that the result of open keeps the contracts of [tool.Env]. Open is called once for each test
+// and returns an environment with an empty workspace of its own, which it also cleans up. If Procs is set, the
+// environment must have a POSIX sh; without it, tests of links and processes are skipped. Tests that wait for
+// seconds run in parallel.
 func TestEnv(t *testing.T, open func(t *testing.T) tool.Env) {
 	tests := []struct {
 		name string
@@ -133,7 +131,7 @@ func (w *world) names(t *testing.T, dir string) []string {
 	return names
 }
 
-// sh runs a script that must succeed and returns what it printed.
+// sh runs a script that must succeed and returns its output.
 func (w *world) sh(t *testing.T, script string) string {
 	t.Helper()
 	if w.Procs == nil {
@@ -271,7 +269,7 @@ func testChangeKeepsLinks(t *testing.T, w *world) {
 	w.sh(t, `test -L soft && test -L unborn && test hard -ef hard2`)
 }
 
-// An exact change reaches its path or nothing, whatever links say by then.
+// testChangeExact checks that an exact change reaches its path or nothing, whatever links say by then.
 func testChangeExact(t *testing.T, w *world) {
 	w.write(t, "real/a", "old")
 	w.sh(t, "ln -s real link; ln -s real/a file")
@@ -320,7 +318,7 @@ func testChangeIf(t *testing.T, w *world) {
 	}
 }
 
-// testChangeOnce checks that of many changes that expect the same, one wins.
+// testChangeOnce checks that of many changes that expect the same state, one wins.
 func testChangeOnce(t *testing.T, w *world) {
 	for _, cond := range []string{tool.NoFile, tool.Digest([]byte("start"))} {
 		if cond != tool.NoFile {

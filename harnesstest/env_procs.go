@@ -35,8 +35,8 @@ func (b *buffer) String() string {
 	return b.buf.String()
 }
 
-// procPatience is how long something may take that is done at once on an idle machine. What is not to be waited
-// for sleeps longer.
+// procPatience is the time limit for something that is immediate on an idle machine. Processes that must not be
+// waited for sleep longer.
 const procPatience = 3 * time.Minute
 
 // eventually waits until cond holds.
@@ -83,8 +83,7 @@ func wait(t *testing.T, p tool.Process) int {
 	return code
 }
 
-// gone waits until no process of that id runs; one that nobody waited for
-// counts as gone.
+// gone waits until no process with that id runs; a zombie counts as gone.
 func (w *world) gone(t *testing.T, pid string) {
 	t.Helper()
 	pid = strings.TrimSpace(pid)
@@ -103,7 +102,7 @@ func testExit(t *testing.T, w *world) {
 		"kill -9 $$": 128 + 9, "kill -15 $$": 128 + 15, "kill -2 $$": 128 + 2,
 	} {
 		p := w.start(t, t.Context(), script, tool.Command{})
-		for range 2 { // the second Wait says the same
+		for range 2 { // the second Wait returns the same
 			if got := wait(t, p); got != want {
 				t.Errorf("%s: exit code %d, want %d", script, got, want)
 			}
@@ -146,7 +145,7 @@ func testStreams(t *testing.T, w *world) {
 	if code := wait(t, p); code != 0 || out.String() != "given" {
 		t.Errorf("exit code %d, printed %q", code, &out)
 	}
-	big := strings.NewReader(strings.Repeat("x", 1<<20)) // nobody reads it
+	big := strings.NewReader(strings.Repeat("x", 1<<20)) // it is never read
 	if code := wait(t, w.start(t, t.Context(), "exit 4", tool.Command{Stdin: big})); code != 4 {
 		t.Errorf("exit code %d", code)
 	}
@@ -201,8 +200,8 @@ func testReport(t *testing.T, w *world) {
 	}
 }
 
-// testReportAtEnd checks that a report that is wanted at the end is whole then, that nobody has to
-// empty a pipe for it, and that it has a bound.
+// testReportAtEnd checks that a report requested at the end is complete then, needs no reader of a pipe, and
+// has a limit.
 func testReportAtEnd(t *testing.T, w *world) {
 	var report bytes.Buffer
 	script := "echo told >&3; (echo more >&3); sleep 600 >/dev/null 2>&1 & echo last >&3"
@@ -222,7 +221,7 @@ func testReportAtEnd(t *testing.T, w *world) {
 	}
 }
 
-// testTerminal checks that a process that is to have a terminal has one, which controls it.
+// testTerminal checks that a process that requests a terminal has one, which controls it.
 func testTerminal(t *testing.T, w *world) {
 	var out, report buffer
 	script := `stty size; test -t 0 && test -t 1 && test -t 2 && echo three; echo controls >/dev/tty; echo "$TERM"; read -r x; echo "got ` +
@@ -230,8 +229,8 @@ func testTerminal(t *testing.T, w *world) {
 	typed, keys := io.Pipe()
 	c := tool.Command{TTY: tool.TTY{Rows: 24, Cols: 80}, Stdin: typed, Output: &out, Report: &report}
 	p := w.start(t, t.Context(), script, c)
-	// What is typed while a line is being printed is echoed in the middle of it, so it is typed when the last
-	// has come.
+	// Input typed while a line is being printed is echoed in the middle of it, so it is typed after the last
+	// line has come.
 	prints := func(text string) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("%q is printed", text), func() bool { return strings.Contains(out.String(), text) })
@@ -335,8 +334,8 @@ func testKill(t *testing.T, w *world) {
 	p.Kill()
 }
 
-// testDescendants checks that a child which outlives its parent does not hold
-// Wait, and what it wrote in time is there.
+// testDescendants checks that a child which outlives its parent does not delay Wait, and that its output up to
+// then is there.
 func testDescendants(t *testing.T, w *world) {
 	t.Parallel()
 	var out buffer
@@ -346,7 +345,7 @@ func testDescendants(t *testing.T, w *world) {
 	}
 	pid := out.String()
 	p.Kill()
-	w.sh(t, "kill -9 "+strings.TrimSpace(pid)+" 2>/dev/null || true") // where Kill cannot find it any more
+	w.sh(t, "kill -9 "+strings.TrimSpace(pid)+" 2>/dev/null || true") // if Kill no longer finds it
 	w.gone(t, pid)
 	out = buffer{}
 	p = w.start(t, t.Context(), `(sleep 0.2; echo late) & echo soon`, tool.Command{Output: &out})

@@ -12,10 +12,9 @@ import (
 	"github.com/inspan/inspan/llm/anthropic"
 )
 
-// Inner returns a real model with a vendor in memory that plays turns. It is for
-// the test of a model that asks another: put yours around Fake.Model and give it
-// to [TestModel]. The vendor expresses KindTransient, KindRateLimited,
-// KindOverloaded, KindQuota, KindWindow, KindAuth and KindInvalid.
+// Inner returns a real model with a vendor in memory that plays turns. It is for the test of a model that wraps
+// another: put yours around Fake.Model and pass it to [TestModel]. The vendor expresses KindTransient,
+// KindRateLimited, KindOverloaded, KindQuota, KindWindow, KindAuth and KindInvalid.
 func Inner(t *testing.T, turns ...Turn) Fake {
 	var mu sync.Mutex
 	var requests []string
@@ -46,7 +45,7 @@ func Inner(t *testing.T, turns ...Turn) Fake {
 	}
 }
 
-// played is what the vendor does in a turn.
+// played returns the vendor's answer in a turn.
 func played(turn Turn) anthropictest.Answer {
 	a := anthropictest.Answer{Parts: turn.Parts, Stop: turn.Stop, Usage: turn.Usage, Split: turn.Split}
 	a = a.Befallen(turn.Cut, turn.Stall)

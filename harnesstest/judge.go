@@ -11,10 +11,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestJudge proves that a judge keeps the contract of [tool.Judge]: it gives a
-// known verdict on every call, also on odd ones, gives it again for the same
-// call, changes nothing it is shown, and can be asked from several goroutines.
-// What it decides is not looked at.
+// TestJudge proves that a judge keeps the contract of [tool.Judge]: it gives a known verdict on every call,
+// even on odd ones, gives it again for the same call, changes none of its arguments, and is safe for concurrent
+// use. Its decisions are not checked.
 func TestJudge(t *testing.T, j tool.Judge) {
 	t.Helper()
 	for name, c := range judgeCases() {
@@ -76,7 +75,7 @@ func testVerdict(t *testing.T, j tool.Judge, c tool.Call, effects []tool.Effect)
 		t.Error("the judge changed what it was shown")
 	}
 	again, err := j.Judge(t.Context(), &c, effects)
-	again.Cost, again.Consulted = first.Cost, first.Consulted // an answer that is remembered costs nothing
+	again.Cost, again.Consulted = first.Cost, first.Consulted // a cached answer costs nothing
 	if err != nil || !reflect.DeepEqual(first, again) {
 		t.Errorf("asked again it says %+v (%v), first %+v", again, err, first)
 	}

@@ -18,22 +18,20 @@ import (
 // stuck.
 const logPatience = 3 * time.Minute
 
-// Logs is an implementation of [event.Log], and what can happen to what it stores.
+// Logs is an implementation of [event.Log], with ways to disturb its storage.
 type Logs struct {
-	// Open returns a new, empty log that takes events of every kind: it holds the lease
-	// if it is an [event.Leaser]. It registers its own cleanup with t.
+	// Open returns a new, empty log that accepts events of every kind: it holds the lease if it is an
+	// [event.Leaser]. It registers its own cleanup with t.
 	Open func(t *testing.T) event.Log
 	// Again opens a log of Open once more, without the lease, as another process would.
 	// Nil: a log can only be opened once.
 	Again func(t *testing.T, l event.Log) event.Log
-	// Lose has somebody else believe that nobody holds the lease of the log, which does not
-	// learn of it. Not needed without [event.Leaser].
+	// Lose makes another process believe that the lease of the log is free, which the log does not learn. Not
+	// needed without [event.Leaser].
 	Lose func(t *testing.T, l event.Log)
-	// Fill has the storage of the log take nothing more, until what it returns is called.
-	// Nil: it can't be.
+	// Fill makes the storage of the log full, until the returned function is called. Nil: not possible.
 	Fill func(t *testing.T, l event.Log) (empty func())
-	// Replace puts something else in the place of what the log stores, as somebody does who
-	// restores a copy. Nil: that can't be.
+	// Replace replaces the stored data of the log, as when a copy is restored. Nil: not possible.
 	Replace func(t *testing.T, l event.Log)
 }
 
@@ -228,9 +226,8 @@ func logUnknown(t *testing.T, l event.Log) {
 	}
 }
 
-// logConcurrent lets several append batches at once: each batch must stay
-// together, no number may be missing or doubled, and readers must always see
-// a prefix.
+// logConcurrent appends several batches at once: each batch must stay together, no number may be missing or
+// doubled, and readers must always see a prefix.
 func logConcurrent(t *testing.T, l event.Log) {
 	const writers, batches, size = 4, 10, 3
 	ctx, stop := context.WithCancel(t.Context())
@@ -270,7 +267,7 @@ func logConcurrent(t *testing.T, l event.Log) {
 	if len(all) != writers*batches*size {
 		t.Fatalf("the log holds %d events, want %d", len(all), writers*batches*size)
 	}
-	next := make(map[int]int) // batch that comes next, by writer
+	next := make(map[int]int) // number of the next batch, by writer
 	for i, e := range all {
 		var w, b, n int
 		if _, err := fmt.Sscanf(e.Body.(event.Titled).Title, "%d/%d/%d", &w, &b, &n); err != nil {
@@ -427,7 +424,7 @@ func logRead(t *testing.T, l event.Log, after uint64) []event.Event {
 	return events
 }
 
-// logSame compares events by what is written of them.
+// logSame compares events by their encoded form.
 func logSame(t *testing.T, got, want []event.Event) {
 	t.Helper()
 	if len(got) != len(want) {

@@ -28,51 +28,49 @@ type ModelParams struct {
 	Without []string
 	// Errors are the kinds of failure the vendor can express.
 	Errors []llm.Kind
-	// ToolNames matches the names of tools that the vendor takes. Nil leaves out what looks at
-	// them. It needs a Fake with Requests, which are JSON and have the tools in "tools".
+	// ToolNames matches the names of tools that the vendor accepts. Nil omits the checks of them. It needs a
+	// Fake with Requests, which are JSON and have the tools in "tools".
 	ToolNames *regexp.Regexp
 }
 
 // Fake is a model with its fake vendor.
 type Fake struct {
 	Model llm.Model
-	// Requests returns the requests so far, as sent. nil leaves out what looks
-	// at them.
+	// Requests returns the requests so far, as sent. nil omits the checks of them.
 	Requests func() []string
-	// InFlight returns how many requests the vendor is answering. nil leaves
-	// out what looks at it.
+	// InFlight returns how many requests the vendor is answering. nil omits the checks of it.
 	InFlight func() int
 	// Volatile are the strings in a request that may move from one to the
 	// next, such as cache markers.
 	Volatile []string
 }
 
-// Turn is what the vendor does with one request.
+// Turn is the vendor's answer to one request.
 type Turn struct {
 	Parts llm.Parts // the reply; a Call's Invalid, if set, is its argument text
 	Stop  llm.Stop  // empty: as the parts suggest
 	Usage llm.Usage
 	Split int // bytes of the pieces text and arguments are streamed in; 0: as the vendor likes
 
-	// Fail, if set, refuses the request: the vendor's way to say this kind.
-	// Used, Limit and RetryAfter must come out again.
+	// Fail, if set, refuses the request with the vendor's error of this kind. Used, Limit and RetryAfter must
+	// come out again.
 	Fail *llm.Error
 	// Late lets Fail happen in the middle of the reply.
 	Late bool
 	// Cut breaks the connection in the middle of the reply.
 	Cut bool
-	// Stall makes the vendor hang in this phase: "connect", "first byte" or
-	// "idle"; in "total" it never ends a reply that goes on.
+	// Stall makes the vendor hang in this phase: "connect", "first byte" or "idle"; in "total" the reply
+	// continues without end.
 	Stall string
 }
 
-// Deadlines are those the model under test must have.
+// Deadlines returns the required deadlines of the model under test.
 func Deadlines() llm.Deadlines {
 	return llm.Deadlines{Connect: 3 * time.Second, FirstByte: 5 * time.Second, Idle: 7 * time.Second, Total: 20 * time.Second}
 }
 
-// TestModel proves that a model keeps the contract of [llm.Model] and loses
-// nothing between the vendor's wire and the vocabulary.
+// TestModel proves that a model keeps the contract of [llm.Model] and loses nothing between the vendor's wire
+// and the vocabulary.
 func TestModel(t *testing.T, p ModelParams) {
 	s := modelSuite{p}
 	s.run(t, "text", s.text)
@@ -121,14 +119,14 @@ func (s modelSuite) run(t *testing.T, name string, f func(t *testing.T)) {
 	t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) { synctest.Test(t, f) })
 }
 
-// outcome is all that came out of one stream.
+// outcome is the complete output of one stream.
 type outcome struct {
 	text, reasoning, args string
 	reply                 *llm.Reply
 	err                   *llm.Error
 }
 
-// ask sends a request, holds the protocol of the stream and collects it.
+// ask sends a request, checks the protocol of the stream and collects it.
 func ask(ctx context.Context, t *testing.T, m llm.Model, req llm.Request) outcome {
 	t.Helper()
 	var o outcome

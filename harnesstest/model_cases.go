@@ -79,7 +79,7 @@ func (s modelSuite) length(t *testing.T) {
 	wantCalls(t, r, []llm.Call{{Name: "read", Args: json.RawMessage(`{}`), Invalid: `{"path":{"b":"c"`}})
 }
 
-// thought is a turn that thinks before it calls.
+// thought returns a turn that thinks before it calls.
 func thought() llm.Parts {
 	return append(llm.Parts{llm.Reasoning{Text: "hm <thinking> 思考\n\"hard\""}}, twoCalls()...)
 }
@@ -253,8 +253,7 @@ func (s modelSuite) timeout(t *testing.T, phase string, limit time.Duration) {
 	idle(t, f)
 }
 
-// sameBytes holds that a request's bytes depend on nothing but its value, also
-// after the history went through a log.
+// sameBytes checks that a request's bytes depend only on its value, even after the history went through a log.
 func (s modelSuite) sameBytes(t *testing.T) {
 	f := s.New(t, Turn{Parts: thought()}, Turn{}, Turn{}, Turn{})
 	req := question()
@@ -282,10 +281,10 @@ func (s modelSuite) sameBytes(t *testing.T) {
 	}
 }
 
-// growth holds that a longer conversation only adds bytes at the tail.
+// growth checks that a longer conversation only adds bytes at the tail.
 func (s modelSuite) growth(t *testing.T) {
 	turns := []Turn{{Parts: thought()}, {Parts: twoCalls()}, {Parts: llm.Say("Both read. ")}, {Parts: thought()}, {Parts: llm.Say("end")}}
-	for i := range turns { // no two calls of a session have one id
+	for i := range turns { // all calls of a session have different ids
 		for j, p := range turns[i].Parts {
 			if c, is := p.(llm.Call); is {
 				c.ID += strconv.Itoa(i)
@@ -301,7 +300,7 @@ func (s modelSuite) growth(t *testing.T) {
 		if len(r.Calls()) > 0 {
 			req.Messages = append(req.Messages, answered(r.Parts))
 		}
-		if i%2 == 0 { // sometimes a person speaks beside the results, sometimes not
+		if i%2 == 0 { // sometimes a person's message is next to the results, sometimes not
 			req.Messages = append(req.Messages, said("Go on."))
 		}
 	}
@@ -320,7 +319,7 @@ func (s modelSuite) growth(t *testing.T) {
 	}
 }
 
-// oddHistory holds that what no vendor takes as it is gets sent all the same.
+// oddHistory checks that a history that no vendor accepts unchanged is sent anyway.
 func (s modelSuite) oddHistory(t *testing.T) {
 	f := s.New(t, Turn{Parts: llm.Say("fine")})
 	long := strings.Repeat("long:", 30)
@@ -352,7 +351,7 @@ func (s modelSuite) oddHistory(t *testing.T) {
 	}
 }
 
-// again holds that one model answers many requests at once.
+// again checks that one model answers many requests at once.
 func (s modelSuite) again(t *testing.T) {
 	const n = 8
 	turns := make([]Turn, n)

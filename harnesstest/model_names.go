@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// oddNames are those of tools that some vendor refuses, and of some that none does.
+// oddNames returns names of tools that some vendor refuses, and some that none does.
 func oddNames() []string {
 	return []string{
 		"git.status", "git/status", "git status", "git_status", strings.Repeat("deep/", 20) + "er", strings.Repeat("long ", 20),
@@ -19,11 +19,11 @@ func oddNames() []string {
 	}
 }
 
-// toolNames holds that tools whose names the vendor refuses go by others, in the definitions, the
-// history and the replies, and that they come back under their own, also while a call streams.
+// toolNames checks that tools whose names the vendor refuses get others, in the definitions, the history and
+// the replies, and that they come back under their own, even while a call streams.
 func (s modelSuite) toolNames(t *testing.T) {
 	names := oddNames()
-	// A tool may have the very name that another one goes by.
+	// A tool may have the very name that another one gets.
 	names = append([]string{s.theirs(t, names)[1]}, names...)
 	names = slices.Compact(names)
 	theirs := s.theirs(t, names)
@@ -41,7 +41,7 @@ func (s modelSuite) toolNames(t *testing.T) {
 	if want := append(slices.Clone(names), "invented"); !slices.Equal(got, want) || !slices.Equal(shown, want) {
 		t.Errorf("the names\n     %q come back as\n     %q, and are shown as\n     %q", want, got, shown)
 	}
-	// A call of a tool that is gone stays in the history.
+	// A call of a removed tool stays in the history.
 	past := append(slices.Clone(r.Parts), llm.Call{ID: "past", Name: "gone/tool", Args: json.RawMessage(`{}`)})
 	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Parts: past}, answered(past))
 	reply(t, f.Model, req)
@@ -55,8 +55,8 @@ func (s modelSuite) toolNames(t *testing.T) {
 	}
 }
 
-// goesBy holds that a tool goes by a name which the vendor takes, its own if that will do, and in a
-// request by the same one throughout.
+// goesBy checks that a tool gets a name that the vendor accepts, its own if possible, and the same one
+// throughout a request.
 func (s modelSuite) goesBy(t *testing.T, name, theirs, sent string) {
 	t.Helper()
 	if !s.ToolNames.MatchString(theirs) || s.ToolNames.MatchString(name) != (theirs == name) {
@@ -81,7 +81,7 @@ func toolsNamed(names []string) llm.Request {
 	return req
 }
 
-// theirs are the names that tools go by.
+// theirs returns the names that tools get.
 func (s modelSuite) theirs(t *testing.T, names []string) []string {
 	t.Helper()
 	f := s.New(t, Turn{Parts: llm.Say("ok")})
@@ -125,7 +125,7 @@ func namesIn(t *testing.T, text string) []string {
 	return list
 }
 
-// called returns a reply, and the tools that were seen being called.
+// called returns a reply, and the tools whose calls were streamed.
 func called(t *testing.T, m llm.Model, req llm.Request) (r llm.Reply, shown []string) {
 	t.Helper()
 	for c, err := range m.Stream(t.Context(), req) {

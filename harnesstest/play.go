@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// Player plays turns to a model under test: it is what a fake vendor answers with. A is an
-// answer in the vendor's form.
+// Player plays turns to a model under test: a fake vendor answers with it. A is an answer in the vendor's form.
 type Player[A any] struct {
 	render func(Turn) A
 	out    A
@@ -16,12 +15,12 @@ type Player[A any] struct {
 	requests []string
 }
 
-// Play returns a player of turns, one a request, in order. Out is answered when there are no more.
+// Play returns a player of turns, one a request, in order. Out is the answer when there are no more.
 func Play[A any](turns []Turn, render func(Turn) A, out A) *Player[A] {
 	return &Player[A]{render: render, out: out, turns: turns}
 }
 
-// Answer is the next turn in the vendor's form.
+// Answer returns the next turn in the vendor's form.
 func (p *Player[A]) Answer(_ *http.Request, body []byte) A {
 	p.mu.Lock()
 	defer p.mu.Unlock()

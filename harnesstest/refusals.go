@@ -16,8 +16,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// everyRefusal holds for every wire: the status decides where the vendor says nothing, the wait
-// comes from the header, and no page of a proxy gets far.
+// everyRefusal applies to every wire: the status decides if the vendor's body does not, the wait comes from the
+// header, and the page of a proxy is cut short.
 const everyRefusal = `
 302
 Location: http://elsewhere/
@@ -79,20 +79,19 @@ Retry-After: 2.5
 = overloaded
 `
 
-// TestRefusals proves that each answer in a file that is an error becomes the [*llm.Error] that
-// stands behind it, and that any adapter copes with the answers of proxies, and with connections
-// that fail. At makes the model that sends its requests with a transport.
+// TestRefusals proves that each error answer in a file becomes the [*llm.Error] that follows it, and that any
+// adapter handles the answers of proxies, and failing connections. At makes the model that sends its requests
+// with a transport.
 //
-// An entry of the file is the status, then the body, if any; lines of the header, if any; and
-// behind "= " the kind, and the used tokens, the limit, the wait and the message as far as there
-// are any:
+// An entry of the file is the status, then the body, if any; lines of the header, if any; and behind "= " the
+// kind, and the used tokens, the limit, the wait and the message as far as there are any:
 //
 //	429 {"error":{"type":"rate_limit_error"}}
 //	Retry-After: 9
 //	= rate_limited, wait 9s
 //
-// A body of status 200 is a stream with the error in it. The message is the last, and is only
-// looked at where it is given. The clock shows 2000-01-01 00:00 UTC.
+// A body of status 200 is a stream with the error in it. The message is the last, and is only checked if it is
+// given. The clock shows 2000-01-01 00:00 UTC.
 func TestRefusals(t *testing.T, file string, at func(http.RoundTripper) llm.Model) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -135,8 +134,7 @@ func answered500(body io.Reader) *http.Response {
 	return &http.Response{StatusCode: http.StatusInternalServerError, Header: http.Header{}, Body: io.NopCloser(body)}
 }
 
-// forever is a body without an end. A reader that wants all of it fails instead of filling the
-// memory.
+// forever is a body without an end. A reader of all of it fails instead of filling the memory.
 type forever struct{ read int }
 
 func (f *forever) Read(b []byte) (int, error) {
@@ -149,7 +147,7 @@ func (f *forever) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// entry is one of a file of refusals.
+// entry is an entry of a file of refusals.
 type entry struct {
 	status  int
 	body    string
@@ -158,7 +156,7 @@ type entry struct {
 	message string // empty: any
 }
 
-// refusals reads entries, which blank lines separate. Lines that begin with "#" are comments.
+// refusals parses entries, which blank lines separate. Lines that begin with "#" are comments.
 func refusals(t *testing.T, text string) (list []entry) {
 	t.Helper()
 	var e *entry
@@ -185,7 +183,7 @@ func refusals(t *testing.T, text string) (list []entry) {
 	return list
 }
 
-// wrong says what is wrong with the error that a model makes of an entry, "" if nothing is.
+// wrong returns what is wrong with the error that a model makes from an entry, "" if nothing is.
 func (r entry) wrong(ctx context.Context, at func(http.RoundTripper) llm.Model) string {
 	body := r.body
 	if r.status == http.StatusOK {
@@ -208,7 +206,7 @@ func (r entry) wrong(ctx context.Context, at func(http.RoundTripper) llm.Model) 
 	return ""
 }
 
-// summary is an error as a file of refusals has it.
+// summary returns an error in the form of a file of refusals.
 func summary(e *llm.Error) string {
 	s := string(e.Kind)
 	if e.Used != 0 {

@@ -14,16 +14,16 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Golden is a request of which all bytes are held.
+// Golden is a request whose bytes are all checked.
 type Golden struct {
 	// Model makes the model that sends it with a transport.
 	Model   func(http.RoundTripper) llm.Model
 	Request llm.Request
-	// Valid says what the vendor would refuse. Nil: nobody knows.
+	// Valid returns why the vendor would refuse a body. Nil: unknown.
 	Valid func(body []byte) error
 }
 
-// TestRequests proves that each request is sent as testdata/NAME.json has it, indented, that it is
+// TestRequests proves that each request is sent with the content of testdata/NAME.json, indented, that it is
 // sent in the same bytes again, and that sending it does not change it. Update writes the files.
 func TestRequests(t *testing.T, update bool, table map[string]Golden) {
 	for name, g := range table {
@@ -48,7 +48,7 @@ func TestRequests(t *testing.T, update bool, table map[string]Golden) {
 	}
 }
 
-// remembers holds that a request has the same bytes with what earlier ones were encoded to.
+// remembers checks that a request has the same bytes with the cached encodings of earlier ones.
 func (g Golden) remembers(t *testing.T, name string) {
 	t.Helper()
 	g.Request = LongRequest()
@@ -64,7 +64,7 @@ func (g Golden) remembers(t *testing.T, name string) {
 	}
 }
 
-// sent is the body of a request.
+// sent returns the body of a request.
 func (g Golden) sent(t *testing.T) []byte {
 	t.Helper()
 	var body []byte

@@ -18,11 +18,11 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Stores is an implementation of [store.Store], and what can happen to it.
+// Stores is an implementation of [store.Store], with ways to disturb it.
 type Stores struct {
 	// Open returns a new store without sessions. It registers its own cleanup with t.
 	Open func(t *testing.T) store.Store
-	// Again opens the same store once more, as another process would. Nil: that can't be.
+	// Again opens the same store once more, as another process would. Nil: not possible.
 	Again func(t *testing.T, s store.Store) store.Store
 	// Lose, Fill and Replace are as in [Logs], for the log of a session.
 	Lose    func(t *testing.T, s store.Store, l store.Log)
@@ -65,7 +65,7 @@ func TestStore(t *testing.T, stores Stores) {
 	}
 }
 
-// again is the store as another process has it, the same one if that can't be.
+// again returns the store as another process sees it, the same one if that is not possible.
 func (h house) again(t *testing.T) store.Store {
 	if h.Again == nil {
 		return h.store
@@ -73,7 +73,7 @@ func (h house) again(t *testing.T) store.Store {
 	return h.Again(t, h.store)
 }
 
-// create makes a session in which events of every kind can be written.
+// create makes a session into which events of every kind can be written.
 func (h house) create(t *testing.T, bodies ...event.Body) store.Log {
 	t.Helper()
 	l, err := h.store.Create(t.Context())
@@ -95,7 +95,7 @@ func leased(t *testing.T, l store.Log, bodies ...event.Body) store.Log {
 	return l
 }
 
-// open opens a session from elsewhere.
+// open opens a session from another process.
 func (h house) open(t *testing.T, id string) store.Log {
 	t.Helper()
 	l, err := h.again(t).Open(t.Context(), id)
@@ -363,7 +363,7 @@ func storeSearch(t *testing.T, h house) {
 		if err != nil {
 			t.Error(err)
 		}
-		break // which must leave nothing locked
+		break // it must leave nothing locked
 	}
 	logAppend(t, l, logSay(2))
 }
@@ -479,7 +479,7 @@ func storeClosed(t *testing.T, h house) {
 	}
 }
 
-// storeWait holds that a log learns of what is appended through another of the same session.
+// storeWait checks that a log learns of appends through another log of the same session.
 func storeWait(t *testing.T, h house) {
 	l := h.create(t, logSay(1))
 	other := h.open(t, l.ID())

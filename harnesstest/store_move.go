@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// storeMove holds that a session and its children are the same, byte for byte, in another store and
-// back, that a copy can be repeated, and that nobody sees one that is not whole.
+// storeMove checks that a session and its children are the same, byte for byte, in another store and back, that
+// a copy can be repeated, and that an incomplete copy is invisible.
 func storeMove(t *testing.T, h house) {
 	if _, ok := h.store.(store.Mover); !ok {
 		t.Skip("the store moves no sessions")
@@ -57,7 +57,7 @@ func storeMove(t *testing.T, h house) {
 	if err = errors.Join(err, r.Close()); err != nil || len(content) != 7<<16 {
 		t.Errorf("the blob: %d bytes, %v", len(content), err)
 	}
-	leased(t, l, event.Say("more")) // it goes on there
+	leased(t, l, event.Say("more")) // it continues there
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func storeMove(t *testing.T, h house) {
 	unseen(t, h, first.ID())
 }
 
-// moved copies a session, and compares what both stores say of it.
+// moved copies a session, and compares both stores' information about it.
 func moved(t *testing.T, from, to store.Store, id, child string) {
 	t.Helper()
 	copied, err := store.Copy(t.Context(), from, to, id)
@@ -101,7 +101,7 @@ func moved(t *testing.T, from, to store.Store, id, child string) {
 	}
 }
 
-// unseen holds that a session whose lines end in an error, or jump, is not there.
+// unseen checks that a session whose lines end in an error, or jump, does not exist.
 func unseen(t *testing.T, h house, id string) {
 	t.Helper()
 	s := h.Open(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// storeTools holds that specs of tools, which are big and many sessions have in common, are read
-// back as they were: elsewhere, in a child, in a fork, in a snapshot, and when others are gone.
+// storeTools checks that specs of tools, which are large and shared by many sessions, are read back unchanged:
+// in another process, in a child, in a fork, in a snapshot, and when others are gone.
 func storeTools(t *testing.T, h house) {
 	tools := []llm.ToolSpec{
 		{Name: "read", Description: strings.Repeat("reads <a> file & \"says\" so ", 40), Schema: json.RawMessage(`{"type":"object"}`)},

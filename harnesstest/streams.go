@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestStops proves how streams end. The table has for a stream the [llm.Stop] of its reply, or the
-// [llm.Kind] of its error. Each reply can be used, and is further looked at by Check.
+// TestStops proves how streams end. The table has for a stream the [llm.Stop] of its reply, or the [llm.Kind]
+// of its error. Each reply must be usable, and is also checked by Check.
 func TestStops(t *testing.T, p WireParams, table map[string]string) {
 	for stream, want := range table {
 		r, shown, err := p.Decode(strings.NewReader(stream))
@@ -39,8 +39,8 @@ func TestUsage(t *testing.T, p WireParams, table map[string]llm.Usage) {
 	}
 }
 
-// firstDifference returns the number of the first line in which two texts differ, and both lines;
-// 0 if there is none.
+// firstDifference returns the number of the first line in which two texts differ, and both lines; 0 if there is
+// none.
 func firstDifference(a, b string) (n int, inA, inB string) {
 	as, bs := strings.SplitAfter(a, "\n"), strings.SplitAfter(b, "\n")
 	for i := range max(len(as), len(bs)) {

@@ -20,24 +20,24 @@ import (
 
 // WireParams say how an adapter reads its vendor's stream.
 type WireParams struct {
-	// Decode reads a stream. Shown is all that was streamed of the reply. A stream that is
-	// neither done nor failed is an error, too.
+	// Decode reads a stream. Shown is the streamed text of the reply. A stream that is neither done nor failed
+	// is an error, too.
 	Decode func(in io.Reader) (reply llm.Reply, shown string, err error)
 	Sample string    // a stream without a flaw
-	Reply  llm.Reply // what it says, to the last figure
-	Shown  string    // what is streamed of it
-	// Complete is how much of the sample has the whole reply, in bytes: what follows may
-	// be lost. Trailer says that usage and ids are among that.
+	Reply  llm.Reply // its reply, with all figures
+	Shown  string    // its streamed text
+	// Complete is how many bytes of the sample contain the whole reply: the rest may be lost. Trailer says that
+	// usage and ids are in that rest.
 	Complete int
 	Trailer  bool
 	// OwnIDs says that each call has an id of its own, whatever the vendor sends.
 	OwnIDs bool
-	// Check looks at a reply further. Nil: there is nothing more to look at.
+	// Check makes further checks of a reply. Nil: none.
 	Check func(t testing.TB, reply llm.Reply, shown string)
 }
 
-// TestCuts proves that the sample is the reply it should be, and that a stream which breaks off is
-// never taken for a whole reply, wherever that happens.
+// TestCuts proves that the sample gives the right reply, and that a stream which breaks off is never mistaken
+// for a whole reply, wherever that happens.
 func TestCuts(t *testing.T, p WireParams) {
 	whole, shown, err := p.Decode(strings.NewReader(p.Sample))
 	if err != nil || !reflect.DeepEqual(whole, p.Reply) || shown != p.Shown || p.Complete < 1 {
@@ -58,15 +58,14 @@ func TestCuts(t *testing.T, p WireParams) {
 	}
 }
 
-// plain is a reply for a reader.
+// plain formats a reply for a reader.
 func plain(r llm.Reply) string {
 	parts, err := json.Marshal(r.Parts)
 	return fmt.Sprintf("%s %v %s %+v %s %s", parts, err, r.Stop, r.Usage, r.Route, r.RequestID)
 }
 
-// FuzzWire proves that whatever a vendor sends is a reply that can be used or an [*llm.Error],
-// and that it does not matter in which pieces it comes. It begins with the sample, damaged in
-// several ways, and with the other streams.
+// FuzzWire proves that any output of a vendor is a usable reply or an [*llm.Error], and that it does not matter
+// in which pieces it comes. It begins with the sample, damaged in several ways, and with the other streams.
 func FuzzWire(f *testing.F, p WireParams, others ...string) {
 	for _, s := range append(damaged(p.Sample), others...) {
 		f.Add(s)
@@ -90,7 +89,7 @@ func FuzzWire(f *testing.F, p WireParams, others ...string) {
 	})
 }
 
-// usable holds that the calls of a reply can be run and answered.
+// usable checks that the calls of a reply can be run and answered.
 func (p WireParams) usable(t testing.TB, reply llm.Reply) {
 	ids := map[string]bool{}
 	for _, c := range reply.Calls() {
@@ -105,7 +104,7 @@ func (p WireParams) usable(t testing.TB, reply llm.Reply) {
 	}
 }
 
-// damaged is a stream with other line ends, cut, and with its events in other orders.
+// damaged returns a stream with other line ends, cut, and with its events in other orders.
 func damaged(sample string) []string {
 	out := []string{sample, strings.ReplaceAll(sample, "\n", "\r\n"), strings.ReplaceAll(sample, "\n", "\r")}
 	for n := 0; n < len(sample); n += 40 {
@@ -119,10 +118,9 @@ func damaged(sample string) []string {
 	return out
 }
 
-// TestSecrets proves that the error of a model which is refused, or not reached, holds none of
-// its secrets, although the vendor repeats them. At makes the model that has its vendor at an
-// address; addresses are those that refuse it, and those that nobody answers at are tried as
-// well.
+// TestSecrets proves that the error of a model that is refused, or not reached, contains none of its secrets,
+// although the vendor repeats them. At makes the model with its vendor at an address; addresses are those that
+// refuse it. Unreachable addresses are tried as well.
 func TestSecrets(t *testing.T, secrets []string, at func(base string) llm.Model, addresses ...string) {
 	for _, base := range append(addresses, "http://127.0.0.1:1", "http://bad host\x00") {
 		e := refusal(t.Context(), at(base))
@@ -138,8 +136,8 @@ func TestSecrets(t *testing.T, secrets []string, at func(base string) llm.Model,
 	}
 }
 
-// TestKey proves that a key is sent in a header and nowhere else, as a bearer token if that is
-// "Authorization", and that a key which can't be had is a failure to log in before anything is sent.
+// TestKey proves that a key is sent in a header and nowhere else, as a bearer token if that is "Authorization",
+// and that an unavailable key is a login failure before anything is sent.
 func TestKey(t *testing.T, header string, with func(http.RoundTripper, func(context.Context) (string, error)) llm.Model) {
 	t.Helper()
 	const key = "a-secret-key"
@@ -193,7 +191,7 @@ func TestKeepAlive(t *testing.T, vendor http.Handler, at func(base string, tr ht
 	}
 }
 
-// refusal is the error that a question ends with, nil if it is none of a model.
+// refusal returns the error with which a request ends, nil if it is not a model's.
 func refusal(ctx context.Context, m llm.Model) *llm.Error {
 	var last error
 	for _, err := range m.Stream(ctx, llm.Request{Messages: []llm.Message{said("hi")}}) {

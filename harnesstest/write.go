@@ -8,9 +8,9 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// Write appends bodies of any stored kind as the driver that has claimed the session last, or
-// that claims it with them, behind whatever the log holds: for tests that need a log of
-// a certain content. It reads the whole log each time.
+// Write appends bodies of any stored kind as the driver that has claimed the session last, or that claims it
+// with them, at the end of the log: for tests that need a log with certain content. It reads the whole log each
+// time.
 func Write(ctx context.Context, l event.Log, bodies ...event.Body) ([]event.Event, error) {
 	claim := slices.IndexFunc(bodies[min(1, len(bodies)):], func(b event.Body) bool { return b.Kind() == "claimed" }) + 1
 	if claim > 0 { // it comes first in its batch
@@ -38,7 +38,7 @@ func Write(ctx context.Context, l event.Log, bodies ...event.Body) ([]event.Even
 	}
 }
 
-// last is the driver of a log, who knows all of it.
+// last returns the driver of a log, who knows all of it.
 func last(ctx context.Context, l event.Log) (as event.Driver, err error) {
 	for e, err := range l.Read(ctx, 0) {
 		if err != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// An append is one statement. It moves the head of the session, which locks its row, and adds the
-// events with the numbers that this gives them. The database also puts number and time into the
-// lines, so that inputs of many need not know how far the log is.
+// An append is one statement. It moves the head of the session, which locks its row, and adds the events with
+// the resulting numbers. The database also puts number and time into the lines, so that senders of inputs need
+// not know the length of the log.
 const (
 	moveHead = `WITH head AS (
 		UPDATE sessions SET
@@ -54,7 +54,7 @@ const (
 		FROM head, unnest(@kinds::text[], @musts::boolean[], @rests::bytea[]) WITH ORDINALITY AS e (kind, must, rest, n)
 	) SELECT before, at FROM head`
 
-	// foundAppend finds what an append has stored.
+	// foundAppend finds a stored append.
 	foundAppend = `SELECT seq - 1, time FROM events WHERE session = $1 AND writer = $2`
 )
 
@@ -63,8 +63,8 @@ func (l *log) Append(ctx context.Context, bodies ...event.Body) ([]event.Event, 
 	return l.append(ctx, nil, bodies)
 }
 
-// AppendAs implements [event.Log]. Without the lease it fails with [event.ErrNotDriver], with one
-// that was lost to another with [event.ErrFenced], unless there are only inputs, which need none.
+// AppendAs implements [event.Log]. Without the lease it fails with [event.ErrNotDriver], with a lease lost to
+// another with [event.ErrFenced], unless there are only inputs, which need none.
 func (l *log) AppendAs(ctx context.Context, as event.Driver, bodies ...event.Body) ([]event.Event, error) {
 	return l.append(ctx, &as, bodies)
 }
@@ -88,19 +88,19 @@ func (l *log) append(ctx context.Context, as *event.Driver, bodies []event.Body)
 	return events, nil
 }
 
-// batch is an append on its way.
+// batch is an append in progress.
 type batch struct {
 	as     *event.Driver // nil: inputs
 	bodies []event.Body
-	inputs bool     // there is nothing else
+	inputs bool     // there are only inputs
 	token  [16]byte // of the lease
 	args   pgx.NamedArgs
 	sql    string
-	serves bool // of a book, by whoever has its lease
-	lost   bool // it was sent, so that it may be stored if there was no answer
+	serves bool // of a book, by the holder of its lease
+	lost   bool // it was sent, so it may be stored even without an answer
 }
 
-// batch prepares an append. It fails if that can't be stored whatever the log holds.
+// batch prepares an append. It fails if that can't be stored whatever the log has.
 func (l *log) batch(as *event.Driver, bodies []event.Body) (*batch, error) {
 	if err := event.Storable(bodies, as != nil); err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (l *log) batch(as *event.Driver, bodies []event.Body) (*batch, error) {
 	return b, nil
 }
 
-// claims reports whether a driver claims the session with this.
+// claims reports whether a driver claims the session with this batch.
 func (b *batch) claims() bool {
 	if b.as == nil || len(b.bodies) == 0 {
 		return false
@@ -144,7 +144,7 @@ func (b *batch) claims() bool {
 	return claims
 }
 
-// sound reports whether a driver may append this to a log that is as the driver believes.
+// sound reports whether a driver may append this to a log in the state that the driver assumes.
 func (b *batch) sound() bool {
 	if b.as == nil {
 		return true
@@ -159,11 +159,11 @@ func (b *batch) sound() bool {
 // Every line begins with its number and its time, which the database knows.
 const (
 	lineHead = `{"seq":0,"time":"0001-01-01T00:00:00.000Z`
-	headRoom = 64       // bytes that number, time and a checksum take
+	headRoom = 64       // bytes for number, time and a checksum
 	mostLine = 64 << 20 // bytes, as in a folder of sessions
 )
 
-// rests are the lines behind their time, and how many bytes they will have.
+// rests returns the lines behind their time, and the number of bytes that they will have.
 func (l *log) rests(bodies []event.Body) (rests [][]byte, size int64, err error) {
 	for _, body := range bodies {
 		line, err := event.Encode(event.Event{Session: l.id, Body: body})
@@ -188,8 +188,8 @@ func (l *log) rests(bodies []event.Body) (rests [][]byte, size int64, err error)
 	return rests, size, nil
 }
 
-// readable returns why nobody could read a line back, nil if anybody can. The bytes of an unknown
-// body go into the line as they are.
+// readable returns why a line could not be read back, nil if it can. The bytes of an unknown body are written
+// into the line unchanged.
 func readable(u event.Unknown, line []byte) error {
 	if bytes.IndexByte(u.Raw, '\n') >= 0 || !json.Valid(u.Raw) {
 		return fmt.Errorf("%q is not one line of JSON", u.Name)
@@ -200,7 +200,7 @@ func readable(u event.Unknown, line []byte) error {
 	return nil
 }
 
-// send stores a batch, once, also if the connection is lost on the way.
+// send stores a batch, once, even if the connection is lost on the way.
 func (l *log) send(ctx context.Context, b *batch) (events []event.Event, err error) {
 	if !b.sound() {
 		return l.refused(ctx, b)
@@ -219,8 +219,8 @@ func (l *log) send(ctx context.Context, b *batch) (events []event.Event, err err
 	return events, nil
 }
 
-// attempt sends a batch. If the answer to an earlier attempt was lost, that may be stored already, or
-// be stored any time soon. Then this one is refused, by its number or by the index of writers.
+// attempt sends a batch. If the answer to an earlier attempt was lost, the batch may be stored already, or
+// soon. Then this one is refused, by its number or by the index of writers.
 func (l *log) attempt(ctx context.Context, b *batch) ([]event.Event, error) {
 	lost := b.lost
 	b.lost = true
@@ -236,7 +236,7 @@ func (l *log) stored(ctx context.Context, b *batch) ([]event.Event, error) {
 	return b.events(l.id, l.store.pool.QueryRow(ctx, foundAppend, l.key, b.args["writer"]))
 }
 
-// events are what is stored, by the number before the first and their time.
+// events returns the stored events, from the number before the first and their time.
 func (b *batch) events(id string, row pgx.Row) ([]event.Event, error) {
 	var before int64
 	var at time.Time
@@ -250,8 +250,7 @@ func (b *batch) events(id string, row pgx.Row) ([]event.Event, error) {
 	return events, nil
 }
 
-// refused says why the log has not taken a batch, or returns the events if the driver has stored
-// them before.
+// refused returns why the log has refused a batch, or the events if the driver has stored them before.
 func (l *log) refused(ctx context.Context, b *batch) ([]event.Event, error) {
 	var last, epoch, claim int64
 	var mine bool
@@ -263,7 +262,7 @@ func (l *log) refused(ctx context.Context, b *batch) ([]event.Event, error) {
 	case b.serves && !mine:
 		return nil, event.ErrFenced
 	case b.as == nil:
-		return nil, fs.ErrNotExist // it was removed, and is there again under another key
+		return nil, fs.ErrNotExist // it was removed, and exists again under another key
 	}
 	err := b.as.Admit(uint64(epoch), uint64(last), b.bodies)
 	if events := b.as.Repeated(ctx, l, err, uint64(claim), b.bodies); events != nil {
@@ -275,5 +274,5 @@ func (l *log) refused(ctx context.Context, b *batch) ([]event.Event, error) {
 	return nil, cmp.Or(err, errMoved)
 }
 
-// errMoved says that the head was what the driver knows only after the append was refused.
+// errMoved says that the head reached the state that the driver assumes only after the append was refused.
 var errMoved = errors.New("the log has changed meanwhile")

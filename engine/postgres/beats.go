@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// beats have the database hear of this process, which keeps all its leases, and look for processes
-// it does not hear of. They have a connection of their own, as those of the pool may all be busy.
+// beats send the database signs of life of this process, which keep all its leases, and look for silent
+// processes. They have a connection of their own, as those of the pool may all be busy.
 type beats struct {
 	token [16]byte // of the process
 	lease time.Duration
@@ -19,7 +19,7 @@ type beats struct {
 
 	mu   sync.Mutex
 	conn *pgx.Conn // nil: none is open
-	last time.Time // when what the database has heard last was sent
+	last time.Time // when the last successful beat was sent
 }
 
 const (
@@ -29,7 +29,7 @@ const (
 	lastBeat = `DELETE FROM drivers WHERE token = $1 OR until < clock_timestamp() - interval '1 day'`
 )
 
-// recent has the database hear of this process unless it just has.
+// recent sends a beat unless one was just sent.
 func (b *beats) recent(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -39,7 +39,7 @@ func (b *beats) recent(ctx context.Context) error {
 	return b.beat(ctx, beat, b.token, b.lease)
 }
 
-// again has the database hear of this process.
+// again sends a beat.
 func (b *beats) again(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -53,7 +53,7 @@ func (b *beats) soon(ctx context.Context) (context.Context, context.CancelFunc) 
 	return context.WithTimeout(ctx, max(b.lease/2, 50*time.Millisecond))
 }
 
-// connected has the connection be open. The caller has mu.
+// connected opens the connection if necessary. The caller has mu.
 func (b *beats) connected(ctx context.Context) (err error) {
 	if b.conn == nil || b.conn.IsClosed() {
 		b.conn, err = pgx.ConnectConfig(ctx, b.conf)
@@ -74,7 +74,7 @@ func (b *beats) beat(ctx context.Context, sql string, args ...any) error {
 	return err
 }
 
-// end says that this process has no leases any more.
+// end records that this process has no more leases.
 func (b *beats) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,14 +83,13 @@ func (b *beats) end() {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
-	_ = b.beat(ctx, lastBeat, b.token) // what is left of it ends by itself
+	_ = b.beat(ctx, lastBeat, b.token) // the rest ends by itself
 	if b.conn != nil {
 		_ = b.conn.Close(ctx)
 	}
 }
 
-// keep has the database hear of this process three times in the time that a lease lasts, as long as
-// it has one, until ctx ends.
+// keep sends three beats in the time that a lease lasts, while this process has a lease, until ctx ends.
 func (s *Store) keep(ctx context.Context) {
 	tick := time.NewTicker(max(s.lease/3, time.Millisecond))
 	defer tick.Stop()
@@ -106,7 +105,7 @@ func (s *Store) keep(ctx context.Context) {
 	}
 }
 
-// leases reports whether this process has one.
+// leases reports whether this process has a lease.
 func (s *Store) leases() bool {
 	for _, l := range s.opened() {
 		l.mu.Lock()
@@ -119,13 +118,12 @@ func (s *Store) leases() bool {
 	return false
 }
 
-// Lost yields the ids of sessions whose process has died or is cut off, as their leases are over and
-// nobody has taken them, and those that were offered. It looks several times in the time that a lease
-// lasts, until ctx is done, and yields a session again as long as that is so. An error says that a
-// look failed.
+// Lost yields the ids of sessions whose process has died or is cut off: their leases have ended and no process
+// has taken them. It also yields offered sessions. It looks several times in the time that a lease lasts, until
+// ctx is done, and yields a session again as long as that is so. An error says that a look failed.
 //
-// Time counts only while this process can reach the database. So leases that end while that is away
-// are not lost: their processes can renew them as soon as others can take them.
+// Time counts only while this process can reach the database. So leases that end while the database is down are
+// not lost: their processes can renew them as soon as others can take them.
 func (s *Store) Lost(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		tick := time.NewTicker(max(s.lease/8, time.Millisecond))
@@ -149,8 +147,8 @@ func (s *Store) Lost(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// Offer has [Store.Lost] yield a session that is let go of in the middle of its work, so that another
-// process goes on with it at once. It does nothing if somebody drives the session.
+// Offer makes [Store.Lost] yield a session that is released in the middle of its work, so that another process
+// continues it at once. It does nothing if the session is being driven.
 func (s *Store) Offer(ctx context.Context, id string) error {
 	const offer = `UPDATE sessions SET holder = $2, held_until = '-infinity', driver = NULL WHERE id = $1 AND holder IS NULL`
 	err := s.try(ctx, func(ctx context.Context) error {
@@ -163,21 +161,21 @@ func (s *Store) Offer(ctx context.Context, id string) error {
 	return nil
 }
 
-// watched is until when each process was said to last, and since when that has been the last word.
+// watched has for each process the announced end of its leases, and when that was first seen.
 type watched map[[16]byte]word
 
 type word struct{ until, since time.Time }
 
 const (
-	// This process is not lost to itself: it may have been stopped, and is heard of again soon.
+	// This process is not lost to itself: it may have been stopped, and sends beats again soon.
 	lostDrivers = `SELECT token, until, until < clock_timestamp() FROM drivers WHERE token <> $1`
 
-	// Those who look go about it in different orders, so that they get in each other's way less.
+	// Each process looks in a different order, so that they conflict less.
 	lostSessions = `SELECT id FROM sessions WHERE NOT book AND holder IS NOT NULL
 		AND (driver = ANY($1) OR driver IS NULL AND held_until < clock_timestamp()) ORDER BY random()`
 )
 
-// lost looks once. What was watched counts only if no look has failed since.
+// lost looks once. Earlier observations count only if no look has failed since.
 func (b *beats) lost(ctx context.Context, heard watched) (ids []string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -200,7 +198,7 @@ func (b *beats) lost(ctx context.Context, heard watched) (ids []string, err erro
 	return ids, err
 }
 
-// silent are the processes whose leases are over.
+// silent returns the processes whose leases have ended.
 func (b *beats) silent(ctx context.Context, heard watched) (over [][16]byte, err error) {
 	rows, err := b.conn.Query(ctx, lostDrivers, b.token)
 	if err != nil {

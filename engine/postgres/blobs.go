@@ -19,9 +19,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// blobs are those of one session. Their content is there once for all sessions that have it: a row
-// of session_blobs says that one does. Whoever adds or removes such a row locks the session first,
-// and then the blob.
+// blobs are the blobs of one session. Content is stored once for all sessions that have it: a row of
+// session_blobs links it to a session. To add or remove such a row, lock the session first, and then the blob.
 type blobs struct {
 	store *Store
 	key   int64 // of the session
@@ -29,12 +28,12 @@ type blobs struct {
 
 var _ tool.Blobs = blobs{}
 
-// pieceBytes is how much of a blob is in one row.
+// pieceBytes is the size of a blob's part in one row.
 const pieceBytes = 1 << 20
 
 const blobMark = "sha256-"
 
-// digestOf is the digest in the name of a blob; nil if it is not such a name.
+// digestOf returns the digest in the name of a blob; nil if the name is invalid.
 func digestOf(name string) []byte {
 	digits, is := strings.CutPrefix(name, blobMark)
 	digest, err := hex.DecodeString(digits)
@@ -65,7 +64,7 @@ func (b blobs) putIn(ctx context.Context, tx pgx.Tx, r io.Reader) error {
 	return err
 }
 
-// stored reads a blob to its end, has it in the bucket if it belongs there, and adds it.
+// stored reads a whole blob, uploads it to the bucket if it belongs there, and adds it.
 func (b blobs) stored(ctx context.Context, r io.Reader, add func(c *content, object string) error) (name string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -87,8 +86,8 @@ func (b blobs) stored(ctx context.Context, r io.Reader, add func(c *content, obj
 	return tool.BlobName(c.digest), nil
 }
 
-// upload puts a blob into the bucket, unless the database knows it already; then the name is empty.
-// The object stays among the loose ones until a blob has it.
+// upload uploads a blob to the bucket, unless the database knows it already; then the name is empty. The object
+// stays among the loose ones until a blob has it.
 func (b blobs) upload(ctx context.Context, c *content) (object string, err error) {
 	var there bool
 	if err := b.store.one(ctx, "SELECT EXISTS (SELECT FROM blobs WHERE digest = $1)", []any{c.digest}, &there); err != nil || there {
@@ -105,12 +104,12 @@ func (b blobs) upload(ctx context.Context, c *content) (object string, err error
 	return object, b.store.bucket.put(ctx, object, c)
 }
 
-// add makes the session have a blob, in a transaction that may have been done already.
+// add gives the session a blob, in a transaction that may be a repetition.
 func (b blobs) add(ctx context.Context, tx pgx.Tx, c *content, object string) error {
 	if err := b.lock(ctx, tx); err != nil {
 		return err
 	}
-	// The update changes nothing. It locks the row, so that nobody removes the blob meanwhile.
+	// The update changes nothing. It locks the row, so that the blob is not removed meanwhile.
 	const insert = `INSERT INTO blobs (digest, size, object) VALUES ($1, $2, nullif($3, '')) ON CONFLICT (digest)
 		DO UPDATE SET size = excluded.size RETURNING xmax = 0, coalesce(object, '') = $3`
 	var isNew, mine bool
@@ -140,8 +139,8 @@ func (b blobs) lock(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// dropBlobs removes those of these blobs that no session has. They are locked before it is asked
-// who has them. Their objects become loose.
+// dropBlobs removes the given blobs that no longer have a session. They are locked before that is checked.
+// Their objects become loose.
 func dropBlobs(ctx context.Context, tx pgx.Tx, digests [][]byte) error {
 	if len(digests) == 0 {
 		return nil
@@ -168,8 +167,8 @@ func (b blobs) Names(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// Remove removes a blob from the session for good. There is none of that name: no error. It is for
-// whoever knows that nothing refers to it.
+// Remove removes a blob from the session for good. A missing one is not an error. The caller must know that
+// nothing refers to it.
 func (b blobs) Remove(ctx context.Context, name string) error {
 	digest := digestOf(name)
 	if err := ctx.Err(); err != nil || digest == nil {
@@ -193,8 +192,8 @@ func (b blobs) Remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// Get implements [tool.Blobs]. The content is checked while it is read: where it does not match the
-// name, the last Read fails instead of reporting the end.
+// Get implements [tool.Blobs]. The content is checked while it is read: if it does not match the name, the last
+// Read fails instead of reporting the end.
 func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -267,7 +266,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// content is a blob on its way in: in memory, or in a temporary file if it is long.
+// content is the content of a new blob: in memory, or in a temporary file if it is long.
 type content struct {
 	limit  int
 	small  []byte
@@ -299,7 +298,7 @@ func (c *content) fill(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// from reads it from the beginning.
+// from returns a reader from the beginning.
 func (c *content) from() io.Reader {
 	if c.file == nil {
 		return bytes.NewReader(c.small)

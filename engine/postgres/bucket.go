@@ -16,14 +16,14 @@ import (
 type Bucket struct {
 	Endpoint  string // host and port
 	Name      string
-	Prefix    string // before the name of every object; may be empty
-	Region    string // empty: it is asked for
+	Prefix    string // prefix of every object's name; may be empty
+	Region    string // empty: it is looked up
 	AccessKey string
 	SecretKey string
-	Plain     bool // HTTP and not HTTPS
+	Plain     bool // HTTP instead of HTTPS
 }
 
-// bucket is one that is open.
+// bucket is an open bucket.
 type bucket struct {
 	client       *minio.Client
 	name, prefix string
@@ -63,7 +63,7 @@ func (b *bucket) get(ctx context.Context, object string) (io.ReadCloser, error) 
 	return from, nil
 }
 
-// remove removes an object. There is none: no error.
+// remove removes an object. A missing one is not an error.
 func (b *bucket) remove(ctx context.Context, object string) error {
 	err := b.client.RemoveObject(ctx, b.name, b.prefix+object, minio.RemoveObjectOptions{})
 	if minio.ToErrorResponse(err).StatusCode == http.StatusNotFound {
@@ -79,10 +79,10 @@ func (b *bucket) failed(what string, err error) error {
 	return fmt.Errorf("%s bucket %s: %w", what, b.name, err)
 }
 
-// mostSwept is how many objects one removal clears away at most.
+// mostSwept is the largest number of objects that one removal sweeps.
 const mostSwept = 1000
 
-// sweep removes the objects that no blob has. One that is on its way in has a day for it.
+// sweep removes objects without a blob. A new object gets a day to get one.
 func (s *Store) sweep(ctx context.Context) error {
 	if s.bucket == nil {
 		return nil

@@ -61,8 +61,8 @@ func (s *Store) branch(ctx context.Context, id, child string) (*log, bool, error
 	return s.copied(ctx, id, 0, child)
 }
 
-// copied makes a session of the events of another up to seq, 0 for all. If there is one of that
-// name that another has made, it is opened, and is not new.
+// copied makes a session from the events of another up to seq, 0 for all. If a session of that name exists
+// already, it is opened, and is not new.
 func (s *Store) copied(ctx context.Context, id string, seq uint64, name string) (l *log, isNew bool, err error) {
 	if !store.IsID(id) {
 		return nil, false, fmt.Errorf("not a session id: %w", fs.ErrNotExist)
@@ -85,13 +85,13 @@ type copying struct {
 	isNew    bool
 
 	from, to int64 // keys
-	last     int64 // the last event that is copied
+	last     int64 // the last copied event
 	at       time.Time
 	info     store.Info
 	epoch    uint64
 }
 
-// run does it in a transaction. If an earlier one with the same token has done it, it does nothing.
+// run runs in a transaction. If an earlier one with the same token has succeeded, it does nothing.
 func (c *copying) run(ctx context.Context, tx pgx.Tx) error {
 	if err := c.source(ctx, tx); err != nil {
 		return err
@@ -109,8 +109,8 @@ func (c *copying) run(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// insert makes the head of the session. Done says that there is one of that name, and isNew then
-// whether an earlier transaction with the same token has made it.
+// insert makes the head of the session. Done says that a session of that name exists, and isNew then whether an
+// earlier transaction with the same token has made it.
 func (c *copying) insert(ctx context.Context, tx pgx.Tx) (done bool, err error) {
 	const insert = `INSERT INTO sessions (id, made, created, modified) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING RETURNING key`
 	err = tx.QueryRow(ctx, insert, c.name, c.token, c.info.Created).Scan(&c.to)
@@ -121,7 +121,7 @@ func (c *copying) insert(ctx context.Context, tx pgx.Tx) (done bool, err error) 
 	return false, err
 }
 
-// source finds what is copied, and keeps it from being removed meanwhile.
+// source finds the session to copy, and keeps it from being removed meanwhile.
 func (c *copying) source(ctx context.Context, tx pgx.Tx) error {
 	const query = `SELECT key, last_seq, date_trunc('milliseconds', now()) FROM sessions WHERE id = $1 AND NOT book FOR KEY SHARE`
 	err := tx.QueryRow(ctx, query, c.id).Scan(&c.from, &c.last, &c.at)
@@ -138,7 +138,7 @@ func (c *copying) source(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// events copies the lines, and adds what the fork says of itself.
+// events copies the lines, and adds the fork's own event.
 func (c *copying) events(ctx context.Context, tx pgx.Tx) error {
 	const insert = `INSERT INTO events (session, seq, kind, must, time, line)
 		SELECT $1, seq, kind, must, time, line FROM events WHERE session = $2 AND seq <= $3`
@@ -161,7 +161,7 @@ func (c *copying) events(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// head writes what the events make of the head of their session.
+// head updates the head of the session from the events.
 func (c *copying) head(ctx context.Context, tx pgx.Tx) error {
 	if err := c.read(ctx, tx); err != nil {
 		return err
@@ -179,8 +179,8 @@ func (c *copying) head(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// read folds the copied events that the head tells something of, and those that may say that this
-// version can't go on with them.
+// read folds the copied events that affect the head, and those that may say that this version can't continue
+// them.
 func (c *copying) read(ctx context.Context, tx pgx.Tx) error {
 	const query = `SELECT line FROM events WHERE session = $1 AND (kind = ANY($2) OR must OR seq IN (1, $3)
 		OR seq = (SELECT max(seq) FROM events WHERE session = $1 AND kind = 'claimed')) ORDER BY seq`

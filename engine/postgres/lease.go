@@ -12,12 +12,12 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// A lease is a token in the head of its session, and the process that has it. It lasts as long as the
-// database hears of the process. Who finds that it has not for [Config.Lease] may put an own token
-// there. An append of a driver asks for the token and not for the end: as long as nobody has taken the
-// lease, a driver that was late has lost nothing.
+// A lease is a token in the head of its session, and the process that has it. It lasts as long as the process
+// sends beats to the database. If there was none for [Config.Lease], another process may put its own token
+// there. An append of a driver checks the token and not the end of the lease: until another takes the lease, a
+// late driver has lost nothing.
 const (
-	// takeLease takes it from the one that was seen, so that nobody takes it from who came meanwhile.
+	// takeLease takes it from the observed holder, so that it is not taken from a newer one.
 	takeLease = `WITH seen AS MATERIALIZED (SELECT holder, NOT (` + live + `) AS over FROM sessions WHERE key = $1)
 		UPDATE sessions s SET
 			held_since  = CASE WHEN s.holder = $2 THEN held_since ELSE clock_timestamp() END,
@@ -32,15 +32,14 @@ const (
 
 	giveLease = `UPDATE sessions SET holder = NULL, held_until = NULL, driver = NULL WHERE key = $1 AND holder = $2`
 
-	// live is whether somebody has the lease.
+	// live is true if the lease is held.
 	live = `holder IS NOT NULL AND held_until >= clock_timestamp() AND (driver IS NULL
 		OR EXISTS (SELECT FROM drivers d WHERE d.token = driver AND d.until >= clock_timestamp()))`
 )
 
-// Lease implements [event.Leaser]: if another drives the session, it fails at once with a
-// [*store.BusyError]. It lasts until Release or Close, unless the process is stopped or cut off for
-// longer than [Config.Lease] by the database's clock. Then another can take it, and the next append
-// fails with [event.ErrFenced].
+// Lease implements [event.Leaser]: if another drives the session, it fails at once with a [*store.BusyError].
+// It lasts until Release or Close, unless the process is stopped or cut off for longer than [Config.Lease] by
+// the database's clock. Then another can take it, and the next append fails with [event.ErrFenced].
 func (l *log) Lease(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -80,7 +79,7 @@ func (l *log) lease(ctx context.Context) error {
 	return err
 }
 
-// busy says who has the lease.
+// busy returns the error that names the holder.
 func (l *log) busy(ctx context.Context) error {
 	var e store.BusyError
 	var since *time.Time

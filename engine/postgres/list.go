@@ -34,8 +34,7 @@ func (s *Store) IDs(ctx context.Context) (ids []string, err error) {
 const selectInfos = `SELECT id, title, root, parent, created, modified, last_seq, size, preview, stop, pinned, labels, empty
 	FROM sessions WHERE NOT book`
 
-// List implements [store.Store]. It reads the heads of the sessions, and no event. So damage goes
-// unnoticed.
+// List implements [store.Store]. It reads the heads of the sessions, and no event. So damage goes unnoticed.
 func (s *Store) List(ctx context.Context) ([]store.Info, error) {
 	infos, err := s.infos(ctx, selectInfos+" ORDER BY modified DESC, id DESC")
 	if err != nil {
@@ -47,7 +46,7 @@ func (s *Store) List(ctx context.Context) ([]store.Info, error) {
 // recentPage is how many sessions Recent reads at a time.
 const recentPage = 100
 
-// Recent implements [store.RecentLister]. A session that changes meanwhile may be left out.
+// Recent implements [store.RecentLister]. A session that changes meanwhile may be missing.
 func (s *Store) Recent(ctx context.Context) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		const next = selectInfos + ` AND modified_hour <= date_bin('1 hour', $1::timestamptz, 'epoch') AND (modified, id) < ($1, $2)
@@ -94,11 +93,11 @@ func scanInfo(row pgx.CollectableRow) (i store.Info, err error) {
 // searchPage is how many sessions a search looks up at a time.
 const searchPage = 200
 
-// Search implements [store.Store]. It reads the events page by page, and holds no connection while
-// a hit is looked at.
+// Search implements [store.Store]. It reads the events page by page, and holds no connection while a hit is
+// processed.
 func (s *Store) Search(ctx context.Context, match *regexp.Regexp) iter.Seq2[store.Hit, error] {
 	return func(yield func(store.Hit, error) bool) {
-		for before := "~"; ; { // behind every id
+		for before := "~"; ; { // greater than every id
 			found, err := s.older(ctx, before)
 			if err != nil {
 				yield(store.Hit{}, fmt.Errorf("search sessions: %w", err))
@@ -116,7 +115,7 @@ func (s *Store) Search(ctx context.Context, match *regexp.Regexp) iter.Seq2[stor
 	}
 }
 
-// keyed is a session by both its names.
+// keyed is a session with its key and its id.
 type keyed struct {
 	Key int64
 	ID  string
@@ -134,7 +133,7 @@ func (s *Store) older(ctx context.Context, than string) (found []keyed, err erro
 	return found, err
 }
 
-// search yields the hits of one session, and reports whether to go on.
+// search yields the hits of one session, and reports whether to continue.
 func (s *Store) search(ctx context.Context, key int64, id string, match *regexp.Regexp, yield func(store.Hit, error) bool) bool {
 	l, more := s.logOf(key, id, 0), true
 	err := l.read(ctx, 0, func(e event.Event, _ error) bool {

@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// log is a session or a book that is open.
+// log is an open session or book.
 type log struct {
 	store *Store
 	key   int64
@@ -25,18 +25,18 @@ type log struct {
 	bell  *bell
 	open  context.Context // done once the log is closed
 	end   context.CancelFunc
-	acts  sync.WaitGroup // that Close waits for
+	acts  sync.WaitGroup // Close waits for these
 
 	mu     sync.Mutex
 	closed bool
-	token  [16]byte  // of the lease, as far as it was asked for
-	leased bool      // it was given
-	looked time.Time // when a wait has looked how far the log is
+	token  [16]byte  // of the lease, once it was requested
+	leased bool      // it was granted
+	looked time.Time // last time that a wait has checked the log's length
 }
 
 var _ store.Log = (*log)(nil)
 
-// logOf opens a session that is there.
+// logOf opens an existing session.
 func (s *Store) logOf(key int64, id string, last int64) *log {
 	l := &log{store: s, key: key, id: id, bell: s.rings.hold(key, uint64(last))}
 	l.open, l.end = context.WithCancel(context.Background())
@@ -63,7 +63,7 @@ func (l *log) begin() error {
 	return nil
 }
 
-// failed says what could not be done with the session.
+// failed adds to an error what failed for which session.
 func (l *log) failed(what string, err error) error {
 	return fmt.Errorf("%s session %s: %w", what, l.id, err)
 }
@@ -87,8 +87,8 @@ func (l *log) Close() error {
 	return err
 }
 
-// Read implements [event.Log]. No connection is held between two events, so a reader may be slow,
-// and may write.
+// Read implements [event.Log]. It holds no connection between two events, so a reader may be slow, and may
+// write.
 func (l *log) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		err := ctx.Err()
@@ -105,12 +105,12 @@ func (l *log) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, err
 	}
 }
 
-// read returns the error that is to be yielded, nil also if yield ended it.
+// read returns the error to yield, nil also if yield ended it.
 func (l *log) read(ctx context.Context, after uint64, yield func(event.Event, error) bool) error {
 	return l.each(ctx, after, func(e event.Event, _ []byte) bool { return yield(e, nil) })
 }
 
-// each yields events with their lines until yield wants no more.
+// each yields events with their lines until yield returns false.
 func (l *log) each(ctx context.Context, after uint64, yield func(event.Event, []byte) bool) error {
 	after = min(after, math.MaxInt64)
 	for {
@@ -139,7 +139,7 @@ func (l *log) each(ctx context.Context, after uint64, yield func(event.Event, []
 	}
 }
 
-// cut is why a read ends before its time.
+// cut returns why a read ends early.
 func (l *log) cut(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -154,14 +154,13 @@ func (l *log) damaged(seq uint64, err error) error {
 	return fmt.Errorf("the log is damaged at event %d: %w", seq, err)
 }
 
-// A page holds so many events at most, and no more once it has so many bytes.
+// The limits of a page in events and bytes.
 const (
 	pageEvents = 500
 	pageBytes  = 4 << 20
 )
 
-// page returns the next lines above after, and the number of the last event. Both are of one
-// moment.
+// page returns the next lines above after, and the number of the last event. Both are from one moment.
 func (l *log) page(ctx context.Context, after uint64) (lines [][]byte, last uint64, err error) {
 	const query = `SELECT s.last_seq, e.line FROM sessions s LEFT JOIN LATERAL (
 			SELECT seq, line FROM (

@@ -13,18 +13,18 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// ErrTooNew says that a later version of this package has been at the database, and has changed it
-// in ways that this one does not know.
+// ErrTooNew says that a later version of this package has changed the database in ways that this one does not
+// know.
 var ErrTooNew = errors.New("the database is of a later version of inspan")
 
-// oldest is the first version of PostgreSQL that is tested.
+// oldest is the oldest tested version of PostgreSQL.
 const oldest = 150000
 
 // migrateLock is the key of the advisory lock under which the tables are made: "inspan" in ASCII.
 const migrateLock = 0x696e7370616e
 
-// migrate brings the tables up to the version of this program. Several may do so at once. Nothing
-// ever goes back.
+// migrate brings the tables up to the version of this program. Several processes may do so at once. There is no
+// downgrade.
 func (s *Store) migrate(ctx context.Context, schema string) error {
 	files, err := fs.ReadDir(migrations, "migrations")
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *Store) migrate(ctx context.Context, schema string) error {
 	})
 }
 
-// begun makes the schema and the table of its versions if they are not there. Whoever may not make
-// a schema can use one that is.
+// begun makes the schema and the table of its versions if they are missing. A user without the right to make a
+// schema can use an existing one.
 func begun(ctx context.Context, tx pgx.Tx, schema string) error {
 	var there bool
 	var version int
@@ -91,7 +91,7 @@ func apply(ctx context.Context, tx pgx.Tx, name string, version int) error {
 	return err
 }
 
-// version is that of the tables, 0 for none. The error may say that there are none.
+// version returns the version of the tables, 0 for none. The error may say that there are none.
 func (s *Store) version(ctx context.Context, db querier) (have int, err error) {
 	err = db.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM migrations").Scan(&have)
 	return have, err

@@ -28,7 +28,7 @@ func (s *Store) Lines(ctx context.Context, id string) iter.Seq2[[]byte, error] {
 	}
 }
 
-// Receive implements [store.Mover]. It is one transaction, but for blobs that go into a bucket.
+// Receive implements [store.Mover]. It is one transaction, except for blobs that go into a bucket.
 func (s *Store) Receive(ctx context.Context, id string, lines iter.Seq2[[]byte, error], blobs iter.Seq2[io.Reader, error]) error {
 	r := &receiving{store: s, id: id, token: newToken(), lines: lines, blobs: blobs}
 	var err error
@@ -51,7 +51,7 @@ type receiving struct {
 	blobs iter.Seq2[io.Reader, error]
 }
 
-// run does it in a transaction. If an earlier one with the same token has done it, it does nothing.
+// run runs in a transaction. If an earlier one with the same token has succeeded, it does nothing.
 func (r *receiving) run(ctx context.Context, tx pgx.Tx) error {
 	into := copying{name: r.id, token: r.token, info: store.NewInfo(r.id)}
 	switch done, err := into.insert(ctx, tx); {
@@ -67,13 +67,13 @@ func (r *receiving) run(ctx context.Context, tx pgx.Tx) error {
 	defer rows.stop()
 	columns := []string{"session", "seq", "kind", "must", "time", "line"}
 	n, err := tx.CopyFrom(ctx, pgx.Identifier{"events"}, columns, rows)
-	if rows.err != nil { // else it is told in words of the database
+	if rows.err != nil { // else it is reported as the database's error
 		return rows.err
 	}
 	if err != nil || n == 0 {
 		return err
 	}
-	into.last = n - 1 // behind which the last one is read
+	into.last = n - 1 // the last one is read next
 	if err := into.head(ctx, tx); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Remove implements [store.Store]. It is one transaction. Objects of a bucket go after it.
+// Remove implements [store.Store]. It is one transaction. Objects of a bucket are removed after it.
 func (s *Store) Remove(ctx context.Context, id string) error {
 	if err := s.remove(ctx, id); err != nil {
 		return fmt.Errorf("remove session %q: %w", id, err)
@@ -46,8 +46,8 @@ func (s *Store) remove(ctx context.Context, id string) error {
 	return s.sweep(ctx)
 }
 
-// family locks a session and those that work for it, and returns their keys. It fails if somebody
-// drives one of them, or if there are only such that work for it.
+// family locks a session and those that work for it, and returns their keys. It fails if one of them is being
+// driven, or if the session itself is missing.
 func family(ctx context.Context, tx pgx.Tx, id string) (keys []int64, err error) {
 	const query = `SELECT key, id = $1, ` + live + `, holder_pid, holder_host, coalesce(held_since, now()) FROM sessions
 		WHERE id = $1 OR id >= $1 || '.' AND id < $1 || '/' ORDER BY id FOR UPDATE`
@@ -77,7 +77,7 @@ func family(ctx context.Context, tx pgx.Tx, id string) (keys []int64, err error)
 	return keys, nil
 }
 
-// erase deletes sessions that are locked, and the blobs that no other session has.
+// erase deletes locked sessions, and the blobs that no other session has.
 func erase(ctx context.Context, tx pgx.Tx, keys []int64) error {
 	if _, err := tx.Exec(ctx, "DELETE FROM events WHERE session = ANY($1)", keys); err != nil {
 		return err

@@ -18,19 +18,19 @@ import (
 // attemptFor is how long one statement may take before its connection counts as lost.
 const attemptFor = 10 * time.Second
 
-// brokenOffAfter is how long a statement may go on whose caller does not wait any more. One that is
-// broken off costs its connection, and a new one costs more than most statements.
+// brokenOffAfter is how long a statement may continue after its caller has stopped waiting. A cancelled one
+// costs its connection, and a new one costs more than most statements.
 const brokenOffAfter = 100 * time.Millisecond
 
-// lasting is ctx for one statement, which outlasts it a little.
+// lasting returns ctx for one statement, which outlasts it a little.
 func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptFor)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(brokenOffAfter, cancel) })
 	return longer, func() { stop(); cancel() }
 }
 
-// try calls do again as long as that fails because the database can't be reached, for as long as
-// the store has patience. What do sends must be harmless when it was done already.
+// try calls do again as long as the database can't be reached, within the store's patience. Do must be harmless
+// if it was done already.
 func (s *Store) try(ctx context.Context, do func(ctx context.Context) error) error {
 	return s.again(ctx, func(ctx context.Context) error {
 		ctx, stop := lasting(ctx)
@@ -39,7 +39,7 @@ func (s *Store) try(ctx context.Context, do func(ctx context.Context) error) err
 	})
 }
 
-// again is try for what may take as long as it likes.
+// again is try for an operation without a time limit.
 func (s *Store) again(ctx context.Context, do func(ctx context.Context) error) error {
 	end := time.Now().Add(s.patience)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 500*time.Millisecond) {
@@ -63,21 +63,21 @@ func (s *Store) again(ctx context.Context, do func(ctx context.Context) error) e
 	}
 }
 
-// inTx calls do in a transaction, again if that fails as in try. What the transaction does must
-// be harmless when it was done already.
+// inTx calls do in a transaction, again if that fails as in try. The transaction must be harmless if it was
+// done already.
 func (s *Store) inTx(ctx context.Context, do func(tx pgx.Tx) error) error {
 	return s.again(ctx, func(ctx context.Context) error { return pgx.BeginFunc(ctx, s.pool, do) })
 }
 
-// passing reports whether an error is of the connection, or of a server that starts, stops or has
-// chosen one of two transactions: the same may succeed a little later.
+// passing reports whether an error is temporary: of the connection, or of a server that starts, stops or has
+// aborted one of two transactions.
 func passing(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
 		case "57P01", "57P02", "57P03", // the server stops or starts
-			"40001", "40P01", // another transaction was in the way
+			"40001", "40P01", // a conflict with another transaction
 			"53300", // too many connections
-			"25006": // a standby that has yet to be promoted
+			"25006": // a standby before its promotion
 			return true
 		}
 		return strings.HasPrefix(pg.Code, "08") // the connection
@@ -89,7 +89,7 @@ func passing(err error) bool {
 	return network || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err)
 }
 
-// violates reports whether a statement was refused for the sake of this constraint or index.
+// violates reports whether a statement was refused because of this constraint or index.
 func violates(err error, constraint string) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pg.ConstraintName == constraint

@@ -1,17 +1,16 @@
-// Package postgres keeps sessions in PostgreSQL, so that servers and workers on many machines share
-// them.
+// Package postgres stores sessions in PostgreSQL, so that servers and workers on many machines share them.
 //
-// A [Store] is a [store.Store] over a database of version 15 or newer. An append is one statement:
-// it moves the head of the session and adds the events, if the driver's lease, epoch and last event
-// are still those of the head. An append whose answer was lost is told by its writer id, so it is
-// neither lost nor stored twice. Leases end by the database's clock; the clocks of clients don't
-// matter. docs/decisions/049-postgres.md says why.
+// A [Store] is a [store.Store] over a database of version 15 or newer. An append is one statement: it moves the
+// head of the session and adds the events, if the driver's lease, epoch and last event are still those of the
+// head. An append whose answer was lost is recognized by its writer id, so it is neither lost nor stored twice.
+// Leases end by the database's clock; the clocks of clients don't matter. docs/decisions/049-postgres.md says
+// why.
 //
 // # What survives what
 //
-// What was acknowledged is committed, with synchronous_commit on: it survives a kill of this process
-// and of the database, and power loss unless the database runs with fsync off. What a standby has
-// after a failover is up to synchronous_standby_names.
+// Acknowledged events are committed, with synchronous_commit on: they survive a kill of this process and of the
+// database, and power loss unless the database runs with fsync off. After a failover, synchronous_standby_names
+// determines what the standby has.
 package postgres
 
 import (
@@ -31,37 +30,36 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Config says where sessions are kept. All fields but URL can be left empty.
+// Config says where sessions are stored. All fields except URL can be left empty.
 type Config struct {
-	// URL is that of the database, such as postgres://user:password@host:5432/name?sslmode=require,
-	// or a list of keywords as libpq takes them. No error ever tells the password.
+	// URL is that of the database, such as postgres://user:password@host:5432/name?sslmode=require, or a list
+	// of keywords as for libpq. No error ever contains the password.
 	URL string
 
-	// Schema holds the tables. It is made if it is not there. Default: inspan.
+	// Schema is the schema of the tables. It is made if it is missing. Default: inspan.
 	Schema string
 
-	// Lease is how long a process keeps its sessions that the database hears nothing of, until another
-	// may take them over. It says so three times in that time, all sessions at once. A shorter lease
-	// gives sessions of a process that died to another sooner. A longer one leaves them to a process
-	// that was only stopped for a moment. Default: 1.2 s.
+	// Lease is how long a process keeps its sessions without a beat to the database, until another may take
+	// them over. It sends three beats in that time, for all sessions at once. A shorter lease gives sessions of
+	// a dead process to another sooner. A longer one leaves them to a process that was only stopped for a
+	// moment. Default: 1.2 s.
 	Lease time.Duration
 
-	// Poll is how often a wait looks for events that no notification told of. Default: 1 s.
+	// Poll is how often a wait checks for events without a notification. Default: 1 s.
 	Poll time.Duration
 
-	// Patience is how long an operation goes on trying while the database can't be reached.
-	// Default: 15 s.
+	// Patience is how long an operation retries while the database can't be reached. Default: 15 s.
 	Patience time.Duration
 
-	// Conns is how many connections are open at most, beside the one for notifications and the one for
+	// Conns is the largest number of open connections, in addition to the one for notifications and the one for
 	// leases. All processes together must stay below max_connections of the database. Default: 16.
 	Conns int
 
-	// BlobLimit is up to how many bytes a blob is in the database even if there is a Bucket.
-	// Default: 1 MiB.
+	// BlobLimit is the largest size in bytes of blobs that are stored in the database even if there is a
+	// Bucket. Default: 1 MiB.
 	BlobLimit int
 
-	// Bucket takes bigger blobs. Nil: they are in the database too, in pieces.
+	// Bucket stores larger blobs. Nil: they are in the database too, in pieces.
 	Bucket *Bucket
 }
 
@@ -79,7 +77,7 @@ type Store struct {
 	rings    rings
 
 	mu   sync.Mutex
-	logs map[*log]bool // that are open
+	logs map[*log]bool // open ones
 
 	stop context.CancelFunc
 	work sync.WaitGroup // ends after stop
@@ -93,9 +91,8 @@ var (
 	_ store.RecentLister = (*Store)(nil)
 )
 
-// Open connects to the database and brings its tables up to date. It fails at once if the database
-// can't be reached, and with [ErrTooNew] if a later version has been there. Close the store after
-// use.
+// Open connects to the database and brings its tables up to date. It fails at once if the database can't be
+// reached, and with [ErrTooNew] if a later version has changed it. Close the store after use.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	s, err := open(ctx, c)
 	if err != nil {
@@ -131,15 +128,15 @@ func open(ctx context.Context, c Config) (*Store, error) {
 		return nil, err
 	}
 	s.beats = beats{token: newToken(), lease: s.lease, conf: conf.ConnConfig.Copy()}
-	s.beats.conf.RuntimeParams["synchronous_commit"] = "off" // a beat need not outlast a crash of the database
+	s.beats.conf.RuntimeParams["synchronous_commit"] = "off" // a beat need not survive a crash of the database
 	s.run()
 	return s, nil
 }
 
-// errURL says no more: what can't be read may be the password.
+// errURL gives no details: the unreadable part may be the password.
 var errURL = errors.New("its URL can't be read; it looks like postgres://user:password@host:5432/name")
 
-// pooled is how to connect.
+// pooled returns the configuration of the connections.
 func pooled(c Config, schema string) (*pgxpool.Config, error) {
 	conf, err := pgxpool.ParseConfig(c.URL)
 	if err != nil || c.URL == "" {
@@ -153,8 +150,8 @@ func pooled(c Config, schema string) (*pgxpool.Config, error) {
 	}}
 	conn.DialFunc = dialer.DialContext
 	conn.RuntimeParams["search_path"] = pgx.Identifier{schema}.Sanitize()
-	// All statements find what they are about by an index, so a plan made for any arguments does. Else
-	// that of an append would be made anew each time.
+	// All statements find their rows by an index, so a generic plan is good enough. Otherwise the plan of an
+	// append would be made again each time.
 	conn.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
 	conn.RuntimeParams["default_transaction_isolation"] = "read committed"
 	conn.RuntimeParams["application_name"] = cmp.Or(conn.RuntimeParams["application_name"], "inspan")
@@ -165,7 +162,7 @@ func pooled(c Config, schema string) (*pgxpool.Config, error) {
 	return conf, nil
 }
 
-// run starts what goes on beside the operations of the store.
+// run starts the background work of the store.
 func (s *Store) run() {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -198,7 +195,7 @@ func (s *Store) opened() []*log {
 	return open
 }
 
-// newToken makes what nobody else has.
+// newToken makes a unique token.
 func newToken() (token [16]byte) {
 	_, _ = rand.Read(token[:]) // it never fails
 	return token
@@ -223,7 +220,7 @@ func (s *Store) create(ctx context.Context) (*log, error) {
 		if err != nil || isNew {
 			return l, err
 		}
-		if err := l.Close(); err != nil { // it is another's
+		if err := l.Close(); err != nil { // it belongs to another
 			return nil, err
 		}
 	}
@@ -244,8 +241,7 @@ func (s *Store) newID(ctx context.Context) (string, error) {
 	return store.NewID(now, rand.Reader)
 }
 
-// made opens a session or a book, and makes it if there is none. isNew says that it was made with
-// this token.
+// made opens a session or a book, and makes it if it is missing. isNew says that it was made with this token.
 func (s *Store) made(ctx context.Context, id string, token [16]byte) (l *log, isNew bool, err error) {
 	info := store.NewInfo(id)
 	var key, last int64
@@ -257,7 +253,7 @@ func (s *Store) made(ctx context.Context, id string, token [16]byte) (l *log, is
 		}
 		return s.pool.QueryRow(ctx, "SELECT key, last_seq, made = $2 FROM sessions WHERE id = $1", id, token).Scan(&key, &last, &isNew)
 	})
-	if errors.Is(err, pgx.ErrNoRows) { // somebody has removed it just now
+	if errors.Is(err, pgx.ErrNoRows) { // it was removed just now
 		err = fs.ErrNotExist
 	}
 	if err != nil {

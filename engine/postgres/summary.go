@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// changes are what bodies change of what a list says of a session, and their kinds. A nil changes
-// nothing.
+// changes returns the changes that bodies make to a session's entry in a list, and their kinds. A nil value
+// changes nothing.
 func changes(id string, bodies []event.Body) pgx.NamedArgs {
 	info := store.NewInfo(id)
 	kinds, musts := make([]string, len(bodies)), make([]bool, len(bodies))
@@ -47,7 +47,7 @@ func changes(id string, bodies []event.Body) pgx.NamedArgs {
 	return args
 }
 
-// whole are all changes as values, for a session that is made of events.
+// whole returns all changes as values, for a session made from events.
 func whole(info store.Info) pgx.NamedArgs {
 	return pgx.NamedArgs{
 		"created": info.Created, "modified": info.Modified, "parent": clean(info.Parent), "root": clean(info.Root),
@@ -56,8 +56,7 @@ func whole(info store.Info) pgx.NamedArgs {
 	}
 }
 
-// clean makes of a text what a column of text takes: no NUL, and valid UTF-8. The lines of events
-// keep theirs.
+// clean makes a text fit for a text column: no NUL, and valid UTF-8. The lines of events stay unchanged.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
@@ -73,7 +72,7 @@ func cleaned(labels map[string]string) map[string]string {
 	return out
 }
 
-// telling are the kinds of the events that a list tells something of.
+// telling returns the kinds of the events that affect a list.
 func telling() []string {
 	var kinds []string
 	for _, b := range []event.Body{event.Opened{}, event.Said{}, event.Titled{}, event.Pinned{}, event.Moved{}, event.Stopped{}, event.Asked{}} {

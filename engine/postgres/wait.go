@@ -14,23 +14,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// How a wait learns of an event: appends through the same store ring a bell here. Those of others
-// come as notifications, over one connection for all logs. A look at the database now and then
-// finds those that were missed. The notification is not part of the append: PostgreSQL lets commits
-// that notify go one at a time, so sessions side by side would wait for each other.
+// How a wait learns of an event: appends through the same store ring a bell here. Those of other processes come
+// as notifications, over one connection for all logs. Regular checks of the database find missed ones. The
+// notification is not part of the append: PostgreSQL serializes commits with notifications, so concurrent
+// sessions would wait for each other.
 
 // bell rings when a log grows.
 type bell struct {
 	users, waits int // guarded by rings
 
 	mu    sync.Mutex
-	last  uint64 // the last event that is known
-	rings int    // that changed last
+	last  uint64 // the last known event
+	rings int    // number of rings that changed last
 	gone  bool   // the session was removed
 	rung  chan struct{}
 }
 
-// ring tells of events up to last.
+// ring signals events up to last.
 func (b *bell) ring(last uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,9 +40,8 @@ func (b *bell) ring(last uint64) {
 	}
 }
 
-// correct takes back events that a standby has lost, which took over from the server that stored
-// them. A log that holds less than is known has last as its last event, and nobody rang since it was
-// read.
+// correct removes events that were lost because a standby without them took over. The log has only the events
+// up to last, and the bell has not rung since it was read.
 func (b *bell) correct(rings int, last uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,14 +50,14 @@ func (b *bell) correct(rings int, last uint64) {
 	}
 }
 
-// heard is how often the bell has rung.
+// heard returns how often the bell has rung.
 func (b *bell) heard() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.rings
 }
 
-// remove tells that there will be no more events.
+// remove signals that there will be no more events.
 func (b *bell) remove() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -73,14 +72,15 @@ func (b *bell) wake() {
 	b.rung = make(chan struct{})
 }
 
-// at is the last event that is known.
+// at returns the last known event.
 func (b *bell) at() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.last
 }
 
-// beyond reports whether there is an event above after, and else what is closed when that may be.
+// beyond reports whether there is an event above after, and otherwise returns a channel that is closed when
+// that may be so.
 func (b *bell) beyond(after uint64) (there bool, rung <-chan struct{}, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,12 +90,12 @@ func (b *bell) beyond(after uint64) (there bool, rung <-chan struct{}, err error
 	return b.last > after, b.rung, err
 }
 
-// rings are the bells of the sessions that are open here, and what is to be told to others.
+// rings are the bells of the sessions that are open here, and the pending notifications for others.
 type rings struct {
 	mu    sync.Mutex
 	bells map[int64]*bell
-	due   map[int64]uint64 // to be notified of
-	news  chan struct{}    // holds a token while something is due
+	due   map[int64]uint64 // pending notifications
+	news  chan struct{}    // has a token while one is pending
 }
 
 // hold returns the bell of a session; give it back with let.
@@ -124,14 +124,14 @@ func (r *rings) let(key int64) {
 	}
 }
 
-// waiting counts those who wait for a bell.
+// waiting counts the waits for a bell.
 func (r *rings) waiting(b *bell, more int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b.waits += more
 }
 
-// waited are the sessions that somebody waits for.
+// waited returns the sessions with waits.
 func (r *rings) waited() (keys []int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +143,7 @@ func (r *rings) waited() (keys []int64) {
 	return keys
 }
 
-// ring tells whoever waits here of events up to last.
+// ring signals events up to last to waits in this process.
 func (r *rings) ring(key int64, last uint64) {
 	r.mu.Lock()
 	b := r.bells[key]
@@ -162,7 +162,7 @@ func (r *rings) remove(key int64) {
 	}
 }
 
-// grown tells whoever waits, here and elsewhere, of events up to last.
+// grown signals events up to last to waits in this process and others.
 func (r *rings) grown(key int64, last uint64) {
 	r.ring(key, last)
 	r.mu.Lock()
@@ -177,7 +177,7 @@ func (r *rings) grown(key int64, last uint64) {
 	}
 }
 
-// take returns what is due.
+// take returns the pending notifications.
 func (r *rings) take() (told []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,13 +188,13 @@ func (r *rings) take() (told []string) {
 	return told
 }
 
-// channelOf is the name of the channel for the sessions in a schema. A name has 63 bytes at most.
+// channelOf returns the name of the channel for the sessions in a schema. A name has 63 bytes at most.
 func channelOf(schema string) string {
 	sum := sha256.Sum256([]byte(schema))
 	return "inspan_" + hex.EncodeToString(sum[:16])
 }
 
-// tellsAgain is how much later the next notification goes out, with all that has come meanwhile.
+// tellsAgain is the pause before the next notification, which includes all events that come meanwhile.
 const tellsAgain = 5 * time.Millisecond
 
 // rest waits for a while, or until ctx ends.
@@ -207,8 +207,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// tell notifies other processes until ctx ends, and then of what is due. What a failure leaves untold
-// they find when they look.
+// tell notifies other processes until ctx ends, and then sends the pending notifications. After a failure, they
+// find the events by checking.
 func (s *Store) tell(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -224,12 +224,12 @@ func (s *Store) tell(ctx context.Context) {
 	}
 }
 
-// listen rings the bells for what others append, until ctx ends.
+// listen rings the bells for appends of others, until ctx ends.
 func (s *Store) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		conn, err := s.listener(ctx)
 		for err == nil {
-			s.look(ctx) // also for what came before the first notification
+			s.look(ctx) // also for events before the first notification
 			err = s.heard(ctx, conn)
 		}
 		if conn != nil {
@@ -252,7 +252,7 @@ func (s *Store) listener(ctx context.Context) (*pgx.Conn, error) {
 	return conn, err
 }
 
-// heard rings the bells for one notification, and for all that come until it is time to look.
+// heard rings the bells for one notification, and for all that come until the next check.
 func (s *Store) heard(ctx context.Context, conn *pgx.Conn) error {
 	until, stop := context.WithTimeout(ctx, s.poll)
 	defer stop()
@@ -273,7 +273,7 @@ func (s *Store) heard(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// look rings the bells for what is in the database.
+// look rings the bells for the events in the database.
 func (s *Store) look(ctx context.Context) {
 	keys := s.rings.waited()
 	if len(keys) == 0 {
@@ -297,8 +297,8 @@ func (s *Store) look(ctx context.Context) {
 	})
 }
 
-// Wait implements [event.Waiter]. It learns of appends through the same store at once, and of those
-// of others by a notification, or by looking every [Config.Poll] if that gets lost.
+// Wait implements [event.Waiter]. It learns of appends through the same store at once, and of others by a
+// notification, or by checking every [Config.Poll] if that gets lost.
 func (l *log) Wait(ctx context.Context, after uint64) error {
 	if err := l.begin(); err != nil {
 		return err
@@ -327,8 +327,8 @@ func (l *log) Wait(ctx context.Context, after uint64) error {
 	}
 }
 
-// freshen looks how far the log is, unless it has done so just now: then notifications have told, or
-// the next look of the store will.
+// freshen checks the length of the log, unless it was just checked: then notifications or the next check of the
+// store report it.
 func (l *log) freshen(ctx context.Context) error {
 	l.mu.Lock()
 	fresh := !l.looked.IsZero() && time.Since(l.looked) < l.store.poll

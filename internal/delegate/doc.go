@@ -1,5 +1,5 @@
-// Package delegate lets agents work for agents: subagents and teams, questions over texts of any size, scripts that
-// call tools.
+// Package delegate lets agents work for agents: subagents and teams, questions over texts of any size, scripts
+// that call tools.
 //
 // Begin with subagent: spawn.go makes a child, child.go drives it.
 //

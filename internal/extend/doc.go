@@ -1,5 +1,5 @@
-// Package extend is what gives an agent more: the built-in tools, MCP servers, hooks, skills, plugins, memory, a
-// person's own programs. A session works without any of it.
+// Package extend has the extensions of an agent: the built-in tools, MCP servers, hooks, skills, plugins,
+// memory, a person's own programs. A session works without any of it.
 //
 // Begin with tools: one tool is one .go and one .md.
 //

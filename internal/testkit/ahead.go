@@ -9,7 +9,7 @@ import (
 )
 
 // Fill is a tool named "fill" that makes calls of another tool, one after the other, until one fails. It
-// asks for all of them ahead.
+// requests all of them in advance.
 func Fill(name string, args ...string) tool.Tool {
 	t := tool.New("fill", "makes calls", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
 		var held error

@@ -12,9 +12,8 @@ import (
 	"github.com/inspan/inspan/internal/kernel/session"
 )
 
-// Archive fills a folder with sessions that have ended an hour ago; of 10,000 one waits. It leaves the
-// index that every list writes. "task N" was said to the one with the number N, the last of which is the
-// newest.
+// Archive fills a folder with sessions that ended an hour ago; of 10,000 one waits. It leaves the index that
+// every list writes. "task N" was said to the session with the number N; the last one is the newest.
 func Archive(t testing.TB, dir string, n int) {
 	t.Helper()
 	s, old := &session.Store{Dir: dir, Sync: session.SyncKill}, time.Now().Add(-time.Hour)

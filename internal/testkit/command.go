@@ -12,9 +12,9 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Command is the path of the inspan command, built from this tree with the flags of a release. All tests
-// that run it as a process share one file: the first builds it, and the others find it up to date. They
-// may run it or link to it, and must not change it.
+// Command returns the path of the inspan command, built from this tree with the flags of a release. All tests
+// that run it as a process share one file: the first builds it, and the others find it up to date. They may run
+// it or link to it, and must not change it.
 func Command(t testing.TB) string {
 	t.Helper()
 	path, err := command()
@@ -37,7 +37,7 @@ var command = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = lock.Close() }() // the system gives it back in any case
+	defer func() { _ = lock.Close() }() // the system releases it in any case
 	path := filepath.Join(dir, "inspan")
 	cmd := exec.Command("go", "build", "-trimpath", "-tags", "grpcnotrace", "-ldflags", "-s -w", "-o", path, "./cmd/inspan")
 	cmd.Dir, cmd.Env = top, append(os.Environ(), "CGO_ENABLED=0")

@@ -12,7 +12,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// contract is the description of an API in the form of OpenAPI, with schemas in the place of contents.
+// contract is the OpenAPI description of an API, with schemas in place of contents.
 type contract struct {
 	Paths map[string]map[string]operation `json:"paths"`
 }
@@ -41,7 +41,7 @@ func newContract(raw []byte) *contract {
 	return &c
 }
 
-// find is the operation that a request is for, and what stands in the places of its path.
+// find returns the operation of a request, and the parameters in its path.
 func (c *contract) find(method, escaped string) (op operation, args []string, found bool) {
 	is := strings.Split(escaped, "/")
 	for _, path := range slices.Sorted(keysOf(c.Paths)) {
@@ -72,7 +72,7 @@ func keysOf[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
-// request reports what a request has that the operation does not know, or not so.
+// request reports parts of a request that the operation does not know or allow.
 func (op operation) request(r *http.Request, body any) error {
 	known := map[string]jsonschema.Schema{}
 	for _, p := range op.Parameters {
@@ -101,7 +101,7 @@ func (op operation) request(r *http.Request, body any) error {
 	return fits(op.Body.Schema, body)
 }
 
-// typed is the value of a parameter.
+// typed returns the value of a parameter.
 func typed(s jsonschema.Schema, text string) any {
 	switch s.Type {
 	case "integer":
@@ -116,7 +116,7 @@ func typed(s jsonschema.Schema, text string) any {
 	return text
 }
 
-// fits reports what a value has that a schema does not allow, or does not name.
+// fits reports parts of a value that a schema does not allow, or does not name.
 func fits(s jsonschema.Schema, v any) error {
 	resolved, err := s.Resolve(nil)
 	if err == nil {

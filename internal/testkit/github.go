@@ -11,11 +11,10 @@ import (
 //go:embed testdata/github.json
 var githubAPI []byte
 
-// GitHub speaks the REST API of GitHub. Its official client holds it to the wire too
-// (test/oracle).
+// GitHub speaks the REST API of GitHub. It is also tested with GitHub's official client (test/oracle).
 type GitHub struct {
 	Stand
-	// App is what the app is asked with whose installation has the Token; empty: there is no app.
+	// App checks the proof of the app whose installation has the Token; empty: there is no app.
 	App func(proof string) error
 }
 
@@ -109,7 +108,7 @@ func (g *GitHub) comments(name string) (all []object) {
 	return all
 }
 
-// pulls are those that were opened, as the query wants them.
+// pulls returns the opened pull requests that match the query.
 func (g *GitHub) pulls(r *http.Request) []object {
 	var all []object
 	for i, m := range g.at("/pulls") {
@@ -121,7 +120,7 @@ func (g *GitHub) pulls(r *http.Request) []object {
 	return paged(all, r)
 }
 
-// checked is what is known of a commit.
+// checked returns the checks of a commit.
 func (g *GitHub) checked(name, commit string, r *http.Request) any {
 	switch name {
 	case "/commits/" + commit + "/check-runs":

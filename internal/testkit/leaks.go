@@ -9,10 +9,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package, and ends the process. It fails if a goroutine is
-// left that was not there when it began.
+// Main runs the tests of a package, and ends the process. It fails if a goroutine is left that was not there at
+// the start.
 func Main(m *testing.M) {
-	if os.Args[0] == "inspan-keeper" { // the tests would run anew, in it, and start the next one
+	if os.Args[0] == "inspan-keeper" { // otherwise it would run the tests again, and start the next one
 		fmt.Fprintln(os.Stderr, "this test program was started as a keeper; its TestMain must call sandbox.Keeper first")
 		os.Exit(2)
 	}
@@ -25,11 +25,10 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// After fails a test if it leaves a goroutine behind, once all that it cleans up is
-// cleaned up: it is called first.
+// After fails a test if it leaves a goroutine behind after all its cleanups: call it first.
 func After(t testing.TB) { AfterWithin(t, Patience) }
 
-// AfterWithin is After with a bound of its own on how long goroutines may take to end.
+// AfterWithin is After with its own limit for the end of goroutines.
 func AfterWithin(t testing.TB, bound time.Duration) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() {

@@ -1,6 +1,5 @@
-// Package testkit holds helpers of several tests: programs of other authors, the
-// conformance suite of MCP, and the check that no goroutine is left behind. Only tests
-// may import it.
+// Package testkit has helpers of several tests: programs of other authors, the conformance suite of MCP, and
+// the check that no goroutine is left behind. Only tests may import it.
 package testkit
 
 import (
@@ -19,24 +18,24 @@ import (
 	"testing"
 )
 
-// unavailable is how scripts/peers ends where the programs can't be had.
+// unavailable is the exit code of scripts/peers if the programs are unavailable.
 const unavailable = 3
 
-// Dir is the folder of the programs from npm, whose node_modules/.bin has them and
-// node22 to run them with. A test that can't have them is skipped, loudly.
+// Dir returns the folder of the programs from npm, whose node_modules/.bin has them and node22 to run them
+// with. If they are unavailable, the test is skipped with a loud message.
 func Dir(t testing.TB) string {
 	t.Helper()
 	return run(t, "peers")
 }
 
-// Uv is the folder of uv and uvx. A test that can't have them is skipped as by Dir.
+// Uv returns the folder of uv and uvx. If they are unavailable, the test is skipped as by Dir.
 func Uv(t testing.TB) string {
 	t.Helper()
 	return run(t, "uv")
 }
 
-// Python finds a Python of version 3.12 or later, which Harbor and SWE-bench want; empty if there is none. A
-// name in PATH may be a mere pointer to one that is not installed, so each is tried.
+// Python finds a Python of version 3.12 or later, as required by Harbor and SWE-bench; empty if there is none.
+// A name in PATH may be a mere pointer to one that is not installed, so each is tried.
 func Python(ctx context.Context) string {
 	names := []string{"python3", "python3.14", "python3.13", "python3.12"}
 	if dir, err := os.UserHomeDir(); err == nil {
@@ -54,7 +53,7 @@ func Python(ctx context.Context) string {
 	return ""
 }
 
-// run is what a script of ours prints, a folder.
+// run returns the output of one of our scripts, a folder.
 func run(t testing.TB, script string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(root(t), "scripts", script))
@@ -76,7 +75,7 @@ func run(t testing.TB, script string) string {
 	return ""
 }
 
-// root is the folder of the repository that the test runs in.
+// root returns the folder of the repository in which the test runs.
 func root(t testing.TB) string {
 	t.Helper()
 	dir, err := repository()
@@ -101,9 +100,9 @@ func repository() (string, error) {
 	}
 }
 
-// Hold holds what the conformance suite left in a folder to the record of an earlier
-// run, a file that update writes anew: a line for each scenario, sorted, with how many of
-// its checks passed, and those that did not. Said is what the suite printed, for people.
+// Hold compares the results of the conformance suite in a folder with the record of an earlier run, a file that
+// update writes again: a line for each scenario, sorted, with how many of its checks passed, and those that did
+// not. Said is the output of the suite, for people.
 func Hold(t testing.TB, dir, record string, update bool, said string) {
 	t.Helper()
 	got := outcome(t, dir)
@@ -154,7 +153,7 @@ func outcome(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// summary counts the checks of a scenario. What is only told is left out.
+// summary counts the checks of a scenario, without informational ones.
 func summary(raw []byte) (string, error) {
 	var checks []struct{ ID, Status string }
 	if err := json.Unmarshal(raw, &checks); err != nil {

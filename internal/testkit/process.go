@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Process is a command that runs beside a test.
+// Process is a command that runs in parallel with a test.
 type Process struct {
 	Cmd *exec.Cmd
 
@@ -20,7 +20,7 @@ type Process struct {
 	text strings.Builder
 }
 
-// Start starts a command. Standard output and standard error are kept, unless the caller has set them.
+// Start starts a command. Its standard output and standard error are stored, unless the caller has set them.
 // The command is killed and waited for when the test ends.
 func Start(t testing.TB, cmd *exec.Cmd) *Process {
 	t.Helper()
@@ -52,14 +52,14 @@ func Start(t testing.TB, cmd *exec.Cmd) *Process {
 	return p
 }
 
-// Write keeps output of the command.
+// Write stores output of the command.
 func (p *Process) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.text.Write(b)
 }
 
-// Printed is the output so far.
+// Printed returns the output so far.
 func (p *Process) Printed() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,8 +84,8 @@ func (p *Process) Over() bool {
 	}
 }
 
-// WaitFor is [WaitFor] for something that this command brings about. It fails the test at once if the
-// command has ended without that.
+// WaitFor is [WaitFor] for something that this command does. It fails the test at once if the command has ended
+// without it.
 func (p *Process) WaitFor(what string, cond func() bool) {
 	p.t.Helper()
 	died := false
@@ -108,7 +108,7 @@ func (p *Process) Shows(text string, times int) {
 	p.WaitFor("the output "+text, func() bool { return strings.Count(p.Printed(), text) >= times })
 }
 
-// Ends waits for the end of the command, and fails the test if its exit code is another.
+// Ends waits for the end of the command, and fails the test if its exit code differs.
 func (p *Process) Ends(code int) {
 	p.t.Helper()
 	WaitFor(p.t, "the command to end", p.Over, p.Printed)

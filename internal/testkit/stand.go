@@ -15,30 +15,30 @@ import (
 	"testing"
 )
 
-// Stand is what our stand-ins for GitHub and GitLab have in common. Each has one repository, ann/shop,
-// with issue 12 and its 130 comments, pull or merge request 13 with a comment on its code, and what is
-// made by requests. Set its fields before the first.
+// Stand is shared by our stand-ins for GitHub and GitLab. Each has one repository, ann/shop, with issue 12 and
+// its 130 comments, pull or merge request 13 with a comment on its code, and objects made by requests. Set its
+// fields before the first.
 type Stand struct {
-	// T is told of each request that the published description of the API does not allow, and of each
-	// answer of ours. Nil: nobody is.
+	// T gets an error for each request, and each of our answers, that the published description of the API does
+	// not allow. Nil: none is reported.
 	T testing.TB
-	// Token, if not empty, is the one for which there is anything.
+	// Token, if not empty, is the only valid token.
 	Token string
 	// Git is the folder of a bare repository which git reads and writes at /ann/shop.git, with Token
 	// as its password. Empty: there is none.
 	Git string
-	// Fault says what goes wrong with a request. Nil, or an answer of nil: nothing does.
+	// Fault returns the fault of a request. Nil, or a nil result: there is none.
 	Fault func(r *http.Request) *Fault
 
 	mu   sync.Mutex
 	made []Made
 }
 
-// Fault is what goes wrong with a request.
+// Fault is the fault of a request.
 type Fault struct {
 	Status int
 	Header map[string]string
-	Done   bool // what was asked for is done all the same
+	Done   bool // the request is still carried out
 }
 
 // Made is something that a request has made.
@@ -47,14 +47,14 @@ type Made struct {
 	Body map[string]any
 }
 
-// Made lists what requests have made.
+// Made lists the objects that requests have made.
 func (s *Stand) Made() []Made {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Made(nil), s.made...)
 }
 
-// at are those that were made at a path.
+// at returns the objects made at a path.
 func (s *Stand) at(path string) (out []map[string]any) {
 	for _, m := range s.Made() {
 		if m.Path == path {
@@ -64,7 +64,7 @@ func (s *Stand) at(path string) (out []map[string]any) {
 	return out
 }
 
-// add takes note of something that is made, and returns its number.
+// add records a new object, and returns its number.
 func (s *Stand) add(path string, body map[string]any) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +74,8 @@ func (s *Stand) add(path string, body map[string]any) int {
 
 type object = map[string]any
 
-// answer is what a stand-in says to a request: a value for JSON, a text for a diff, or nil for what
-// is not there.
+// answer returns a stand-in's response to a request: a value for JSON, a text for a diff, or nil for something
+// missing.
 type answer func(path string, args []string, r *http.Request, body map[string]any) any
 
 // serve answers a request to the API.
@@ -196,7 +196,7 @@ func (s *Stand) git(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// paged is the part of a list that the request wants.
+// paged returns the part of a list that the request wants.
 func paged(all []object, r *http.Request) []object {
 	number := func(name string, usual int) int {
 		if n, err := strconv.Atoi(r.URL.Query().Get(name)); err == nil {
@@ -210,6 +210,6 @@ func paged(all []object, r *http.Request) []object {
 }
 
 const (
-	stood    = "2026-11-01T09:30:00Z" // when all of it was written
+	stood    = "2026-11-01T09:30:00Z" // the creation time of everything
 	headHash = "1111111111111111111111111111111111111111"
 )

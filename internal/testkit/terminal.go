@@ -9,16 +9,15 @@ import (
 	"testing"
 )
 
-// Terminal is a real terminal: tmux with a shell in it. Wait for what a key is meant for before you press
-// it: the shell drops what is typed before it has started, and a program takes it for something else.
+// Terminal is a real terminal: tmux with a shell in it. Wait until the program is ready before you press a key:
+// the shell drops input from before its start, and a program may misinterpret it.
 type Terminal struct {
 	t      testing.TB
 	socket string
 }
 
-// OpenTerminal opens a terminal of a size, with sh in a folder. The shell has only these variables, and
-// waits with the prompt "$ ". All that runs in the terminal ends with the test, which is skipped if there
-// is no tmux.
+// OpenTerminal opens a terminal of a size, with sh in a folder. The shell has only these variables, and waits
+// with the prompt "$ ". Everything in the terminal ends with the test, which is skipped if there is no tmux.
 func OpenTerminal(t testing.TB, width, height int, dir string, env ...string) *Terminal {
 	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
@@ -64,19 +63,19 @@ func (s *Terminal) Writes(text string) {
 	s.Tmux("send-keys", "-l", text)
 }
 
-// Screen is what the terminal shows.
+// Screen returns the content of the screen.
 func (s *Terminal) Screen() string {
 	s.t.Helper()
 	return s.Tmux("capture-pane", "-p")
 }
 
-// All is what the terminal shows and what has scrolled off.
+// All returns the content of the screen and the lines that have scrolled off.
 func (s *Terminal) All() string {
 	s.t.Helper()
 	return s.Tmux("capture-pane", "-p", "-S", "-200")
 }
 
-// Shows waits until [Terminal.All] holds all texts, and returns it.
+// Shows waits until [Terminal.All] contains all texts, and returns it.
 func (s *Terminal) Shows(texts ...string) (screen string) {
 	s.t.Helper()
 	WaitFor(s.t, fmt.Sprintf("%q on the screen", texts), func() bool {
@@ -101,7 +100,7 @@ func (s *Terminal) Prompts() {
 	}, s.All)
 }
 
-// Clears waits for the prompt of the shell and empties the screen, so that nothing earlier is found on it.
+// Clears waits for the prompt of the shell and empties the screen, so that no earlier text is found on it.
 func (s *Terminal) Clears() {
 	s.t.Helper()
 	s.Prompts()
@@ -112,7 +111,7 @@ func (s *Terminal) Clears() {
 	}, s.All)
 }
 
-// end ends what runs in the terminal, and waits for it: it may write into the folder of the test until
+// end ends the programs in the terminal, and waits for them: they may write into the folder of the test until
 // then.
 func (s *Terminal) end() {
 	tmux := func(args ...string) []byte {
@@ -122,7 +121,7 @@ func (s *Terminal) end() {
 	shells := strings.Fields(string(tmux("list-panes", "-a", "-F", "#{pane_pid}")))
 	tmux("kill-server")
 	for _, shell := range shells {
-		_ = exec.Command("pkill", "-s", shell).Run() // what runs in the background hears nothing of the terminal's end
+		_ = exec.Command("pkill", "-s", shell).Run() // background processes don't notice the terminal's end
 		WaitFor(s.t, "all that ran in the terminal to end", func() bool { return exec.Command("pgrep", "-r", "DIRST", "-s", shell).Run() != nil })
 	}
 }

@@ -25,8 +25,8 @@ func WaitFor(t testing.TB, what string, cond func() bool, state ...func() string
 	t.Fatalf("waited %v for %s%s", Patience, what, seen)
 }
 
-// Poll reports whether cond became true within a bound. It asks often at first and then less often, as
-// asking may cost a process: who waits is to leave the machine to whom it waits for.
+// Poll reports whether cond became true within a bound. It checks often at first and then less often, as a
+// check may cost a process, and the machine should be left to the work that is awaited.
 func Poll(bound time.Duration, cond func() bool) bool {
 	late := time.Now().Add(bound)
 	for pause := time.Millisecond; ; {
@@ -59,8 +59,8 @@ func Receive[T any](t testing.TB, what string, from <-chan T) (v T) {
 	return v
 }
 
-// Patiently calls a function again for as long as it gives up because another process has a lock. Locks
-// are asked for in turns that are not kept, so one of many writers may wait longer than it would.
+// Patiently calls a function again as long as it fails because another process has a lock. Waiters for locks
+// are not served in order, so one of many writers may wait longer than its own limit.
 func Patiently(do func() error) (err error) {
 	Poll(Patience, func() bool {
 		err = do()

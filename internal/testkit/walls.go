@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Walls puts into the state folder of a new home what a program has found out in an earlier one of these
-// tests: which boxes work on this machine. To find that out takes longer than most tests, which are about
-// other things.
+// Walls copies into the state folder of a new home what a program has found out in an earlier one of these
+// tests: which boxes work on this machine. Finding that out takes longer than most tests, which are about other
+// things.
 func Walls(t testing.TB, program, state string) {
 	t.Helper()
 	found.Lock()

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// ErrNoBucket says that there is no server of the S3 protocol.
+// ErrNoBucket says that no server of the S3 protocol is available.
 var ErrNoBucket = errors.New("versitygw can't be built from the Go module proxy")
 
-// gateway is a server of the S3 protocol over a folder (Apache-2.0). It is no dependency of the
-// module, whose tests would else need a hundred others.
+// gateway is a server of the S3 protocol over a folder (Apache-2.0). It is not a dependency of the module,
+// whose tests would otherwise need a hundred more.
 const gateway = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 
-// BucketServer is a server of the S3 protocol that runs, with one bucket.
+// BucketServer is a running server of the S3 protocol, with one bucket.
 type BucketServer struct {
 	Endpoint, Name, Key, Secret string
 	root                        string
 	cmd                         *exec.Cmd
 }
 
-// StartBucket starts a server in an empty folder. The first time it builds it, in the user's cache.
+// StartBucket starts a server in an empty folder. The first time it builds the server, in the user's cache.
 // Stop it after use.
 func StartBucket(dir string) (*BucketServer, error) {
 	program, err := gatewayProgram()
@@ -69,7 +69,7 @@ func gatewayProgram() (string, error) {
 	return path, nil
 }
 
-// await returns once the server takes connections.
+// await returns once the server accepts connections.
 func (b *BucketServer) await() error {
 	for end := time.Now().Add(20 * time.Second); ; {
 		conn, err := net.Dial("tcp", b.Endpoint)
@@ -89,7 +89,7 @@ func (b *BucketServer) Stop() {
 	_ = b.cmd.Wait() // it was killed
 }
 
-// Objects counts what the bucket holds.
+// Objects counts the objects in the bucket.
 func (b *BucketServer) Objects() (n int) {
 	_ = filepath.WalkDir(filepath.Join(b.root, b.Name), func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {

@@ -22,15 +22,15 @@ import (
 // ErrNone says that PostgreSQL is not installed.
 var ErrNone = errors.New("PostgreSQL 15 or newer is not installed: apt-get install postgresql")
 
-// Cluster is a server that runs.
+// Cluster is a running server.
 type Cluster struct {
 	Dir string   // its folder; the socket is there too
-	Env []string // what the server sees beside the environment
+	Env []string // additions to the server's environment
 	bin string
 	as  *syscall.SysProcAttr
 }
 
-// Programs is the folder of PostgreSQL's programs.
+// Programs returns the folder of PostgreSQL's programs.
 func Programs() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		return filepath.Dir(path), nil
@@ -54,7 +54,7 @@ func Start(dir string, settings ...string) (*Cluster, error) {
 	return StartWith(nil, dir, settings...)
 }
 
-// StartWith is Start for a server that sees more in its environment.
+// StartWith is Start with additions to the server's environment.
 func StartWith(env []string, dir string, settings ...string) (*Cluster, error) {
 	bin, err := Programs()
 	if err != nil {
@@ -93,7 +93,7 @@ func (c *Cluster) build(settings []string) error {
 	return c.Up()
 }
 
-// become has the server run as another user than root, who may not.
+// become makes the server run as another user than root, which it refuses.
 func (c *Cluster) become() error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -113,8 +113,8 @@ func (c *Cluster) become() error {
 
 func (c *Cluster) data() string { return filepath.Join(c.Dir, "data") }
 
-// run runs one of PostgreSQL's programs. Its output goes to a file, which a server that it starts
-// may keep open.
+// run runs one of PostgreSQL's programs. Its output goes to a file, which a server that it starts may keep
+// open.
 func (c *Cluster) run(name string, args ...string) error {
 	path := filepath.Join(c.Dir, name+".out")
 	out, err := os.Create(path)
@@ -132,30 +132,30 @@ func (c *Cluster) run(name string, args ...string) error {
 	return nil
 }
 
-// Up starts the server, and returns once it takes connections.
+// Up starts the server, and returns once it accepts connections.
 func (c *Cluster) Up() error {
 	return c.run("pg_ctl", "start", "--wait", "--timeout", "60", "--pgdata", c.data(), "--log", filepath.Join(c.Dir, "log"))
 }
 
-// Down stops the server: mode is fast, or immediate for what a crash does.
+// Down stops the server: mode is fast, or immediate to simulate a crash.
 func (c *Cluster) Down(mode string) error {
 	return c.run("pg_ctl", "stop", "--wait", "--pgdata", c.data(), "--mode", mode)
 }
 
-// Remove stops the server if it runs, and removes all it has.
+// Remove stops the server if it runs, and removes its files.
 func (c *Cluster) Remove() error {
 	if _, err := os.Stat(filepath.Join(c.data(), "postmaster.pid")); !errors.Is(err, fs.ErrNotExist) {
-		_ = c.Down("immediate") // it may not run any more
+		_ = c.Down("immediate") // it may not be running
 	}
 	return os.RemoveAll(c.Dir)
 }
 
-// URL is that of a database.
+// URL returns the URL of a database.
 func (c *Cluster) URL(database string) string {
 	return fmt.Sprintf("postgres://test@/%s?host=%s", database, c.Dir)
 }
 
-// Socket is the path of the server's socket.
+// Socket returns the path of the server's socket.
 func (c *Cluster) Socket() string { return filepath.Join(c.Dir, ".s.PGSQL.5432") }
 
 // Exec runs a statement.

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// Disk is a small one of its own, in a folder.
+// Disk is a small separate disk, in a folder.
 type Disk struct{ Dir string }
 
-// NewDisk mounts one with so many bytes. Only root may. Remove it after use.
+// NewDisk mounts a disk of the given size. It needs root. Remove it after use.
 func NewDisk(size string) (*Disk, error) {
 	dir, err := os.MkdirTemp("/tmp", "inspan-disk-")
 	if err != nil {
@@ -34,7 +34,7 @@ func (d *Disk) Remove() error {
 
 func (d *Disk) filler() string { return filepath.Join(d.Dir, "filler") }
 
-// Fill takes all room, but for some.
+// Fill fills the disk up to the given rest.
 func (d *Disk) Fill(left int64) error {
 	f, err := os.Create(d.filler())
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *Disk) Fill(left int64) error {
 	return err
 }
 
-// Empty gives the room back.
+// Empty frees the space again.
 func (d *Disk) Empty() error { return os.Remove(d.filler()) }
 
 type zeros struct{}

@@ -9,25 +9,25 @@ import (
 	"sync"
 )
 
-// Proxy stands between clients and a cluster, or another server. It cuts the connection of one
-// request, or all, or drops what it is to pass on.
+// Proxy is a proxy between clients and a cluster, or another server. It cuts the connection of one request, or
+// all, or drops data.
 type Proxy struct {
 	listener net.Listener
 	dial     func() (net.Conn, error)
 	work     sync.WaitGroup
 
 	mu    sync.Mutex
-	drops chan struct{} // closed when it passes on again; nil: it does
+	drops chan struct{} // closed when data passes again; nil: it does
 	cut   *Cut
 	conns map[net.Conn]bool
-	shut  bool // takes no connections, as across a network that is parted
+	shut  bool // refuses connections, as across a network partition
 }
 
-// Cut says what happens to the first request that holds Mark.
+// Cut says what happens to the first request that contains Mark.
 type Cut struct {
 	Mark   string
-	Asked  int           // so many bytes of the request reach the server; -1: all
-	Answer int           // and so many bytes of the answer the client
+	Asked  int           // bytes of the request that reach the server; -1: all
+	Answer int           // bytes of the answer that reach the client
 	Done   chan struct{} // closed when the connection is cut
 	once   sync.Once
 }
@@ -49,16 +49,16 @@ func NewProxyTo(on, network, address string) (*Proxy, error) {
 	return p, nil
 }
 
-// Address is where it listens.
+// Address returns the address where it listens.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// URL is that of a database behind the proxy.
+// URL returns the URL of a database behind the proxy.
 func (p *Proxy) URL(database string) string {
 	return "postgres://test@" + p.Address() + "/" + database + "?sslmode=disable"
 }
 
-// Drop has it pass nothing on, and close nothing either, until it is called with false: as across a
-// network that is parted. Then what was on the way arrives, as TCP sends it again.
+// Drop makes it pass nothing on, and close nothing either, until it is called with false: as across a network
+// partition. Then pending data arrives, as TCP sends it again.
 func (p *Proxy) Drop(drops bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +81,7 @@ func (p *Proxy) pass() {
 	}
 }
 
-// Arm has one request cut.
+// Arm selects one request to cut.
 func (p *Proxy) Arm(mark string, asked, answer int) *Cut {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +148,7 @@ func (p *Proxy) join(client, server net.Conn) {
 	group.Go(func() { defer both(); p.up(client, server, &hit) })
 	group.Go(func() { defer both(); p.down(server, client, &hit) })
 	group.Wait()
-	if cut := hit.get(); cut != nil { // its request may have come on the connection of the one before
+	if cut := hit.get(); cut != nil { // its request may have come on the previous connection
 		cut.done()
 	}
 	p.mu.Lock()
@@ -157,10 +157,10 @@ func (p *Proxy) join(client, server net.Conn) {
 	delete(p.conns, server)
 }
 
-// marked is what a connection has of the cut.
+// marked is the state of the cut for a connection.
 type marked struct {
 	mu  sync.Mutex
-	cut *Cut // nil: its request is not one to cut
+	cut *Cut // nil: its request is not cut
 }
 
 func (p *marked) get() *Cut {
@@ -169,11 +169,11 @@ func (p *marked) get() *Cut {
 	return p.cut
 }
 
-// cancelRequest begins a connection that asks the server to cancel a statement. None gets through: a
-// statement whose connection was cut goes on.
+// cancelRequest is the start of a connection that asks the server to cancel a statement. None gets through: a
+// statement whose connection was cut continues.
 const cancelRequest = "\x00\x00\x00\x10\x04\xd2\x16\x2e"
 
-// up passes on what the client says.
+// up passes on the client's data.
 func (p *Proxy) up(client, server net.Conn, hit *marked) {
 	buf := make([]byte, 1<<20)
 	for {
@@ -214,7 +214,7 @@ func (p *Proxy) take(said []byte) *Cut {
 	return cut
 }
 
-// down passes on what the server answers.
+// down passes on the server's data.
 func (p *Proxy) down(server, client net.Conn, hit *marked) {
 	buf := make([]byte, 1<<20)
 	for {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Spent is the processor time so far of all processes of the cluster; 0: it is down.
+// Spent returns the processor time so far of all processes of the cluster; 0: it is down.
 func (c *Cluster) Spent() time.Duration {
 	var pid int
 	data, _ := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
@@ -19,8 +19,8 @@ func (c *Cluster) Spent() time.Duration {
 	return Spent(pid, true)
 }
 
-// Spent is the processor time so far of a process and, if they count, of its children and of those that
-// have ended; 0: there is no such process, or no /proc.
+// Spent returns the processor time so far of a process and optionally of its children, including finished ones;
+// 0: there is no such process, or no /proc.
 func Spent(pid int, children bool) time.Duration {
 	const hertz = 100 // of the counters in /proc, see proc_pid_stat(5)
 	var ticks int64
@@ -38,7 +38,7 @@ func Spent(pid int, children bool) time.Duration {
 		}
 		upTo := 13
 		if own && children {
-			upTo = 15 // and those that have ended
+			upTo = 15 // and finished children
 		}
 		for _, field := range fields[11:upTo] {
 			n, _ := strconv.ParseInt(field, 10, 64) // the kernel writes numbers

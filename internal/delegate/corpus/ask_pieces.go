@@ -19,12 +19,12 @@ var askDoc string
 
 const (
 	mostAsked    = 20_000 // pieces of a call
-	mostParallel = 8      // requests at a time
-	usualBudget  = 1.0    // US dollars of a call that names none
+	mostParallel = 8      // concurrent requests
+	usualBudget  = 1.0    // default US dollars of a call
 	freeRequests = 2_000  // of a call, to a model without a known price
 	mostTries    = 2      // of a piece
 	mostQuestion = 8_000  // bytes
-	mostListed   = 12     // uncovered ranges, and failures, that are named
+	mostListed   = 12     // named uncovered ranges and failures
 )
 
 type askArgs struct {
@@ -45,7 +45,7 @@ func (s *Set) askTool() tool.Tool {
 	return over(s, "ask_pieces", askDoc, func(ctx context.Context, r *reading, in askArgs) (tool.Result, error) { return r.ask(ctx, in) })
 }
 
-// chosen are the pieces that a call is about.
+// chosen returns the pieces of a call.
 func (r *reading) chosen(ctx context.Context, in askArgs) (pieces []piece, err error) {
 	for _, text := range in.Pieces {
 		p, err := parsePiece(text)
@@ -82,7 +82,7 @@ func (r *reading) chosen(ctx context.Context, in askArgs) (pieces []piece, err e
 	return pieces, nil
 }
 
-// ask has the small model read pieces, several at a time.
+// ask makes the small model read pieces, several at a time.
 func (r *reading) ask(ctx context.Context, in askArgs) (tool.Result, error) {
 	pieces, err := r.chosen(ctx, in)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *reading) ask(ctx context.Context, in askArgs) (tool.Result, error) {
 		why = fmt.Errorf("%d of %d pieces failed", asked.failed, len(pieces))
 	}
 	asked.cache.sweep()
-	if errors.Is(why, ErrChanged) { // nobody knows which content the answers are about
+	if errors.Is(why, ErrChanged) { // it is unknown to which content the answers belong
 		return tool.Result{Cost: purse.close()}, why
 	}
 	res, err := asked.result()
@@ -117,24 +117,24 @@ func (r *reading) ask(ctx context.Context, in askArgs) (tool.Result, error) {
 	return res, errors.Join(err, why)
 }
 
-// said is what came of one piece.
+// said is the result for one piece.
 type said struct {
 	state  state
-	value  json.RawMessage // nil: the piece does not say
+	value  json.RawMessage // nil: the piece has no answer
 	quotes []quote
 	why    string
 }
 
-// state is how far a piece is.
+// state is the progress of a piece.
 type state int
 
 const (
-	open state = iota // nothing was asked
+	open state = iota // not asked yet
 	answered
 	failed
 )
 
-// quote is text of a piece that an answer rests on.
+// quote is text of a piece that supports an answer.
 type quote struct {
 	From int64  `json:"from"`
 	To   int64  `json:"to"`
@@ -148,7 +148,7 @@ type round struct {
 	model    llm.Model
 	purse    *purse
 	pieces   []piece
-	most     int // failures, from which on nothing more is asked
+	most     int // number of failures that stops further requests
 	cache    cache
 
 	mu     sync.Mutex
@@ -156,10 +156,10 @@ type round struct {
 	failed int
 	cached int
 	asked  int
-	why    error // why nothing more is asked
+	why    error // why no more requests are sent
 }
 
-// run asks about all pieces, in their order, and returns why not all could be.
+// run asks about all pieces, in order, and returns why some could not be asked about.
 func (a *round) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -201,7 +201,7 @@ func (a *round) run(ctx context.Context) error {
 	return err
 }
 
-// over is why nothing more is to be asked; nil: all is well.
+// over returns why no more requests may be sent; nil: more may.
 func (a *round) over(ctx context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -211,7 +211,7 @@ func (a *round) over(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// texts reads the pieces, source by source, and gives them to do.
+// texts reads the pieces, source by source, and passes them to do.
 func (a *round) texts(ctx context.Context, do func(n int, text string) error) error {
 	for n := 0; n < len(a.pieces); {
 		i := a.pieces[n].Source
@@ -234,7 +234,7 @@ func (a *round) texts(ctx context.Context, do func(n int, text string) error) er
 	return nil
 }
 
-// one asks about one piece, and once more if what comes can't be used.
+// one asks about one piece, and once more if the reply is unusable.
 func (a *round) one(ctx context.Context, n int, text, key string, c claim) {
 	req, s := a.question.request(a.clean(text)), said{}
 	for try := range mostTries {
@@ -263,7 +263,7 @@ func (a *round) one(ctx context.Context, n int, text, key string, c claim) {
 	a.take(n, s, false)
 }
 
-// read is what a reply says of a piece, with the places of its quotes in the source.
+// read decodes a reply about a piece, with the places of its quotes in the source.
 func (a *round) read(n int, reply, text string) said {
 	p := a.pieces[n]
 	s, shows := a.question.read(reply, text, p), a.Sources[p.Source].Decoding
@@ -275,7 +275,7 @@ func (a *round) read(n int, reply, text string) said {
 	return s
 }
 
-// ends reports whether an error ends the call: it will meet the other pieces, too.
+// ends reports whether an error ends the call because it would also hit the other pieces.
 func (a *round) ends(ctx context.Context, err error) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -286,10 +286,10 @@ func (a *round) ends(ctx context.Context, err error) bool {
 	return true
 }
 
-// clean is a text without secrets: another model gets it.
+// clean returns a text without secrets: another model gets it.
 func (r *reading) clean(text string) string { return cleaned(r.call.Env.Clean, valid(text)) }
 
-// take keeps what came of a piece.
+// take stores the result for a piece.
 func (a *round) take(n int, s said, cached bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -310,7 +310,7 @@ func (a *round) take(n int, s said, cached bool) {
 	}
 }
 
-// uncovered says which pieces nobody has read.
+// uncovered lists the pieces that were not read.
 func (a *round) uncovered() string {
 	var list []string
 	n, last := 0, -1
@@ -331,7 +331,7 @@ func (a *round) uncovered() string {
 		n, len(a.pieces), strings.Join(list, ", "))
 }
 
-// shownAnswer is an answer as the model that asks sees it.
+// shownAnswer is an answer in the form for the calling model.
 type shownAnswer struct {
 	Piece    piece           `json:"piece"`
 	Source   string          `json:"source"`
@@ -339,7 +339,7 @@ type shownAnswer struct {
 	Evidence []quote         `json:"evidence"`
 }
 
-// result tells what came of all pieces.
+// result summarizes the results for all pieces.
 func (a *round) result() (tool.Result, error) {
 	type failure struct {
 		Piece piece  `json:"piece"`

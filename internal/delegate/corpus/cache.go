@@ -15,11 +15,11 @@ const (
 	mostCache  = 64 << 20 // bytes
 )
 
-// cache keeps answers by all that they depend on. It can be deleted; what can't be read or written
-// is as if it were not there. Answers are checked again when they are taken from it, so a file that
-// somebody else has written brings no quote that the text does not have.
+// cache stores answers by everything on which they depend. It can be deleted; unreadable or unwritable entries
+// count as missing. Answers are checked again when they are read from it. So a file that another program has
+// written can't add a quote that the text lacks.
 type cache struct {
-	dir string // empty: nothing is kept
+	dir string // empty: nothing is stored
 }
 
 func (c cache) path(key string) string { return filepath.Join(c.dir, key[:2], key) }
@@ -33,7 +33,7 @@ func (c cache) get(key string) (string, bool) {
 		return "", false
 	}
 	now := time.Now()
-	_ = os.Chtimes(c.path(key), now, now) // what is used stays longest
+	_ = os.Chtimes(c.path(key), now, now) // the least recently used go first
 	return string(raw), true
 }
 
@@ -46,7 +46,7 @@ func (c cache) put(key, answer string) {
 	}
 }
 
-// sweep removes the oldest answers where there are too many.
+// sweep removes the oldest answers if there are too many.
 func (c cache) sweep() {
 	if c.dir == "" {
 		return

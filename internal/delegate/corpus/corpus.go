@@ -1,19 +1,22 @@
 // Package corpus lets a model work with text that is far larger than its context window.
 //
-// A corpus is a list of sources: files, blobs, pages and logs of sessions. The model gets handles
-// (a source and a range of bytes) and no content: it greps and cuts, has a small model read
-// pieces, and cites. Its rules:
+// A corpus is a list of sources: files, blobs, pages and logs of sessions. The model gets handles (a source and
+// a range of bytes) and no content: it greps and cuts, has a small model read pieces, and cites. Its rules:
 //
-//  1. What a source holds is fixed when the corpus is opened: size and digest. A later change is an
-//     error that names the source, unless the source has only grown.
-//  2. A corpus is a blob of the session, and its name the digest of that. So it is found again
-//     after a crash, and the same call brings the same.
-//  3. Every call names the places that it reads as effects, those of the small model too. A list of
-//     sources is no permission: files are opened as the call may open them.
-//  4. An answer without a quote that stands in the text is an error, never an answer. One with figures or
-//     names that no quote has is not verified. What the small model can't say is null, and what goes wrong
-//     for a piece is told for that piece.
-//  5. No more of the text is held in memory than the pieces that are being read.
+//  1. The content of a source is fixed when the corpus is opened: size and digest. A later change is an error
+//     that names
+//     the source, unless the source has only grown.
+//  2. A corpus is a blob of the session, named by its digest. So it is found again after a crash, and the same
+//     call has
+//     the same result.
+//  3. Every call names the places that it reads as effects, including those that the small model reads. A list
+//     of sources
+//     is not a permission: files are opened with the permissions of the call.
+//  4. An answer without a quote that is in the text is an error, never an answer. An answer with figures or
+//     names that no
+//     quote has is not verified. If the small model can't answer, the answer is null, and a failure is reported for its
+//     piece.
+//  5. No more of the text is in memory than the pieces being read.
 package corpus
 
 import (
@@ -40,34 +43,35 @@ const Kind = "corpus"
 //go:embed agent.md
 var Agent []byte
 
-// AnswerTool is the tool by which an answer is given.
+// AnswerTool is the tool that gives an answer.
 const AnswerTool = "corpus_answer"
 
-// Set is what the tools of one session share. Fields are set before use; safe for concurrent use.
+// Set is the shared state of the tools of one session. Set the fields before use; it is safe for concurrent
+// use.
 type Set struct {
 	// Sessions has the logs that can be sources. Nil: none can.
 	Sessions store.Store
-	// Only are the sources that can be opened, and files below them. Nil: all can that calls may read.
+	// Only are the sources that can be opened, and files below them. Nil: every source that calls may read.
 	Only []event.Source
-	// Alone says that of sessions only the one that the call works for can be a source.
+	// Alone says that of sessions only the one for which the call works can be a source.
 	Alone bool
-	// Model is asked about pieces. Nil: nothing can be asked. It is called once.
+	// Model returns the model that is asked about pieces. Nil: there is none. It is called once.
 	Model func(ctx context.Context) (llm.Model, error)
-	// Left is how many US dollars the session may still spend; limited is false if it has no limit.
-	// Nil: it has none.
+	// Left returns how many US dollars the session may still spend; limited is false if it has no limit. Nil:
+	// it has none.
 	Left func() (dollars float64, limited bool)
-	// Key seals what is stored of a corpus. With another key it can't be used any more; empty: that
-	// of this process.
+	// Key seals the stored form of a corpus. With another key it can't be used any more; empty: the key of this
+	// process.
 	Key []byte
-	// Cache is a folder for answers, so that no piece is paid for twice. Empty: none are kept.
+	// Cache is a folder for answers, so that no piece is paid for twice. Empty: none are stored.
 	Cache string
 
 	mu      sync.Mutex
 	model   llm.Model
 	opened  map[string]*manifest // by the name of the corpus
-	held    float64              // dollars that calls which run have spent, or may spend
-	seen    map[string]*seen     // what was read, by the name of the corpus
-	checked map[string]string    // stamps of files whose content was compared, by corpus and file
+	held    float64              // dollars that running calls have spent, or may spend
+	seen    map[string]*seen     // the parts read, by the name of the corpus
+	checked map[string]string    // stamps of files with verified content, by corpus and file
 }
 
 // Tools returns the tools.
@@ -75,12 +79,12 @@ func (s *Set) Tools() []tool.Tool {
 	return []tool.Tool{s.listTool(), s.grepTool(), s.readTool(), s.piecesTool(), s.askTool(), s.answerTool()}
 }
 
-// Names are the names of the tools.
+// Names returns the names of the tools.
 func Names() []string {
 	return []string{"corpus_list", "corpus_grep", "corpus_read", "corpus_pieces", "ask_pieces", AnswerTool}
 }
 
-// over makes a tool whose calls are about a corpus that is open.
+// over makes a tool whose calls use an open corpus.
 func over[In interface{ corpus() string }](
 	s *Set, name, doc string, run func(ctx context.Context, r *reading, in In) (tool.Result, error),
 ) tool.Tool {
@@ -115,10 +119,10 @@ func reads(paths []string) []tool.Effect {
 	return out
 }
 
-// mostShown is how many bytes of JSON a call brings at the most, so that none of it is cut out.
+// mostShown is the limit for the JSON of a call in bytes, so that none of it is cut.
 const mostShown = 26_000
 
-// result is a value as JSON in which nothing looks like a mark, and nothing is hidden.
+// result returns a value as JSON in which nothing looks like a mark, and nothing is hidden.
 func result(v any) (tool.Result, error) {
 	text, err := encoded(v)
 	if err != nil {
@@ -135,13 +139,13 @@ func encoded(v any) (string, error) {
 	return guard.EscapeHidden(string(raw)), err
 }
 
-// shown is how many bytes a value takes in a result.
+// shown returns the number of bytes that a value takes in a result.
 func shown(v any) int {
-	text, _ := encoded(v) // what can't be encoded fails where it is shown
+	text, _ := encoded(v) // encoding errors are reported when it is shown
 	return len(text) + 1
 }
 
 var errNoBlobs = errors.New("a corpus can't be opened here: the session stores no blobs")
 
-// valid is text as JSON can carry it.
+// valid returns text in the form that JSON can have.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

@@ -38,21 +38,21 @@ type answer struct {
 
 func (in answerArgs) corpus() string { return in.Corpus }
 
-// Answer is one whose evidence was compared with the sources.
+// Answer is an answer whose evidence was compared with the sources.
 type Answer struct {
 	Verified       bool           `json:"verified"` // QuotesVerified and Supported
 	Answer         string         `json:"answer"`
 	Nothing        bool           `json:"nothing,omitempty"` // the agent has found no answer, so it claims nothing
 	Evidence       []Evidence     `json:"evidence"`
-	QuotesVerified bool           `json:"quotes_verified"`       // all quotes stand in the sources; false only with Nothing
+	QuotesVerified bool           `json:"quotes_verified"`       // all quotes are in the sources; false only with Nothing
 	Supported      bool           `json:"supported"`             // the quotes have the figures and names of the answer
-	Unsupported    []string       `json:"unsupported,omitempty"` // those that they don't have
+	Unsupported    []string       `json:"unsupported,omitempty"` // those that they lack
 	Coverage       Coverage       `json:"coverage"`
 	Sources        int            `json:"sources"`           // of the corpus
-	Skipped        map[string]int `json:"skipped,omitempty"` // files that are not in it, by reason
+	Skipped        map[string]int `json:"skipped,omitempty"` // omitted files, by reason
 }
 
-// What those say who claim nothing: whether all was read makes the difference.
+// Texts of an answer that claims nothing, depending on whether everything was read.
 const (
 	silent = "The corpus does not say."
 	unread = "Nothing was found in what was read of the corpus."
@@ -66,7 +66,7 @@ type Evidence struct {
 	To     int64  `json:"to"`
 	Quote  string `json:"quote"`
 	Event  uint64 `json:"event,omitempty"` // of a session: number of the event
-	// Decoding is what the quote was decoded from, where the source is not UTF-8.
+	// Decoding is the encoding from which the quote was decoded, if the source is not UTF-8.
 	Decoding string `json:"decoding,omitempty"`
 }
 
@@ -118,7 +118,7 @@ func runAnswer(ctx context.Context, r *reading, in answerArgs) (tool.Result, err
 	return result(out)
 }
 
-// verify compares quotes with the whole of a source, whose digest must be what it was.
+// verify compares quotes with a whole source, whose digest must be unchanged.
 func (r *reading) verify(ctx context.Context, i int, all []answer, which []int, out []Evidence) (wrong []error) {
 	err := r.each(ctx, []int{i}, func(v *view) error {
 		w := &witness{meter: newMeter(), at: map[int][]byte{}, around: map[int]*[2]string{}, line: map[int]int64{}, all: all, which: which}
@@ -155,7 +155,7 @@ func (r *reading) verify(ctx context.Context, i int, all []answer, which []int, 
 	return wrong
 }
 
-// events tells of evidence in a log the numbers of its events.
+// events adds the numbers of events to evidence from a log.
 func (r *reading) events(ctx context.Context, i int, which []int, out []Evidence) error {
 	lines := map[int64]uint64{}
 	for _, n := range which {
@@ -168,13 +168,13 @@ func (r *reading) events(ctx context.Context, i int, which []int, out []Evidence
 	return err
 }
 
-// witness takes passages out of a source that goes by.
+// witness extracts passages from a source while it is streamed.
 type witness struct {
 	*meter
 	all    []answer
 	which  []int
 	at     map[int][]byte
-	around map[int]*[2]string // the bytes before and behind; empty at the ends of the source
+	around map[int]*[2]string // the bytes before and after; empty at the ends of the source
 	line   map[int]int64
 }
 
@@ -199,7 +199,7 @@ func (w *witness) Write(p []byte) (int, error) {
 	return w.meter.Write(p)
 }
 
-// numbers are those of the events that lines of a log begin with.
+// numbers sets the numbers of the events at the start of lines of a log.
 func (r *reading) numbers(ctx context.Context, i int, lines map[int64]uint64) error {
 	re := regexp.MustCompile(`^#(\d+) `)
 	return r.each(ctx, []int{i}, func(v *view) error {

@@ -30,7 +30,7 @@ func (in grepArgs) corpus() string { return in.Corpus }
 
 func (s *Set) grepTool() tool.Tool { return over(s, "corpus_grep", grepDoc, runGrep) }
 
-// hit is a line that matches. From and To are where Text is.
+// hit is a matching line. From and To are the place of Text.
 type hit struct {
 	Source string `json:"source"`
 	Line   int64  `json:"line"`
@@ -56,10 +56,10 @@ func runGrep(ctx context.Context, r *reading, in grepArgs) (tool.Result, error) 
 		most = usualHits
 	}
 	out := struct {
-		Total   int   `json:"total"` // lines that match
+		Total   int   `json:"total"` // matching lines
 		Sources int   `json:"sources"`
 		Hits    []hit `json:"hits"`
-		More    int   `json:"more,omitempty"` // that are not shown
+		More    int   `json:"more,omitempty"` // those not shown
 	}{Hits: []hit{}}
 	buf := make([]byte, block)
 	err = r.each(ctx, which, func(v *view) error {

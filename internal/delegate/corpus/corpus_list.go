@@ -24,8 +24,8 @@ var listDoc string
 const (
 	mostSources = 50_000
 	mostBytes   = 8 << 30 // of a corpus, together
-	mostLeft    = 20      // names of files that are not in it
-	binaryHead  = 8 << 10 // of a file, in which a NUL tells that it is not text
+	mostLeft    = 20      // names of omitted files
+	binaryHead  = 8 << 10 // start of a file, in which a NUL means that it is not text
 )
 
 type listArgs struct {
@@ -41,7 +41,7 @@ func (s *Set) listTool() tool.Tool {
 	return t
 }
 
-// listEffects are the reads and the hosts of what is to be opened, or of what is open.
+// listEffects returns the reads and the hosts for the sources to open, or for the open corpus.
 func (s *Set) listEffects(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
 	in, err := tool.Args[listArgs](c)
 	if err != nil {
@@ -81,15 +81,15 @@ func (s *Set) listEffects(ctx context.Context, c *tool.Call) ([]tool.Effect, err
 	return out, nil
 }
 
-// named returns an error if a source is none of those that can be opened, and lies below none. Fixed is
-// the blob of a page that is not to be fetched again; empty: there is none.
+// named returns an error if a source is not among those that can be opened, nor below one. Fixed is the blob of
+// a page that is not fetched again; empty: there is none.
 func (s *Set) named(ctx context.Context, c *tool.Call, name string) (fixed string, err error) {
 	kind, at := kindOf(name)
 	var names []string
 	for _, one := range s.Only {
 		names = append(names, one.Name)
 		switch own, place := kindOf(one.Name); {
-		case one.Name == name, one.Name == cleaned(c.Env.Clean, name): // the log has no secret that an address holds
+		case one.Name == name, one.Name == cleaned(c.Env.Clean, name): // the log has addresses without their secrets
 			return one.Blob, nil
 		case own == kindSession && place == "sessions" && kind == kindSession && at != "session":
 			return "", nil
@@ -106,7 +106,7 @@ func (s *Set) named(ctx context.Context, c *tool.Call, name string) (fixed strin
 	return "", fmt.Errorf("%s is not one of the sources of the question: %s", name, strings.Join(names, ", "))
 }
 
-// Exist returns an error if a source can't be one of a new session of a folder. Pages are not fetched.
+// Exist returns an error if a source can't be used by a new session of a folder. Pages are not fetched.
 func Exist(ctx context.Context, sessions store.Store, root string, names []string) error {
 	for _, name := range names {
 		kind, at := kindOf(name)
@@ -130,7 +130,7 @@ func Exist(ctx context.Context, sessions store.Store, root string, names []strin
 	return nil
 }
 
-// kindOf tells what a source is by how it is written, and the rest of that.
+// kindOf returns the kind of a source by its name, and the rest of the name.
 func kindOf(name string) (kind, at string) {
 	switch {
 	case strings.HasPrefix(name, "blob:"):
@@ -202,7 +202,7 @@ type opening struct {
 	bytes int64
 }
 
-// skip leaves a file out.
+// skip omits a file.
 func (o *opening) skip(name, why string) {
 	o.m.Skipped[why]++
 	if len(o.m.Left) < mostLeft {
@@ -210,7 +210,7 @@ func (o *opening) skip(name, why string) {
 	}
 }
 
-// files adds a file, or all below a folder.
+// files adds a file, or all files below a folder.
 func (o *opening) files(ctx context.Context, at string) error {
 	path, err := tools.Resolve(ctx, o.call, at)
 	if err != nil {
@@ -235,7 +235,7 @@ func (o *opening) files(ctx context.Context, at string) error {
 	return err
 }
 
-// file adds one file. What is not text, or not to be read, is left out.
+// file adds one file. A file that is not text, or not readable, is omitted.
 func (o *opening) file(ctx context.Context, path string) error {
 	name := tools.Shown(o.call, path)
 	if o.seen[name] {
@@ -263,7 +263,7 @@ func (o *opening) file(ctx context.Context, path string) error {
 		o.skip(name, "not text")
 		return nil
 	}
-	whole := io.LimitReader(io.MultiReader(bytes.NewReader(head[:n]), f), info.Size()) // what comes meanwhile is not part of it
+	whole := io.LimitReader(io.MultiReader(bytes.NewReader(head[:n]), f), info.Size()) // data appended meanwhile is not part of it
 	if src.Decoding == "" {
 		var seen bytesSeen
 		err := o.measure(ctx, src, io.TeeReader(whole, &seen))
@@ -287,7 +287,7 @@ func (o *opening) page(ctx context.Context, at, blob string) error {
 	return o.add(ctx, source{Name: cleaned(o.call.Env.Clean, u.String()), Kind: kindPage, At: blob})
 }
 
-// sessions adds logs: of the session that asks, of another one, or of all past ones.
+// sessions adds logs: of the calling session, of another one, or of all past ones.
 func (o *opening) sessions(ctx context.Context, which string) (err error) {
 	ids := []string{which}
 	switch {
@@ -318,7 +318,7 @@ func (o *opening) sessions(ctx context.Context, which string) (err error) {
 	return nil
 }
 
-// add measures a source that is no file, and adds it.
+// add measures a source that is not a file, and adds it.
 func (o *opening) add(ctx context.Context, src source) error {
 	if o.seen[src.Name] {
 		return nil
@@ -360,7 +360,7 @@ func (o *opening) measure(ctx context.Context, src source, r io.Reader) error {
 	return nil
 }
 
-// left says what is not in the corpus.
+// left describes the omitted files.
 func (m *manifest) left() string {
 	if len(m.Left) == 0 {
 		return ""
@@ -368,12 +368,12 @@ func (m *manifest) left() string {
 	return " (" + strings.Join(m.Left, "; ") + ")"
 }
 
-// listedSource is a source as the model sees it.
+// listedSource is a source in the form for the model.
 type listedSource struct {
 	Name  string `json:"name"`
 	Bytes int64  `json:"bytes"`
 	Lines int64  `json:"lines"`
-	// Decoding is what the text was decoded from.
+	// Decoding is the encoding from which the text was decoded.
 	Decoding decoding `json:"decoding,omitempty"`
 }
 
@@ -388,7 +388,7 @@ func (m *manifest) listed(in listArgs) (tool.Result, error) {
 		Bytes   int64          `json:"bytes"`
 		Lines   int64          `json:"lines"`
 		Sources []listedSource `json:"sources"`
-		Next    int            `json:"next,omitempty"` // from, to list more
+		Next    int            `json:"next,omitempty"` // the start of the rest of the list
 		Skipped map[string]int `json:"skipped,omitempty"`
 		Left    []string       `json:"some_skipped,omitempty"`
 	}{Corpus: m.name, Count: len(which), Sources: []listedSource{}, Skipped: m.Skipped, Left: m.Left}

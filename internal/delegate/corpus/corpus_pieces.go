@@ -38,7 +38,7 @@ func (in piecesArgs) corpus() string { return in.Corpus }
 
 func (s *Set) piecesTool() tool.Tool { return over(s, "corpus_pieces", piecesDoc, runPieces) }
 
-// set is pieces of a corpus that were cut together, as its blob has them.
+// set is a list of pieces that were cut together, in the form of its blob.
 type set struct {
 	Corpus string  `json:"of_corpus"`
 	Pieces []piece `json:"pieces"`
@@ -97,12 +97,12 @@ func runPieces(ctx context.Context, r *reading, in piecesArgs) (tool.Result, err
 	}{name, len(all.Pieces), total, len(sources), all.Pieces[:min(firstShown, len(all.Pieces))]})
 }
 
-// cut gives do the pieces of a text, each no longer than buf, which holds them: up to the end of a
-// paragraph if there is one in its second half, else of a line, else of a character. The text is
-// only valid until do returns.
+// cut passes the pieces of a text to do, each no longer than buf, which holds them: up to the end of a
+// paragraph if there is one in its second half, else of a line, else of a character. The text is only valid
+// until do returns.
 func cut(r io.Reader, buf []byte, overlap int, do func(from int64, text []byte) error) error {
 	n, base := 0, int64(0)
-	shared := 0 // bytes at the beginning of buf that the piece before has, too
+	shared := 0 // bytes at the beginning of buf that are also in the previous piece
 	for {
 		k, err := io.ReadFull(r, buf[n:])
 		n += k
@@ -135,7 +135,7 @@ func cut(r io.Reader, buf []byte, overlap int, do func(from int64, text []byte) 
 	}
 }
 
-// border is where a piece ends in a text that is too long for one.
+// border returns where to end a piece in a text that is too long for one.
 func border(text []byte) int {
 	for _, mark := range []string{"\n\n", "\n"} {
 		if i := bytes.LastIndex(text, []byte(mark)); i >= len(text)/2 {
@@ -145,7 +145,7 @@ func border(text []byte) int {
 	return wholeRunes(text)
 }
 
-// cutSet is the set of pieces with a name.
+// cutSet returns the set of pieces with a name.
 func (r *reading) cutSet(ctx context.Context, name string) (set, error) {
 	raw, err := blob(ctx, r.call, name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -44,7 +44,7 @@ func runRead(ctx context.Context, r *reading, in readArgs) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	// Whole characters only, as the text is to be quoted.
+	// Only whole characters, as the text is to be quoted.
 	shows := r.Sources[i].Decoding
 	begin, end := 0, wholeRunes(data)
 	for begin < end && begin < 3 && in.From > 0 && shows != narrow && continues(data[begin]) {
@@ -65,7 +65,7 @@ func runRead(ctx context.Context, r *reading, in readArgs) (tool.Result, error) 
 	return result(out)
 }
 
-// bytes are those of one range.
+// bytes returns the bytes of a range.
 func (r *reading) bytes(ctx context.Context, p piece) (data []byte, err error) {
 	if err := r.check(p); err != nil {
 		return nil, err

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Coverage is how much of a corpus somebody has read since the session was opened.
+// Coverage is how much of a corpus was read since the session was opened.
 type Coverage struct {
-	Read     int64    `json:"read"`             // bytes that the agent or the small model was shown
+	Read     int64    `json:"read"`             // bytes shown to the agent or the small model
 	Bytes    int64    `json:"bytes"`            // of the corpus
-	Searches int      `json:"searches"`         // patterns that were searched for
-	Unread   []Unread `json:"unread,omitempty"` // sources of which not all was read, those with most first
-	More     int      `json:"more,omitempty"`   // of these, sources that are not listed
+	Searches int      `json:"searches"`         // patterns searched for
+	Unread   []Unread `json:"unread,omitempty"` // sources not read completely, those with the most unread bytes first
+	More     int      `json:"more,omitempty"`   // further such sources
 }
 
-// Unread is what nobody has read of a source.
+// Unread is the unread part of a source.
 type Unread struct {
 	Source string `json:"source"`
 	Bytes  int64  `json:"bytes"`
@@ -23,13 +23,13 @@ type Unread struct {
 // span is a range of bytes.
 type span struct{ from, to int64 }
 
-// seen is what was read of a corpus: ranges by source, and patterns.
+// seen is the part of a corpus that was read: ranges by source, and patterns.
 type seen struct {
 	spans    map[int][]span
 	searches map[string]bool
 }
 
-// sees takes note of what was read, or of a pattern that was searched for.
+// sees records read ranges, or a pattern that was searched for.
 func (r *reading) sees(note func(*seen)) {
 	r.set.mu.Lock()
 	defer r.set.mu.Unlock()
@@ -46,11 +46,11 @@ func (r *reading) sees(note func(*seen)) {
 
 func (s *seen) read(p piece) { s.spans[p.Source] = append(s.spans[p.Source], span{p.From, p.To}) }
 
-// lineEnd is how many bytes a gap may have that is nothing but the end of a line.
+// lineEnd is the largest gap in bytes that counts as the end of a line.
 const lineEnd = 2
 
-// length is how many of so many bytes ranges have together, each counted once. Gaps that are the ends of lines
-// count as read.
+// length returns how many of a source's bytes the ranges cover, each counted once. Gaps that are the ends of
+// lines count as read.
 func length(spans []span, all int64) (n int64) {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	end := int64(0)
@@ -66,7 +66,7 @@ func length(spans []span, all int64) (n int64) {
 	return n
 }
 
-// coverage is how much of the corpus was read.
+// coverage returns how much of the corpus was read.
 func (r *reading) coverage() (c Coverage) {
 	r.sees(func(s *seen) {
 		c.Searches = len(s.searches)

@@ -19,8 +19,8 @@ type decoding string
 const (
 	wideLittle decoding = "utf-16le"
 	wideBig    decoding = "utf-16be"
-	// narrow is Latin-1, with the letters that Windows has in the place of controls. A letter is a byte, so ranges are
-	// those of the file, and only what is shown is decoded.
+	// narrow is Latin-1, with Windows' letters in the place of control characters. A letter is a byte, so
+	// ranges are those of the file, and only shown text is decoded.
 	narrow decoding = "windows-1252"
 )
 
@@ -104,7 +104,7 @@ func (d decoding) text(data []byte) string {
 	return string(text)
 }
 
-// asked returns a range of a source for a model that is to quote it.
+// asked returns a range of a source for a model that should quote it.
 func (d decoding) asked(data []byte) string {
 	if d != narrow {
 		return string(data) // a quote is found in it byte for byte
@@ -125,7 +125,7 @@ func (d decoding) bytes(shown string) int64 {
 func (d decoding) pattern(re *regexp.Regexp) (loose *regexp.Regexp, exact bool) {
 	expr := strings.Map(func(r rune) rune {
 		if r >= utf8.RuneSelf {
-			return utf8.RuneError // which a byte is that is no UTF-8
+			return utf8.RuneError // a byte that is not UTF-8 decodes to it
 		}
 		return r
 	}, re.String())

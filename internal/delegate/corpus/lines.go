@@ -11,15 +11,15 @@ import (
 
 func countLines(p []byte) int { return bytes.Count(p, []byte("\n")) }
 
-// block is how much of a source is searched at once. A longer line is searched in parts.
+// block is the number of bytes searched at once. A longer line is searched in parts.
 const block = 1 << 20
 
-// line is one of a source.
+// line is a line of a source.
 type line struct {
 	from   int64 // its first byte
 	number int64 // from 1
 	text   []byte
-	match  []int // where the pattern is in text
+	match  []int // place of the match in text
 }
 
 // pattern compiles a regular expression for one line.
@@ -37,8 +37,8 @@ func pattern(expr string, anyCase bool) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// search calls found for each line that matches. The text of a line is only valid until it returns.
-// Buf is of the size block; it can be used again.
+// search calls found for each matching line. The text of a line is only valid until found returns. Buf has the
+// size block; it can be reused.
 func search(r io.Reader, re *regexp.Regexp, buf []byte, found func(l line) error) error {
 	s := searcher{re: re, found: found, number: 1}
 	literal, _ := re.LiteralPrefix()
@@ -63,10 +63,10 @@ func search(r io.Reader, re *regexp.Regexp, buf []byte, found func(l line) error
 	}
 }
 
-// searcher looks through blocks that end with a line.
+// searcher searches blocks that end with a line.
 type searcher struct {
 	re      *regexp.Regexp
-	literal []byte // that a match begins with; empty: that is not known
+	literal []byte // the start of every match; empty: unknown
 	found   func(l line) error
 	from    int64 // of the block
 	number  int64 // of its first line
@@ -104,7 +104,7 @@ func (s *searcher) block(data []byte) error {
 	return nil
 }
 
-// wholeRunes is where the last whole character of a text ends. Bytes that are none count as whole.
+// wholeRunes returns the end of the last whole character of a text. Invalid bytes count as whole.
 func wholeRunes(p []byte) int {
 	for i := len(p) - 1; i >= max(0, len(p)-utf8.UTFMax); i-- {
 		if r, n := utf8.DecodeRune(p[i:]); p[i] >= 0xc0 {
@@ -117,8 +117,8 @@ func wholeRunes(p []byte) int {
 	return len(p)
 }
 
-// excerpt is the part of a line around a match, at most so many bytes of whole characters, and
-// where it begins in the line.
+// excerpt returns the part of a line around a match, at most so many bytes of whole characters, and its start
+// in the line.
 func excerpt(l line, most int) (text []byte, from int) {
 	if len(l.text) <= most {
 		return l.text, 0

@@ -17,10 +17,10 @@ import (
 
 var errNoSessions = errors.New("no session can be read from here")
 
-// mostBody is how many bytes are shown of an event that is not text.
+// mostBody is how many bytes of a non-text event are shown.
 const mostBody = 4000
 
-// asking is the session that a call works for: that of the call, or the one above it.
+// asking returns the session for which a call works: that of the call, or the one above it.
 func asking(c *tool.Call) string {
 	if up := store.Parent(c.Session); up != "" {
 		return up
@@ -28,8 +28,8 @@ func asking(c *tool.Call) string {
 	return c.Session
 }
 
-// mayRead returns an error if a call may not read the log of a session: it is neither the one that
-// it works for nor one of the same workspace.
+// mayRead returns an error if a call may not read the log of a session: it is neither the one for which it
+// works nor one of the same workspace.
 func (s *Set) mayRead(ctx context.Context, c *tool.Call, id string) error {
 	if s.Sessions == nil {
 		return errNoSessions
@@ -53,8 +53,7 @@ func (s *Set) mayRead(ctx context.Context, c *tool.Call, id string) error {
 	return errors.New("the session is empty")
 }
 
-// past lists the sessions of the workspace of a call, the newest first, without those that the call
-// itself is part of.
+// past lists the sessions of the workspace of a call, newest first, without those to which the call belongs.
 func (s *Set) past(ctx context.Context, c *tool.Call) (ids []string, err error) {
 	if s.Sessions == nil || s.Alone {
 		return nil, errNoSessions
@@ -71,7 +70,7 @@ func (s *Set) past(ctx context.Context, c *tool.Call) (ids []string, err error) 
 	return ids, nil
 }
 
-// log is the log of a session as text, up to an event; 0: all of it.
+// log returns the log of a session as text, up to an event; 0: all of it.
 func (s *Set) log(ctx context.Context, id string, upto uint64) *logReader {
 	next, stop := iter.Pull2(store.Events(ctx, s.Sessions, id))
 	return &logReader{next: next, stop: stop, upto: upto}
@@ -82,7 +81,7 @@ type logReader struct {
 	next func() (event.Event, error, bool)
 	stop func()
 	upto uint64
-	last uint64 // number of the event that was read last
+	last uint64 // number of the last event read
 	rest string
 	over bool
 }
@@ -114,7 +113,7 @@ func (l *logReader) Close() error {
 	return nil
 }
 
-// numbered is an event as lines, each with its number.
+// numbered returns an event as lines, each with its number.
 func numbered(e event.Event) string {
 	var b strings.Builder
 	for i, line := range strings.Split(strings.TrimRight(valid(told(e)), "\n"), "\n") {
@@ -127,8 +126,8 @@ func numbered(e event.Event) string {
 	return b.String()
 }
 
-// told is what an event says: its text, where it is one that a person or a model has written or a
-// tool has brought, else its fields.
+// told returns the content of an event: its text if it was written by a person or a model or returned by a
+// tool, else its fields.
 func told(e event.Event) string {
 	switch b := e.Body.(type) {
 	case event.Said:

@@ -19,12 +19,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// manifest is a corpus as its blob has it.
+// manifest is a corpus in the form of its blob.
 type manifest struct {
 	Version int      `json:"version"`
-	Roots   []string `json:"roots,omitempty"` // resolved paths that its files are in
+	Roots   []string `json:"roots,omitempty"` // resolved paths that contain its files
 	Sources []source `json:"sources"`
-	// Skipped are files that are not in it, by reason.
+	// Skipped counts omitted files, by reason.
 	Skipped map[string]int `json:"skipped,omitempty"`
 	Left    []string       `json:"left,omitempty"` // some of these
 
@@ -42,15 +42,16 @@ const (
 
 // source is one text of a corpus.
 type source struct {
-	Name   string `json:"name"` // as it is cited
+	Name   string `json:"name"` // as cited
 	Kind   string `json:"kind"`
 	At     string `json:"at"`             // resolved path, name of a blob, or id of a session
 	Upto   uint64 `json:"upto,omitempty"` // of a session: number of the last event
 	Bytes  int64  `json:"bytes"`
 	Lines  int64  `json:"lines"`
 	Digest string `json:"digest"`          // of the first Bytes
-	Stamp  string `json:"stamp,omitempty"` // what was known of a file when its content was read
-	// Decoding is what a file is decoded from; empty: it is read as it is. Of UTF-16, all else is of the decoded text.
+	Stamp  string `json:"stamp,omitempty"` // metadata of a file when its content was read
+	// Decoding is the encoding from which a file is decoded; empty: it is read as it is. For UTF-16, all else
+	// is about the decoded text.
 	Decoding decoding `json:"decoding,omitempty"`
 }
 
@@ -59,15 +60,15 @@ const (
 	mostManifest    = 64 << 20 // bytes
 )
 
-// sealed is a manifest as it is stored. A model can have any text stored as a blob, such as a page
-// that it fetches. The seal tells such a text from what a call of corpus_list has found: else names
-// of sources would be whatever somebody claims.
+// sealed is a manifest as it is stored. A model can store any text as a blob, such as a page that it fetches.
+// The seal distinguishes such a text from a result of corpus_list. Without it, anyone could invent names of
+// sources.
 type sealed struct {
 	Seal     []byte          `json:"seal"`
 	Manifest json.RawMessage `json:"manifest"`
 }
 
-// seal is what only those can make of a manifest who have the key.
+// seal returns the seal of a manifest, which only holders of the key can make.
 func (s *Set) seal(manifest []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +81,7 @@ func (s *Set) seal(manifest []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// save makes a manifest a blob of the session, and names it.
+// save stores a manifest as a blob of the session, and names it.
 func (s *Set) save(ctx context.Context, m *manifest, blobs tool.Blobs) error {
 	raw, err := json.Marshal(m)
 	if err != nil {
@@ -96,7 +97,7 @@ func (s *Set) save(ctx context.Context, m *manifest, blobs tool.Blobs) error {
 	return err
 }
 
-// unseal is the manifest with a name, from its blob.
+// unseal returns the manifest with a name, from its blob.
 func (s *Set) unseal(name string, raw []byte) (*manifest, error) {
 	var in sealed
 	m := &manifest{name: name}
@@ -109,7 +110,7 @@ func (s *Set) unseal(name string, raw []byte) (*manifest, error) {
 	return m, nil
 }
 
-// manifest is the corpus with a name.
+// manifest returns the corpus with a name.
 func (s *Set) manifest(ctx context.Context, c *tool.Call, name string) (*manifest, error) {
 	m, err := s.known(name)
 	if m != nil || err != nil {
@@ -132,7 +133,7 @@ func (s *Set) manifest(ctx context.Context, c *tool.Call, name string) (*manifes
 	return m, nil
 }
 
-// known is a corpus that this process has opened; without a name the only one.
+// known returns a corpus that this process has opened; without a name the only one.
 func (s *Set) known(name string) (*manifest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +149,7 @@ func (s *Set) known(name string) (*manifest, error) {
 	return nil, nil
 }
 
-// blob is all of a blob that a call of ours has stored.
+// blob reads a whole blob that one of our calls has stored.
 func blob(ctx context.Context, c *tool.Call, name string) ([]byte, error) {
 	r, err := c.Env.Blobs.Get(ctx, name)
 	if err != nil {
@@ -165,13 +166,13 @@ func (s *Set) keep(m *manifest) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.opened == nil || len(s.opened) > 16 { // all are found again by their names
+	if s.opened == nil || len(s.opened) > 16 { // all can be reopened by name
 		s.opened = map[string]*manifest{}
 	}
 	s.opened[m.name] = m
 }
 
-// find is the source with a name.
+// find returns the source with a name.
 func (m *manifest) find(name string) (int, error) {
 	if i, ok := m.byName[name]; ok {
 		return i, nil
@@ -189,7 +190,7 @@ func (m *manifest) find(name string) (int, error) {
 	return 0, fmt.Errorf("the corpus has no source %q; corpus_list tells their names", name)
 }
 
-// matching lists the sources that a glob lets through; empty: all.
+// matching lists the sources that match a glob; empty: all.
 func (m *manifest) matching(pattern string) ([]int, error) {
 	fits := func(string) bool { return true }
 	if pattern != "" {
@@ -217,7 +218,7 @@ type piece struct {
 	From, To int64
 }
 
-// String is the handle that a model has.
+// String returns the handle for the model.
 func (p piece) String() string { return fmt.Sprintf("%d:%d-%d", p.Source, p.From, p.To) }
 
 // MarshalJSON implements [json.Marshaler].
@@ -233,7 +234,7 @@ func (p *piece) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// parsePiece is the piece with a handle.
+// parsePiece returns the piece for a handle.
 func parsePiece(handle string) (p piece, err error) {
 	index, span, _ := strings.Cut(handle, ":")
 	from, to, _ := strings.Cut(span, "-")

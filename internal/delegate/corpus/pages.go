@@ -13,9 +13,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Fixed are the sources of a new session, as its log has them. The text of a page becomes a blob of
-// the session, once may lets its hosts through. So a place in it stays what it was, and the agent
-// needs no network. Env is the world of the session.
+// Fixed returns the sources of a new session, in the form for its log. The text of a page becomes a blob of the
+// session, if may allows its hosts. So a place in it never changes, and the agent needs no network. Env is the
+// world of the session.
 func Fixed(ctx context.Context, env tool.Env, names []string, may func([]tool.Effect) error) (out []event.Source, err error) {
 	for _, name := range names {
 		src := event.Source{Name: name}
@@ -26,7 +26,7 @@ func Fixed(ctx context.Context, env tool.Env, names []string, may func([]tool.Ef
 			}
 			if err == nil {
 				src.Blob, err = fetched(ctx, env, u)
-				if err != nil && ctx.Err() == nil { // on one line: a server may have written what looks like an answer
+				if err != nil && ctx.Err() == nil { // on one line: a server may have written something that looks like an answer
 					err = errors.New(words.OneLine(err.Error(), mostTold))
 				}
 			}
@@ -39,15 +39,15 @@ func Fixed(ctx context.Context, env tool.Env, names []string, may func([]tool.Ef
 	return out, nil
 }
 
-const mostTold = 400 // bytes of why a page can't be had
+const mostTold = 400 // bytes of the error of a page
 
-// IsPage reports whether a source is written as a page.
+// IsPage reports whether a source is named like a page.
 func IsPage(name string) bool {
 	kind, _ := kindOf(name)
 	return kind == kindPage
 }
 
-// pageEffects are the hosts that are asked for a page.
+// pageEffects returns the hosts from which a page is fetched.
 func pageEffects(u *url.URL) (out []tool.Effect) {
 	for _, host := range web.Hosts(u) {
 		out = append(out, tool.Effect{Kind: tool.Network, Text: host})
@@ -55,8 +55,8 @@ func pageEffects(u *url.URL) (out []tool.Effect) {
 	return out
 }
 
-// fetched fetches a page, and returns the blob that has its text. Of a page that is too long nothing is
-// kept: who reads its beginning would take it for all of it.
+// fetched fetches a page, and returns the blob with its text. A page that is too long is not stored, as its
+// beginning could be mistaken for the whole.
 func fetched(ctx context.Context, env tool.Env, u *url.URL) (blob string, err error) {
 	switch {
 	case env.HTTP == nil:

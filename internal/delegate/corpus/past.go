@@ -18,7 +18,7 @@ import (
 // calls are the names of the calls of a log, by id.
 type calls map[string]string
 
-// brought is what a call has brought that an event ends well, and the name of the call.
+// brought returns the result of the call that an event ends successfully, and the name of the call.
 func (c calls) brought(e event.Event) (name, object string) {
 	switch b := e.Body.(type) {
 	case event.Replied:
@@ -37,7 +37,7 @@ func (c calls) brought(e event.Event) (name, object string) {
 	return "", ""
 }
 
-// within is the JSON object in what a call has brought, which stands between marks; empty: there is none.
+// within returns the JSON object between the marks in the result of a call; empty: there is none.
 func within(text string) string {
 	from, to := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if from < 0 || to < from {
@@ -46,15 +46,14 @@ func within(text string) string {
 	return text[from : to+1]
 }
 
-// Given is the answer that a call of [AnswerTool] has brought.
+// Given decodes the answer in the result of a call of [AnswerTool].
 func Given(text string) (a Answer, err error) {
 	err = json.Unmarshal([]byte(within(text)), &a)
 	return a, err
 }
 
-// Answered is the last answer of a session to the question that it took up last, if its quotes were
-// verified or it claims nothing; nil: there is none. One that was said while another was worked on is
-// taken up after that.
+// Answered returns the last answer of a session to its last question, if its quotes were verified or it claims
+// nothing; nil: there is none. A question that came while another was in progress is handled after that one.
 func Answered(events iter.Seq2[event.Event, error]) (last *Answer, err error) {
 	known, state, runs := calls{}, loop.State{}, 0
 	for e, err := range events {
@@ -65,7 +64,7 @@ func Answered(events iter.Seq2[event.Event, error]) (last *Answer, err error) {
 			return last, err
 		}
 		if n := state.Runs(); n != runs {
-			if runs = n; state.Run.Turn == 0 { // else a run goes on that was stopped
+			if runs = n; state.Run.Turn == 0 { // else a stopped run continues
 				last = nil
 			}
 		}
@@ -78,8 +77,8 @@ func Answered(events iter.Seq2[event.Event, error]) (last *Answer, err error) {
 	return last, nil
 }
 
-// Changed names the sources of a session that are no longer what they were when the session opened
-// them last. Env is the world of the session, in which nothing goes on.
+// Changed names the sources of a session that have changed since the session last opened them. Env is the world
+// of the session, which is not running.
 func (s *Set) Changed(ctx context.Context, env tool.Env, session string, events iter.Seq2[event.Event, error]) (names []string, err error) {
 	known, latest := calls{}, map[string]*reading{}
 	call := &tool.Call{Session: session, Env: env, Cwd: env.Root}
@@ -109,7 +108,7 @@ func (s *Set) Changed(ctx context.Context, env tool.Env, session string, events 
 		case err != nil:
 			return nil, err
 		default:
-			_ = v.close(ctx) // it was read for nothing
+			_ = v.close(ctx) // it was read only for the check
 		}
 	}
 	return names, nil

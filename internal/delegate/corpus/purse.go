@@ -8,24 +8,24 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// purse is the money of one call. A request is sent only if what it can cost at the most is left,
-// also beside those that are under way.
+// purse is the money of one call. A request is sent only if its largest possible cost is left, including those
+// in progress.
 type purse struct {
 	set    *Set
 	info   llm.Info
 	priced bool
 	most   float64 // dollars
-	whose  string  // what bounds it
+	whose  string  // the limit's name
 
 	mu       sync.Mutex
-	settled  *sync.Cond // some request has ended
+	settled  *sync.Cond // a request has ended
 	spent    float64
-	claimed  float64 // by requests under way
-	flying   int     // these
+	claimed  float64 // by requests in progress
+	flying   int     // number of these
 	requests int
 }
 
-// purse opens one of a call that may spend so much; nil: as usual.
+// purse opens the purse of a call that may spend a budget; nil: the default.
 func (s *Set) purse(info llm.Info, budget *float64) (*purse, error) {
 	_, priced := info.Prices.At(time.Now())
 	p := &purse{set: s, info: info, priced: priced, most: usualBudget, whose: "the budget of the call"}
@@ -52,14 +52,14 @@ func (s *Set) purse(info llm.Info, budget *float64) (*purse, error) {
 	return p, nil
 }
 
-// claim is what one request may cost.
+// claim is the largest cost of one request.
 type claim struct {
 	purse *purse
 	most  float64
 }
 
-// claim takes what a request can cost at the most, as soon as that is left. The error says that it
-// will not be.
+// claim reserves the largest cost of a request, as soon as that is left. It returns an error if that will never
+// be so.
 func (p *purse) claim(req llm.Request) (claim, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,7 +72,7 @@ func (p *purse) claim(req llm.Request) (claim, error) {
 	}
 	most := priceOf(p.info, llm.Usage{Input: req.Tokens(), Output: req.MaxOutput})
 	for p.flying > 0 && p.spent+p.claimed+most > p.most {
-		p.settled.Wait() // those under way cost less than they could, mostly
+		p.settled.Wait() // requests in progress mostly cost less than they could
 	}
 	if p.spent+most > p.most {
 		return claim{}, fmt.Errorf("%s of $%.4f does not suffice: $%.4f is spent, and the next request can cost $%.4f",
@@ -83,14 +83,14 @@ func (p *purse) claim(req llm.Request) (claim, error) {
 	return claim{p, most}, nil
 }
 
-// hold takes money off what other calls of the session have.
+// hold reserves money that other calls of the session then can't spend.
 func (p *purse) hold(dollars float64) {
 	p.set.mu.Lock()
 	p.set.held += dollars
 	p.set.mu.Unlock()
 }
 
-// settle says what a request has used.
+// settle records the usage of a request.
 func (c claim) settle(info llm.Info, used llm.Usage) {
 	cost := priceOf(info, used)
 	c.purse.mu.Lock()
@@ -100,14 +100,14 @@ func (c claim) settle(info llm.Info, used llm.Usage) {
 	c.purse.settled.Broadcast()
 }
 
-// spentSoFar is what was spent.
+// spentSoFar returns the money spent.
 func (p *purse) spentSoFar() float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.spent
 }
 
-// close returns what was spent. From now on it counts as the session's.
+// close returns the money spent. From now on it counts as the session's.
 func (p *purse) close() float64 {
 	spent := p.spentSoFar()
 	p.hold(-spent)

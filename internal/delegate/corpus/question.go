@@ -21,7 +21,7 @@ import (
 //go:embed question.md
 var questionPrompt string
 
-// Purpose is the [llm.Request.Purpose] of what is asked about a piece.
+// Purpose is the [llm.Request.Purpose] of requests about a piece.
 const Purpose = "piece"
 
 const (
@@ -33,7 +33,7 @@ const (
 	pieceTime  = 3 * time.Minute
 )
 
-// small is the model that is asked about pieces.
+// small returns the model for questions about pieces.
 func (s *Set) small(ctx context.Context) (llm.Model, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,12 +51,12 @@ func (s *Set) small(ctx context.Context) (llm.Model, error) {
 	return m, nil
 }
 
-// question is what is asked about each piece.
+// question is the question about each piece.
 type question struct {
 	text   string
 	schema json.RawMessage // nil: the answer is text
 	form   tool.Tool       // checks an answer
-	expect *regexp.Regexp  // a piece in which it matches must have an answer; nil: none must
+	expect *regexp.Regexp  // a piece that matches it must have an answer; nil: none must
 }
 
 func newQuestion(text string, schema map[string]any, expect string) (q question, err error) {
@@ -88,7 +88,7 @@ func newQuestion(text string, schema map[string]any, expect string) (q question,
 	return q, nil
 }
 
-// key names a piece and all that its answer depends on.
+// key identifies a piece and everything on which its answer depends.
 func (q question) key(route, text string) string {
 	sum := sha256.New()
 	for _, part := range []string{"2", route, questionPrompt, q.text, string(q.schema), text} {
@@ -97,8 +97,8 @@ func (q question) key(route, text string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// request asks about a piece. The text stands between marks that nothing inside can imitate, as
-// they hold a digest of it.
+// request returns a request about a piece. The text is between marks that nothing inside can imitate, as they
+// contain a digest of it.
 func (q question) request(text string) llm.Request {
 	mark := "piece-" + tool.Digest([]byte(q.text+"\x00"+text))
 	return llm.Request{
@@ -110,10 +110,10 @@ func (q question) request(text string) llm.Request {
 	}
 }
 
-// corrected is a request that says what was wrong with an answer to it.
+// corrected returns a request that explains the mistake in an answer.
 func corrected(req llm.Request, reply, why string) llm.Request {
 	if strings.TrimSpace(reply) == "" {
-		return req // vendors take no empty answers
+		return req // vendors accept no empty answers
 	}
 	req.Messages = append(req.Messages, llm.Message{Role: llm.Assistant, Parts: llm.Say(reply)}, llm.Message{Role: llm.User, Parts: llm.Say(
 		"That can't be used: " + why + ". Answer again with one JSON object, by the same rules.",
@@ -126,7 +126,7 @@ func (q question) ask(ctx context.Context, m llm.Model, req llm.Request, c claim
 	ctx, cancel := context.WithTimeoutCause(ctx, pieceTime, errors.New("the model took too long"))
 	defer cancel()
 	got, info := 0, m.Info()
-	used := llm.Usage{} // nothing is known
+	used := llm.Usage{} // unknown usage
 	defer func() { c.settle(info, used) }()
 	for chunk, err := range m.Stream(ctx, req) {
 		got += len(chunk.Text) + len(chunk.Reasoning)
@@ -151,7 +151,7 @@ func (q question) ask(ctx context.Context, m llm.Model, req llm.Request, c claim
 	return "", errors.New("the model gave no answer")
 }
 
-// finished is the text of a reply that came to its end.
+// finished returns the text of a complete reply.
 func finished(r *llm.Reply) (string, error) {
 	switch r.Stop {
 	case llm.StopEnd, llm.StopOther:
@@ -162,7 +162,7 @@ func finished(r *llm.Reply) (string, error) {
 	return "", fmt.Errorf("the answer did not come to an end (%s)", r.Stop)
 }
 
-// hopeless reports whether an error will meet the other pieces, too.
+// hopeless reports whether an error would also hit the other pieces.
 func hopeless(err error) bool {
 	var e *llm.Error
 	if !errors.As(err, &e) {
@@ -175,8 +175,8 @@ func hopeless(err error) bool {
 	return e.Kind == llm.KindBudget || e.Kind == llm.KindPanic
 }
 
-// read takes an answer about a piece for what it is worth: it is of the schema, and rests on quotes
-// that the piece has, or it has failed.
+// read checks an answer about a piece: it must match the schema, and rest on quotes that the piece has, or it
+// has failed.
 func (q question) read(reply, text string, p piece) said {
 	bad := func(format string, args ...any) said { return said{state: failed, why: fmt.Sprintf(format, args...)} }
 	fields, err := object(reply)
@@ -230,7 +230,7 @@ func (q question) read(reply, text string, p piece) said {
 	return out
 }
 
-// object reads the one JSON object of an answer. There may be a fence around it, and no more.
+// object decodes the one JSON object of an answer. It may be in a fence, with no other text.
 func object(reply string) (map[string]json.RawMessage, error) {
 	reply = strings.TrimSpace(reply)
 	if inner, ok := strings.CutPrefix(reply, "```"); ok {
@@ -254,7 +254,7 @@ func object(reply string) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// cleaned is a text without secrets.
+// cleaned returns a text without secrets.
 func cleaned(clean func(io.Reader) io.Reader, text string) string {
 	if clean == nil {
 		return text

@@ -22,7 +22,7 @@ type reading struct {
 	*manifest
 }
 
-// ErrChanged says that a source is no longer what it was when the corpus was opened.
+// ErrChanged says that a source has changed since the corpus was opened.
 var ErrChanged = errors.New("it has changed since the corpus was opened; open the corpus again with corpus_list")
 
 func changed(name string, why error) error {
@@ -32,8 +32,8 @@ func changed(name string, why error) error {
 	return fmt.Errorf("%s: %w", name, ErrChanged)
 }
 
-// view is a source that is open. It is read from its beginning to its end; going back is
-// possible, and slow for what can't be positioned.
+// view is an open source. It is read from start to end; going back is possible, but slow for sources without a
+// position.
 type view struct {
 	r    *reading
 	i    int
@@ -42,7 +42,7 @@ type view struct {
 	at   int64
 }
 
-// view opens a source. What is not as it was is an error.
+// view opens a source. A changed one is an error.
 func (r *reading) view(ctx context.Context, i int) (*view, error) {
 	v := &view{r: r, i: i, src: r.Sources[i]}
 	return v, v.open(ctx)
@@ -69,7 +69,7 @@ func (v *view) open(ctx context.Context) (err error) {
 	return err
 }
 
-// close ends the reading. The error is one of a source that has changed meanwhile.
+// close ends the reading. It returns an error if the source has changed meanwhile.
 func (v *view) close(ctx context.Context) error {
 	f, isFile := v.file.(fs.File)
 	if !isFile {
@@ -82,7 +82,7 @@ func (v *view) close(ctx context.Context) error {
 	return v.r.confirm(ctx, v.i, stampOf(info))
 }
 
-// seek goes to a byte.
+// seek moves to a byte.
 func (v *view) seek(ctx context.Context, to int64) error {
 	if s, ok := v.file.(io.Seeker); ok && to != v.at {
 		if _, err := s.Seek(to, io.SeekStart); err == nil {
@@ -103,7 +103,7 @@ func (v *view) seek(ctx context.Context, to int64) error {
 	return nil
 }
 
-// Read implements [io.Reader], up to where the source ended when it was opened.
+// Read implements [io.Reader], up to the source's end when it was opened.
 func (v *view) Read(p []byte) (int, error) {
 	left := v.src.Bytes - v.at
 	if left <= 0 {
@@ -120,7 +120,7 @@ func (v *view) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// short is the error of a source that can't be read to where it ended.
+// short returns the error for a source that can't be read up to its recorded end.
 func (v *view) short(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return changed(v.src.Name, nil)
@@ -128,7 +128,7 @@ func (v *view) short(err error) error {
 	return fmt.Errorf("%s: %w", v.src.Name, err)
 }
 
-// bytes are those of a range.
+// bytes returns the bytes of a range.
 func (v *view) bytes(ctx context.Context, from, to int64) ([]byte, error) {
 	if err := v.seek(ctx, from); err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (r *reading) each(ctx context.Context, sources []int, do func(v *view) erro
 	return nil
 }
 
-// openFile opens a file of the corpus, if it is still what it was.
+// openFile opens a file of the corpus, if it is unchanged.
 func (r *reading) openFile(ctx context.Context, i int) (fs.File, error) {
 	src := r.Sources[i]
 	files := r.call.Env.Files
@@ -183,7 +183,7 @@ func (r *reading) openFile(ctx context.Context, i int) (fs.File, error) {
 	return src.Decoding.file(f), nil
 }
 
-// compare looks into a file that something was done to, whether its content is still there.
+// compare checks whether the content of a file whose metadata has changed is still the same.
 func (r *reading) compare(ctx context.Context, i int, f fs.File, info fs.FileInfo) error {
 	src, stamp := r.Sources[i], stampOf(info)
 	switch {
@@ -213,15 +213,14 @@ func (r *reading) compare(ctx context.Context, i int, f fs.File, info fs.FileInf
 	return err
 }
 
-// known reports whether a file with this stamp has the content that it had.
+// known reports whether a file with this stamp is known to be unchanged.
 func (r *reading) known(i int, stamp string) bool {
 	r.set.mu.Lock()
 	defer r.set.mu.Unlock()
 	return stamp == r.Sources[i].Stamp || stamp == r.set.checked[r.key(i)]
 }
 
-// confirm looks whether a file was left alone while it was read. If not, what was read may be
-// anything.
+// confirm checks whether a file was unchanged while it was read. Otherwise the data read is unreliable.
 func (r *reading) confirm(ctx context.Context, i int, stamp string) error {
 	if r.known(i, stamp) {
 		return nil
@@ -235,13 +234,13 @@ func (r *reading) confirm(ctx context.Context, i int, stamp string) error {
 
 func (r *reading) key(i int) string { return fmt.Sprintf("%s %d", r.name, i) }
 
-// stampOf is what changes with the content of a file.
+// stampOf returns metadata that changes with the content of a file.
 func stampOf(info fs.FileInfo) string {
 	ino, ctime := keep.Inode(info)
 	return fmt.Sprintf("%d %d %d %d", info.Size(), info.ModTime().UnixNano(), ino, ctime)
 }
 
-// meter counts what is written to it.
+// meter measures the data written to it.
 type meter struct {
 	sum   hash.Hash
 	bytes int64
@@ -261,10 +260,10 @@ func (m *meter) Write(p []byte) (int, error) {
 	return m.sum.Write(p)
 }
 
-// digest names the content as [tool.Digest] does.
+// digest returns the digest of the content in the form of [tool.Digest].
 func (m *meter) digest() string { return hex.EncodeToString(m.sum.Sum(nil)[:16]) }
 
-// count is the number of lines, of which the last may have no end.
+// count returns the number of lines; the last may lack a line end.
 func (m *meter) count() int64 {
 	if m.bytes > 0 && m.last != '\n' {
 		return m.lines + 1

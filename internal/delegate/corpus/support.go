@@ -11,17 +11,18 @@ import (
 	"unicode/utf8"
 )
 
-// leastQuote is how many bytes a quote has at least, unless it is all of its line: a letter stands in any text.
+// leastQuote is the least length of a quote in bytes, unless it is a whole line: a single letter is in every
+// text.
 const leastQuote = 6
 
-// short reports whether a quote is too short to show anything, given what stands before and after it.
+// short reports whether a quote is too short to prove anything, given the text before and after it.
 func short(quote, before, after string) bool {
 	whole := (before == "" || strings.HasSuffix(before, "\n")) && (after == "" || strings.HasPrefix(strings.TrimPrefix(after, "\r"), "\n"))
 	return len(strings.TrimSpace(quote)) < leastQuote && (!whole || strings.TrimSpace(quote) == "")
 }
 
-// The rules of what shows what. Figures and names are compared as whole ones: a word may only differ in case and in
-// its possessive, a figure in what stands between groups of three digits. Parts of a figure are figures of their
+// The rules of evidence. Figures and names are compared as a whole: a word may only differ in case and in its
+// possessive, a figure in the separators between groups of three digits. Parts of a figure are figures of their
 // own only in dates, times, ranges and versions.
 var (
 	aFigure   = regexp.MustCompile(`\p{Nd}+(?:[.,:/'’-]\p{Nd}+)*`)
@@ -34,11 +35,11 @@ var (
 	anAmount  = regexp.MustCompile(`^([1-9]\p{Nd}{0,2}(?:(?:,\p{Nd}{3})+|(?:\.\p{Nd}{3})+|(?:['’]\p{Nd}{3})+))(?:[.,](\p{Nd}+))?$`)
 )
 
-// shows is what passages can show: their words and figures.
+// shows has the words and figures that passages can prove.
 type shows struct {
 	text    string          // in lower case
-	words   map[string]bool // the same
-	lower   []string        // the words that are written so
+	words   map[string]bool // in lower case
+	lower   []string        // words in lower case in the text
 	figures map[string]bool
 }
 
@@ -62,8 +63,8 @@ func newShows(passages ...string) shows {
 	return s
 }
 
-// figuresIn are the figures of a text that are no part of a word. What plain spaces divide, such as "200 512", may
-// be one figure or several; if apart, it is only one where a group begins with 0.
+// figuresIn returns the figures of a text that are not part of a word. Figures separated by plain spaces, such
+// as "200 512", may be one figure or several; if apart, they are only one if a group begins with 0.
 func figuresIn(text string, apart bool) []string {
 	text = aWord.ReplaceAllString(aPrefix.ReplaceAllString(text, "$1 $2$3"), "\n")
 	text = strings.ReplaceAll(text, "–", "-")
@@ -77,7 +78,8 @@ func figuresIn(text string, apart bool) []string {
 	return aFigure.FindAllString(text, -1)
 }
 
-// canonical is a figure as it is compared, and its parts and beginnings, such as 12:30 of 12:30:07.
+// canonical returns a figure in the form for comparison, and its parts and beginnings, such as 12:30 of
+// 12:30:07.
 func canonical(figure string) (same string, parts []string) {
 	pieces := strings.FieldsFunc(figure, func(r rune) bool { return strings.ContainsRune("-/:", r) })
 	amount := anAmount.FindStringSubmatch(figure)
@@ -106,7 +108,7 @@ func canonical(figure string) (same string, parts []string) {
 	return figure, nil
 }
 
-// stem is a word in lower case without its possessive, and without the plural of what is written in capitals.
+// stem returns a word in lower case without its possessive, and without the plural of an acronym.
 func stem(word string) string {
 	word = strings.TrimSuffix(strings.TrimRight(strings.ReplaceAll(word, "’", "'"), "'"), "'s")
 	if short, ok := strings.CutSuffix(word, "s"); ok && len(short) > 1 && short == strings.ToUpper(short) {
@@ -115,12 +117,12 @@ func stem(word string) string {
 	return strings.ToLower(word)
 }
 
-// has reports whether a word stands there as a whole.
+// has reports whether the text has a word as a whole.
 func (s shows) has(word string) bool {
 	return s.words[stem(word)] || unspaced.MatchString(word) && strings.Contains(s.text, strings.ToLower(word))
 }
 
-// akin reports whether a word stands there, or one that is written small and differs in an ending.
+// akin reports whether the text has a word, or a lower-case word that differs in an ending.
 func (s shows) akin(word string) bool {
 	word = strings.ToLower(word)
 	return s.has(word) || slices.ContainsFunc(s.lower, func(w string) bool {
@@ -129,8 +131,8 @@ func (s shows) akin(word string) bool {
 	})
 }
 
-// lacks are the figures and names of a claim that the passages don't have. If it has neither, they must have one
-// of its longer words; else all of it is lacking.
+// lacks returns the figures and names of a claim that the passages lack. If it has neither, they must have one
+// of its longer words; else the whole claim is lacking.
 func (s shows) lacks(claim string) (missing []string) {
 	figures := figuresIn(claim, false)
 	names, others := s.named(claim)
@@ -151,7 +153,7 @@ func (s shows) lacks(claim string) (missing []string) {
 }
 
 var (
-	// begins are words that begin sentences and are no names; they say too little to show anything.
+	// begins are words that begin sentences and are not names; they prove too little.
 	begins = regexp.MustCompile(`(?i)^(?:` +
 		`answer|approximately|average|count|everybody|everyone|everything|maximum|minimum|note|number|result|results|run|see|set|` +
 		`somebody|someone|something|sum|summary|total|use|` +
@@ -165,15 +167,15 @@ var (
 		`who|why|wir|with|within|without|y|yes|yet|you|your|z\.b|zu|zum|zur` +
 		`)$`)
 	anEnding = regexp.MustCompile(`^(?:s|es|e|d|ed|er|ing|n|en)$`) // of another form of a word
-	// ordinary are numbers, and words with endings that no name is expected to have.
-	aSingle  = regexp.MustCompile(`s$|ed$`) // of a verb that one person's name may stand before
+	// ordinary are numbers, and words with endings that names don't have.
+	aSingle  = regexp.MustCompile(`s$|ed$`) // of a verb that can follow one person's name
 	ordinary = regexp.MustCompile(`\p{L}{5}ly$|\p{L}{4}(?:ing|tions?|ments?|ness|ity)$|^(?:One|Two|Three|Four|Five|Six|Seven|Eight|Nine|Ten)$`)
 )
 
-// named are the names of a claim, and its longest other words, which say most. A name has a capital letter, or a
-// sign in it that no other word has. The first word of a sentence is a name unless it is one that begins
-// sentences, stands in small letters in the passages, or has the form of another word, such as a plural before
-// what can't be its verb.
+// named returns the names of a claim, and its longest other words, which mean most. A name has a capital
+// letter, or a sign that other words lack. The first word of a sentence is a name unless it is one that begins
+// sentences, is in lower case in the passages, or has the form of another word, such as a plural before a word
+// that can't be its verb.
 func (s shows) named(claim string) (names, others []string) {
 	var brief []string // such as "two"
 	for _, sentence := range aSentence.Split(aPrefix.ReplaceAllString(claim, "$1 $2$3"), -1) {
@@ -212,10 +214,10 @@ var (
 	digits  = regexp.MustCompile(`\p{Nd}+`)
 )
 
-// unshown are the figures and names of an answer that its evidence does not have. What an answer says about the
-// evidence itself is compared with that: citations, numbers of lines and events, names of sources, and how many
-// there are of what each passage has. One that says nothing that evidence could have, such as a bare yes, is not
-// shown as a whole.
+// unshown returns the figures and names of an answer that its evidence lacks. Statements about the evidence
+// itself are compared with it: citations, numbers of lines and events, names of sources, and counts of things
+// of which each passage has one. An answer without anything that evidence could have, such as a bare yes, is
+// unshown as a whole.
 func unshown(a Answer) []string {
 	var quotes []string
 	cited, places, events := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -272,7 +274,7 @@ func unshown(a Answer) []string {
 	return s.lacks(claim)
 }
 
-// sourceName finds the name of a source in an answer, and a number of a line behind it.
+// sourceName matches the name of a source in an answer, and a line number behind it.
 func sourceName(source string) *regexp.Regexp {
 	either := regexp.QuoteMeta(source)
 	if base := path.Base(source); strings.Contains(base, ".") {
@@ -284,7 +286,7 @@ func sourceName(source string) *regexp.Regexp {
 	return regexp.MustCompile(`(?:^|[^\p{L}\p{N}_.-])(?:` + either + `)(?::\p{Nd}+|\b|$)`)
 }
 
-// counted reports whether each of several quotes has one of what is counted, and none says how many.
+// counted reports whether each of several quotes has one of the counted things, and none has a number of them.
 func counted(what string, quotes []string) bool {
 	for _, q := range quotes {
 		for _, m := range aCount.FindAllStringSubmatch(q, -1) {
@@ -299,8 +301,8 @@ func counted(what string, quotes []string) bool {
 	return len(quotes) > 1
 }
 
-// unquoted are what an answer about a piece says that its quotes don't, but for what is to be chosen from
-// a list and what is only true or false.
+// unquoted returns the statements of an answer about a piece that its quotes lack, except values chosen from a
+// list and booleans.
 func (q question) unquoted(value json.RawMessage, quotes []string) (missing []string) {
 	var v any
 	dec := json.NewDecoder(strings.NewReader(string(value)))

@@ -22,14 +22,14 @@ import (
 var prelude string
 
 const (
-	reportFD = 3       // what the process says goes there
-	maxDepth = 2000    // of calls within calls in JavaScript
-	mostText = 8 << 20 // bytes of the arguments of one call, of one line that is printed, and of the result
+	reportFD = 3       // the process writes its messages there
+	maxDepth = 2000    // nested calls in JavaScript
+	mostText = 8 << 20 // bytes of the arguments of one call, of one printed line, and of the result
 )
 
-// Child is to be called first of all by every program that is the Self of an [Engine], tests
-// included. If this process was started to run a script it does so, and the caller must exit with
-// the code; else nothing happens.
+// Child must be called first by every program that is the Self of an [Engine], tests included. If this process
+// was started to run a script, Child runs it, and the caller must exit with the code. Otherwise it does
+// nothing.
 func Child() (ran bool, code int) {
 	if len(os.Args) != 2 || os.Args[1] != program {
 		return false, 0
@@ -56,9 +56,9 @@ type machine struct {
 	settle quickjs.Value // function of prelude.js
 	in     *json.Decoder
 	out    *bufio.Writer
-	busy   time.Duration // that it may still compute
-	finish bool          // it waits for open calls also once the script has failed
-	open   int           // calls that are not settled
+	busy   time.Duration // computing time left
+	finish bool          // a failed script still waits for open calls
+	open   int           // unsettled calls
 	held   bool          // one of them waits for a person
 	end    *ending       // of the script itself; calls may still be open
 }
@@ -95,14 +95,14 @@ func serve(in io.Reader, out io.Writer) error {
 	}
 }
 
-// limit sets the limits that hold for the whole of a script.
+// limit sets the limits for the whole script.
 func limit(vm *quickjs.VM, memory int) {
 	vm.SetMemoryLimit(uintptr(memory))
 	vm.SetMaxStackSize(maxDepth)
 	vm.SetCanBlock(false)
 }
 
-// rest tells what there is to tell, and reports whether that was all.
+// rest reports the state of the resting script, and returns whether it is done.
 func (m *machine) rest() (done bool, err error) {
 	stuck := m.open == 0
 	switch {
@@ -114,7 +114,7 @@ func (m *machine) rest() (done bool, err error) {
 		m.end, done = &ending{Error: "the script waits for something that never comes: no call is open"}, true
 	}
 	if done {
-		if m.held { // whatever it came to rests on results that are not there yet
+		if m.held { // its result depends on results that do not exist yet
 			m.end = &ending{Held: true}
 		}
 		m.tell(message{End: m.end})
@@ -124,19 +124,19 @@ func (m *machine) rest() (done bool, err error) {
 	return done, m.out.Flush()
 }
 
-// over notes how the script ended, the first time.
+// over records how the script ended, the first time.
 func (m *machine) over(e ending) {
 	if m.end == nil {
 		m.end = &e
 	}
 }
 
-// begin compiles what is given and begins the script.
+// begin compiles the code and begins the script.
 func (m *machine) begin(o order) error {
 	if err := m.vm.RegisterHostFunc("send", m.send); err != nil {
 		return err
 	}
-	// what else begins the script is out of its reach
+	// the script can't reach the function that sends
 	start, err := m.eval(`(prelude => { const send = globalThis.send; delete globalThis.send; return (now, seed) => {
 		const parts = prelude(send, now, seed);
 		return {settle: parts.settle, start: (setup, input, main) => { setup(parts.host, input); return parts.start(main); }};
@@ -182,7 +182,7 @@ func (m *machine) part(of quickjs.Value, name string) (quickjs.Value, error) {
 	return m.vm.GetPropertyValue(of, atom)
 }
 
-// syntax says where a script is wrong. The engine counts lines from 1, as people do.
+// syntax returns the place of a syntax error. The engine counts lines from 1, as people do.
 func syntax(err error) error {
 	var e *quickjs.Error
 	if errors.As(err, &e) && e.LineNumber > 0 {
@@ -191,7 +191,7 @@ func syntax(err error) error {
 	return err
 }
 
-// turn runs what has become ready.
+// turn runs everything that is ready.
 func (m *machine) turn() error {
 	for {
 		ran := 0
@@ -217,7 +217,7 @@ func (m *machine) answer(r reply) error {
 
 var errBusy = errors.New("the script has computed for as long as it may")
 
-// within lets the engine compute as long as is left.
+// within calls f with the rest of the computing time as its limit.
 func (m *machine) within(f func() error) error {
 	if m.busy <= 0 {
 		return errBusy
@@ -233,13 +233,13 @@ func (m *machine) within(f func() error) error {
 	return err
 }
 
-// spent reports whether nothing more may run.
+// spent reports whether no more code may run.
 func spent(err error) bool {
 	var e *quickjs.Error
 	return errors.Is(err, errBusy) || errors.As(err, &e) && e.Name == "InternalError"
 }
 
-// send is how JavaScript reaches the process.
+// send is the function by which JavaScript reaches the process.
 func (m *machine) send(args []any) (any, error) {
 	texts := make([]string, len(args))
 	for i, a := range args {
@@ -282,10 +282,10 @@ func (m *machine) tell(msg message) {
 	if err != nil {
 		raw, _ = line(message{End: &ending{Error: err.Error()}})
 	}
-	m.out.Write(raw) //nolint:errcheck // Flush tells it
+	m.out.Write(raw) //nolint:errcheck // Flush reports it
 }
 
-// tidy leaves of a stack the line of the script that it comes from.
+// tidy reduces a stack to the line of the script from which it comes.
 func tidy(text string) string {
 	what, stack, _ := strings.Cut(text, "\n")
 	if at := regexp.MustCompile(`at script \(<eval>:(\d+)`).FindStringSubmatch(stack); at != nil {

@@ -1,14 +1,14 @@
-// Package script runs JavaScript that models and workflows bring.
+// Package script runs JavaScript from models and workflows.
 //
-// Each script has a process of its own, which is this program started anew, in a box, closed off
-// from files, processes and the network before it reads the script. In it an engine interprets
-// the script (modernc.org/quickjs, ES2023) with a limit on memory and on the time that it computes.
-// A script that goes wrong, in whatever way, costs that process and nothing else.
+// Each script has its own process, which is this program started again, in a sandbox. It is cut off from files,
+// processes and the network before it reads the script. In it an engine interprets the script
+// (modernc.org/quickjs, ES2023) with a limit on memory and on computing time. A script that fails, in whatever
+// way, costs that process and nothing else.
 //
-// A script reaches the world only by calls, each of which its owner makes for it. Its clock stands
-// still and its random numbers follow from a seed, so a script that is given the same results does
-// the same again. That is how it survives a crash: it is run again from its beginning, and its
-// owner has the results of what it did before.
+// A script reaches the world only by calls, each of which its owner makes for it. Its clock does not advance
+// and its random numbers follow from a seed. So a script that gets the same results does the same again. That
+// is how it survives a crash: it runs again from its beginning, and its owner has the results of its earlier
+// calls.
 package script
 
 import (
@@ -29,11 +29,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Limits bound one script. Zero stands for the value in brackets.
+// Limits are the limits of one script. Zero means the value in brackets.
 type Limits struct {
 	Memory int           // bytes of its values (64 MB)
-	Busy   time.Duration // that it computes, not counting waits for calls (20 s)
-	Calls  int           // that it makes (1,000)
+	Busy   time.Duration // computing time, without waits for calls (20 s)
+	Calls  int           // calls in total (1,000)
 }
 
 func (l Limits) stated() Limits {
@@ -49,60 +49,61 @@ func (l Limits) stated() Limits {
 	return l
 }
 
-// Script is one that is to run.
+// Script is a script to run.
 type Script struct {
-	// Code is the body of an async function. What it returns is the result.
+	// Code is the body of an async function. Its return value is the result.
 	Code string
-	// Setup is a JavaScript function of host and Input that runs before Code and gives it what it
-	// is to see: host.call(name, args, shape, blame) makes a call and returns a promise,
-	// host.print(text) prints.
+	// Setup is a JavaScript function of host and Input that runs before Code and defines its environment:
+	// host.call(name, args, shape, blame) makes a call and returns a promise, host.print(text) prints.
 	Setup string
 	Input json.RawMessage
-	// Finish has a script that has failed wait for the calls that are open, and what follows them. Else they are given up.
+	// Finish makes a failed script wait for open calls, and for what follows them. Otherwise they are
+	// abandoned.
 	Finish bool
-	// Seed is what random numbers follow from, Now is what the clock says.
+	// Seed determines random numbers, Now is the time of the clock.
 	Seed string
 	Now  time.Time
-	// Call is asked for a call and returns at once; wait waits for what it brings. It is called in the order
-	// in which the script asks, by one goroutine; waits are called side by side. Their context ends with the script.
+	// Call makes a call and returns at once; wait waits for its result. Call is called in the script's order,
+	// by one goroutine; waits run concurrently. Their context ends with the script.
 	Call func(ctx context.Context, name string, args json.RawMessage) (wait func() Answer)
-	// Rests, if not nil, is called when the script asks for no other call until it is told what one of those
-	// brings that it waits for.
+	// Rests, if not nil, is called when the script makes no more calls until it gets the result of one for
+	// which it waits.
 	Rests func()
-	// Print gets what the script prints, in order. Nil: it is lost.
+	// Print gets the printed text, in order. Nil: it is dropped.
 	Print func(text string)
-	// Tell gets what Setup tells with host.tell(kind, text), in order. An error ends the script. Nil: it is lost.
+	// Tell gets the messages that Setup sends with host.tell(kind, text), in order. An error ends the script.
+	// Nil: they are dropped.
 	Tell   func(kind, text string) error
 	Limits Limits
 }
 
-// Answer is what a call brings.
+// Answer is the result of a call.
 type Answer struct {
 	Value any   // as JSON
 	Err   error // is thrown instead; see Thrown
 	// End ends the script, with the error.
 	End error
-	// Held says that the call waits for a person. The script goes on as far as it does not look at
-	// what the call brings, and then ends with [ErrHeld].
+	// Held says that the call waits for a person. The script continues as far as it does not use the result,
+	// and then ends with [ErrHeld].
 	Held bool
-	// Never says that the call has no end for now. What waits for it in the script goes no further, and once
-	// nothing else goes on the script ends with [ErrHeld].
+	// Never says that the call does not end for now. Code that waits for it stops there, and once nothing else
+	// runs the script ends with [ErrHeld].
 	Never bool
-	// Nth says that this is the nth answer of all. The script gets those in order, also if they
-	// come otherwise. Zero: it has no place.
+	// Nth says that this is the nth answer of all. The script gets answers in this order, even if they come in
+	// another. Zero: any order.
 	Nth int
 }
 
-// Thrown is an error whose value a script gets, to make its own error of.
+// Thrown is an error whose value the script gets, to make its own error from it.
 type Thrown struct{ Value any }
 
 func (t *Thrown) Error() string { return fmt.Sprint(t.Value) }
 
-// ErrHeld says that a script has gone as far as it could without the decision of a person. It is
-// to be run again once there is one.
+// ErrHeld says that a script has gone as far as it could without a person's decision. It must be run again once
+// there is one.
 var ErrHeld = errors.New("the script waits for a decision")
 
-// Error is what a script itself came to: what it has thrown, or a limit.
+// Error is a failure of the script itself: a thrown error, or a limit.
 type Error struct{ Text string }
 
 func (e *Error) Error() string { return e.Text }
@@ -111,14 +112,14 @@ func (e *Error) Error() string { return e.Text }
 type Engine struct {
 	// Self is the path of a program that calls [Child] first of all.
 	Self string
-	// Env starts it where it can't seal itself off, which is everywhere but on Linux.
+	// Env starts it where it can't cut itself off, which is everywhere except on Linux.
 	Env tool.Env
-	// Open lets scripts run there although no box can be built.
+	// Open lets scripts run there even if no sandbox is available.
 	Open bool
 }
 
-// Run runs a script to its end. The error is an [*Error] if the script has failed, [ErrHeld], or
-// tells that the engine has; if ctx has ended it is that.
+// Run runs a script to its end. The error is an [*Error] if the script has failed, [ErrHeld], or an error of
+// the engine; if ctx has ended, it is that of ctx.
 func (e Engine) Run(ctx context.Context, s Script) (value json.RawMessage, err error) {
 	s.Limits = s.Limits.stated()
 	ctx, cancel := context.WithCancel(ctx)
@@ -168,23 +169,23 @@ func (e Engine) start(ctx context.Context, in io.Reader, r *run) (tool.Process, 
 	return p, nil
 }
 
-// run is a script that runs.
+// run is a running script.
 type run struct {
 	Script
 	ctx     context.Context
 	feed    io.Writer
 	lines   chan []byte // from the process
 	answers chan settled
-	code    int // of the process, and why it is not known
+	code    int // of the process, and why it is unknown
 	lost    error
 	errs    keep.Tail
 
-	open, made int             // calls that wait for their answers, and all of them
-	never      int             // of those that are open: have no end for now
-	rests      int             // calls that the process waited for when it rested last; below 0: it works
-	partial    []byte          // of a line; of the goroutine that writes
+	open, made int             // unanswered calls, and all calls
+	never      int             // open calls without an end for now
+	rests      int             // calls for which the process waited when it last rested; below 0: it is working
+	partial    []byte          // of a line; for the writing goroutine
 	early      map[int]settled // answers that came before their turn
-	next       int             // the number of the answer whose turn it is
+	next       int             // number of the next answer in order
 }
 
 type settled struct {
@@ -192,10 +193,10 @@ type settled struct {
 	Answer
 }
 
-// mostLine is how long a line from the process may be: JSON can write a byte in six.
+// mostLine is the longest line from the process: JSON can write a byte in six.
 const mostLine = 7 * mostText
 
-// Write takes what the process says, from one goroutine.
+// Write handles output of the process, from one goroutine.
 func (r *run) Write(p []byte) (int, error) {
 	r.partial = append(r.partial, p...)
 	for {
@@ -216,10 +217,10 @@ func (r *run) Write(p []byte) (int, error) {
 	}
 }
 
-// slack is how much longer than it may compute a script may be silent while no call is open.
+// slack is how much longer than its computing time a script may be silent while no call is open.
 const slack = 15 * time.Second
 
-// follow does what the process asks for until the script has ended.
+// follow handles the messages of the process until the script has ended.
 func (r *run) follow(exited <-chan struct{}) (json.RawMessage, error) {
 	if err := r.send(r.order()); err != nil {
 		return nil, r.broken(err)
@@ -241,7 +242,7 @@ func (r *run) follow(exited <-chan struct{}) (json.RawMessage, error) {
 				return nil, err
 			}
 		case <-exited:
-			select { // its last word may have come first
+			select { // its last message may have come first
 			case line := <-r.lines:
 				if end, err := r.heard(line); err != nil || end != nil {
 					return end.result(err)
@@ -260,7 +261,7 @@ func (r *run) follow(exited <-chan struct{}) (json.RawMessage, error) {
 	}
 }
 
-// result is what a script has come to.
+// result returns the result of a script.
 func (e *ending) result(err error) (json.RawMessage, error) {
 	switch {
 	case err != nil:
@@ -298,7 +299,7 @@ func (r *run) send(v any) error {
 	return err
 }
 
-// heard does what a line asks for.
+// heard handles a line of the process.
 func (r *run) heard(line []byte) (*ending, error) {
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -322,10 +323,10 @@ func (r *run) heard(line []byte) (*ending, error) {
 	return nil, nil
 }
 
-// ask has a call made.
+// ask makes a call.
 func (r *run) ask(c asked) error {
 	r.open++
-	r.rests = -1 // what the process has said of itself is older than this call
+	r.rests = -1 // the process rested before this call
 	if r.made++; r.made > r.Limits.Calls {
 		return &Error{fmt.Sprintf("the script makes more than %d calls", r.Limits.Calls)}
 	}
@@ -339,14 +340,14 @@ func (r *run) ask(c asked) error {
 	return nil
 }
 
-// idle says why nothing more goes on while the process waits; nil: something does. What the process
-// says of itself may be older than the last answer: then it waits for more calls than are open.
+// idle returns why nothing runs while the process waits; nil: something does. The process's last state may be
+// older than the last answer: then it waits for more calls than are open.
 func (r *run) idle() error {
 	early := len(r.early)
 	switch {
 	case r.rests != r.open || r.open > early+r.never:
 		return nil
-	case early > 0: // what comes before it was not asked for
+	case early > 0: // calls that must come before it were not made
 		return fmt.Errorf("%w: it has left out what it did as number %d", tool.ErrDiverged, r.next)
 	case r.never > 0:
 		return ErrHeld
@@ -354,7 +355,7 @@ func (r *run) idle() error {
 	return nil
 }
 
-// settle hands an answer on once its turn has come.
+// settle passes an answer on once its turn has come.
 func (r *run) settle(a settled) error {
 	switch {
 	case a.End != nil:
@@ -404,7 +405,7 @@ func (r *run) reply(a settled) error {
 	return nil
 }
 
-// broken is why the process could not be told something.
+// broken returns why a message could not reach the process.
 func (r *run) broken(err error) error {
 	if cause := context.Cause(r.ctx); cause != nil {
 		return cause
@@ -412,7 +413,7 @@ func (r *run) broken(err error) error {
 	return fmt.Errorf("the engine of scripts can't be reached: %w", err)
 }
 
-// died is how a process has ended without a word.
+// died describes how a process ended without a message.
 func (r *run) died() error {
 	switch {
 	case r.ctx.Err() != nil:

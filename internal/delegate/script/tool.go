@@ -22,10 +22,10 @@ var toolDoc string
 var toolSetup string
 
 const (
-	mostPrinted = 200_000   // bytes that a script prints, all in all
-	mostStored  = 1_000_000 // bytes of what is left for later scripts; tools.js holds them to less
-	mostMoved   = 64 << 20  // bytes of what its calls are given and bring: all of it is in the log
-	mostDenied  = 3         // calls that are denied, from which on it is stopped
+	mostPrinted = 200_000   // bytes that a script prints in total
+	mostStored  = 1_000_000 // bytes stored for later scripts; tools.js has a lower limit
+	mostMoved   = 64 << 20  // bytes of arguments and results of its calls: all of it is in the log
+	mostDenied  = 3         // number of denied calls that stops it
 )
 
 type toolArgs struct {
@@ -33,8 +33,8 @@ type toolArgs struct {
 	Args map[string]any `json:"args,omitempty" jsonschema:"seen as args"`
 }
 
-// Tool lets a model write a script in place of calls one by one: code mode. The engine makes its
-// processes in the environment of the call.
+// Tool lets a model write a script instead of single calls: code mode. The engine starts its processes in the
+// environment of the call.
 func Tool(self string) tool.Tool {
 	t := tool.New("script", strings.TrimSpace(toolDoc), func(ctx context.Context, c *tool.Call, in toolArgs) (tool.Result, error) {
 		return Perform(ctx, c, self, in.Code, in.Args, Limits{})
@@ -43,8 +43,7 @@ func Tool(self string) tool.Tool {
 	return t
 }
 
-// Perform runs the script of a call of a tool with Calls. What it brings is what the script printed
-// and returned.
+// Perform runs the script of a call of a tool with Calls. Its result is the printed text and the return value.
 func Perform(ctx context.Context, c *tool.Call, self, code string, args any, within Limits) (tool.Result, error) {
 	m := &mode{call: c, left: map[string]json.RawMessage{}}
 	input, err := json.Marshal(map[string]any{"args": args, "store": c.Store})
@@ -62,13 +61,13 @@ func Perform(ctx context.Context, c *tool.Call, self, code string, args any, wit
 type mode struct {
 	call    *tool.Call
 	printed strings.Builder
-	more    int // bytes that were printed beyond what is kept
+	more    int // printed bytes beyond those stored
 	left    map[string]json.RawMessage
 
 	mu      sync.Mutex
 	made    int
-	given   int // bytes of what calls were given
-	brought int // bytes of what they brought
+	given   int // bytes of arguments of calls
+	brought int // bytes of their results
 	denied  []string
 }
 
@@ -94,7 +93,7 @@ func (m *mode) begin(ctx context.Context, name string, args json.RawMessage) fun
 	}
 }
 
-// answer is what a call brings, as tools.js wants it.
+// answer returns the result of a call in the form for tools.js.
 func (m *mode) answer(name string, args json.RawMessage, res tool.Result, err error) Answer {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -130,7 +129,7 @@ func (m *mode) printLine(line string) {
 	m.printed.WriteString(line + "\n")
 }
 
-// tell takes what tools.js tells beside calls.
+// tell handles the messages of tools.js that are not calls.
 func (m *mode) tell(kind, what string) error {
 	switch kind {
 	case "notify":
@@ -148,7 +147,7 @@ func (m *mode) tell(kind, what string) error {
 	return nil
 }
 
-// result is what the model gets.
+// result returns the model's result.
 func (m *mode) result(value json.RawMessage, err error) (tool.Result, error) {
 	out := m.printed.String() + m.refusals()
 	if m.more > 0 {
@@ -182,7 +181,7 @@ func (m *mode) result(value json.RawMessage, err error) (tool.Result, error) {
 	return r, nil
 }
 
-// refusals tells the model of calls that were denied, whatever the script has made of it.
+// refusals tells the model about denied calls, however the script handled them.
 func (m *mode) refusals() string {
 	var b strings.Builder
 	for _, d := range m.denied {
@@ -198,7 +197,7 @@ func (m *mode) nothingKept() string {
 	return "; what it has stored is not kept"
 }
 
-// fits says whether what is kept for later scripts is too much.
+// fits returns an error if too much is stored for later scripts.
 func (m *mode) fits() error {
 	all, size := maps.Clone(m.call.Store), 0
 	if all == nil {
@@ -214,8 +213,8 @@ func (m *mode) fits() error {
 	return nil
 }
 
-// saved tells the person what the script has kept out of the conversation: each of its calls would
-// else have brought all of its result.
+// saved tells the person how much the script has left out of the conversation: each of its calls would
+// otherwise have returned its whole result.
 func (m *mode) saved(shown int) string {
 	if m.made == 0 {
 		return ""

@@ -25,10 +25,10 @@ type typesArgs struct {
 	Query string `json:"query" jsonschema:"words, or a name"`
 }
 
-// mostTypes is how many declarations are shown at once.
+// mostTypes is the number of declarations shown at once.
 const mostTypes = 10
 
-// TypesTool brings the types of those of many tools that have to do with a query.
+// TypesTool returns the types of those tools of many that match a query.
 func TypesTool(many []tool.Tool) tool.Tool {
 	t := tool.New("tool_types", strings.TrimSpace(typesDoc), func(_ context.Context, _ *tool.Call, in typesArgs) (tool.Result, error) {
 		found := tools.Ranked(many, in.Query)
@@ -54,10 +54,10 @@ func Types(list []tool.Tool) string {
 	return b.String()
 }
 
-// mostDoc is how much of a description stands in a declaration, in bytes.
+// mostDoc is the length of a description in a declaration, in bytes.
 const mostDoc = 300
 
-// comment is a description that can stand in a comment.
+// comment returns a description in a form for a comment.
 func comment(doc string) string {
 	return strings.ReplaceAll(text.Short(strings.Join(strings.Fields(doc), " "), mostDoc), "*/", "* /")
 }
@@ -75,7 +75,7 @@ type typed struct {
 	defs map[string]*jsonschema.Schema
 }
 
-// deepest is how deep types are written out.
+// deepest is the depth to which types are written out.
 const deepest = 6
 
 func (t *typed) of(s *jsonschema.Schema, depth int) string {
@@ -162,7 +162,7 @@ func (t *typed) object(s *jsonschema.Schema, depth int) string {
 	return "{ " + strings.Join(out, "; ") + " }"
 }
 
-// fields are the names of the fields of an object: those that must be given first.
+// fields returns the names of the fields of an object, required ones first.
 func fields(s *jsonschema.Schema) []string {
 	names := slices.Sorted(maps.Keys(s.Properties))
 	sort.SliceStable(names, func(i, j int) bool {
@@ -179,7 +179,7 @@ func literal(v any) string {
 	return string(raw)
 }
 
-// member is a name as an object has it, in quotes where it is none of JavaScript.
+// member returns a name in the form for an object, in quotes unless it is a JavaScript identifier.
 func member(name string) string {
 	for i, r := range name {
 		if r != '_' && r != '$' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (i == 0 || r < '0' || r > '9') {

@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 )
 
-// What goes over the pipes between [Engine] and the process of a script: one JSON object a line.
-// The first line to the process is an order, every other one a reply. Nothing that comes from the
-// process is believed: it can only ask for calls, print, and end.
+// The protocol of the pipes between [Engine] and the process of a script: one JSON object a line. The first
+// line to the process is an order, every other one a reply. The process is not trusted: it can only make calls,
+// print, and end.
 
-// line is a value as a line. What HTML has meanings for stays as it is: people read arguments.
+// line returns a value as a line. Characters special in HTML are not escaped: people read arguments.
 func line(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -18,7 +18,7 @@ func line(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// program is the argument that makes a process one that runs a script.
+// program is the argument that makes a process run a script.
 const program = "script-engine"
 
 // order is the script that a process runs.
@@ -37,10 +37,10 @@ type order struct {
 type reply struct {
 	ID    int             `json:"id"`
 	How   how             `json:"how"`
-	Value json.RawMessage `json:"value"` // what it brings, or what is thrown
+	Value json.RawMessage `json:"value"` // the result, or the thrown value
 }
 
-// how a call was settled, for prelude.js.
+// how says in which way a call was settled, for prelude.js.
 type how int
 
 const (
@@ -49,7 +49,7 @@ const (
 	held
 )
 
-// message is what comes from a process. One of the fields counts.
+// message is a message from a process. One of the fields is set.
 type message struct {
 	Call  *asked  `json:"call,omitempty"`
 	Print *string `json:"print,omitempty"`
@@ -58,13 +58,13 @@ type message struct {
 	End   *ending `json:"end,omitempty"`
 }
 
-// hint is what a setup tells its owner beside calls.
+// hint is a message of a setup to its owner that is not a call.
 type hint struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 }
 
-// asked is a call that the script wants to be made.
+// asked is a call that the script makes.
 type asked struct {
 	ID   int             `json:"id"`
 	Name string          `json:"name"`

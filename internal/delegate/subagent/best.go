@@ -15,17 +15,17 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// mostCount is how many agents one call can spawn.
+// mostCount is the largest number of agents that one call can spawn.
 const mostCount = 8
 
-// How what several agents bring becomes one result.
+// How the results of several agents become one.
 const (
-	reduceCollect = "collect" // all of it
-	reduceVote    = "vote"    // what most of them say
-	reduceBest    = "best"    // the work of the one that does best in a check
+	reduceCollect = "collect" // all of them
+	reduceVote    = "vote"    // the majority
+	reduceBest    = "best"    // the work that does best in a check
 )
 
-// many tells how many agents a call asks for.
+// many returns the number of agents that a call asks for.
 func (in spawnArgs) many() (int, error) {
 	n := cmp.Or(in.Count, 1)
 	switch in.Reduce {
@@ -57,11 +57,10 @@ func (in spawnArgs) many() (int, error) {
 	return n, nil
 }
 
-// chooses reports whether one result comes of what several agents bring, so that the
-// call waits for all of them.
+// chooses reports whether one result is chosen from several agents, so that the call waits for all of them.
 func (in spawnArgs) chooses() bool { return in.Reduce == reduceVote || in.Reduce == reduceBest }
 
-// apart is the isolation a call asks for.
+// apart returns the isolation that a call asks for.
 func (in spawnArgs) apart() string {
 	if in.Reduce == reduceBest {
 		return cmp.Or(in.Isolation, "worktree")
@@ -69,11 +68,11 @@ func (in spawnArgs) apart() string {
 	return in.Isolation
 }
 
-// spawnMany has several agents do the same, and makes one result of what they bring. Each begins at once,
-// as one that could not would wait for those.
+// spawnMany makes several agents do the same, and makes one result from theirs. Each begins at once: if one had
+// to wait, it would wait for the others.
 func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int) (tool.Result, error) {
 	children, backs := make([]*child, 0, n), make([]event.Returned, n)
-	var texts []string // of those in the background
+	var texts []string // of agents in the background
 	var wg sync.WaitGroup
 	for i := range n {
 		call := fmt.Sprint(c.ID, "/", i+1)
@@ -114,7 +113,7 @@ func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int)
 	return collect(children, backs, "")
 }
 
-// collect is all that children bring, below a heading.
+// collect returns the results of all children, below a heading.
 func collect(children []*child, backs []event.Returned, heading string) (tool.Result, error) {
 	var texts []string
 	if heading != "" {
@@ -134,13 +133,13 @@ func collect(children []*child, backs []event.Returned, heading string) (tool.Re
 	return tool.Text(strings.Join(texts, "\n\n")), err
 }
 
-// ballot is a result and who brought it.
+// ballot is a result and the children that returned it.
 type ballot struct {
 	value    string
 	children []string
 }
 
-// vote is the result that more than half of those have who brought one; else all.
+// vote returns the result of more than half of the children that have one; if there is none, all results.
 func vote(children []*child, backs []event.Returned) (tool.Result, error) {
 	var ballots []ballot
 	votes := 0
@@ -175,7 +174,7 @@ func vote(children []*child, backs []event.Returned) (tool.Result, error) {
 	return collect(children, backs, fmt.Sprintf("[vote: no majority among %d results%s]\n%s", votes, none, tally.String()))
 }
 
-// canonical writes JSON in one way only: equal values, equal texts.
+// canonical returns JSON in a canonical form: equal values have equal texts.
 func canonical(raw json.RawMessage) (string, bool) {
 	var v any
 	if raw == nil || json.Unmarshal(raw, &v) != nil {
@@ -185,8 +184,8 @@ func canonical(raw json.RawMessage) (string, bool) {
 	return string(out), err == nil
 }
 
-// best is the work of the child that does best in its check. The copies of the others
-// are removed; if none passes, all stay.
+// best returns the work of the child that does best in its check. The copies of the others are removed; if none
+// passes, all stay.
 func (t *Team) best(ctx context.Context, children []*child, backs []event.Returned, command string) (tool.Result, error) {
 	winner := -1
 	var b strings.Builder

@@ -14,12 +14,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// checkTool is the tool by which a child runs its check: so it is judged like any
-// command of the child's, and runs within the same walls.
+// checkTool is the tool with which a child runs its check: so it is judged like any command of the child, and
+// runs in the same sandbox.
 const checkTool = "bash"
 
-// check is a command that a child must run as its last step, at the top of its
-// workspace. It is a hook that has the child go on without that.
+// check is a command that a child must run as its last step, at the top of its workspace. It is a hook that
+// makes the child continue until it has.
 type check struct {
 	command string
 
@@ -29,20 +29,20 @@ type check struct {
 	now  verdict
 }
 
-// verdict is how a check stands.
+// verdict is the state of a check.
 type verdict struct {
 	ran    bool
-	stale  bool     // something may have been changed since
-	passed bool     // it ran last, and ended with 0
-	exit   string   // exit code; empty if it is not known
-	score  *float64 // the number in the last line that it printed; nil: it is none
+	stale  bool     // something may have changed since
+	passed bool     // its last run ended with 0
+	exit   string   // exit code; empty if unknown
+	score  *float64 // the number in the last line of its output; nil: there is none
 }
 
 func newCheck(command string) *check {
 	return &check{command: strings.TrimSpace(command)}
 }
 
-// order is what the child is told of it.
+// order returns the child's instruction about the check.
 func (k *check) order() string {
 	return fmt.Sprintf("When your work is done, run this command with %s as your last step, at the top of the workspace, alone and exactly "+
 		"as it stands; you are judged by how it ends:\n%s", checkTool, k.command)
@@ -57,7 +57,7 @@ func (k *check) is(args json.RawMessage) bool {
 	return json.Unmarshal(args, &in) == nil && strings.TrimSpace(in.Command) == k.command && !in.Background
 }
 
-// see takes the outcome of the check out of what the child did.
+// see reads the outcome of the check from the child's items.
 func (k *check) see(items []transcript.Item) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -92,8 +92,7 @@ func (k *check) ended(c *transcript.Call) {
 	}
 }
 
-// score is the number that is all there is in the last line of an output; lines in
-// brackets are the tool's own.
+// score returns the number that is the whole last line of an output; lines in brackets are the tool's own.
 func score(output string) *float64 {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -116,7 +115,7 @@ func (k *check) verdict() verdict {
 	return k.now
 }
 
-// text tells how a check stands.
+// text describes the state of a check.
 func (s verdict) text() string {
 	switch {
 	case !s.ran:
@@ -133,8 +132,8 @@ func (s verdict) text() string {
 	return "passed"
 }
 
-// beats reports whether one that has passed is better than another that has: by the
-// larger number, and any number is better than none.
+// beats reports whether one passed check is better than another: by the larger number, and any number is better
+// than none.
 func (s verdict) beats(other verdict) bool {
 	return s.score != nil && (other.score == nil || *s.score > *other.score)
 }

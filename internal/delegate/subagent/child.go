@@ -20,33 +20,33 @@ import (
 // child is a session that works for another.
 type child struct {
 	id       string
-	call     string // that asked for it
+	call     string // that made it
 	order    Order
 	session  *inspan.Session
-	progress func(text string) // for whoever watches; never nil
-	ctx      context.Context   // ends with the child, or ends it at once
+	progress func(text string) // for watchers; never nil
+	ctx      context.Context   // ends with the child; its end stops the child at once
 	cancel   context.CancelCauseFunc
 	conduct  inspan.Conductor
-	gone     chan struct{} // closed when it has come back
+	gone     chan struct{} // closed when it has returned
 
-	// What its copy of another had used up, and what the parent's log knows of what it has since.
+	// The usage of the session that it copies, and its own usage since, as far as the parent's log has it.
 	counted float64
 	used    llm.Usage
-	copied  bool // it is a copy that was not told anything yet
-	// Its task may hold text that nobody here has written.
+	copied  bool // it is a copy that has had no message yet
+	// Its task may have text from an untrusted source.
 	untrusted bool
 
 	files    tool.Files         // of its workspace
-	commands map[string]command // that may run or do, by call; for the goroutine that drives it
+	commands map[string]command // running and possible ones, by call; for the goroutine that drives it
 
 	mu    sync.Mutex
-	fold  transcript.Fold // what can be told of its work
+	fold  transcript.Fold // its visible work
 	wrote map[string]mark // files, by resolved path, since it was opened
-	met   []meeting       // that it was told of, or others were
-	open  []string        // tasks that it had when it came back, and has not marked done
+	met   []meeting       // reported to it or to others
+	open  []string        // tasks that it had when it returned, not marked done
 }
 
-// newChild takes a child up, with what its log tells of it.
+// newChild makes a child from the content of its log.
 func newChild(s *inspan.Session, o Order, call string) *child {
 	k := &child{id: s.ID(), call: call, order: o, session: s, wrote: map[string]mark{}, commands: map[string]command{}, gone: make(chan struct{}), progress: func(string) {}}
 	k.ctx, k.cancel = context.WithCancelCause(context.Background())
@@ -69,7 +69,7 @@ func newChild(s *inspan.Session, o Order, call string) *child {
 	return k
 }
 
-// see takes note of an event, and returns a line for people.
+// see folds an event, and returns a line for people.
 func (k *child) see(e event.Event) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -92,7 +92,7 @@ func (k *child) lastWords() string {
 	return k.fold.Last
 }
 
-// line is a line for people on what is new; empty if there is nothing to tell.
+// line returns a line for people about new items; empty if there is nothing to show.
 func line(items []transcript.Item) string {
 	for _, item := range items {
 		if c, ok := item.(*transcript.Call); ok && c.State == transcript.Made {
@@ -102,12 +102,12 @@ func line(items []transcript.Item) string {
 	return ""
 }
 
-// label names the child for people.
+// label returns a child's name for people.
 func (k *child) label() string { return label(k.order.Role.Name, k.id) }
 
 func label(agent, id string) string { return agent + " " + short(id) }
 
-// short is the part of an id that tells children of one parent apart.
+// short returns the part of an id that distinguishes children of one parent.
 func short(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
 func (k *child) spent() used {
@@ -122,7 +122,7 @@ func (k *child) spent() used {
 
 func total(u llm.Usage) int64 { return int64(u.Prompt()) + int64(u.Output) }
 
-// end asks the child to stop, and makes it if it does not.
+// end asks the child to stop, and forces it if it does not.
 func (k *child) end(why string) {
 	k.conduct.Interrupt(event.Cancelled{By: "the session it works for", Reason: why, All: true})
 	timer := time.NewTimer(grace)
@@ -134,8 +134,8 @@ func (k *child) end(why string) {
 	}
 }
 
-// drive runs the child until its run has stopped, and has what it asks answered where its
-// parent's questions are. The error says that it could not go on; it stands where it was then.
+// drive runs the child until its run has stopped, and passes its questions to its parent. The error says that
+// it could not continue; its state then is as it was.
 func (t *Team) drive(k *child, inputs []event.Body) error {
 	c := &k.conduct
 	c.Session, c.AnswerWait = k.session, -1
@@ -154,7 +154,7 @@ func (t *Team) drive(k *child, inputs []event.Body) error {
 	return cmp.Or(context.Cause(k.ctx), err)
 }
 
-// back says how the child came back, for the parent's log.
+// back returns how the child ended, for the parent's log.
 func (k *child) back(err error) event.Returned {
 	st := k.session.Status()
 	r := event.Returned{
@@ -170,7 +170,7 @@ func (k *child) back(err error) event.Returned {
 	return r
 }
 
-// since is what was used after before.
+// since returns the usage after before.
 func since(now, before llm.Usage) llm.Usage {
 	return llm.Usage{
 		Input: now.Input - before.Input, CacheRead: now.CacheRead - before.CacheRead, CacheWrite: now.CacheWrite - before.CacheWrite,
@@ -178,7 +178,7 @@ func since(now, before llm.Usage) llm.Usage {
 	}
 }
 
-// tell is what the model of the parent gets to see of how the child came back.
+// tell returns the parent model's text for how the child ended.
 func (k *child) tell(r event.Returned) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// maxMet is how many files a child is told of that others change at the same time.
+// maxMet is how many files changed by others are reported to a child.
 const maxMet = 20
 
 // meeting is a file that two children of one session change at the same time.
@@ -21,10 +21,10 @@ type meeting struct {
 	path  string
 }
 
-// command is one of a child that runs.
+// command is a running command of a child.
 type command struct {
 	began  time.Time
-	before changed.Files // the workspace then; nil: the child has its own
+	before changed.Files // the workspace before it; nil: the child has its own
 }
 
 // mark is how a child has written a file.
@@ -33,9 +33,9 @@ type mark struct {
 	seen bool // the file changed while a command of the child ran; no tool has named it
 }
 
-// watchWrites has children that change the same file at the same time told of it: the later one, that it
-// changes what is not as it was any more, and the earlier one. Tools name the files that they change; what
-// commands change is found by comparing the workspace before and after, if the child has no copy of its own.
+// watchWrites warns children that change the same file at the same time: the later one, that the file differs
+// from what it knows, and the earlier one. Tools name the files that they change. Changes by commands are found
+// by comparing the workspace before and after, if the child has no copy of its own.
 func (t *Team) watchWrites(k *child, e event.Event) {
 	var would []string
 	switch b := e.Body.(type) {
@@ -78,13 +78,13 @@ func (t *Team) watchWrites(k *child, e event.Event) {
 	}
 }
 
-// beside are the children that work in the same folder as one.
+// beside returns the children that work in the same folder as one.
 func (t *Team) beside(k *child) []*child {
 	root := k.session.Status().Root
 	return slices.DeleteFunc(t.others(k), func(o *child) bool { return o.session.Status().Root != root })
 }
 
-// marks takes note of a file that the child has written.
+// marks records a file that the child has written.
 func (k *child) marks(path string, m mark) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -99,7 +99,7 @@ func (k *child) named(path string, since time.Time) bool {
 	return !m.seen && !m.at.Before(since)
 }
 
-// others are the children that work beside one.
+// others returns the other children in the folder of one.
 func (t *Team) others(k *child) []*child {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +120,7 @@ func (k *child) has(path string) bool {
 	return yes
 }
 
-// meets takes note of a meeting, and reports whether it is to be told of.
+// meets records a meeting, and returns whether to report it.
 func (k *child) meets(m meeting) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -131,8 +131,7 @@ func (k *child) meets(m meeting) bool {
 	return true
 }
 
-// introduce tells two children that they change the same file. Later is the one that
-// changes it now.
+// introduce warns two children that they change the same file. Later is the one that changes it now.
 func (t *Team) introduce(later, earlier *child, path string) {
 	later.tells(fmt.Sprintf("agent %s changed %s meanwhile; read it again before you change it.", earlier.label(),
 		files(later.session.Status().Root, []string{path})))
@@ -141,21 +140,20 @@ func (t *Team) introduce(later, earlier *child, path string) {
 	}
 	does := "changes %s now"
 	if later.mark(path).seen {
-		does = "ran a command while %s changed" // who changed it is not known for sure
+		does = "ran a command while %s changed" // the writer is uncertain
 	}
 	earlier.tells(fmt.Sprintf("agent %s "+does+", which you have changed; read it again before you change it.", later.label(),
 		files(earlier.session.Status().Root, []string{path})))
 }
 
-// mark is how the child has written a file.
+// mark returns how the child has written a file.
 func (k *child) mark(path string) mark {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.wrote[path]
 }
 
-// tells puts something before the child. One that is not there any more is told
-// nothing.
+// tells sends the child a message. A finished child gets none.
 func (k *child) tells(text string) {
 	_ = k.session.Send(context.WithoutCancel(k.ctx), event.Steered{
 		By:     "the session it works for",
@@ -163,7 +161,7 @@ func (k *child) tells(text string) {
 	})
 }
 
-// meetings tells who else changed the same files; empty if nobody did. K.mu is held.
+// meetings describes which others changed the same files; empty if none did. The caller holds k.mu.
 func (k *child) meetings(root string) string {
 	text := ""
 	for _, m := range k.met {

@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Copies keeps the copies of workspaces for agents that work apart. They lie outside of the
-// state folder, in which no tool reads or writes. Nil: there is no place for them.
+// Copies returns the store of the workspace copies in which agents work apart. They are outside of the state
+// folder, in which no tool reads or writes. Nil: there is no place for them.
 func Copies() *worktree.Store {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -23,7 +23,7 @@ func Copies() *worktree.Store {
 	return &worktree.Store{Dir: filepath.Join(cache, "inspan", "worktrees"), Git: sandbox.Git}
 }
 
-// Diff is what a copy has beyond its workspace, as far as nobody has merged it, for people.
+// Diff returns the unmerged changes of a copy, for people.
 func Diff(ctx context.Context, trees *worktree.Store, tree worktree.Tree) (string, error) {
 	changes, _, err := trees.Changes(ctx, tree)
 	if err != nil {
@@ -45,9 +45,8 @@ func Diff(ctx context.Context, trees *worktree.Store, tree worktree.Tree) (strin
 	return b.String(), nil
 }
 
-// Merge brings what a copy has to its workspace, which env is of, as the action merge of manage_agents does:
-// all of it, or nothing where one file is in conflict. Only names files and folders; empty means all. The
-// report is for people.
+// Merge merges a copy into its workspace, the one of env, like the action merge of manage_agents: all of it, or
+// nothing if one file is in conflict. Only names files and folders; empty means all. The report is for people.
 func Merge(ctx context.Context, trees *worktree.Store, tree worktree.Tree, env tool.Env, agent string, only []string) (report string, err error) {
 	m, err := plan(ctx, trees, tree, env, only)
 	if err != nil {

@@ -14,18 +14,17 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// held is a model that is asked only while the limits of the tree are not reached, nobody has
-// stopped the tree, and it does not wait for a vendor. A request that could go beyond the limits
-// waits for those under way, and one whose prompt alone would is not sent, so that a tree spends at most
-// one reply more than it may.
+// held is a model that gets requests only while the limits of the tree are not reached, the tree is not
+// stopped, and it does not wait for a vendor. A request that could exceed the limits waits for those in
+// progress, and one whose prompt alone would is not sent. So a tree exceeds its limits by at most one reply.
 type held struct {
 	llm.Model
 	team     *Team
 	patience func(llm.Kind) time.Duration
 }
 
-// hold has all requests of an agent checked first: those of its session, which also write the
-// summaries, and those of its reviewer.
+// hold makes all requests of an agent be checked first: those of its session, which also write the summaries,
+// and those of its reviewer.
 func (t *Team) hold(a *inspan.Agent) {
 	a.Model = &held{a.Model, t, a.RetryTime}
 	for _, j := range a.Judges {
@@ -35,8 +34,8 @@ func (t *Team) hold(a *inspan.Agent) {
 	}
 }
 
-// Held is a model whose requests are checked as those of the session are, for what asks one beside
-// it.
+// Held returns a model whose requests are checked like those of the session, for requests outside of its
+// conversation.
 func (t *Team) Held(m llm.Model) llm.Model { return &held{m, t, t.patience} }
 
 // Stream implements [llm.Model].
@@ -53,15 +52,15 @@ func (h *held) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk,
 		for chunk, err := range h.Model.Stream(ctx, req) {
 			switch e := (*llm.Error)(nil); {
 			case errors.As(err, &e):
-				used = used.add(spent(e.Spent)) // a check has refused the answer
+				used = used.add(spent(e.Spent)) // a check has refused the reply
 				h.team.refused(ctx, e)
 			case chunk.Routed != nil:
-				// Nothing has gone out to this one yet, and it may be dearer.
+				// Nothing was sent to this model yet, and it may be more expensive.
 				purse.back(c, spent(chunk.Routed.Judge))
 				c = claimed(chunk.Routed.Info, req)
 				if err := h.reserve(ctx, c); err != nil {
 					c = claim{}
-					purse.enter() // for what is given back at the end
+					purse.enter() // for the release at the end
 					yield(llm.Chunk{}, err)
 					return
 				}
@@ -75,12 +74,12 @@ func (h *held) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk,
 	}
 }
 
-// claim is what a request can cost.
+// claim is the possible cost of a request.
 type claim struct {
 	info  llm.Info
 	most  float64
-	least float64 // if all of the prompt is in the vendor's cache, and nothing comes back
-	sends usage   // it uses that in any case, if it comes so far
+	least float64 // if the whole prompt is in the vendor's cache, and the reply is empty
+	sends usage   // it uses that in any case, if it is sent
 }
 
 func claimed(info llm.Info, req llm.Request) claim {
@@ -96,7 +95,7 @@ func claimed(info llm.Info, req llm.Request) claim {
 	return c
 }
 
-// priced is what tokens of the model are, also in money.
+// priced adds the price of the model to tokens.
 func (c claim) priced(u llm.Usage) usage {
 	dollars, known := c.info.Prices.Bill(time.Now(), u)
 	out := usage{}
@@ -107,7 +106,7 @@ func (c claim) priced(u llm.Usage) usage {
 	return out
 }
 
-// spent is what was spent, if anything was.
+// spent returns the usage, if there is any.
 func spent(s *llm.Spent) usage {
 	if s == nil {
 		return usage{}
@@ -115,23 +114,23 @@ func spent(s *llm.Spent) usage {
 	return claim{info: s.Info}.priced(s.Usage)
 }
 
-// usualOutput is the most that a reply is taken to hold where that is not known, in tokens.
+// usualOutput is the assumed size of a reply whose limit is unknown, in tokens.
 const usualOutput = 8192
 
-// purse is what requests of a tree of sessions have spent and may spend.
+// purse is the money that requests of a tree of sessions have spent and may spend.
 type purse struct {
 	mu      sync.Mutex
 	running int
-	held    float64       // that those which run may cost at most
-	spent   float64       // at least, also by replies that no session has counted yet
-	change  chan struct{} // closed when one comes back; nil: nobody waits
+	held    float64       // largest possible cost of those in progress
+	spent   float64       // at least, including replies that no session has counted yet
+	change  chan struct{} // closed when one returns; nil: nothing waits
 
 	meter meter
-	sends usage // by those that run
+	sends usage // by those in progress
 	brake brake
 }
 
-// reserve waits until a request may be sent. One that nothing runs beside is sent as long as its prompt
+// reserve waits until a request may be sent. If no other is in progress, it is sent as long as its prompt
 // reaches no limit.
 func (h *held) reserve(ctx context.Context, c claim) error {
 	t := h.team
@@ -154,7 +153,7 @@ func (h *held) reserve(ctx context.Context, c claim) error {
 	}
 }
 
-// admit lets a request go, or returns what is closed when it is worth asking again.
+// admit admits a request, or returns a channel that is closed when it makes sense to ask again.
 func (t *Team) admit(ctx context.Context, c claim) (wait <-chan struct{}, err error) {
 	p := &t.top().purse
 	p.mu.Lock()
@@ -185,7 +184,7 @@ func (p *purse) enter() {
 	p.running++
 }
 
-// back returns what a request has reserved, and tells what it has used.
+// back releases the reservation of a request, and records its usage.
 func (p *purse) back(c claim, used usage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,8 +199,8 @@ func (p *purse) back(c claim, used usage) {
 	}
 }
 
-// fits reports whether the sessions from this one up have so much left. The purse of the top
-// is locked.
+// fits reports whether the sessions from this one up have so much left. The caller holds the lock of the top's
+// purse.
 func (t *Team) fits(more float64) bool {
 	for at := t; at != nil; at = at.up {
 		limits, ok := at.limits()
@@ -220,7 +219,7 @@ func (t *Team) fits(more float64) bool {
 	return true
 }
 
-// top is the team of the session that works for no other.
+// top returns the team of the session that works for no other.
 func (t *Team) top() *Team {
 	for t.up != nil {
 		t = t.up

@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What a child may do at most.
+// Limits of children.
 
 // limited reports whether this session or one above has a limit on money.
 func (t *Team) limited() bool {
@@ -23,7 +23,7 @@ func (t *Team) limited() bool {
 	return false
 }
 
-// limit gives a child its share of what its parent has left.
+// limit gives a child its share of the parent's remaining limits.
 func (t *Team) limit(o *Order, in spawnArgs, st inspan.Status) {
 	if in.Budget > 0 && st.Limits.Cost > 0 {
 		cost, _ := t.spent()
@@ -37,7 +37,7 @@ func (t *Team) limit(o *Order, in spawnArgs, st inspan.Status) {
 	}
 }
 
-// least is the smallest number that is not zero, which means no limit.
+// least returns the smallest number other than zero, which means no limit.
 func least(numbers ...int) int {
 	out := 0
 	for _, n := range numbers {
@@ -48,9 +48,8 @@ func least(numbers ...int) int {
 	return out
 }
 
-// narrower is the narrowest of permission modes, of which the first is the
-// parent's. What the model asks for beyond it is an error; what a kind of agent
-// has beyond it is cut.
+// narrower returns the narrowest of permission modes, of which the first is the parent's. If the model asks for
+// a wider one, that is an error; a wider one in a kind of agent is narrowed.
 func narrower(mine, asked, kind tool.Mode) (tool.Mode, error) {
 	rank := func(mode tool.Mode) int { return slices.Index(tool.Modes(), mode) }
 	if err := asked.Check(); err != nil {
@@ -66,8 +65,8 @@ func narrower(mine, asked, kind tool.Mode) (tool.Mode, error) {
 	return mode, nil
 }
 
-// narrow leaves an agent none but the tools that were ordered, and none that the
-// session lacks for which it works. It returns the names of its tools.
+// narrow removes from an agent all tools except those that were ordered and that its parent session has. It
+// returns the names of its tools.
 func (t *Team) narrow(a *inspan.Agent, ordered []string) func(context.Context) []string {
 	some := func(ctx context.Context, list []tool.Tool) []tool.Tool {
 		var mine []string

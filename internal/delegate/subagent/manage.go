@@ -61,7 +61,7 @@ func (t *Team) manage(ctx context.Context, c *tool.Call, in manageArgs) (tool.Re
 	return tool.Result{}, fmt.Errorf("there is no action %q; there are list, inspect, message, stop, merge, discard", in.Action)
 }
 
-// child finds one by its id or the part that tells it apart.
+// child finds a child by its id or the short form of it.
 func (t *Team) child(name string) (inspan.Child, error) {
 	if t.session == nil || name == "" {
 		return inspan.Child{}, errors.New("agent is missing; list shows them")
@@ -85,7 +85,7 @@ func (t *Team) list() string {
 	return b.String()
 }
 
-// standing says how a child stands.
+// standing returns the state of a child.
 func standing(c inspan.Child) string {
 	switch {
 	case c.Open && c.Background:
@@ -98,7 +98,7 @@ func standing(c inspan.Child) string {
 	return string(c.Returned.Reason)
 }
 
-// cost is what a child has cost so far.
+// cost returns the cost of a child so far.
 func (t *Team) cost(c inspan.Child) float64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -108,13 +108,13 @@ func (t *Team) cost(c inspan.Child) float64 {
 	return c.Cost
 }
 
-// lastSteps is how many calls of a child are shown.
+// lastSteps is the number of a child's calls that are shown.
 const lastSteps = 10
 
-// inspect shows what a child has done of late.
+// inspect shows the latest work of a child.
 func (t *Team) inspect(ctx context.Context, c inspan.Child) (tool.Result, error) {
 	var steps []string
-	seen := false // what it says may hold what nobody here has written
+	seen := false // its words may have text from an untrusted source
 	for e, err := range store.Events(ctx, t.Sessions, c.Child) {
 		if err != nil {
 			return tool.Result{}, err
@@ -139,8 +139,7 @@ func (t *Team) inspect(ctx context.Context, c inspan.Child) (tool.Result, error)
 	return res, nil
 }
 
-// message tells a child something: one that works at once, one that has come back
-// goes on with it.
+// message sends a message to a child: a running one gets it at once, one that has returned continues with it.
 func (t *Team) message(ctx context.Context, c *tool.Call, child inspan.Child, k *child, in manageArgs) (tool.Result, error) {
 	if strings.TrimSpace(in.Text) == "" {
 		return tool.Result{}, errors.New("text is empty")

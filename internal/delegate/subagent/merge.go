@@ -20,32 +20,32 @@ import (
 
 const (
 	maxDiff    = 100 << 10 // bytes of the diff of a file, for people
-	maxPreview = 30 << 10  // bytes of all diffs that a person is asked about
-	maxDiffed  = 4 << 20   // bytes of text that are compared at all
-	maxReport  = 16 << 10  // bytes of conflicts that the model is shown
+	maxPreview = 30 << 10  // bytes of all diffs in a question to a person
+	maxDiffed  = 4 << 20   // bytes of text that are compared
+	maxReport  = 16 << 10  // bytes of conflicts in a text for the model
 	maxHunk    = 1500      // bytes of a side of one
 )
 
-// merging is what it takes to bring the changes of a child's copy to the workspace.
+// merging is the plan for merging the changes of a child's copy into the workspace.
 type merging struct {
 	tree    worktree.Tree
-	now     string // what the copy has, see [worktree.Store.Changes]
+	now     string // the state of the copy, see [worktree.Store.Changes]
 	steps   []step
 	clashes []clash
-	left    []worktree.Change // that can't be merged
-	same    int               // files that have here what they have there
-	whole   bool              // of all that the copy has, nothing was left aside
+	left    []worktree.Change // those that can't be merged
+	same    int               // number of files that are equal on both sides
+	whole   bool              // it covers all changes of the copy
 }
 
-// step is a file that is to be written, or removed.
+// step is a file to write or to remove.
 type step struct {
 	name   string // below the workspace
 	path   string // resolved
 	before *worktree.Blob
-	after  *worktree.Blob // nil: it is to be removed
+	after  *worktree.Blob // nil: to be removed
 }
 
-// line tells what a step does, with one letter as git does.
+// line describes a step, with one letter as git does.
 func (s step) line() string {
 	switch {
 	case s.after == nil:
@@ -60,8 +60,7 @@ func (s step) line() string {
 	return "M " + name(s.name)
 }
 
-// plan works out what a merge would do, and changes nothing. Only names the files
-// that are wanted; empty means all.
+// plan plans a merge, and changes nothing. Only names the wanted files; empty means all.
 func (t *Team) plan(ctx context.Context, c *tool.Call, child inspan.Child, only []string) (merging, error) {
 	tree, err := t.tree(ctx, child)
 	if err != nil {
@@ -90,7 +89,7 @@ func plan(ctx context.Context, trees *worktree.Store, tree worktree.Tree, env to
 	return m, nil
 }
 
-// tree finds the copy that a child works in.
+// tree finds the copy in which a child works.
 func (t *Team) tree(ctx context.Context, child inspan.Child) (worktree.Tree, error) {
 	st := t.session.Status()
 	if t.Trees == nil || child.Root == "" {
@@ -103,7 +102,7 @@ func (t *Team) tree(ctx context.Context, child inspan.Child) (worktree.Tree, err
 	return tree, err
 }
 
-// wanted picks changes by the names of their files or of folders they are in.
+// wanted selects changes by the names of their files or folders.
 func wanted(changes []worktree.Change, only []string) ([]worktree.Change, error) {
 	var out []worktree.Change
 	for _, name := range only {
@@ -125,7 +124,7 @@ func wanted(changes []worktree.Change, only []string) ([]worktree.Change, error)
 	return out, nil
 }
 
-// meet holds a change of the copy against the file that is here.
+// meet compares a change of the copy with the file here.
 func (m *merging) meet(ctx context.Context, trees *worktree.Store, env tool.Env, change worktree.Change) error {
 	if change.Why != "" {
 		m.left = append(m.left, change)
@@ -141,7 +140,7 @@ func (m *merging) meet(ctx context.Context, trees *worktree.Store, env tool.Env,
 		return nil
 	}
 	after, why, hunks, err := merged(ctx, trees, ours, change)
-	if ours != nil && after != nil { // who has changed whether it may be executed decides
+	if ours != nil && after != nil { // the side that has changed the executable bit decides
 		exec := ours.Exec
 		if b := change.Base; b != nil && change.Theirs != nil && b.Exec != change.Theirs.Exec {
 			exec = change.Theirs.Exec
@@ -161,7 +160,7 @@ func (m *merging) meet(ctx context.Context, trees *worktree.Store, env tool.Env,
 	return nil
 }
 
-// merged is what a file is to be; nil: gone. Why says that it can't be merged.
+// merged returns the new content of a file; nil: removed. Why says that it can't be merged.
 func merged(ctx context.Context, trees *worktree.Store, ours *worktree.Blob,
 	change worktree.Change,
 ) (after *worktree.Blob, why string, hunks []worktree.Hunk, err error) {
@@ -203,15 +202,15 @@ func adapt(ours, b *worktree.Blob) *worktree.Blob {
 	return &worktree.Blob{Data: worktree.Adapt(ours.Data, b.Data), Exec: b.Exec}
 }
 
-// equal reports whether two files hold the same. Permissions do not count.
+// equal reports whether two files have the same content. Permissions do not count.
 func equal(a, b *worktree.Blob) bool {
 	return a == nil && b == nil || a != nil && b != nil && bytes.Equal(a.Data, b.Data)
 }
 
 func binary(b *worktree.Blob) bool { return bytes.IndexByte(b.Data, 0) >= 0 }
 
-// read reads a file of the workspace; nil if there is none. Problem says that
-// something else is there, or more than can be read.
+// read reads a file of the workspace; nil if there is none. Problem says that something else is there, or that
+// it is too large.
 func read(ctx context.Context, files tool.Files, path string) (b *worktree.Blob, problem string) {
 	f, err := files.Open(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -237,8 +236,8 @@ func read(ctx context.Context, files tool.Files, path string) (b *worktree.Blob,
 	return &worktree.Blob{Data: data, Exec: info.Mode().Perm()&0o100 != 0}, ""
 }
 
-// merges are the effects of a call of manage_agents: the files that a merge would
-// write. What fails here fails when it runs, or has come to need what was not judged.
+// merges returns the effects of a call of manage_agents: the files that a merge would write. If it fails here,
+// the call fails when it runs, or then needs effects that were not judged.
 func (t *Team) merges(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
 	m, ok := t.mergeOf(ctx, c)
 	if !ok || len(m.clashes) > 0 {
@@ -251,7 +250,7 @@ func (t *Team) merges(ctx context.Context, c *tool.Call) ([]tool.Effect, error) 
 	return out, nil
 }
 
-// preview shows a person what a merge would change.
+// preview shows a person the changes of a merge.
 func (t *Team) preview(ctx context.Context, c *tool.Call) (string, error) {
 	m, ok := t.mergeOf(ctx, c)
 	if !ok {
@@ -264,7 +263,7 @@ func (t *Team) preview(ctx context.Context, c *tool.Call) (string, error) {
 	return withoutMiddle(b.String(), maxPreview), nil
 }
 
-// mergeOf plans the merge that a call asks for, if it asks for one.
+// mergeOf plans the merge of a call, if it asks for one.
 func (t *Team) mergeOf(ctx context.Context, c *tool.Call) (merging, bool) {
 	in, err := tool.Args[manageArgs](c)
 	if err != nil || in.Action != "merge" {

@@ -21,7 +21,7 @@ type clash struct {
 	hunks []worktree.Hunk
 }
 
-// merge runs the action merge: all of it, or nothing where one file is in conflict.
+// merge runs the action merge: all of it, or nothing if one file is in conflict.
 func (t *Team) merge(ctx context.Context, c *tool.Call, child inspan.Child, k *child, in manageArgs) (tool.Result, error) {
 	if k != nil {
 		return tool.Result{}, fmt.Errorf("agent %s still works; stop it, or wait until it has come back", k.label())
@@ -64,8 +64,8 @@ func (t *Team) removeCopy(ctx context.Context, child inspan.Child) error {
 	return t.Trees.Remove(ctx, st.Root, copyName(st.Session, child.Call))
 }
 
-// write makes the steps, each only if its file is what the plan has seen. If one
-// fails, those before it are taken back; the files are those that could not be.
+// write makes the steps, each only if its file is as the plan has seen it. If one fails, those before it are
+// undone; the returned files are those for which that failed.
 func (m merging) write(ctx context.Context, to tool.Files) ([]tool.File, error) {
 	var files []tool.File
 	for i, s := range m.steps {
@@ -82,7 +82,7 @@ func (m merging) write(ctx context.Context, to tool.Files) ([]tool.File, error) 
 	return files, nil
 }
 
-// undo takes back what was written.
+// undo undoes writes.
 func (m merging) undo(ctx context.Context, to tool.Files, files []tool.File) (left []tool.File, err error) {
 	var errs []error
 	for i, f := range slices.Backward(files) {
@@ -120,7 +120,7 @@ func (s step) do(ctx context.Context, files tool.Files) error {
 	return err
 }
 
-// diff shows the step; empty for what is no text or too long to compare.
+// diff shows the step; empty if it is not text or too long to compare.
 func (s step) diff() string {
 	var from, to string
 	names := [2]string{"/dev/null", "/dev/null"}
@@ -137,7 +137,7 @@ func (s step) diff() string {
 	return withoutMiddle(udiff.Unified(names[0], names[1], unix(from), unix(to)), maxDiff)
 }
 
-// withoutMiddle leaves out the middle of a long text, and says so.
+// withoutMiddle omits the middle of a long text, and says so.
 func withoutMiddle(text string, limit int) string {
 	head, tail, dropped := tool.Cut(text, limit)
 	if dropped == 0 {
@@ -146,7 +146,7 @@ func withoutMiddle(text string, limit int) string {
 	return fmt.Sprintf("%s… %d bytes left out …\n%s", head, dropped, tail)
 }
 
-// report tells what was merged.
+// report describes the merge.
 func (m merging) report(head string) string {
 	var b strings.Builder
 	if len(m.steps) == 0 {
@@ -170,7 +170,7 @@ func (m merging) report(head string) string {
 
 const maxListed = 200
 
-// notMerged tells of what a merge does not bring over.
+// notMerged lists changes that a merge does not include.
 func (m merging) notMerged(b *strings.Builder) {
 	for i, l := range m.left {
 		if i == mostNamed {
@@ -181,7 +181,7 @@ func (m merging) notMerged(b *strings.Builder) {
 	}
 }
 
-// conflict tells the model what is in the way of a merge.
+// conflict tells the model about the conflicts of a merge.
 func (m merging) conflict(agent string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Nothing was merged: %d of the %d changed files are in conflict.\n", len(m.clashes), len(m.clashes)+len(m.steps)+m.same)
@@ -201,7 +201,7 @@ func (m merging) conflict(agent string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// side is one side of a conflict, not too long.
+// side returns one side of a conflict, shortened.
 func side(text string) string {
 	if text = withoutMiddle(text, maxHunk); text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
@@ -209,7 +209,7 @@ func side(text string) string {
 	return text
 }
 
-// name writes the name of a file in one line.
+// name returns the name of a file in one line.
 func name(path string) string {
 	if strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return fmt.Sprintf("%q", path)

@@ -10,28 +10,27 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// asking names a question of a child: by the number of its event in the child's log, so
-// that no other question ever has the name.
+// asking identifies a question of a child: by the number of its event in the child's log, so that it is unique.
 type asking struct {
 	child string
 	of    uint64
 }
 
-// question is one of a child that the session's log holds, or will. An answer is passed
-// on to the very question that it was given to. Guarded by the team's lock.
+// question is a question of a child that is in the session's log, or will be. An answer is passed on to exactly
+// the question that it answers. Guarded by the team's lock.
 type question struct {
 	of       uint64         // its number in the child's log
-	child    *child         // nil: the child does not work yet, since the program was started
-	put      inspan.Pending // as the child has put it
-	id       string         // what the session's log calls it
-	seq      uint64         // its number there; 0: it is on its way
+	child    *child         // nil: the child has not worked since the program was started
+	put      inspan.Pending // in the child's form
+	id       string         // its id in the session's log
+	seq      uint64         // its number there; 0: not yet known
 	decision *event.Decided
-	passed   bool // the decision is in the child's log, or on its way there
+	passed   bool // the decision is in the child's log, or being written there
 }
 
-// put has a question of a child in the session's log, once, and remembers whose it is: one
-// of a call of the child, or of a child of it. If it was decided while the child did not
-// work, the child is told.
+// put records a question of a child in the session's log, once, and remembers the child: it is about a call of
+// the child, or of a child of that. If it was decided while the child did not work, the child gets the
+// decision.
 func (t *Team) put(ctx context.Context, k *child, p inspan.Pending) {
 	name := asking{k.id, p.Question}
 	t.mu.Lock()
@@ -43,18 +42,18 @@ func (t *Team) put(ctx context.Context, k *child, p inspan.Pending) {
 		return
 	}
 	r := p.Raised()
-	calls := p.Calls() // a set is one question of the parent, which knows no ids of its calls
+	calls := p.Calls() // a set is one question of the parent, which has no ids for its calls
 	for i := range calls {
 		calls[i].ID = ""
 	}
 	r.Reason, r.Preview = words.Asking(p.Root, p.Reason, p.Preview, calls)
-	r.ID = short(k.id) + "." + strings.ReplaceAll(p.Call.ID, "/", ".") // needs no escaping in an address
+	r.ID = short(k.id) + "." + strings.ReplaceAll(p.Call.ID, "/", ".") // needs no escaping in a URL
 	r.Child, r.Agent = k.id, strings.TrimSuffix(k.order.Role.Name+" › "+p.Agent, " › ")
-	// If it can't be delivered, the child has ended, or somebody has answered it there.
+	// If that fails, the child has ended, or the question was answered there.
 	_ = deliver(ctx, t.session, r)
 }
 
-// question is the one of a name, and whether it was known before. t.mu is held.
+// question returns the question of a name, and whether it was known before. The caller holds t.mu.
 func (t *Team) question(name asking) (q *question, known bool) {
 	if q, known = t.questions[name]; !known {
 		q = &question{of: name.of}
@@ -63,7 +62,7 @@ func (t *Team) question(name asking) (q *question, known bool) {
 	return q, known
 }
 
-// heard takes note of what the session's log tells of questions.
+// heard handles an event of the session's log about questions.
 func (t *Team) heard(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Raised:
@@ -75,8 +74,7 @@ func (t *Team) heard(e event.Event) {
 	}
 }
 
-// raised takes note of the number of a question. The first counts: the same question that
-// is raised again changes nothing.
+// raised records the number of a question. The first counts: raising the same question again changes nothing.
 func (t *Team) raised(seq uint64, b event.Raised) {
 	if b.Child == "" || b.Of == 0 { // a call of the session asks, or version 0.1 did
 		return
@@ -89,7 +87,7 @@ func (t *Team) raised(seq uint64, b event.Raised) {
 	}
 }
 
-// decided finds the question that a decision is on; nil if it is on none that is open.
+// decided returns the open question of a decision; nil: there is none.
 func (t *Team) decided(d event.Decided) *question {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -105,7 +103,7 @@ func (t *Team) decided(d event.Decided) *question {
 	return found
 }
 
-// pass takes a decision to the child that asked, once there are both.
+// pass passes a decision to the child that asked, once both exist.
 func (t *Team) pass(q *question) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -117,8 +115,8 @@ func (t *Team) pass(q *question) {
 	t.wg.Go(func() { _ = deliver(k.ctx, k.session, d) })
 }
 
-// deliver appends to the log of a session until that succeeds or ctx ends: what is told once
-// must not be lost to a disk that is full for a while.
+// deliver appends to the log of a session until that succeeds or ctx ends: a message that comes once must not
+// be lost if a disk is full for a while.
 func deliver(ctx context.Context, s *inspan.Session, body event.Body) error {
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
 		err := s.Send(ctx, body)
@@ -135,9 +133,9 @@ func deliver(ctx context.Context, s *inspan.Session, body event.Body) error {
 	}
 }
 
-// How long deliver waits before it tries again.
+// The pauses between two tries of deliver.
 const (
 	firstPause   = 20 * time.Millisecond
 	longestPause = 5 * time.Second
-	mostDelivery = 2 * time.Minute // for how long a child that has ended tries to tell of it
+	mostDelivery = 2 * time.Minute // how long the result of a finished child is retried
 )

@@ -12,25 +12,25 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// What stops a whole tree of sessions at once. Both are stored in the log of the session at the
-// top, and hold until its next run:
+// Stops of a whole tree of sessions. Both are stored in the log of the session at the top, and hold until its
+// next run:
 //
-//   - the breaker, as the tree uses up more in a minute than it may: nothing is sent or begun any
-//     more, all that works is interrupted, and the run stops with its reason;
-//   - a pause, as a vendor says that a quota is used up: the tree waits for it once.
+//   - the breaker, when the tree uses more in a minute than it may: no request is sent and nothing begins any more, all work
+//     is interrupted, and the run stops with its reason;
+//   - a pause, when a vendor says that a quota is used up: the whole tree waits for it.
 const (
 	interval     = time.Minute
-	usualFactor  = 10         // how often its usual minute a tree may use up in one
-	usualDollars = 10         // that it may in any case
-	usualTokens  = 10_000_000 // the same of models without a known price
-	mostMinutes  = 60         // that tell what is usual
+	usualFactor  = 10         // factor of its usual minute that a tree may use in one minute
+	usualDollars = 10         // always allowed
+	usualTokens  = 10_000_000 // the same for models without a known price
+	mostMinutes  = 60         // minutes that determine the usual one
 	usualPause   = time.Minute
 )
 
-// usage is what was used up.
+// usage is an amount of tokens and money.
 type usage struct {
 	event.Rate
-	unpriced int64 // of the tokens
+	unpriced int64 // those of tokens without a known price
 }
 
 func (u usage) add(v usage) usage {
@@ -43,12 +43,12 @@ func (u usage) less(v usage) usage {
 	return u
 }
 
-// meter knows what was used up of late.
+// meter measures recent usage.
 type meter struct {
 	last  []moment  // within the interval, the oldest first
-	began time.Time // the minute that is counted
+	began time.Time // start of the current minute
 	now   usage     // in it
-	past  []usage   // in minutes before it, without those in which nothing was
+	past  []usage   // in earlier minutes, without idle ones
 }
 
 type moment struct {
@@ -65,7 +65,7 @@ func (m *meter) count(at time.Time, u usage) {
 	m.now = m.now.add(u)
 }
 
-// roll drops what is too old.
+// roll drops old entries.
 func (m *meter) roll(at time.Time) {
 	old := 0
 	for old < len(m.last) && at.Sub(m.last[old].at) >= interval {
@@ -85,7 +85,7 @@ func (m *meter) roll(at time.Time) {
 	m.began, m.now = at, usage{}
 }
 
-// minute is what was used up within the interval.
+// minute returns the usage within the interval.
 func (m *meter) minute(at time.Time) (u usage) {
 	m.roll(at)
 	for _, l := range m.last {
@@ -94,7 +94,7 @@ func (m *meter) minute(at time.Time) (u usage) {
 	return u
 }
 
-// usual is the median of the minutes before.
+// usual returns the median of the earlier minutes.
 func usual[N cmp.Ordered](m *meter, of func(usage) N) (n N) {
 	if len(m.past) == 0 {
 		return n
@@ -107,15 +107,15 @@ func usual[N cmp.Ordered](m *meter, of func(usage) N) (n N) {
 	return list[len(list)/2]
 }
 
-// brake is what holds a tree.
+// brake is the state of a stopped tree.
 type brake struct {
-	run    int    // of the session at the top, which it holds for
-	why    string // the breaker has stopped it; empty: it has not
+	run    int    // run of the session at the top for which it holds
+	why    string // why the breaker has stopped it; empty: it has not
 	paused event.Paused
 }
 
-// tooFast says why the tree uses up too much; empty if it does not. What requests under way send
-// counts, as it will be used up. The purse of the top is locked, and this is the top.
+// tooFast returns why the usage is too high; empty if it is not. Input of requests in progress counts, as it
+// will be used. The caller holds the lock of the top's purse, and this is the top.
 func (t *Team) tooFast(agreed event.Rate) (why string, rate event.Rate) {
 	m := &t.purse.meter
 	u := m.minute(time.Now()).add(t.purse.sends)
@@ -136,7 +136,7 @@ func (t *Team) tooFast(agreed event.Rate) (why string, rate event.Rate) {
 	return why, u.Rate
 }
 
-// tripped stops the tree if it uses up too much, and says why. The purse of the top is locked, and
+// tripped stops the tree if it uses too much, and says why. The caller holds the lock of the top's purse, and
 // this is the top.
 func (t *Team) tripped(ctx context.Context) string {
 	s := t.joinedBy()
@@ -147,14 +147,14 @@ func (t *Team) tripped(ctx context.Context) string {
 	if b.why == "" {
 		why, rate := t.tooFast(s.Status().Rate)
 		if b.why = why; why != "" {
-			// If it can't be stored nothing is sent by this process all the same.
+			// If it can't be stored, this process still sends nothing.
 			_ = s.Send(context.WithoutCancel(ctx), event.Cancelled{By: "inspan", Reason: why, All: true, Limit: event.ReasonRate, Rate: &rate})
 		}
 	}
 	return b.why
 }
 
-// halted says what holds the tree. This is the top.
+// halted returns what stops the tree. This is the top.
 func (t *Team) halted() (p event.Paused, why string) {
 	s := t.joinedBy()
 	if s == nil {
@@ -164,7 +164,7 @@ func (t *Team) halted() (p event.Paused, why string) {
 	t.purse.mu.Lock()
 	defer t.purse.mu.Unlock()
 	b := &t.purse.brake
-	if st.Runs > b.run { // somebody has agreed to go on
+	if st.Runs > b.run { // a person has agreed to continue
 		if b.why != "" {
 			t.purse.meter.last = nil
 		}
@@ -176,8 +176,8 @@ func (t *Team) halted() (p event.Paused, why string) {
 	return p, cmp.Or(st.Braked, b.why)
 }
 
-// clear waits as long as the tree is paused, if that is no longer than the patience there is for it.
-// The error says why nothing may begin.
+// clear waits while the tree is paused, if that is not longer than the patience for it. The error says why
+// nothing may begin.
 func (t *Team) clear(ctx context.Context, patience func(llm.Kind) time.Duration) error {
 	for {
 		p, why := t.top().halted()
@@ -190,13 +190,13 @@ func (t *Team) clear(ctx context.Context, patience func(llm.Kind) time.Duration)
 		case patience == nil || left > patience(p.Cause):
 			return &llm.Error{Kind: p.Cause, RetryAfter: left, Message: p.Message}
 		}
-		if keep.Sleep(ctx, min(left, time.Second)) != nil { // it may be lifted before
+		if keep.Sleep(ctx, min(left, time.Second)) != nil { // it may be lifted earlier
 			return llm.AsError(context.Cause(ctx))
 		}
 	}
 }
 
-// refused pauses the tree if a request has failed for a used-up quota.
+// refused pauses the tree if a request has failed because a quota is used up.
 func (t *Team) refused(ctx context.Context, e *llm.Error) {
 	top := t.top()
 	s := top.joinedBy()
@@ -212,6 +212,6 @@ func (t *Team) refused(ctx context.Context, e *llm.Error) {
 	defer top.purse.mu.Unlock()
 	if b := &top.purse.brake; !b.paused.Until.After(now) {
 		b.paused = p
-		_ = s.Send(context.WithoutCancel(ctx), p) // else it holds for this process alone
+		_ = s.Send(context.WithoutCancel(ctx), p) // else it holds only for this process
 	}
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// resultTool is the tool by which a child returns a result of a given form.
+// resultTool is the tool with which a child returns a result of a given form.
 const resultTool = "return_result"
 
-// result is what a child must bring: one call of resultTool, whose arguments have
-// passed the schema. It is a hook that has the child go on without one.
+// result is the required result of a child: one call of resultTool whose arguments match the schema. It is a
+// hook that makes the child continue until it has one.
 type result struct {
 	schema json.RawMessage
 
 	mu    sync.Mutex
-	value json.RawMessage // nil: not yet brought
+	value json.RawMessage // nil: not yet returned
 }
 
 func newResult(schema map[string]any) (*result, error) {
@@ -47,18 +47,18 @@ func (r *result) tool() tool.Tool {
 	}
 }
 
-// see takes the result out of what the child did.
+// see reads the result from the child's items.
 func (r *result) see(items []transcript.Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, item := range items {
 		if c, ok := item.(*transcript.Call); ok && c.Call.Name == resultTool && c.State == transcript.Over && c.Ended.Outcome == event.OutcomeOK {
-			r.value = c.Call.Args // as it was repaired
+			r.value = c.Call.Args // in its repaired form
 		}
 	}
 }
 
-// brought is the result; nil if there is none yet.
+// brought returns the result; nil if there is none yet.
 func (r *result) brought() json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -43,21 +43,20 @@ type spawnArgs struct {
 	Check      string         `json:"check,omitempty" jsonschema:"for best: a bash command; exit code 0 passes, then the larger number in its last line wins"`
 }
 
-// Tools are those with which a model has others work for it.
+// Tools returns the tools with which a model uses agents.
 func (t *Team) Tools() []tool.Tool {
 	spawn := tool.New(spawnTool, spawnDoc+"\n"+t.kinds(), t.spawn)
 	spawn.Effects, spawn.Delegates = none, true
 	manage := tool.New("manage_agents", manageDoc, t.manage)
 	manage.Effects, manage.Preview, manage.Delegates = t.merges, t.preview, true
 	list := []tool.Tool{spawn, manage}
-	if t.up == nil { // a child gets it in any case, see wireMate
+	if t.up == nil { // a child always gets it, see wireMate
 		list = append(list, mates(t, nil))
 	}
 	return list
 }
 
-// none are the effects of a call that does nothing by itself: the calls of a child
-// are judged one by one.
+// none returns the effects of a call that does nothing by itself: the calls of a child are judged one by one.
 func none(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
 
 // kinds lists the kinds of agents for the model.
@@ -89,8 +88,8 @@ func (t *Team) spawn(ctx context.Context, c *tool.Call, in spawnArgs) (tool.Resu
 	if !t.runs() {
 		return tool.Result{}, errors.New("agents can't be spawned here")
 	}
-	// A model may give the same id to a call again after the conversation was taken
-	// back; a call that is made again after a crash is still of the same turn.
+	// A model may reuse the id of a call after the conversation was rewound; a call that is repeated after a
+	// crash is still of the same turn.
 	c.ID = fmt.Sprintf("%s@%d", c.ID, t.session.Status().Turns)
 	if n > 1 {
 		return t.spawnMany(ctx, c, in, n)
@@ -108,7 +107,7 @@ func (t *Team) spawn(ctx context.Context, c *tool.Call, in spawnArgs) (tool.Resu
 	return t.foreground(ctx, k, nil, c.Progress)
 }
 
-// foreground waits for a child, and tells what it brings.
+// foreground waits for a child, and returns its result.
 func (t *Team) foreground(ctx context.Context, k *child, inputs []event.Body, progress func(string)) (tool.Result, error) {
 	r := t.attend(ctx, k, inputs, progress)
 	res := tool.Text(k.tell(r))
@@ -118,8 +117,7 @@ func (t *Team) foreground(ctx context.Context, k *child, inputs []event.Body, pr
 	return res, nil
 }
 
-// attend waits for a child. Whatever stops the call stops the child, in order if it
-// can.
+// attend waits for a child. Anything that stops the call stops the child, in order if possible.
 func (t *Team) attend(ctx context.Context, k *child, inputs []event.Body, progress func(string)) event.Returned {
 	k.progress = progress
 	unwatch := context.AfterFunc(ctx, func() { k.end("the call that it works for was stopped") })
@@ -127,7 +125,7 @@ func (t *Team) attend(ctx context.Context, k *child, inputs []event.Body, progre
 	return t.work(k, inputs)
 }
 
-// background lets a child work while its parent goes on.
+// background runs a child while its parent continues.
 func (t *Team) background(k *child, inputs []event.Body) (tool.Result, error) {
 	if !t.spare(func() { t.work(k, inputs) }) {
 		return tool.Result{}, errors.Join(errClosed, k.session.Close())
@@ -135,15 +133,14 @@ func (t *Team) background(k *child, inputs []event.Body) (tool.Result, error) {
 	return tool.Text(meanwhile(k.label())), nil
 }
 
-// meanwhile tells the model of a child that works in the background.
+// meanwhile tells the model about a child in the background.
 func meanwhile(who string) string {
 	return fmt.Sprintf("Agent %s works in the background. What it brings is told to you when it is there; do not wait for it with calls. "+
 		"manage_agents shows how far it is.", who)
 }
 
-// begun finds the child that a call has begun in the background, if the program ended
-// before the call did: the child goes on by itself, and the call that is made again
-// has nothing to do.
+// begun finds the child that a call has begun in the background, if the program ended before the call did: the
+// child continues by itself, and the repeated call has nothing to do.
 func (t *Team) begun(call string) (who string, yes bool) {
 	for _, c := range t.session.Status().Children {
 		if c.Call == call && c.Background {
@@ -153,7 +150,7 @@ func (t *Team) begun(call string) (who string, yes bool) {
 	return "", false
 }
 
-// spare runs f beside, unless the team is closed.
+// spare runs f in the background, unless the team is closed.
 func (t *Team) spare(f func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +160,7 @@ func (t *Team) spare(f func()) bool {
 	return !t.closed
 }
 
-// goOn lets a child work on that the program before left in the background.
+// goOn continues a child that the previous program left in the background.
 func (t *Team) goOn(ctx context.Context, c inspan.Child) {
 	var in spawnArgs
 	err := json.Unmarshal(c.Args, &in)
@@ -172,7 +169,7 @@ func (t *Team) goOn(ctx context.Context, c inspan.Child) {
 		k, err = t.open(ctx, c.Call, in, c.Args)
 	}
 	if errors.Is(err, errWorks) {
-		return // a message was faster, and has it go on
+		return // a message was faster, and continues it
 	}
 	if err != nil {
 		_ = t.session.Send(ctx, event.Returned{
@@ -184,7 +181,7 @@ func (t *Team) goOn(ctx context.Context, c inspan.Child) {
 	t.work(k, nil)
 }
 
-// order makes out of what the model asks for what it may get.
+// order turns the model's request into an order within the permissions.
 func (t *Team) order(in spawnArgs) (Order, error) {
 	r, err := t.role(in.Agent)
 	if err != nil {
@@ -225,8 +222,8 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 	return o, nil
 }
 
-// launch opens a child that is to begin, as soon as the tree may go on. One that has begun needs no
-// leave: its requests wait themselves.
+// launch opens a child that begins, as soon as the tree may continue. One that has begun need not wait here:
+// its requests wait themselves.
 func (t *Team) launch(ctx context.Context, call string, in spawnArgs, args json.RawMessage) (*child, error) {
 	if err := t.clear(ctx, t.patience); err != nil {
 		return nil, fmt.Errorf("no agent may begin: %w", err)
@@ -234,8 +231,7 @@ func (t *Team) launch(ctx context.Context, call string, in spawnArgs, args json.
 	return t.open(ctx, call, in, args)
 }
 
-// open makes or finds the session of the child that a call asks for, and notes it
-// in the session's log.
+// open makes or finds the session of the child for a call, and records it in the session's log.
 func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.RawMessage) (*child, error) {
 	if !t.runs() {
 		return nil, errors.New("agents can't be spawned here")
@@ -247,7 +243,7 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 	return t.openAs(ctx, call, in, o, args)
 }
 
-// openAs is open with an order that is made.
+// openAs is open with a given order.
 func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, args json.RawMessage) (_ *child, err error) {
 	parent, isolation := t.session.Status(), stricter(in.apart(), o.Role.Isolation)
 	if err := o.confine(isolation, t.walls); err != nil {
@@ -279,7 +275,7 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 	}
 	k := newChild(s, o, call)
 	k.files = files
-	if o.Copy != nil && o.Copy.Ready { // what that has made is not the child's work
+	if o.Copy != nil && o.Copy.Ready { // output of that command is not the child's work
 		err = t.begin(ctx, parent, call)
 	}
 	if err == nil {
@@ -298,7 +294,7 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 	return k, nil
 }
 
-// begin has what is in a copy now be what it began with.
+// begin makes the current state of a copy its starting point.
 func (t *Team) begin(ctx context.Context, parent inspan.Status, call string) error {
 	tree, found, err := t.Trees.Find(ctx, parent.Root, copyName(parent.Session, call))
 	if err != nil || !found {
@@ -311,8 +307,8 @@ func (t *Team) begin(ctx context.Context, parent inspan.Status, call string) err
 	return err
 }
 
-// confine keeps an agent that works apart in its copy, in mode yolo too, where commands have no box: it
-// gets mode auto, whose box is the copy, and the network unless it is to have none.
+// confine keeps an isolated agent in its copy, in mode yolo too, where commands have no sandbox: it gets mode
+// auto, whose sandbox is the copy, and the network unless that is closed.
 func (o *Order) confine(isolation string, walls tool.Walls) error {
 	switch {
 	case isolation != "worktree" && isolation != "sandbox" || o.Mode != tool.ModeYolo:
@@ -326,14 +322,14 @@ func (o *Order) confine(isolation string, walls tool.Walls) error {
 	return nil
 }
 
-// runs reports whether the team has a session that runs.
+// runs reports whether the team has a running session.
 func (t *Team) runs() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.session != nil && !t.closed
 }
 
-// apart makes the copy of the workspace that an isolation asks for; nil if none.
+// apart makes the copy of the workspace for an isolation; nil if none is needed.
 func (t *Team) apart(ctx context.Context, isolation string, parent inspan.Status, call string) (*Copy, error) {
 	switch isolation {
 	case "", "none":
@@ -352,8 +348,7 @@ func (t *Team) apart(ctx context.Context, isolation string, parent inspan.Status
 	return &Copy{Root: tree.Root, Of: parent.Root, Closed: isolation == "sandbox", Left: tree.Left, Lent: tree.Lent, Missing: tree.Missing}, nil
 }
 
-// stricter is the isolation that holds where a call asks for one and the kind of agent
-// has another.
+// stricter returns the isolation that applies if a call asks for one and the kind of agent has another.
 func stricter(asked, kind string) string {
 	order := []string{"", "none", "worktree", "sandbox"}
 	if slices.Contains(order, asked) && slices.Index(order, kind) > slices.Index(order, asked) {
@@ -362,10 +357,10 @@ func stricter(asked, kind string) string {
 	return asked
 }
 
-// copyName is the name of the copy for the child of a session that a call asked for.
+// copyName returns the name of the copy for the child of a session that a call made.
 func copyName(session, call string) string { return session + "/" + call }
 
-// make makes the agent of a child, and holds it to its order whatever Make did.
+// make makes the agent of a child, and limits it to its order whatever Make did.
 func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error) {
 	a, err := t.Make(ctx, o, at)
 	if err != nil {
@@ -412,7 +407,7 @@ func end(a *inspan.Agent) error {
 	return a.Lifecycle.Close()
 }
 
-// enlist counts a child among those that work. While as many work as may, it waits for one of them.
+// enlist adds a child to those that work. If the limit is reached, it waits until one of them has returned.
 func (t *Team) enlist(ctx context.Context, k *child) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -465,8 +460,8 @@ func (t *Team) dismiss(k *child) {
 	maps.DeleteFunc(t.questions, func(name asking, _ *question) bool { return name.child == k.id })
 }
 
-// work drives a child that was opened until it has come back, and notes that in
-// the session's log, unless the program ends: then it goes on with the next.
+// work drives an open child until it has returned, and records that in the session's log, unless the program
+// ends: then it continues with the next one.
 func (t *Team) work(k *child, inputs []event.Body) event.Returned {
 	defer k.cancel(nil)
 	err := t.perform(k, inputs)
@@ -479,7 +474,7 @@ func (t *Team) work(k *child, inputs []event.Body) event.Returned {
 	}
 	if !errors.Is(err, errClosed) {
 		ctx, cancel := context.WithTimeout(t.life, mostDelivery)
-		_ = deliver(ctx, t.session, r) // or the child comes back again with the next program
+		_ = deliver(ctx, t.session, r) // or the child returns again in the next program
 		cancel()
 	}
 	close(k.gone)
@@ -488,8 +483,7 @@ func (t *Team) work(k *child, inputs []event.Body) event.Returned {
 	return r
 }
 
-// perform has a child do what it is told, or what it was about when it was broken
-// off. One that has had its say is not asked again.
+// perform makes a child follow its inputs, or continue interrupted work. A finished one is not asked again.
 func (t *Team) perform(k *child, inputs []event.Body) error {
 	st := k.session.Status()
 	switch {
@@ -525,8 +519,8 @@ func (t *Team) perform(k *child, inputs []event.Body) error {
 	return nil
 }
 
-// brief tells a child who it is, for whom it works, where, and with whom. It is told behind the task, so
-// that all of a kind begin with the same bytes.
+// brief tells a child who it is, for whom it works, where, and with whom. The text follows the task, so that
+// the prompts of all children of a kind begin with the same bytes.
 func (t *Team) brief(k *child) string {
 	up, lead := t.session.Status(), "the lead agent"
 	if up.Who.Parent != "" {
@@ -558,7 +552,7 @@ func (t *Team) brief(k *child) string {
 	return "[" + strings.Join(lines, "\n") + "]"
 }
 
-// lacks tells what a copy lacks, for the child and its parent.
+// lacks lists what is missing in a copy, for the child and its parent.
 func (c *Copy) lacks() (lines []string) {
 	if len(c.Left) > 0 {
 		lines = append(lines, "Not in the copy, as they are too large or repositories of their own: "+files("", c.Left)+".")
@@ -572,7 +566,7 @@ func (c *Copy) lacks() (lines []string) {
 	return lines
 }
 
-// brief tells a child of the copy that it works in.
+// brief tells a child about the copy in which it works.
 func (c *Copy) brief() []string {
 	lines := []string{fmt.Sprintf("You work in a copy of the workspace %s. What you change comes back only if it is merged when you have ended.", text.Line(c.Of))}
 	if len(c.Lent) > 0 {
@@ -592,14 +586,14 @@ func (t *Team) taint() event.Taint {
 	return event.Taint{Untrusted: st.Untrusted, Private: st.Private}
 }
 
-// hook asks the hooks at a moment of a child, and returns what they say to it. The
-// error is of one that denies.
+// hook calls the hooks at a moment of a child, and returns their text for it. The error is that of a hook that
+// denies.
 func (t *Team) hook(k *child, p tool.Point) (string, error) {
 	st := k.session.Status()
 	p.Session, p.Who, p.Root, p.Mode = st.Session, st.Who, st.Root, st.Mode
 	var texts []string
 	for _, h := range t.Hooks {
-		guarded := hook.Set{Funcs: []hook.Func{{Run: h.At}}} // a child has no call around it that would catch a panic
+		guarded := hook.Set{Funcs: []hook.Func{{Run: h.At}}} // no call around a child would catch a panic
 		out, err := guarded.At(k.ctx, p)
 		switch {
 		case err != nil:

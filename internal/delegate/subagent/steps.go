@@ -29,7 +29,7 @@ func (t *Team) Clear(ctx context.Context) error {
 	return t.later(t.clear(ctx, t.patience))
 }
 
-// later is why nothing could be asked of a model, as why the run stays open.
+// later returns why a request could not be sent, in the form that leaves the run open.
 func (t *Team) later(err error) error {
 	var e *llm.Error
 	if !errors.As(err, &e) {
@@ -45,13 +45,13 @@ func (t *Team) later(err error) error {
 	return &inspan.StopError{Stopped: stop}
 }
 
-// purseTripped says why the breaker has stopped the tree; empty: it has not. This is the top.
+// purseTripped returns why the breaker has stopped the tree; empty: it has not. This is the top.
 func (t *Team) purseTripped() string {
 	_, why := t.halted()
 	return why
 }
 
-// Work implements [workflow.Agents]: the agent of a step is a child that the step has asked for.
+// Work implements [workflow.Agents]: the agent of a step is a child of that step.
 func (t *Team) Work(ctx context.Context, job workflow.Job) (workflow.Report, error) {
 	if err := t.Clear(ctx); err != nil {
 		return workflow.Report{}, err
@@ -79,7 +79,7 @@ func (t *Team) Work(ctx context.Context, job workflow.Job) (workflow.Report, err
 	return t.report(ctx, k, r)
 }
 
-// hired makes an order out of a job.
+// hired makes an order from a job.
 func (t *Team) hired(job workflow.Job) (in spawnArgs, o Order, err error) {
 	in = spawnArgs{
 		Task: job.Prompt, Agent: job.Agent, Tools: job.Tools, Model: job.Model, Mode: job.Mode, Turns: job.Budget.Turns,
@@ -111,12 +111,12 @@ func (t *Team) hired(job workflow.Job) (in spawnArgs, o Order, err error) {
 	return in, o, nil
 }
 
-// Wants reports whether the order names a tool, so that its agent gets it also if not every one does.
+// Wants reports whether the order names a tool, so that its agent gets even a tool that not every one gets.
 func (o Order) Wants(name string) bool {
 	return o.call != nil && o.call.call.Name == name || slices.Contains(o.Tools, name) || slices.Contains(o.Role.Tools, name)
 }
 
-// resumes reports whether a run that has stopped so goes on where the one that it works for does.
+// resumes reports whether a stopped run continues when the run for which it works does.
 func resumes(s event.Stopped) bool {
 	switch s.Reason {
 	case event.ReasonCancelled, event.ReasonBudget, event.ReasonMaxTokens, event.ReasonRate:
@@ -127,8 +127,8 @@ func resumes(s event.Stopped) bool {
 	return false
 }
 
-// report says how the agent of a step has ended. The error says that it has not, for reasons that are
-// not its own.
+// report describes how the agent of a step has ended. The error says that it has not, for reasons that are not
+// its own.
 func (t *Team) report(ctx context.Context, k *child, r event.Returned) (workflow.Report, error) {
 	out := workflow.Report{Session: k.id, Text: k.lastWords(), Cost: r.Cost}
 	if k.order.result != nil {
@@ -158,7 +158,7 @@ func (t *Team) report(ctx context.Context, k *child, r event.Returned) (workflow
 	return out, nil
 }
 
-// errand is one call that a child makes in the place of all that its model would say.
+// errand is one call that a child makes in place of its model's replies.
 type errand struct {
 	call llm.Call
 
@@ -166,12 +166,12 @@ type errand struct {
 	ended *event.Ended
 }
 
-// model is a model that makes the call.
+// model returns a model that makes the call.
 func (e *errand) model() llm.Model {
 	return &script.Model{ID: "call", Free: true, Steps: []script.Step{{Parts: llm.Parts{e.call}}, {Parts: llm.Say("It was called.")}}}
 }
 
-// see takes the end of the call out of what the child did.
+// see reads the result of the call from the child's items.
 func (e *errand) see(items []transcript.Item) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -183,7 +183,7 @@ func (e *errand) see(items []transcript.Item) {
 	}
 }
 
-// brought is what the call has brought, why it has failed, and whether it was cut off.
+// brought returns the result of the call, why it has failed, and whether it was interrupted.
 func (e *errand) brought() (text, failed string, lost bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

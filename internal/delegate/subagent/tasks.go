@@ -22,7 +22,7 @@ var teamDoc string
 
 const teamTool = "team"
 
-// Bounds of what is said, in bytes.
+// Limits of messages, in bytes.
 const (
 	maxMessage = 8 << 10
 	maxTask    = 2 << 10
@@ -37,9 +37,8 @@ type teamArgs struct {
 	Own    bool   `json:"own,omitempty" jsonschema:"for one who works for another and has agents too: the list and the agents are its own, not those it is among"`
 }
 
-// mates is the tool with which those of a team work together. Lead is the team of
-// whoever has the tool, nil if it can't have one; member is the one it works in, nil
-// at the top.
+// mates returns the tool with which the members of a team work together. Lead is the team of the agent that has
+// the tool, nil if it can't have one; member is the one in which it works, nil at the top.
 func mates(lead, member *Team) tool.Tool {
 	t := tool.New(teamTool, teamDoc, func(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result, error) {
 		at := member
@@ -61,15 +60,15 @@ func mates(lead, member *Team) tool.Tool {
 	return t
 }
 
-// wireMate has a child's agent work together with the others. One of a step works alone: what it brings
-// is its result, and it begins without a word of the agents beside it.
+// wireMate lets a child's agent work together with the others. The agent of a step works alone: its only output
+// is its result, and it learns nothing of the other agents.
 func (t *Team) wireMate(a *inspan.Agent, o Order) {
 	if !o.step {
 		a.Tools = append(slices.Clone(a.Tools), mates(o.Team, t))
 	}
 }
 
-// who names whoever makes a call, for the others.
+// who returns the name of a caller, for the others.
 func (t *Team) who(id string) string {
 	if id == t.session.ID() {
 		return "the agent you work for"
@@ -82,7 +81,7 @@ func (t *Team) who(id string) string {
 	return "agent " + short(id)
 }
 
-// members lists those who work together, for one of them.
+// members lists the members of the team, for one of them.
 func (t *Team) members(reader string) string {
 	st, soon := t.session.Status(), t.soon()
 	t.mu.Lock()
@@ -112,8 +111,8 @@ func (t *Team) members(reader string) string {
 	return strings.Join(lines, "\n")
 }
 
-// soon are the agents that calls of the session's last reply ask for and that have not begun: those that
-// begin together are to know each other.
+// soon returns the agents that calls of the session's last reply ask for and that have not begun: agents that
+// begin together must know each other.
 func (t *Team) soon() (out []event.Spawned) {
 	st := t.session.Status()
 	for _, p := range st.Open {
@@ -139,7 +138,7 @@ func (t *Team) soon() (out []event.Spawned) {
 	return out
 }
 
-// send puts a message before another of the team, or all others.
+// send sends a message to another member of the team, or to all others.
 func (t *Team) send(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result, error) {
 	switch said := strings.TrimSpace(in.Text); {
 	case said == "":
@@ -164,7 +163,7 @@ func (t *Team) send(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	return tool.Text("Told " + strings.Join(names, ", ") + ". That is seen before the next step there."), nil
 }
 
-// mailboxes finds whom a message is for. Nobody writes to itself.
+// mailboxes finds the receivers of a message. An agent can't write to itself.
 func (t *Team) mailboxes(from, to string) (sessions []*inspan.Session, names []string, err error) {
 	if to == "parent" {
 		switch {
@@ -200,7 +199,7 @@ func (t *Team) mailboxes(from, to string) (sessions []*inspan.Session, names []s
 	return sessions, names, nil
 }
 
-// taintOf is what the words of one of the team may hold.
+// taintOf returns the taint of a member's words.
 func (t *Team) taintOf(id string) event.Taint {
 	s := t.session
 	t.mu.Lock()
@@ -245,8 +244,7 @@ func (t *Team) task(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	return t.outcome(b, before, after)
 }
 
-// change appends a change of the list, and returns the list before and after its
-// place in the log.
+// change appends a change of the list, and returns the list before and after its place in the log.
 func (t *Team) change(ctx context.Context, b event.Tasked) (before, after inspan.Tasks, err error) {
 	st := t.session.Status()
 	if err := t.session.Send(ctx, b); err != nil {
@@ -270,13 +268,13 @@ func (t *Team) change(ctx context.Context, b event.Tasked) (before, after inspan
 	return before, after, ctx.Err()
 }
 
-// listed is the list of tasks as it was seen last.
+// listed is the last known list of tasks.
 type listed struct {
 	seq   uint64
 	tasks inspan.Tasks
 }
 
-// outcome tells what came of a change.
+// outcome describes the result of a change.
 func (t *Team) outcome(b event.Tasked, before, after inspan.Tasks) (tool.Result, error) {
 	if b.Action == event.TaskAdd {
 		if after.Last > before.Last {
@@ -307,7 +305,7 @@ func (t *Team) outcome(b event.Tasked, before, after inspan.Tasks) (tool.Result,
 	return tool.Text("Task " + b.ID + " is done."), nil
 }
 
-// holder names who has a task, for one of the team.
+// holder names the holder of a task, for a member of the team.
 func (t *Team) holder(id, reader string) string {
 	switch id {
 	case "":
@@ -325,7 +323,7 @@ func (t *Team) holder(id, reader string) string {
 	return short(id)
 }
 
-// taskList is the list of tasks as it was seen last.
+// taskList returns the last known list of tasks.
 func (t *Team) taskList() inspan.Tasks {
 	st := t.session.Status()
 	t.mu.Lock()
@@ -336,8 +334,8 @@ func (t *Team) taskList() inspan.Tasks {
 	return st.Tasks
 }
 
-// unfinished are the tasks that a child has claimed and not marked done. They are open again once it has
-// come back.
+// unfinished returns the tasks that a child has claimed and not marked done. They are open again once it has
+// returned.
 func (t *Team) unfinished(child string) (ids []string) {
 	for _, task := range t.taskList().List {
 		if task.Holder == child && !task.Done {

@@ -1,18 +1,18 @@
-// Package subagent lets sessions work for a session: it spawns children, limits them
-// to the rights of their parent, and collects their results.
+// Package subagent lets sessions work for a session: it spawns children, limits them to the rights of their
+// parent, and collects their results.
 //
 // Its rules:
 //
-//  1. A child is a session of its own, with its own log. Its id follows from the
-//     parent's and the call that asked for it. So a call that is repeated after a
-//     crash finds the child, which continues where it was.
-//  2. The parent's log holds spawned, raised and returned, and nothing else is
-//     known of children: whoever folds it knows what they cost and what they ask.
-//  3. A child may never do more than its parent: its mode is no wider, its tools are
-//     some of the parent's, and what all of a tree spend together is checked against
-//     the limits of every session above before each request.
-//  4. What makes a child stop reaches its children the same way. Nothing of a child
-//     outlives Close.
+//  1. A child is a session of its own, with its own log. Its id follows from the parent's and the call that
+//     made it. So a
+//     call that is repeated after a crash finds the child, which continues where it was.
+//  2. The parent's log has spawned, raised and returned, and nothing else is known about children: their costs
+//     and
+//     questions follow from these events.
+//  3. A child may never do more than its parent: its mode is no wider, its tools are some of the parent's, and
+//     the total
+//     spending of a tree is checked against the limits of every session above before each request.
+//  4. Whatever stops a child stops its children in the same way. Nothing of a child outlives Close.
 package subagent
 
 import (
@@ -36,53 +36,52 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Team are the children of one session. Fields are set before use and not changed
-// after; the methods are safe for concurrent use.
+// Team is the children of one session. Set the fields before use and do not change them after; the methods are
+// safe for concurrent use.
 type Team struct {
-	// Sessions keeps the sessions.
+	// Sessions stores the sessions.
 	Sessions store.Store
-	// Roles returns the kinds of agents there are, the first of a name counts.
+	// Roles returns the kinds of agents. The first of a name counts.
 	Roles func() []skill.Role
-	// Make makes the agent of a child. The child's own team is in the Order; what
-	// it does not wire into the agent (see [Team.Wire]) can't have children.
+	// Make makes the agent of a child. The child's own team is in the Order; an agent to which it is not wired
+	// (see [Team.Wire]) can't have children.
 	Make func(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error)
-	// Trees keeps the copies of the workspace for children that work apart. Nil:
-	// children can't.
+	// Trees stores the copies of the workspace for isolated children. Nil: children can't be isolated.
 	Trees *worktree.Store
-	// Hooks are asked when a child begins and when it stops.
+	// Hooks are called when a child begins and when it stops.
 	Hooks []tool.Hook
-	// MaxDepth is how deep children may have children; 0 means 2, so that those of
-	// a session that a person talks to may have some and these none.
+	// MaxDepth is how deep children may have children; 0 means 2, so that the children of a person's session
+	// may have some and these may not.
 	MaxDepth int
-	// MaxOpen bounds the children of one session that work at once; 0 means 64. The rest wait.
+	// MaxOpen is the largest number of children of one session that work at once; 0 means 64. The others wait.
 	MaxOpen int
-	// MinuteCost and MinuteTokens bound what the session at the top and all that work for it use up
-	// in a minute, in US dollars and tokens; 0: no bound; nil: ten times what is usual in the
-	// session, and 10 dollars or 10 million tokens of models without a known price at least.
+	// MinuteCost and MinuteTokens limit the usage of the session at the top and all that work for it in a
+	// minute, in US dollars and tokens; 0: no limit; nil: ten times the usual minute of the session, but at
+	// least 10 dollars, or 10 million tokens of models without a known price.
 	MinuteCost   *float64
 	MinuteTokens *int64
 
 	up *Team // of the parent session; nil at the top
-	// holds says that the session's requests are checked, against its own limits and all
+	// holds says that the session's requests are checked, against its own limits and those of all sessions
 	// above.
 	holds bool
 	// patience is how long the session waits for its model; nil: it does not.
 	patience func(llm.Kind) time.Duration
 	walls    tool.Walls // of the session
-	// mayGive lists the tools of the session, which its children can have; nil: all.
+	// mayGive lists the tools of the session that its children can have; nil: all.
 	mayGive func(ctx context.Context) []string
 	depth   int // of the session: 0 at the top
 
 	purse purse // of the whole tree, at the top
 
-	marker guard.Marker // of what comes in beside the results of calls
+	marker guard.Marker // marks input that is not the result of a call
 
 	mu        sync.Mutex
 	session   *inspan.Session      // nil until it runs
-	children  map[string]*child    // by session id; those that work
-	room      chan struct{}        // closed when a child has come back; nil: nobody waits for that
-	left      map[string]used      // by children that work no more, and whose return the session may not have seen yet
-	questions map[asking]*question // of children that work, or did when the program was started
+	children  map[string]*child    // working ones, by session id
+	room      chan struct{}        // closed when a child has returned; nil: nothing waits for that
+	left      map[string]used      // by children that no longer work, and whose return the session may not have seen yet
+	questions map[asking]*question // of working children, or those that worked when the program was started
 	listed    listed
 	life      context.Context    // ends with the team
 	stop      context.CancelFunc // of life
@@ -90,52 +89,51 @@ type Team struct {
 	wg        sync.WaitGroup
 }
 
-// used is what a child has spent.
+// used is a child's usage.
 type used struct {
 	cost   float64
 	tokens int64
 }
 
-// Order is what a child is to be.
+// Order describes a child.
 type Order struct {
 	Role  skill.Role
 	Task  string
-	Tools []string  // names of the parent's tools that it gets; nil: see Role
+	Tools []string  // the parent's tools that it gets; nil: see Role
 	Model string    // as Role.Model; empty: see there
 	Mode  tool.Mode // permission mode, no wider than the parent's
 	Route string    // the parent's model, "provider/model"
-	Copy  *Copy     // where it works; nil: where its parent does
+	Copy  *Copy     // where it works; nil: in its parent's folder
 	Team  *Team     // for children of its own; nil: it may have none
-	Rules []string  // that the person allowed its parent for the session
-	// Held is a model whose requests are held to the limits of the agent's session, or of those above,
-	// for what asks a model beside it.
+	Rules []string  // those that the person allowed its parent for the session
+	// Held returns a model whose requests are limited like those of the agent's session and of those above, for
+	// requests outside of its conversation.
 	Held func(llm.Model) llm.Model
-	// Limited says that a limit on money holds: a model whose price is not known
-	// can't be had.
+	// Limited says that there is a limit on money: a model without a known price can't be used.
 	Limited bool
 
 	MaxTurns int           // of a run
-	MaxCost  float64       // US dollars; 0: what its parent may
+	MaxCost  float64       // US dollars; 0: its parent's limit
 	MaxTime  time.Duration // of a run; 0: no limit of its own
 
 	background bool
-	fork       string  // session that it begins as a copy of; empty: none
-	call       *errand // the one call that it makes, without a model; nil: it asks its model
+	fork       string  // session of which it begins as a copy; empty: none
+	call       *errand // its only call, without a model; nil: it has a model
 	step       bool    // it works for a step of a workflow, and so alone
-	result     *result // what it must bring; nil: words
-	check      *check  // what it must run at the end; nil: nothing
+	result     *result // its required result; nil: text
+	check      *check  // the check that it must run at the end; nil: none
 }
 
-// Copy is a workspace apart.
+// Copy is a separate workspace.
 type Copy struct {
 	Root   string
-	Of     string   // the workspace that it is a copy of
-	Closed bool     // it may not reach the network
-	Left   []string // files that are not in it; known only when it was just made, as are the next
-	// Lent are files and folders that git ignores and that are in it, Missing those that are not, with the reason.
+	Of     string   // the original workspace
+	Closed bool     // it has no network access
+	Left   []string // files missing in it; set only when it was just made, like the next
+	// Lent are included files and folders that git ignores, Missing are omitted ones, with the reason.
 	Lent, Missing []string
-	// Ready says that Make has had a command of the settings make it ready just now; Setup how that has
-	// failed, if it did.
+	// Ready says that Make has just run a command of the settings to prepare it; Setup is the failure of that,
+	// if any.
 	Ready bool
 	Setup string
 }
@@ -145,22 +143,21 @@ const (
 	usualOpen   = 64
 	usualTurns  = 40
 	usualTime   = 30 * time.Minute
-	maxRounds   = 4                      // how often hooks may have a child go on, and one more
+	maxRounds   = 4                      // how often hooks may make a child continue, plus one
 	mostSeconds = 24 * 60 * 60           // of a deadline
 	mostKinds   = 8 << 10                // bytes of the list of kinds of agents
 	leastCost   = 0.000001               // US dollars; 0 would be no limit
-	grace       = 600 * time.Millisecond // for a child to stop in order
+	grace       = 600 * time.Millisecond // for an orderly stop of a child
 )
 
-// Wire makes an agent the one whose session the team belongs to: it gets the tools, and is
-// watched.
+// Wire makes an agent the one of the team's session: it gets the tools, and is watched.
 func (t *Team) Wire(a *inspan.Agent) {
 	a.Tools = append(a.Tools[:len(a.Tools):len(a.Tools)], t.Tools()...)
 	t.Watch(a)
 }
 
-// Watch has an agent's requests checked against the limits of its session and those above. The
-// team is told of the session, and closed with it.
+// Watch makes an agent's requests be checked against the limits of its session and those above. The team learns
+// of the session, and is closed with it.
 func (t *Team) Watch(a *inspan.Agent) {
 	t.hold(a)
 	t.holds, t.patience, t.walls = true, a.RetryTime, a.Env.Walls
@@ -175,8 +172,8 @@ func (t *Team) Watch(a *inspan.Agent) {
 	}
 }
 
-// joined takes note of the session, and lets children go on that worked in the
-// background when the program before ended.
+// joined records the session, and continues children that worked in the background when the previous program
+// ended.
 func (t *Team) joined(s *inspan.Session) {
 	st := s.Status()
 	if !t.takes(s) {
@@ -198,7 +195,7 @@ func (t *Team) joined(s *inspan.Session) {
 	}
 }
 
-// takes makes a session the one whose team this is, unless there is one already.
+// takes makes a session that of the team, unless it has one already.
 func (t *Team) takes(s *inspan.Session) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -210,12 +207,11 @@ func (t *Team) takes(s *inspan.Session) bool {
 	return true
 }
 
-// recall reads up to an event what children have asked, and what was decided while nobody
-// looked.
+// recall reads the children's questions up to an event, and the decisions made while no program ran.
 func (t *Team) recall(s *inspan.Session, upto uint64) {
 	for e, err := range s.Events(t.life, 0) {
 		if err != nil || e.Seq > upto {
-			return // what follows the log will say so
+			return // following the log will report it
 		}
 		t.heard(e)
 		if e.Seq == upto {
@@ -244,8 +240,8 @@ var (
 	errWorks   = errors.New("it works already")
 )
 
-// follow reads the session's log for what concerns its children. Where it can't be read any
-// more nobody could answer them, or interrupt: they stop, and can go on later.
+// follow reads the session's log for events about its children. If the log can't be read any more, no answer
+// and no interrupt could reach them: they stop, and can continue later.
 func (t *Team) follow(s *inspan.Session, after uint64) {
 	for e, err := range s.Events(t.life, after) {
 		if err != nil {
@@ -264,7 +260,7 @@ func (t *Team) follow(s *inspan.Session, after uint64) {
 	}
 }
 
-// end asks a child to stop, all if there is no id, and makes it if it does not.
+// end asks a child to stop, all if there is no id, and forces those that do not.
 func (t *Team) end(id, why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -275,7 +271,7 @@ func (t *Team) end(id, why string) {
 	}
 }
 
-// spent is what the session and all that work for it have spent.
+// spent returns the spending of the session and all that work for it.
 func (t *Team) spent() (cost float64, tokens int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -284,8 +280,8 @@ func (t *Team) spent() (cost float64, tokens int64) {
 	}
 	st := t.session.Status()
 	cost, tokens = st.Cost, total(st.Usage)
-	// What a child has spent is in the session's sum from when its return is folded there,
-	// a moment before or after it is dismissed: it counts once in either case.
+	// The spending of a child is in the session's sum once its return is folded there, a moment before or after
+	// it is dismissed: it counts once in either case.
 	counted := map[string]inspan.Child{}
 	for _, c := range st.Children {
 		counted[c.Child] = c
@@ -304,14 +300,14 @@ func (t *Team) spent() (cost float64, tokens int64) {
 	return cost, tokens
 }
 
-// joinedBy is the session; nil before it runs.
+// joinedBy returns the session; nil before it runs.
 func (t *Team) joinedBy() *inspan.Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.session
 }
 
-// limits are those of the session; there are none before it runs.
+// limits returns the limits of the session; there are none before it runs.
 func (t *Team) limits() (event.Limits, bool) {
 	s := t.joinedBy()
 	if s == nil {
@@ -320,7 +316,7 @@ func (t *Team) limits() (event.Limits, bool) {
 	return s.Status().Limits, true
 }
 
-// exhausted says which limit of this session or one above is reached; empty if none.
+// exhausted returns the limit of this session or one above that is reached; empty if none.
 func (t *Team) exhausted() string {
 	for at := t; at != nil; at = at.up {
 		limits, ok := at.limits()

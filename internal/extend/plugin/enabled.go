@@ -2,13 +2,13 @@ package plugin
 
 import "context"
 
-// Enabled is a plugin that sessions use, with what it brings.
+// Enabled is a plugin that sessions use, with its parts.
 type Enabled struct {
 	Plugin
 	Parts
 }
 
-// Enabled lists the plugins that are enabled, and what is wrong with plugins.
+// Enabled lists the enabled plugins, and the problems of plugins.
 func (s *Store) Enabled(ctx context.Context) (list []Enabled, problems []string) {
 	all, err := s.List(ctx)
 	if err != nil {

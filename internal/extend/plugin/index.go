@@ -22,7 +22,7 @@ import (
 const (
 	indexFile = "plugins.json"
 	lockFile  = "lock"  // never renamed, never removed
-	tempMark  = ".new-" // before the names of folders that are being filled
+	tempMark  = ".new-" // before the names of incomplete folders
 )
 
 const (
@@ -30,16 +30,16 @@ const (
 	maxIndex = 1 << 20
 	maxKept  = 500              // plugins
 	maxWait  = 30 * time.Second // for other processes; each holds the lock for milliseconds
-	stale    = 24 * time.Hour   // after which what is half copied is nobody's any more
+	stale    = 24 * time.Hour   // after which an incomplete copy is abandoned
 )
 
-// index is the file that says what is installed.
+// index is the file that lists the installed plugins.
 type index struct {
 	Version int      `json:"version"`
 	Plugins []record `json:"plugins"`
 }
 
-// record is one plugin that is installed.
+// record is one installed plugin.
 type record struct {
 	Name    string `json:"name"`
 	Source  string `json:"source"`
@@ -62,8 +62,7 @@ func (r record) check() error {
 	return nil
 }
 
-// load reads the index. It needs no lock, since the file is replaced as a whole.
-// One that is not there is empty.
+// load reads the index. It needs no lock, since the file is replaced as a whole. A missing one is empty.
 func (s *Store) load() ([]record, error) {
 	if s.Dir == "" {
 		return nil, errors.New("plugins: no folder is set")
@@ -130,7 +129,7 @@ func decode(data []byte) ([]record, error) {
 	return x.Plugins, nil
 }
 
-// change replaces the index with what edit makes of it, under the lock.
+// change replaces the index with the result of edit, under the lock.
 func (s *Store) change(ctx context.Context, edit func([]record) ([]record, error)) error {
 	if err := s.createDir(); err != nil {
 		return err
@@ -154,7 +153,7 @@ func (s *Store) change(ctx context.Context, edit func([]record) ([]record, error
 	return s.save(list)
 }
 
-// createDir makes the folder, for this user alone.
+// createDir makes the folder, only for this user.
 func (s *Store) createDir() error {
 	if s.Dir == "" {
 		return errors.New("plugins: no folder is set")
@@ -182,7 +181,7 @@ func (s *Store) save(list []record) error {
 	return nil
 }
 
-// sweep removes folders that were half filled by processes that were killed.
+// sweep removes incomplete folders of processes that were killed.
 func (s *Store) sweep() {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil {

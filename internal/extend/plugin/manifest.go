@@ -26,7 +26,7 @@ const nameForm = `^[a-z0-9]+(-[a-z0-9]+)*$`
 
 func validName(name string) bool { return len(name) <= maxName && matches(nameForm, name) }
 
-// manifest is what a plugin says of itself. The zero value says nothing.
+// manifest is a plugin's own description. The zero value is empty.
 type manifest struct {
 	name, version, description, author, homepage, license string
 
@@ -35,13 +35,13 @@ type manifest struct {
 	notes                           []string
 }
 
-// part is a file that a manifest names, or what it has in the place of one.
+// part is a file that a manifest names, or inline content instead.
 type part struct {
 	path   string
 	inline json.RawMessage
 }
 
-// manifests lists where a manifest may be; the first that is there counts.
+// manifests lists the possible paths of a manifest; the first that exists counts.
 func manifests() []string {
 	return []string{".inspan-plugin/plugin.json", ".claude-plugin/plugin.json", "plugin.json"}
 }
@@ -51,8 +51,8 @@ func usual() []string {
 	return []string{"commands", "agents", "skills", "tools", "workflows", "hooks/hooks.json", ".mcp.json"}
 }
 
-// readManifest reads the manifest of a folder. One without has the fallback as its
-// name, if there is anything in it that a plugin has.
+// readManifest reads the manifest of a folder. A folder without one gets the fallback as its name, if it has
+// any part of a plugin.
 func readManifest(root *os.Root, fallback string) (manifest, error) {
 	for _, at := range manifests() {
 		data, err := readFile(root, at, maxManifest)
@@ -116,7 +116,7 @@ func parseManifest(data []byte) (manifest, error) {
 	return m, nil
 }
 
-// line is a text as one line without hidden characters.
+// line returns a text as one line without hidden characters.
 func line(raw json.RawMessage) (string, error) {
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
@@ -161,7 +161,7 @@ func paths(raw json.RawMessage) ([]string, error) {
 	return list, nil
 }
 
-// inside is a path that does not leave the folder of the plugin, cleaned.
+// inside returns a path that does not leave the folder of the plugin, cleaned.
 func inside(s string) (string, error) {
 	at := path.Clean(s)
 	if s == "" || !fs.ValidPath(at) || strings.ContainsAny(s, `\:`) || strings.ContainsFunc(s, text.Hidden.Has) {

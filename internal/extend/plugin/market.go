@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// marketFile says which plugins a repository offers.
+// marketFile lists the plugins that a repository offers.
 const marketFile = ".claude-plugin/marketplace.json"
 
 // maxOffered is how many plugins of a marketplace are listed.
@@ -28,8 +28,8 @@ type offered struct {
 	Source      json.RawMessage `json:"source"`
 }
 
-// market is the error that a folder is no plugin but a marketplace, which lists what can be
-// installed from it instead; nil: it is none, or a plugin as well.
+// market returns the error for a folder that is a marketplace and not a plugin, which lists the plugins that
+// can be installed from it; nil: it is not a marketplace, or is a plugin as well.
 func market(root *os.Root, src source) error {
 	for _, at := range manifests() {
 		if _, err := root.Lstat(at); err == nil {
@@ -76,7 +76,7 @@ func market(root *os.Root, src source) error {
 
 const maxMarket = 4 << 20 // bytes of a marketplace
 
-// from is what installs a plugin of a marketplace that is at a source, or why nothing does.
+// from returns the source for installing a plugin of a marketplace, or why there is none.
 func (o offered) from(market source, below string) (from, why string) {
 	var rel string
 	if json.Unmarshal(o.Source, &rel) == nil {
@@ -107,7 +107,7 @@ func (o offered) from(market source, below string) (from, why string) {
 	default:
 		return "", fmt.Sprintf("it comes from %s, and inspan installs folders and git repositories", words.OneLine(at.Source, 40))
 	}
-	if at.SHA != "" { // what was looked at, where a branch moves on
+	if at.SHA != "" { // the commit that was inspected, as a branch may move
 		at.Ref = at.SHA
 	}
 	from = at.URL

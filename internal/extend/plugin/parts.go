@@ -23,26 +23,25 @@ import (
 
 const maxJSON = 1 << 20 // bytes of a file of hooks or servers
 
-// Parts is what a plugin brings. Names of commands and agents have "NAME:" in front
-// already; those of tools and servers have not, as they have rules of their own.
-// The folder of the plugin stands in the place of ${CLAUDE_PLUGIN_ROOT} and
-// ${INSPAN_PLUGIN_ROOT}; hooks find it in their environment.
+// Parts are the parts of a plugin. Names of commands and agents already have the prefix "NAME:"; those of tools
+// and servers don't, as they have rules of their own. The folder of the plugin replaces ${CLAUDE_PLUGIN_ROOT}
+// and ${INSPAN_PLUGIN_ROOT}; hooks find it in their environment.
 type Parts struct {
 	Skills   []skill.Folder
 	Commands []skill.Command
 	Agents   []skill.Role
-	// Workflows are files by their names, with the plugin's before it.
+	// Workflows are files by their names, with the plugin's name as prefix.
 	Workflows map[string]File
 	Hooks     []hook.Config
 	Tools     []custom.Folder
-	Servers   map[string]json.RawMessage // as .mcp.json has them, by name
-	Runs      []string                   // what may run, one line each without hidden characters, for whoever enables it
-	Problems  []string                   // what can't be used, for people
+	Servers   map[string]json.RawMessage // in the form of .mcp.json, by name
+	Runs      []string                   // programs that may run, one line each without hidden characters, for the person who enables it
+	Problems  []string                   // unusable parts, for people
 
 	programs int
 }
 
-// Parts reads what the plugin brings. One that is broken has none.
+// Parts reads the plugin's parts. A broken plugin has none.
 func (p Plugin) Parts() Parts {
 	if p.Broken {
 		return Parts{}
@@ -58,11 +57,11 @@ func (p Plugin) Parts() Parts {
 type reading struct {
 	Plugin
 	root *os.Root
-	at   string // what stands for the folder in texts
+	at   string // the text for the folder
 	out  Parts
 }
 
-// parts reads the parts; at is the path that its texts get for its folder.
+// parts reads the parts; at is the path of its folder in its texts.
 func (p Plugin) parts(at string) (Parts, error) {
 	root, err := keep.OpenFolder(p.Dir)
 	if err != nil {
@@ -97,8 +96,7 @@ func (r *reading) has(at string) (file, folder bool) {
 	return file, folder
 }
 
-// places lists where parts of a kind are: in the usual folder, and where the
-// manifest says.
+// places lists the places of parts of a kind: the usual folder, and those in the manifest.
 func (r *reading) places(usual string, named []string) (out []string) {
 	if _, folder := r.has(usual); folder {
 		out = append(out, usual)
@@ -165,7 +163,7 @@ func (r *reading) skills() {
 	}
 }
 
-// listed returns the skills of a folder, with their whole names.
+// listed returns the skills of a folder, with their full names.
 func listed(f skill.Folder) (out []skill.Skill, warnings []string) {
 	l := skill.Library{Folders: []skill.Folder{f}}
 	return l.List()
@@ -227,13 +225,13 @@ func (r *reading) agents() {
 	}
 }
 
-// File is one of the plugin.
+// File is a file of the plugin.
 type File struct {
 	Path string // in the folder of the plugin
 	Data []byte
 }
 
-// workflows reads the files; whether each is one is seen when it is used.
+// workflows reads the files; each is parsed only when it is used.
 func (r *reading) workflows() {
 	for _, l := range r.leaves {
 		dir, name := path.Split(l.path)
@@ -254,7 +252,7 @@ func (r *reading) workflows() {
 	}
 }
 
-// maxWorkflow bounds a workflow's file, in bytes.
+// maxWorkflow is the limit for a workflow's file, in bytes.
 const maxWorkflow = 256 << 10
 
 func (r *reading) tools() {
@@ -271,11 +269,11 @@ func (r *reading) tools() {
 	}
 }
 
-// entries returns the digests that internal/extend/custom has of what is in a folder of
-// tools, by name, so that nothing runs that was not installed.
+// entries returns the digests, in the form of internal/extend/custom, of the entries in a folder of tools, by
+// name, so that nothing runs that was not installed.
 func (r *reading) entries(dir string) map[string]string {
 	lines, out := map[string][]string{}, map[string]string{}
-	leaves := slices.Clone(r.leaves) // as a walk through folders meets them
+	leaves := slices.Clone(r.leaves) // in the order of a walk through folders
 	slices.SortStableFunc(leaves, func(a, b leaf) int {
 		return slices.Compare(strings.Split(a.path, "/"), strings.Split(b.path, "/"))
 	})
@@ -300,7 +298,7 @@ func (r *reading) entries(dir string) map[string]string {
 	return out
 }
 
-// contents returns what files of JSON and a manifest say, with where it is from.
+// contents returns the contents of JSON files and a manifest, with their origins.
 func (r *reading) contents(usual string, named []part) (texts [][]byte, from []string, err error) {
 	if is, _ := r.has(usual); is && !slices.ContainsFunc(named, func(p part) bool { return p.path == usual }) {
 		named = slices.Concat([]part{{path: usual}}, named)
@@ -332,7 +330,7 @@ func (r *reading) hooks() error {
 		if err := json.Unmarshal(data, &fields); err != nil {
 			return fmt.Errorf("%s: its hooks can't be read: %w", from[i], err)
 		}
-		if fields["hooks"] == nil && from[i] == "plugin.json" { // which may have the events themselves
+		if fields["hooks"] == nil && from[i] == "plugin.json" { // which may have the events at the top level
 			data = slices.Concat([]byte(`{"hooks":`), data, []byte("}"))
 		}
 		list, notes, err := hook.ReadClaude(data, r.source())
@@ -378,10 +376,10 @@ func (r *reading) servers() error {
 	return nil
 }
 
-// reach names all of a plugin that could run or could give rights. What is only
-// text for a model, and is not named by what runs, is left out.
+// reach lists everything in a plugin that could run or could give rights. Text for a model that no program uses
+// is omitted.
 func (p Plugin) reach() string {
-	parts, err := p.parts("/") // wherever it lies
+	parts, err := p.parts("/") // wherever it is
 	if err != nil {
 		return "unknown: " + err.Error()
 	}

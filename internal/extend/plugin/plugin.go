@@ -31,39 +31,37 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Plugin is one that is installed. It is only to be read. Its texts are one line
-// each, without characters that can't be seen.
+// Plugin is an installed plugin, for reading only. Its texts are one line each, without hidden characters.
 type Plugin struct {
 	Name, Version, Description string
 	Author, Homepage, License  string
-	// Source is where it is from: the absolute path of a folder, or the address of
-	// a git repository with "#REF" or "#REF:FOLDER" behind it.
+	// Source is its origin: the absolute path of a folder, or the address of a git repository with "#REF" or
+	// "#REF:FOLDER" behind it.
 	Source string
 	Commit string // of a git source
 	Digest string // SHA-256 over paths, executable bits and contents of its files, in hexadecimal
 	Dir    string // of the copy, absolute
-	// Enabled says that a person wants it used, and that it is as it was then.
+	// Enabled says that a person has enabled it, and that it is unchanged since.
 	Enabled bool
-	// Broken says that its copy is gone or has changed. It has no parts.
+	// Broken says that its copy is missing or has changed. It has no parts.
 	Broken   bool
-	Problems []string // what is wrong with it, for people
+	Problems []string // for people
 
 	manifest manifest
 	leaves   []leaf
 }
 
-// Store keeps plugins in a folder. Several processes may use one folder at once,
-// and several goroutines one Store.
+// Store stores plugins in a folder. Several processes may use one folder at once, and several goroutines one
+// Store.
 //
-// The index, plugins.json, is replaced as a whole or not at all. One that can't be
-// taken at its word is an error that says so, and is left as it is.
+// The index, plugins.json, is replaced as a whole or not at all. An invalid one is an error that says so, and
+// stays as it is.
 type Store struct {
 	// Dir is the absolute path of a folder that no tool can change. It is made when
 	// first needed.
 	Dir string
-	// Git runs git with arguments in a folder and returns what it prints. The error
-	// has what it says of a failure. It must not ask for passwords. Nil: there are
-	// no git sources.
+	// Git runs git with arguments in a folder and returns its output. The error has git's own message. It must
+	// not ask for passwords. Nil: there are no git sources.
 	Git func(ctx context.Context, dir string, args ...string) (string, error)
 }
 
@@ -75,13 +73,12 @@ type staged struct {
 
 func (s staged) discard() { os.RemoveAll(s.temp) }
 
-// Install copies a plugin into the store: a folder, or what is in a git repository
-// at "https://host/path", "ssh://...", "user@host:path" or "/path", with "#REF"
-// behind it for a branch, a tag or a commit and "#REF:FOLDER" or "#:FOLDER" for a
-// folder in it. A path needs the # to be taken as a repository. It is not enabled.
+// Install copies a plugin into the store: a folder, or the content of a git repository at "https://host/path",
+// "ssh://...", "user@host:path" or "/path", with "#REF" behind it for a branch, a tag or a commit and
+// "#REF:FOLDER" or "#:FOLDER" for a folder in it. A path needs the # to count as a repository. The plugin is
+// not enabled.
 //
-// A plugin that is there already, from the same source and with the same content,
-// stays as it is.
+// An installed plugin from the same source with the same content stays as it is.
 func (s *Store) Install(ctx context.Context, from string) (Plugin, error) {
 	src, err := parseSource(from)
 	if err != nil {
@@ -105,7 +102,7 @@ func (s *Store) Install(ctx context.Context, from string) (Plugin, error) {
 	return got.Plugin, nil
 }
 
-// meets tells what becomes of a plugin whose name one that is installed has.
+// meets decides what to do if an installed plugin has the same name.
 func (s *staged) meets(r record, store *Store) error {
 	there := store.open(r)
 	switch {
@@ -123,8 +120,8 @@ func (s *staged) meets(r record, store *Store) error {
 	return nil
 }
 
-// Enable has a plugin used from now on. Digest is that of the content that the
-// person agreed to; other content is an error.
+// Enable makes sessions use a plugin from now on. Digest is that of the content that the person approved; other
+// content is an error.
 func (s *Store) Enable(ctx context.Context, name, digest string) error {
 	return s.edit(ctx, name, func(r *record) error {
 		p := s.open(*r)
@@ -139,7 +136,7 @@ func (s *Store) Enable(ctx context.Context, name, digest string) error {
 	})
 }
 
-// Disable has a plugin not used any more by what begins from now on.
+// Disable makes new sessions not use a plugin any more.
 func (s *Store) Disable(ctx context.Context, name string) error {
 	return s.edit(ctx, name, func(r *record) error {
 		r.Enabled = false
@@ -147,7 +144,7 @@ func (s *Store) Disable(ctx context.Context, name string) error {
 	})
 }
 
-// Remove forgets a plugin and removes its copies.
+// Remove removes a plugin and its copies.
 func (s *Store) Remove(ctx context.Context, name string) error {
 	return s.change(ctx, func(list []record) ([]record, error) {
 		i := find(list, name)
@@ -161,9 +158,8 @@ func (s *Store) Remove(ctx context.Context, name string) error {
 	})
 }
 
-// Update fetches a plugin from its source again. If what could run has changed, it
-// is disabled; the copy that was there before is kept until the next update, for
-// sessions that use it.
+// Update fetches a plugin from its source again. If anything that could run has changed, it is disabled; the
+// previous copy is kept until the next update, for sessions that use it.
 func (s *Store) Update(ctx context.Context, name string) (was, now Plugin, err error) {
 	if was, err = s.Get(name); err != nil {
 		return was, now, err
@@ -199,8 +195,7 @@ func (s *Store) Update(ctx context.Context, name string) (was, now Plugin, err e
 	return was, got.Plugin, err
 }
 
-// List returns the plugins by name. One whose copy is not what was installed is
-// broken, and not enabled.
+// List returns the plugins by name. One whose copy differs from what was installed is broken, and not enabled.
 func (s *Store) List(ctx context.Context) ([]Plugin, error) {
 	list, err := s.load()
 	if err != nil {
@@ -217,7 +212,7 @@ func (s *Store) List(ctx context.Context) ([]Plugin, error) {
 	return out, nil
 }
 
-// Get returns one plugin. The error names one that may be meant.
+// Get returns one plugin. The error suggests a similar name.
 func (s *Store) Get(name string) (Plugin, error) {
 	list, err := s.load()
 	if err != nil {
@@ -256,7 +251,7 @@ func (s *Store) edit(ctx context.Context, name string, do func(*record) error) e
 	})
 }
 
-// open reads a plugin that is installed, and holds it to its digest.
+// open reads an installed plugin, and checks its digest.
 func (s *Store) open(r record) Plugin {
 	p := Plugin{Name: r.Name, Source: r.Source, Commit: r.Commit, Digest: r.Digest, Dir: filepath.Join(s.Dir, r.Name, r.Digest)}
 	err := p.read(true)
@@ -280,8 +275,8 @@ func (s *Store) open(r record) Plugin {
 	return p
 }
 
-// Check holds the copy to the digest again: an error says that it is not what was
-// installed. Whoever runs something of a plugin calls it right before.
+// Check checks the digest of the copy again: an error says that it has changed since it was installed. Callers
+// use it right before they run a part of a plugin.
 func (p Plugin) Check() error {
 	if now := (&Store{Dir: filepath.Dir(filepath.Dir(p.Dir))}).open(record{Name: p.Name, Digest: p.Digest}); p.Broken || now.Broken {
 		return fmt.Errorf("the plugin %s is not what was installed", p.Name)
@@ -289,8 +284,7 @@ func (p Plugin) Check() error {
 	return nil
 }
 
-// read reads the files and the manifest in the folder of a plugin whose name, if
-// it has no manifest, is set.
+// read reads the files and the manifest in the folder of a plugin. Its name must be set if it has no manifest.
 func (p *Plugin) read(pinned bool) error {
 	root, err := keep.OpenFolder(p.Dir)
 	if err != nil {
@@ -303,7 +297,7 @@ func (p *Plugin) read(pinned bool) error {
 	return p.describe(root)
 }
 
-// describe takes what the manifest says.
+// describe sets the fields from the manifest.
 func (p *Plugin) describe(root *os.Root) error {
 	m, err := readManifest(root, p.Name)
 	if err != nil {
@@ -323,7 +317,7 @@ func (p *Plugin) describe(root *os.Root) error {
 	return nil
 }
 
-// stage copies a source into a folder of its own below the store.
+// stage copies a source into a new folder below the store.
 func (s *Store) stage(ctx context.Context, src source) (got staged, err error) {
 	if err := s.createDir(); err != nil {
 		return got, err
@@ -395,8 +389,7 @@ func (s *staged) copyFrom(ctx context.Context, from *os.Root) error {
 	return err
 }
 
-// unchanged holds that a folder is still what was copied of it, and that the copy
-// is what was read.
+// unchanged checks that a folder is still as it was copied, and that the copy is as it was read.
 func unchanged(from, into *os.Root, digest string) error {
 	now, err := scan(from, nil, false)
 	if err != nil || digestOf(now) != digest {
@@ -408,8 +401,7 @@ func unchanged(from, into *os.Root, digest string) error {
 	return nil
 }
 
-// settle moves what was copied to its place. What is there already under the same
-// digest stays, if it is that.
+// settle moves the copy to its place. An existing folder with the same digest stays, if its content matches.
 func (s *Store) settle(got *staged) error {
 	r := record{Name: got.Name, Source: got.Source, Commit: got.Commit, Digest: got.Digest}
 	at := filepath.Join(s.Dir, got.Name, got.Digest)
@@ -428,7 +420,7 @@ func (s *Store) settle(got *staged) error {
 	return nil
 }
 
-// prune removes copies of a plugin but those with the digests given.
+// prune removes copies of a plugin except those with the given digests.
 func (s *Store) prune(name string, keep ...string) {
 	dir := filepath.Join(s.Dir, name)
 	entries, err := os.ReadDir(dir)

@@ -20,7 +20,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// runs says what the plugin could run.
+// runs lists the programs that the plugin could run.
 func (r *reading) runs() {
 	say := func(format string, args ...any) {
 		r.out.Runs = append(r.out.Runs, text.Visible(fmt.Sprintf(format, args...)))
@@ -64,8 +64,7 @@ func (r *reading) runs() {
 	}
 }
 
-// program returns the entry of a folder of tools that a file is the program of;
-// empty if it is none.
+// program returns the entry of a folder of tools that has a file as its program; empty if none.
 func (r *reading) program(l leaf) string {
 	for _, f := range r.out.Tools {
 		dir, err := filepath.Rel(r.Dir, f.Dir)
@@ -84,8 +83,8 @@ func (r *reading) program(l leaf) string {
 	return ""
 }
 
-// serverRuns says what an MCP server would start, or whom it would talk to. Values
-// of variables are not told, as they may be secrets.
+// serverRuns describes the program that an MCP server would start, or its address. Values of variables are
+// omitted, as they may be secrets.
 func serverRuns(name string, raw json.RawMessage) string {
 	data, err := json.Marshal(map[string]any{"mcpServers": map[string]any{name: raw}})
 	var list []mcp.Server
@@ -121,12 +120,12 @@ const (
 	ownRoot    = "INSPAN_PLUGIN_ROOT"
 )
 
-// fill puts the folder in its places in a text for models.
+// fill inserts the folder in a text for models.
 func (r *reading) fill(text string) string {
 	return strings.NewReplacer("${"+claudeRoot+"}", r.at, "${"+ownRoot+"}", r.at).Replace(text)
 }
 
-// filled puts the folder in its places in all texts of a JSON value.
+// filled inserts the folder in all texts of a JSON value.
 func (r *reading) filled(raw json.RawMessage) json.RawMessage {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -159,9 +158,9 @@ func (r *reading) walk(v any) any {
 	return v
 }
 
-// rooted gives a hook the folder of the plugin. A command line finds it in a
-// variable, so that no character of the path can mean anything to the shell; where
-// the variable is not in quotes, it gets them, so that a blank does not split it.
+// rooted gives a hook the folder of the plugin. A command line finds it in a variable, so that no character of
+// the path has a meaning for the shell; where the variable is not in quotes, it gets them, so that a blank does
+// not split it.
 func (r *reading) rooted(h hook.Config) hook.Config {
 	h.PluginRoot = r.at
 	h.Command = strings.ReplaceAll(h.Command, ownRoot, claudeRoot)
@@ -174,16 +173,16 @@ func (r *reading) rooted(h hook.Config) hook.Config {
 	return h
 }
 
-// quotedRoot puts quotes around the variable in a command line where it has none.
+// quotedRoot puts quotes around unquoted uses of the variable in a command line.
 func quotedRoot(line string) string {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(line), "")
 	if err != nil {
-		return line // sh will say so
+		return line // sh will report it
 	}
 	bare := map[int]int{} // ends by beginnings
 	syntax.Walk(file, func(n syntax.Node) bool {
 		if _, is := n.(*syntax.ParamExp); is {
-			return false // its words are in the quotes that it is in
+			return false // its words are in its quotes
 		}
 		w, is := n.(*syntax.Word)
 		if !is {
@@ -196,7 +195,7 @@ func quotedRoot(line string) string {
 		}
 		return true
 	})
-	syntax.Walk(file, func(n syntax.Node) bool { // the text of a here-document is a word, in which quotes are text
+	syntax.Walk(file, func(n syntax.Node) bool { // the text of a here-document is a word, in which quotes are literal
 		if d, is := n.(*syntax.Redirect); is && d.Hdoc != nil {
 			for _, p := range d.Hdoc.Parts {
 				delete(bare, int(p.Pos().Offset()))
@@ -210,9 +209,8 @@ func quotedRoot(line string) string {
 	return line
 }
 
-// Cost is about how many tokens the plugin adds to every prompt, with a line for
-// each part of it. Commands add nothing before they are typed, and what tools add
-// is known once they have been asked, which nothing here does.
+// Cost estimates how many tokens the plugin adds to every prompt, with a line for each part of it. Commands add
+// nothing before they are typed, and tools count only once they have been asked, which does not happen here.
 func (p Plugin) Cost() (tokens int, lines []string) {
 	parts := p.Parts()
 	add := func(kind, name, str string) {
@@ -240,8 +238,7 @@ func (p Plugin) Cost() (tokens int, lines []string) {
 	return tokens, lines
 }
 
-// Listed lists the skills of the plugin under their whole names; warnings say what
-// can't be used.
+// Listed lists the skills of the plugin by their full names; warnings describe unusable ones.
 func (p Parts) Listed() (skills []skill.Skill, warnings []string) {
 	for _, f := range p.Skills {
 		list, warned := listed(f)
@@ -250,6 +247,5 @@ func (p Parts) Listed() (skills []skill.Skill, warnings []string) {
 	return skills, warnings
 }
 
-// Programs counts the files that could be tools. How many are is known once they are
-// asked.
+// Programs counts the files that could be tools. Their actual number is known once they are asked.
 func (p Parts) Programs() int { return p.programs }

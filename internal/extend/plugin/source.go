@@ -25,17 +25,17 @@ const (
 	userForm = `^[A-Za-z0-9_][A-Za-z0-9._-]*$`
 )
 
-// source is where a plugin is installed from.
+// source is the origin of a plugin.
 type source struct {
-	text   string // as it is kept and shown
+	text   string // as stored and shown
 	folder string // absolute; empty for git
 	url    string // for git
 	local  bool   // url is a path
-	ref    string // for git; empty: what the repository has as its head
+	ref    string // for git; empty: the repository's head
 	sub    string // folder in the repository, with slashes; empty: its top
 }
 
-// parseSource reads what [Store.Install] takes.
+// parseSource parses an argument of [Store.Install].
 func parseSource(str string) (source, error) {
 	switch {
 	case str == "":
@@ -44,7 +44,7 @@ func parseSource(str string) (source, error) {
 		return source{}, fmt.Errorf("%s is not a source: it is too long, or has invisible characters", words.OneLine(str, 100))
 	}
 	address, fragment, isGit := strings.Cut(str, "#")
-	if _, err := os.Stat(str); err == nil || !isGit && !remote(address) { // a name may well have a # in it
+	if _, err := os.Stat(str); err == nil || !isGit && !remote(address) { // a name may have a # in it
 		abs, err := filepath.Abs(str)
 		if err != nil {
 			return source{}, err
@@ -67,7 +67,7 @@ func parseSource(str string) (source, error) {
 		return source{}, err
 	}
 	s.text = s.url
-	if fragment != "" || s.local { // which without it would be a folder
+	if fragment != "" || s.local { // without it, it would be a folder
 		s.text += "#" + strings.TrimSuffix(s.ref+":"+s.sub, ":")
 	}
 	return s, nil
@@ -80,8 +80,8 @@ func remote(text string) bool {
 		len(scheme) < len(text) && strings.Contains(scheme, "@")
 }
 
-// check lets through the few kinds of addresses that make git do nothing else but
-// talk to that host, and absolute paths.
+// check allows only the few kinds of addresses that make git do nothing else but connect to that host, and
+// absolute paths.
 func (s *source) check() error {
 	const allowed = "use https://, ssh://, user@host:path, or the path of a folder"
 	if filepath.IsAbs(s.url) {
@@ -107,7 +107,7 @@ func (s *source) check() error {
 	return nil
 }
 
-// name is what a plugin without a manifest is called.
+// name returns the name for a plugin without a manifest.
 func (s source) name() string {
 	at := s.folder
 	if at == "" {
@@ -119,9 +119,8 @@ func (s source) name() string {
 	return strings.TrimSuffix(path.Base(filepath.ToSlash(at)), ".git")
 }
 
-// checkout fetches a git source into an empty folder and returns its commit.
-// Nothing of a repository runs: neither hooks nor filters, and what it refers to
-// elsewhere (submodules, big files) stays there.
+// checkout fetches a git source into an empty folder and returns its commit. Nothing of a repository runs:
+// neither hooks nor filters, and external content (submodules, big files) is not fetched.
 func (s *Store) checkout(ctx context.Context, src source, dir string) (commit string, err error) {
 	if s.Git == nil {
 		return "", errors.New("there is no git here, so only folders can be installed")
@@ -161,8 +160,7 @@ func (s *Store) checkout(ctx context.Context, src source, dir string) (commit st
 	return commit, err
 }
 
-// careful are the settings that git runs with, in the place of those that could
-// make it start a program.
+// careful returns the settings for git that replace those which could make it start a program.
 func careful(local bool) []string {
 	set := []string{
 		"protocol.allow=never", "protocol.https.allow=always", "protocol.ssh.allow=always", "protocol.ext.allow=never",
@@ -181,8 +179,8 @@ func careful(local bool) []string {
 	return args
 }
 
-// checkList holds a commit to the bounds of a plugin before it is written to the
-// disk, where names that differ only in case may become one.
+// checkList checks a commit against the limits of a plugin before it is written to disk, where names that
+// differ only in case may become one.
 func checkList(list, sub string) error {
 	taken, count, size := map[string]string{}, 0, int64(0)
 	for line := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
@@ -192,7 +190,7 @@ func checkList(list, sub string) error {
 		}
 		fields := strings.Fields(meta)
 		if len(fields) == 4 {
-			n, _ := strconv.ParseInt(fields[3], 10, 64) // "-" of a submodule is nothing
+			n, _ := strconv.ParseInt(fields[3], 10, 64) // the "-" of a submodule counts as 0
 			size += n
 		}
 		if count++; count > MaxFiles {
@@ -212,6 +210,5 @@ func checkList(list, sub string) error {
 	return nil
 }
 
-// matches reports whether a text has a form. Forms are compiled when they are used:
-// most programs never do.
+// matches reports whether a text matches a pattern. Patterns are compiled when used: most programs never do.
 func matches(form, text string) bool { return regexp.MustCompile(form).MatchString(text) }

@@ -21,12 +21,12 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Bounds of one plugin.
+// Limits of one plugin.
 const (
 	MaxFiles = 5000     // files and folders
 	MaxBytes = 50 << 20 // of all files together
 
-	maxDepth = 20  // folders in one another
+	maxDepth = 20  // nested folders
 	maxPath  = 300 // bytes
 )
 
@@ -35,7 +35,7 @@ type leaf struct {
 	path   string // with slashes, from the folder of the plugin
 	exec   bool   // it has an executable bit
 	script bool   // it begins with #!
-	stub   bool   // it stands for a big file that lies elsewhere (git LFS)
+	stub   bool   // it stands for a big file stored elsewhere (git LFS)
 	sum    string // SHA-256 of its content
 }
 
@@ -52,7 +52,7 @@ func (l leaf) runs() bool {
 	return false
 }
 
-// digestOf names the content of a plugin: paths, executable bits and contents.
+// digestOf returns the digest of a plugin's content: paths, executable bits and contents.
 func digestOf(leaves []leaf) string {
 	d := sha256.New()
 	for _, l := range leaves {
@@ -61,21 +61,20 @@ func digestOf(leaves []leaf) string {
 	return hex.EncodeToString(d.Sum(nil))
 }
 
-// tree reads a folder, and copies what it reads.
+// tree reads a folder, and copies the files that it reads.
 type tree struct {
 	from   *os.Root
 	into   *os.Root // nil: nothing is copied
-	pinned bool     // it is a copy, in which there is nothing but folders and files
+	pinned bool     // it is a copy, which only has folders and files
 
 	leaves []leaf
-	taken  map[string]string // paths by what they are without upper case
+	taken  map[string]string // paths by their lower-case form
 	left   int64             // bytes that may still be read
 	count  int
 }
 
-// scan reads a folder, in order of paths, and copies it if into is not nil. What
-// git keeps for itself is left out. No link leads out of the folder; one to a
-// file becomes a file. Errors continue the name of the folder.
+// scan reads a folder, in order of paths, and copies it if into is not nil. Git's own files are omitted. No
+// link leads out of the folder; a link to a file becomes a file. Errors continue the name of the folder.
 func scan(from, into *os.Root, pinned bool) ([]leaf, error) {
 	t := tree{from: from, into: into, pinned: pinned, taken: map[string]string{}, left: MaxBytes}
 	if err := t.folder(".", 0); err != nil {
@@ -104,7 +103,7 @@ func (t *tree) folder(at string, depth int) error {
 	return nil
 }
 
-// names lists a folder, without waiting for what is none after all.
+// names lists a folder, without blocking on something that is not one.
 func (t *tree) names(at string) ([]string, error) {
 	f, err := keep.OpenFile(t.from, filepath.FromSlash(at))
 	if err != nil {
@@ -145,8 +144,7 @@ func (t *tree) add(at string, depth int) error {
 	return t.file(at)
 }
 
-// name refuses names that a person could not tell apart, or that another system
-// could not.
+// name refuses names that a person, or another system, could not distinguish.
 func (t *tree) name(at string) error {
 	switch {
 	case !utf8.ValidString(at) || strings.ContainsFunc(at, text.Hidden.Has) || strings.Contains(at, `\`):
@@ -182,7 +180,7 @@ func (t *tree) link(at string) error {
 	return t.file(at)
 }
 
-// file reads one file, and copies it if it is to be.
+// file reads one file, and copies it if requested.
 func (t *tree) file(at string) error {
 	f, err := keep.OpenFile(t.from, filepath.FromSlash(at))
 	if err != nil {

@@ -9,22 +9,20 @@ import (
 	"time"
 )
 
-// Device is one graphics card, or the one of a system on a chip.
+// Device is a graphics card, or the graphics part of a system on a chip.
 type Device struct {
 	Name    string
-	Memory  int64 // bytes that models may fill, were nothing else in it
-	Free    int64 // bytes of those that are free now; 0 if that is not told
+	Memory  int64 // bytes for models, if it were empty
+	Free    int64 // free bytes of those; 0: unknown
 	Unified bool  // the memory is the machine's own
 }
 
-// Run runs a program and returns all that it prints to standard output. A program
-// that is not there or fails is an error.
+// Run runs a program and returns its standard output. A missing or failing program is an error.
 type Run func(ctx context.Context, args ...string) (string, error)
 
-// Devices returns the devices there are, none if that can't be told. sys is the
-// tree at /sys, which only Linux has; nil stands for none. NVIDIA's cards go
-// before AMD's, and Apple's chips are asked for last. It takes five seconds at
-// most: a driver in trouble does not answer at all.
+// Devices returns the devices, none if they are unknown. sys is the tree at /sys, which only Linux has; nil
+// stands for none. NVIDIA's cards come before AMD's, and Apple's chips are queried last. It takes five seconds
+// at most: a driver in trouble does not respond at all.
 func Devices(ctx context.Context, run Run, sys fs.FS) []Device {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -49,7 +47,7 @@ func Devices(ctx context.Context, run Run, sys fs.FS) []Device {
 	return apple(size)
 }
 
-// Memory adds up what the devices have: servers spread a model over all.
+// Memory adds up the memory of the devices: servers spread a model over all.
 func Memory(devices []Device) int64 {
 	sum := int64(0)
 	for _, d := range devices {
@@ -58,7 +56,7 @@ func Memory(devices []Device) int64 {
 	return sum
 }
 
-// Free adds up what models may still fill. A device that does not tell counts whole.
+// Free adds up the free memory for models. A device that does not report it counts whole.
 func Free(devices []Device) int64 {
 	sum := int64(0)
 	for _, d := range devices {
@@ -71,8 +69,8 @@ func Free(devices []Device) int64 {
 	return sum
 }
 
-// nvidia reads lines of a name, the memory and what is free of it, in MiB. A chip
-// that shares the machine's memory tells neither and is left out.
+// nvidia parses lines of a name, the memory and its free part, in MiB. A chip that shares the machine's memory
+// reports neither and is omitted.
 func nvidia(text string) []Device {
 	var devices []Device
 	for line := range strings.Lines(text) {
@@ -89,7 +87,7 @@ func nvidia(text string) []Device {
 	return devices
 }
 
-// amd reads what the driver amdgpu tells of each card, in bytes. See
+// amd reads the amdgpu driver's report for each card, in bytes. See
 // https://docs.kernel.org/gpu/amdgpu/driver-misc.html.
 func amd(sys fs.FS) []Device {
 	cards, _ := fs.Glob(sys, "class/drm/card*/device/mem_info_vram_total") // the pattern is not malformed
@@ -108,8 +106,7 @@ func amd(sys fs.FS) []Device {
 	return devices
 }
 
-// apple reads the machine's memory in bytes, about two thirds of which the system
-// lets the graphics part have.
+// apple parses the machine's memory in bytes, about two thirds of which the system allows for graphics.
 func apple(text string) []Device {
 	memory := size(text)
 	if memory == 0 {
@@ -118,7 +115,7 @@ func apple(text string) []Device {
 	return []Device{{Name: "Apple", Memory: memory / 3 * 2, Unified: true}}
 }
 
-// size reads a number that a memory can have; 0 if it is none.
+// size parses a plausible memory size; 0 if it is not one.
 func size(text string) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 	if err != nil || n < 0 || n > 1<<42 {

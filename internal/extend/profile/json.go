@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// member is one of an object.
+// member is a member of an object.
 type member struct {
 	name  string
 	value json.RawMessage // compact
 }
 
-// members returns those of an object in order, the last of each name; none if
-// raw is something else.
+// members returns the members of an object in order, the last of each name; none if raw is something else.
 func members(raw json.RawMessage) []member {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') || !json.Valid(raw) {
@@ -55,7 +54,7 @@ func stringOf(raw json.RawMessage) (s string, ok bool) {
 	return s, ok
 }
 
-// words writes a value for a model to read.
+// words formats a value for a model.
 func words(raw json.RawMessage) string {
 	if s, ok := stringOf(raw); ok {
 		return s

@@ -11,21 +11,18 @@ import (
 )
 
 const (
-	maxNodes = 2000 // schemas in one that is made plain
-	maxDeep  = 24   // of them within each other
-	maxNote  = 160  // bytes of a constraint that is put into words
+	maxNodes = 2000 // schemas in one that is simplified
+	maxDeep  = 24   // nested ones
+	maxNote  = 160  // bytes of a constraint that is described
 )
 
-// Plain makes a schema that small models and simple servers understand: type,
-// description, enum, required, properties and items, and nothing else.
-// References are inlined, of alternatives one is kept: the first that is an
-// object, else the first that is not null. The rest is left out: lost names it
-// as "path: what", and the description of its place says it, so that a model
-// still knows. Keys have a fixed order, properties that of the original. The
-// result is always that of an object; Plain of it changes nothing and loses
-// nothing.
+// Plain makes a schema that small models and simple servers understand: type, description, enum, required,
+// properties and items, and nothing else. References are inlined; of alternatives one is kept: the first that
+// is an object, else the first that is not null. The rest is dropped: lost names it as "path: what", and the
+// description at its place says it, so that a model still knows. Keys have a fixed order, properties that of
+// the original. The result is always that of an object; Plain of it changes nothing and loses nothing.
 //
-// It is only for a model to see: arguments are to be checked by the original.
+// It is only for models: check arguments by the original.
 func Plain(schema json.RawMessage) (plain json.RawMessage, lost []string) {
 	schema = bytes.ToValidUTF8(schema, []byte("\ufffd"))
 	p := plainer{root: schema}
@@ -39,7 +36,7 @@ func Plain(schema json.RawMessage) (plain json.RawMessage, lost []string) {
 	return f.encode(), p.lost
 }
 
-// flat is a schema made plain.
+// flat is a simplified schema.
 type flat struct {
 	Type        string
 	Description string
@@ -47,7 +44,7 @@ type flat struct {
 	Required    []string
 	Properties  []property
 	Items       *flat
-	notes       []string // what was lost here
+	notes       []string // constraints lost here
 }
 
 type property struct {
@@ -70,7 +67,7 @@ func (p *plainer) lose(f *flat, path, what string) {
 	f.notes = append(f.notes, what)
 }
 
-// flatten makes one schema plain. refs are the references on the way to it.
+// flatten simplifies one schema. refs are the references on the way to it.
 func (p *plainer) flatten(raw json.RawMessage, path string, refs []string) flat {
 	var f flat
 	p.nodes++
@@ -89,7 +86,7 @@ func (p *plainer) flatten(raw json.RawMessage, path string, refs []string) flat 
 		f.Type = "array"
 	}
 	if f.Type != "" && f.Type != "object" {
-		f.Properties, f.Required = nil, nil // they say nothing of it
+		f.Properties, f.Required = nil, nil // they don't apply to it
 	}
 	f.Required = slices.DeleteFunc(f.Required, func(name string) bool {
 		known := slices.ContainsFunc(f.Properties, func(q property) bool { return q.name == name })
@@ -107,7 +104,7 @@ func (p *plainer) keyword(f *flat, m member, path string, refs []string) {
 	case "type":
 		p.types(f, m.value, path)
 	case "description":
-		_ = json.Unmarshal(m.value, &f.Description) // what is no text says nothing
+		_ = json.Unmarshal(m.value, &f.Description) // a value that is not a text is ignored
 	case "enum":
 		f.Enum = list(m.value)
 	case "const":
@@ -175,7 +172,7 @@ func (p *plainer) items(f *flat, m member, path string, refs []string) {
 	}
 }
 
-// ref puts what a reference means in its place.
+// ref replaces a reference by its target.
 func (p *plainer) ref(f *flat, raw json.RawMessage, path string, refs []string) {
 	name, _ := stringOf(raw)
 	target, ok := p.resolve(name)
@@ -215,9 +212,8 @@ func (p *plainer) resolve(ref string) (json.RawMessage, bool) {
 	return at, true
 }
 
-// choose keeps one of several alternatives. Those that are nothing but values
-// become one list of values. It reports false if the best of them tells
-// nothing but what is required.
+// choose keeps one of several alternatives. Alternatives that are only values become one list of values. It
+// reports false if the best of them only has required fields.
 func (p *plainer) choose(f *flat, alternatives []json.RawMessage, path string, refs []string) bool {
 	if values, ok := p.values(alternatives); ok {
 		f.Enum = values
@@ -247,7 +243,7 @@ func (p *plainer) choose(f *flat, alternatives []json.RawMessage, path string, r
 	return true
 }
 
-// values returns those of alternatives that are constants or lists of values.
+// values returns the values of alternatives that are constants or lists of values.
 func (p *plainer) values(alternatives []json.RawMessage) ([]json.RawMessage, bool) {
 	var out []json.RawMessage
 	for _, a := range alternatives {
@@ -270,7 +266,7 @@ func (p *plainer) values(alternatives []json.RawMessage) ([]json.RawMessage, boo
 	return out, true
 }
 
-// kind tells the type of a schema without looking closely; it may be empty.
+// kind returns the type of a schema at a glance; it may be empty.
 func (p *plainer) kind(raw json.RawMessage) string {
 	for range maxDeep {
 		kind, next := "", json.RawMessage(nil)
@@ -293,14 +289,14 @@ func (p *plainer) kind(raw json.RawMessage) string {
 	return ""
 }
 
-// add adds a property that is not there yet.
+// add adds a property unless it exists.
 func (f *flat) add(q property) {
 	if !slices.ContainsFunc(f.Properties, func(r property) bool { return r.name == q.name }) {
 		f.Properties = append(f.Properties, q)
 	}
 }
 
-// merge takes from g what f does not say itself.
+// merge takes fields from g that f lacks.
 func (f *flat) merge(g flat) {
 	if f.Type == "" {
 		f.Type = g.Type
@@ -356,7 +352,7 @@ func (f flat) encode() json.RawMessage {
 	return o.done()
 }
 
-// describe is the description and what was lost.
+// describe returns the description and the lost constraints.
 func (f flat) describe() string {
 	if len(f.notes) == 0 {
 		return f.Description

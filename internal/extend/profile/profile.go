@@ -15,21 +15,20 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Profile is a row of a table: what is known of the models that match. An
-// empty field says nothing.
+// Profile is a row of a table: the facts about the models that match. An empty field says nothing.
 type Profile struct {
-	// Match is a pattern over "provider/model" as for [path.Match], but that *
-	// takes slashes in and case does not count.
+	// Match is a pattern over "provider/model" as for [path.Match], except that * also matches slashes and case
+	// is ignored.
 	Match string `toml:"match"`
-	// Edit is the tool that changes files: "replace" (edit_file), "patch"
-	// (apply_patch), "editor" (the type that Anthropic has for one), "lines" (edit_lines) or "write" (none but write_file).
+	// Edit is the tool that changes files: "replace" (edit_file), "patch" (apply_patch), "editor" (the type
+	// that Anthropic has for one), "lines" (edit_lines) or "write" (only write_file).
 	Edit string `toml:"edit"`
-	// Schema of tools as the model sees it: "full", or "plain" as by [Plain].
+	// Schema is the form of tool schemas for the model: "full", or "plain" as by [Plain].
 	Schema string `toml:"schema"`
-	// Tools are "native", with the prompt as the way out, or in the "prompt".
+	// Tools are "native", with the prompt as a fallback, or in the "prompt".
 	Tools string `toml:"tools"`
-	// Reasoning effort on the first turn of a run, on later ones, and after a
-	// failed call, of llm.Efforts; empty: what was asked for.
+	// Reasoning effort on the first turn of a run, on later ones, and after a failed call, of llm.Efforts;
+	// empty: the requested one.
 	First   string `toml:"first"`
 	Rest    string `toml:"rest"`
 	Trouble string `toml:"trouble"`
@@ -37,11 +36,10 @@ type Profile struct {
 	Prompt string `toml:"prompt"`
 }
 
-// table is what is known without any settings; the first rows win. Each row
-// says why it stands here. "lines" rests on reported measurements: "The harness
-// problem" (February 2026) saw edits addressed by line lift 15 models by 5 to 14
-// points, one from 6.7 to 68.3 %; an independent repeat saw them throw strong
-// models back from 95 to 70 %. So they are for the weak ones only.
+// table is the built-in knowledge; the first rows win. Each row says why it is here. "lines" rests on reported
+// measurements: "The harness problem" (February 2026) saw edits addressed by line improve 15 models by 5 to 14
+// points, one from 6.7 to 68.3 %; an independent repeat saw them degrade strong models from 95 to 70 %. So they
+// are only for weak ones.
 func table() []Profile {
 	const lines, plain, prompt = "lines", "plain", "prompt"
 	return []Profile{
@@ -59,24 +57,24 @@ func table() []Profile {
 		{Match: "*/phi*", Edit: lines, Schema: plain},
 		{Match: `*llama3*[:\-][1238]b*`, Edit: lines, Schema: plain},
 		{Match: `*llama-3*[:\-][1238]b*`, Edit: lines, Schema: plain},
-		{Match: "*llama3.2", Edit: lines, Schema: plain}, // 3b, where no size is named
+		{Match: "*llama3.2", Edit: lines, Schema: plain}, // 3b, if no size is named
 		{Match: "*llama3.1", Edit: lines, Schema: plain}, // 8b
 		{Match: "*llama3", Edit: lines, Schema: plain},   // 8b
 		{Match: "*mistral*7b*", Edit: lines, Schema: plain},
 		{Match: "*/mistral", Edit: lines, Schema: plain}, // 7b at Ollama
 		{Match: `*qwen[23]*[:\-][01].[5-7]b*`, Edit: lines, Schema: plain},
 		{Match: `*qwen[23]*[:\-][3478]b*`, Edit: lines, Schema: plain},
-		// Trained on patches by their vendor, whose own agent offers nothing else: reported to get 91 to 94 % of them
-		// right, where models of others fail at more than half.
+		// Trained on patches by their vendor, whose own agent offers nothing else: reported to get 91 to 94 %
+		// of them right, while others' models fail at more than half.
 		{Match: "*gpt-[56]*", Edit: "patch"},
 		{Match: "*codex*", Edit: "patch"},
 	}
 }
 
-// Schedule is what models think hardest about where nobody says otherwise: a plan at the
-// beginning and what is shown at the end, both of which answer words and not results. It is
-// only for models whose vendors take the question on every turn. One vendor's cache of the
-// conversation does not outlast a change of effort, which costs a run two readings.
+// Schedule returns the default efforts over a run: models think hardest about the plan at the beginning and the
+// final answer, both of which respond to words and not to results. It is only for models whose vendors accept an
+// effort on every turn. One vendor's cache of the conversation does not survive a change of effort, which costs a
+// run two readings.
 func Schedule(route string) Profile {
 	for _, match := range []string{
 		"*claude-*-4-[6-9]*", "*claude-*-[5-9]", "*claude-*-[5-9]-*", "*gpt-5*", "*gpt-6*", "*/o[34]*", "*gemini-2.5*", "*gemini-[3-9]*",
@@ -88,9 +86,9 @@ func Schedule(route string) Profile {
 	return Profile{}
 }
 
-// For returns the profile of the model with this route, "provider/model". Own
-// rows stand before those that are built in. Of every field the first row that
-// matches and sets it wins; what no row sets is "replace", "full" and "native".
+// For returns the profile of the model with this route, "provider/model". Own rows come before the built-in
+// ones. For every field the first matching row that sets it wins; the defaults are "replace", "full" and
+// "native".
 func For(route string, own []Profile) Profile {
 	var p Profile
 	for _, row := range slices.Concat(own, table(), []Profile{{Match: "*", Edit: "replace", Schema: "full", Tools: "native"}}) {
@@ -108,15 +106,14 @@ func For(route string, own []Profile) Profile {
 	return p
 }
 
-// matches compares with slashes as letters like any other, so that * takes
-// them in. A bad pattern matches nothing.
+// matches treats slashes like any other letter, so that * matches them. A bad pattern matches nothing.
 func matches(pattern, route string) bool {
 	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "/", "\x00") }
 	ok, err := path.Match(fold(pattern), fold(route))
 	return ok && err == nil
 }
 
-// Check names the first field whose value means nothing.
+// Check names the first field with an invalid value.
 func (p Profile) Check() error {
 	if _, err := path.Match(p.Match, ""); err != nil || p.Match == "" {
 		return fmt.Errorf("match: %q is no pattern", p.Match)
@@ -140,9 +137,8 @@ func (p Profile) Check() error {
 	return nil
 }
 
-// Model returns m with what the profile says of effort and schemas. Tools are
-// not moved into the prompt here, and what the prompt adds is not added: both
-// are the affair of whoever builds the session.
+// Model returns m with the profile's effort and schemas. It does not move tools into the prompt, and does not
+// add the profile's prompt: the session's builder does both.
 func (p Profile) Model(m llm.Model) llm.Model {
 	if p.Schema != "plain" && p.First+p.Rest+p.Trouble == "" {
 		return m
@@ -150,8 +146,8 @@ func (p Profile) Model(m llm.Model) llm.Model {
 	return profiled{m, p}
 }
 
-// Scheduled returns m with the schedule of efforts for its route, for requests that ask for
-// none. See [Schedule].
+// Scheduled returns m with the schedule of efforts for its route, for requests without an effort. See
+// [Schedule].
 func Scheduled(m llm.Model) llm.Model {
 	if p := Schedule(m.Info().Route()); p.First != "" {
 		return scheduled{m, p}
@@ -189,8 +185,7 @@ func (m profiled) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 	return m.Model.Stream(ctx, req)
 }
 
-// effort follows the schedule. What is asked beside the conversation has no
-// part in it.
+// effort follows the schedule. Requests outside of the conversation are excluded.
 func (p Profile) effort(req llm.Request) string {
 	if req.Purpose != "" || len(req.Messages) == 0 {
 		return req.Effort

@@ -13,8 +13,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Bounds of what is kept of one document, in bytes; of what is longer the middle
-// is left out.
+// Limits of the stored text of one document, in bytes; the middle of a longer one is omitted.
 const (
 	maxText   = 4 << 10
 	maxResult = 2 << 10
@@ -47,11 +46,10 @@ func (x *Index) marks(ctx context.Context) (map[string]Mark, error) {
 	return out, rows.Err()
 }
 
-// Add indexes documents of a session, all or none, and says that it is indexed up
-// to mark. Documents up to the mark that is stored already are left out, so that
-// adding something twice, also by two processes at once, changes nothing. Docs are
-// in order; what their field Session holds is not looked at. Text is shortened to
-// some KiB, and rid of hidden characters; a document without any text is left out.
+// Add indexes documents of a session, all or none, and records that it is indexed up to mark. Documents up to
+// the stored mark are omitted, so that adding something twice, even by two processes at once, changes nothing.
+// Docs are in order; their field Session is ignored. Text is shortened to some KiB, without hidden characters;
+// a document without any text is omitted.
 func (x *Index) Add(ctx context.Context, session string, mark Mark, docs []Doc) error {
 	if session == "" {
 		return errors.New("add to index: no session is named")
@@ -67,7 +65,7 @@ func (x *Index) Add(ctx context.Context, session string, mark Mark, docs []Doc) 
 	return x.change(ctx, "add to", func(tx *sql.Tx) error { return add(ctx, tx, session, mark, docs) }, nil)
 }
 
-// change runs one change, alone, and then what can be done only after it.
+// change runs one change, with exclusive access, and then work that is possible only after it.
 func (x *Index) change(ctx context.Context, doing string, do func(*sql.Tx) error, after func(*sql.DB) error) error {
 	db, err := x.use(ctx)
 	if err != nil {
@@ -153,7 +151,7 @@ func add(ctx context.Context, tx *sql.Tx, session string, mark Mark, docs []Doc)
 	return err
 }
 
-// kept is what is kept of the text of a document.
+// kept returns the stored text of a document.
 func kept(d Doc) string {
 	most := maxText
 	if d.Kind == Result {
@@ -166,11 +164,11 @@ func kept(d Doc) string {
 	return text.Clean(s)
 }
 
-// filter is the word that stands for what a document is. No word of a text holds that mark.
+// filter returns the word that stands for a property of a document. No word of a text has that mark.
 func filter(what, value string) string { return "_" + what + tool.Digest([]byte(value)) }
 
-// Forget takes sessions out of the index, their marks too. One that is not there is no
-// error. The words that are left are written anew, which takes as long for many as for one.
+// Forget removes sessions and their marks from the index. A missing one is not an error. The remaining words
+// are written again, which takes as long for many as for one.
 func (x *Index) Forget(ctx context.Context, sessions ...string) error {
 	gone := int64(0)
 	return x.change(ctx, "forget in", func(tx *sql.Tx) error {
@@ -200,7 +198,7 @@ func (x *Index) Forget(ctx context.Context, sessions ...string) error {
 		if err == nil && free > all/2 {
 			_, err = db.ExecContext(ctx, "VACUUM")
 		}
-		if err == nil && gone > 0 { // what is overwritten is so in the file itself, too
+		if err == nil && gone > 0 { // overwritten data is also overwritten in the file
 			_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(truncate)")
 		}
 		return err

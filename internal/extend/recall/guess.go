@@ -13,22 +13,21 @@ import (
 
 // Bounds of guessing.
 const (
-	mostWords = 300_000 // of the index that are looked at
-	mostLike  = 5       // that stand for one word of a query
-	minGuess  = 4       // characters: what is shorter is like too many
-	minTwoOff = 8       // characters from which on a word may be two off
-	minPart   = 4       // characters of a part that says something
+	mostWords = 300_000 // words of the index that are checked
+	mostLike  = 5       // similar words for one word of a query
+	minGuess  = 4       // characters: shorter words are similar to too many
+	minTwoOff = 8       // characters from which two differences are allowed
+	minPart   = 4       // characters of a meaningful part
 )
 
-// like is a word of the index that may be what was meant.
+// like is a word of the index that may have been meant.
 type like struct {
 	word string
 	far  int // the less, the closer
 }
 
-// guess looks for what the words of a query may have meant, where no document holds any of
-// them: words that go on, words of which they are a part or that are parts of them, and
-// those that are written nearly so.
+// guess searches for words that may have been meant, if no document has any word of the query: longer words,
+// words that contain them or are contained in them, and words with a similar spelling.
 func (s *search) guess() ([]weight, error) {
 	asked := s.asked()
 	if len(asked) == 0 {
@@ -61,8 +60,7 @@ func (s *search) guess() ([]weight, error) {
 	return weighted, s.read(weighted, lists, mostRead)
 }
 
-// asked lists the words of the query that can be guessed at, those in camelCase with
-// their parts.
+// asked lists the words of the query for which to guess, those in camelCase with their parts.
 func (s *search) asked() (out []string) {
 	read := 0
 	for w := range each(strings.ToValidUTF8(text.Head(s.q.Text, maxQuery), " ")) {
@@ -80,8 +78,7 @@ func (s *search) asked() (out []string) {
 	return out
 }
 
-// alike lists the words of the index that are like each of the words that were asked for.
-// The newest ones are looked at.
+// alike lists the words of the index that are similar to each of the query's words. It checks the newest ones.
 func (s *search) alike(asked []string) ([][]like, error) {
 	rows, err := s.QueryContext(s.ctx, "SELECT word FROM vocabulary ORDER BY rowid DESC LIMIT ?", mostWords)
 	if err != nil {
@@ -103,8 +100,7 @@ func (s *search) alike(asked []string) ([][]like, error) {
 	return out, rows.Err()
 }
 
-// farness tells how far a word is from one that was asked for, and whether it is like it
-// at all.
+// farness returns how far a word is from a word of the query, and whether it is similar at all.
 func farness(want, word string) (far int, ok bool) {
 	longer := len(word) - len(want)
 	switch {

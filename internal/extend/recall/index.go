@@ -1,14 +1,12 @@
-// Package recall searches what was said and done in past sessions. The logs of
-// the sessions are the truth: the index is a file of SQLite that can be deleted
-// at any time, and is filled again from the logs.
+// Package recall searches everything said and done in past sessions. The logs of the sessions are the source:
+// the index is a file of SQLite that can be deleted at any time, and is filled again from the logs.
 //
 // # How it finds
 //
-// The words of each document are cut and folded by tokens.go, and FTS5 holds which documents
-// hold which. The kind, session and root of a document are words too, so that filters cost no
-// more than words. A search takes the newest documents that hold the words, looks at how
-// often and where each stands in their text, and ranks them by BM25. See [Index.Search] for
-// what that trades.
+// The words of each document are cut and folded by tokens.go, and FTS5 stores which documents have which words.
+// The kind, session and root of a document are words too, so that filters cost no more than words. A search
+// takes the newest documents that have the words, checks how often and where each occurs in their text, and
+// ranks them by BM25. See [Index.Search] for the trade-offs.
 package recall
 
 import (
@@ -48,50 +46,47 @@ type Doc struct {
 	Root    string // workspace of the session
 	Kind    string // one of the above
 	Text    string
-	// Untrusted says that it is, or may come from, content that nobody vouches for.
+	// Untrusted says that it is, or may come from, untrusted content.
 	Untrusted bool
 }
 
 // Mark says how far a session is indexed.
 type Mark struct {
-	Seq  uint64 // last event that was looked at
+	Seq  uint64 // last event that was read
 	Size int64  // bytes of the log up to there; nothing here reads it
 }
 
-// ErrDamaged says that the file is no sound index any more. Close the index and
-// open it again: the file is moved aside then, and a new one begun.
+// ErrDamaged says that the index file is damaged. Close the index and open it again: the file is then moved
+// aside, and a new one begun.
 var ErrDamaged = errors.New("the index of past sessions is damaged; it is made anew when it is opened again")
 
-// ErrInUse says that a damaged file can't be moved aside, as another process has
-// it open.
+// ErrInUse says that a damaged file can't be moved aside, as another process has it open.
 var ErrInUse = errors.New("the index of past sessions is damaged, and another process has it open")
 
-// Index is an open index. It is safe for concurrent use, and several processes
-// may use one file at once. Those that write wait for one another up to ten seconds; those
-// that search wait for nobody.
+// Index is an open index. It is safe for concurrent use, and several processes may use one file at once.
+// Writers wait for one another up to ten seconds; searches don't wait.
 type Index struct {
-	// Path is the file. Beside it lie those of SQLite, of locks and of Open: -wal, -shm,
-	// .write, .lock and, after damage, .damaged and .aside.
+	// Path is the file. Next to it are the files of SQLite, of locks and of Open: -wal, -shm, .write, .lock
+	// and, after damage, .damaged and .aside.
 	Path string
-	// Aside is where Open moved a file that was damaged, of another version of the
-	// index, or no index at all; empty if it did not. An earlier file there is
-	// replaced.
+	// Aside is where Open moved a file that was damaged, of another version of the index, or not an index at
+	// all; empty if it did not. An earlier file there is replaced.
 	Aside string
 
-	lock *keep.Lock // shared, as long as the index is open
+	lock *keep.Lock // shared, while the index is open
 
 	mu     sync.Mutex
 	db     *sql.DB
-	file   fs.FileInfo // that db has open
+	file   fs.FileInfo // the file that db has open
 	closed bool
 }
 
 const (
-	openTime = 10 * time.Second // to wait for others that move a file aside
-	busyTime = 10 * time.Second // to wait for others that write
+	openTime = 10 * time.Second // wait for others that move a file aside
+	busyTime = 10 * time.Second // wait for other writers
 )
 
-// version is of the tables and of how words are cut. An index of another one is made anew.
+// version is that of the tables and of the rules for words. An index of another version is rebuilt.
 const version = 3
 
 // tables are those of an index. A session tells which documents it has at most and within
@@ -108,10 +103,9 @@ CREATE VIRTUAL TABLE terms USING fts5vocab (words, row);
 CREATE TABLE vocabulary (word TEXT UNIQUE);
 `
 
-// Open opens the index at path, or makes one; folders that lack are made for
-// this user alone. A file that can't be used (of another program or
-// another version, or one in which damage was met) is moved aside and a new
-// one begun, unless another process has it open: then the error is [ErrInUse].
+// Open opens the index at path, or makes one; missing folders are made only for this user. An unusable file (of
+// another program or another version, or with damage) is moved aside and a new one begun, unless another
+// process has it open: then the error is [ErrInUse].
 func Open(ctx context.Context, path string) (*Index, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("open index: %w", err)
@@ -152,7 +146,7 @@ func (x *Index) open(ctx context.Context) error {
 	return err
 }
 
-// use is the open database. One whose file was deleted is begun anew.
+// use returns the open database. If its file was deleted, it begins a new one.
 func (x *Index) use(ctx context.Context) (*sql.DB, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -194,7 +188,7 @@ func (x *Index) drop() error {
 	return db.Close()
 }
 
-// address names a file in the form that SQLite wants. What is deleted is overwritten.
+// address returns the file's name in the form for SQLite. Deleted data is overwritten.
 func address(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") { // of a drive
@@ -204,10 +198,10 @@ func address(path string) string {
 	return "file://" + (&url.URL{Path: path}).EscapedPath() + "?" + set.Encode()
 }
 
-// check tells whether the file is an index, and makes one of an empty file.
+// check checks that the file is an index, and turns an empty file into one.
 func (x *Index) check(ctx context.Context) error {
 	if x.file.Size() > 0 && x.sound(ctx) == nil {
-		return nil // nobody was waited for
+		return nil // it was not waited for
 	}
 	alone, err := keep.LockFile(ctx, x.Path+".write", busyTime)
 	if err != nil {
@@ -231,7 +225,7 @@ func (x *Index) sound(ctx context.Context) error {
 	return damage(err)
 }
 
-// damage is ErrDamaged where that is what an error of SQLite says.
+// damage returns ErrDamaged if an error of SQLite means that.
 func damage(err error) error {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
@@ -243,7 +237,7 @@ func damage(err error) error {
 	return err
 }
 
-// renew moves the file aside and begins a new one, alone.
+// renew moves the file aside and begins a new one, with exclusive access.
 func (x *Index) renew(ctx context.Context) error {
 	if err := x.lock.Close(); err != nil {
 		return err
@@ -255,7 +249,7 @@ func (x *Index) renew(ctx context.Context) error {
 		}
 		return ErrInUse
 	}
-	err = x.open(ctx) // somebody else may have renewed it meanwhile
+	err = x.open(ctx) // another process may have renewed it meanwhile
 	if errors.Is(err, ErrDamaged) {
 		if err = x.moveAside(); err == nil {
 			err = x.open(ctx)
@@ -291,8 +285,7 @@ func (x *Index) Close() error {
 	return errors.Join(x.drop(), x.lock.Close())
 }
 
-// wrap says what failed. Damage is noted beside the file for the next that opens
-// it.
+// wrap says what failed. Damage is recorded next to the file for the next process that opens it.
 func (x *Index) wrap(ctx context.Context, doing string, err error) error {
 	if err == nil {
 		return nil

@@ -10,13 +10,12 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Query says what to look for. All that is set has to hold.
+// Query says what to look for. All set fields must match.
 type Query struct {
-	// Text is what a person types: words, "words in a row", and beginnings* of
-	// words. Nothing in it is an error, and nothing an operator. Paths and
-	// snake_case are words in a row. Accents, case and usual English endings don't
-	// matter. Beyond 1,000 bytes or 12 words it is not read; of the beginnings two
-	// are, the others are words.
+	// Text is a person's input: words, "words in a row", and beginnings* of words. Nothing in it is an error or
+	// an operator. Paths and snake_case are words in a row. Accents, case and usual English endings are
+	// ignored. Anything beyond 1,000 bytes or 12 words is ignored; only two of the beginnings count, the others
+	// are words.
 	Text    string
 	Root    string   // only sessions of this workspace
 	Session string   // only this session
@@ -24,26 +23,26 @@ type Query struct {
 	Kinds   []string // only these
 	Since   time.Time
 	Until   time.Time // not including it
-	Limit   int       // hits wanted; 0: 10; at most 100
+	Limit   int       // requested hits; 0: 10; at most 100
 }
 
 const (
 	maxQuery  = 1000 // bytes
 	maxWords  = 12
 	prefixes  = 2
-	minPrefix = 4 // characters: what is shorter would stand for too many words
+	minPrefix = 4 // characters: a shorter one would match too many words
 	limit     = 10
 	maxLimit  = 100
 )
 
-// term is a word that is looked for, or several in a row.
+// term is a word to search for, or several in a row.
 type term struct {
 	words  []string
-	prefix bool // the last word may go on
+	prefix bool // the last word may be longer
 	quoted bool
 }
 
-// parse makes terms of what a person typed.
+// parse makes terms from a person's input.
 func parse(s string) []term {
 	s = strings.ToValidUTF8(text.Head(s, maxQuery), " ")
 	var out []term
@@ -83,7 +82,7 @@ func bounded(list []term) []term {
 	return list
 }
 
-// parts reports whether r stands between words that need not be in a row.
+// parts reports whether r separates words that need not be in a row.
 func parts(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(",;(){}[]=|<>!?&", r) }
 
 func appendTerm(list []term, t term) []term {
@@ -115,7 +114,7 @@ func after(text string, i int) rune {
 	return r
 }
 
-// meant leaves out words that say little, unless there are no others.
+// meant omits words that say little, unless there are no others.
 func meant(list []term) []term {
 	kept := slices.DeleteFunc(slices.Clone(list), func(t term) bool {
 		return !t.quoted && !t.prefix && len(t.words) == 1 && little(t.words[0])
@@ -138,8 +137,8 @@ func little(word string) bool {
 	}, word)
 }
 
-// String is the term as FTS5 reads it: words in a row are those of the text itself, a lone
-// one may be a piece too.
+// String returns the term in the syntax of FTS5: words in a row are those of the text itself, a lone one may be
+// a piece too.
 func (t term) String() string {
 	s := `"` + strings.Join(t.words, " ") + `"`
 	if len(t.words) > 1 {

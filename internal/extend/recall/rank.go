@@ -14,21 +14,20 @@ const (
 	snippetSize = 300 // bytes
 	perSession  = 3   // hits of a session before those of others
 	k1, b       = 1.2, 0.5
-	recency     = 0.2            // what the newest gets more than the oldest
+	recency     = 0.2            // bonus of the newest over the oldest
 	fades       = 30 * 24 * 1000 // hours after which half of that is gone, in thousandths
 )
 
-// place is where a term stands.
+// place is the place of a term.
 type place struct{ from, to, term int }
 
-// look finds terms in a text. It returns their places and how many words the
-// text has.
+// look finds terms in a text. It returns their places and the number of words in the text.
 func look(text string, terms []term) (places []place, length int) {
 	longest := 1
 	for _, t := range terms {
 		longest = max(longest, len(t.words))
 	}
-	var last []token // words of the text up to here, as many as matter
+	var last []token // words of the text up to here, as many as needed
 	for w := range each(text) {
 		if !w.piece {
 			length++
@@ -70,7 +69,7 @@ func (t term) is(i int, word string) bool {
 	return word == t.words[i]
 }
 
-// scored is a document with what tells its rank.
+// scored is a document with the data for its rank.
 type scored struct {
 	Doc
 	id     int64
@@ -79,7 +78,7 @@ type scored struct {
 	length int
 }
 
-// hits ranks what was read.
+// hits ranks the documents that were read.
 func (s *search) hits(weighted []weight) []Hit {
 	best := diverse(s.ranked(weighted), s.q.Session != "")
 	var out []Hit
@@ -106,7 +105,7 @@ func (s *search) ranked(weighted []weight) []scored {
 	return s.rows
 }
 
-// worth is BM25, a little changed by kind and age.
+// worth returns BM25, slightly adjusted by kind and age.
 func (d scored) worth(weighted []weight, average float64, newest time.Time) float64 {
 	counts := make([]float64, len(weighted))
 	for _, p := range d.places {
@@ -120,8 +119,7 @@ func (d scored) worth(weighted []weight, average float64, newest time.Time) floa
 	return sum * favour(d.Kind) * (1 + recency*math.Exp2(-age/(fades/1000)))
 }
 
-// favour is what a kind counts: what people said says most about what a session
-// was for.
+// favour returns the weight of a kind: people's messages say most about the purpose of a session.
 func favour(kind string) float64 {
 	switch kind {
 	case Title:
@@ -138,8 +136,7 @@ func favour(kind string) float64 {
 	return 1
 }
 
-// diverse drops texts that were there before, and puts what a session has too
-// many of behind the others.
+// diverse drops repeated texts, and moves surplus hits of a session behind the others.
 func diverse(list []scored, one bool) []scored {
 	seen, of := map[string]bool{}, map[string]int{}
 	var first, later []scored
@@ -157,7 +154,7 @@ func diverse(list []scored, one bool) []scored {
 	return append(first, later...)
 }
 
-// snippet is the part of a text in which most different terms stand.
+// snippet returns the part of a text with the most different terms.
 func snippet(s string, places []place) string {
 	best, from := -1, 0
 	for i, p := range places {

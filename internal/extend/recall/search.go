@@ -10,34 +10,30 @@ import (
 	"time"
 )
 
-// Bounds of the work of one search. They are what keeps it fast where the words
-// are common, see [Index.Search].
+// Limits of the work of one search. They keep it fast for common words, see [Index.Search].
 const (
 	mostRead  = 400    // documents that are read and ranked
 	mostWalk  = 40_000 // places of the rarest word that are walked
-	mostCount = 2000   // places of a word that are counted; how many there are beyond is a guess
+	mostCount = 2000   // places of a word that are counted; beyond that the number is estimated
 )
 
 // Hit is a document that was found.
 type Hit struct {
 	Doc
-	Snippet string  // the part of the text around what was found: one line, at most about 300 bytes
+	Snippet string  // the part of the text around the match: one line, at most about 300 bytes
 	Score   float64 // higher is better; comparable within one search only
 }
 
-// Search returns the documents that hold all that is looked for, the best first.
-// If none does it returns those that hold most of the words; if none holds any, those that
-// hold what may have been meant: longer words, parts of words, and near spellings of words
-// of four characters and more. A query without any word finds nothing.
+// Search returns the documents that match the whole query, the best first. If none does it returns those with
+// most of the words; if none has any, those with words that may have been meant: longer words, parts of words,
+// and near spellings of words of four characters and more. A query without any word finds nothing.
 //
-// The rank is BM25, a little more for what is recent and for what a person said.
-// Equal texts come once, and the fourth hit of a session comes after those of
-// others.
+// The rank is BM25, with a bonus for recent documents and for a person's messages. Equal texts come once, and
+// the fourth hit of a session comes after those of others.
 //
-// What it trades for time: of more than 400 documents that match, the 400 newest
-// are ranked. Where even the rarest word stands in many documents (more than
-// 40,000), only the newest 40,000 of these are looked at. How common a word is that stands
-// in more than 2,000 documents, or the beginning of a word, is a guess.
+// Its trade-offs for time: of more than 400 documents that match, the 400 newest are ranked. If even the rarest
+// word is in more than 40,000 documents, only the newest 40,000 of these are checked. The frequency of a word
+// in more than 2,000 documents, or of the beginning of a word, is estimated.
 func (x *Index) Search(ctx context.Context, q Query) ([]Hit, error) {
 	terms := parse(q.Text)
 	if len(terms) == 0 {
@@ -53,7 +49,7 @@ type search struct {
 	ctx  context.Context
 	q    Query
 	docs int64 // id of the newest
-	from int64 // first and last document within the time that is asked for
+	from int64 // first and last document within the requested time
 	to   int64
 
 	rows  []scored
@@ -93,7 +89,7 @@ func (x *Index) search(ctx context.Context, q Query, terms []term) ([]Hit, error
 	return s.hits(weighted), nil
 }
 
-// span is the time that is asked for, in milliseconds.
+// span returns the requested time, in milliseconds.
 func (q Query) span() (since, until int64) {
 	since, until = math.MinInt64, math.MaxInt64
 	if !q.Since.IsZero() {
@@ -105,7 +101,7 @@ func (q Query) span() (since, until int64) {
 	return since, until
 }
 
-// match is what FTS5 is asked for: all terms of one of several lists, and the filters.
+// match returns the query for FTS5: all terms of one of several lists, and the filters.
 func (q Query) match(lists [][]term) string {
 	var either []string
 	for _, terms := range lists {
@@ -135,14 +131,14 @@ func (q Query) match(lists [][]term) string {
 	return out
 }
 
-// weight is a term and how rare it is.
+// weight is a term and its rarity.
 type weight struct {
 	term
-	docs int64   // that hold it, estimated
+	docs int64   // documents with it, estimated
 	idf  float64 // as BM25 defines it
 }
 
-// weigh tells how common terms are.
+// weigh determines how common terms are.
 func (s *search) weigh(terms []term) ([]weight, error) {
 	var out []weight
 	for _, t := range terms {
@@ -158,9 +154,8 @@ func (s *search) weigh(terms []term) ([]weight, error) {
 	return out, nil
 }
 
-// count tells how many documents hold a term. Where these are many it goes by how close
-// together the newest ones lie; of the beginning of a word it is a guess, as to know would
-// cost as much as the search.
+// count returns how many documents have a term. For large numbers it estimates from the distances of the newest
+// ones; for the beginning of a word it guesses, as an exact number would cost as much as the search.
 func (s *search) count(t term) (n int64, err error) {
 	if t.prefix {
 		return s.docs/50 + 1, nil
@@ -174,8 +169,8 @@ func (s *search) count(t term) (n int64, err error) {
 	return n, err
 }
 
-// read reads the newest documents that hold all of one of several lists of terms, at most
-// most of them that were not read before.
+// read reads the newest documents that match all of one of several lists of terms, at most most of them that
+// were not read before.
 func (s *search) read(weighted []weight, lists [][]term, most int) error {
 	from, rarest, terms := s.from, int64(math.MaxInt64), []term(nil)
 	for _, w := range weighted {
@@ -211,8 +206,7 @@ func (s *search) read(weighted []weight, lists [][]term, most int) error {
 	return rows.Err()
 }
 
-// loosen looks for documents that hold most of the words: all but one, else two
-// of the rarest, else one.
+// loosen searches for documents with most of the words: all but one, else two of the rarest, else one.
 func (s *search) loosen(terms []term) ([]weight, error) {
 	weighted, err := s.weigh(apart(terms))
 	if err != nil {
@@ -233,7 +227,7 @@ func (s *search) loosen(terms []term) ([]weight, error) {
 	return weighted, nil
 }
 
-// looser lists what to look for in turn. The words are sorted, the rarest first.
+// looser lists the alternatives to search for in turn. The words are sorted, the rarest first.
 func looser(list []weight) [][][]term {
 	var out [][][]term
 	if n := len(list); n > 1 {

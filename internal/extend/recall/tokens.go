@@ -9,19 +9,18 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-const maxToken = 64 // bytes; what is longer is found by its beginning
+const maxToken = 64 // bytes; a longer one is found by its beginning
 
 // token is a word of a text in the form in which it is indexed.
 type token struct {
 	text     string // folded: lower case, without accents and endings
-	from, to int    // where it stands, in bytes
+	from, to int    // its place, in bytes
 	piece    bool   // it is a part of the word before it, as "busy" is of "ErrBusy"
 }
 
-// tokens calls yield for each word of a text. A word is a run of letters and
-// digits, so that snake_case and paths are several words in a row; of a word
-// in camelCase its pieces come too. Scripts that are written without spaces
-// give every pair of characters, and the last one alone.
+// tokens calls yield for each word of a text. A word is a run of letters and digits, so that snake_case and
+// paths are several words in a row; a word in camelCase also yields its pieces. Scripts without spaces yield
+// every pair of characters, and the last one alone.
 func tokens(text string, yield func(token) bool) {
 	for i := 0; i < len(text); {
 		r, size := rune(text[i]), 1
@@ -43,7 +42,7 @@ func tokens(text string, yield func(token) bool) {
 	}
 }
 
-// wordly reports whether words are made of r.
+// wordly reports whether r is part of words.
 func wordly(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
@@ -118,8 +117,8 @@ func word(s string, i int, yield func(token) bool) (end int, ok bool) {
 	return i, true
 }
 
-// pieces gives the parts of a word in camelCase: parse, HTTP and Error of
-// parseHTTPError. A word of one part has none.
+// pieces yields the parts of a word in camelCase: parse, HTTP and Error of parseHTTPError. A word of one part
+// has none.
 func pieces(text string, from, to int, yield func(token) bool) bool {
 	start := from
 	for i := from + 1; i < to; i++ {
@@ -150,12 +149,11 @@ func upper(r rune) bool {
 	return unicode.IsUpper(r)
 }
 
-// latin holds the letters without accents for U+00C0 to U+017F; what has none
-// stays.
+// latin has the letters without accents for U+00C0 to U+017F; letters without an equivalent stay.
 const latin = "aaaaaa\x00ceeeeiiii\x00nooooo\x00ouuuuy\x00\x00aaaaaa\x00ceeeeiiii\x00nooooo\x00ouuuuy\x00y" +
 	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii\x00\x00jjkk\x00llllllllllnnnnnn\x00\x00\x00oooooo\x00\x00rrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzz\x00"
 
-// fold writes a word in lower case and without accents.
+// fold returns a word in lower case and without accents.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -173,9 +171,8 @@ func fold(s string) string {
 	}, s)
 }
 
-// stem takes the usual English endings off a word of a to z, so that tests,
-// tested and testing are found by test. It is crude on purpose: it only has to
-// do the same to a query as to what is searched.
+// stem removes the usual English endings of a word of a to z, so that tests, tested and testing are found by
+// test. It is crude on purpose: it only must treat queries and texts alike.
 func stem(s string) string {
 	if len(s) < 4 || strings.IndexByte("sgde", s[len(s)-1]) < 0 {
 		return s
@@ -211,7 +208,7 @@ func singular(s string) string {
 	return s
 }
 
-// single makes one of two like consonants at the end: runn of running.
+// single turns two equal consonants at the end into one: runn of running.
 func single(s string) string {
 	n := len(s)
 	if s[n-1] == s[n-2] && !strings.ContainsRune("aeioulsz", rune(s[n-1])) {

@@ -7,21 +7,21 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What git says where its repository is closed to it, and where that is about settings. They
-// are compiled when a text may hold it.
+// Messages of git when its repository is closed to it, and when the cause is its settings. They are compiled
+// when a text may contain one.
 const (
 	gitClosed = `(?m)(\.git(/[^\n]*)?|\.lock)['"]?: (Read-only file system|Permission denied|Operation not permitted)$|failed to insert ` +
 		`into database$`
 	gitSettings = `could not (lock|write) config file|\.git/config'?: (Read-only|Permission|Operation)`
 )
 
-// advice tells how to go on where the walls may be why a command failed. Without
-// it a model tries tricks.
+// advice returns advice for the case that the sandbox may be why a command failed. Without it a model tries
+// tricks.
 func (j *job) advice(text string) string {
 	if j.box.Throwaway || j.box.Level == tool.BoxNone || j.box.Level == tool.BoxDefault {
 		return ""
 	}
-	// What runs git often ends with 0 all the same.
+	// Programs that run git often end with 0 anyway.
 	if a := j.gitAdvice(text); a != "" || j.end.code == 0 {
 		return a
 	}
@@ -41,7 +41,7 @@ func (j *job) advice(text string) string {
 	return ""
 }
 
-// gitAdvice is for git that could not write its repository.
+// gitAdvice returns advice for git that could not write its repository.
 func (j *job) gitAdvice(text string) string {
 	if !strings.Contains(text, ".git") && !strings.Contains(text, "lock") && !strings.Contains(text, "into database") {
 		return ""

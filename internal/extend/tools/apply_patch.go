@@ -24,9 +24,10 @@ type patchArgs struct {
 	Input string `json:"input" jsonschema:"the whole patch"`
 }
 
-// Patching has a list of tools show apply_patch in the place of edit_file, for models that are trained to change files
-// by patches. A call of it is one of edit_file, write_file or delete_file, or several of them: that is what is judged,
-// runs and stands in the log. Hidden are the tools that it needs besides. A list without edit_file stays as it is.
+// Patching makes a list of tools show apply_patch in place of edit_file, for models that are trained to change
+// files by patches. A call of it becomes one or several calls of edit_file, write_file or delete_file: these
+// are judged, run and logged. Hidden are the further tools that it needs. A list without edit_file stays as it
+// is.
 func Patching(list []tool.Tool) (shown, hidden []tool.Tool) {
 	at := slices.IndexFunc(list, func(t tool.Tool) bool { return t.Name == "edit_file" })
 	if at < 0 {
@@ -60,9 +61,9 @@ func applyPatch() tool.Tool {
 	return t
 }
 
-// filePatch is what a patch does to one file.
+// filePatch is the patch of one file.
 type filePatch struct {
-	action, path, to string // to: where the file goes; empty: it stays
+	action, path, to string // to: the new path; empty: unchanged
 	lines            []string
 	parts            []hunk
 }
@@ -111,7 +112,7 @@ func patchOf(text, dir string) (list []*filePatch, err error) {
 	return list, nil
 }
 
-// patched makes a patch the calls that it is. If one part of it finds no place, nothing is written.
+// patched turns a patch into calls. If one part of it finds no place, nothing is written.
 func patched(ctx context.Context, c *tool.Call, text, dir string) (target string, out map[string]any, err error) {
 	list, err := patchOf(text, dir)
 	if err != nil {
@@ -149,14 +150,14 @@ func patched(ctx context.Context, c *tool.Call, text, dir string) (target string
 	return asOne(append(calls, moves...))
 }
 
-// patchGiven is [patched] for a call with one of the names that a patch goes by.
+// patchGiven is [patched] for a call with one of the argument names in use for a patch.
 func patchGiven(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	first(args, "input", "patch", "patch_text", "patchText", "diff")
 	text, _ := args["input"].(string)
 	return patched(ctx, c, text, "")
 }
 
-// moved moves a file, which replaces no other.
+// moved moves a file, and never replaces another.
 func moved(ctx context.Context, c *tool.Call, from, to string) (oneOfSeveral, error) {
 	if c.Env.Files != nil {
 		resolved, err := Resolve(ctx, c, to)
@@ -181,8 +182,8 @@ func moved(ctx context.Context, c *tool.Call, from, to string) (oneOfSeveral, er
 
 // hunk is a part of a patch of a file.
 type hunk struct {
-	anchors       []string // lines that stand before it, one after the other, such as that of its function
-	before, after []string // what it takes away and puts there, both with the lines around
+	anchors       []string // lines that come before it, one after the other, such as that of its function
+	before, after []string // removed and inserted lines, both with the lines around
 	atEnd         bool     // of the file
 }
 
@@ -216,18 +217,18 @@ func hunksOf(body []string) (out []hunk) {
 	return slices.DeleteFunc(out, func(h hunk) bool { return slices.Equal(h.before, h.after) })
 }
 
-// unifiedHead is what stands behind "@@" where a patch has numbers of lines, which models count wrongly.
+// unifiedHead matches line numbers behind "@@", which models count wrongly.
 var unifiedHead = regexp.MustCompile(`^-\d+(,\d+)? \+\d+(,\d+)?( @@.*)?$`)
 
-// edit is the part as an edit, wherever its lines are.
+// edit returns the part as an edit, wherever its lines are.
 func (h hunk) edit() map[string]any {
 	return map[string]any{"old_string": strings.Join(h.before, "\n"), "new_string": strings.Join(h.after, "\n")}
 }
 
-// located makes an edit of each part of a patch of a file: of whole lines, behind its anchors and the part before it,
-// with so many lines around that the edit fits nowhere else. Spaces at the ends of lines, and then those at their
-// beginnings, need not be as the file has them. A part that has no place, or more than one where its anchors are not
-// found, is an error. Of a file that can't be read here the edits are as they stand.
+// located makes an edit from each part of a patch of a file: of whole lines, behind its anchors and the part
+// before it, with enough lines around that the edit is unique. Spaces at the ends of lines, and then those at
+// their beginnings, need not match the file. A part without a place, or with more than one if its anchors are
+// missing, is an error. If the file can't be read here, the edits are unchanged.
 func located(ctx context.Context, c *tool.Call, path string, parts []hunk) (edits []any, err error) {
 	text := ""
 	if c.Env.Files != nil {
@@ -253,11 +254,11 @@ func located(ctx context.Context, c *tool.Call, path string, parts []hunk) (edit
 	return edits, nil
 }
 
-// place is the line at which a part belongs, behind so many; why not, if there is none.
+// place returns the line of a part, at or after a line; why says why there is none.
 func (h hunk) place(lines []string, behind int) (at int, why string) {
 	end := len(lines)
 	if lines[end-1] == "" {
-		end-- // behind the end of the last line there is none
+		end-- // behind the end of the last line there is no line
 	}
 	from, anchored := behind, true
 	for _, anchor := range h.anchors {
@@ -294,7 +295,7 @@ func (h hunk) place(lines []string, behind int) (at int, why string) {
 	return i, ""
 }
 
-// textOf is the text of a file that a call may read.
+// textOf returns the text of a file that a call may read.
 func textOf(ctx context.Context, c *tool.Call, path string) (string, error) {
 	resolved, err := Resolve(ctx, c, path)
 	if err != nil {
@@ -311,7 +312,7 @@ func textOf(ctx context.Context, c *tool.Call, path string) (string, error) {
 	return text, nil
 }
 
-// seek finds lines among others, from a place on; -1: they are not there.
+// seek finds lines among others, from a place on; -1: not found.
 func seek(lines, sought []string, from int) int {
 	for _, as := range []func(string) string{
 		func(s string) string { return s },
@@ -327,7 +328,7 @@ func seek(lines, sought []string, from int) int {
 	return -1
 }
 
-// put is what stands in the place of lines after the change: those around it stay as the file has them.
+// put returns the lines after the change: the context lines stay as the file has them.
 func (h hunk) put(have []string) []string {
 	head := 0
 	for head < min(len(h.before), len(h.after)) && h.before[head] == h.after[head] {
@@ -340,11 +341,11 @@ func (h hunk) put(have []string) []string {
 	return slices.Concat(have[:head], h.after[head:len(h.after)-tail], have[len(have)-tail:])
 }
 
-// unique is the edit that puts lines in the place of others, with so many around that it fits nowhere else.
+// unique returns the edit that replaces lines, with enough lines around that it is unique.
 func unique(lines []string, from, to int, put []string) map[string]any {
 	text, around := strings.Join(lines, "\n"), 0
 	if len(put) == 0 {
-		around = 1 // lines that go take an end of a line with them
+		around = 1 // removed lines include a line end
 	}
 	for ; ; around++ {
 		before, after := lines[max(0, from-around):from], lines[to:min(len(lines), to+around)]
@@ -355,11 +356,11 @@ func unique(lines []string, from, to int, put []string) map[string]any {
 	}
 }
 
-// patchInBash is a command that only feeds a patch to apply_patch, as one vendor's models write it, perhaps
-// in another folder.
+// patchInBash matches a command that only passes a patch to apply_patch, as one vendor's models write it,
+// perhaps in another folder.
 var patchInBash = regexp.MustCompile(`(?s)^\s*(?:cd\s+([\w./-]+)\s*&&\s*)?(?:apply_patch|applypatch)\s*<<-?\s*['"]?(\w+)['"]?[ \t]*\n(.*)\n(\w+)\s*$`)
 
-// patchedInBash makes such a command the change of files that it is meant to be. Any other is one of bash.
+// patchedInBash turns such a command into the change of files. Any other stays a call of bash.
 func patchedInBash(ctx context.Context, c *tool.Call) (name string, args json.RawMessage, err error) {
 	in, err := tool.Args[bashArgs](c)
 	if err != nil {
@@ -377,8 +378,8 @@ func patchedInBash(ctx context.Context, c *tool.Call) (name string, args json.Ra
 	return target, raw, err
 }
 
-// searched is a change of a file in blocks of text to search for and to replace: whole lines, as in a patch. A call
-// without blocks is one of edit_file as it stands.
+// searched is a change of a file in blocks of text to search for and to replace: whole lines, as in a patch. A
+// call without blocks is a plain call of edit_file.
 func searched(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	first(args, "path", "file_path", "filePath")
 	for _, name := range []string{"diff", "content", "blocks"} {
@@ -398,8 +399,8 @@ func searched(ctx context.Context, c *tool.Call, args map[string]any) (target st
 }
 
 var (
-	// A block begins with such a line, and ends with the other. Between what is searched for and what takes its
-	// place stands a line of as many "=" as the first mark has signs, or of seven.
+	// A block begins with the first line, and ends with the other. A line of as many "=" as the first mark has
+	// signs, or of seven, separates the searched text from its replacement.
 	blockBegins = regexp.MustCompile(`^(<{5,}|-{5,}) SEARCH>?\s*$`)
 	blockEnds   = regexp.MustCompile(`^(>{5,}|\+{5,}) REPLACE>?\s*$`)
 	blockNoise  = regexp.MustCompile(`^(:start_line: ?\d+|-{5,})\s*$`) // behind its beginning

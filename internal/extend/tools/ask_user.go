@@ -20,8 +20,7 @@ type askArgs struct {
 	Options  []string `json:"options,omitempty" jsonschema:"answers to choose from"`
 }
 
-// askUser waits for the person: a call with the effect Question gets its answer
-// before it runs.
+// askUser waits for the person: a call with the effect Question gets its answer before it runs.
 func askUser() tool.Tool {
 	t := tool.New("ask_user", askUserDoc, func(_ context.Context, c *tool.Call, _ askArgs) (tool.Result, error) {
 		if c.Answer == "" {

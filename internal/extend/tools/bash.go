@@ -36,8 +36,7 @@ type bashArgs struct {
 	// a file would wait for it until they are moved to the background.
 	Interactive bool `json:"interactive,omitempty" jsonschema:"keep standard input open for the jobs tool to feed"`
 	TTY         bool `json:"tty,omitempty" jsonschema:"run on a terminal (120x40), for REPLs, debuggers, editors and whatever asks"`
-	// What goes beyond the sandbox is asked for in the call, so that a person
-	// decides on it before anything runs.
+	// Access beyond the sandbox is requested in the call, so that a person decides on it before anything runs.
 	Network []string `json:"network,omitempty" jsonschema:"hosts the command must reach, such as registry.npmjs.org; needs approval"`
 	Outside bool     `json:"outside,omitempty" jsonschema:"run outside of the sandbox; needs approval"`
 }
@@ -99,13 +98,13 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 		}
 	}
 	if in.Background {
-		// Whether it ended this soon must not matter to later commands.
+		// Later commands must not depend on how soon it ended.
 		return tool.Result{Parts: llm.Say(j.result()), Exit: j.exit(), Left: sh.leaves()}, nil
 	}
 	return sh.finished(ctx, c, j)
 }
 
-// stopped ends a command, and is what it has printed.
+// stopped ends a command, and returns its output.
 func (j *job) stopped() tool.Result {
 	j.cancel()
 	<-j.done
@@ -113,12 +112,12 @@ func (j *job) stopped() tool.Result {
 	return tool.Text(text)
 }
 
-// seconds is a time that a model has asked for, as far as it may have it.
+// seconds returns the time that a model has asked for, within the limit.
 func seconds(n int, most time.Duration) time.Duration {
 	return min(time.Duration(min(n, 1<<20))*time.Second, most) // no number overflows
 }
 
-// onTerminal is how long a program on a terminal may take to say its first words.
+// onTerminal returns how long a program on a terminal may take until its first output.
 func (in bashArgs) onTerminal(sh *Shell) time.Duration {
 	if in.Timeout > 0 {
 		return seconds(in.Timeout, sh.hard())
@@ -147,11 +146,11 @@ const (
 	appeared
 )
 
-// watching says what a job is watched for besides its end.
+// watching says what a job is watched for in addition to its end.
 type watching struct {
 	most  time.Duration
 	shown int64           // output that a watcher has seen before
-	found <-chan struct{} // closed when enough has come; nil: never
+	found <-chan struct{} // closed when there is enough; nil: never
 }
 
 // watch waits for the end of a job, of the time or of the call, and shows
@@ -181,7 +180,7 @@ func watch(ctx context.Context, c *tool.Call, j *job, w watching) watched {
 	}
 }
 
-// progress shows the end of what came since the last time.
+// progress shows the end of the output since the last time.
 func progress(c *tool.Call, j *job, shown int64) int64 {
 	if c.Progress == nil {
 		return shown
@@ -210,8 +209,8 @@ func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, 
 	return res, true, nil
 }
 
-// finished tells how a foreground command ended, and lets later commands go on
-// from there.
+// finished reports how a foreground command ended, and lets later commands continue in its directory and
+// environment.
 func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) (r tool.Result, err error) {
 	r = tool.Result{Exit: j.exit(), Left: sh.leaves(), Files: wrote(ctx, c, j.writes)}
 	text, closed, told := j.result()+sh.missing(c.Mode, j), j.outside(ctx, c, sh.Home), j.blocked()
@@ -236,7 +235,7 @@ func (sh *Shell) finished(ctx context.Context, c *tool.Call, j *job) (r tool.Res
 	return r, err
 }
 
-// exit is the exit code of a command that has ended, nil if it is not known.
+// exit returns the exit code of a command that has ended, nil if unknown.
 func (j *job) exit() *int {
 	if j.end.err != nil {
 		return nil
@@ -244,7 +243,7 @@ func (j *job) exit() *int {
 	return &j.end.code
 }
 
-// all is what the model is shown of the whole output, and whether that is all of it.
+// all returns the shown part of the whole output, and whether that is all of it.
 func (j *job) all() (text string, whole bool) {
 	if j.screen != nil {
 		return j.screen.fresh(), true
@@ -253,7 +252,7 @@ func (j *job) all() (text string, whole bool) {
 	return text, whole
 }
 
-// result is all the model is told of a command that has ended.
+// result returns the model's text about a command that has ended.
 func (j *job) result() string {
 	text, whole := j.all()
 	if text == "" {
@@ -266,8 +265,8 @@ func (j *job) result() string {
 	return text + j.walls() + j.end.outcome() + j.advice(text)
 }
 
-// plain is all that a command printed, for a program, which would take a part of it for the whole. How it
-// ended the exit code tells.
+// plain returns the whole output of a command, for a program, which would mistake a part of it for the whole.
+// The exit code shows how it ended.
 func (j *job) plain(ctx context.Context, c *tool.Call) (string, error) {
 	text, whole := j.all()
 	if !whole {
@@ -283,7 +282,7 @@ func (j *job) plain(ctx context.Context, c *tool.Call) (string, error) {
 	return text, nil
 }
 
-// stored is a long output, from its blob.
+// stored returns a long output, from its blob.
 func (j *job) stored(ctx context.Context, c *tool.Call) (string, error) {
 	if j.end.blob == "" || !j.end.complete || c.Env.Blobs == nil {
 		return "", errors.New("the command has run, and its output is too long to be had: write it to a file")
@@ -301,7 +300,7 @@ func (j *job) stored(ctx context.Context, c *tool.Call) (string, error) {
 	return string(data), err
 }
 
-// walls tells what the sandbox did, and what it kept the command from.
+// walls describes what the sandbox did, and what it kept the command from.
 func (j *job) walls() (text string) {
 	for _, r := range j.end.refused {
 		if !strings.HasPrefix(r, "blocked ") {
@@ -324,7 +323,7 @@ func (e ending) outcome() string {
 	return fmt.Sprintf("[exit code %d]", e.code)
 }
 
-// where tells where the rest of a long output is.
+// where says where the rest of a long output is.
 func (e ending) where() string {
 	switch {
 	case e.blobErr != nil:

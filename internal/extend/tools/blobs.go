@@ -27,7 +27,7 @@ func openBlob(ctx context.Context, c *tool.Call, name string) (io.ReadCloser, er
 	return r, err
 }
 
-// storeOf is where the output of commands is kept: without its secrets.
+// storeOf returns the store for the output of commands, which removes secrets.
 func storeOf(env tool.Env) tool.Blobs {
 	if env.Blobs == nil || env.Clean == nil {
 		return env.Blobs

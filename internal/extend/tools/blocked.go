@@ -9,16 +9,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// unresolved is how programs say that they can't find the address of a host. In a box without a
+// unresolved matches how programs say that they can't find the address of a host. In a sandbox without a
 // network that is all they notice. It is compiled when a command has failed.
 const unresolved = `(?:Could not resolve host: |getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup |Failed to resolve '|` +
 	`Could not resolve hostname |Temporary failure resolving '|unable to resolve host address '|dns error: .*lookup address information: )` +
 	`([A-Za-z0-9][A-Za-z0-9.-]*\.[A-Za-z]{2,})`
 
-const mostBlocked = 8 // hosts that are named
+const mostBlocked = 8 // listed hosts
 
-// blocked tells which hosts the sandbox kept a command from, each once, with what allows them. The
-// model and the person read the same.
+// blocked lists the hosts that the sandbox kept a command from, each once, with the setting that allows them.
+// The model and the person read the same.
 func (j *job) blocked() (lines []string) {
 	for _, r := range j.end.refused {
 		if strings.HasPrefix(r, "blocked ") {

@@ -17,7 +17,7 @@ type callToolArgs struct {
 	Arguments map[string]any `json:"arguments,omitempty" jsonschema:"its arguments"`
 }
 
-// callTool calls a tool that the model was not told of, or only in a message.
+// callTool calls a tool that is not in the model's list, or only in a message.
 func callTool() tool.Tool {
 	t := tool.New("call_tool", callToolDoc, func(context.Context, *tool.Call, callToolArgs) (tool.Result, error) {
 		return tool.Result{}, errors.New("no tool was named")

@@ -24,7 +24,7 @@ const (
 // memory; once there is more than both hold, all of it goes to a blob too, as
 // clean text. Write is called by one goroutine, the rest is safe for all.
 type capture struct {
-	blobs tool.Blobs // nil: what does not fit is lost
+	blobs tool.Blobs // nil: output beyond the memory limit is lost
 
 	mu    sync.Mutex
 	head  []byte
@@ -32,7 +32,7 @@ type capture struct {
 	next  int    // where in ring the next byte goes
 	total int64
 
-	more     chan struct{} // closed by the next Write; nil: nobody waits for it
+	more     chan struct{} // closed by the next Write; nil: nothing waits for it
 	watchers []*watcher
 
 	spill *spill // of the writing goroutine until finish is called
@@ -87,9 +87,8 @@ func (o *capture) tail() []byte {
 	return append(bytes.Clone(o.ring[o.next:]), o.ring[:o.next]...)
 }
 
-// since returns the output from an offset on, as far as it is kept: all of it
-// in head, or with a gap of dropped bytes before tail. It also returns where
-// the output ends now.
+// since returns the output from an offset on, as far as it is kept: all of it in head, or with a gap of dropped
+// bytes before tail. It also returns the current end of the output.
 func (o *capture) since(offset int64) (head, tail []byte, dropped, end int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -114,8 +113,8 @@ func (o *capture) kept(offset int64) (head, tail []byte, dropped, end int64) {
 	return head, tail, dropped, o.total
 }
 
-// text returns what the model is shown of the output from an offset on, if
-// that is the whole of it, and where it ends.
+// text returns the shown form of the output from an offset on, whether that is the whole of it, and where it
+// ends.
 func (o *capture) text(offset int64) (shown string, whole bool, end int64) {
 	head, tail, dropped, end := o.since(offset)
 	said := clean(legible(head))
@@ -134,9 +133,8 @@ func (o *capture) text(offset int64) (shown string, whole bool, end int64) {
 
 func gap(n int64) string { return fmt.Sprintf("\n[… %s left out …]\n", size(n)) }
 
-// finish is called after the last Write. It returns the name of the blob that
-// holds the output, empty if there is none, and whether that is all of it.
-// Discard says that nobody wants the output any more.
+// finish is called after the last Write. It returns the name of the blob that holds the output, empty if there
+// is none, and whether that is all of it. Discard says that the output is no longer needed.
 func (o *capture) finish(discard bool) (blob string, complete bool, err error) {
 	if o.spill != nil {
 		return o.spill.finish(discard)
@@ -153,11 +151,11 @@ func (o *capture) finish(discard bool) (blob string, complete bool, err error) {
 // spill streams clean output into a blob. One piece is stored while the next one is cleaned.
 type spill struct {
 	cleaner cleaner
-	buf     []byte        // clean output that is not on its way
+	buf     []byte        // clean output that is not being written yet
 	full    chan<- []byte // takes it; nil when the blob is as large as it may be
 	free    <-chan []byte // gives a buffer back for each one taken
 	left    int           // bytes that still may go to it
-	unsaid  error         // why the store is to keep nothing; set before full is closed
+	unsaid  error         // why the store must drop it; set before full is closed
 	done    chan struct{} // closed when the store is finished; name and err are set before
 	name    string
 	err     error

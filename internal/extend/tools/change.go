@@ -23,7 +23,7 @@ type draft struct {
 	exists   bool
 	before   []byte
 	after    []byte
-	old, new string // what both say, for the diff; empty for binary content
+	old, new string // text before and after, for the diff; empty for binary content
 	notes    []string
 	partly   bool // the session has not seen all of it
 }
@@ -86,8 +86,7 @@ func (d draft) commit(ctx context.Context, c *tool.Call) (tool.File, error) {
 	}, nil
 }
 
-// diff compares before and after. Line ends do not count, so that a diff shows
-// what was meant.
+// diff compares before and after. Line ends do not count, so that a diff shows the intended change.
 func (d draft) diff(c *tool.Call) string {
 	if len(d.old)+len(d.new) > maxDiffed {
 		return ""
@@ -100,10 +99,10 @@ func (d draft) diff(c *tool.Call) string {
 	return udiff.Unified(from, name, unix(d.old), unix(d.new))
 }
 
-// diffLeftOut ends the line that stands for what cutDiff leaves out.
+// diffLeftOut ends the line that stands for the part omitted by cutDiff.
 const diffLeftOut = " of the diff left out …"
 
-// cutDiff leaves out the middle of a long diff, and says so.
+// cutDiff omits the middle of a long diff, and says so.
 func cutDiff(diff string, limit int) string {
 	head, tail, dropped := tool.Cut(diff, limit)
 	if dropped == 0 {

@@ -10,11 +10,9 @@ import (
 // overwrite, in bytes.
 const maxOverwritten = 64 << 10
 
-// A cleaner makes plain text of what a program prints to a terminal. It drops
-// escape sequences, applies carriage returns and backspaces as a terminal
-// would, so that of a progress line the last state stays, writes other control
-// characters as ^X and makes invalid UTF-8 valid. Output may arrive in pieces
-// of any size.
+// A cleaner makes plain text from terminal output. It drops escape sequences, applies carriage returns and
+// backspaces as a terminal would, so that only the last state of a progress line stays, writes other control
+// characters as ^X and makes invalid UTF-8 valid. Output may arrive in pieces of any size.
 type cleaner struct {
 	state   cleanState
 	line    []byte // the line so far
@@ -31,13 +29,13 @@ const (
 	inString            // after ESC ] and its like, up to BEL, ESC \ or the end of the line
 )
 
-// clean cleans a text that is all there.
+// clean cleans a complete text.
 func clean(data []byte) string {
 	var c cleaner
 	return string(c.flush(c.feed(nil, data)))
 }
 
-// feed appends to out what is certain after the next piece.
+// feed appends to out the text that is certain after the next piece.
 func (c *cleaner) feed(out, p []byte) []byte {
 	if len(c.partial) > 0 {
 		p = append(c.partial, p...)
@@ -76,7 +74,7 @@ func (c *cleaner) feed(out, p []byte) []byte {
 	return out
 }
 
-// flush appends what is left at the end of the output.
+// flush appends the rest at the end of the output.
 func (c *cleaner) flush(out []byte) []byte {
 	if len(c.partial) > 0 {
 		out = c.put(out, []byte("\ufffd"))
@@ -91,8 +89,8 @@ func (c *cleaner) flush(out []byte) []byte {
 func plainLines(p []byte) int {
 	n := 0
 	for n+8 <= len(p) {
-		// A byte is odd if its highest bit is set in one of these: it is below a space or
-		// above ~, but for tabs and ends of lines. No carry reaches the next byte.
+		// A byte is odd if its highest bit is set in one of these: it is below a space or above ~, except for
+		// tabs and line ends. No carry reaches the next byte.
 		word := binary.LittleEndian.Uint64(p[n:])
 		low := word & (ones * 0x7f)
 		below := ^(low + ones*0x60)
@@ -152,8 +150,7 @@ func (c *cleaner) control(out []byte, b byte) []byte {
 	return out
 }
 
-// rune takes a character beyond ASCII. The control characters among them are
-// short forms of escape sequences.
+// rune handles a character beyond ASCII. The control characters among them are short forms of escape sequences.
 func (c *cleaner) rune(out []byte, r rune, text []byte) []byte {
 	switch {
 	case r == utf8.RuneError && len(text) == 1:
@@ -169,8 +166,8 @@ func (c *cleaner) rune(out []byte, r rune, text []byte) []byte {
 	return out
 }
 
-// sequence reads a byte of an escape sequence and returns 1, or 0 if the
-// sequence is over and the byte is not part of it.
+// sequence reads a byte of an escape sequence and returns 1, or 0 if the sequence is over and the byte is not
+// part of it.
 func (c *cleaner) sequence(b byte) int {
 	switch c.state {
 	case inEscape:

@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// declared reads what bash writes of variables for `declare -px`: the environment that it
-// would give a program. A value stands in quotes, "..." or $'...' as ANSI C has them. What
-// no environment can hold, an array or a variable without a value, is left out. It reports
-// false if the text is none of bash.
+// declared parses the output of `declare -px` in bash: the environment that it would give a program. Values are
+// in quotes, "..." or $'...' as in ANSI C. It omits what an environment can't hold: an array or a variable
+// without a value. It reports false if the text is not from bash.
 func declared(text string) (env []string, ok bool) {
 	for text != "" {
 		line, found := strings.CutPrefix(text, "declare -")
@@ -37,7 +36,7 @@ func declared(text string) (env []string, ok bool) {
 	return env, true
 }
 
-// quoted reads a value, and returns what comes behind it.
+// quoted reads a value, and returns the text behind it.
 func quoted(text string) (value, rest string, ok bool) {
 	if body, is := strings.CutPrefix(text, `"`); is {
 		return unquoted(body, '"', func(c byte, rest string) (string, string) { return string([]byte{c}), rest })
@@ -48,7 +47,7 @@ func quoted(text string) (value, rest string, ok bool) {
 	return "", text, false
 }
 
-// unquoted reads up to a quote. What stands behind a backslash is read by escaped.
+// unquoted reads up to a quote. Escaped reads the text behind a backslash.
 func unquoted(text string, quote byte, escaped func(c byte, rest string) (value, after string)) (value, rest string, ok bool) {
 	var out strings.Builder
 	for text != "" {
@@ -67,8 +66,7 @@ func unquoted(text string, quote byte, escaped func(c byte, rest string) (value,
 	return "", "", false
 }
 
-// control reads what stands behind a backslash between $' and '. Bash has no other escapes
-// when it writes.
+// control reads the text behind a backslash between $' and '. Bash writes no other escapes.
 func control(c byte, rest string) (value, after string) {
 	if i := strings.IndexByte("abefnrtvE", c); i >= 0 {
 		return "\a\b\x1b\f\n\r\t\v\x1b"[i : i+1], rest
@@ -84,7 +82,7 @@ func control(c byte, rest string) (value, after string) {
 	return string([]byte{byte(n)}), rest
 }
 
-// pastArray returns what comes behind the elements of an array.
+// pastArray returns the text behind the elements of an array.
 func pastArray(text string) (rest string, ok bool) {
 	for text != "" {
 		if text[0] == ')' {

@@ -54,8 +54,8 @@ func runDelete(ctx context.Context, c *tool.Call, in deleteArgs) (tool.Result, e
 	return deleteKept(ctx, c, path, f)
 }
 
-// deletable resolves a path and refuses those that must not go: the workspace,
-// what holds it, and symbolic links, as their target would go in their place.
+// deletable resolves a path and refuses the workspace, folders that contain it, and symbolic links, as their
+// target would be deleted in their place.
 func deletable(ctx context.Context, c *tool.Call, path string) (string, error) {
 	resolved, err := Resolve(ctx, c, path)
 	if err != nil {

@@ -88,7 +88,7 @@ func (v *view) find(want string, apart bool) []int {
 	return found
 }
 
-// replace puts with in the place of length bytes of text at each offset.
+// replace replaces length bytes of text at each offset by with.
 func (v *view) replace(found []int, length int, with string) string {
 	var b strings.Builder
 	done := 0
@@ -101,9 +101,9 @@ func (v *view) replace(found []int, length int, with string) string {
 	return b.String()
 }
 
-// typed replaces what is wanted where the text spells it otherwise, as [typedText] compares. Only what
-// differs between want and with changes: beside it the text keeps its own bytes. n is 0 if there is no
-// match, or more than one and not all are meant.
+// typed replaces the wanted text if the text spells it differently, by the comparison of [typedText]. Only the
+// difference between want and with changes: the rest keeps its own bytes. n is 0 if there is no match, or more
+// than one and not all are meant.
 func (v *view) typed(want, with string, all bool) (out string, n int) {
 	if len(v.text) > maxCompared {
 		return "", 0

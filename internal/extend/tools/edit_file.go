@@ -20,7 +20,7 @@ type editArgs struct {
 	Undo  bool   `json:"undo,omitempty" jsonschema:"takes an edit back"`
 }
 
-// takenBack ends the first line of the result of an edit that takes one back.
+// takenBack ends the first line of the result of an edit that undoes one.
 const takenBack = " taken back"
 
 type edit struct {
@@ -29,7 +29,7 @@ type edit struct {
 	All bool   `json:"replace_all,omitempty" jsonschema:"replace every match"`
 }
 
-// editForm is what models are told of: one edit, beside the path. The list that it becomes they may write, too.
+// editForm is the schema for models: one edit next to the path. They may also write the list that it becomes.
 const editForm = `{"type":"object","properties":{
 "path":{"type":"string","description":"file"},
 "old_string":{"type":"string","description":"text to replace, exactly"},

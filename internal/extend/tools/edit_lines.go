@@ -73,7 +73,7 @@ func draftLines(ctx context.Context, c *tool.Call, in linesArgs) (draft, splice,
 	return d, s, err
 }
 
-// splice puts lines in the place of others.
+// splice replaces lines by others.
 type splice struct {
 	at   int // lines before it
 	gone int // lines it removes
@@ -81,7 +81,7 @@ type splice struct {
 	came int // lines it adds
 }
 
-// newSplice checks what is asked for against the lines that are there.
+// newSplice checks the request against the existing lines.
 func newSplice(raw string, in linesArgs) (splice, error) {
 	str := unix(raw)
 	have := strings.Split(strings.TrimSuffix(str, "\n"), "\n")
@@ -113,8 +113,8 @@ func newSplice(raw string, in linesArgs) (splice, error) {
 	return s, nil
 }
 
-// expected checks that the lines from first on are those that the model has
-// seen. White space does not count, nor do line numbers before them.
+// expected checks that the lines from first on are those that the model has seen. White space and line numbers
+// before the lines are ignored.
 func expected(have []string, first int, expect string) error {
 	expect = strings.TrimSuffix(unix(expect), "\n")
 	wanted := strings.Split(expect, "\n")
@@ -154,9 +154,8 @@ func startAt(have, wanted []string, line int) bool {
 
 func spaceless(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// nearest returns the number of the line closest to one at which the wanted
-// lines begin, 0 if there is none. Empty lines are everywhere, so they are not
-// looked for.
+// nearest returns the number of the line closest to a given one at which the wanted lines begin, 0 if there is
+// none. Empty lines are everywhere, so they are not searched for.
 func nearest(have, wanted []string, line int) int {
 	best := 0
 	for n := 1; n <= len(have) && spaceless(strings.Join(wanted, "")) != ""; n++ {
@@ -203,7 +202,7 @@ func lineStart(text string, n int) int {
 	return at
 }
 
-// report tells what was done and shows the new lines among their neighbours.
+// report describes the change and shows the new lines among their neighbours.
 func (s splice) report(now string) string {
 	var what string
 	switch {

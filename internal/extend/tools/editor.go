@@ -32,9 +32,9 @@ type editorArgs struct {
 	Range   []int   `json:"view_range,omitempty" jsonschema:"for view: first and last line"`
 }
 
-// Editing has a list of tools show the editor of one vendor in the place of edit_file and write_file, for models that
-// are trained with it. A call of it is one of read_file, write_file or edit_file: that is what is judged, runs and
-// stands in the log. Hidden are the tools that it needs besides. A list without edit_file stays as it is.
+// Editing makes a list of tools show the editor of one vendor in place of edit_file and write_file, for models
+// that are trained with it. A call of it becomes one of read_file, write_file or edit_file: that is judged, run
+// and logged. Hidden are the further tools that it needs. A list without edit_file stays as it is.
 func Editing(list []tool.Tool) (shown, hidden []tool.Tool) {
 	for _, t := range list {
 		switch t.Name {

@@ -26,11 +26,11 @@ func (e encoding) String() string {
 	return [...]string{"UTF-8", "UTF-8 with byte order mark", "UTF-16 LE", "UTF-16 BE", "Latin-1"}[e]
 }
 
-// sniffed is how much of a file is looked at to tell text from binary.
+// sniffed is how many bytes of a file are checked to tell text from binary.
 const sniffed = 8000
 
-// decode reads a text file. It reports false for what is no text, or could not
-// be written back as it was.
+// decode decodes a text file. It reports false for data that is not text, or could not be written back
+// unchanged.
 func decode(data []byte) (text string, e encoding, ok bool) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
@@ -99,8 +99,7 @@ func encodeLatin1(text string) ([]byte, error) {
 	return out, nil
 }
 
-// looksBinary reports whether data starts like no text: with a NUL byte, the
-// same test git makes.
+// looksBinary reports whether data does not begin like text: with a NUL byte, the same test as git's.
 func looksBinary(data []byte) bool {
 	return bytes.IndexByte(data[:min(len(data), sniffed)], 0) >= 0
 }
@@ -112,7 +111,7 @@ func hasControls(data []byte) bool {
 	})
 }
 
-// errBinary describes a file that is not text by its first bytes.
+// errBinary describes a file that is not text, by its first bytes.
 func errBinary(name string, data []byte) error {
 	if isPDF(data) {
 		return fmt.Errorf("%s is a PDF of %s; pdftotext -layout FILE - in bash shows its text, where poppler is installed, and pdftoppm -png "+

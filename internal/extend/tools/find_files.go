@@ -46,7 +46,7 @@ func (in findArgs) start() string {
 func (in findArgs) glob() string {
 	if in.Path == "" && filepath.IsAbs(in.Pattern) {
 		_, pattern := doublestar.SplitPattern(filepath.ToSlash(in.Pattern))
-		return "./" + pattern // it has a directory, so it is no bare name
+		return "./" + pattern // it has a directory, so it is not a bare name
 	}
 	return in.Pattern
 }
@@ -87,7 +87,7 @@ type foundFile struct {
 func modified(e fs.DirEntry) time.Time {
 	info, err := e.Info()
 	if err != nil {
-		return time.Time{} // it has just gone
+		return time.Time{} // it has just been removed
 	}
 	return info.ModTime()
 }
@@ -110,8 +110,7 @@ func foundText(all []foundFile, looked, unread int) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Matcher compiles a glob over slash-separated relative paths. One without a slash is about
-// names in any folder.
+// Matcher compiles a glob over slash-separated relative paths. One without a slash matches names in any folder.
 func Matcher(pattern string) (func(rel string) bool, error) {
 	pattern = filepath.ToSlash(pattern)
 	if pattern == "" || !doublestar.ValidatePattern(pattern) {

@@ -38,8 +38,8 @@ type gitArgs struct {
 	Force   bool     `json:"force,omitempty" jsonschema:"push also what is not ahead of the remote, unless somebody has pushed meanwhile"`
 }
 
-// git stands for bash, so that what git does is judged, walled in and shown in
-// one way. Protected are globs of branches that are not pushed to.
+// git stands for bash, so that git commands are judged, sandboxed and shown in one way. Protected are globs of
+// branches that are not pushed to.
 func git(protected []string) tool.Tool {
 	doc := gitDoc
 	if len(protected) > 0 {
@@ -102,7 +102,7 @@ func (g gitLine) command(ctx context.Context) (bashArgs, error) {
 	return g.changing(ctx)
 }
 
-// changing makes the command line of an action that changes something.
+// changing makes the command line of a changing action.
 func (g gitLine) changing(ctx context.Context) (bashArgs, error) {
 	in := g.in
 	switch in.Action {
@@ -145,7 +145,7 @@ func (g gitLine) commit() (bashArgs, error) {
 		argv = append(argv, "--no-edit")
 	}
 	out := line(argv...)
-	if len(g.in.Paths) > 0 { // what else was staged stays staged
+	if len(g.in.Paths) > 0 { // other staged changes stay staged
 		out.Command = line(g.paths([]string{"git", "add"})...).Command + " && " + line(g.paths(append(argv, "--only"))...).Command
 	}
 	return out, nil
@@ -158,9 +158,8 @@ func (g gitLine) clone() (bashArgs, error) {
 	return reaching(line(given("git", "clone", when(g.in.Name != "", "--branch="+g.in.Name), g.in.URL, g.in.Path)...), g.in.URL), nil
 }
 
-// push sends a branch, never to a protected one and never in the place of what
-// somebody else has pushed. It needs what proves who the person is, so it runs
-// outside of walls, which asks.
+// push pushes a branch, never to a protected one, and never overwrites another person's push. It needs the
+// person's credentials, so it runs outside of the sandbox, which asks.
 func (g gitLine) push(ctx context.Context) (bashArgs, error) {
 	name := g.in.Name
 	if name == "" {
@@ -186,8 +185,7 @@ func (g gitLine) push(ctx context.Context) (bashArgs, error) {
 	return out, nil
 }
 
-// plainBranch reports whether a name is that of a branch and nothing that git
-// would look up elsewhere.
+// plainBranch reports whether a name is a plain branch name that git would not look up elsewhere.
 func plainBranch(name string) bool {
 	for _, odd := range []string{"refs/", "heads/", "tags/", "remotes/"} {
 		if strings.HasPrefix(name, odd) {
@@ -198,8 +196,8 @@ func plainBranch(name string) bool {
 		!strings.Contains(name, "@{") && !strings.Contains(name, "..")
 }
 
-// isProtected reports whether a branch is not to be pushed to. A pattern that ends
-// in /* covers all below, at any depth.
+// isProtected reports whether a branch must not be pushed to. A pattern that ends in /* covers all below, at
+// any depth.
 func (g gitLine) isProtected(name string) bool {
 	return slices.ContainsFunc(g.protected, func(glob string) bool {
 		ok, err := path.Match(glob, name)
@@ -220,8 +218,8 @@ func (g gitLine) remote(ctx context.Context, out bashArgs) (bashArgs, error) {
 	return reaching(out, remote), nil
 }
 
-// reaching opens the network for an address. What is not fetched over http runs
-// outside of walls.
+// reaching opens the network for an address. An address that is not fetched over http runs outside of the
+// sandbox.
 func reaching(out bashArgs, address string) bashArgs {
 	if u, err := url.Parse(address); err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" {
 		out.Network = []string{u.Hostname()}
@@ -231,7 +229,7 @@ func reaching(out bashArgs, address string) bashArgs {
 	return out
 }
 
-// current is the branch that is checked out; empty if that is not known.
+// current returns the branch that is checked out; empty if unknown.
 func (g gitLine) current(ctx context.Context) string {
 	head := g.read(ctx, "HEAD")
 	name, ok := strings.CutPrefix(strings.TrimSpace(head), "ref: refs/heads/")
@@ -241,8 +239,8 @@ func (g gitLine) current(ctx context.Context) string {
 	return name
 }
 
-// midway reports whether something like a rebase or a merge is in progress, which only the
-// long form of a status tells.
+// midway reports whether something like a rebase or a merge is in progress, which only the long form of a
+// status shows.
 func (g gitLine) midway(ctx context.Context) bool {
 	dir := g.repository(ctx)
 	return slices.ContainsFunc([]string{"rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG"},
@@ -251,12 +249,12 @@ func (g gitLine) midway(ctx context.Context) bool {
 		})
 }
 
-// setting is a value of the repository's own settings, without includes.
+// setting returns a value of the repository's own settings, without includes.
 func (g gitLine) setting(ctx context.Context, section, key string) string {
 	return gitSetting(g.read(ctx, "config"), section, key)
 }
 
-// gitSetting is what a file of git's settings says last; empty if it says nothing.
+// gitSetting returns the last value in a file of git's settings; empty: none.
 func gitSetting(config, section, key string) string {
 	inside, value := false, ""
 	for l := range strings.Lines(config) {
@@ -273,11 +271,11 @@ func gitSetting(config, section, key string) string {
 	return value
 }
 
-// repository is the one that git would find: that of the current directory.
+// repository returns the one that git would find: that of the current directory.
 func (g gitLine) repository(ctx context.Context) string {
 	for dir := g.call.Cwd; tool.Inside(g.call.Env.Root, dir) && dir != g.call.Env.Root; dir = filepath.Dir(dir) {
 		if f, err := g.call.Env.Files.Open(ctx, filepath.Join(dir, ".git")); err == nil {
-			_ = f.Close() // it is there, which is all that matters
+			_ = f.Close() // it exists, which is all that matters
 			return filepath.Join(dir, ".git")
 		}
 	}
@@ -298,7 +296,7 @@ func (g gitLine) read(ctx context.Context, name string) string {
 	return string(raw)
 }
 
-// named is the line of an action that needs a name.
+// named returns the line of an action that needs a name.
 func (g gitLine) named(argv ...string) (bashArgs, error) {
 	if g.in.Name == "" {
 		return bashArgs{}, fmt.Errorf("%s needs the name of a branch", g.in.Action)
@@ -306,7 +304,7 @@ func (g gitLine) named(argv ...string) (bashArgs, error) {
 	return line(argv...), nil
 }
 
-// one is the line of an action on one path.
+// one returns the line of an action on one path.
 func (g gitLine) one(argv ...string) (bashArgs, error) {
 	if len(g.in.Paths) != 1 {
 		return bashArgs{}, fmt.Errorf("%s needs one path", g.in.Action)
@@ -321,7 +319,7 @@ func (g gitLine) paths(argv []string) []string {
 	return slices.Concat(argv, []string{"--"}, g.in.Paths)
 }
 
-// given leaves out what is empty.
+// given omits empty words.
 func given(list ...string) []string {
 	return slices.DeleteFunc(list, func(w string) bool { return w == "" })
 }

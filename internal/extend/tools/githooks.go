@@ -10,9 +10,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// runsHooks says which hooks of the repository git would run with a call that runs outside of
-// the sandbox, for whoever is asked about it; empty: none, or the call runs no git. What they
-// call runs with the person's rights too, and may be what the session has written.
+// runsHooks describes the repository's hooks that git would run with a call outside of the sandbox, for a
+// person who is asked about it; empty: none, or the call runs no git. They also run with the person's rights,
+// and the session may have written them.
 func runsHooks(ctx context.Context, env tool.Env, effects []tool.Effect) string {
 	git := slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		return e.Words != nil && len(e.Words.Argv) > 0 && path.Base(e.Words.Argv[0]) == "git"
@@ -50,8 +50,8 @@ func runsHooks(ctx context.Context, env tool.Env, effects []tool.Effect) string 
 	return ", where git also runs the hooks in " + dir + " (" + strings.Join(names, ", ") + ") and whatever they call"
 }
 
-// repositoryTop is the folder with the repository that the workspace is in, the workspace
-// itself or one above it; empty: there is none.
+// repositoryTop returns the folder with the repository of the workspace, the workspace itself or one above it;
+// empty: there is none.
 func repositoryTop(ctx context.Context, env tool.Env) string {
 	top := env.Root
 	for !exists(ctx, env, filepath.Join(top, ".git")) {

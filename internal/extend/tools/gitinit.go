@@ -10,9 +10,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// makesRepository reports whether git is to make a repository in the workspace: walls keep
-// that from happening unseen. One in the session's own folder for temporary files is no
-// concern of theirs: nothing outside of them follows it.
+// makesRepository reports whether git must make a repository in the workspace: the sandbox prevents that
+// otherwise. A repository in the session's own temporary folder does not count: nothing outside of the sandbox
+// follows it.
 func makesRepository(c *tool.Call, in bashArgs, effects []tool.Effect) bool {
 	return slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		if !inits(e) {
@@ -39,7 +39,7 @@ func inits(e tool.Effect) bool {
 	return false
 }
 
-// initTarget is where git init or git clone makes a repository, if the words name it.
+// initTarget returns where git init or git clone makes a repository, if the words name it.
 func initTarget(e tool.Effect) string {
 	argv := withoutSettings(e.Words.Argv)
 	if len(argv) < 3 {
@@ -63,8 +63,8 @@ func initTarget(e tool.Effect) string {
 	return ""
 }
 
-// unasked tells how a repository is made without a question, if other programs of the call
-// are why there is one.
+// unasked says how to make a repository without a question, if other programs of the call are the reason for
+// one.
 func unasked(c *tool.Call, in bashArgs, effects []tool.Effect) string {
 	if in.Outside || !c.Env.Walls.Workspace || slices.ContainsFunc(effects, func(e tool.Effect) bool { return inits(e) && !plainInit(e) }) {
 		return ""
@@ -72,14 +72,13 @@ func unasked(c *tool.Call, in bashArgs, effects []tool.Effect) string {
 	return " (a call of git alone makes one in the workspace without approval, and git init /tmp/NAME one in the session's own /tmp)"
 }
 
-// temporary reports whether a command makes a temporary file or folder and nothing else.
-// Where, says no variable of the call or of those before it.
+// temporary reports whether a command makes a temporary file or folder and nothing else, in a place that no
+// variable of the call or of earlier ones determines.
 func temporary(e tool.Effect) bool {
 	return e.Words != nil && e.Words.Exact && slices.Contains([]string{"mktemp", "mktemp -d"}, strings.Join(e.Words.Argv, " "))
 }
 
-// plainInit reports whether a command is plain git, or makes a repository and
-// says who works in it.
+// plainInit reports whether a command is plain git, or makes a repository and sets its author.
 func plainInit(e tool.Effect) bool {
 	if plainGit(e) || e.Words == nil || !e.Words.Exact {
 		return plainGit(e)
@@ -109,12 +108,12 @@ func plainInit(e tool.Effect) bool {
 	return false
 }
 
-// nearby leaves out what a call that clones folders has no need of: hosts for fetching and
-// pushing by the name of a remote. Its repositories have no other remotes than those
-// folders. Pushes says that it pushes to one, whose hooks run then.
+// nearby omits effects that a call that clones folders does not need: hosts for fetching and pushing by the
+// name of a remote. Its repositories have no other remotes than those folders. Pushes says that it pushes to
+// one, whose hooks then run.
 func nearby(effects []tool.Effect) (out []tool.Effect, pushes bool) {
 	clones := slices.ContainsFunc(effects, func(e tool.Effect) bool { return subcommand(e) == "clone" })
-	sub := "" // of git, that the effects belong to
+	sub := "" // git subcommand to which the effects belong
 	for _, e := range effects {
 		if e.Kind == tool.Execute {
 			sub = subcommand(e)

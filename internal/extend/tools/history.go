@@ -29,7 +29,7 @@ type historyArgs struct {
 
 func history() tool.Tool {
 	t := tool.New("history", historyDoc, runHistory)
-	// It is the session's own, and was judged when it came.
+	// It is the session's own, and was judged when it was made.
 	t.Effects = tool.NoEffects
 	return t
 }
@@ -62,7 +62,7 @@ func runHistory(ctx context.Context, c *tool.Call, in historyArgs) (tool.Result,
 	if len(found) == 0 {
 		return tool.Text(fmt.Sprintf("Nothing in the history of this session holds %q.", strings.TrimSpace(in.Words+" "+in.Who))), nil
 	}
-	words = append(words, "") // what is found of somebody is shown from its beginning
+	words = append(words, "") // passages by author are shown from the beginning
 	var b strings.Builder
 	for _, p := range found {
 		fmt.Fprintf(&b, "%s\n%s\n\n", heading(p), glimpse(p.Text, words[0]))
@@ -70,7 +70,7 @@ func runHistory(ctx context.Context, c *tool.Call, in historyArgs) (tool.Result,
 	return tool.Text(strings.TrimSpace(b.String())), nil
 }
 
-// resultOf shows what a call brought.
+// resultOf shows the result of a call.
 func resultOf(ctx context.Context, c *tool.Call, id string) (tool.Result, error) {
 	found, err := c.Env.History.Find(ctx, 1, func(p tool.Passage) bool { return p.Call == id })
 	if err != nil {
@@ -82,7 +82,7 @@ func resultOf(ctx context.Context, c *tool.Call, id string) (tool.Result, error)
 	return tool.Text(heading(found[0]) + "\n" + found[0].Text), nil
 }
 
-// passage shows one passage, and those around it that are whose.
+// passage shows one passage, and the neighbouring ones for which whose is true.
 func passage(ctx context.Context, c *tool.Call, in historyArgs, whose func(tool.Passage) bool) (tool.Result, error) {
 	around := min(max(in.Around, 0), maxAround)
 	var before, after []tool.Passage
@@ -114,7 +114,7 @@ func heading(p tool.Passage) string {
 	return fmt.Sprintf("#%d %s %s:", p.Seq, p.Time.Format("2006-01-02 15:04"), p.Who)
 }
 
-// glimpse is the part of a text around the first place of a word in any case.
+// glimpse returns the part of a text around the first place of a word, ignoring case.
 func glimpse(text, word string) string {
 	at := max(0, strings.Index(strings.ToLower(text), word))
 	from := min(max(0, at-glimpseSize/2), len(text))

@@ -24,7 +24,7 @@ import (
 //go:embed http_request.md
 var httpRequestDoc string
 
-// MaxBody is the most of an answer that is ever read, in bytes.
+// MaxBody is the limit for reading a response, in bytes.
 const MaxBody = 64 << 20
 
 const (
@@ -49,8 +49,7 @@ type requester struct {
 	secrets map[string]Secret
 }
 
-// httpRequest sends requests. Secrets are known to the model by their names
-// alone.
+// httpRequest sends requests. The model knows secrets only by their names.
 func httpRequest(secrets map[string]Secret) tool.Tool {
 	r := requester{secrets}
 	t := tool.New("http_request", httpRequestDoc, r.run)
@@ -111,7 +110,7 @@ func (m message) reads() bool {
 	return m.method == http.MethodGet || m.method == http.MethodHead
 }
 
-// message checks what a model wants to send.
+// message checks a model's request.
 func (r requester) message(c *tool.Call, in requestArgs) (message, error) {
 	m := message{method: strings.ToUpper(strings.TrimSpace(in.Method)), headers: map[string]string{"User-Agent": "inspan"}}
 	switch m.method {
@@ -137,7 +136,7 @@ func (r requester) message(c *tool.Call, in requestArgs) (message, error) {
 	return m, r.allowed(m)
 }
 
-// fill takes body and headers.
+// fill sets body and headers.
 func (m *message) fill(in requestArgs) error {
 	switch {
 	case in.JSON != nil && in.Body != "":
@@ -170,7 +169,7 @@ func (m *message) fill(in requestArgs) error {
 	return nil
 }
 
-// checkHeader refuses headers that would make another request of this one.
+// checkHeader refuses headers that would turn this request into another one.
 func checkHeader(name, value string) error {
 	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-.^_`|~") != "" {
 		return fmt.Errorf("header %q is no name of a header", name)
@@ -236,7 +235,7 @@ func (r requester) run(ctx context.Context, c *tool.Call, in requestArgs) (tool.
 	return tool.Text(text + "\n" + got.text(m.url, values)), nil
 }
 
-// saving checks where an answer is to be written, before anything is sent.
+// saving checks the file for a response, before anything is sent.
 func saving(ctx context.Context, c *tool.Call, in requestArgs) (draft, error) {
 	if in.SaveTo == "" {
 		return draft{}, nil
@@ -255,12 +254,12 @@ func saving(ctx context.Context, c *tool.Call, in requestArgs) (draft, error) {
 	return d, nil
 }
 
-// answered is what came back.
+// answered is a response.
 type answered struct {
 	status int
 	header http.Header
 	body   []byte
-	over   bool // there is more
+	over   bool // it was longer
 }
 
 // send makes the request. One that only reads may take the short way of a
@@ -296,7 +295,7 @@ func (m message) send(ctx context.Context, c *tool.Call, values secretValues, sa
 	return out, nil
 }
 
-// lost says what is known when no answer came.
+// lost describes what is known if there is no response.
 func (m message) lost(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -313,7 +312,7 @@ func (m message) lost(err error) error {
 	return fmt.Errorf("%w; whether the server did it is not known: check before you send it again", err)
 }
 
-// head is the status and the headers that say something.
+// head returns the status and the relevant headers.
 func (a answered) head(values secretValues) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP %d %s\n", a.status, http.StatusText(a.status))
@@ -345,7 +344,7 @@ func (a answered) text(u *url.URL, values secretValues) string {
 	}
 	kind := a.header.Get("Content-Type")
 	if base, _, _ := strings.Cut(kind, ";"); strings.Contains(base, "html") {
-		kind = strings.Replace(kind, base, "text/plain", 1) // as it is: this is no reader
+		kind = strings.Replace(kind, base, "text/plain", 1) // unconverted: this is not a reader
 	}
 	page, err := web.Read(a.body, kind, u)
 	if err != nil {

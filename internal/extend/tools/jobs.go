@@ -18,8 +18,8 @@ import (
 var jobsDoc string
 
 const (
-	waitUsual = 60 * time.Second  // that wait takes if nothing is said
-	feedUsual = 3 * time.Second   // that an answer to input may take
+	waitUsual = 60 * time.Second  // default for wait
+	feedUsual = 3 * time.Second   // default for the answer to input
 	waitMost  = 600 * time.Second // a call has a little more
 	// quiet is how long a job must have printed nothing for its answer to be complete.
 	quiet = 200 * time.Millisecond
@@ -42,8 +42,7 @@ func jobs(sh *Shell) tool.Tool {
 	return t
 }
 
-// jobsEffects: what is fed to a job is executed by it. Looking at jobs of the
-// session, and ending them, touches nothing else.
+// jobsEffects: a job executes its input. Looking at jobs of the session, and ending them, touches nothing else.
 func jobsEffects(_ context.Context, c *tool.Call) ([]tool.Effect, error) {
 	in, err := tool.Args[jobsArgs](c)
 	if err != nil {
@@ -82,7 +81,7 @@ func (sh *Shell) runJobs(ctx context.Context, c *tool.Call, in jobsArgs) (tool.R
 	return sh.tell(j, ""), nil
 }
 
-// wait comes back when a job has ended, when a pattern has come or after a time.
+// wait returns when a job has ended, when a pattern has come or after a time.
 func (sh *Shell) wait(ctx context.Context, c *tool.Call, j *job, in jobsArgs) (tool.Result, error) {
 	w := watching{most: in.atMost(waitUsual), shown: sh.seen(j)}
 	if in.Pattern != "" {
@@ -103,7 +102,7 @@ func (sh *Shell) wait(ctx context.Context, c *tool.Call, j *job, in jobsArgs) (t
 	return sh.tell(j, ""), nil
 }
 
-// atMost is how long the call may take.
+// atMost returns the time limit of the call.
 func (in jobsArgs) atMost(usual time.Duration) time.Duration {
 	if in.Seconds == 0 {
 		return usual
@@ -129,14 +128,14 @@ func (sh *Shell) list() tool.Result {
 	return tool.Result{Parts: llm.Say(strings.TrimSuffix(b.String(), "\n")), EndedJobs: told}
 }
 
-// Job is a command that went to the background.
+// Job is a command in the background.
 type Job struct {
 	ID      string
 	Command string
 	State   string // in words
 }
 
-// Jobs lists the commands in the background, the oldest first.
+// Jobs lists the commands in the background, oldest first.
 func (sh *Shell) Jobs() []Job {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -147,8 +146,8 @@ func (sh *Shell) Jobs() []Job {
 	return out
 }
 
-// Kill ends a job with all that it has started, and returns when that is gone or ctx
-// is done. One that has ended already stays as it is.
+// Kill ends a job with all its child processes, and returns when they are gone or ctx is done. One that has
+// ended already stays as it is.
 func (sh *Shell) Kill(ctx context.Context, id string) error {
 	j, err := sh.find(id)
 	if err != nil {
@@ -170,8 +169,8 @@ func (j *job) state() string {
 	return fmt.Sprintf("ended after %v %s", j.end.at.Sub(j.started).Round(time.Second), j.end.outcome())
 }
 
-// tell returns the new output of a job, what is to be said of it and its state. The state
-// is taken first, so that of a job said to have ended all output is shown.
+// tell returns the new output of a job, an addition and its state. The state is read first, so that all output
+// of a job reported as ended is shown.
 func (sh *Shell) tell(j *job, more string) tool.Result {
 	state, ended := j.state(), j.ended()
 	text := sh.fresh(j)
@@ -192,7 +191,7 @@ func (sh *Shell) tell(j *job, more string) tool.Result {
 	return tool.Result{Parts: llm.Say(text + "[job " + j.id + " " + state + "]"), EndedJobs: []string{j.id}}
 }
 
-// feed sends input to a job and comes back with its answer.
+// feed sends input to a job and returns its answer.
 func (sh *Shell) feed(ctx context.Context, j *job, in jobsArgs) (tool.Result, error) {
 	before := j.out.size()
 	var found <-chan struct{}
@@ -209,8 +208,8 @@ func (sh *Shell) feed(ctx context.Context, j *job, in jobsArgs) (tool.Result, er
 	return sh.tell(j, "["+said+"]\n"), nil
 }
 
-// settle waits until a job has answered: until found is closed, if it is not nil, and it
-// has printed something and then nothing for a while. It waits for so long at most.
+// settle waits until a job has answered: until found is closed, if it is not nil, and it has printed something
+// and then nothing for a while. It waits for at most the given time.
 func (j *job) settle(ctx context.Context, from int64, most time.Duration, found <-chan struct{}) {
 	late := time.NewTimer(most)
 	defer late.Stop()
@@ -221,7 +220,7 @@ func (j *job) settle(ctx context.Context, from int64, most time.Duration, found 
 			if from = j.out.size(); found == nil {
 				still = time.After(quiet)
 			}
-		case <-found: // what is looked for may be the echo of the input
+		case <-found: // the match may be the echo of the input
 			found, still = nil, time.After(quiet)
 		case <-still:
 			return

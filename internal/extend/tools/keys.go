@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// keyCodes are what the keys of a terminal send, by their names.
+// keyCodes returns the codes of the keys of a terminal, by name.
 func keyCodes() map[string]string {
 	codes := map[string]string{
 		"enter": "\r", "tab": "\t", "shift-tab": "\x1b[Z", "esc": "\x1b", "space": " ", "backspace": "\x7f", "delete": "\x1b[3~",
@@ -26,8 +26,8 @@ func keyCodes() map[string]string {
 	return codes
 }
 
-// typed is what a terminal sends for text and then keys. Keypad says that the cursor keys
-// send what applications want.
+// typed returns what a terminal sends for text and then keys. Keypad selects the application codes of the
+// cursor keys.
 func typed(text string, keys []string, keypad bool) (string, error) {
 	var b strings.Builder
 	b.WriteString(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\r"), "\n", "\r"))
@@ -50,8 +50,7 @@ func typed(text string, keys []string, keypad bool) (string, error) {
 	return b.String(), nil
 }
 
-// typed is what the terminal sends for what a call feeds. Nothing at all is the end of the
-// input.
+// typed returns what the terminal sends for the input of a call. No input means its end.
 func (s *screen) typed(in jobsArgs) (string, error) {
 	if in.Input == nil && len(in.Keys) == 0 {
 		return "\x04", nil

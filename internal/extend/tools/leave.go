@@ -9,12 +9,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// remains are what a command that has ended may have left behind.
+// remains are processes that a finished command may have left behind.
 type remains struct {
 	process tool.Process
 	command string
-	keep    bool            // they are to outlive the session
-	done    <-chan struct{} // closed when the command has ended; nil: it has
+	keep    bool            // they must outlive the session
+	done    <-chan struct{} // closed when the command has ended; nil: it has ended
 }
 
 // alive reports whether any of it is known to run.
@@ -30,8 +30,7 @@ func (r remains) alive() bool {
 	return ok && l.Left()
 }
 
-// leaves reports whether what ended has left others behind that still run and are not to
-// outlive the session.
+// leaves reports whether finished commands have left processes that still run and must not outlive the session.
 func (sh *Shell) leaves() bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -42,30 +41,29 @@ func (sh *Shell) leaves() bool {
 	return slices.ContainsFunc(sh.ended, func(r remains) bool { return !r.keep && r.alive() })
 }
 
-// Leaving says what becomes of what runs when a session ends.
+// Leaving says what happens to running processes when a session ends.
 type Leaving struct {
-	All  bool // it outlives the session; else what bash was told to keep does
-	None bool // nothing does
-	// To is the shell of another session, which takes over what is to outlive this one: it
-	// may outlive that one too, or ends with it. Nil: each goes on alone, by Keep.
+	All  bool // all outlive the session; else only those that bash was asked to keep
+	None bool // none does
+	// To is the shell of another session, which takes over the processes that outlive this one: each may
+	// outlive that one too, or ends with it. Nil: each continues alone, by Keep.
 	To *Shell
-	// Keep lets one go on. It returns where that prints to.
+	// Keep lets a process continue. It returns where its output goes.
 	Keep func(l tool.Leftover, p tool.Keepable) (tool.Leftover, error)
 }
 
-// keeps reports whether something is to outlive the session.
+// keeps reports whether a process outlives the session.
 func (how Leaving) keeps(told bool) bool { return !how.None && (how.All || told) }
 
-// Leave lets go of what is to outlive the session and ends everything else that it has
-// started, descendants that stayed behind included. It returns when that is gone, and says
-// what became of what ran. Commands fail afterwards.
+// Leave releases the processes that outlive the session and ends all others that it has started, including
+// remaining descendants. It returns when these are gone, with both lists. Commands fail afterwards.
 func (sh *Shell) Leave(how Leaving) (kept, ended []tool.Leftover) {
 	var ending []*job
 	for _, j := range sh.shut() {
 		if how.To != nil && how.keeps(j.keep) && how.To.inherit(remains{j.process, j.command, j.keep, j.done}) {
 			sh.mu.Lock()
 			sh.handed = true
-			delete(sh.active, j) // what ends later in this session is none of it
+			delete(sh.active, j) // its later end does not concern this session
 			sh.mu.Unlock()
 			continue
 		}
@@ -85,7 +83,7 @@ func (sh *Shell) Leave(how Leaving) (kept, ended []tool.Leftover) {
 	return append(kept, more...), append(ended, gone...)
 }
 
-// shut has no more commands started. It returns those that run, the oldest first.
+// shut prevents further commands. It returns those that run, oldest first.
 func (sh *Shell) shut() []*job {
 	sh.mu.Lock()
 	sh.closed = true
@@ -98,8 +96,8 @@ func (sh *Shell) shut() []*job {
 	return jobs
 }
 
-// inherit takes over what another session leaves running. It reports false if this one has
-// ended too.
+// inherit takes over the processes that another session leaves running. It reports false if this one has ended
+// too.
 func (sh *Shell) inherit(r remains) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -110,9 +108,9 @@ func (sh *Shell) inherit(r remains) bool {
 	return true
 }
 
-// Pass lets the environment of a session that has left outlive it, as far as what another
-// one's shell has taken over needs it: that one ends it when it closes. It reports false if
-// none does, so that the caller has to.
+// Pass lets the environment of a session that has left outlive it, as long as another session's shell needs it
+// for inherited processes: that one ends it when it closes. It reports false if none does, so that the caller
+// must.
 func (sh *Shell) Pass(to *Shell, end func() error) bool {
 	sh.mu.Lock()
 	handed, after := sh.handed, sh.after
@@ -122,12 +120,12 @@ func (sh *Shell) Pass(to *Shell, end func() error) bool {
 		return true
 	}
 	for _, f := range after {
-		_ = f() // nobody is left who could tell of it
+		_ = f() // the error can't be reported any more
 	}
 	return false
 }
 
-// endAfter takes over what is to be ended once the session is. It reports false if it is.
+// endAfter takes over environments to end after the session. It reports false if the session has ended.
 func (sh *Shell) endAfter(list []func() error) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -138,7 +136,7 @@ func (sh *Shell) endAfter(list []func() error) bool {
 	return true
 }
 
-// letGo lets a job go on, if it is to. It reports false if the job has to be ended.
+// letGo lets a job continue, if it may. It reports false if the job must be ended.
 func (sh *Shell) letGo(j *job, how Leaving) (tool.Leftover, bool) {
 	l := tool.Leftover{Job: j.id, Command: j.command}
 	if !how.keeps(j.keep) || how.To != nil || j.ended() {
@@ -179,7 +177,7 @@ func (how Leaving) let(l tool.Leftover, p tool.Process) (tool.Leftover, bool) {
 	return out, true
 }
 
-// leaveRest does the same with what commands have left behind that ended before.
+// leaveRest does the same for processes that finished commands have left behind.
 func (sh *Shell) leaveRest(how Leaving) (kept, ended []tool.Leftover) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -206,6 +204,6 @@ func (sh *Shell) leaveRest(how Leaving) (kept, ended []tool.Leftover) {
 	return kept, ended
 }
 
-// Close ends everything the session has started, descendants that stayed behind included,
-// and returns when it is gone. Commands fail afterwards.
+// Close ends everything the session has started, including remaining descendants, and returns when it is gone.
+// Commands fail afterwards.
 func (sh *Shell) Close() { sh.Leave(Leaving{None: true}) }

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	fewOdd    = 16  // bytes of a line that may be no text, as the NULs of find -print0 are
-	oneOddIn  = 4   // of its bytes that may be, if there are more
-	shortText = 200 // bytes of lines between two that are no text, which count as none
+	fewOdd    = 16  // bytes of a line that may be non-text, like the NULs of find -print0
+	oneOddIn  = 4   // share of its bytes that may be, if there are more
+	shortText = 200 // bytes of lines between two non-text ones that count as non-text
 )
 
-// legible is output in which one line stands for each stretch that is no text, as a program
-// prints that is asked for an archive or an image.
+// legible returns output in which one line replaces each non-text stretch, as printed by a program that outputs
+// an archive or an image.
 func legible(data []byte) []byte {
 	var out, gone, between []byte // between is what may be gone too
 	flush := func() {
@@ -42,8 +42,8 @@ func legible(data []byte) []byte {
 	return out
 }
 
-// odd counts the bytes of a line that are neither UTF-8 nor what a terminal understands, and
-// tells where the last of them ends.
+// odd counts the bytes of a line that are neither UTF-8 nor terminal controls, and returns where the last of
+// them ends.
 func odd(line []byte) (n, last int) {
 	for at := 0; at < len(line); {
 		r, width := utf8.DecodeRune(line[at:])

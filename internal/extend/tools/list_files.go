@@ -69,8 +69,8 @@ type branch struct {
 	hidden int // entries that are not in below
 }
 
-// grow fills the list level by level, so that what is near the top is shown
-// first where not all can be.
+// grow fills the list level by level, so that entries near the top are shown first if there is not room for
+// all.
 func (t tree) grow(ctx context.Context, root *branch, depth int) (shown int, err error) {
 	level := []*branch{root}
 	for range depth {

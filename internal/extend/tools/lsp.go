@@ -22,12 +22,12 @@ import (
 var lspDoc string
 
 const (
-	maxPlaces   = 100 // shown of one answer
+	maxPlaces   = 100 // shown places of one answer
 	maxOutline  = 300 // symbols shown of one file
 	maxProblems = 50  // diagnostics shown of one file
-	maxTried    = 5   // places of a name that are tried
+	maxTried    = 5   // places tried for a name
 	maxNews     = 10  // diagnostics added to the result of another tool
-	maxNewsOf   = 5   // files that these are of
+	maxNewsOf   = 5   // files of these
 
 	diagnoseTime = 10 * time.Second // until a server is done with a file
 	newsTime     = 3 * time.Second  // the same, after a change by another tool
@@ -43,8 +43,7 @@ type lspArgs struct {
 	NewName string `json:"new_name,omitempty" jsonschema:"for rename"`
 }
 
-// languages is the tool that asks language servers. A call that would start one
-// says so by an Execute effect.
+// languages returns the tool that asks language servers. A call that would start one has an Execute effect.
 func languages(m *lsp.Manager) tool.Tool {
 	t := tool.New("lsp", lspDoc, func(ctx context.Context, c *tool.Call, in lspArgs) (tool.Result, error) {
 		q, err := ask(ctx, m, c, in)
@@ -105,7 +104,7 @@ func ask(ctx context.Context, m *lsp.Manager, c *tool.Call, in lspArgs) (questio
 	return q, err
 }
 
-// lack says what the arguments lack, if anything.
+// lack returns what is missing in the arguments, if anything.
 func (in lspArgs) lack() string {
 	switch in.Action {
 	case "definition", "type_definition", "references", "implementation", "hover", "rename":
@@ -144,7 +143,7 @@ func (q question) ready(ctx context.Context) bool {
 
 func (q question) effects(ctx context.Context) []tool.Effect {
 	effects := []tool.Effect{{Kind: tool.Read, Path: q.path}}
-	servers, _ := q.m.Needs(ctx, q.path) // if there is none the call fails, and starts none
+	servers, _ := q.m.Needs(ctx, q.path) // if there is none, the call fails, and starts none
 	for _, s := range servers {
 		effects = append(effects, tool.Effect{
 			Kind: tool.Execute, Text: strings.Join(s.Command, " "), Class: tool.Unproven,
@@ -187,7 +186,7 @@ func (q question) run(ctx context.Context) (tool.Result, error) {
 	return tool.Text(text), err
 }
 
-// locate is one way to find places.
+// locate finds places by one kind of request.
 func (q question) locate(ctx context.Context, at lsp.Position) (lsp.Found, error) {
 	switch q.in.Action {
 	case "definition":
@@ -200,7 +199,7 @@ func (q question) locate(ctx context.Context, at lsp.Position) (lsp.Found, error
 	return q.m.References(ctx, q.path, at)
 }
 
-// each asks for each place that the symbol may mean until there is an answer.
+// each asks for each possible place of the symbol until there is an answer.
 func (q question) each(ctx context.Context, try func(at lsp.Position) (found bool, err error)) error {
 	places, err := q.meant(ctx)
 	if err != nil {
@@ -242,7 +241,7 @@ func (q question) places(ctx context.Context) (string, error) {
 	return b.String() + rest(len(found.List)-maxPlaces, found.More, found.Loading), nil
 }
 
-// rest says what an answer lacks.
+// rest says what is missing in an answer.
 func rest(left, more int, loading bool) string {
 	text := ""
 	if n := max(left, 0) + more; n > 0 {
@@ -348,8 +347,7 @@ func problems(c *tool.Call, list []lsp.Diagnostic, most int) string {
 	return b.String()
 }
 
-// meant lists the places that the symbol of the call may stand for, the most
-// likely first. There is always one.
+// meant lists the possible places of the call's symbol, the most likely first. There is always one.
 func (q question) meant(ctx context.Context) ([]lsp.Position, error) {
 	data, err := readWhole(ctx, q.c, q.path)
 	if err != nil {
@@ -383,7 +381,7 @@ func (q question) meant(ctx context.Context) ([]lsp.Position, error) {
 	return all, nil
 }
 
-// lineList names the lines of places.
+// linesOf names the lines of places.
 func linesOf(list []lsp.Position) string {
 	var lines []string
 	for _, p := range list {
@@ -401,8 +399,8 @@ func linesOf(list []lsp.Position) string {
 	return "lines " + text
 }
 
-// diagnosing adds to what a tool brings the errors and warnings that its changes
-// have made, where a language server runs for the files. It never fails a call.
+// diagnosing adds to the result of a tool the errors and warnings caused by its changes, if a language server
+// runs for the files. It never fails a call.
 func diagnosing(m *lsp.Manager, t tool.Tool) tool.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
@@ -418,7 +416,7 @@ func diagnosing(m *lsp.Manager, t tool.Tool) tool.Tool {
 	return t
 }
 
-// news describes what is newly wrong with files that were written.
+// news describes the new errors and warnings in written files.
 func news(ctx context.Context, m *lsp.Manager, c *tool.Call, files []tool.File) string {
 	ctx, cancel := context.WithTimeout(ctx, newsTime)
 	defer cancel()

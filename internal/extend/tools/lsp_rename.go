@@ -58,8 +58,8 @@ func (q question) rename(ctx context.Context) (tool.Result, error) {
 	return r, nil
 }
 
-// takeBack undoes the changes that were made before one failed, also of a call
-// that was cancelled. The files are those that could not be put back.
+// takeBack undoes the changes that were made before one failed, even for a cancelled call. It returns the files
+// that could not be restored.
 func (q question) takeBack(ctx context.Context, made []draft, cause error) ([]tool.File, error) {
 	ctx = context.WithoutCancel(ctx)
 	var left []tool.File

@@ -26,7 +26,7 @@ func jobsBy(action string) func(context.Context, *tool.Call, map[string]any) (st
 	}
 }
 
-// editorCommand is a call of the editor that one vendor's models are trained with.
+// editorCommand handles a call of the editor that one vendor's models are trained with.
 func editorCommand(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	command, _ := args["command"].(string)
 	delete(args, "command")
@@ -43,7 +43,7 @@ func editorCommand(ctx context.Context, c *tool.Call, args map[string]any) (targ
 	case "str_replace":
 		drop(args, "file_text", "insert_line", "view_range")
 		if _, given := args["new_str"]; !given {
-			args["new_str"] = "" // left out, it deletes
+			args["new_str"] = "" // without it, the text is deleted
 		}
 		return "edit_file", args, nil
 	case "insert":
@@ -54,7 +54,7 @@ func editorCommand(ctx context.Context, c *tool.Call, args map[string]any) (targ
 	return "", nil, fmt.Errorf("command %q is not one of view, create, str_replace, insert, undo_edit; change the file with edit_file", command)
 }
 
-// isFolder reports whether a path is one of a folder.
+// isFolder reports whether a path is a folder.
 func isFolder(ctx context.Context, c *tool.Call, path string) bool {
 	if c.Env.Files == nil {
 		return false
@@ -72,7 +72,7 @@ func isFolder(ctx context.Context, c *tool.Call, path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// undone takes back the last change of a file that was not taken back yet, by what its result has shown.
+// undone undoes the last change of a file that was not undone yet, using the diff in its result.
 func undone(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	first(args, "path", "file_path")
 	path, _ := args["path"].(string)
@@ -92,7 +92,7 @@ func undone(ctx context.Context, c *tool.Call, args map[string]any) (target stri
 	if err != nil {
 		return "", nil, err
 	}
-	taken := 0 // changes before these were taken back
+	taken := 0 // number of earlier changes that were undone
 	for _, p := range slices.Backward(found) {
 		first, _, _ := strings.Cut(p.Text, "\n")
 		switch {
@@ -111,10 +111,10 @@ func undone(ctx context.Context, c *tool.Call, args map[string]any) (target stri
 	return "", nil, fmt.Errorf("there is no more to undo: no other change of %s by edit_file or write_file is known in this session", name)
 }
 
-// mostUndone is how many changes of a file are looked at.
+// mostUndone is the number of changes of a file that are checked.
 const mostUndone = 1000
 
-// unedited is the edit that takes back one whose diff is known.
+// unedited returns the edit that undoes a change with a known diff.
 func unedited(ctx context.Context, c *tool.Call, path, diff string) (target string, out map[string]any, err error) {
 	if strings.Contains(diff, diffLeftOut) {
 		return "", nil, fmt.Errorf("the last edit of %s was too long to be shown whole; put back with edit_file what was there", path)
@@ -127,7 +127,7 @@ func unedited(ctx context.Context, c *tool.Call, path, diff string) (target stri
 	return "edit_file", map[string]any{"path": path, "edits": back, "undo": true}, err
 }
 
-// folderMade makes a folder.
+// folderMade handles a call that makes a folder.
 func folderMade(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	first(args, "path", "dirPath", "dir_path", "directory", "directory_path")
 	path, _ := args["path"].(string)
@@ -138,7 +138,7 @@ func folderMade(_ context.Context, _ *tool.Call, args map[string]any) (target st
 	return "bash", map[string]any{"command": "mkdir -p -- " + quoted}, nil
 }
 
-// monitored is a command that goes on in the background, or a wait for one that does.
+// monitored handles a background command, or a wait for one.
 func monitored(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	drop(args, "description", "persistent")
 	if _, command := args["command"]; command {
@@ -149,7 +149,7 @@ func monitored(ctx context.Context, c *tool.Call, args map[string]any) (target s
 	return jobsBy("wait")(ctx, c, args)
 }
 
-// listed is the to-do list with one item more, or with one that has changed. Items are numbered from 1.
+// listed is the to-do list with one item added or changed. Items are numbered from 1.
 func listed(_ context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	items := []any{}
 	for _, t := range c.Todo {
@@ -184,7 +184,8 @@ func listed(_ context.Context, c *tool.Call, args map[string]any) (target string
 	return "todo", all, nil
 }
 
-// merged is the to-do list with items that are new, or have another state, if the call says that the others stay.
+// merged is the to-do list with items that are new or have another state, if the call says that the others
+// stay.
 func merged(_ context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	if args["merge"] != true {
 		return "todo", args, nil
@@ -209,7 +210,7 @@ func merged(_ context.Context, c *tool.Call, args map[string]any) (target string
 	return "todo", map[string]any{"items": items}, nil
 }
 
-// selected is a search for tools whose query may name them.
+// selected handles a search for tools whose query may name them.
 func selected(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	if query, ok := args["query"].(string); ok {
 		args["query"] = strings.NewReplacer(",", " ", "+", " ").Replace(strings.TrimPrefix(query, "select:"))
@@ -217,7 +218,7 @@ func selected(_ context.Context, _ *tool.Call, args map[string]any) (target stri
 	return "tool_search", args, nil
 }
 
-// cellEdited is a change of one cell of a notebook, which is named by its id or by its number from 0.
+// cellEdited handles a change of one cell of a notebook, which is named by its id or by its number from 0.
 func cellEdited(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	first(args, "path", "notebook_path", "target_notebook")
 	first(args, "source", "new_source", "new_string")
@@ -240,7 +241,7 @@ func cellEdited(ctx context.Context, c *tool.Call, args map[string]any) (target 
 			return "", nil, err
 		}
 		if args["action"] == "insert" {
-			n++ // behind the cell
+			n++ // after the cell
 		}
 		args["cell"] = n
 	} else if _, given := args["cell"]; !given && args["action"] == "insert" {
@@ -249,7 +250,7 @@ func cellEdited(ctx context.Context, c *tool.Call, args map[string]any) (target 
 	return "notebook_edit", args, nil
 }
 
-// readTogether reads several files.
+// readTogether handles a call that reads several files.
 func readTogether(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	first(args, "paths", "include", "files", "file_paths")
 	list, _ := args["paths"].([]any)
@@ -267,7 +268,7 @@ func readTogether(_ context.Context, _ *tool.Call, args map[string]any) (target 
 	return asOne(calls)
 }
 
-// together is several calls that a model makes as one.
+// together handles several calls that a model makes as one.
 func together(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	first(args, "tool_uses", "calls", "tools")
 	list, _ := args["tool_uses"].([]any)
@@ -292,7 +293,7 @@ func together(_ context.Context, _ *tool.Call, args map[string]any) (target stri
 	return asOne(calls)
 }
 
-// editedTogether makes edits of several files.
+// editedTogether handles edits of several files.
 func editedTogether(_ context.Context, _ *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	list, _ := args["replacements"].([]any)
 	var calls []oneOfSeveral
@@ -309,7 +310,8 @@ func editedTogether(_ context.Context, _ *tool.Call, args map[string]any) (targe
 	return asOne(calls)
 }
 
-// createdByEdit makes an edit of nothing, in a file that is not there or empty, the file that it is meant to be.
+// createdByEdit turns an edit with empty old text, in a missing or empty file, into a call that writes the
+// file.
 func createdByEdit(ctx context.Context, c *tool.Call) (name string, args json.RawMessage, err error) {
 	in, err := tool.Args[editArgs](c)
 	if err != nil || len(in.Edits) != 1 || in.Edits[0].Old != "" {
@@ -322,8 +324,8 @@ func createdByEdit(ctx context.Context, c *tool.Call) (name string, args json.Ra
 	return "write_file", raw, err
 }
 
-// inserted puts lines behind a line of a file; behind line 0 they come first. A tool that names the line
-// "line" puts them before it, or at the end if it is 0.
+// inserted inserts lines after a line of a file; after line 0 they come first. A tool that names the line
+// "line" inserts before it, or at the end if it is 0.
 func inserted(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error) {
 	first(args, "text", "insert_text", "new_str", "new_text", "content")
 	first(args, "path", "file_path")
@@ -355,7 +357,7 @@ func inserted(ctx context.Context, c *tool.Call, args map[string]any) (target st
 	return "edit_file", map[string]any{"path": path, "edits": []any{edit}}, nil
 }
 
-// asOne is one call that stands for all of them.
+// asOne returns one call that stands for all of them.
 func asOne(calls []oneOfSeveral) (target string, out map[string]any, err error) {
 	if len(calls) == 1 {
 		return calls[0].Tool, calls[0].Args, nil

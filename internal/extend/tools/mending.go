@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// mending are, by the name of a tool, the forms of its arguments that models bring from
-// elsewhere beyond the names in tool/aliases.go.
+// mending returns, by the name of a tool, the function that converts foreign forms of its arguments, beyond the
+// names in tool/aliases.go.
 func mending(name string) func(args map[string]any) {
 	return map[string]func(map[string]any){
 		"bash": mendBash, "read_file": mendRead, "search_files": mendSearch, "list_files": mendList, "find_files": mendFind, "todo": mendTodo,
@@ -26,7 +26,7 @@ func mending(name string) func(args map[string]any) {
 	}[name]
 }
 
-// Mended has the tools take what models are used to write.
+// Mended makes the tools accept the argument forms that models are used to.
 func Mended(list []tool.Tool) []tool.Tool {
 	out := slices.Clone(list)
 	for i := range out {
@@ -45,8 +45,8 @@ func Mended(list []tool.Tool) []tool.Tool {
 	return out
 }
 
-// mostSeconds is the least number that is taken for milliseconds where seconds are wanted:
-// no command may be waited for that long.
+// mostSeconds is the least number that counts as milliseconds where seconds are expected: no command may be
+// waited for that long.
 const mostSeconds = 1000
 
 func mendBash(args map[string]any) {
@@ -72,17 +72,17 @@ func mendBash(args map[string]any) {
 		}
 		delete(args, name)
 		if quoted, err := syntax.Quote(dir, syntax.LangBash); err == nil && dir != "" && dir != "." {
-			args["command"] = "(cd " + quoted + " && {\n" + command + "\n})" // for this call alone
+			args["command"] = "(cd " + quoted + " && {\n" + command + "\n})" // only for this call
 		}
 	}
 	drop(args, "max_output_tokens", "login", "shell", "is_dangerous", "requires_approval", "sandbox_permissions", "restart",
-		"with_escalated_permissions", "dangerouslyDisableSandbox", "prefix_rule") // what goes beyond the sandbox is asked for in our own way
+		"with_escalated_permissions", "dangerouslyDisableSandbox", "prefix_rule") // access beyond the sandbox is requested in our own way
 	if args["is_input"] == false || args["is_input"] == "false" {
 		delete(args, "is_input")
 	}
 }
 
-// commandLine is a command line of words, as one vendor's models write it: a shell with the
+// commandLine returns a command line for a list of words, as one vendor's models write it: a shell with the
 // script as its last word, or a program.
 func commandLine(list []any) string {
 	var words []string
@@ -153,7 +153,7 @@ func mendSearch(args map[string]any) {
 	}
 }
 
-// suffix is how names of files of a type end, as ripgrep names types.
+// suffix returns the name suffix of a file type, by ripgrep's names of types.
 func suffix(kind string) string {
 	ends := map[string]string{
 		"python": "py", "javascript": "js",
@@ -177,16 +177,16 @@ func mendJobs(args map[string]any) {
 	drop(args, "filter", "block")
 }
 
-// mendEdit drops what a model says about its edit beside it.
+// mendEdit drops arguments about the edit that are not part of it.
 func mendEdit(args map[string]any) {
 	drop(args, "instruction", "instructions", "expected_replacements", "description", "explanation")
 	first(args, "edits", "edit")
 	if _, replaces := args["old_string"]; replaces {
-		first(args, "new_string", "content") // what comes in the place of the old
+		first(args, "new_string", "content") // the replacement
 	}
 }
 
-// mendWrite drops what would say that a file is to be written whole, which it is.
+// mendWrite drops arguments that ask to write a whole file, which always happens.
 func mendWrite(args map[string]any) {
 	drop(args, "instruction", "instructions", "description", "explanation", "line_count")
 	for name, whole := range map[string]any{"mode": "overwrite", "overwrite": true} {
@@ -196,10 +196,10 @@ func mendWrite(args map[string]any) {
 	}
 }
 
-// anAddress is one in a text.
+// anAddress matches a URL in a text.
 var anAddress = regexp.MustCompile(`https?://[^\s"'<>]+`)
 
-// mendFetch takes the address from what the page is read for, if it stands only there.
+// mendFetch takes the URL from the prompt for the page, if it is only there.
 func mendFetch(args map[string]any) {
 	if list, ok := args["urls"].([]any); ok && len(list) == 1 {
 		args["url"] = list[0]
@@ -224,7 +224,7 @@ func mendSpawn(args map[string]any) {
 	}
 }
 
-// mendTodo reads the lists of other agents, whose items have other names and states.
+// mendTodo converts the lists of other agents, whose items have other names and states.
 func mendTodo(args map[string]any) {
 	first(args, "items", "todos", "plan", "list", "tasks", "todoList")
 	drop(args, "merge", "operation")
@@ -237,7 +237,7 @@ func mendTodo(args map[string]any) {
 			args["items"] = list
 		}
 	}
-	if list != nil { // what nobody will do is on no list
+	if list != nil { // cancelled items are left out
 		args["items"] = slices.DeleteFunc(slices.Clone(list), func(v any) bool {
 			item, _ := v.(map[string]any)
 			state := fmt.Sprint(cmp.Or(item["state"], item["status"]))
@@ -261,10 +261,10 @@ func mendTodo(args map[string]any) {
 	}
 }
 
-// aCheck is a line such as "[x] done", "- [-] being done" and "3. [ ] open".
+// aCheck matches a line such as "[x] done", "- [-] being done" and "3. [ ] open".
 var aCheck = regexp.MustCompile(`^\s*(?:[-*]|\d+[.)])?\s*\[([ xX-])\]\s+(.+?)\s*$`)
 
-// checklist reads such lines.
+// checklist parses such lines.
 func checklist(text string) (items []any) {
 	states := map[string]string{"x": "done", "X": "done", "-": "doing", " ": "open"}
 	for line := range strings.SplitSeq(text, "\n") {
@@ -275,8 +275,8 @@ func checklist(text string) (items []any) {
 	return items
 }
 
-// first gives a field the value of the first of its other names that is there, if it has
-// none, and takes that one away.
+// first sets a missing field to the value of the first of its other names that is present, and removes that
+// one.
 func first(args map[string]any, name string, others ...string) {
 	for _, other := range others {
 		move(args, other, name)
@@ -297,7 +297,7 @@ func drop(args map[string]any, names ...string) {
 	}
 }
 
-// whole is a number as arguments have it, without its fraction.
+// whole returns a number in the form of arguments, without its fraction.
 func whole(n float64) json.Number { return json.Number(strconv.FormatInt(int64(n), 10)) }
 
 func number(v any) (float64, bool) {

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// missing tells of variables that were held back from a command that failed and
-// that it, or what it printed, names. Each is told of once in a session.
+// missing describes variables that were withheld from a failed command and that it, or its output, names. Each
+// is reported once in a session.
 func (sh *Shell) missing(mode tool.Mode, j *job) string {
 	if sh.Withheld == nil || j.end.code == 0 {
 		return ""

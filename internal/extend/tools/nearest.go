@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxCompared = 4 << 20 // bytes of a file that are searched for something alike
+	maxCompared = 4 << 20 // bytes of a file that are searched for similar text
 	maxAlike    = 3       // places that are shown
 	maxAlikeLen = 20      // lines of one place
 )
@@ -19,9 +19,8 @@ const (
 // numbered matches lines as read_file shows them.
 var numbered = regexp.MustCompile(`^\s*\d+\t`)
 
-// notFound explains why there is no match: it shows the lines of the file that
-// look most like what was wanted, and tells if only space differs. It never
-// guesses which of them was meant.
+// notFound explains why there is no match: it shows the most similar lines of the file, and says if only white
+// space differs. It never guesses which of them was meant.
 func notFound(text, want string) string {
 	msg := "old_string was not found"
 	if everyLine(want, numbered.MatchString) {
@@ -54,14 +53,14 @@ func everyLine(text string, ok func(string) bool) bool {
 	return true
 }
 
-// keyed is a text with the characters of keyboards in the place of those of printers.
+// keyed returns a text with typographic characters replaced by those of keyboards.
 func keyed(text string) string {
 	return strings.NewReplacer("\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d",
 		`"`, "\u2013", "-", "\u2014", "-", "\u2026", "...", "\u00a0", " ").Replace(text)
 }
 
-// sameButSpace finds the first place that equals wanted but for white space,
-// or the characters of printers, -1 if there is none. It tells where they differ.
+// sameButSpace finds the first place that equals wanted except for white space or typographic characters, -1 if
+// there is none. How says where they differ.
 func sameButSpace(have, wanted []string) (at int, how string) {
 	for _, way := range []struct {
 		how  string
@@ -102,8 +101,8 @@ func mapped(list []string, f func(string) string) []string {
 	return out
 }
 
-// alike returns the places whose line looks most like the longest wanted line,
-// best first. Likeness is the share of common pairs of letters (Dice, 1945).
+// alike returns the places whose line is most similar to the longest wanted line, best first. Similarity is the
+// share of common pairs of letters (Dice, 1945).
 func alike(have, wanted []string) []int {
 	anchor := 0
 	for i, line := range wanted {
@@ -166,7 +165,7 @@ func dice(pairs map[pair]int, line string) float64 {
 	return whole
 }
 
-// partly is how much less alike a part of a line is than a whole one.
+// partly is the factor by which a part of a line is less similar than a whole one.
 const partly = 0.75
 
 // excerpt shows lines as read_file does.

@@ -14,9 +14,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A notebook is the JSON text of a Jupyter notebook and where its cells stand in
-// it, so that a change touches nothing else. The format is nbformat 4:
-// https://nbformat.readthedocs.io/en/latest/format_description.html
+// A notebook is the JSON text of a Jupyter notebook and the places of its cells, so that a change touches
+// nothing else. The format is nbformat 4: https://nbformat.readthedocs.io/en/latest/format_description.html
 type notebook struct {
 	raw   []byte
 	array span // the list of cells, brackets included
@@ -48,7 +47,7 @@ func parseNotebook(data []byte) (*notebook, error) {
 	if json.Unmarshal(nb.at(top["nbformat"]), &major) != nil || major != 4 {
 		return nil, errNotebook
 	}
-	_ = json.Unmarshal(nb.at(top["nbformat_minor"]), &minor) // it may lack
+	_ = json.Unmarshal(nb.at(top["nbformat_minor"]), &minor) // it may be missing
 	nb.ids = minor >= 5
 	nb.array = top["cells"]
 	items, err := itemsOf(data, nb.array)
@@ -116,7 +115,7 @@ func values(data []byte, at span, opening json.Delim, found func(key string, s s
 	return err
 }
 
-// joined is a text that is written as one or as a list of lines.
+// joined returns a text that is stored as one string or as a list of lines.
 func joined(raw []byte) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -127,7 +126,7 @@ func joined(raw []byte) string {
 	return strings.Join(lines, "")
 }
 
-// outputs are the texts of a cell's outputs, the kind of those that have none.
+// outputs returns the texts of a cell's outputs, or their kinds if they have no text.
 func outputs(raw []byte) []string {
 	var list []struct {
 		Type  string                     `json:"output_type"`
@@ -136,7 +135,7 @@ func outputs(raw []byte) []string {
 		Error string                     `json:"ename"`
 		Value string                     `json:"evalue"`
 	}
-	_ = json.Unmarshal(raw, &list) // what is no list shows nothing
+	_ = json.Unmarshal(raw, &list) // a value that is not a list shows nothing
 	var out []string
 	for _, o := range list {
 		switch text := joined(o.Text); {
@@ -174,7 +173,7 @@ func (nb *notebook) text() string {
 	return b.String()
 }
 
-// replace gives a cell another source, and another type unless kind is empty.
+// replace gives a cell a new source, and a new type unless kind is empty.
 func (nb *notebook) replace(i int, kind, source string) ([]byte, error) {
 	c := nb.cells[i]
 	if kind != "" && kind != c.Type {
@@ -225,7 +224,7 @@ func (nb *notebook) insert(i int, kind, source string) ([]byte, error) {
 	return nb.splice(span{at, at}, []byte(string(fresh)+","+lead)), nil
 }
 
-// remove takes a cell out, and one of the commas around it.
+// remove removes a cell, and one of the commas around it.
 func (nb *notebook) remove(i int) []byte {
 	cut := nb.cells[i].span
 	switch {
@@ -243,7 +242,7 @@ func (nb *notebook) splice(at span, text []byte) []byte {
 	return slices.Concat(nb.raw[:at.from], text, nb.raw[at.to:])
 }
 
-// fresh is a new cell.
+// fresh returns a new cell.
 func (nb *notebook) fresh(kind, source string, i int) ([]byte, error) {
 	if kind == "" {
 		kind = "code"
@@ -259,7 +258,7 @@ func (nb *notebook) fresh(kind, source string, i int) ([]byte, error) {
 	return nb.encode(fields, strings.TrimPrefix(nb.between(), "\n"))
 }
 
-// freshID is an id that no cell has.
+// freshID returns an unused id.
 func (nb *notebook) freshID(seed string) string {
 	for {
 		id := tool.Digest([]byte(seed))[:8]
@@ -270,7 +269,7 @@ func (nb *notebook) freshID(seed string) string {
 	}
 }
 
-// encode writes a value as the rest is written, from an indentation on.
+// encode encodes a value in the style of the rest, from an indentation on.
 func (nb *notebook) encode(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -282,7 +281,7 @@ func (nb *notebook) encode(v any, indent string) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// unit is the indentation of one level; empty if all stands on one line.
+// unit returns the indentation of one level; empty if everything is on one line.
 func (nb *notebook) unit() string {
 	_, rest, ok := bytes.Cut(nb.raw, []byte("\n"))
 	if !ok {
@@ -291,7 +290,7 @@ func (nb *notebook) unit() string {
 	return string(rest[:len(rest)-len(bytes.TrimLeft(rest, " \t"))])
 }
 
-// between is what stands before a cell: a line end and the indentation.
+// between returns the text before a cell: a line end and the indentation.
 func (nb *notebook) between() string {
 	if nb.unit() == "" {
 		return ""
@@ -299,13 +298,13 @@ func (nb *notebook) between() string {
 	return "\n" + strings.Repeat(nb.unit(), 2)
 }
 
-// indent is the indentation of the line of a place.
+// indent returns the indentation of the line of a place.
 func (nb *notebook) indent(at int) string {
 	line := nb.raw[bytes.LastIndexByte(nb.raw[:at], '\n')+1 : at]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// lineItems splits a source as notebooks keep it: in lines, each with its end.
+// lineItems splits a source in the form of notebooks: in lines, each with its end.
 func lineItems(source string) []string {
 	out := []string{}
 	for line := range strings.Lines(source) {
@@ -314,7 +313,7 @@ func lineItems(source string) []string {
 	return out
 }
 
-// cellOf is the number, from 1, of the cell with an id. Where cells have none, "cell-3" and "3" are the
+// cellOf returns the number, from 1, of the cell with an id. If cells have none, "cell-3" and "3" are the
 // fourth.
 func cellOf(ctx context.Context, c *tool.Call, path, id string) (int, error) {
 	resolved, err := Resolve(ctx, c, path)

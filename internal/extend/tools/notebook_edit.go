@@ -80,7 +80,7 @@ func showNotebook(ctx context.Context, c *tool.Call, path string) (tool.Result, 
 	return r, nil
 }
 
-// draftNotebook works out a change, and says in words what it does.
+// draftNotebook works out a change, and describes it.
 func draftNotebook(ctx context.Context, c *tool.Call, in notebookArgs) (d draft, done string, err error) {
 	d, err = load(ctx, c, in.Path)
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// closedPath finds, in a line that says what a program could not open, the path.
+// closedPath finds the path in an error message of a program that could not open it.
 const (
 	closedLine = `(?m)^.*(?:No such file or directory|Permission denied|Read-only file system|cannot find|does not exist|not found|ENOENT|EACCES|EROFS|os error (?:2|13|30)).*$`
 	closedPath = `(?:^|[\s'"=:(])(/[\w.@%+,~-]+(?:/[\w.@%+,~-]+)*)`
 )
 
-const mostClosed = 4 // folders that are named
+const mostClosed = 4 // listed folders
 
-// outside lists folders of the machine beyond the workspace that a command failed to reach as its sandbox closes
-// them: each is there, and the command has printed that it could not open what lies in it.
+// outside lists folders of the machine beyond the workspace that a command failed to reach because its sandbox
+// closes them: each exists, and the command has printed that it could not open something in it.
 func (j *job) outside(ctx context.Context, c *tool.Call, home string) (folders []string) {
 	if j.box.Throwaway || j.box.Level == tool.BoxNone || j.box.Level == tool.BoxDefault || j.end.code == 0 {
 		return nil
@@ -40,7 +40,7 @@ func (j *job) outside(ctx context.Context, c *tool.Call, home string) (folders [
 	return folders
 }
 
-// folderOf is a path that is a folder of the machine, or the folder that it lies in; empty: there is none.
+// folderOf returns a path that is a folder of the machine, or the folder of the path; empty: there is none.
 func folderOf(ctx context.Context, env tool.Env, path string) string {
 	for range 2 {
 		f, err := env.Files.Open(ctx, path)
@@ -57,7 +57,7 @@ func folderOf(ctx context.Context, env tool.Env, path string) string {
 	return ""
 }
 
-// open reports whether a folder is none that --add-dir would open to the command: it is open to it already, belongs to the
+// open reports whether --add-dir would not open a folder to the command: it is open already, belongs to the
 // system, or is too much.
 func (j *job) open(c *tool.Call, dir, home string) bool {
 	inside := func(top string) bool { return tool.Inside(top, dir) }
@@ -66,13 +66,13 @@ func (j *job) open(c *tool.Call, dir, home string) bool {
 		places.Map{}.Of(dir).Zone == places.System
 }
 
-// closedTo says of such a folder what opens it, for models and people.
+// closedTo says how to open such a folder, for models and people.
 func closedTo(dir string) string {
 	return "the sandbox closed " + text.ShellWord(dir) + ", which is outside the workspace; --add-dir " + text.ShellWord(dir) +
 		" opens it to a session, and --preset container all of a throwaway machine"
 }
 
-// ways are the flags that open what the sandbox closed to a command.
+// ways returns the flags that open what the sandbox closed to a command.
 func (j *job) ways(folders []string) (flags []string) {
 	for _, line := range j.blocked() {
 		if _, flag, ok := strings.Cut(line, "allow with "); ok {

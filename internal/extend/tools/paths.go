@@ -14,9 +14,9 @@ import (
 // maxFile is the largest file that is read as a whole, in bytes.
 const maxFile = 64 << 20
 
-// Resolve returns the real path a call means, also if it spells a name otherwise than the file system
-// does ([asSpelled]). It is joined and not cleaned before links are followed, so that ".." means what it
-// means to the kernel.
+// Resolve returns the real path that a call means, even if it spells a name differently than the file system
+// ([asSpelled]). It is joined and not cleaned before links are followed, so that ".." means the same as to the
+// kernel.
 func Resolve(ctx context.Context, c *tool.Call, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = c.Cwd + string(filepath.Separator) + path
@@ -83,8 +83,8 @@ func tooBig(c *tool.Call, path string) error {
 	return fmt.Errorf("%s is larger than %s: %w; use search_files, or bash with sed -n or head", Shown(c, path), size(maxFile), errTooBig)
 }
 
-// missing explains that a path does not exist by what does: the nearest names
-// in the deepest directory that is there. The error is [fs.ErrNotExist].
+// missing explains that a path does not exist by showing what does: the nearest names in the deepest existing
+// directory. The error is [fs.ErrNotExist].
 func missing(ctx context.Context, c *tool.Call, path string, cause error) error {
 	dir, name := filepath.Dir(path), filepath.Base(path)
 	entries, err := readDir(ctx, c.Env.Files, dir)
@@ -106,13 +106,13 @@ func missing(ctx context.Context, c *tool.Call, path string, cause error) error 
 	return &missingError{fmt.Sprintf("%s does not exist: %s", Shown(c, path), hint)}
 }
 
-// missingError is fs.ErrNotExist in better words.
+// missingError is fs.ErrNotExist with a better message.
 type missingError struct{ text string }
 
 func (e *missingError) Error() string        { return e.text }
 func (e *missingError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// showDir is show with a word for the workspace itself.
+// showDir is [Shown] with a word for the workspace itself.
 func showDir(c *tool.Call, dir string) string {
 	if dir == c.Env.Root {
 		return "the workspace"
@@ -133,7 +133,7 @@ func readDir(ctx context.Context, files tool.Files, dir string) ([]fs.DirEntry, 
 	return d.ReadDir(-1)
 }
 
-// size writes a number of bytes for people.
+// size formats a number of bytes for people.
 func size(n int64) string {
 	switch {
 	case n < 1000:

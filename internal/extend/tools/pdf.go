@@ -11,13 +11,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// pdfFor bounds how long the text of a PDF is waited for.
+// pdfFor is the time limit for the text of a PDF.
 const pdfFor = time.Minute
 
 func isPDF(data []byte) bool { return bytes.HasPrefix(data, []byte("%PDF-")) }
 
-// readPDF shows the text of a PDF, as pdftotext (poppler) tells it. That reads a file that
-// anybody may have made, so it runs where it can do no more than read.
+// readPDF shows the text of a PDF, as extracted by pdftotext (poppler). The file may come from an attacker, so
+// pdftotext runs in a sandbox where it can only read.
 func readPDF(ctx context.Context, c *tool.Call, path string, data []byte, in readArgs) (tool.Result, error) {
 	unread := errBinary(Shown(c, path), data)
 	box := tool.Box{Level: tool.BoxRead}

@@ -8,9 +8,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// plainGit reports whether a command is git that writes its repository and
-// runs nothing but the repository's own hooks. Only that may have the
-// repository writable: in it lie files that name programs.
+// plainGit reports whether a command is git that writes its repository and runs nothing but the repository's
+// own hooks. Only such a command may get a writable repository, which has files that name programs.
 func plainGit(e tool.Effect) bool {
 	if e.Words == nil {
 		return false
@@ -44,7 +43,7 @@ func plainGit(e tool.Effect) bool {
 	return true
 }
 
-// withoutSettings leaves out settings before the subcommand that are harmless.
+// withoutSettings omits harmless settings before the subcommand.
 func withoutSettings(argv []string) []string {
 	for len(argv) > 2 && argv[0] == "git" && argv[1] == "-c" && shell.GitOption(argv[2]) {
 		argv = append([]string{"git"}, argv[3:]...)
@@ -52,8 +51,8 @@ func withoutSettings(argv []string) []string {
 	return argv
 }
 
-// plainFilter reports whether words of filter-branch say no more than which filters run
-// over which commits. What a filter runs is judged as a command of its own.
+// plainFilter reports whether words of filter-branch only say which filters run over which commits. The command
+// of a filter is judged separately.
 func plainFilter(words []string) bool {
 	some := false
 	for i := 0; i < len(words); i++ {
@@ -70,8 +69,8 @@ func plainFilter(words []string) bool {
 	return some
 }
 
-// plainText is for a command with words that are not known. Those could be
-// options, so it is none that has options which run programs.
+// plainText is for a command with unknown words, which could be options. So commands with options that run
+// programs don't qualify.
 func plainText(sub, text string) bool {
 	if reaches(sub) || sub == "rebase" {
 		return false
@@ -82,13 +81,12 @@ func plainText(sub, text string) bool {
 // reaches reports whether a subcommand talks to another repository.
 func reaches(sub string) bool { return sub == "fetch" || sub == "pull" || sub == "push" }
 
-// namesCommit reports whether -c and -C of a subcommand name a branch or a
-// commit. Those of git itself stand before it.
+// namesCommit reports whether -c and -C of a subcommand name a branch or a commit. Those of git itself come
+// before it.
 func namesCommit(sub string) bool { return sub == "switch" || sub == "branch" || sub == "commit" }
 
-// runsMore reports whether a word makes a subcommand run a program, wait for
-// somebody, or work on another repository, one in the workspace too: its hooks
-// would run as well. Git takes any beginning of a long option for it.
+// runsMore reports whether a word makes a subcommand run a program, wait for input, or work on another
+// repository, even one in the workspace: its hooks would run as well. Git accepts any prefix of a long option.
 func runsMore(sub, word string) bool {
 	if reaches(sub) && (strings.HasPrefix(word, ".") || strings.HasPrefix(word, "/") ||
 		strings.HasPrefix(word, "file:") || strings.Contains(word, "::")) {
@@ -112,7 +110,7 @@ func runsMore(sub, word string) bool {
 		(strings.HasPrefix(word, "-c") || strings.HasPrefix(word, "-C"))
 }
 
-// subcommand is the one of git that a command is; empty if it is none.
+// subcommand returns the git subcommand of a command; empty if it is not git.
 func subcommand(e tool.Effect) string {
 	if e.Words == nil {
 		return ""

@@ -20,7 +20,7 @@ var readFileDoc string
 const (
 	defaultLines = 2000      // lines of one read
 	maxRead      = 100 << 10 // bytes of one read
-	maxPlain     = 500 << 10 // of one by a program
+	maxPlain     = 500 << 10 // the same for a program
 	maxLine      = 2000      // bytes of one line
 	maxImage     = 5 << 20   // bytes of an image
 )
@@ -75,7 +75,7 @@ func runRead(ctx context.Context, c *tool.Call, in readArgs) (tool.Result, error
 		return tool.Result{}, errBinary(Shown(c, path), data)
 	}
 	w := newWindow(c, in)
-	_, _ = io.WriteString(w, unix(text)) // a window takes everything
+	_, _ = io.WriteString(w, unix(text)) // a window accepts everything
 	out, err := w.result()
 	if err != nil {
 		return tool.Result{}, err
@@ -88,7 +88,7 @@ func runRead(ctx context.Context, c *tool.Call, in readArgs) (tool.Result, error
 	return r, nil
 }
 
-// textNote tells what the numbered lines cannot show.
+// textNote describes what the numbered lines cannot show.
 func textNote(text string, enc encoding) string {
 	var notes []string
 	if enc != plainUTF8 {
@@ -103,8 +103,8 @@ func textNote(text string, enc encoding) string {
 	return fmt.Sprintf("\n[%s; edits keep that]", strings.Join(notes, ", "))
 }
 
-// readLong shows a file as it comes, as it is larger than memory should hold. Editing it is
-// refused, so that nothing is noted of its content.
+// readLong shows a file while reading it, as it is too large for memory. It can't be edited, so nothing is
+// recorded about its content.
 func readLong(ctx context.Context, c *tool.Call, path string, in readArgs) (tool.Result, error) {
 	f, err := c.Env.Files.Open(ctx, path)
 	if err != nil {
@@ -114,8 +114,7 @@ func readLong(ctx context.Context, c *tool.Call, path string, in readArgs) (tool
 	return readStream(c, f, Shown(c, path), in)
 }
 
-// readBlob shows a blob as it comes, as blobs may be larger than memory
-// should hold.
+// readBlob shows a blob while reading it, as blobs may be too large for memory.
 func readBlob(ctx context.Context, c *tool.Call, name string, in readArgs) (tool.Result, error) {
 	r, err := openBlob(ctx, c, name)
 	if err != nil {
@@ -149,7 +148,7 @@ func readStream(c *tool.Call, r io.Reader, name string, in readArgs) (tool.Resul
 	return tool.Text(strings.ToValidUTF8(out, "\ufffd")), err
 }
 
-// imageType tells the kinds of images models accept by their first bytes.
+// imageType recognizes the image types that models accept by their first bytes.
 func imageType(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):

@@ -21,7 +21,7 @@ var renderDoc string
 
 const (
 	imageCells = 60       // width of an image on a terminal
-	maxShown   = 64 << 10 // bytes of what is shown
+	maxShown   = 64 << 10 // bytes of the shown content
 )
 
 type renderArgs struct {
@@ -96,7 +96,7 @@ func runRender(ctx context.Context, c *tool.Call, in renderArgs) (tool.Result, e
 			return tool.Result{}, err
 		}
 		r = tool.Text("The person sees it: " + strings.Join(p.parts, ", ") + ". It is also in " + Shown(c, d.path) + ".")
-		file.Diff = "" // of a page, which nobody reads
+		file.Diff = "" // of a page, which is not read as text
 		r.Files = []tool.File{file}
 		p.show += "\n*" + Shown(c, d.path) + "*\n"
 	}
@@ -104,11 +104,11 @@ func runRender(ctx context.Context, c *tool.Call, in renderArgs) (tool.Result, e
 	return r, nil
 }
 
-// picture is what is shown, as markdown and as pieces of a page.
+// picture is the shown content, as markdown and as pieces of a page.
 type picture struct {
 	show  string
 	page  []string
-	parts []string // what is in it, for the model
+	parts []string // its contents, for the model
 }
 
 func (p *picture) add(what, show string, page ...string) {
@@ -116,7 +116,7 @@ func (p *picture) add(what, show string, page ...string) {
 	p.show += strings.TrimRight(show, "\n") + "\n\n"
 }
 
-// drawn draws all that is given, in the order of the arguments.
+// drawn draws everything given, in the order of the arguments.
 func drawn(ctx context.Context, c *tool.Call, in renderArgs) (p picture, err error) {
 	if in.Markdown != "" {
 		p.add("text", in.Markdown, markdown.HTML(in.Markdown))

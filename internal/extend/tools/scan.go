@@ -17,14 +17,14 @@ import (
 // scanner searches files line by line. It is only read while searching.
 type scanner struct {
 	re      *regexp.Regexp
-	literal []byte // every match holds it; nil if nothing is known
+	literal []byte // every match contains it; nil if unknown
 	context int    // lines around a match
 }
 
-// scanned is what one file holds.
+// scanned is the result for one file.
 type scanned struct {
 	hits   []hit
-	more   bool // there are more hits than were wanted
+	more   bool // there are more hits than requested
 	binary bool
 	failed bool
 }
@@ -69,13 +69,12 @@ func (s *scanner) scanFile(ctx context.Context, files tool.Files, path string, b
 	return scanned{hits: hits, more: more}, data
 }
 
-// longBlock is how much of a file that is too big to hold is searched at once, in bytes. A
-// longer line is searched in pieces.
+// longBlock is how much of a too large file is searched at once, in bytes. A longer line is searched in pieces.
 const longBlock = 4 << 20
 
-// scanLong searches a file of any size, a block of so many bytes at once.
+// scanLong searches a file of any size, one block at a time.
 func (s *scanner) scanLong(f io.Reader, block, most int) (out scanned) {
-	buf, fresh, line := make([]byte, 0, block), 0, 1 // what is new begins there, at that line
+	buf, fresh, line := make([]byte, 0, block), 0, 1 // new data begins there, at that line
 	for last := false; !last; {
 		n, err := io.ReadFull(f, buf[len(buf):cap(buf)])
 		buf, last = buf[:len(buf)+n], err != nil
@@ -87,7 +86,7 @@ func (s *scanner) scanLong(f io.Reader, block, most int) (out scanned) {
 		}
 		end := len(buf)
 		if whole := linesBack(buf, s.context+1); !last && whole > fresh {
-			end = whole // of the lines behind it not all is known that is to be shown
+			end = whole // the context after these lines is incomplete
 		}
 		hits, more := s.scan(buf, lineRange{fresh, end, line}, most-len(out.hits))
 		out.hits = append(out.hits, hits...)
@@ -97,7 +96,7 @@ func (s *scanner) scanLong(f io.Reader, block, most int) (out scanned) {
 		line += bytes.Count(buf[fresh:end], []byte("\n"))
 		keep := max(linesBack(buf[:end], s.context), 0)
 		if end-keep > block/2 {
-			keep = end // lines this long are shown without those before
+			keep = end // such long lines are shown without context before them
 		}
 		fresh = end - keep
 		buf = buf[:copy(buf, buf[keep:])]
@@ -105,7 +104,7 @@ func (s *scanner) scanLong(f io.Reader, block, most int) (out scanned) {
 	return out
 }
 
-// linesBack is where the last lines of a text begin, n of them; -1 if it has fewer.
+// linesBack returns where the last n lines of a text begin; -1 if it has fewer.
 func linesBack(data []byte, n int) int {
 	at := len(data)
 	for range n {
@@ -117,8 +116,7 @@ func linesBack(data []byte, n int) int {
 	return at
 }
 
-// lineRange is where in a text the lines that are searched begin and end, and the number of the
-// first of them.
+// lineRange is the range of a text with the lines to search, and the number of the first of them.
 type lineRange struct{ from, to, line int }
 
 // readInto reads all of r, of about n bytes, behind buf.
@@ -238,9 +236,8 @@ func around(line []byte, at int) string {
 	return text
 }
 
-// requiredLiteral returns the longest text that every match of a regular
-// expression must hold, nil if that is not clear. Looking for it first is
-// many times faster than matching every line.
+// requiredLiteral returns the longest text that every match of a regular expression must contain, nil if
+// unknown. Searching for it first is many times faster than matching every line.
 func requiredLiteral(expr string) []byte {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {

@@ -15,24 +15,22 @@ import (
 const (
 	screenRows = 40
 	screenCols = 120
-	// maxScrolled is how many lines are kept that have left the screen since it was read
-	// last.
+	// maxScrolled is how many lines are kept that have scrolled off the screen since it was last read.
 	maxScrolled = 2000
 )
 
-// A screen is what a terminal shows. Write is called by one goroutine, the rest is safe
-// for all.
+// A screen is the content of a terminal. Write is called by one goroutine, the rest is safe for all.
 type screen struct {
 	mu     sync.Mutex
 	term   *vt.Emulator // nil once it was closed: it takes megabytes
-	unread string       // then: what fresh has to tell
-	last   string       // and what was on it
-	broken bool         // what came was too much for the emulator
+	unread string       // then: the text for fresh
+	last   string       // and the last screen
+	broken bool         // the emulator could not handle the output
 	lost   bool         // lines that scrolled off are gone
-	keypad atomic.Bool  // the cursor keys send what applications want
+	keypad atomic.Bool  // the cursor keys send application codes
 }
 
-// newScreen returns an empty screen. What programs ask the terminal is answered to input.
+// newScreen returns an empty screen. Its answers to queries of programs go to input.
 func newScreen(input io.Writer) *screen {
 	s := &screen{term: vt.NewEmulator(screenCols, screenRows)}
 	s.term.SetScrollbackSize(maxScrolled)
@@ -44,8 +42,8 @@ func newScreen(input io.Writer) *screen {
 	return s
 }
 
-// answer passes on what a terminal has to say, up to its end. An answer that finds no room
-// is lost: the program reads nothing.
+// answer passes on the terminal's answers until its end. If there is no room, an answer is lost: the program is
+// not reading.
 func answer(term io.Reader, input io.Writer) {
 	buf := make([]byte, 4<<10)
 	for {
@@ -79,7 +77,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// close ends the terminal. What it showed can still be read.
+// close ends the terminal. Its content can still be read.
 func (s *screen) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +88,7 @@ func (s *screen) close() {
 	s.term = nil
 }
 
-// text is what the screen shows.
+// text returns the content of the screen.
 func (s *screen) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +107,7 @@ func (s *screen) shown() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// cursor says where the cursor is, on a line of its own.
+// cursor describes the position of the cursor, on a line of its own.
 func (s *screen) cursor() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +118,7 @@ func (s *screen) cursor() string {
 	return fmt.Sprintf("[cursor in line %d, column %d]\n", at.Y+1, at.X+1)
 }
 
-// fresh is what has left the screen since it was last called, and what is on it.
+// fresh returns the lines that have scrolled off since its last call, and the screen.
 func (s *screen) fresh() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

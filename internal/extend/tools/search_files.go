@@ -119,9 +119,8 @@ func (s *search) candidates(ctx context.Context, c *tool.Call, path string) ([]s
 	return list, err
 }
 
-// run searches the files, a batch at a time with all processors, and stops
-// after the batch that brings enough matches. The result depends on the order
-// of the files alone, never on timing.
+// run searches the files, a batch at a time with all processors, and stops after the batch that has enough
+// matches. The result depends only on the order of the files, never on timing.
 func (s *search) run(ctx context.Context, c *tool.Call, list []string) (string, error) {
 	var r report
 	for len(list) > 0 && r.matches < s.max {
@@ -160,12 +159,12 @@ func (s *search) scanAll(ctx context.Context, c *tool.Call, batch []string, foun
 	workers.Wait()
 }
 
-// report gathers what was found, file by file.
+// report collects the matches, file by file.
 type report struct {
 	out      strings.Builder
 	searched int
 	binary   int
-	skipped  int // not readable or too big
+	skipped  int // unreadable or too large
 	matches  int
 	more     bool // there are matches beyond those in out
 }

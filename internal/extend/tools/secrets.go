@@ -19,17 +19,17 @@ const (
 	secretClosing = "}}"
 )
 
-// Secret is a value that goes into requests and never to a model.
+// Secret is a value that is sent in requests and never shown to a model.
 type Secret struct {
-	// Hosts are those it may go to, as in [netguard.Hosts]. None: nowhere.
+	// Hosts are those to which it may be sent, as in [netguard.Hosts]. None: nowhere.
 	Hosts []string
-	// Value returns it. It is asked for each request that needs it.
+	// Value returns it. It is called for each request that needs it.
 	Value func(ctx context.Context) (string, error)
-	// Plain lets it go over http without TLS too, for servers of one's own.
+	// Plain also allows http without TLS, for your own servers.
 	Plain bool
 }
 
-// names returns the secrets that a header's value asks for.
+// secretNames returns the names of the secrets in a header's value.
 func secretNames(value string) ([]string, error) {
 	var out []string
 	for {
@@ -45,7 +45,7 @@ func secretNames(value string) ([]string, error) {
 	}
 }
 
-// allowed checks that all secrets of a message exist and may go where it goes.
+// allowed checks that all secrets of a message exist and may be sent to its host.
 func (r requester) allowed(m message) error {
 	for _, header := range slices.Sorted(maps.Keys(m.headers)) {
 		names, err := secretNames(m.headers[header])
@@ -114,7 +114,7 @@ func (r requester) values(ctx context.Context, m message) (secretValues, error) 
 	return out, nil
 }
 
-// fill puts the values in, each place once: a value is not read again.
+// fill inserts the values, each place once: an inserted value is not expanded again.
 func (v secretValues) fill(text string) string {
 	var pairs []string
 	for name, value := range v {
@@ -123,8 +123,7 @@ func (v secretValues) fill(text string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// hide takes the values out again, also as they stand in addresses, in JSON and
-// in base64.
+// hide removes the values again, including their forms in addresses, in JSON and in base64.
 func (v secretValues) hide(text string) string {
 	names := slices.Collect(maps.Keys(v))
 	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(len(v[b]), len(v[a])) })

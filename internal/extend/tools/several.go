@@ -11,11 +11,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// severalName is the tool that makes several calls as one. No model is told of it: calls in the form of
-// other tool sets stand for it.
+// severalName is the tool that makes several calls as one. It is not in the model's list: calls in the form of
+// other tool sets are converted to it.
 const severalName = "several_calls"
 
-// mostOfSeveral is how many calls one may stand for.
+// mostOfSeveral is the largest number of calls in one.
 const mostOfSeveral = 200
 
 type severalArgs struct {
@@ -34,7 +34,7 @@ func several() tool.Tool {
 	return t
 }
 
-// runSeveral begins all calls and tells what each has brought, in their order. It fails if all of them do.
+// runSeveral begins all calls and returns their results in order. It fails if all of them do.
 func runSeveral(ctx context.Context, c *tool.Call, in severalArgs) (tool.Result, error) {
 	if n := len(in.Calls); n == 0 || n > mostOfSeveral {
 		return tool.Result{}, fmt.Errorf("there are %d calls in it; use 1 to %d", n, mostOfSeveral)

@@ -26,13 +26,12 @@ const (
 	maxFed      = 1 << 20 // bytes of input that wait for a job to read them
 )
 
-// Shell holds what outlives single commands of a session: the environment they
-// leave for the next one, and the jobs that go on in the background. The
-// environment is in memory only, as it may hold secrets. The zero value is
-// ready. Safe for concurrent use. Close it when the session ends.
+// Shell is the state that outlives single commands of a session: the environment they leave for the next one,
+// and the jobs in the background. The environment is in memory only, as it may contain secrets. The zero value
+// is ready. Safe for concurrent use. Close it when the session ends.
 type Shell struct {
-	// Soft is how long a command may run in the foreground if it does not ask
-	// for a timeout; then it goes on as a job. Zero means two minutes.
+	// Soft is how long a command may run in the foreground if it does not ask for a timeout; then it continues
+	// as a job. Zero means two minutes.
 	Soft time.Duration
 	// Hard is the longest timeout a command can ask for. Zero means ten
 	// minutes.
@@ -41,28 +40,27 @@ type Shell struct {
 	Home string
 	// Protected are globs of branches that the git tool does not push to.
 	Protected []string
-	// NoKeep says why nothing may outlive the session, also where bash is told to keep
-	// it; empty: it may.
+	// NoKeep says why no process may outlive the session, even if bash is asked to keep it; empty: it may.
 	NoKeep string
-	// NoJobs: the session is one call, and what goes on behind that nobody could see to. A command that
-	// is not to be kept ends with its call.
+	// NoJobs: the session is one call, and no one could manage background jobs. A command that is not to be
+	// kept ends with its call.
 	NoJobs bool
-	// Withheld tells which variables of the person's environment commands don't get
-	// in a mode: why, by name. Nil: none.
+	// Withheld returns the variables of the person's environment that commands don't get in a mode: why, by
+	// name. Nil: none.
 	Withheld func(mode tool.Mode) map[string]string
 
-	starting sync.WaitGroup // commands that are
+	starting sync.WaitGroup // commands that are starting
 
 	mu     sync.Mutex
-	vars   [unwalled + 1]vars // what commands have left for those that reach as far
+	vars   [unwalled + 1]vars // changes that commands have left, by their reach
 	jobs   []*job             // in the order of their ids
 	lastID int
-	active map[*job]bool  // all that run, in the foreground too
-	ended  []remains      // of those that did
-	handed bool           // another session's shell has taken something over
+	active map[*job]bool  // all running ones, including those in the foreground
+	ended  []remains      // of finished ones
+	handed bool           // another session's shell has taken over a process
 	after  []func() error // ends environments of sessions that have worked for this one
 	closed bool
-	told   map[string]bool // names of variables that were held back, and this was said
+	told   map[string]bool // names of withheld variables that were reported
 }
 
 func (sh *Shell) soft() time.Duration {
@@ -85,11 +83,11 @@ type job struct {
 	command string
 	box     tool.Box
 	git     bool // it reads the repository with git
-	keep    bool // it is to outlive the session
+	keep    bool // it must outlive the session
 	writes  []written
 	made    []place  // for it
-	vars    vars     // that it started with
-	lacks   []string // names of variables that it was not to have
+	vars    vars     // with which it started
+	lacks   []string // names of withheld variables
 	process tool.Process
 	started time.Time
 	cancel  context.CancelFunc // ends the process group
@@ -98,29 +96,28 @@ type job struct {
 	input   *keep.Input // nil: standard input is empty
 	report  *shellReport
 
-	done chan struct{} // closed when it has ended; the rest is set before
+	done chan struct{} // closed when it has ended; the fields below are set before
 	end  ending
 
-	read     int64             // offset behind what the model has seen; guarded by Shell.mu
-	finished func(tool.JobEnd) // tells the session; nil in the foreground; guarded by Shell.mu
+	read     int64             // end of the output that the model has seen; guarded by Shell.mu
+	finished func(tool.JobEnd) // reports the end to the session; nil in the foreground; guarded by Shell.mu
 }
 
 // ending is how a job ended.
 type ending struct {
 	at       time.Time
 	code     int
-	err      error  // the exit code is not known
+	err      error  // the exit code is unknown
 	blob     string // holds the output if it was long
-	complete bool   // the blob holds all of it
+	complete bool   // the blob has all of it
 	blobErr  error
-	refused  []string // by the walls around it
+	refused  []string // by the sandbox
 	fetched  map[string]int
 }
 
 var errClosed = errors.New("the session is closing")
 
-// start starts a command. The job does not end with ctx of the call: whoever
-// waits for it decides that.
+// start starts a command. The job does not end with the call's context: the waiting caller decides that.
 func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job, error) {
 	if c.Env.Procs == nil {
 		return nil, errors.New("commands cannot be run in this session")
@@ -160,8 +157,8 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 	return j, nil
 }
 
-// begin gives a command the environment that others have left. Until starting is done with
-// it, the session does not leave. It reports false if it is leaving.
+// begin gives a command the environment that others have left. Until starting is done, the session does not
+// leave. It reports false if the session is leaving.
 func (sh *Shell) begin(j *job) bool {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -174,7 +171,7 @@ func (sh *Shell) begin(j *job) bool {
 	return true
 }
 
-// launch starts bash, or sh where there is no bash.
+// launch starts bash, or sh if there is no bash.
 func launch(ctx context.Context, c *tool.Call, j *job) (tool.Process, error) {
 	command := tool.Command{Dir: c.Cwd, Vars: j.vars, Output: j.out, Report: j.report, AtEnd: true, Box: j.box, Keep: j.keep}
 	for _, w := range j.writes {
@@ -208,7 +205,8 @@ func launch(ctx context.Context, c *tool.Call, j *job) (tool.Process, error) {
 // (MAX_ARG_STRLEN, execve(2)).
 const mostArgument = 120 << 10
 
-// inPieces parts a command into arguments that the kernel takes. Whole is all of them as a shell writes it.
+// inPieces splits a command into arguments that the kernel accepts. Whole is a shell expression for all of
+// them.
 func inPieces(command string) (pieces []string, whole string) {
 	for piece := range slices.Chunk([]byte(command), mostArgument) {
 		pieces = append(pieces, string(piece))
@@ -241,7 +239,7 @@ func (sh *Shell) see(j *job, ctx context.Context) {
 	}
 }
 
-// over takes a job that has ended off the list, and returns who is to be told.
+// over removes a job that has ended from the list, and returns the function to call.
 func (sh *Shell) over(j *job) func(tool.JobEnd) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -253,8 +251,8 @@ func (sh *Shell) over(j *job) func(tool.JobEnd) {
 	return j.finished
 }
 
-// adopt takes over what a command has made of its environment, for those that reach no
-// further, and returns the directory it ended in, "" if that is not known.
+// adopt takes over the changes of a command to its environment, for commands with at most its reach, and
+// returns the directory in which it ended, "" if unknown.
 func (sh *Shell) adopt(j *job) (cwd string) {
 	cwd, left, ok := j.report.parse()
 	if !ok {
@@ -268,8 +266,8 @@ func (sh *Shell) adopt(j *job) (cwd string) {
 	return cwd
 }
 
-// enlist makes a background job of a running command, whose end is to be told. It reports
-// false if it runs no more, and fails if too many jobs are running.
+// enlist turns a running command into a background job, whose end is reported. It reports false if the command
+// no longer runs, and fails if too many jobs are running.
 func (sh *Shell) enlist(j *job, finished func(tool.JobEnd)) (bool, error) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -324,7 +322,7 @@ func (j *job) ended() bool {
 	}
 }
 
-// jobEnd is what the session is told of the end.
+// jobEnd returns the report for the session about the end.
 func (j *job) jobEnd() tool.JobEnd {
 	end := tool.JobEnd{ID: j.id, Exit: j.exit(), Seconds: j.end.at.Sub(j.started).Seconds(), Line: j.lastLine()}
 	if j.end.err != nil {
@@ -333,7 +331,7 @@ func (j *job) jobEnd() tool.JobEnd {
 	return end
 }
 
-// lastLine is the last line of the output that is not empty.
+// lastLine returns the last non-empty line of the output.
 func (j *job) lastLine() string {
 	head, tail, _, _ := j.out.since(max(0, j.out.size()-maxProgress))
 	s := clean(slices.Concat(head, tail))
@@ -344,7 +342,7 @@ func (j *job) lastLine() string {
 	return text.Cut(strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:]), maxListedLine)
 }
 
-// seen is how much of the output the model has been shown.
+// seen returns how much of the output the model has seen.
 func (sh *Shell) seen(j *job) int64 {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -364,8 +362,8 @@ func (sh *Shell) fresh(j *job) string {
 	return text
 }
 
-// shellReport takes what a shell reports on descriptor 3 when it ends. It is
-// written by one goroutine and read when that is done.
+// shellReport collects the report of a shell on descriptor 3 when it ends. It is written by one goroutine and
+// read when that is done.
 type shellReport struct{ buf bytes.Buffer }
 
 // Write implements [io.Writer].
@@ -376,9 +374,9 @@ func (r *shellReport) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// parse reads the directory and what has become of the environment: a shell reports it as
-// it was, the directory, and how it is, each with a NUL behind it. It reports false if the
-// report is not all there, as after a kill or exec.
+// parse decodes the directory and the changes of the environment: a shell reports the environment at its start,
+// the directory, and the environment at its end, each with a NUL behind it. It reports false if the report is
+// incomplete, as after a kill or exec.
 func (r *shellReport) parse() (cwd string, left vars, ok bool) {
 	if first, rest, of := strings.Cut(r.buf.String(), "declared\x00"); of && first == "" {
 		return parseBash(rest)
@@ -402,13 +400,13 @@ func parseBash(text string) (cwd string, left vars, ok bool) {
 	return strings.TrimSuffix(records[1], "\n"), changes(before, after), first && last
 }
 
-// gitScript keeps git from changing and from running anything while it reads: no refreshed
-// index, no hooks, no monitor. It names files as they are.
+// gitScript keeps git from changing and from running anything while it reads: no refreshed index, no hooks, no
+// monitor. It prints file names unquoted.
 const gitScript = `export GIT_OPTIONAL_LOCKS=0 GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY_0=core.fsmonitor GIT_CONFIG_VALUE_0=false ` +
 	`GIT_CONFIG_KEY_1=core.hooksPath GIT_CONFIG_VALUE_1=/dev/null GIT_CONFIG_KEY_2=core.quotePath GIT_CONFIG_VALUE_2=false; `
 
-// gitAlone keeps it from looking into submodules, whose settings are their own, where no
-// walls hold what those name.
+// gitAlone keeps it from looking into submodules, which have their own settings, where no sandbox restricts the
+// programs in those.
 const gitAlone = `export GIT_CONFIG_COUNT=4 GIT_CONFIG_KEY_3=diff.ignoreSubmodules GIT_CONFIG_VALUE_3=all; `
 
 // bashScript runs the command in $1, or in the arguments that stand for it, and reports where it ended, and what it
@@ -427,7 +425,7 @@ const bashScript = `exec 57>&3 3>&-; ` +
 	`set +eu; [ -n "${__inspan_done-}" ] && return; __inspan_done=1; ` +
 	`{ builtin pwd -P; builtin printf '\0'; builtin declare -px; builtin printf '\0'; } 2>/dev/null >&57; }; ` + runScript
 
-// shScript does the same where there is no bash.
+// shScript does the same if there is no bash.
 const shScript = `exec 8>&3 3>&-; ` +
 	`{ env -0; printf '.\0'; } 2>/dev/null >&8; ` +
 	`__inspan_report() { ` +

@@ -13,7 +13,7 @@ import (
 //go:embed todo.md
 var todoDoc string
 
-// Bounds of the list, so that it stays one that is looked at.
+// Limits of the list, so that it stays readable.
 const (
 	maxTodo     = 50
 	maxTodoText = 500 // bytes

@@ -7,19 +7,18 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Truth is what is so of a session when it begins, as far as descriptions of tools depend
-// on it.
+// Truth is the state of a session at its start, as far as descriptions of tools depend on it.
 type Truth struct {
-	Mode       tool.Mode // permission mode; empty: the usual one
+	Mode       tool.Mode // permission mode; empty: the default
 	Walls      tool.Walls
-	Unattended bool // nobody is there to answer
-	Keeps      bool // what a call says decides whether something goes on after the end
-	GoesOn     bool // what still runs at the end goes on
+	Unattended bool // no person is there to answer
+	Keeps      bool // the call decides whether a process continues after the end
+	GoesOn     bool // processes that still run at the end continue
 	Throwaway  bool // see [tool.Env]
 }
 
-// Told returns tools whose descriptions tell what is so. A call that has an argument which
-// the model is not told of works none the less, as the mode may change.
+// Told returns tools whose descriptions match the session. A call with an argument that is not described still
+// works, as the mode may change.
 func Told(list []tool.Tool, s Truth) []tool.Tool {
 	out := slices.Clone(list)
 	s.Keeps = s.Keeps && s.Mode != tool.ModePlan
@@ -52,7 +51,7 @@ func Told(list []tool.Tool, s Truth) []tool.Tool {
 	return out
 }
 
-// ends says what becomes of jobs at the end of the session.
+// ends describes what happens to jobs at the end of the session.
 func (s Truth) ends() string {
 	switch {
 	case s.GoesOn:

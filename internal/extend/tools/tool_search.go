@@ -26,11 +26,10 @@ type toolSearchArgs struct {
 	Query string `json:"query" jsonschema:"words, or a name"`
 }
 
-// Deferred returns the two tools that stand for many whose descriptions would
-// fill the prompt. The many must be callable all the same. The names are listed
-// in the description of the first, as far as there is room, and behind them those of tools that have more
-// arguments than the model is told of. Both also reach others, which the
-// model may not have been told of yet.
+// Deferred returns the two tools that stand for many whose descriptions would fill the prompt. The many must be
+// callable anyway. The names are listed in the description of the first, as far as there is room, and behind
+// them those of tools with more arguments than the model sees. Both also find others, which the model may not
+// know yet.
 func Deferred(many, partly, others []tool.Tool) []tool.Tool {
 	all := slices.Concat(many, partly, others)
 	doc := toolSearchDoc
@@ -82,12 +81,12 @@ func nameList(many []tool.Tool) string {
 	return text + "."
 }
 
-// Ranked orders the tools that have to do with a query, the best first: by which of its words
-// they hold, the rare ones and those in the name counting most.
+// Ranked returns the tools that match a query, the best first: by the words of the query that they contain,
+// where rare words and those in the name count most.
 func Ranked(many []tool.Tool, query string) []tool.Tool {
 	type scored struct {
 		tool.Tool
-		holds []float64 // by word, how well it stands there
+		holds []float64 // by word, how well it matches
 		score float64
 	}
 	asked := slices.DeleteFunc(wordsOf(query), little)
@@ -118,7 +117,7 @@ func Ranked(many []tool.Tool, query string) []tool.Tool {
 	return out
 }
 
-// holding tells of each word how well it stands in the name or the description of a tool.
+// holding returns for each word how well it matches the name or the description of a tool.
 func holding(t tool.Tool, asked []string) []float64 {
 	name, doc, out := wordsOf(t.Name), wordsOf(t.Doc), make([]float64, len(asked))
 	for i, w := range asked {
@@ -135,14 +134,14 @@ func holding(t tool.Tool, asked []string) []float64 {
 	return out
 }
 
-// little reports whether a word says little of what a tool does, however rare it is.
+// little reports whether a word says little about a tool, however rare it is.
 func little(word string) bool {
 	return slices.Contains(strings.Fields("a an and are as at be by can do for from how i if in is it me my of on or that the this to want "+
 		"what which with you"), word)
 }
 
-// sameStem reports whether one word begins with the other, so that plurals and
-// other forms are found. A number is none but itself.
+// sameStem reports whether one word begins with the other, so that plurals and other forms match. A number
+// matches only itself.
 func sameStem(a, b string) bool {
 	if strings.Trim(a, "0123456789") == "" || strings.Trim(b, "0123456789") == "" {
 		return a == b
@@ -150,8 +149,7 @@ func sameStem(a, b string) bool {
 	return len(a) >= 3 && len(b) >= 3 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a))
 }
 
-// wordsOf splits a text into its words in lower case, also where the case or an
-// underscore parts them.
+// wordsOf splits a text into lower-case words, also at a change of case or an underscore.
 func wordsOf(text string) []string {
 	var spaced strings.Builder
 	before := ' '

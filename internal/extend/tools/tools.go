@@ -1,7 +1,6 @@
-// Package tools holds the built-in tools. Each has one Go file and one .md
-// file, the description the model reads. They touch the world only through
-// [tool.Env]. The tools of skills, memory, MCP servers and subagents are in the
-// packages that these come from.
+// Package tools has the built-in tools. Each has one Go file and one .md file, the description for the model.
+// They reach the world only through [tool.Env]. The tools of skills, memory, MCP servers and subagents are in
+// their own packages.
 package tools
 
 import (
@@ -13,10 +12,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Core returns the tools every session starts with, in the order the model
-// sees them. Sh is the session's shell; it must be closed when the session is.
-// Edit chooses how files are changed in part: "lines" by edit_lines, "write"
-// not at all but by write_file, and anything else by edit_file.
+// Core returns the tools with which every session starts, in the model's order. Sh is the session's shell; it
+// must be closed when the session is. Edit chooses the tool for partial changes of files: "lines" is
+// edit_lines, "write" is only write_file, and anything else is edit_file.
 func Core(sh *Shell, edit string) []tool.Tool {
 	write, editors, editor := writeFile(), []tool.Tool{editFile()}, "edit_file"
 	switch edit {
@@ -47,8 +45,8 @@ func Core(sh *Shell, edit string) []tool.Tool {
 	return list
 }
 
-// WithLSP adds the tool that asks language servers, and has those of the tools
-// that change files tell what the change broke, where a server runs.
+// WithLSP adds the tool that asks language servers, and makes the tools that change files report errors that
+// the change caused, if a server runs.
 func WithLSP(m *lsp.Manager, list []tool.Tool) []tool.Tool {
 	out := make([]tool.Tool, len(list), len(list)+1)
 	for i, t := range list {
@@ -59,15 +57,13 @@ func WithLSP(m *lsp.Manager, list []tool.Tool) []tool.Tool {
 	return append(out, languages(m))
 }
 
-// Web is what the tools that reach servers work with. The zero value has no
-// search engine and no secrets.
+// Web is the configuration of the tools that reach servers. The zero value has no search engine and no secrets.
 type Web struct {
 	Search  web.Search        // without a provider there is no web_search
-	Secrets map[string]Secret // that http_request may send, by name
+	Secrets map[string]Secret // those that http_request may send, by name
 }
 
-// Tools returns them. Pages that were fetched are kept for a while, so that
-// each session should have its own.
+// Tools returns them. Fetched pages are cached for a while, so each session should have its own tools.
 func (w Web) Tools() []tool.Tool {
 	list := []tool.Tool{webFetch(&web.Cache{}), httpRequest(w.Secrets)}
 	if w.Search.Check() == nil {
@@ -76,7 +72,7 @@ func (w Web) Tools() []tool.Tool {
 	return list
 }
 
-// withoutLine returns text without the lines that speak of word.
+// withoutLine returns text without the lines that contain word.
 func withoutLine(text, word string) string {
 	var kept []string
 	for line := range strings.Lines(text) {

@@ -12,14 +12,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// typedText is a text as people type it: with composed letters, plain spaces and straight quotes, however
-// it is spelled. Models type so what they have read in another spelling.
+// typedText is a text as people type it: with composed letters, plain spaces and straight quotes, whatever its
+// spelling. Models reproduce text in this form after reading it in another.
 type typedText struct {
 	text string
-	at   []int // where each byte of it comes from, and the end
+	at   []int // the origin of each byte, and the end
 }
 
-// typists has what keyboards have in the place of what word processors and file systems make of it.
+// typists replaces characters of word processors and file systems by those of keyboards.
 func typists() *strings.Replacer {
 	return strings.NewReplacer(
 		"\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`,
@@ -44,10 +44,10 @@ func newTyped(text string) typedText {
 	return t
 }
 
-// begins reports whether something in the text as it is begins or ends at a place of the typed one.
+// begins reports whether a character of the original text begins or ends at a place of the typed one.
 func (t typedText) begins(i int) bool { return i == 0 || t.at[i] != t.at[i-1] }
 
-// common is how many bytes two texts have in common at their beginnings and ends, in whole letters.
+// common returns how many bytes two texts have in common at their beginnings and ends, in whole letters.
 func common(a, b string) (before, after int) {
 	whole := func(s string) bool { return s == "" || norm.NFC.PropertiesString(s).BoundaryBefore() }
 	for before < len(a) {
@@ -76,8 +76,8 @@ func common(a, b string) (before, after int) {
 	return before, after
 }
 
-// asSpelled is a path as the file system spells it, where it is there in another spelling of the same
-// letters, spaces and quotes, and only one. Any other path stays.
+// asSpelled returns a path in the file system's spelling, if exactly one entry has the same letters, spaces and
+// quotes in another spelling. Any other path stays.
 func asSpelled(ctx context.Context, c *tool.Call, path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool { return r > '~' || r == ' ' || r == '\'' || r == '"' }) {
 		return path
@@ -103,7 +103,7 @@ func asSpelled(ctx context.Context, c *tool.Call, path string) string {
 	return dir
 }
 
-// spelled is the name of an entry that a name means: that one, or else the only one typed alike.
+// spelled returns the entry for a name: the same name, or else the only one that is typed alike.
 func spelled(entries []fs.DirEntry, name string) (found string, ok bool) {
 	typed, alike := newTyped(name).text, 0
 	for _, e := range entries {

@@ -8,9 +8,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Usual returns tools that stand for ours under the names that other agents have for them,
-// so that the habit of a model costs no turn. The model is not told of them. One is left
-// out if there is a tool of its name, or none that it stands for.
+// Usual returns tools that stand for ours under the names of other agents, so that a model's habit costs no
+// turn. They are not in the model's list. One is omitted if a tool of its name exists, or if its target does
+// not.
 func Usual(list []tool.Tool) []tool.Tool {
 	have := map[string]bool{}
 	for _, t := range list {
@@ -34,7 +34,7 @@ func Usual(list []tool.Tool) []tool.Tool {
 type habit struct {
 	target string
 	names  []string
-	// means tells the call that is meant, where the name alone does not.
+	// means returns the intended call, if the name alone does not determine it.
 	means func(ctx context.Context, c *tool.Call, args map[string]any) (target string, out map[string]any, err error)
 }
 

@@ -8,9 +8,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// reach is how far a command gets. What commands leave in the environment goes to those that
-// get as far or less far, never further: a variable that was set in the sandbox must not say
-// what runs outside of it.
+// reach is how far a command can reach. Environment changes of a command go to commands with the same or a
+// smaller reach, never a larger one: a variable set in the sandbox must not affect what runs outside of it.
 type reach int
 
 const (
@@ -32,8 +31,8 @@ func reachOf(b tool.Box) reach {
 // vars are changes of an environment, as [tool.Command] takes them, each name once.
 type vars []string
 
-// inside is what of the changes a command gets in a box: one that is proven to read, and git that
-// writes its repository, get none of what could lead them astray.
+// inside returns the changes that a command in a sandbox gets: a command that is proven to read, and git that
+// writes its repository, get none that could mislead them.
 func (v vars) inside(b tool.Box, root string) vars {
 	if b.Level == tool.BoxRead || b.Git && !b.Mixed {
 		return shell.Inherited(v, root)
@@ -46,8 +45,7 @@ func nameOf(kv string) string {
 	return name
 }
 
-// value is what the changes make of a variable, "" where they take it away, and whether they
-// say anything of it.
+// value returns the value that the changes give a variable, "" if they remove it, and whether they change it.
 func (v vars) value(name string) (value string, changed bool) {
 	for _, kv := range v {
 		if nameOf(kv) == name {
@@ -58,7 +56,7 @@ func (v vars) value(name string) (value string, changed bool) {
 	return "", false
 }
 
-// with are the changes with more on top.
+// with returns the changes with more applied on top.
 func (v vars) with(more vars) vars {
 	out := slices.Clone(v)
 	for _, kv := range more {
@@ -67,7 +65,7 @@ func (v vars) with(more vars) vars {
 	return out
 }
 
-// beyond are the names of those changes that others lack.
+// beyond returns the names of those changes that others lack.
 func (v vars) beyond(others vars) []string {
 	var out []string
 	for _, kv := range v {
@@ -79,7 +77,7 @@ func (v vars) beyond(others vars) []string {
 	return out
 }
 
-// changes tells what a command has made of its environment.
+// changes returns the changes that a command has made to its environment.
 func changes(before, after []string) vars {
 	var out vars
 	old := map[string]bool{}
@@ -101,8 +99,8 @@ func changes(before, after []string) vars {
 	return out
 }
 
-// shared reports whether a variable is one that commands leave for each other: not a
-// function, and none of one shell only.
+// shared reports whether commands pass a variable on to each other: not a function, and not specific to one
+// shell.
 func shared(name string) bool {
 	switch name {
 	case "_", "PWD", "SHLVL", "INSPAN_CALL", "GIT_OPTIONAL_LOCKS", "GIT_CONFIG_COUNT":

@@ -21,9 +21,9 @@ import (
 var viewImageDoc string
 
 const (
-	// Vendors make longer sides as short as this, so that more only costs.
+	// Vendors shrink longer sides to this, so a larger image only costs more.
 	longestSide = 1568
-	maxPixels   = 100 << 20 // of an image that is taken apart at all
+	maxPixels   = 100 << 20 // largest image that is decoded
 	goodQuality = 85
 )
 
@@ -56,12 +56,12 @@ func runView(ctx context.Context, c *tool.Call, in viewArgs) (tool.Result, error
 	return r, err
 }
 
-// viewed is the image, or a part of it, as small as it can be seen.
+// viewed returns the image, or a part of it, no larger than useful.
 func viewed(name, media string, data []byte, crop []int) (tool.Result, error) {
 	size, err := sizeOf(media, data)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported) && crop == nil:
-		return imageResult(name, media, data) // as it is
+		return imageResult(name, media, data) // unchanged
 	case err != nil:
 		return tool.Result{}, fmt.Errorf("%s can't be taken apart: %w", name, err)
 	case size.X*size.Y > maxPixels:
@@ -109,8 +109,8 @@ func cropOf(size image.Point, crop []int) (image.Rectangle, error) {
 	return part, nil
 }
 
-// sizeOf reads how large an image is. The error of a kind that can't be taken
-// apart here wraps [errors.ErrUnsupported].
+// sizeOf reads the size of an image. For a type that can't be decoded here the error wraps
+// [errors.ErrUnsupported].
 func sizeOf(media string, data []byte) (image.Point, error) {
 	var c image.Config
 	var err error
@@ -137,7 +137,7 @@ func decodeImage(media string, data []byte) (image.Image, error) {
 	return gif.Decode(bytes.NewReader(data)) // the first picture
 }
 
-// shrunk is a part of an image with its longer side at most longestSide.
+// shrunk returns a part of an image with its longer side at most longestSide.
 func shrunk(src image.Image, part image.Rectangle) image.Image {
 	w, h := part.Dx(), part.Dy()
 	if long := max(w, h); long > longestSide {

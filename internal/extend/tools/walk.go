@@ -16,8 +16,8 @@ import (
 // maxIgnoreFile is how much of an ignore file is read, in bytes.
 const maxIgnoreFile = 1 << 20
 
-// A tree walks directories as git sees them: without .git and without what is
-// ignored. Symbolic links are entries and never followed.
+// A tree walks directories as git sees them: without .git and ignored files. Symbolic links are entries and
+// never followed.
 type tree struct {
 	files tool.Files
 	top   string // directory the ignore rules start from
@@ -27,12 +27,12 @@ type tree struct {
 type folder struct {
 	path    string
 	rules   *places.Ignores // of the directories above, and once listed its own
-	entries []fs.DirEntry   // sorted by name, without what is ignored
+	entries []fs.DirEntry   // sorted by name, without ignored ones
 }
 
-// openTree returns the tree that dir lies in and the directory itself. Rules
-// count from the top of the git repository, or else of the workspace. That dir
-// itself may be ignored does not matter: the caller asked for it.
+// openTree returns the tree that contains dir and the directory itself. Rules count from the top of the git
+// repository, or else of the workspace. It does not matter whether dir itself is ignored: the caller asked for
+// it.
 func openTree(ctx context.Context, c *tool.Call, dir string) (tree, folder, error) {
 	t := tree{files: c.Env.Files, top: topOf(ctx, c, dir)}
 	rules := (*places.Ignores)(nil).Add("", t.read(ctx, filepath.Join(t.top, ".git", "info", "exclude")))
@@ -68,9 +68,9 @@ func topOf(ctx context.Context, c *tool.Call, dir string) string {
 	return dir
 }
 
-// Below calls visit for each regular file below a resolved folder that file tools see, in the order
-// of their paths, and stops at its error. Ignored files are left out. Unread is how many folders
-// below it can't be read.
+// Below calls visit for each regular file below a resolved folder that file tools see, in the order of their
+// paths, and stops at its error. Ignored files are omitted. Unread is the number of unreadable folders below
+// it.
 func Below(ctx context.Context, c *tool.Call, dir string, visit func(path string) error) (unread int, err error) {
 	t, top, err := openTree(ctx, c, dir)
 	if err != nil {
@@ -84,8 +84,7 @@ func Below(ctx context.Context, c *tool.Call, dir string, visit func(path string
 	})
 }
 
-// read returns an ignore file, or nothing: one that cannot be read ignores
-// nothing, as in git.
+// read returns an ignore file, or nothing: an unreadable one ignores nothing, as in git.
 func (t tree) read(ctx context.Context, path string) []byte {
 	f, err := t.files.Open(ctx, path)
 	if err != nil {
@@ -102,7 +101,7 @@ func (t tree) read(ctx context.Context, path string) []byte {
 	return data
 }
 
-// rel names a path as ignore rules do.
+// rel returns a path in the form of ignore rules.
 func (t tree) rel(path string) string {
 	rel, err := filepath.Rel(t.top, path)
 	if err != nil {
@@ -111,7 +110,7 @@ func (t tree) rel(path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// list reads a directory. Rules are those from above.
+// list reads a directory. Rules are those of the directories above.
 func (t tree) list(ctx context.Context, dir string, rules *places.Ignores) (folder, error) {
 	entries, err := readDir(ctx, t.files, dir)
 	if err != nil {
@@ -127,8 +126,8 @@ func (t tree) list(ctx context.Context, dir string, rules *places.Ignores) (fold
 	return folder{path: dir, rules: rules, entries: entries}, nil
 }
 
-// walk calls visit for every file below f, in order, and stops at its error. A
-// directory that may not be read is passed over, and counted.
+// walk calls visit for every file below f, in order, and stops at its error. An unreadable directory is
+// skipped, and counted.
 func (t tree) walk(ctx context.Context, f folder, visit func(path string, e fs.DirEntry) error) (unread int, err error) {
 	for _, e := range f.entries {
 		if err := ctx.Err(); err != nil {

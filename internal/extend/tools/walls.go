@@ -18,32 +18,31 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// plan is what a command would do, and so within which walls it runs: what was
-// judged is what can happen.
+// plan is the effect of a command, which determines its sandbox: what was judged is what can happen.
 type plan struct {
 	effects []tool.Effect
 	class   tool.Class
-	git     bool // it reads the repository, whose settings are inert
-	writes  bool // all that is not proven is git, which may have the repository
-	mixed   bool // git runs beside other programs; it may have a copy of the repository
-	makes   bool // it makes a repository, and nothing that could be led astray by it
-	outside bool // it can't run inside of walls
-	throws  bool // what it changes in the workspace is thrown away
+	git     bool // it reads the repository, with inert settings
+	writes  bool // all that is not proven is git, which may write the repository
+	mixed   bool // git runs with other programs; it may get a copy of the repository
+	makes   bool // it makes a repository, and runs nothing that could be misled by it
+	outside bool // it can't run in a sandbox
+	throws  bool // its changes in the workspace are discarded
 }
 
-// namesGit finds git in the text of a command, whatever it is there: what it may write is a copy.
+// namesGit matches git in the text of a command, whatever it means there: git may then only write a copy.
 var namesGit = regexp.MustCompile(`\bgit\b`)
 
-// namesTemp finds the variables for temporary files, and commands that print all variables: a command that only
-// reads must find there what the commands before it wrote.
+// namesTemp matches the variables for temporary files, and commands that print all variables: a command that
+// only reads must find the files of earlier commands there.
 var namesTemp = regexp.MustCompile(`\b(TMPDIR|TMP|TEMP|env|printenv|set|declare)\b`)
 
-// plan tells what a call of bash would do.
+// plan returns the plan of a call of bash.
 func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	p := sh.explain(c, in)
 	out := plan{class: tool.ProvenRead, git: p.Git, effects: p.Calls()}
 	if p.Git && !c.Env.Walls.Read {
-		// The walls of a reader hold whatever git runs; without them nothing does.
+		// The sandbox of a reader contains whatever git runs; without it nothing does.
 		if err := inertRepository(ctx, c.Env); err != nil {
 			out.git = false
 			out.effects = append(out.effects, tool.Effect{Kind: tool.Execute, Text: in.Command, Words: &tool.Words{}},
@@ -51,7 +50,7 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 		}
 	}
 	if in.TTY || in.Interactive && len(p.Segments) > 0 {
-		// What is fed to it later is judged when it is fed.
+		// Later input is judged when it comes.
 		out.class = tool.Unproven
 		for i := range out.effects {
 			out.effects[i].Class = tool.Unproven
@@ -63,18 +62,18 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 		}
 	}
 	if out.class == tool.Unproven {
-		out.git = false // nothing rests on what git can't do, and the hooks of a commit are to run
+		out.git = false // nothing depends on restrictions of git, and the hooks of a commit must run
 	}
 	out.writes = onlyGit(out.effects, plainGit)
 	out.mixed = out.class == tool.Unproven && c.Env.Walls.Throwaway && namesGit.MatchString(in.Command)
 	if top := repositoryTop(ctx, c.Env); top != "" && top != c.Env.Root && namesGit.MatchString(in.Command) {
-		out.effects = append(out.effects, tool.Effect{Kind: tool.Read, Path: top}) // git looks at all of its work tree
+		out.effects = append(out.effects, tool.Effect{Kind: tool.Read, Path: top}) // git reads its whole work tree
 	}
 	if out.class == tool.ProvenRead && namesTemp.MatchString(in.Command) && c.Env.Own("/tmp/x", true) {
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Read, Path: "/tmp"})
 	}
 	for _, host := range in.Network {
-		if host == "true" { // what a model means that writes network: true
+		if host == "true" { // written by models that mean network: true
 			host = "*"
 		}
 		out.effects = append(out.effects, tool.Effect{Kind: tool.Network, Text: host, Asked: true})
@@ -82,7 +81,7 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	out.outside = in.Outside
 	out.throws = throws(c, out)
 	switch makes := makesRepository(c, in, out.effects); {
-	case out.throws: // what it makes does not stay
+	case out.throws: // its output is discarded
 	case makes && c.Env.Walls.Workspace && !in.Outside && onlyGit(out.effects, plainInit):
 		pushes := false
 		out.effects, pushes = nearby(out.effects)
@@ -107,9 +106,9 @@ func (sh *Shell) plan(ctx context.Context, c *tool.Call, in bashArgs) plan {
 	return out
 }
 
-// explain tells what a command would do with the HOME that it would have. Who only reads, and
-// git that has the repository, get the person's own, and not the one that commands before have
-// set; any other command whose meaning depends on that is not proven.
+// explain analyzes a command with the HOME that it would have. Commands that only read, and git that has the
+// repository, get the person's own, not one that earlier commands have set; any other command that depends on
+// it is not proven.
 func (sh *Shell) explain(c *tool.Call, in bashArgs) shell.Plan {
 	at := shell.Place{Root: c.Env.Root, Also: c.Env.Folders, Cwd: c.Cwd, Home: sh.Home, Held: c.Env.Walls.Read}
 	p := shell.Explain(in.Command, at)
@@ -134,8 +133,8 @@ func (sh *Shell) explain(c *tool.Call, in bashArgs) shell.Plan {
 	return led
 }
 
-// surround tells of the first command where it starts, and what earlier ones have exported to
-// it: what a person allows depends on both, and what it gets later is held to that.
+// surround describes for the first command where it starts, and the variables that earlier ones have exported to
+// it: a person's approval depends on both, and the command later gets only these.
 func (sh *Shell) surround(c *tool.Call, effects []tool.Effect, b tool.Box) {
 	i := slices.IndexFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	if i < 0 {
@@ -149,22 +148,22 @@ func (sh *Shell) surround(c *tool.Call, effects []tool.Effect, b tool.Box) {
 	effects[i].Vars = tool.Exported(sh.vars[reachOf(b)].inside(b, c.Env.Root))
 }
 
-// throws reports whether a command runs in a throwaway copy of the workspace: where the
-// mode only reads, the session may have such copies, and the read box would not do.
+// throws reports whether a command runs in a throwaway copy of the workspace: the mode is read-only, the
+// session may have such copies, and the read sandbox would not do.
 func throws(c *tool.Call, p plan) bool {
 	return c.Mode == tool.ModePlan && c.Env.Throwaway && c.Env.Walls.Throwaway && !p.outside &&
 		(p.class != tool.ProvenRead || !c.Env.Walls.Read)
 }
 
-// throwAway marks what is gone with a throwaway copy of the workspace.
+// throwAway marks effects that are discarded with a throwaway copy of the workspace.
 func throwAway(c *tool.Call, effects []tool.Effect) {
 	for i, e := range effects {
 		effects[i].Throwaway = e.Kind == tool.Execute || e.Kind == tool.Write && tool.Inside(c.Env.Root, e.Path)
 	}
 }
 
-// onlyGit reports whether git that is plain, or what takes a lock out of a repository, is
-// all that runs beside commands that are proven.
+// onlyGit reports whether only plain git, or a command that removes a lock of a repository, runs in addition to
+// proven commands.
 func onlyGit(effects []tool.Effect, plain func(tool.Effect) bool) bool {
 	some := false
 	for _, e := range effects {
@@ -181,8 +180,7 @@ func onlyGit(effects []tool.Effect, plain func(tool.Effect) bool) bool {
 	return some
 }
 
-// resolved follows the links of paths. A path that leads elsewhere counts both
-// as it is written and as it is reached.
+// resolved follows the links of paths. A path that leads elsewhere counts both as written and as reached.
 func resolved(ctx context.Context, c *tool.Call, effects []tool.Effect) []tool.Effect {
 	var out []tool.Effect
 	for _, e := range effects {
@@ -201,8 +199,8 @@ func resolved(ctx context.Context, c *tool.Call, effects []tool.Effect) []tool.E
 	return out
 }
 
-// box is the walls for a command: no wider than what was judged. Where a level
-// can't be built the judges have asked, and a person has said yes.
+// box returns the sandbox for a command: no wider than what was judged. If a level can't be built, the judges
+// have asked, and a person has approved.
 func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 	b := tool.Box{Level: tool.BoxWorkspace}
 	switch {
@@ -241,7 +239,7 @@ func (p plan) box(c *tool.Call, in bashArgs) tool.Box {
 	return b
 }
 
-// ready makes the boxes ready in which most commands of a mode run.
+// ready prepares the sandboxes in which most commands of a mode run.
 func ready(c *tool.Call) {
 	procs, ok := c.Env.Procs.(tool.Readier)
 	if !ok {
@@ -261,18 +259,17 @@ func add(list []string, text string) []string {
 	return append(list, text)
 }
 
-// maxGitConfig is how much of git's configuration is looked at, in bytes.
+// maxGitConfig is how many bytes of git's configuration are read.
 const maxGitConfig = 64 << 10
 
-// inertRepository returns nil if the settings of the repository that git would
-// find from the workspace name no program that git would run while it reads.
-// Without a repository git fails, which is harmless too.
+// inertRepository returns nil if the settings of the repository that git would find from the workspace name no
+// program that git would run while it reads. Without a repository git fails, which is harmless too.
 func inertRepository(ctx context.Context, env tool.Env) error {
 	top := repositoryTop(ctx, env)
 	if top == "" {
 		return nil
 	}
-	// A submodule may say that it is looked into, whatever the command says.
+	// A submodule may request that it is looked into, whatever the command says.
 	modules, err := readSmall(ctx, env, filepath.Join(top, ".gitmodules"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) || strings.Contains(strings.ToLower(modules), "ignore") {
 		return errOdd("submodules with settings of their own")

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// maxWatched is how much of one line a pattern is looked for in, in bytes.
+// maxWatched is how much of one line is searched for a pattern, in bytes.
 const maxWatched = 64 << 10
 
-// A watcher looks for a pattern in the lines of an output, also in one that is not
-// complete yet: a program that asks ends its question with no line.
+// A watcher looks for a pattern in the lines of an output, including an incomplete last line: a program that
+// asks does not end its question with a line end.
 type watcher struct {
 	pattern *regexp.Regexp
-	line    []byte        // the last one so far, as it was printed
+	line    []byte        // the current line, as printed
 	found   chan struct{} // closed when the pattern has come
 }
 
@@ -28,7 +28,7 @@ func (w *watcher) feed(p []byte) bool {
 	return false
 }
 
-// notify tells whoever waits that p has come. O.mu is held.
+// notify signals that p has come. The caller holds o.mu.
 func (o *capture) notify(p []byte) {
 	if o.more != nil {
 		close(o.more)
@@ -43,14 +43,14 @@ func (o *capture) notify(p []byte) {
 	})
 }
 
-// size is how much has come so far.
+// size returns the size of the output so far.
 func (o *capture) size() int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.total
 }
 
-// beyond returns a channel that is closed once there is more than so much output.
+// beyond returns a channel that is closed once the output is longer than offset.
 func (o *capture) beyond(offset int64) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -84,8 +84,8 @@ func (o *capture) seek(pattern *regexp.Regexp, offset int64) (found <-chan struc
 	}
 }
 
-// pattern reads what is looked for: a regular expression, or else the text itself. Its ^
-// and $ are the ends of lines.
+// pattern compiles a search text: a regular expression, or else the text itself. Its ^ and $ are the ends of
+// lines.
 func pattern(text string) *regexp.Regexp {
 	if re, err := regexp.Compile("(?m)" + text); err == nil {
 		return re

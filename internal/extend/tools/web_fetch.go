@@ -18,8 +18,8 @@ import (
 var webFetchDoc string
 
 const (
-	// maxShownPage is how much of a page is shown at once, in bytes; a little
-	// less than where results are cut in the middle.
+	// maxShownPage is how much of a page is shown at once, in bytes; a little less than the limit at which
+	// results are cut in the middle.
 	maxShownPage = 28_000
 	shownPage    = 20_000
 )
@@ -31,7 +31,7 @@ type fetchArgs struct {
 	Max  int    `json:"max_bytes,omitempty" jsonschema:"bytes of text; 20000 if not given, at most 28000"`
 }
 
-// webFetch keeps what it fetched in cache for a while; nil keeps nothing.
+// webFetch caches fetched pages for a while; nil: no cache.
 func webFetch(cache *web.Cache) tool.Tool {
 	t := tool.New("web_fetch", webFetchDoc, func(ctx context.Context, c *tool.Call, in fetchArgs) (tool.Result, error) {
 		return runFetch(ctx, c, in, cache)
@@ -81,7 +81,7 @@ func runFetch(ctx context.Context, c *tool.Call, in fetchArgs, cache *web.Cache)
 	return tool.Text(pageHead(page) + "\n" + body), nil
 }
 
-// fetched takes a page from the cache or from the net.
+// fetched gets a page from the cache or from the network.
 func fetched(ctx context.Context, c *tool.Call, u *url.URL, asked string, cache *web.Cache) (web.Fetched, error) {
 	if page, ok := cache.Get(u.String()); ok {
 		return page, nil
@@ -96,7 +96,7 @@ func fetched(ctx context.Context, c *tool.Call, u *url.URL, asked string, cache 
 	return page, err
 }
 
-// pageHead says what a page is, for citations.
+// pageHead describes a page, for citations.
 func pageHead(p web.Fetched) string {
 	var b strings.Builder
 	for _, line := range []struct{ name, value string }{
@@ -114,7 +114,7 @@ func pageHead(p web.Fetched) string {
 	return b.String()
 }
 
-// part is the part of a page that was asked for, and what is missing.
+// part returns the requested part of a page, and describes what is missing.
 func part(p web.Fetched, in fetchArgs) (string, error) {
 	s := p.Text
 	limit := shownPage
@@ -157,8 +157,8 @@ func cutNote(p web.Fetched) string {
 	return ""
 }
 
-// cutLine is at most the first limit bytes of a text, to the end of a line if
-// one ends in the last fifth.
+// cutLine returns at most the first limit bytes of a text, up to the end of a line if one ends in the last
+// fifth.
 func cutLine(s string, limit int) string {
 	if len(s) <= limit {
 		return s

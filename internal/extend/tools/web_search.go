@@ -31,8 +31,7 @@ type searchWebArgs struct {
 	Recency string   `json:"recency,omitempty" enum:"day,week,month,year" jsonschema:"only what was published in the last"`
 }
 
-// webSearch asks a search engine. It is for a [web.Search] whose Check finds
-// nothing missing; without one it should not be offered.
+// webSearch asks a search engine. The Check of the [web.Search] must succeed; otherwise don't offer the tool.
 func webSearch(s web.Search) tool.Tool {
 	t := tool.New("web_search", webSearchDoc, func(ctx context.Context, c *tool.Call, in searchWebArgs) (tool.Result, error) {
 		return runWebSearch(ctx, c, in, s)
@@ -79,7 +78,7 @@ func runWebSearch(ctx context.Context, c *tool.Call, in searchWebArgs, s web.Sea
 	return tool.Text(b.String()), nil
 }
 
-// query checks what a model asks for.
+// query checks a model's query.
 func query(in searchWebArgs) (web.Query, error) {
 	text := strings.Join(strings.Fields(in.Query), " ")
 	switch {

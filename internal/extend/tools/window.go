@@ -9,12 +9,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// window collects lines out of a text that is written to it, and counts the rest. For a model
-// they have numbers, and are no more than maxRead bytes; for a program they are as they are, and no
-// more than maxPlain.
+// window collects lines of a text that is written to it, and counts the rest. For a model they have numbers, up
+// to maxRead bytes; for a program they are unchanged, up to maxPlain.
 type window struct {
 	plain       bool
-	first, last int // lines that are wanted, from 1
+	first, last int // requested lines, from 1
 	line        int // number of the line being read, from 1
 	fresh       bool
 	cur         []byte // start of the line being read
@@ -38,7 +37,7 @@ func newWindow(c *tool.Call, in readArgs) *window {
 	return &window{plain: plain, first: first, last: first + limit - 1, line: 1, fresh: true, shown: first - 1}
 }
 
-// Write takes the next piece of the text. It never fails.
+// Write handles the next piece of the text. It never fails.
 func (w *window) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {

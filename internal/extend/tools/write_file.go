@@ -27,7 +27,7 @@ type writeArgs struct {
 
 func writeFile() tool.Tool {
 	t := tool.New("write_file", writeFileDoc, runWrite)
-	t.Unshown = []string{"blob"} // the results that name one say how to give it
+	t.Unshown = []string{"blob"} // the results that name one say how to use it
 	t.Effects = pathEffect(tool.Write, func(in writeArgs) string { return in.Path })
 	t.Preview = func(ctx context.Context, c *tool.Call) (string, error) {
 		in, err := tool.Args[writeArgs](c)
@@ -50,7 +50,7 @@ func runWrite(ctx context.Context, c *tool.Call, in writeArgs) (tool.Result, err
 		if unread, err = replaced(ctx, c, d); err != nil {
 			return tool.Result{}, err
 		}
-		d.partly = false // what it holds now is what the session has given
+		d.partly = false // its content now is what the session has written
 	}
 	file, err := d.commit(ctx, c)
 	if err != nil {
@@ -73,8 +73,8 @@ func runWrite(ctx context.Context, c *tool.Call, in writeArgs) (tool.Result, err
 	return r, nil
 }
 
-// replaced tells of the content of a file that is about to be replaced unread. All of it is in a blob, if
-// there are blobs.
+// replaced describes the content of a file that is about to be replaced unread. All of it is stored in a blob,
+// if there are blobs.
 func replaced(ctx context.Context, c *tool.Call, d draft) (string, error) {
 	said := "\nThis session had not read it. It held " + size(int64(len(d.before)))
 	if c.Env.Blobs != nil {
@@ -94,7 +94,7 @@ func replaced(ctx context.Context, c *tool.Call, d draft) (string, error) {
 	return said + ":\n" + head + tail, nil
 }
 
-// draftWrite begins with the file as it is. One that the session has read must be as it was then.
+// draftWrite begins with the current file. One that the session has read must be unchanged since.
 func draftWrite(ctx context.Context, c *tool.Call, in writeArgs) (draft, error) {
 	if (in.Content == nil) == (in.Blob == "") {
 		return draft{}, errors.New("give either content or blob")
@@ -112,7 +112,7 @@ func draftWrite(ctx context.Context, c *tool.Call, in writeArgs) (draft, error) 
 	return d.rewrite(*in.Content)
 }
 
-// fill takes the content from a blob, byte for byte.
+// fill sets the content from a blob, byte for byte.
 func (d draft) fill(ctx context.Context, c *tool.Call, blob string) (draft, error) {
 	r, err := openBlob(ctx, c, blob)
 	if err != nil {
@@ -131,8 +131,7 @@ func (d draft) fill(ctx context.Context, c *tool.Call, blob string) (draft, erro
 	return d, nil
 }
 
-// rewrite takes new text. It keeps the encoding and the line ends the file
-// had, as a model writes neither.
+// rewrite sets new text. It keeps the file's encoding and line ends, as a model writes neither.
 func (d draft) rewrite(text string) (draft, error) {
 	old, enc, ok := decode(d.before)
 	if !ok {
@@ -152,7 +151,7 @@ func (d draft) rewrite(text string) (draft, error) {
 	return d, err
 }
 
-// lines counts lines; the last one need not be ended.
+// lines counts lines; the last one may lack a line end.
 func lines(text string) int {
 	n := strings.Count(text, "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {

@@ -10,17 +10,17 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// maxWritten is how many files of those that a command writes are looked at.
+// maxWritten is how many of the files that a command writes are checked.
 const maxWritten = 16
 
-// A written file is one that a command says it writes, as it was before the command ran.
+// A written file is one that a command says it writes, in its state before the command ran.
 type written struct {
 	path   string
 	digest string // empty: there was none
-	known  bool   // the session knew what it held, or that it was not there
+	known  bool   // the session knew its content, or that it did not exist
 }
 
-// toWrite looks at the files that a command says it writes.
+// toWrite reads the files that a command says it writes.
 func toWrite(ctx context.Context, c *tool.Call, effects []tool.Effect) []written {
 	var out []written
 	for _, e := range effects {
@@ -33,7 +33,7 @@ func toWrite(ctx context.Context, c *tool.Call, effects []tool.Effect) []written
 		case errors.Is(err, fs.ErrNotExist):
 			w.known = true
 		case err != nil:
-			continue // not a file, or none that anybody would edit
+			continue // not a file, or not one to edit
 		default:
 			w.digest = tool.Digest(data)
 			seen, _ := c.Seen.Digest(e.Path)
@@ -44,15 +44,15 @@ func toWrite(ctx context.Context, c *tool.Call, effects []tool.Effect) []written
 	return out
 }
 
-// A place is a file outside of the workspace that a command in a box was judged to make. A box
-// can only open what is there, so it is made before, and taken away where nothing came of it.
+// A place is a file outside of the workspace that a sandboxed command was judged to make. A sandbox can only
+// open existing files, so the file is made before, and removed if it was not used.
 type place struct {
 	files tool.Files
 	path  string
 }
 
-// prepare makes the files that a box is to open and that are not there yet. What can't be
-// made the command can't make either.
+// prepare makes the missing files that a sandbox must open. If one can't be made, the command can't make it
+// either.
 func prepare(ctx context.Context, c *tool.Call, b tool.Box, effects []tool.Effect) []place {
 	var out []place
 	folders := madeFolders(effects)
@@ -63,7 +63,7 @@ func prepare(ctx context.Context, c *tool.Call, b tool.Box, effects []tool.Effec
 		if slices.Contains(folders, path) {
 			within := tool.Change{Path: filepath.Join(path, ".inspan-new"), If: tool.NoFile}
 			if err := c.Env.Files.Change(ctx, within); err == nil {
-				_ = c.Env.Files.Change(ctx, tool.Change{Path: within.Path, Remove: true}) // it is in nobody's way
+				_ = c.Env.Files.Change(ctx, tool.Change{Path: within.Path, Remove: true}) // it disturbs nothing
 			}
 			continue
 		}
@@ -74,7 +74,7 @@ func prepare(ctx context.Context, c *tool.Call, b tool.Box, effects []tool.Effec
 	return out
 }
 
-// madeFolders are the paths that commands make folders of.
+// madeFolders returns the paths of which commands make folders.
 func madeFolders(effects []tool.Effect) []string {
 	var out []string
 	mkdir := false
@@ -89,17 +89,17 @@ func madeFolders(effects []tool.Effect) []string {
 	return out
 }
 
-// unused takes away what a command that failed has left as it was made for it.
+// unused removes files that were made for a failed command and that it has not written.
 func unused(made []place, code int) {
 	for _, p := range made {
 		if code != 0 {
-			_ = p.files.Change(context.Background(), tool.Change{Path: p.path, Remove: true, If: tool.Digest(nil)}) // it holds something
+			_ = p.files.Change(context.Background(), tool.Change{Path: p.path, Remove: true, If: tool.Digest(nil)}) // it has content
 		}
 	}
 }
 
-// wrote tells which of the files have changed. What a command of the session made of
-// nothing, or of what the session knew, it still knows.
+// wrote returns the changed files. If a command of the session made a file from nothing, or from content that
+// the session knew, the session still knows it.
 func wrote(ctx context.Context, c *tool.Call, before []written) []tool.File {
 	var out []tool.File
 	for _, w := range before {

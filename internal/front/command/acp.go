@@ -34,6 +34,6 @@ func (c *command) acp() *cobra.Command {
 	}
 	f.add(cmd)
 	f.addNew(cmd)
-	_ = cmd.Flags().MarkHidden("output") // the editor gets what the protocol says
+	_ = cmd.Flags().MarkHidden("output") // the editor gets the protocol
 	return cmd
 }

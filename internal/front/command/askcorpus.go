@@ -74,13 +74,13 @@ func (c *command) askCorpus() *cobra.Command {
 	return cmd
 }
 
-// corpusQuestion is a question to a corpus, and how its answer is printed.
+// corpusQuestion is a question to a corpus, and how to print its answer.
 type corpusQuestion struct {
 	equipment.AskCorpus
 	JSON bool
 }
 
-// errUnverified says that a run has ended well, and brought no answer.
+// errUnverified says that a run has ended normally, but without an answer.
 var errUnverified = errors.New("the agent gave no answer whose evidence was verified; its log has what it did")
 
 // answered is the object that [corpusQuestion.Run] prints.
@@ -93,8 +93,8 @@ type answered struct {
 	ExitCode int     `json:"exit_code"`
 }
 
-// of takes what the command is given first, and returns the folder to work in. That is itself the
-// source where no other is named; a page is one in any case.
+// of reads the command's first argument, and returns the folder to work in. The folder is also the source if no
+// other is named; a page always is a source.
 func (q *corpusQuestion) of(first string, named bool) (folder string) {
 	switch {
 	case !corpus.IsPage(first):
@@ -106,7 +106,7 @@ func (q *corpusQuestion) of(first string, named bool) (folder string) {
 	return "."
 }
 
-// resumeCorpus is Run for a session that is old, in the form that was asked for.
+// resumeCorpus is run for an existing session, in the requested form.
 func resumeCorpus(ctx context.Context, c *console.Console, s *inspan.Session, inputs ...event.Body) (int, error) {
 	if c.Form != console.Text && c.Form != console.JSON && c.Form != "" {
 		return 0, misused("--output: a session of ask-corpus answers as text or json")
@@ -115,9 +115,8 @@ func resumeCorpus(ctx context.Context, c *console.Console, s *inspan.Session, in
 	return q.run(ctx, c, s, inputs...), nil
 }
 
-// run drives a session that answers questions to a corpus, as [console.Console.Run] does. Standard output gets
-// the answer to what was asked last and nothing else; what the agent does goes to standard error. It
-// returns the exit code.
+// run drives a session that answers questions to a corpus, like [console.Console.Run]. Standard output gets
+// only the answer to the last question; the agent's activity goes to standard error. It returns the exit code.
 func (q *corpusQuestion) run(ctx context.Context, c *console.Console, s *inspan.Session, inputs ...event.Body) int {
 	work := &console.Console{
 		Out: c.Err, Err: c.Err, Color: c.Color, Live: c.Live, Width: c.Width, Person: c.Person, Unattended: c.Unattended,
@@ -150,7 +149,7 @@ func (q *corpusQuestion) run(ctx context.Context, c *console.Console, s *inspan.
 	return code
 }
 
-// check returns an error if a source is not there, before a model costs anything.
+// check returns an error if a source is missing, before a model costs anything.
 func (q *corpusQuestion) check(ctx context.Context, sessions store.Store, root string) error {
 	if err := corpus.Exist(ctx, sessions, root, q.Sources); err != nil {
 		return words.Misuse{Err: err}
@@ -158,7 +157,7 @@ func (q *corpusQuestion) check(ctx context.Context, sessions store.Store, root s
 	return nil
 }
 
-// pastOf are the events that a session has now.
+// pastOf returns the current events of a session.
 func pastOf(ctx context.Context, s *inspan.Session) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		upto := s.Status().Seq
@@ -170,8 +169,7 @@ func pastOf(ctx context.Context, s *inspan.Session) iter.Seq2[event.Event, error
 	}
 }
 
-// failed tells of a run that has not come to its end, where nothing of it was shown, or has brought no
-// answer, which the error says.
+// failed reports a run that did not finish, if nothing of it was shown, or that has no answer, as err says.
 func (q *corpusQuestion) failed(c *console.Console, s *inspan.Session, code int, err error) int {
 	switch {
 	case !q.JSON && err != nil:
@@ -192,8 +190,8 @@ func (q *corpusQuestion) failed(c *console.Console, s *inspan.Session, code int,
 	return c.Finish(r)
 }
 
-// printAnswer prints an answer for people: what it says, and each passage with its place. Files and models
-// have written all of it, so each line has a mark of its kind, and none can pass for another.
+// printAnswer prints an answer for people: its text, and each passage with its place. Files and models have
+// written all of it, so each line has a mark of its kind, and can't be mistaken for another.
 func printAnswer(out io.Writer, a *corpus.Answer) error {
 	var b strings.Builder
 	for line := range strings.SplitSeq(text.Clean(words.Hidden(a.Answer)), "\n") {
@@ -219,7 +217,7 @@ func printAnswer(out io.Writer, a *corpus.Answer) error {
 	return err
 }
 
-// readOf says how much of the sources the answer rests on.
+// readOf says how much of the sources was read for the answer.
 func readOf(a *corpus.Answer) string {
 	c := a.Coverage
 	said := fmt.Sprintf("Read: %s of %s in %s%s", percent(c.Read, c.Bytes), bytesOf(c.Bytes), text.Count(a.Sources, "source"), leftOut(a.Skipped))
@@ -246,7 +244,7 @@ func readOf(a *corpus.Answer) string {
 
 func bytesOf(n int64) string { return text.Thousands(int(n)) + " bytes" }
 
-// percent is a share that is 100 only if nothing is missing, and 0 only if there is nothing.
+// percent returns a share that is 100 only if nothing is missing, and 0 only if there is nothing.
 func percent(part, whole int64) string {
 	switch p := float64(part) / float64(max(whole, 1)) * 100; {
 	case part >= whole:

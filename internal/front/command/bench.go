@@ -42,13 +42,13 @@ func (c *command) bench() *cobra.Command {
 	return cmd
 }
 
-// benchmark is what a person wants measured of harnesses.
+// benchmark is a person's choice of measurements of harnesses.
 type benchmark struct {
 	bench.Bench
 	JSON bool
 }
 
-// report measures, and prints the figures. What it does meanwhile goes to errs.
+// report measures, and prints the figures. Its progress goes to errs.
 func (b *benchmark) report(ctx context.Context, out, errs io.Writer) error {
 	b.Told = func(line string) { fmt.Fprintln(errs, text.Line(line)) }
 	b.Told("Each harness gets a new home and new folders below " + os.TempDir() +
@@ -69,7 +69,7 @@ func (b *benchmark) report(ctx context.Context, out, errs io.Writer) error {
 	return errors.Join(benchTable(out, list, load), err)
 }
 
-// loadNow is the average load of the last minute; empty where it can't be told.
+// loadNow returns the average load of the last minute; empty if unknown.
 func loadNow() string {
 	raw, _ := os.ReadFile("/proc/loadavg")
 	load, _, _ := strings.Cut(string(raw), " ")
@@ -115,7 +115,7 @@ func benchTable(out io.Writer, list []bench.Result, load string) error {
 	return err
 }
 
-// figured is a value with its unit: one digit behind the point where that says something.
+// figured returns a value with its unit, with one decimal where that is meaningful.
 func figured(value float64, unit string) string {
 	form := "%.0f"
 	if value < 100 && value != float64(int(value)) {

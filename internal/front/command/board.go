@@ -36,8 +36,7 @@ func (c *command) board() *cobra.Command {
 	return cmd
 }
 
-// showBoard shows the board, and the sessions that the person opens from it, until the person
-// leaves the board.
+// showBoard shows the board, and the sessions that the person opens from it, until the person leaves the board.
 func (c *command) showBoard(cmd *cobra.Command, f *remoteFlags, a *app.App, away bool) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
@@ -58,7 +57,7 @@ func (c *command) showBoard(cmd *cobra.Command, f *remoteFlags, a *app.App, away
 		if err != nil {
 			board.Say = "the session can't be opened: " + err.Error()
 		}
-		if c.code = 0; ctx.Err() != nil { // a signal is for the board too
+		if c.code = 0; ctx.Err() != nil { // a signal also ends the board
 			return nil
 		}
 	}

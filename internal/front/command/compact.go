@@ -49,7 +49,7 @@ func (c *command) compact() *cobra.Command {
 			}
 			for e, err := range a.Store().Events(cmd.Context(), id) {
 				if _, kept := e.Body.(event.Kept); err != nil || kept && e.Seq > before {
-					c.code = console.ExitError // why was said
+					c.code = console.ExitError // the reason is already printed
 					return err
 				}
 			}

@@ -74,7 +74,7 @@ func (c *command) configShow() *cobra.Command {
 
 const originUsage = "show the file and line, or the variable, of each setting"
 
-// settings prints settings, a line each.
+// settings prints settings, one a line.
 func settings(out io.Writer, list []config.Setting, origin bool) error {
 	w := text.NewTable(out)
 	for _, s := range list {

@@ -44,7 +44,7 @@ func (c *command) configSet() *cobra.Command {
 	return cmd
 }
 
-// assigned are the changes that arguments name: a key and its values, or pairs of a key and a value.
+// assigned returns the changes in arguments: a key and its values, or pairs of a key and a value.
 func assigned(args []string, add bool) (changes []config.Change, err error) {
 	if len(args) > 0 && !strings.Contains(args[0], "=") {
 		if len(args) == 1 {
@@ -127,7 +127,7 @@ func projectFlags(cmd *cobra.Command, project *bool, cwd *string) {
 	cmd.Flags().StringVar(cwd, "cwd", ".", "`folder` of --project")
 }
 
-// settingsFile is the person's file, or that of a project. It is found although it has faults.
+// settingsFile returns the person's file, or that of a project. It is found even if it has faults.
 func settingsFile(cwd string, project bool) (config.File, error) {
 	root, err := workspace(cwd)
 	if err != nil {
@@ -137,7 +137,7 @@ func settingsFile(cwd string, project bool) (config.File, error) {
 	return app.SettingsFile(&config.Installation{ConfigPath: path}, root, project), err
 }
 
-// change writes settings, and says where.
+// change writes settings, and prints where.
 func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes ...config.Change) error {
 	file, err := settingsFile(cwd, project)
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes .
 		}
 	}
 	if err := file.Set(changes...); err != nil {
-		if len(config.Faults(err)) > 0 { // it was there before
+		if len(config.Faults(err)) > 0 { // it had faults before
 			return config.Error{Err: err}
 		}
 		return words.Misuse{Err: err}
@@ -170,11 +170,11 @@ func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes .
 	return nil
 }
 
-// doubt warns of models that were set and are not known.
+// doubt warns about unknown models in changes.
 func (c *command) doubt(changes []config.Change) {
 	a, err := c.installation()
 	if err != nil {
-		return // it was told
+		return // it was reported
 	}
 	for _, m := range a.Config.Models() {
 		named := slices.ContainsFunc(changes, func(c config.Change) bool { return c.Key == m.Key && len(c.Values) > 0 })
@@ -184,12 +184,12 @@ func (c *command) doubt(changes []config.Change) {
 	}
 }
 
-// doubtRules warns of rules that were set and match nothing here, or change nothing, and shows what
-// those in the form of another agent became.
+// doubtRules warns about new rules that match nothing here or change nothing, and shows the conversion of rules
+// in the form of another agent.
 func (c *command) doubtRules(ctx context.Context, cwd string, changes []config.Change) {
 	a, root, err := c.at(cwd)
 	if err != nil {
-		return // it was told
+		return // it was reported
 	}
 	notes, _ := a.Rules(ctx, root)
 	for _, n := range notes {

@@ -50,7 +50,7 @@ func (c *command) context() *cobra.Command {
 	return cmd
 }
 
-// printContext prints what the next prompt of a session is made of; an empty id means a new one.
+// printContext prints the parts of the next prompt of a session; an empty id means a new one.
 func printContext(out io.Writer, id string, c inspan.Context) error {
 	what := "a new session"
 	if id != "" {

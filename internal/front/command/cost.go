@@ -61,7 +61,7 @@ func (c *command) cost() *cobra.Command {
 	return cmd
 }
 
-// spending is what a person asks about costs.
+// spending is a person's question about costs.
 type spending struct {
 	By      string // one of [cost.Groupings]
 	Since   string // a day, such as 2026-11-21; empty: ever
@@ -70,7 +70,7 @@ type spending struct {
 	Index   string // a file that saves reading sessions again; empty: none
 }
 
-// of is what to read from the sessions. What can't be asked for is a [words.Misuse].
+// of returns the query for the sessions. An invalid one is a [words.Misuse].
 func (s spending) of() (cost.Spending, error) {
 	of := cost.Spending{Session: s.Session, Index: s.Index}
 	var err error
@@ -78,7 +78,7 @@ func (s spending) of() (cost.Spending, error) {
 	return of, err
 }
 
-// report prints what the sessions say was spent.
+// report prints the spending that the sessions record.
 func (s spending) report(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
 	of, err := s.of()
 	if err != nil {
@@ -118,7 +118,7 @@ func (s spending) compare(ctx context.Context, out io.Writer, sessions store.Sto
 	return printOutcomes(out, outcomes)
 }
 
-// printCosts prints what was spent, by row.
+// printCosts prints the spending, by row.
 func printCosts(out io.Writer, by string, rows []cost.Row) error {
 	w := text.NewTable(out, strings.ToUpper(by), "REPLIES", "INPUT", "CACHED", "OUTPUT", "US $")
 	for _, r := range rows {
@@ -128,7 +128,7 @@ func printCosts(out io.Writer, by string, rows []cost.Row) error {
 	return w.Flush()
 }
 
-// lacking says what the figures of a row lack; empty if they are whole.
+// lacking returns what is missing in the figures of a row; empty if they are complete.
 func lacking(r cost.Row) string {
 	var lacks []string
 	if r.Unpriced > 0 {
@@ -140,7 +140,7 @@ func lacking(r cost.Row) string {
 	return strings.Join(lacks, ", ")
 }
 
-// printOutcomes prints what strategies would have cost.
+// printOutcomes prints the costs with other strategies.
 func printOutcomes(out io.Writer, outcomes []cost.Outcome) error {
 	w := text.NewTable(out)
 	w.Row()
@@ -171,7 +171,7 @@ func printOutcomes(out io.Writer, outcomes []cost.Outcome) error {
 	return nil
 }
 
-// share is a of b in percent.
+// share returns a of b in percent.
 func share(a, b int) float64 {
 	if b == 0 {
 		return 0

@@ -17,7 +17,7 @@ import (
 //go:embed demo.txtar
 var demoArchive []byte
 
-// demoTask is what the agent is asked to do.
+// demoTask is the prompt of the demo.
 const demoTask = "A test fails in this project. Find the bug, fix it, and show that the tests pass."
 
 func (c *command) demo() *cobra.Command {
@@ -66,20 +66,20 @@ func (c *command) demo() *cobra.Command {
 	return cmd
 }
 
-// demoFiles is where the demo lies on disk.
+// demoFiles are the files of the demo on disk.
 type demoFiles struct {
 	project string // folder with the project
 	script  string // file with the replies of the scripted model
 }
 
-// layDemo writes a small real project with a failing test, and the script of a model
-// that mends it, into a new folder among the system's temporary files.
+// layDemo writes a small real project with a failing test, and the script of a model that fixes it, into a new
+// temporary folder.
 func layDemo() (demoFiles, error) {
 	top, err := os.MkdirTemp("", "inspan-demo-")
 	if err != nil {
 		return demoFiles{}, fmt.Errorf("lay out demo: %w", err)
 	}
-	// The script is itself an archive, so it can't be one file of the other.
+	// The script is itself an archive, so it can't be a file in the other.
 	project, script, _ := strings.Cut(string(demoArchive), "-- script.txtar --\n")
 	d := demoFiles{project: filepath.Join(top, "shop"), script: filepath.Join(top, "script.txtar")}
 	for _, f := range txtar.Parse([]byte(project)).Files {

@@ -23,7 +23,7 @@ const detachHelp = "With --detach the run continues in a process of its own, wit
 	"The process prints to run.log in the session's folder, which holds the last two megabytes.\n" +
 	"See 'inspan ps', 'logs', 'attach' and 'stop'."
 
-// addDetach lets a command that runs a session leave it to a process of its own.
+// addDetach adds the flag that leaves a run to a background process.
 func (f *runFlags) addDetach(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.detach, "detach", false, "run in a separate process and print the session's id")
 	cmd.Flags().BoolVar(&f.denies, "unattended", false, "with --detach: deny calls that would ask, instead of waiting for an answer")
@@ -31,7 +31,7 @@ func (f *runFlags) addDetach(cmd *cobra.Command) {
 	cmd.Long = head + "\n\n" + detachHelp + "\n\n" + exitPointer
 }
 
-// detach has a process of its own do what was typed, and waits until its run has begun.
+// detach starts a background process for the command as typed, and waits until its run has begun.
 func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 	a, err := c.installation()
 	if err != nil {
@@ -67,8 +67,8 @@ func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 	return err
 }
 
-// order is what a process of its own is to do, for what was typed. Done says that there is nothing
-// left to do.
+// order returns the work of a background process for the command as typed. Done says that nothing is left to
+// do.
 func (c *command) order(cmd *cobra.Command, a *app.App, f *runFlags, args []string) (o app.Order, done bool, err error) {
 	text := ""
 	switch {
@@ -91,8 +91,8 @@ func (c *command) order(cmd *cobra.Command, a *app.App, f *runFlags, args []stri
 	return o, done, err
 }
 
-// program is what to start to have this program again, by a name that people
-// recognise where there is one.
+// program returns the path by which to start this program again, by a name that people recognise if there is
+// one.
 func (c *command) program() string {
 	if path, err := os.Executable(); err == nil {
 		if _, err := os.Stat(path); err == nil {
@@ -102,7 +102,7 @@ func (c *command) program() string {
 	return c.self
 }
 
-// given are the flags that were given and that a detached process takes too, but for some.
+// given returns the flags that were given and that a detached process also takes, except some.
 func (c *command) given(cmd *cobra.Command, but ...string) []string {
 	var args []string
 	takes := c.detached().Flags()

@@ -82,10 +82,10 @@ func (c *command) doctorRuntime() *cobra.Command {
 	return cmd
 }
 
-// trialTime is what the task of a trial gets.
+// trialTime is the time limit for the task of a trial.
 const trialTime = time.Minute
 
-// trial has a server do one task, and forgets both.
+// trial makes a server do one task, and removes both.
 func (c *command) trial(ctx context.Context, model string, offline bool) setup.Finding {
 	f := setup.Finding{Check: "task", State: setup.Bad, Remedy: "read 'inspan doctor', and try the same with --offline"}
 	dir, err := os.MkdirTemp("", "inspan-trial-")

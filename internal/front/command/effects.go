@@ -42,7 +42,7 @@ func (c *command) effects() *cobra.Command {
 	return cmd
 }
 
-// printEffects prints what a session did that a rewind can't undo.
+// printEffects prints the effects of a session that a rewind can't undo.
 func printEffects(out io.Writer, list []running.Lasting) {
 	if len(list) == 0 {
 		fmt.Fprintln(out, "This session had no effects outside the workspace.")

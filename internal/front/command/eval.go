@@ -31,7 +31,7 @@ func newEvalCommand(c *command) *cobra.Command {
 	return group("eval", "Measure configurations of inspan on tasks with checkers", append(tries, evalComparisons(c)...)...)
 }
 
-// evaluated is a command of eval, once the settings are read.
+// evaluated returns a command of eval that first reads the settings.
 func (c *command) evaluated(e *evaluation, do func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a, err := c.installation()
@@ -100,7 +100,7 @@ func (c *command) evalRun() *cobra.Command {
 	return cmd
 }
 
-// addEvalBounds declares the flags of what performs a run.
+// addEvalBounds declares the flags for starting or resuming a run.
 func addEvalBounds(cmd *cobra.Command, e *evaluation) {
 	fl := cmd.Flags()
 	fl.IntVar(&e.Jobs, "jobs", 1, "`number` of trials at the same time")
@@ -189,21 +189,21 @@ func (c *command) evalCalibrate() *cobra.Command {
 	return cmd
 }
 
-// evaluation is what a person wants evaluated.
+// evaluation has the options of an evaluation.
 type evaluation struct {
 	Table    *running.Table
-	Program  string // that trials run in
+	Program  string // runs the trials
 	Version  string
 	Out, Err io.Writer
 
 	Repos   string // folder with clones for rows of SWE-bench
 	Pin     bool
-	Config  string // settings file; empty: that of the person
+	Config  string // settings file; empty: the person's
 	Model   string
 	Mode    tool.Mode
 	Flags   []string // of 'inspan run'
-	With    string   // proposal that the trials have
-	Without string   // proposal whose file they have as it is without the change; at most one of the two is set
+	With    string   // proposal that the trials include
+	Without string   // proposal that the trials exclude: they have its file without the change; at most one of the two is set
 	Split   string
 	Only    []string
 	Tries   int
@@ -217,7 +217,7 @@ type evaluation struct {
 	JSON    bool
 }
 
-// validate reads a suite and says what is in it.
+// validate reads a suite and prints its content.
 func (e *evaluation) validate(path string) error {
 	if e.Pin {
 		digest, err := eval.Pin(path)
@@ -239,7 +239,7 @@ func (e *evaluation) validate(path string) error {
 	return err
 }
 
-// run performs a new run of a suite.
+// run starts a new run of a suite.
 func (e *evaluation) run(ctx context.Context, path string) error {
 	if err := wordOf("--split", cmp.Or(e.Split, "dev"), []string{"train", "dev", "held-out"}); err != nil {
 		return err
@@ -269,7 +269,7 @@ func (e *evaluation) run(ctx context.Context, path string) error {
 	return e.on(ctx, r, run.ID)
 }
 
-// proposal is what the trials are to have of the ledger; nil: nothing.
+// proposal returns the ledger's change for the trials; nil: none.
 func (e *evaluation) proposal() (*eval.Change, error) {
 	name := cmp.Or(e.With, e.Without)
 	switch {
@@ -293,7 +293,7 @@ func (e *evaluation) proposal() (*eval.Change, error) {
 	return &p.Change, nil
 }
 
-// settings are the settings that are evaluated, by a name, and the model in them.
+// settings returns the evaluated settings, their name, and the model in them.
 func (e *evaluation) settings() (name string, data []byte, err error) {
 	path := e.Config
 	if name = text.Visible(strings.TrimSuffix(filepath.Base(path), ".toml")); path == "" {
@@ -343,7 +343,7 @@ func (e *evaluation) told(p eval.Progress) {
 	fmt.Fprintf(e.Err, "%s  $%.2f in all\n", line, p.Cost)
 }
 
-// resume goes on with a run.
+// resume continues a run.
 func (e *evaluation) resume(ctx context.Context, id string) error {
 	run, err := eval.FolderIn(e.Table.StateDir).Open(id)
 	if err != nil {
@@ -352,7 +352,7 @@ func (e *evaluation) resume(ctx context.Context, id string) error {
 	return e.on(ctx, e.runner(), run.ID)
 }
 
-// on performs what is left of a run, and prints what has come of it.
+// on performs the rest of a run, and prints its results.
 func (e *evaluation) on(ctx context.Context, r *eval.Runner, id string) error {
 	run, err := r.Go(ctx, id)
 	if run == nil {
@@ -364,7 +364,7 @@ func (e *evaluation) on(ctx context.Context, r *eval.Runner, id string) error {
 	return errors.Join(e.summary(run), err)
 }
 
-// show prints the trials of a run. Those that are held out are only counted.
+// show prints the trials of a run. Held-out ones are only counted.
 func (e *evaluation) show(id string) error {
 	run, err := eval.FolderIn(e.Table.StateDir).Open(id)
 	if err != nil {
@@ -387,18 +387,18 @@ func (e *evaluation) show(id string) error {
 	return errors.Join(err, e.summary(run))
 }
 
-// mostPrinted is how many lines of what a check printed are shown; --json has more.
+// mostPrinted is how many lines of a check's output are shown; --json has more.
 const mostPrinted = 20
 
-// lastLines are the last lines of a text, indented.
+// lastLines returns the last lines of a text, indented.
 func lastLines(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	lines = lines[max(0, len(lines)-mostPrinted):]
 	return "  " + strings.ReplaceAll(text.VisibleLines(strings.Join(lines, "\n")), "\n", "\n  ")
 }
 
-// summed is a run with its counts, for programs. Of held-out tasks only a counted look tells more than
-// how many trials are done.
+// summed is a run with its counts, for programs. For held-out tasks, only a counted look reveals more than how
+// many trials are done.
 type summed struct {
 	*eval.Run
 	Done   int          `json:"done"`
@@ -431,7 +431,7 @@ func sumOf(run *eval.Run) summed {
 	return s
 }
 
-// counts are those of passed and failed trials, as a table has them.
+// counts returns the numbers of passed and failed trials in the form for a table.
 func (s summed) counts() (passed, failed string) {
 	if s.Passed == nil {
 		return "-", "-"
@@ -439,7 +439,7 @@ func (s summed) counts() (passed, failed string) {
 	return strconv.Itoa(*s.Passed), strconv.Itoa(*s.Failed)
 }
 
-// summary prints how a run stands.
+// summary prints the state of a run.
 func (e *evaluation) summary(run *eval.Run) error {
 	s := sumOf(run)
 	if e.JSON {
@@ -485,7 +485,7 @@ func (e *evaluation) list() error {
 	return w.Flush()
 }
 
-// label keeps what a person says of a trial.
+// label stores a person's verdict on a trial.
 func (e *evaluation) label(ctx context.Context, id, task, try, word string) error {
 	f := eval.FolderIn(e.Table.StateDir)
 	run, err := f.Open(id)
@@ -502,8 +502,8 @@ func (e *evaluation) label(ctx context.Context, id, task, try, word string) erro
 	return f.Label(ctx, run, eval.Label{Task: task, Try: n, Passed: word == "pass", By: os.Getenv("USER")})
 }
 
-// calibrate prints how far the graders of a run agree with people. The label of a held-out trial would
-// tell its outcome.
+// calibrate prints how far the graders of a run agree with people. The label of a held-out trial would reveal
+// its outcome.
 func (e *evaluation) calibrate(id string) error {
 	f := eval.FolderIn(e.Table.StateDir)
 	run, err := f.Open(id)

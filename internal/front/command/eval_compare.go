@@ -22,15 +22,15 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// evalComparisons are the subcommands of eval about runs that have ended, and what is learned of them.
+// evalComparisons are the subcommands of eval about finished runs, and about learning from them.
 func evalComparisons(c *command) []*cobra.Command {
 	return []*cobra.Command{c.evalCompare(), c.evalReport(), c.evalDiff(), c.evalGate(), c.evalPower(), c.evalExport(), c.evalLearn()}
 }
 
-// performed is what a command does.
+// performed is the function of a command.
 type performed = func(cmd *cobra.Command, args []string) error
 
-// comparing is a command about runs, once the settings are read.
+// comparing returns a command about runs that first reads the settings.
 func (c *command) comparing(ask *comparisons, do performed) performed {
 	return func(cmd *cobra.Command, args []string) error {
 		a, err := c.installation()
@@ -45,14 +45,14 @@ func (c *command) comparing(ask *comparisons, do performed) performed {
 	}
 }
 
-// rates are the flags that all comparisons have.
+// rates declares the flags that all comparisons have.
 func rates(cmd *cobra.Command, ask *comparisons) {
 	fl := cmd.Flags()
 	rateFlag(fl, &ask.How.Alpha, "alpha", 0.05, "`rate` at which equal configurations may be called different")
 	rateFlag(fl, &ask.How.Power, "power", 0.8, "`rate` at which a promised difference is found")
 }
 
-// looksFlag adds the flag for looks. More than the most of them would find no more.
+// looksFlag declares the flag for looks, with a limit beyond which more looks would find no more.
 func looksFlag(cmd *cobra.Command, looks *int) {
 	const mostLooks = 100
 	countFlag(cmd.Flags(), looks, "looks", 1, mostLooks, "look this `number` of times while the candidate runs; 1: at the end")
@@ -194,23 +194,23 @@ func (c *command) evalExport() *cobra.Command {
 	return cmd
 }
 
-// comparisons is what a person asks about runs of evaluations.
+// comparisons has the options of a person's comparison of runs.
 type comparisons struct {
 	State    string // folder
 	Sessions store.Store
 	Out      io.Writer
 	Now      time.Time
-	By       string // who asks
+	By       string // the person who asks
 
 	How    eval.Comparing
-	Design stats.Design // for Power, with the power that How has
-	Effect float64      // the same; 0: none is asked about
+	Design stats.Design // for Power, with the power in How
+	Effect float64      // for Power; 0: not given
 	Format string       // of a report; empty: text
-	File   string       // that a report goes to; empty: Out
-	Pages  string       // address of the web page that it links events to; empty: none
+	File   string       // file for a report; empty: Out
+	Pages  string       // address of the web page for links to events; empty: no links
 	JSON   bool
 
-	Unchecked bool // runs need not show that they differ in a proposal's change
+	Unchecked bool // runs are not checked to differ only in a proposal's change
 }
 
 // run finds a run by its id or by its folder.
@@ -236,7 +236,7 @@ func (c *comparisons) ledger() eval.Ledger {
 	return eval.LedgerIn(c.State)
 }
 
-// compared compares runs. Of held-out tasks it gives only the verdict, and the look counts.
+// compared compares runs. For held-out tasks it returns only the verdict, and the look counts.
 func (c *comparisons) compared(ctx context.Context, names []string) ([]eval.Comparison, error) {
 	runs := make([]eval.Run, len(names))
 	for i, name := range names {
@@ -259,7 +259,7 @@ func (c *comparisons) compared(ctx context.Context, names []string) ([]eval.Comp
 	return cs, err
 }
 
-// count puts a look at held-out tasks into the ledger.
+// count records a look at held-out tasks in the ledger.
 func (c *comparisons) count(ctx context.Context, base, candidate eval.Run) error {
 	if base.Split != eval.HeldOut && candidate.Split != eval.HeldOut {
 		return nil
@@ -268,7 +268,7 @@ func (c *comparisons) count(ctx context.Context, base, candidate eval.Run) error
 	return err
 }
 
-// look makes the entry of a look at held-out tasks.
+// look makes the entry for a look at held-out tasks.
 func (c *comparisons) look(id string, base, candidate eval.Run) func(*eval.Book) (eval.Entry, error) {
 	return func(b *eval.Book) (eval.Entry, error) {
 		tried, err := eval.FolderIn(c.State).Tried(base.Suite)
@@ -279,7 +279,7 @@ func (c *comparisons) look(id string, base, candidate eval.Run) func(*eval.Book)
 	}
 }
 
-// compare prints how candidates compare with a base.
+// compare prints the comparison of candidates with a base.
 func (c *comparisons) compare(ctx context.Context, names []string) error {
 	cs, err := c.compared(ctx, names)
 	if err != nil {
@@ -297,7 +297,7 @@ func (c *comparisons) compare(ctx context.Context, names []string) error {
 	return nil
 }
 
-// mostFlips are shown on a terminal.
+// mostFlips is the number of flips shown on a terminal.
 const mostFlips = 20
 
 func (c *comparisons) printComparison(one *eval.Comparison) {
@@ -355,8 +355,8 @@ func (c *comparisons) report(ctx context.Context, names []string) (err error) {
 	return eval.Report(f, c.Format, cs, c.Pages)
 }
 
-// gate prints whether a candidate may pass, and why. Its code is that of the command: [console.ExitDone] if it
-// passes, [console.ExitError] if it is stopped, and [console.ExitUsage] if its runs can't decide that.
+// gate prints whether a candidate passes, and why. It returns the exit code of the command: [console.ExitDone]
+// if it passes, [console.ExitError] if it does not, and [console.ExitUsage] if its runs can't decide that.
 func (c *comparisons) gate(ctx context.Context, base, candidate string) (code int, err error) {
 	from, err := c.run(base)
 	if err != nil {
@@ -383,7 +383,7 @@ func (c *comparisons) gate(ctx context.Context, base, candidate string) (code in
 	return code, nil
 }
 
-// diff prints the first event where two sessions part.
+// diff prints the first event at which two sessions differ.
 func (c *comparisons) diff(ctx context.Context, base, candidate string) error {
 	var ids [2]string
 	for i, name := range []string{base, candidate} {
@@ -410,11 +410,11 @@ func (c *comparisons) diff(ctx context.Context, base, candidate string) error {
 	return nil
 }
 
-// power prints what a comparison would find before it is paid for. Of a pilot run it takes how often
+// power prints what a comparison would find, before it costs anything. From a pilot run it takes how often
 // trials of one task end differently.
 func (c *comparisons) power(pilot string) error {
 	d, power, effect := c.Design, c.How.Power, c.Effect
-	d.Worst = true // nobody knows yet where the difference will be
+	d.Worst = true // it is unknown where the difference will be
 	if pilot != "" {
 		run, err := c.run(pilot)
 		if err != nil {

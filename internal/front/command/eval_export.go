@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/lab/eval"
 )
 
-// export writes a run in a shape that others take. Of held-out tasks that is a look, which counts. What is left
-// out is told to errs.
+// export writes a run in another format. For held-out tasks that is a look, which counts. Omitted parts are
+// listed on errs.
 func (c *comparisons) export(ctx context.Context, name, shape string, errs io.Writer) (err error) {
 	if err := wordOf("--as", shape, eval.Shapes()); err != nil {
 		return err

@@ -28,10 +28,10 @@ func (c *command) evalLearn() *cobra.Command {
 		c.learnKeep(), c.learnWithdraw())
 }
 
-// learned is what such a command does.
+// learned is the function of a learn command.
 type learned = func(ctx context.Context, ask *comparisons, args []string) error
 
-// learning is a command about one proposal, which may be shortened, or "last".
+// learning returns a command about one proposal, which may be shortened, or "last".
 func (c *command) learning(use, short, long string, args int, do learned) *cobra.Command {
 	var ask comparisons
 	cmd := &cobra.Command{Use: use, Short: short, Long: long, Args: exactly(args, args, "a PROPOSAL, as '"+use+"' shows")}
@@ -100,7 +100,7 @@ func (c *command) learnShow() *cobra.Command {
 		func(_ context.Context, ask *comparisons, args []string) error { return ask.told(args[0]) })
 }
 
-// untied is a command about two runs, which may also not show that they differ in the proposal alone.
+// untied returns a command about two runs, with the option not to check that they differ only in the proposal.
 func (c *command) untied(use, short, long string, do learned) *cobra.Command {
 	unchecked := false
 	cmd := c.learning(use, short, long, 3, func(ctx context.Context, ask *comparisons, args []string) error {
@@ -181,17 +181,17 @@ func (c *command) learnWithdraw() *cobra.Command {
 	return cmd
 }
 
-// proposing is a change that a person or a model wants.
+// proposing is a proposed change of a person or a model.
 type proposing struct {
-	Root, File, To string // To holds the new content of the file
+	Root, File, To string // To has the new content of the file
 	Why, By        string
-	From           []string // SESSION or SESSION:EVENT,EVENT; none: By is to be [ByHand]
+	From           []string // SESSION or SESSION:EVENT,EVENT; if empty, By must be [byHand]
 }
 
-// byHand is who proposes a change that is drawn from no session.
+// byHand is the proposer of a change that is not drawn from a session.
 const byHand = "hand"
 
-// propose puts a change into the ledger. Nothing else happens.
+// propose records a change in the ledger. Nothing else happens.
 func (c *comparisons) propose(ctx context.Context, p proposing) error {
 	if len(p.From) == 0 && p.By != byHand {
 		return misused("propose needs --from SESSION:EVENT, or --by " + byHand + " for an idea that is drawn from no session")
@@ -254,7 +254,7 @@ func (c *comparisons) drawn(ctx context.Context, from []string) ([]eval.Drawn, e
 	return out, nil
 }
 
-// there checks that the events that a change was drawn from are there, and are not of a held-out trial.
+// there checks that the events behind a change exist, and are not of a held-out trial.
 func (c *comparisons) there(ctx context.Context, from string, d eval.Drawn) error {
 	left := slices.Clone(d.Events)
 	for e, err := range store.Events(ctx, c.Sessions, d.Session) {
@@ -273,7 +273,7 @@ func (c *comparisons) there(ctx context.Context, from string, d eval.Drawn) erro
 	return err
 }
 
-// named finds the id of the proposal that a person means.
+// named returns the id of the proposal that a person means.
 func (c *comparisons) named(name string) (string, error) {
 	book, err := c.ledger().Book()
 	if err != nil {
@@ -286,7 +286,7 @@ func (c *comparisons) named(name string) (string, error) {
 	return id, nil
 }
 
-// step puts an entry into the ledger and says what came of it.
+// step records an entry in the ledger and prints the result.
 func (c *comparisons) step(ctx context.Context, id string, entry func(*eval.Book) (eval.Entry, error)) (*eval.Proposal, eval.Entry, error) {
 	book, e, err := c.ledger().Add(ctx, c.Now, c.By, entry)
 	if err != nil {
@@ -296,7 +296,7 @@ func (c *comparisons) step(ctx context.Context, id string, entry func(*eval.Book
 	return p, e, err
 }
 
-// failures prints what the failed trials of a run did.
+// failures prints the work of the failed trials of a run.
 func (c *comparisons) failures(ctx context.Context, name string) error {
 	run, err := c.run(name)
 	if err != nil {
@@ -330,7 +330,7 @@ func (c *comparisons) two(base, candidate string) (from, to eval.Run, err error)
 	return from, to, err
 }
 
-// tied makes an entry about runs that differ in a proposal, or says in it that nobody checked that.
+// tied makes an entry about runs that differ in a proposal, or records in it that this was not checked.
 func (c *comparisons) tied(id string, from, to eval.Run, make func(*eval.Book) (eval.Entry, error)) func(*eval.Book) (eval.Entry, error) {
 	return func(b *eval.Book) (eval.Entry, error) {
 		why := b.Tied(id, from, to)
@@ -379,7 +379,7 @@ func (c *comparisons) canary(ctx context.Context, id string, share float64) erro
 	return nil
 }
 
-// arm prints whether a new session gets a change, and makes it in the folder of that session if so.
+// arm prints whether a new session gets a change, and if so makes the change in the folder of that session.
 func (c *comparisons) arm(id, key, into string) error {
 	book, err := c.ledger().Book()
 	if err != nil {
@@ -402,14 +402,14 @@ func (c *comparisons) arm(id, key, into string) error {
 			err = p.Change.Make(into)
 		}
 	}
-	if err == nil { // a label says what the session has
+	if err == nil { // a label records that the session has it
 		fmt.Fprintln(c.Out, arm)
 	}
 	return err
 }
 
-// watch counts how the sessions of canaries fare, and rolls back the changes that do harm. Of changes that
-// were kept it only says how sessions fare.
+// watch counts how the sessions of canaries do, and rolls back harmful changes. For changes that were kept it
+// only reports how sessions do.
 func (c *comparisons) watch(ctx context.Context) error {
 	book, err := c.ledger().Book()
 	if err != nil {
@@ -436,7 +436,7 @@ func (c *comparisons) watch(ctx context.Context) error {
 	return nil
 }
 
-// fares puts into the ledger how the sessions of a canary fare.
+// fares records in the ledger how the sessions of a canary do.
 func (c *comparisons) fares(ctx context.Context, book *eval.Book, p *eval.Proposal) (eval.Entry, error) {
 	signals, err := eval.Signals(ctx, c.Sessions, book.Since(p.ID, eval.Canaried), p.Label())
 	if err != nil {
@@ -446,8 +446,8 @@ func (c *comparisons) fares(ctx context.Context, book *eval.Book, p *eval.Propos
 	return e, err
 }
 
-// watchKept tells how sessions fare that all have a change. Nothing is concluded from it: without others at
-// the same time, whatever else has changed looks like its effect.
+// watchKept reports how sessions with a kept change do. It concludes nothing: without other sessions at the
+// same time, anything else that changed would look like the change's effect.
 func (c *comparisons) watchKept(id string, signals []eval.Signal, kept time.Time) {
 	var all, bad [2]int
 	for i := range signals {
@@ -488,7 +488,7 @@ func (c *comparisons) keep(ctx context.Context, id string) error {
 	return err
 }
 
-// withdraw takes a proposal back, and its change out of the workspace.
+// withdraw withdraws a proposal, and removes its change from the workspace.
 func (c *comparisons) withdraw(ctx context.Context, id, why string) error {
 	_, _, err := c.step(ctx, id, func(b *eval.Book) (eval.Entry, error) { return b.Made(id, eval.Withdrawn, why) })
 	if err == nil {
@@ -497,7 +497,7 @@ func (c *comparisons) withdraw(ctx context.Context, id, why string) error {
 	return err
 }
 
-// learned lists proposals and how far each has come.
+// learned lists proposals and their progress.
 func (c *comparisons) learned() error {
 	book, err := c.ledger().Book()
 	if err != nil {
@@ -517,7 +517,7 @@ func (c *comparisons) learned() error {
 	return w.Flush()
 }
 
-// told prints a proposal with all that the ledger says of it.
+// told prints a proposal and its entries in the ledger.
 func (c *comparisons) told(id string) error {
 	book, err := c.ledger().Book()
 	if err != nil {

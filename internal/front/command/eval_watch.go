@@ -15,8 +15,8 @@ import (
 // watchBeat is the time between looks at a run.
 const watchBeat = time.Second
 
-// watch shows how a run stands, until nobody works on it: each look that is different is a line, which on a
-// terminal, live says, takes the place of the one before. The trials come at the end.
+// watch shows the progress of a run until it has stopped: each change is a line, which on a terminal (live)
+// replaces the previous one. The trials follow at the end.
 func (e *evaluation) watch(ctx context.Context, id string, live bool) error {
 	f, last, end, gap := eval.FolderIn(e.Table.StateDir), "", "\n", ""
 	if live {
@@ -44,7 +44,7 @@ func (e *evaluation) watch(ctx context.Context, id string, live bool) error {
 	}
 }
 
-// standing is a run in a line.
+// standing returns the state of a run in a line.
 func standing(s *eval.Standing) string {
 	var counts []string
 	for _, state := range strings.Fields("passed failed broken done running open") {
@@ -68,7 +68,7 @@ func standing(s *eval.Standing) string {
 	return line
 }
 
-// standingTable has a row for each task, and a column for each try.
+// standingTable returns a table with a row for each task, and a column for each try.
 func standingTable(s *eval.Standing) string {
 	var b strings.Builder
 	w := text.NewTable(&b)

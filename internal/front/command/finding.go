@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// one loads the settings and finds the session that the text means, to change it.
+// one loads the settings and finds the session that the text means, for a change.
 func (c *command) one(ctx context.Context, text string) (*app.App, string, error) {
 	a, err := c.installation()
 	if err != nil {
@@ -23,7 +23,7 @@ func (c *command) one(ctx context.Context, text string) (*app.App, string, error
 	return a, id, err
 }
 
-// seen is one for what only looks at the session.
+// seen is one for reading only.
 func (c *command) seen(ctx context.Context, text string) (*app.App, string, error) {
 	a, err := c.installation()
 	if err != nil {
@@ -43,7 +43,7 @@ func (c *command) at(folder string) (*app.App, string, error) {
 	return a, root, err
 }
 
-// workspace is a folder, absolute and without links.
+// workspace returns a folder as an absolute path without links.
 func workspace(folder string) (string, error) {
 	root, err := filepath.Abs(folder)
 	if err == nil {
@@ -64,7 +64,7 @@ func workspace(folder string) (string, error) {
 	return root, nil
 }
 
-// named is the session that the arguments name; the one used last without any.
+// named returns the session in the arguments; without any, the one used last.
 func named(args []string) string {
 	if len(args) == 0 {
 		return "last"
@@ -72,7 +72,7 @@ func named(args []string) string {
 	return args[0]
 }
 
-// sessionOf is the session named, or the one used last here.
+// sessionOf returns the named session, or the one used last here.
 func sessionOf(cmd *cobra.Command, a *app.App, args []string) (string, error) {
 	if len(args) > 0 {
 		return a.Running.Here(cmd.Context(), args[0])

@@ -21,8 +21,8 @@ import (
 
 const dollarsType = "dollars"
 
-// dollars is a flag of the most that something may cost, which has an end. 0 says that there is no
-// limit, whatever is set elsewhere: as in [inspan.Agent], that is a negative one.
+// dollars is a flag for a finite limit on costs. 0 means no limit, whatever is set elsewhere: for
+// [inspan.Agent], that is a negative number.
 type dollars float64
 
 // String implements pflag.Value.
@@ -41,8 +41,8 @@ func (d *dollars) Set(text string) error {
 	return nil
 }
 
-// bounded is a flag whose number lies between two bounds. Nothing else is one: neither NaN nor
-// infinity, which pflag's own takes.
+// bounded is a flag for a number between two limits. It rejects NaN and infinity, which pflag's own type
+// accepts.
 type bounded[N int | float64] struct {
 	at          *N
 	least, most N
@@ -51,7 +51,7 @@ type bounded[N int | float64] struct {
 
 // String implements pflag.Value.
 func (b *bounded[N]) String() string {
-	if b.at == nil { // pflag asks a zero value
+	if b.at == nil { // pflag calls it on a zero value
 		return ""
 	}
 	return fmt.Sprint(*b.at)
@@ -70,7 +70,7 @@ func (b *bounded[N]) Set(s string) error {
 	return nil
 }
 
-// needs says what the flag takes.
+// needs describes the allowed values of the flag.
 func (b *bounded[N]) needs() string {
 	kind, plain := "a whole number", func(n N) string { return strconv.FormatFloat(float64(n), 'f', -1, 64) }
 	if _, real := any(b.least).(float64); real {
@@ -79,7 +79,7 @@ func (b *bounded[N]) needs() string {
 	return fmt.Sprintf("%s from %s to %s", kind, plain(b.least), plain(b.most))
 }
 
-// numberFlag adds a flag for a number with its default and its bounds.
+// numberFlag adds a flag for a number with its default and its limits.
 func numberFlag(fl *pflag.FlagSet, at *float64, name string, usual, least, most float64, usage string) {
 	*at = usual
 	parse := func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }
@@ -92,13 +92,13 @@ func countFlag(fl *pflag.FlagSet, at *int, name string, usual, most int, usage s
 	fl.Var(&bounded[int]{at, 1, most, strconv.Atoi}, name, usage)
 }
 
-// rateFlag adds a flag for a rate or a share that is neither none nor all.
+// rateFlag adds a flag for a rate or a share strictly between none and all.
 func rateFlag(fl *pflag.FlagSet, at *float64, name string, usual float64, usage string) {
 	const leastRate = 1e-6
 	numberFlag(fl, at, name, usual, leastRate, 1-leastRate, usage)
 }
 
-// dayOf is the day that a flag names; zero if it names none.
+// dayOf returns the day of a flag; zero if it is empty.
 func dayOf(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -110,7 +110,7 @@ func dayOf(flag, text string) (time.Time, error) {
 	return at, nil
 }
 
-// wordOf is the misuse of a flag that takes one of some words.
+// wordOf returns the error for a flag that takes one of some words.
 func wordOf(flag, word string, list []string) error {
 	if slices.Contains(list, word) {
 		return nil
@@ -118,7 +118,7 @@ func wordOf(flag, word string, list []string) error {
 	return misused("%s: %q is none of %s%s", flag, word, strings.Join(list, ", "), words.DidYouMean(word, list))
 }
 
-// flagError words an error in the flags, and names the flag nearest to one that does not exist.
+// flagError rewords an error in the flags, and suggests the flag nearest to an unknown one.
 func flagError(cmd *cobra.Command, err error) error {
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		if want := needs(wrong.GetFlag()); want != "" {
@@ -142,13 +142,13 @@ func flagError(cmd *cobra.Command, err error) error {
 			near = "; 'inspan run' has " + ours
 		}
 	}
-	if missing.GetSpecifiedName() == "p" && cmd.HasParent() { // inspan -p WORD, and a command is called so
+	if missing.GetSpecifiedName() == "p" && cmd.HasParent() { // inspan -p WORD, where a command has that name
 		near = fmt.Sprintf("; for a task of this one word use: inspan run %q", cmd.Name())
 	}
 	return misused("%w%s; see '%s'", err, near, helpOf(cmd))
 }
 
-// elsewhere is what we have for a flag that other agents have; empty: none of them does.
+// elsewhere returns our equivalent of a flag of other agents; empty: none of them has it.
 func elsewhere(flag string) string {
 	return map[string]string{
 		"permission-mode": "--mode", "approval-mode": "--mode", "ask-for-approval": "--mode", "sandbox": "--mode",
@@ -163,7 +163,7 @@ func elsewhere(flag string) string {
 	}[flag]
 }
 
-// needs says which values a flag takes; empty: the error of its value says it.
+// needs describes the values that a flag takes; empty: the error of its value does.
 func needs(f *pflag.Flag) string {
 	if b, ok := f.Value.(interface{ needs() string }); ok {
 		return b.needs()
@@ -181,7 +181,7 @@ func needs(f *pflag.Flag) string {
 	return ""
 }
 
-// exactly is cobra.RangeArgs with errors in our words. The last argument names the arguments, as in "an ID".
+// exactly is cobra.RangeArgs with errors in our words. What names the arguments, as in "an ID".
 func exactly(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		path := cmd.CommandPath()
@@ -195,7 +195,7 @@ func exactly(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// oneOf has a command refuse more than one of some flags.
+// oneOf makes a command refuse more than one of some flags.
 func oneOf(cmd *cobra.Command, flags ...string) {
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -206,8 +206,8 @@ func oneOf(cmd *cobra.Command, flags ...string) {
 	}
 }
 
-// everywhere declares the flags of all commands. They say what variables of the
-// environment say too, which processes that we start inherit.
+// everywhere declares the flags of all commands. Environment variables have the same settings, which child
+// processes inherit.
 func everywhere(root *cobra.Command) {
 	var preset, state string
 	root.PersistentFlags().StringVar(&preset, "preset", "",
@@ -240,5 +240,5 @@ func everywhere(root *cobra.Command) {
 	}
 }
 
-// misused is an error of whoever typed the command.
+// misused returns an error for a wrongly typed command.
 func misused(format string, args ...any) error { return words.Misuse{Err: fmt.Errorf(format, args...)} }

@@ -33,7 +33,7 @@ func (c *command) goal() *cobra.Command {
 					return misused("--until: %w", err)
 				}
 				if f.maxTime == 0 || left < f.maxTime {
-					_ = cmd.Flags().Set("max-time", left.String()) // as if it had been typed, for a process of its own too
+					_ = cmd.Flags().Set("max-time", left.String()) // as if typed, for a background process too
 				}
 			}
 			return c.flow(cmd, &f, []string{
@@ -56,8 +56,8 @@ func (c *command) goal() *cobra.Command {
 	return cmd
 }
 
-// timeUntil is how long it is to a time as people write it: the next one of a clock, a date with a
-// time, or a duration.
+// timeUntil returns the duration until a time as people write it: the next one of a clock, a date with a time,
+// or a duration.
 func timeUntil(text string, now time.Time) (time.Duration, error) {
 	if d, err := time.ParseDuration(text); err == nil && d > 0 {
 		return d, nil

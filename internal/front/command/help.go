@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// help prints what a command is for and how to use it; of the root, a screen of what is used most.
+// help prints the purpose and usage of a command; for the root, a screen with the most used commands.
 func help(cmd *cobra.Command, _ []string) {
 	if cmd.HasParent() {
 		explain(cmd)
@@ -65,7 +65,7 @@ func explain(cmd *cobra.Command) {
 	fmt.Fprintln(cmd.OutOrStdout(), b.String())
 }
 
-// usage is how a command is typed, empty for a help topic.
+// usage returns the usage line of a command; empty for a help topic.
 func usage(cmd *cobra.Command) string {
 	var out string
 	if cmd.Runnable() {
@@ -80,7 +80,7 @@ func usage(cmd *cobra.Command) string {
 	return "\n\nUsage:" + out
 }
 
-// section adds a part of a help text, unless it is empty.
+// section adds a section to a help text, unless it is empty.
 func section(b *strings.Builder, title, text string) {
 	if text = strings.TrimRight(text, " \n"); text == "" {
 		return
@@ -92,7 +92,7 @@ func section(b *strings.Builder, title, text string) {
 	b.WriteString(text)
 }
 
-// listed names the commands below one that are wanted, each in a line.
+// listed lists the wanted subcommands of a command, one a line.
 func listed(cmd *cobra.Command, wanted func(*cobra.Command) bool) string {
 	var b strings.Builder
 	for _, c := range cmd.Commands() {
@@ -103,7 +103,7 @@ func listed(cmd *cobra.Command, wanted func(*cobra.Command) bool) string {
 	return b.String()
 }
 
-// groups are those that 'inspan help all' lists commands in.
+// groups returns the groups of commands in 'inspan help all'.
 func groups() [][2]string {
 	return [][2]string{
 		{"Work:", "run resume goal workflow schedule rewind compact ask-corpus"},
@@ -117,7 +117,7 @@ func groups() [][2]string {
 	}
 }
 
-// shownCommands are offered by shells and by the help of the root. All others are there too; most people never
+// shownCommands are offered by shells and by the help of the root. The others work as well; most people never
 // need them.
 const shownCommands = "run resume goal workflow schedule board ps attach send stop show sessions policy trust skills mcp plugin " +
 	"serve web setup import models config doctor help"
@@ -173,7 +173,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// completions words the help of the commands that cobra makes.
+// completions rewords the help of the commands that cobra makes.
 func completions(root *cobra.Command) {
 	load := map[string]string{
 		"bash":       "  source <(inspan completion bash)          # put this into ~/.bashrc; needs the package bash-completion",
@@ -207,7 +207,7 @@ func exitCodes() *cobra.Command {
 	}
 }
 
-// unknown is the error for a subcommand that does not exist, where other words than commands may be meant too.
+// unknown returns the error for a missing subcommand, where words other than commands may also be meant.
 func unknown(cmd *cobra.Command, name string, others ...string) error {
 	if verb, ok := peerVerbs()[name]; ok && !cmd.HasParent() {
 		return misused("there is no command %q; use: %s", name, verb.use)
@@ -216,7 +216,7 @@ func unknown(cmd *cobra.Command, name string, others ...string) error {
 	return misused("unknown command %q for %q%s; see '%s'", name, cmd.CommandPath(), near, helpOf(cmd))
 }
 
-// helpOf is what tells all of a command.
+// helpOf returns the command that prints a command's full help.
 func helpOf(cmd *cobra.Command) string {
 	if !cmd.HasParent() {
 		return cmd.Name() + " help all"
@@ -224,7 +224,7 @@ func helpOf(cmd *cobra.Command) string {
 	return cmd.CommandPath() + " --help"
 }
 
-// commands are the names of the commands below one.
+// commands returns the names of the subcommands of a command.
 func commands(cmd *cobra.Command) (names []string) {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
@@ -232,7 +232,7 @@ func commands(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// group makes a command that only holds others.
+// group returns a command that only has subcommands.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: grouped}
 	cmd.AddCommand(subs...)

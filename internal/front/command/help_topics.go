@@ -10,10 +10,10 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// helpTopic is what 'inspan help' tells beside commands.
+// helpTopic is a topic of 'inspan help' that is not a command.
 type helpTopic struct{ name, says, text string }
 
-// writeTo writes a topic. Of one that a command is called like, it says where the help of that is.
+// writeTo writes a topic. If a command has the same name, it adds where the help of that is.
 func (h helpTopic) writeTo(out io.Writer, command bool) {
 	says := h.text
 	if command {

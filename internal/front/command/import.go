@@ -62,7 +62,7 @@ func (c *command) imports() *cobra.Command {
 	return cmd
 }
 
-// mcpImport is imports for MCP servers alone, which are shown with what each runs.
+// mcpImport imports only MCP servers, and shows what each runs.
 func (c *command) mcpImport() *cobra.Command {
 	var cwd string
 	var yes bool

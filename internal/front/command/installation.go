@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/internal/lab/eval"
 )
 
-// installation reads the settings. Sessions try what the ledger of 'inspan eval learn' has them try.
+// installation reads the settings. Sessions try the changes that the ledger of 'inspan eval learn' gives them.
 func (c *command) installation() (*app.App, error) {
 	a, err := app.Load(c.self)
 	if err != nil {

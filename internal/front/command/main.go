@@ -1,7 +1,7 @@
-// Package command is the command inspan. Each subcommand is a file with its flags, its work and what it
-// prints; a large one is several, which begin with its name: eval.go, eval_compare.go. Begin with main.go,
-// then run.go. It is a package so that a program of another module, which links more than this one, can be
-// the same command ([Program]).
+// Package command is the command inspan. Each subcommand is a file with its flags, its work and its output; a
+// large one has several files, whose names begin with its name: eval.go, eval_compare.go. Begin with main.go,
+// then run.go. It is a package so that a program of another module, which links more than this one, can be the
+// same command ([Program]).
 package command
 
 import (
@@ -29,13 +29,13 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// Program is what a binary links beyond this module. The zero value is inspan as it is installed.
+// Program is what a binary links in addition to this module. The zero value is the standard inspan.
 type Program struct {
-	// Shared reaches what several machines share, for flags such as --store.
+	// Shared opens stores and engines that several machines share, for flags such as --store.
 	Shared app.Shared
 }
 
-// Run is the whole of a main function. It does not return.
+// Run is a complete main function. It does not return.
 func (p Program) Run() {
 	if ran, code := app.Helper(); ran {
 		os.Exit(code)
@@ -52,18 +52,18 @@ func (p Program) Run() {
 	os.Exit(code)
 }
 
-// When garbage is collected. Most of what a start allocates stays in use, so for its first startTime the
-// heap may grow by startGarbage percent. Later the heap of a session is so small that it would be
-// collected every few calls. So the ballast raises the threshold. Its pages are never touched. Measured on
-// a busy machine, it saves 10 % of the processor time of a turn with read_file and 5 % of one with bash, for 5 MB.
+// Settings of the garbage collector. Most allocations of a start stay in use, so for the first startTime the
+// heap may grow by startGarbage percent. Later the heap of a session is so small that it would be collected
+// every few calls. So the ballast raises the threshold. Its pages are never touched. Measured on a busy
+// machine, it saves 10 % of the processor time of a turn with read_file and 5 % of one with bash, for 5 MB.
 const (
-	startGarbage = 400 // percent of what stays
+	startGarbage = 400 // percent of the live heap
 	startTime    = 250 * time.Millisecond
 	ballastSize  = 6 << 20 // bytes
 )
 
-// Main runs the command and returns its exit code. A panic is reported like
-// any other error, so that programs that read our output see a result.
+// Main runs the command and returns its exit code. A panic is reported like any other error, so that programs
+// that read our output see a result.
 func (p Program) Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
 	cmd := &command{in: in, self: app.Self(), shared: p.Shared, console: &console.Console{
 		Out: out,
@@ -77,7 +77,7 @@ func (p Program) Main(args []string, in io.Reader, out, errs io.Writer) (code in
 	}()
 	root := cmd.root()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if peer := meansPeer(args); peer != nil && !cmd.HasParent() { // with flags of the others
+		if peer := meansPeer(args); peer != nil && !cmd.HasParent() { // with flags of other agents
 			return peer
 		}
 		return flagError(cmd, err)
@@ -89,17 +89,17 @@ func (p Program) Main(args []string, in io.Reader, out, errs io.Writer) (code in
 	return cmd.code
 }
 
-// command is what all subcommands share.
+// command is the shared state of all subcommands.
 type command struct {
 	in      io.Reader
 	console *console.Console
 	shared  app.Shared
-	self    string // what keeps processes; see app.App
+	self    string // supervises processes; see app.App
 	code    int    // exit code of a subcommand that ended without an error
 }
 
-// numbered has a negative number among the arguments stand behind all flags, since no flag is
-// called like one: in 'config set max_turns -1' it is a value.
+// numbered moves a negative number among the arguments behind all flags, since no flag has such a name: in
+// 'config set max_turns -1' it is a value.
 func numbered(root *cobra.Command, args []string) []string {
 	cmd, rest, err := root.Find(args)
 	end := slices.Index(rest, "--")
@@ -175,7 +175,7 @@ func (c *command) root() *cobra.Command {
 			return c.front(cmd, &f)
 		},
 	}
-	root.SetOut(c.console.Out) // before the commands that cobra makes, which keep it
+	root.SetOut(c.console.Out) // before cobra makes its own commands, which store it
 	root.SetErr(c.console.Err)
 	f.add(root)
 	oneOf(root, "continue", "resume")
@@ -191,8 +191,8 @@ func (c *command) root() *cobra.Command {
 	return root
 }
 
-// formOf finds the output form before the flags are parsed, since even an
-// error in the flags must be reported in it.
+// formOf finds the output form before the flags are parsed, since even an error in the flags must be reported
+// in it.
 func formOf(args []string) string {
 	for i, arg := range args {
 		value, ok := strings.CutPrefix(arg, "--output=")
@@ -211,7 +211,7 @@ func colored(w io.Writer) bool {
 	return drawable(w) && os.Getenv("NO_COLOR") == ""
 }
 
-// drawable reports whether w is a terminal that knows more than lines.
+// drawable reports whether w is a terminal that supports more than plain lines.
 func drawable(w any) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
 
 func isTerminal(w any) bool {
@@ -219,7 +219,7 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// width is how many cells a line of a terminal has, 0 if w is not one.
+// width returns the number of cells in a line of a terminal, 0 if w is not one.
 func width(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -232,17 +232,17 @@ func width(w io.Writer) int {
 	return cells
 }
 
-// warn tells a person what stops nothing.
+// warn prints a warning for a person.
 func (c *command) warn(text string) {
 	c.console.Warn("inspan: " + text)
 }
 
-// signals ends a context when the process is asked to end.
+// signals returns a context that ends when the process is asked to end.
 func signals(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
-// confirms asks the person. Anything but yes is no.
+// confirms asks the person. Any answer other than yes is no.
 func (c *command) confirms(out io.Writer, question string) bool {
 	fmt.Fprint(out, question+" [y/N] ")
 	line, err := bufio.NewReader(c.in).ReadString('\n')

@@ -91,7 +91,7 @@ func (c *command) mcpAdd() *cobra.Command {
 	return cmd
 }
 
-// pairs reads NAME=VALUE, each name once.
+// pairs parses NAME=VALUE, each name once.
 func pairs(flag string, list []string) (map[string]string, error) {
 	var out map[string]string
 	for _, text := range list {
@@ -232,7 +232,7 @@ func (c *command) mcpAgree() *cobra.Command {
 	return cmd
 }
 
-// printServers prints how servers are.
+// printServers prints the state of servers.
 func printServers(out io.Writer, list []mcp.Status) error {
 	w := text.NewTable(out, "SERVER", "STATE", "KIND", "FROM", "TOOLS", "TOKENS", "ANSWERS IN", "SPEAKS")
 	for _, s := range list {
@@ -256,7 +256,7 @@ func printServers(out io.Writer, list []mcp.Status) error {
 	return nil
 }
 
-// printServer prints how the server of that name is.
+// printServer prints the state of the server with that name.
 func printServer(out io.Writer, list []mcp.Status, name string) error {
 	return printServers(out, slices.DeleteFunc(list, func(s mcp.Status) bool { return s.Name != name }))
 }
@@ -271,7 +271,7 @@ func printDefinitions(out io.Writer, list []mcp.Definition) error {
 	return nil
 }
 
-// differences shows what definitions have become, tool by tool.
+// differences shows how definitions have changed, tool by tool.
 func differences(before, now []mcp.Definition) string {
 	was := map[string]mcp.Definition{}
 	for _, d := range before {
@@ -297,7 +297,7 @@ func differences(before, now []mcp.Definition) string {
 	return b.String()
 }
 
-// below is text of others whose lines can't be taken for ours.
+// below returns text from others in a form that can't be mistaken for ours.
 func below(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ")
 }

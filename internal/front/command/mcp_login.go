@@ -22,7 +22,7 @@ func (c *command) mcpLogin() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			hub, err := a.Hubs.With(cmd.Context(), root, args[0], c.warn) // what a server wants it says when it is connected to
+			hub, err := a.Hubs.With(cmd.Context(), root, args[0], c.warn) // a server says what it needs when it is connected to
 			if err != nil {
 				return err
 			}

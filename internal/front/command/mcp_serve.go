@@ -30,7 +30,7 @@ func (c *command) mcpServe() *cobra.Command {
 			ctx, stop := signals(cmd.Context())
 			defer stop()
 			called := f.Options
-			called.Model, called.NoServers, called.AllTools = "script", true, true // the client is the model, and has servers of its own
+			called.Model, called.NoServers, called.AllTools = "script", true, true // the client is the model, and has its own servers
 			s := &mcpserver.Server{Tools: a.Host(called, c.warn), Names: names, Root: f.cwd}
 			if !noAgent {
 				s.Host = a.Host(f.Options, c.warn)

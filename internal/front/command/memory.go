@@ -187,7 +187,7 @@ func (c *command) memoryPath() *cobra.Command {
 	return cmd
 }
 
-// printMemory prints what is remembered; complain gets what is wrong with it.
+// printMemory prints the entries of a memory; its problems go to complain.
 func printMemory(out, complain io.Writer, s *memory.Store) error {
 	index, err := s.Index()
 	w := text.NewTable(out)
@@ -217,7 +217,7 @@ func printMemory(out, complain io.Writer, s *memory.Store) error {
 	return err
 }
 
-// originOf says where an entry is from and how long it holds.
+// originOf returns the origin of an entry and how long it is valid.
 func originOf(e memory.Entry) string {
 	var parts []string
 	if e.Source != "" {
@@ -250,7 +250,7 @@ func printTopics(out io.Writer, s *memory.Store) error {
 	return w.Flush()
 }
 
-// printPast prints what is found in past sessions.
+// printPast prints hits in past sessions.
 func printPast(out, complain io.Writer, hits []recall.Hit, behind int) {
 	for _, h := range hits {
 		fmt.Fprintf(out, "%s#%d  %s  %s\n    %s\n", h.Session, h.Seq,

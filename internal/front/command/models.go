@@ -101,7 +101,7 @@ func (c *command) modelsPrices() *cobra.Command {
 	return cmd
 }
 
-// printPrices prints a price book, which is from somewhere.
+// printPrices prints a price book and its origin.
 func printPrices(out io.Writer, b *catalog.Book, from string) error {
 	w := text.NewTable(out, "MODEL", "WINDOW", "INPUT", "CACHED", "WRITTEN", "OUTPUT", "FROM", "LONG PROMPTS", "TIERS", "CHECKED")
 	figure := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
@@ -128,7 +128,7 @@ func printPrices(out io.Writer, b *catalog.Book, from string) error {
 	return w.Flush()
 }
 
-// printProviders prints who provides models.
+// printProviders prints the providers of models.
 func printProviders(out io.Writer, providers []providers.Provider) error {
 	w := text.NewTable(out, "PROVIDER", "WIRE", "STATE", "DEFAULT MODEL", "ADDRESS")
 	for _, p := range providers {
@@ -177,7 +177,7 @@ func orDash(s string) string {
 	return s
 }
 
-// printRefused lists what servers have refused in the requests of models, and what became of it.
+// printRefused lists the fields of requests that servers have refused, and the consequences.
 func printRefused(out io.Writer, all []*heal.Facts) {
 	head := "\nRefused by servers, and so changed in requests:\n"
 	for _, f := range all {

@@ -31,7 +31,7 @@ func readLine(ctx context.Context, in io.Reader) (string, error) {
 		err  error
 	}
 	got := make(chan result, 1)
-	go func() { // ends with the process if nobody types
+	go func() { // ends with the process if nothing is typed
 		line, err := bufio.NewReader(in).ReadString('\n')
 		if errors.Is(err, io.EOF) && line != "" {
 			err = nil
@@ -69,7 +69,7 @@ func (c *command) modelsLogin() *cobra.Command {
 	return cmd
 }
 
-// logIn has the person log in to a provider.
+// logIn logs the person in to a provider.
 func (c *command) logIn(ctx context.Context, a *app.App, provider, way string) error {
 	how, err := a.Logins.AtTerminal(ctx, way, c.console.Say,
 		func(ctx context.Context) (string, error) { return readLine(ctx, c.in) })

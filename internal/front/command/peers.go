@@ -8,8 +8,8 @@ import (
 
 // peerVerb is a command of other agents that inspan has under another name.
 type peerVerb struct {
-	use   string // what to type
-	words string // that may stand behind it in the form of the others
+	use   string // our equivalent
+	words string // words that may follow it in other agents
 }
 
 func peerVerbs() map[string]peerVerb {
@@ -39,9 +39,9 @@ func peerVerbs() map[string]peerVerb {
 	}
 }
 
-// meansPeer is the error for words that are a command of other agents; nil: they are a task. The verb alone is
-// one, a verb with a quoted sentence, with a flag, or with a word that the others have there: "update the changelog"
-// is none.
+// meansPeer returns the error for arguments that are a command of other agents; nil: they are a task. Such a
+// command is the verb alone, a verb with a quoted sentence, with a flag, or with a word that other agents
+// accept there: "update the changelog" is not one.
 func meansPeer(args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -107,7 +107,7 @@ func (c *command) pluginRemove() *cobra.Command {
 		})
 }
 
-// pluginEach is a command that does one thing with one plugin.
+// pluginEach returns a command that does one thing with one plugin.
 func (c *command) pluginEach(use, short, done string, do func(context.Context, *app.App, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Args: exactly(1, 1, "a NAME"),
@@ -205,7 +205,7 @@ func (c *command) pluginShow() *cobra.Command {
 	}
 }
 
-// printPlugins prints plugins in one line each, and then what is wrong with them.
+// printPlugins prints plugins in one line each, and then their problems.
 func printPlugins(out, complain io.Writer, list []plugin.Plugin) error {
 	w := text.NewTable(out, "PLUGIN", "VERSION", "STATE", "DIGEST", "IN THE PROMPT", "BRINGS", "FROM")
 	for _, p := range list {
@@ -222,7 +222,7 @@ func printPlugins(out, complain io.Writer, list []plugin.Plugin) error {
 	return nil
 }
 
-// printPlugin prints all there is to know of a plugin, and what is wrong with it.
+// printPlugin prints all details of a plugin, and its problems.
 func printPlugin(out, complain io.Writer, p plugin.Plugin) error {
 	w := text.NewTable(out)
 	row := func(name, s string) {
@@ -258,7 +258,7 @@ func printPlugin(out, complain io.Writer, p plugin.Plugin) error {
 	return err
 }
 
-// changeOf is what an update has made of a plugin.
+// changeOf describes how an update has changed a plugin.
 func changeOf(was, now plugin.Plugin) string {
 	again := fmt.Sprintf("'inspan plugin enable %s' shows it", now.Name)
 	switch {
@@ -272,10 +272,10 @@ func changeOf(was, now plugin.Plugin) string {
 	return fmt.Sprintf("%s: %s → %s, %s as before", now.Name, stampOf(was), stampOf(now), pluginState(now))
 }
 
-// titled is the name of a plugin with its version.
+// titled returns the name of a plugin with its version.
 func titled(p plugin.Plugin) string { return strings.TrimSpace(p.Name + " " + p.Version) }
 
-// stampOf tells two states of a plugin apart.
+// stampOf distinguishes two states of a plugin.
 func stampOf(p plugin.Plugin) string {
 	return strings.TrimSpace(p.Version + " (" + shortDigest(p.Digest) + ")")
 }
@@ -292,7 +292,7 @@ func pluginState(p plugin.Plugin) string {
 	return "disabled"
 }
 
-// brings counts what a plugin has.
+// brings counts the parts of a plugin.
 func brings(p plugin.Plugin) string {
 	parts := p.Parts()
 	skills, _ := parts.Listed()
@@ -315,7 +315,7 @@ func brings(p plugin.Plugin) string {
 	return cmp.Or(strings.Join(out, ", "), "nothing")
 }
 
-// printProblems tells what is wrong with a plugin.
+// printProblems prints the problems of a plugin.
 func printProblems(to io.Writer, p plugin.Plugin) {
 	parts := p.Parts()
 	for _, s := range p.Problems {

@@ -102,7 +102,7 @@ func (c *command) policyForget() *cobra.Command {
 	return cmd
 }
 
-// printExplained prints what would become of a command line.
+// printExplained prints the verdict on a command line.
 func printExplained(out io.Writer, e permission.Explained) error {
 	fmt.Fprintf(out, "%s\n", e.Plan.Class)
 	w := text.NewTable(out)
@@ -152,7 +152,7 @@ func quoteAll(texts []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// printRules prints rules with where they come from.
+// printRules prints rules with their origins.
 func printRules(out io.Writer, rules []app.RuleNote) error {
 	w := text.NewTable(out)
 	for _, r := range rules {

@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// printJSON prints a value as JSON that people can read.
+// printJSON prints a value as JSON for people.
 func printJSON(out io.Writer, v any) error {
 	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
 		v = []any{}

@@ -39,7 +39,7 @@ func (c *command) ps() *cobra.Command {
 	return cmd
 }
 
-// printDriven prints the sessions that run, here or away on a server.
+// printDriven prints the running sessions, here or on a server.
 func printDriven(cmd *cobra.Command, a *app.App, away, asJSON bool) error {
 	list, err := a.Running.List(cmd.Context())
 	if err == nil && !away {
@@ -57,9 +57,9 @@ func printDriven(cmd *cobra.Command, a *app.App, away, asJSON bool) error {
 	return printRunning(cmd.OutOrStdout(), list)
 }
 
-// printRunning prints the sessions that somebody drives.
+// printRunning prints running sessions.
 func printRunning(out io.Writer, list []running.Driven) error {
-	here := slices.ContainsFunc(list, func(d running.Driven) bool { return d.PID != 0 }) // those of a server have none
+	here := slices.ContainsFunc(list, func(d running.Driven) bool { return d.PID != 0 }) // sessions of a server have none
 	titles := []string{"ID", "PID", "SINCE", "STATE", "COST", "WHAT"}
 	if !here {
 		titles = slices.Delete(titles, 1, 2)

@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// remoteFlags name a server whose sessions a command is about, in place of those of this machine.
+// remoteFlags name a server whose sessions a command is about, in place of this machine's.
 type remoteFlags struct {
 	url       string
 	tokenFile string
@@ -27,19 +27,19 @@ func (f *remoteFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.tokenFile, "token-file", "", "with --remote: `file` with the token")
 }
 
-// addPlain lets a command that has the front end do without it.
+// addPlain adds the flag to run without the front end.
 func (f *remoteFlags) addPlain(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.plain, "plain", false, "with --remote: show and read lines, without the front end")
 }
 
-// addRemote lets a command that runs a session have a server do it.
+// addRemote adds the flags to run a session on a server.
 func (f *runFlags) addRemote(cmd *cobra.Command) {
 	f.remote.add(cmd)
 	cmd.Flags().StringVar(&f.repository, "repository", "", "with --remote: `URL` of a git repository that the server clones to work in")
 	cmd.Flags().StringVar(&f.ref, "ref", "", "with --remote: `branch` or tag of the repository to start from")
 }
 
-// server is the server that is named; nil: none is.
+// server returns the named server; nil: none is named.
 func (f *remoteFlags) server() (*server.Remote, error) {
 	if f.url == "" {
 		if f.tokenFile != "" {
@@ -61,7 +61,7 @@ func (f *remoteFlags) server() (*server.Remote, error) {
 	return r, nil
 }
 
-// load loads the settings. The sessions that run are those of the server, if one is named.
+// load loads the settings. If a server is named, the running sessions are the server's.
 func (c *command) load(f *remoteFlags) (*app.App, *server.Remote, error) {
 	a, err := c.installation()
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *command) found(ctx context.Context, f *remoteFlags, text string) (*app.
 	return a, nil, id, err
 }
 
-// spec is what a task on a server is, in words of a run here.
+// spec returns the task on a server for the flags of a local run.
 func (f *runFlags) spec(cmd *cobra.Command, text string) (server.Spec, error) {
 	for _, name := range []string{
 		"system", "add-dir", "allow", "container", "trust", "keep-jobs", "record", "replay", "max-tokens", "retry-for", "cwd", "input-format",
@@ -113,7 +113,7 @@ func (f *runFlags) spec(cmd *cobra.Command, text string) (server.Spec, error) {
 	return s, nil
 }
 
-// away has a server do a task, and shows what its agent does.
+// away runs a task on a server, and shows the work of its agent.
 func (c *command) away(cmd *cobra.Command, f *runFlags, text string, open bool) error {
 	a, r, err := c.load(&f.remote)
 	if err != nil {
@@ -124,7 +124,7 @@ func (c *command) away(cmd *cobra.Command, f *runFlags, text string, open bool) 
 		return err
 	}
 	spec.Open = open
-	heard, stop := signals(cmd.Context()) // a task that was submitted is told of, whatever is pressed
+	heard, stop := signals(cmd.Context()) // a submitted task is reported, whatever is pressed
 	defer stop()
 	context.AfterFunc(heard, stop) // a second signal ends the command
 	t, err := begun(heard, r, spec)
@@ -167,7 +167,7 @@ func begun(ctx context.Context, r *server.Remote, spec server.Spec) (server.Task
 	return t, err
 }
 
-// abroad is a server for the front end. New sessions there are as the spec says.
+// abroad is a server for the front end. New sessions there follow the spec.
 type abroad struct {
 	*server.Remote
 	spec server.Spec

@@ -26,8 +26,8 @@ func (c *command) resume() *cobra.Command {
 	return cmd
 }
 
-// goOn continues a session: with a new task, or with what it was doing. On a terminal the
-// person sees it in the front end, unless they gave a task.
+// goOn continues a session: with a new task, or with its interrupted work. On a terminal it opens the front
+// end, unless there is a task.
 func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 	if err := f.check(cmd); err != nil {
 		return err

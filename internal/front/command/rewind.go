@@ -71,7 +71,7 @@ func (c *command) rewind() *cobra.Command {
 	return cmd
 }
 
-// agreed reports whether the person wants what is shown, which --yes says beforehand.
+// agreed asks the person to approve the shown changes; --yes approves beforehand.
 func (c *command) agreed(cmd *cobra.Command, yes bool) (bool, error) {
 	var err error
 	if !yes && isTerminal(c.in) {

@@ -26,15 +26,15 @@ type runFlags struct {
 	input  string
 	cwd    string
 	labels []string
-	// Limits as they were typed, of which 0 means none.
+	// Limits as typed; 0 means none.
 	maxTurns  int
 	maxTokens int64
 	maxTime   time.Duration
-	flow      []string // workflow to perform, and its inputs as they were typed
-	detach    bool     // let it run in a process of its own,
-	denies    bool     // which denies what would ask
+	flow      []string // workflow to run, and its inputs as typed
+	detach    bool     // run in a background process,
+	denies    bool     // which denies calls that would ask
 
-	remote     remoteFlags // a server that does it,
+	remote     remoteFlags // a server for the run,
 	repository string      // in a clone of this,
 	ref        string      // from this branch or tag
 }
@@ -152,7 +152,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
 }
 
-// addNew declares the flags of what begins a new session.
+// addNew declares the flags for new sessions.
 func (f *runFlags) addNew(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.System, "system", "", "replace inspan's system prompt with this `text`")
 	cmd.Flags().StringArrayVar(&f.labels, "label", nil, "`NAME=VALUE` to find the session by; repeatable")
@@ -160,7 +160,7 @@ func (f *runFlags) addNew(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
 }
 
-// check looks at what was typed before anything is written.
+// check checks the flags before anything is written.
 func (f *runFlags) check(cmd *cobra.Command) error {
 	if span := os.Getenv("TRACEPARENT"); event.IsTraceparent(span) { // others are ignored, as the standard says
 		f.Traceparent = span
@@ -219,7 +219,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	return err
 }
 
-// task is what the person wants done.
+// task returns the person's task.
 func (c *command) task(args []string) (string, error) {
 	text := strings.Join(args, " ")
 	if len(args) == 0 || text == "-" {

@@ -11,11 +11,10 @@ import (
 
 const (
 	maxPiped = 1 << 20         // bytes of standard input that are added to a task
-	firstIn  = 2 * time.Second // until the first of them; a pipe that a parent keeps open may never bring any
+	firstIn  = 2 * time.Second // until the first of them; an open pipe of a parent may never have any
 )
 
-// piped is a task with what was piped to the command behind it, in a fence. A terminal and a
-// device are not read.
+// piped returns a task with the piped input behind it, in a fence. A terminal and a device are not read.
 func (c *command) piped(task string, args []string) (string, error) {
 	f, ok := c.in.(*os.File)
 	if !ok || len(args) == 0 || args[0] == "-" {
@@ -23,11 +22,11 @@ func (c *command) piped(task string, args []string) (string, error) {
 	}
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() && info.Mode()&os.ModeNamedPipe == 0 {
-		return task, nil //nolint:nilerr // a closed standard input holds nothing
+		return task, nil //nolint:nilerr // a closed standard input is empty
 	}
 	in, came := bufio.NewReader(f), make(chan struct{})
 	go func() {
-		_, _ = in.Peek(1) // the read below tells of errors
+		_, _ = in.Peek(1) // the read below reports errors
 		close(came)
 	}()
 	select {
@@ -43,7 +42,7 @@ func (c *command) piped(task string, args []string) (string, error) {
 	return c.fenced(task, string(raw)), nil
 }
 
-// fenced adds text to a task, and says aloud and in it when the text was cut.
+// fenced adds text to a task, and says in it and in a warning if the text was cut.
 func (c *command) fenced(task, text string) string {
 	if strings.TrimSpace(text) == "" {
 		return task

@@ -23,16 +23,16 @@ func (c *command) schedule() *cobra.Command {
 		c.scheduleRun(), c.scheduleDue(), c.scheduleInstall(), c.scheduleUninstall())
 }
 
-// schedules are those of this machine.
+// schedules returns the schedules of this machine.
 func (c *command) schedules(a *app.App) *schedule.Set {
 	return &schedule.Set{Table: a.Running, Program: c.program(), Failed: func(ctx context.Context, s schedule.Schedule, o schedule.Occasion) {
 		text := "schedule " + s.ID + " could not begin its run: " + o.Why
 		c.warn(text)
-		_ = a.Notify.Tell(ctx, inspan.Status{Title: "schedule " + s.ID, Root: s.Root}, text) // 'inspan schedule list' says it too
+		_ = a.Notify.Tell(ctx, inspan.Status{Title: "schedule " + s.ID, Root: s.Root}, text) // 'inspan schedule list' shows it too
 	}}
 }
 
-// scheduleFlags are what a schedule is made of, beside the flags of its runs.
+// scheduleFlags are the flags of a schedule, in addition to those of its runs.
 type scheduleFlags struct {
 	run            runFlags
 	workflow, task string
@@ -123,8 +123,7 @@ func (c *command) addSchedule(cmd *cobra.Command, f *scheduleFlags, args []strin
 	return one.Added(cmd.OutOrStdout(), time.Now())
 }
 
-// flow is the workflow with its inputs, as they are typed; nil: there is none. A file is found from
-// wherever it is run.
+// flow returns the workflow with its inputs, as typed; nil: there is none. A file is found from any folder.
 func (f *scheduleFlags) flow(args []string) ([]string, error) {
 	if f.workflow == "" {
 		if len(f.maps) > 0 {
@@ -144,8 +143,8 @@ func (f *scheduleFlags) flow(args []string) ([]string, error) {
 	return append([]string{name}, args...), nil
 }
 
-// inputs are those that an event brings to the workflow of a schedule. What is wrong with the workflow
-// and with the inputs that were typed is an error.
+// inputs returns the inputs that an event has for the workflow of a schedule. A faulty workflow and faulty
+// typed inputs are errors.
 func (f *scheduleFlags) inputs(a *app.App, one schedule.Schedule) (map[string]string, error) {
 	flows := app.Workflows(a, one.Root, f.run.Trust)
 	flow, err := flows.Find(one.Flow[0])
@@ -221,7 +220,7 @@ func (c *command) scheduleRun() *cobra.Command {
 	})
 }
 
-// printBegun says what came of an occasion.
+// printBegun prints the result of an occasion.
 func printBegun(cmd *cobra.Command, o schedule.Occasion) error {
 	switch {
 	case o.Session != "":
@@ -236,7 +235,7 @@ func printBegun(cmd *cobra.Command, o schedule.Occasion) error {
 	return nil
 }
 
-// ofSchedule is a command for one schedule.
+// ofSchedule returns a command for one schedule.
 func (c *command) ofSchedule(name, short string, do func(*cobra.Command, *schedule.Set, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   name + " NAME",
@@ -292,7 +291,7 @@ func (c *command) scheduleInstall() *cobra.Command {
 				return err
 			}
 			runs := []string{c.program(), "--state", a.StateDir}
-			if dir := os.Getenv("INSPAN_CONFIG_DIR"); dir != "" { // no flag says it
+			if dir := os.Getenv("INSPAN_CONFIG_DIR"); dir != "" { // there is no flag for it
 				runs = append([]string{"/usr/bin/env", "INSPAN_CONFIG_DIR=" + filepath.Dir(a.ConfigPath)}, runs...)
 			}
 			timer := schedule.NewTimer(runs...)

@@ -31,7 +31,7 @@ func (c *command) send() *cobra.Command {
 			if r != nil && (m.For == "project" || m.For == "always") {
 				return misused("--for %s writes to settings of this machine; with --remote an approval holds for the session at most", m.For)
 			}
-			id := args[0] // which is found behind what is wrong with the message
+			id := args[0] // it is found after the message has been checked
 			if r != nil {
 				if id, err = r.Resolve(cmd.Context(), id); err != nil {
 					return err

@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// serverFlags are those of inspan serve beyond what all servers have.
+// serverFlags are the flags of inspan serve in addition to those of all servers.
 type serverFlags struct {
 	serveFlags
 	workspaces string
@@ -32,17 +32,17 @@ type serverFlags struct {
 	only       string
 	advertise  string
 	newOwner   bool
-	state      string               // the folder, once it is known
-	show       func(address string) // shows a person the page; nil: nobody looks at it
+	state      string               // the folder, once known
+	show       func(address string) // shows a person the page; nil: does not
 }
 
-// Where the workspaces of tasks are.
+// The places for the workspaces of tasks.
 const (
 	workspacesHere    = "folder"
 	workspacesInStore = "store"
 )
 
-// serverDefaults are the flags of a server that nobody has set.
+// serverDefaults returns the default flags of a server.
 func serverDefaults() serverFlags {
 	return serverFlags{keep: string(server.KeepFailed), carried: workspacesHere, disk: server.DefaultFloor >> 20, drain: server.DefaultDrain}
 }
@@ -106,7 +106,7 @@ func (c *command) server() *cobra.Command {
 	fl.StringVar(&f.advertise, "advertise", "",
 		"with --store: `URL` at which the other servers reach this one (default: the address of --listen)")
 	fl.BoolVar(&f.newOwner, "new-owner", false, "with --store: make the owner's token of this server that of all (default: it must have theirs)")
-	_ = fl.MarkHidden("cwd") // a task says where it works
+	_ = fl.MarkHidden("cwd") // a task names its own folder
 	return cmd
 }
 
@@ -134,14 +134,14 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	}
 	s.GitHub.Token = cmp.Or(os.Getenv("GITHUB_TOKEN"), os.Getenv("GH_TOKEN"))
 	s.State, s.Floor, f.state = a.StateDir, f.disk<<20, a.StateDir
-	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // the state folder itself is closed to agents
+	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // agents have no access to the state folder
 	if f.carried == workspacesInStore {
 		s.Travel()
 		s.Fleeting = f.only == "work"
 	}
 	f.Opened = func(address string) {
 		if f.show != nil {
-			go f.show(address) // the browser asks, and is answered from now on
+			go f.show(address) // the browser's requests are answered from now on
 			return
 		}
 		c.warn("serving tasks at http://" + address + "/; the owner's token is in " + f.TokenFile)
@@ -157,7 +157,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	return c.serveAmong(ctx, a, f, s, apart)
 }
 
-// equip gives a server what it works with.
+// equip configures a server.
 func (c *command) equip(a *app.App, s *server.Server) (err error) {
 	s.Sessions, s.Send, s.Redact, s.Git, s.Warn = a.Running.Sessions, a.Send, a.Permission.Redacted, a.Extensions.Store().Git, c.warn
 	hosts := &app.Hosts{
@@ -173,7 +173,7 @@ func (c *command) equip(a *app.App, s *server.Server) (err error) {
 	return err
 }
 
-// settle reads what flags name.
+// settle reads files and the like that flags name.
 func (f *serverFlags) settle(s *server.Server) error {
 	if s.Keep = server.Keep(f.keep); !s.Keep.Known() {
 		return misused("--keep: unknown value %q; use never, failed or always", f.keep)

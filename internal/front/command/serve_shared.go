@@ -9,11 +9,11 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// What serve does beside other machines: see docs/SERVER.md.
+// Parts of serve for several machines: see docs/SERVER.md.
 
 // sharing is what a server shares with others.
 type sharing struct {
-	store  app.SharedStore // nil: nothing
+	store  app.SharedStore // nil: none
 	engine app.Engine      // nil: none
 	name   string          // of the store
 }
@@ -28,7 +28,7 @@ func (s sharing) close() (err error) {
 	return err
 }
 
-// sharing opens what the flags name, and has the app use it.
+// sharing opens the store and engine of the flags, and sets them in the app.
 func (c *command) sharing(ctx context.Context, f *serverFlags, a *app.App) (s sharing, err error) {
 	where := app.StoreOf(f.store)
 	switch {

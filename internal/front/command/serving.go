@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// serveFlags are the flags of what others can reach.
+// serveFlags are the flags of commands that others can reach.
 type serveFlags struct {
 	app.Options
 	server.Door
@@ -34,9 +34,9 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.Hosts, "host", nil, "`name` of a proxy in front of the server; repeatable")
 }
 
-// served are the settings, and the options that every session of a server has. The mode
-// is always said, so that old sessions can't be allowed more than new ones. Rules may name the tools
-// of the workspace and of further folders.
+// served reads the settings, and the options of every session of a server. The mode is always set, so that old
+// sessions can't have more permissions than new ones. Rules may name the tools of the workspace and of further
+// folders.
 func (c *command) served(ctx context.Context, f *serveFlags, folders ...string) (*app.App, error) {
 	if err := f.Check(); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (c *command) served(ctx context.Context, f *serveFlags, folders ...string) 
 	if f.cwd, err = workspace(f.cwd); err != nil {
 		return nil, err
 	}
-	if len(f.Allow)+len(f.Ask)+len(f.Deny) > 0 { // to list what is installed takes a while
+	if len(f.Allow)+len(f.Ask)+len(f.Deny) > 0 { // listing installed tools takes a while
 		var installed []string
 		for _, dir := range append(folders, f.cwd) {
 			installed = append(installed, a.Extensions.ToolNames(ctx, dir)...)

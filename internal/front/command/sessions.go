@@ -206,7 +206,7 @@ func (c *command) sessionsRm() *cobra.Command {
 	return cmd
 }
 
-// driven adds to an error what to do about a session that a process drives.
+// driven adds advice to an error about a session that a process drives.
 func (c *command) driven(ctx context.Context, a *app.App, id string, err error) error {
 	if id == "" {
 		return err
@@ -249,7 +249,7 @@ func (c *command) sessionsFsck() *cobra.Command {
 			bad := 0
 			for _, id := range ids {
 				r, err := a.Store().Fsck(cmd.Context(), id, repair)
-				if err != nil && len(ids) > 1 && cmd.Context().Err() == nil { // the others are checked all the same
+				if err != nil && len(ids) > 1 && cmd.Context().Err() == nil { // the others are still checked
 					fmt.Fprintln(cmd.ErrOrStderr(), "inspan:", err)
 					bad++
 					continue
@@ -281,11 +281,11 @@ func printSessions(out io.Writer, list []store.Info) error {
 	return w.Flush()
 }
 
-// exportFormats are what [exportSession] can write.
+// exportFormats returns the formats of [exportSession].
 func exportFormats() []string { return []string{"markdown", "json", "atif"} }
 
-// exportSession writes a session in a format; json is what the console shows. Another than those of [exportFormats] is a
-// [words.Misuse].
+// exportSession writes a session in a format; json is the console's form. A format that is not among
+// [exportFormats] is a [words.Misuse].
 func exportSession(ctx context.Context, out io.Writer, sessions *session.Store, id, format string) error {
 	events := sessions.Events(ctx, id)
 	switch format {
@@ -298,12 +298,12 @@ func exportSession(ctx context.Context, out io.Writer, sessions *session.Store, 
 		strings.Join(exportFormats(), ", "), words.DidYouMean(format, exportFormats()))
 }
 
-// leads are the sessions of a list that work for no other.
+// leads returns the sessions of a list that work for no other.
 func leads(list []store.Info) []store.Info {
 	return slices.DeleteFunc(list, func(s store.Info) bool { return s.Parent != "" })
 }
 
-// labelled are the sessions of a list that have all of these labels.
+// labelled returns the sessions of a list that have all of these labels.
 func labelled(list []store.Info, labels map[string]string) []store.Info {
 	return slices.DeleteFunc(list, func(s store.Info) bool { return !s.Labelled(labels) })
 }
@@ -327,7 +327,7 @@ func endedOf(s store.Info) string {
 	return string(s.Stop)
 }
 
-// printReport prints how a log is.
+// printReport prints the state of a log.
 func printReport(w io.Writer, r session.Report) {
 	state := "ok"
 	switch {

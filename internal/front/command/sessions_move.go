@@ -23,7 +23,7 @@ func (c *command) sessionsPull() *cobra.Command {
 		"  inspan sessions pull 20260102 --store postgres://host/inspan")
 }
 
-// moving is a command that moves a session away from here, or to here.
+// moving returns a command that moves a session away from here, or to here.
 func (c *command) moving(name, short, way string, away bool, examples string) *cobra.Command {
 	var where string
 	var stays bool
@@ -61,7 +61,7 @@ func (c *command) moving(name, short, way string, away bool, examples string) *c
 	return cmd
 }
 
-// with tells how many subagents come along.
+// with says how many subagents are included.
 func with(agents int) string {
 	switch agents {
 	case 0:

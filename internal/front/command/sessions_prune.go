@@ -72,7 +72,7 @@ func prune(cmd *cobra.Command, a *app.App, age time.Duration, size int64, yes bo
 	return p.Prune(cmd.Context(), func(name string) { fmt.Fprintln(out, "removed", name) })
 }
 
-// printPruning prints the sessions that are no longer kept, how large those that stay are, and what no
+// printPruning prints the sessions that are no longer kept, the sizes of those that stay, and data that no
 // session needs. TheyGo: all of that is deleted next.
 func printPruning(out io.Writer, p app.Pruning, theyGo bool) error {
 	if len(p.Stale) == 0 {
@@ -102,7 +102,7 @@ func printStale(out io.Writer, p app.Pruning) error {
 	return err
 }
 
-// printUnused prints what is kept and no session needs.
+// printUnused prints stored data that no session needs.
 func printUnused(out io.Writer, p app.Pruning) error {
 	if len(p.Leftovers)+len(p.Unused) == 0 {
 		return nil
@@ -126,7 +126,7 @@ func printUnused(out io.Writer, p app.Pruning) error {
 	return w.Flush()
 }
 
-// megabytes writes a number of bytes for people.
+// megabytes formats a number of bytes for people.
 func megabytes(n int64) string {
 	if n < 1e6 {
 		return fmt.Sprintf("%d kB", (n+999)/1000)

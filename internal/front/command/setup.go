@@ -45,7 +45,7 @@ func (c *command) setup() *cobra.Command {
 	}
 }
 
-// setUp has the person choose a model. Done is false if they gave up.
+// setUp lets the person choose a model. Done is false if they gave up.
 func (c *command) setUp(cmd *cobra.Command, a *app.App, root string) (done bool, err error) {
 	out := wrapping{cmd.OutOrStdout()}
 	t := setup.Talk{
@@ -74,10 +74,10 @@ func (c *command) setUp(cmd *cobra.Command, a *app.App, root string) (done bool,
 	return done, err
 }
 
-// wrapping breaks what is written at once between words, where the terminal would break it anywhere.
+// wrapping breaks each write between words, where the terminal would break it anywhere.
 type wrapping struct{ to io.Writer }
 
-// Write implements [io.Writer]. What continues a row of a list stands below its words.
+// Write implements [io.Writer]. Continuation lines of a list are indented like its words.
 func (w wrapping) Write(p []byte) (int, error) {
 	const column = 6 // of the words in a list
 	cells := width(w.to)
@@ -98,7 +98,7 @@ func (w wrapping) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// readSecret reads a line that the terminal does not show. An interrupt leaves the terminal as it was.
+// readSecret reads a line without echo. An interrupt restores the terminal.
 func readSecret(ctx context.Context, in io.Reader) (string, error) {
 	f, ok := in.(*os.File)
 	if !ok {
@@ -115,7 +115,7 @@ func readSecret(ctx context.Context, in io.Reader) (string, error) {
 		err  error
 	}
 	got := make(chan result, 1)
-	go func() { // ends with the process if nobody types
+	go func() { // ends with the process if nothing is typed
 		line, err := term.ReadPassword(int(f.Fd()))
 		got <- result{line, err}
 	}()

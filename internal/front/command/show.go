@@ -19,7 +19,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// view is a way to look at what sessions did: a command of its own, which is a flag of show too.
+// view is a way to look at sessions: a command of its own, and a flag of show.
 type view struct {
 	name, says string
 	cmd        *cobra.Command
@@ -36,8 +36,8 @@ func (c *command) views() []view {
 	}
 }
 
-// show looks at a session, in a view if a flag says so. A view is done by the command of its name, with the
-// flags of that one.
+// show shows a session, in a view if a flag says so. The command of that name makes the view, with its own
+// flags.
 func (c *command) show() *cobra.Command {
 	views := c.views()
 	var names []string
@@ -127,10 +127,10 @@ func isOn(cmd *cobra.Command, flag string) bool {
 	return err == nil && on
 }
 
-// shown is how a session stands.
+// shown is the state of a session.
 type shown struct {
 	Session  string    `json:"session"`
-	Task     string    `json:"task,omitempty"` // its title, else what was said last
+	Task     string    `json:"task,omitempty"` // its title, else the last message
 	Root     string    `json:"root"`
 	Model    string    `json:"model,omitempty"`
 	Mode     tool.Mode `json:"mode,omitempty"`
@@ -146,7 +146,7 @@ type shown struct {
 	Unpriced bool      `json:"unpriced,omitempty"`
 }
 
-// summary prints how a session stands, and how to see more of it.
+// summary prints the state of a session, and how to see more of it.
 func (c *command) summary(cmd *cobra.Command, typed string, asJSON bool) error {
 	a, id, err := c.seen(cmd.Context(), typed)
 	if err != nil {

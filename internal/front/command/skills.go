@@ -98,8 +98,7 @@ func (c *command) skillsCost() *cobra.Command {
 	return cmd
 }
 
-// skillSlashes are the skills as slash commands, but for those whose name one of
-// ours has.
+// skillSlashes returns the skills as slash commands, except those with the name of one of ours.
 func skillSlashes(a *app.App, root string) []tui.Command {
 	l := a.Extensions.Skills(root)
 	list, _ := l.List()
@@ -176,7 +175,8 @@ func printSkillCosts(out io.Writer, l *skill.Library, names []string) error {
 	return w.Flush()
 }
 
-// printValid prints what agentskills.io has against the skills of folders; an error: something.
+// printValid prints the problems of the skills in folders, by the rules of agentskills.io; an error: there are
+// some.
 func printValid(out io.Writer, dirs []string) error {
 	bad := 0
 	for _, dir := range dirs {

@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// draftSkill has a model write a skill from a session, and prints it.
+// draftSkill makes a model write a skill from a session, and prints it.
 func (o ownTools) draftSkill(ctx context.Context, session string) error {
 	id, err := store.Resolve(ctx, o.App.Store(), session)
 	if err != nil {
@@ -66,7 +66,7 @@ func (o ownTools) skillDraft(name string) (equipment.SkillDraft, error) {
 		words.OneLine(name, 80), words.DidYouMean(name, names), fs.ErrNotExist)
 }
 
-// promoteSkill makes a draft a skill of the project or the person, if they approve just these bytes.
+// promoteSkill makes a draft a skill of the project or the person, if they approve exactly its bytes.
 func (o ownTools) promoteSkill(_ context.Context, name string, user bool) error {
 	d, err := o.skillDraft(name)
 	if err != nil {
@@ -101,7 +101,7 @@ func (o ownTools) dropSkill(_ context.Context, name string) error {
 	return nil
 }
 
-// skillDrafts are the commands about skills that a model drafts.
+// skillDrafts returns the commands about skills that a model drafts.
 func (c *command) skillDrafts() []*cobra.Command {
 	var user bool
 	draft := c.ownTool("draft SESSION", "Draft a skill from a session that has ended well", exactly(1, 1, "a SESSION"),

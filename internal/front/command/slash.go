@@ -18,9 +18,9 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// typed is what is said to the model for a task. A task of the arguments that is a slash
-// command is what the command says; one that only tells something is done with it. What
-// comes from standard input was perhaps not typed by anybody, so it is no command.
+// typed returns the message for the model from a task. If the task in the arguments is a slash command, it is
+// the text of the command; a command that only prints something is run. Standard input may not be typed by a
+// person, so it is not a command.
 func (c *command) typed(cmd *cobra.Command, f *runFlags, args []string, text string) (said string, done bool, err error) {
 	name, rest, ok := words.Slash(text)
 	if !ok || len(args) == 0 || args[0] == "-" {
@@ -55,13 +55,13 @@ func (c *command) typed(cmd *cobra.Command, f *runFlags, args []string, text str
 	if name == "help" {
 		return "", true, c.told(f, func() (string, error) { return slashHelp(ours), nil })
 	}
-	if _, err := os.Lstat("/" + name); err == nil { // it is about that
+	if _, err := os.Lstat("/" + name); err == nil { // it is about that file
 		return text, false, nil
 	}
 	return "", false, words.Misuse{Err: notHere(ours, name)}
 }
 
-// inline warns of shell commands in the file of a command, which do not run as they do elsewhere.
+// inline warns about shell commands in a command file, which do not run as they do in other agents.
 func (c *command) inline(a *app.App, root, name string) {
 	for _, m := range a.Extensions.Commands(root, func(string) {}) {
 		if list := m.Inline(); m.Name == name && len(list) > 0 {
@@ -71,8 +71,7 @@ func (c *command) inline(a *app.App, root, name string) {
 	}
 }
 
-// subcommand is what a slash command is called where there is no screen; nil: it is for a
-// session that is open.
+// subcommand returns the subcommand for a slash command; nil: the command needs an open session.
 func subcommand(name, args string) []string {
 	switch name {
 	case "sessions":
@@ -98,7 +97,7 @@ func subcommand(name, args string) []string {
 	return nil
 }
 
-// printedBy is what another command of ours prints.
+// printedBy returns the output of another command of ours.
 func (c *command) printedBy(ctx context.Context, args []string) (string, error) {
 	var out bytes.Buffer
 	root := c.root()
@@ -124,7 +123,7 @@ func (c *command) compactHere(cmd *cobra.Command, a *app.App, f *runFlags, focus
 	return root.ExecuteContext(cmd.Context())
 }
 
-// told prints what a command tells, in the form that was asked for.
+// told prints the output of a command, in the requested form.
 func (c *command) told(f *runFlags, tell func() (string, error)) error {
 	text, err := tell()
 	if err != nil {
@@ -148,7 +147,7 @@ func slashHelp(list []tui.Command) string {
 	return b.String()
 }
 
-// notHere says why a slash command can't be run, and what can.
+// notHere says why a slash command can't be run, and which can.
 func notHere(list []tui.Command, name string) error {
 	var names []string
 	for _, s := range list {
@@ -165,7 +164,7 @@ func notHere(list []tui.Command, name string) error {
 		words.OneLine(name, 40), hint)
 }
 
-// instead names what does the same without a screen.
+// instead names the equivalent without a screen.
 func instead(name string) string {
 	switch name {
 	case "model", "mode":

@@ -45,7 +45,7 @@ func (c *command) spend() *cobra.Command {
 	return cmd
 }
 
-// causes is what a person asks about the causes of costs.
+// causes is a person's question about the causes of costs.
 type causes struct {
 	By         string // one of [cost.Explanations]
 	Day, Since string // days, such as 2026-11-21; empty: any
@@ -53,7 +53,7 @@ type causes struct {
 	JSON       bool
 }
 
-// report prints where every token of the bills went.
+// report prints which parts of the prompts and replies the tokens of the bills were for.
 func (c causes) report(ctx context.Context, out io.Writer, sessions store.Store, warn func(string)) error {
 	q := cost.Question{Session: c.Session, By: c.By}
 	var err error
@@ -76,7 +76,7 @@ func (c causes) report(ctx context.Context, out io.Writer, sessions store.Store,
 	return printSpent(out, report)
 }
 
-// printSpent prints where every token of the bills went.
+// printSpent prints which parts of the prompts and replies the tokens of the bills were for.
 func printSpent(out io.Writer, r cost.Report) error {
 	w := text.NewTable(out, strings.ToUpper(r.By), "FRESH", "CACHED", "WRITTEN", "OUTPUT", "US $", "SHARE")
 	for _, row := range append(r.Rows, r.Total) {
@@ -98,7 +98,7 @@ func printSpent(out io.Writer, r cost.Report) error {
 	return nil
 }
 
-// partOf is the share of a row: of the dollars, or of the tokens where none have a price.
+// partOf returns the share of a row: of the dollars, or of the tokens if none have a price.
 func partOf(row, total cost.Row) string {
 	n, of := float64(row.Dollars), float64(total.Dollars)
 	if total.Dollars == 0 {

@@ -48,7 +48,7 @@ func (c *command) stats() *cobra.Command {
 	return cmd
 }
 
-// statistics is what a person asks about how requests and calls went.
+// statistics is a person's question about how requests and calls went.
 type statistics struct {
 	By      string // one of statGroupings; empty: models and tools
 	Since   string // a day, such as 2026-11-21; empty: the last 30 days
@@ -58,12 +58,12 @@ type statistics struct {
 
 const usualDays = 30
 
-// statGroupings lists what there are statistics by.
+// statGroupings lists the groupings of statistics.
 func statGroupings() []string {
 	return []string{"model", "provider", "tool", "error", "day"}
 }
 
-// stat is how requests or calls of one kind went. Times are milliseconds.
+// stat is how requests or calls of one kind went. Times are in milliseconds.
 type stat struct {
 	Key    string `json:"key"`
 	N      int    `json:"n"`
@@ -71,11 +71,11 @@ type stat struct {
 	P50    int64  `json:"p50_millis"`
 	P95    int64  `json:"p95_millis"`
 	P99    int64  `json:"p99_millis"`
-	First  int64  `json:"first_p50_millis,omitempty"` // until the first of a reply, of those that came
+	First  int64  `json:"first_p50_millis,omitempty"` // until the first of a reply, if there was one
 }
 
-// report prints percentiles and failures of what has ended since a day. A session that can't be read to
-// its end counts as far as it goes, and warn names it.
+// report prints percentiles and failures of spans that ended since a day. A session that can't be read to its
+// end counts as far as it can be read, and warn names it.
 func (s statistics) report(ctx context.Context, out io.Writer, sessions store.Store, now time.Time, warn func(string)) error {
 	kinds := []string{"model", "tool"}
 	if s.By != "" {
@@ -128,8 +128,8 @@ func (s statistics) report(ctx context.Context, out io.Writer, sessions store.St
 	return nil
 }
 
-// eachSpan hands on what sessions have done since a time and ended, subagents too: those of one session, or of all if
-// it is empty.
+// eachSpan passes on the spans of sessions that ended since a time, including subagents: those of one session,
+// or of all if it is empty.
 func eachSpan(ctx context.Context, sessions store.Store, session string, since time.Time, warn func(string), do func(transcript.Span)) error {
 	list, err := sessions.List(ctx)
 	if err != nil {
@@ -154,7 +154,7 @@ func eachSpan(ctx context.Context, sessions store.Store, session string, since t
 	return nil
 }
 
-// statKey is the row of a table that a span belongs to; empty: none.
+// statKey returns the row of a table for a span; empty: none.
 func statKey(by string, s transcript.Span) string {
 	if s.Kind != transcript.SpanModel && s.Kind != transcript.SpanCall {
 		return ""
@@ -188,7 +188,7 @@ func statKinds() map[transcript.SpanKind]string {
 	return map[transcript.SpanKind]string{transcript.SpanModel: "request", transcript.SpanCall: "call"}
 }
 
-// counting are the times of what has ended, by row. The zero value is ready.
+// counting has the times of ended spans, by row. The zero value is ready.
 type counting map[string]*counted
 
 type counted struct {
@@ -214,7 +214,7 @@ func (c *counting) add(key string, s transcript.Span) {
 	}
 }
 
-// stats are the rows: days in order, else what there is most of first.
+// stats returns the rows: days in order, else the most frequent first.
 func (c counting) stats(by string) []stat {
 	out := []stat{}
 	for _, key := range slices.Sorted(maps.Keys(c)) {
@@ -232,7 +232,7 @@ func (c counting) stats(by string) []stat {
 	return out
 }
 
-// percentile is the smallest of sorted values that so many in a hundred are not above (nearest rank).
+// percentile returns the nearest-rank percentile p of sorted values.
 func percentile(sorted []int64, p int) int64 {
 	if len(sorted) == 0 {
 		return 0

@@ -23,16 +23,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// ownTools is about the tools that models have written in the sessions of a workspace.
+// ownTools handles the tools that models have written in the sessions of a workspace.
 type ownTools struct {
 	App  *app.App
 	Root string
 	Out  io.Writer
-	// Ask asks a person a question, whether they are there or not. The error says that nobody can be asked.
+	// Ask asks a person a question and returns the answer. The error says that there is no person to ask.
 	Ask func(question string) (bool, error)
 }
 
-// waiting lists what waits for somebody's decision.
+// waiting lists proposals that wait for a person's decision.
 func (o ownTools) waiting(ctx context.Context) error {
 	list, err := o.App.Extensions.Proposed(ctx, o.App.Store(), o.Root)
 	if err != nil {
@@ -53,7 +53,7 @@ func (o ownTools) waiting(ctx context.Context) error {
 	return w.Flush()
 }
 
-// proposed finds one by its name, the newest if several sessions have one, and of the session if that is
+// proposed finds a proposal by its name, the newest if several sessions have one, and of the session if that is
 // not empty.
 func (o ownTools) proposed(ctx context.Context, name, session string) (equipment.Proposed, error) {
 	list, err := o.App.Extensions.Proposed(ctx, o.App.Store(), o.Root)
@@ -71,7 +71,7 @@ func (o ownTools) proposed(ctx context.Context, name, session string) (equipment
 		words.OneLine(name, 80), words.DidYouMean(name, names), fs.ErrNotExist)
 }
 
-// promoted finds one by its name.
+// promoted finds a promoted tool by its name.
 func (o ownTools) promoted(name string, user bool) (equipment.Promoted, bool) {
 	shelf := o.App.Extensions.Shelf(o.Root, user)
 	list := o.App.Extensions.Promoted(o.Root)
@@ -82,7 +82,7 @@ func (o ownTools) promoted(name string, user bool) (equipment.Promoted, bool) {
 	return list[i], true
 }
 
-// show prints a proposal as it would lie in its folder.
+// show prints a proposal in the form of its folder.
 func (o ownTools) show(ctx context.Context, name, session string) error {
 	p, err := o.proposed(ctx, name, session)
 	if err != nil {
@@ -108,7 +108,7 @@ func (o ownTools) from(at equipment.Origin) {
 	}
 }
 
-// files prints all that is in an entry.
+// files prints all files of an entry.
 func (o ownTools) files(in custom.Installed) {
 	for name, content := range in.Files {
 		fmt.Fprintf(o.Out, "\n%s/%s, %s:\n", in.Name, name, text.Count(len(content), "byte"))
@@ -119,8 +119,8 @@ func (o ownTools) files(in custom.Installed) {
 	fmt.Fprintln(o.Out)
 }
 
-// promote keeps a tool beyond its session, or approves one again that was changed. Its tests pass in a
-// fresh box, the reviewer model has nothing against it, and a person approves just these bytes.
+// promote keeps a tool beyond its session, or approves a changed one again. Its tests must pass in a fresh
+// sandbox, the reviewer model must not object, and a person must approve exactly these bytes.
 func (o ownTools) promote(ctx context.Context, name, session string, user bool) error {
 	p, err := o.promotion(ctx, name, session, user)
 	if err != nil {
@@ -161,7 +161,7 @@ func (o ownTools) promotion(ctx context.Context, name, session string, user bool
 	return o.App.Extensions.Promotion(ctx, p, o.App.Extensions.Shelf(o.Root, user), time.Now())
 }
 
-// agreed asks whether something is to be kept, and says so if not.
+// agreed asks whether to continue, and prints if not.
 func (o ownTools) agreed(question string) (bool, error) {
 	yes, err := o.Ask(question)
 	if err == nil && !yes {
@@ -170,7 +170,7 @@ func (o ownTools) agreed(question string) (bool, error) {
 	return yes, err
 }
 
-// review has the reviewer model read it. A no of the model is an error.
+// review makes the reviewer model read it. If the model rejects it, that is an error.
 func (o ownTools) review(ctx context.Context, p equipment.Promotion) error {
 	r, err := o.App.Permission.Reviewer(ctx)
 	if err != nil {
@@ -199,7 +199,7 @@ func (o ownTools) review(ctx context.Context, p equipment.Promotion) error {
 	return nil
 }
 
-// drop takes a proposal back, or removes one that was kept, if a person says so.
+// drop withdraws a proposal, or removes a promoted tool, if a person agrees.
 func (o ownTools) drop(ctx context.Context, name, session string, user bool) error {
 	was, kept := o.promoted(name, user)
 	if kept && session == "" {
@@ -224,16 +224,16 @@ func (o ownTools) drop(ctx context.Context, name, session string, user bool) err
 	return nil
 }
 
-// Bounds of what a report proposes to remove.
+// Limits for proposed removals in a report.
 const (
-	fewCalls = 5 // below which failures say little
+	fewCalls = 5 // with fewer calls, failures mean little
 	idleDays = 30
 )
 
-// ownUse is how a tool was used within the last days.
+// ownUse is the use of a tool within the last days.
 type ownUse struct{ calls, failed int }
 
-// report tells how the tools that models have written were used, and which to remove. All of it is counted
+// report prints how the tools that models have written were used, and which to remove. All of it is counted
 // from the logs.
 func (o ownTools) report(ctx context.Context, now time.Time, warn func(string)) error {
 	kept := o.App.Extensions.Promoted(o.Root)
@@ -242,7 +242,7 @@ func (o ownTools) report(ctx context.Context, now time.Time, warn func(string)) 
 		return nil
 	}
 	since := now.AddDate(0, 0, -idleDays)
-	used := map[string]ownUse{} // by what was approved: another of the same name is another tool
+	used := map[string]ownUse{} // by digest of the approved tool: another of the same name is another tool
 	err := eachSpan(ctx, o.App.Store(), "", since, warn, func(s transcript.Span) {
 		if s.Kind == transcript.SpanCall && s.Sum != "" {
 			u := used[s.Sum]
@@ -275,8 +275,8 @@ func (o ownTools) report(ctx context.Context, now time.Time, warn func(string)) 
 	return nil
 }
 
-// saved is about how many tokens a model would have written if it had written the code for each call that
-// went well.
+// saved estimates how many tokens a model would have written if it had written the code for each successful
+// call.
 func saved(p equipment.Promoted, u ownUse) int {
 	const perToken = 4 // bytes
 	size := 0
@@ -288,7 +288,7 @@ func saved(p equipment.Promoted, u ownUse) int {
 	return (u.calls - u.failed) * size / perToken
 }
 
-// idleTool says why a tool might go; empty: it might stay.
+// idleTool returns why a tool might be removed; empty: it might stay.
 func idleTool(p equipment.Promoted, u ownUse, now time.Time) string {
 	switch {
 	case u.calls >= fewCalls && 2*u.failed >= u.calls:
@@ -313,10 +313,10 @@ func flagOf(p equipment.Promoted) string {
 	return ""
 }
 
-// errNobody says that something needs a person at a terminal.
+// errNobody says that a person at a terminal is needed.
 var errNobody = errors.New("there is nobody to ask: standard input and output must be a terminal")
 
-// ownTools are the commands about tools that models have written.
+// ownTools returns the commands about tools that models have written.
 func (c *command) ownTools() []*cobra.Command {
 	var session string
 	var user bool
@@ -351,10 +351,10 @@ func (c *command) ownTools() []*cobra.Command {
 	return []*cobra.Command{proposed, show, promote, drop, report}
 }
 
-// ownDoing does something with what models have written, by its name if it has one.
+// ownDoing does something with things that models have written, by name if it has one.
 type ownDoing func(ctx context.Context, o ownTools, name string) error
 
-// ownTool is a command that does it in a folder, and asks at a terminal only.
+// ownTool returns a command that does it in a folder, and asks only at a terminal.
 func (c *command) ownTool(use, short string, args cobra.PositionalArgs, do ownDoing) *cobra.Command {
 	var cwd string
 	cmd := &cobra.Command{
@@ -366,7 +366,7 @@ func (c *command) ownTool(use, short string, args cobra.PositionalArgs, do ownDo
 			}
 			out := cmd.OutOrStdout()
 			ask := func(question string) (bool, error) {
-				if !isTerminal(c.in) || !isTerminal(out) { // who can't read it can't approve it
+				if !isTerminal(c.in) || !isTerminal(out) { // a person who can't read it can't approve it
 					return false, errNobody
 				}
 				return c.confirms(out, question), nil

@@ -86,19 +86,19 @@ func (c *command) traceExport() *cobra.Command {
 	return cmd
 }
 
-// receiver is who takes traces.
+// receiver is where to send traces.
 type receiver struct {
-	URL     string // without a path: the usual one is added; empty: traces are printed
+	URL     string // without a path the usual one is added; empty: traces are printed
 	Headers string // as in OTEL_EXPORTER_OTLP_HEADERS
 	Semconv string // one of [transcript.Semconvs]; empty: the last
 	Release string // of this program
-	Content bool   // the trace has content
+	Content bool   // the trace includes content
 	// Attributes are those of OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME.
 	Attributes map[string]string
 }
 
-// printWaterfall prints a trace as bars, each run on a scale of its own. Width is that of a line; 0: of a usual
-// one. What goes on lasts until now.
+// printWaterfall prints a trace as bars, each run on its own scale. Width is that of a line; 0: the usual one.
+// Unfinished spans last until now.
 func printWaterfall(out io.Writer, t transcript.Trace, width int, now time.Time) error {
 	if width == 0 {
 		width = usualWidth
@@ -122,12 +122,12 @@ func printWaterfall(out io.Writer, t transcript.Trace, width int, now time.Time)
 
 const (
 	usualWidth = 100
-	nameWidth  = 34 // of a name with what it is a part of
-	factWidth  = 34 // of how long it took, and what came of it
+	nameWidth  = 34 // of a name with its indentation
+	factWidth  = 34 // of a duration and an outcome
 	mostDeep   = 10 // levels that are indented
 )
 
-// traced is a span of some session.
+// traced is a span of a session.
 type traced struct {
 	transcript.Span
 
@@ -138,7 +138,7 @@ type waterfall struct {
 	text   strings.Builder
 	below  map[string][]traced // by session and span
 	now    time.Time
-	begin  time.Time // of the run that is printed
+	begin  time.Time // of the printed run
 	length time.Duration
 	bar    int // cells
 }
@@ -158,7 +158,7 @@ func (w *waterfall) take(t transcript.Trace) {
 	}
 }
 
-// end is where a span ends, now if it goes on.
+// end returns the end of a span, now if it is not finished.
 func (w *waterfall) end(s traced) time.Time {
 	if s.End.IsZero() {
 		return w.now
@@ -166,7 +166,7 @@ func (w *waterfall) end(s traced) time.Time {
 	return s.End
 }
 
-// rows prints what is a part of a span, and what was done in the session of a child.
+// rows prints the parts of a span, and the work in the session of a subagent.
 func (w *waterfall) rows(session, span string, depth int) {
 	for _, s := range w.below[rootOf(session)+span] {
 		name := strings.Repeat("  ", min(depth, mostDeep)) + strings.TrimSpace(string(s.Kind)+" "+words.OneLine(s.Name, 60))
@@ -180,7 +180,7 @@ func (w *waterfall) rows(session, span string, depth int) {
 	}
 }
 
-// fit makes a text exactly so many cells wide, as far as its runes are one wide each.
+// fit makes a text exactly so many cells wide, if all its runes are one cell wide.
 func fit(s string, cells int) string {
 	r := []rune(s)
 	if len(r) >= cells {
@@ -189,7 +189,7 @@ func fit(s string, cells int) string {
 	return s + strings.Repeat(" ", cells-len(r))
 }
 
-// drawn is the bar of a span: light until the first of a reply, dotted where it waits.
+// drawn returns the bar of a span: light until the first of a reply, dotted where it waits.
 func (w *waterfall) drawn(s traced) string {
 	cell := func(at time.Time) int {
 		return min(w.bar, max(0, int(at.Sub(w.begin)*time.Duration(w.bar)/max(w.length, 1))))
@@ -207,7 +207,7 @@ func (w *waterfall) drawn(s traced) string {
 	return strings.Repeat(" ", from) + strings.Repeat("░", first-from) + strings.Repeat(solid, to-first) + strings.Repeat(" ", w.bar-to)
 }
 
-// facts are what came of a span.
+// facts returns the outcome of a span.
 func facts(s traced) string {
 	list := []string{outcome(s)}
 	if s.First > 0 {
@@ -229,7 +229,7 @@ func outcome(s traced) string {
 	return strings.ReplaceAll(s.Outcome, "_", " ")
 }
 
-// took writes how long something took, to three digits.
+// took formats a duration, with three digits.
 func took(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -240,8 +240,8 @@ func took(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// exportTrace sends a trace to a receiver, or prints it, a request on each line. What the receiver can't
-// be is a [words.Misuse].
+// exportTrace sends a trace to a receiver, or prints it, one request a line. An invalid receiver is a
+// [words.Misuse].
 func exportTrace(ctx context.Context, out io.Writer, t transcript.Trace, to receiver) error {
 	requests, err := transcript.OTLP{Semconv: to.Semconv, Release: to.Release, Attributes: to.Attributes, Content: to.Content}.Traces(t)
 	if err != nil {

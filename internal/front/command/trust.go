@@ -76,7 +76,7 @@ func (c *command) trust() *cobra.Command {
 	return cmd
 }
 
-// printContent prints items with what each would run.
+// printContent prints items with the commands that each would run.
 func printContent(out io.Writer, title string, items []consent.Item) {
 	for _, it := range items {
 		fmt.Fprintf(out, "%s: %s %s\n", title, it.Kind, it.Path)

@@ -22,7 +22,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// screenFlags are the flags of the interactive front end, beside those of a run.
+// screenFlags are the flags of the interactive front end, in addition to those of a run.
 type screenFlags struct {
 	runFlags
 	fullscreen bool
@@ -45,8 +45,8 @@ func (f *screenFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
 }
 
-// take reads the arguments: the task, and before it the ID of -r ID. A first word that looks like a
-// command is a mistyped one, unless a flag says that it is a task.
+// take reads the arguments: the task, and before it the ID of -r ID. A first word that looks like a command is
+// treated as a mistyped one, unless a flag says that it is a task.
 func (f *screenFlags) take(cmd *cobra.Command, args []string) error {
 	if f.resume == anySession && len(args) > 0 {
 		f.resume, args = args[0], args[1:]
@@ -67,7 +67,7 @@ func (f *screenFlags) take(cmd *cobra.Command, args []string) error {
 // anySession is the session of a --resume without an ID: the person chooses.
 const anySession = "?"
 
-// front opens the front end, or prints the answer to a task where nobody can see one.
+// front opens the front end, or without a terminal prints the answer to a task.
 func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
 	switch {
 	case f.remote.url != "" && (f.goOn || f.resume != "") && (f.print || f.remote.plain || !c.watched()):
@@ -99,10 +99,10 @@ func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
 	return c.screen(cmd, f)
 }
 
-// watched reports whether somebody is at a terminal that the front end can be on.
+// watched reports whether a person is at a terminal that can show the front end.
 func (c *command) watched() bool { return isTerminal(c.in) && drawable(c.console.Out) }
 
-// answered runs one task in a new session or in the one that the flags name, and prints the answer.
+// answered runs one task in a new session or in the one of the flags, and prints the answer.
 func (c *command) answered(cmd *cobra.Command, f *screenFlags) error {
 	var task []string
 	if f.says != "" {
@@ -123,7 +123,7 @@ func (c *command) answered(cmd *cobra.Command, f *screenFlags) error {
 	return c.goOn(cmd, &f.runFlags, []string{id, cmp.Or(f.says, "-")})
 }
 
-// last is the session used last in a folder.
+// last returns the session used last in a folder.
 func (c *command) last(ctx context.Context, folder string) (string, error) {
 	a, root, err := c.at(folder)
 	if err != nil {
@@ -174,7 +174,7 @@ func (c *command) frontEnd(cmd *cobra.Command, a *app.App, root string, f *scree
 	}
 }
 
-// prompts are those of the servers of a folder, as slash commands.
+// prompts returns the prompts of a folder's MCP servers as slash commands.
 func prompts(a *app.App, root string) []tui.Command {
 	var list []tui.Command
 	for _, p := range a.Hubs.Prompts(root) {
@@ -194,7 +194,7 @@ type shellJobs struct {
 	kill func(ctx context.Context, id string) error
 }
 
-// jobsOf are the jobs of a session; none if it has no shell here.
+// jobsOf returns the jobs of a session; none if it has no shell here.
 func jobsOf(a *app.App, session string) shellJobs {
 	shell := a.Running.Shell(session)
 	if shell == nil {
@@ -215,8 +215,8 @@ func (j shellJobs) List() []tui.Job { return j.list() }
 // Kill implements [tui.Jobs].
 func (j shellJobs) Kill(ctx context.Context, id string) error { return j.kill(ctx, id) }
 
-// slashes are the slash commands that the front end can't have of itself, with the flags that it was
-// begun with. Shadowed is told the names of command files that are not among them, and why.
+// slashes returns the slash commands that the front end does not have itself, with the flags with which it was
+// started. Shadowed is called with the names of command files that are not among them, and why.
 func (c *command) slashes(a *app.App, root string, f *runFlags, shadowed func(name, why string)) []tui.Command {
 	list := []tui.Command{
 		memorySlash(a, root),
@@ -254,7 +254,7 @@ func (c *command) slashes(a *app.App, root string, f *runFlags, shadowed func(na
 		if slices.ContainsFunc(ours, func(c tui.Command) bool { return c.Name == m.Name }) {
 			shadowed(m.Name, fmt.Sprintf("the command file %s.md (%s) is not used, because another command is called /%s; rename the file",
 				strings.ReplaceAll(m.Name, ":", "/"), m.Source, m.Name))
-			continue // nothing takes a name that the person knows, least of all what came with a repository
+			continue // no command takes a name that the person knows, least of all one from a repository
 		}
 		list = append(list, tui.Command{
 			Name: m.Name, Args: m.Hint, Doc: cmp.Or(m.Description, "from "+m.Source),
@@ -288,8 +288,8 @@ func memorySlash(a *app.App, root string) tui.Command {
 	}
 }
 
-// serverSlash tells how the servers are, and agrees to what one offers. What is agreed
-// to is named by its digest, so that the person has seen it.
+// serverSlash shows the state of the servers, and approves a server's offer. The digest names the approved
+// offer, so that the person has seen it.
 func serverSlash(a *app.App, root string) tui.Command {
 	return tui.Command{
 		Name: "mcp", Args: "[agree NAME [DIGEST]]", Doc: "list the MCP servers, or approve a server's current tools",
@@ -327,9 +327,9 @@ func serverSlash(a *app.App, root string) tui.Command {
 	}
 }
 
-const shownDigest = 8 // characters of the digest that a person agrees to
+const shownDigest = 8 // characters of the digest that a person approves
 
-// editor makes the program that the person writes with.
+// editor returns a function that starts the person's editor.
 func editor(ctx context.Context) func(path string) tea.ExecCommand {
 	return func(path string) tea.ExecCommand {
 		args := append(strings.Fields(cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")), path)
@@ -337,7 +337,7 @@ func editor(ctx context.Context) func(path string) tea.ExecCommand {
 	}
 }
 
-// foreground is a program that has the terminal for a while.
+// foreground is a program that uses the terminal for a while.
 type foreground struct {
 	ctx       context.Context
 	args      []string

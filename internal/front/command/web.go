@@ -15,7 +15,7 @@ func (c *command) web() *cobra.Command {
 	f := serverDefaults()
 	f.keep = string(server.KeepAlways)
 	s := server.Server{Setup: server.Setup{Ours: true, AtOnce: server.DefaultAtOnce}}
-	w := server.Web{Private: c.console.Live, Tell: func(text string) { fmt.Fprintln(c.console.Err, "inspan: "+text) }} // with its code, which warnings would hide
+	w := server.Web{Private: c.console.Live, Tell: func(text string) { fmt.Fprintln(c.console.Err, "inspan: "+text) }} // with its code, which warnings would redact
 	cmd := &cobra.Command{
 		Use:   "web",
 		Short: "Open the web page: all sessions of this machine, and all that waits for you",

@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/service/managed"
 )
 
-// worker makes calls of sessions of a server on this machine.
+// worker returns the command that makes calls of sessions of a server on this machine.
 func (c *command) worker() *cobra.Command {
 	var remote remoteFlags
 	var folder string

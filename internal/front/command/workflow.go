@@ -112,7 +112,7 @@ func (c *command) workflowRun() *cobra.Command {
 	return cmd
 }
 
-// flow runs a workflow: its name, and its inputs as they are typed.
+// flow runs a workflow: its name, and its inputs as typed.
 func (c *command) flow(cmd *cobra.Command, f *runFlags, typed []string) error {
 	if err := f.check(cmd); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (c *command) flow(cmd *cobra.Command, f *runFlags, typed []string) error {
 	return c.performs(cmd, f)
 }
 
-// performs has the program of the flags perform a new session.
+// performs makes the program of the flags run a new session.
 func (c *command) performs(cmd *cobra.Command, f *runFlags) error {
 	host, err := c.host(f)
 	if err != nil {
@@ -150,7 +150,7 @@ func (c *command) workflowResume() *cobra.Command {
 	cmd := c.resume()
 	again := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := cmd.Flags().Set("output", cmp.Or(cmd.Flag("output").Value.String(), "text")); err != nil { // so that it goes on by itself
+		if err := cmd.Flags().Set("output", cmp.Or(cmd.Flag("output").Value.String(), "text")); err != nil { // so that it runs without a person
 			return err
 		}
 		return again(cmd, args)
@@ -162,8 +162,8 @@ func (c *command) workflowResume() *cobra.Command {
 	return cmd
 }
 
-// flowSlashes run workflows from a session, each in a process and a session of its own, which is allowed
-// no more than that one.
+// flowSlashes returns slash commands that run workflows, each in its own process and session with no more
+// permissions than the current one.
 func (c *command) flowSlashes(a *app.App, root string, f *runFlags) []tui.Command {
 	flows := app.Workflows(a, root, f.Trust)
 	start := func(ctx context.Context, st inspan.Status, typed []string) (string, error) {
@@ -205,8 +205,8 @@ func (c *command) flowSlashes(a *app.App, root string, f *runFlags) []tui.Comman
 	}}
 }
 
-// like are flags for another session that is allowed no more than one that stands so, and that was
-// begun with the flags f.
+// like returns flags for another session with no more permissions than one with the status st that was started
+// with the flags f.
 func (f *runFlags) like(st inspan.Status) (flags []string) {
 	add := func(name string, values ...string) {
 		for _, v := range values {

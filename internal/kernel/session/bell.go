@@ -2,12 +2,12 @@ package session
 
 import "sync"
 
-// bell wakes everybody in this process who waits for one session.
+// bell wakes all goroutines of this process that wait for one session.
 type bell struct {
-	users int // logs that are open; guarded by the store
+	users int // open logs; guarded by the store
 
 	mu   sync.Mutex
-	rung chan struct{} // closed by ring; nil while nobody waits
+	rung chan struct{} // closed by ring; nil while nothing waits
 }
 
 // wait returns a channel that is closed by the next ring.

@@ -69,7 +69,7 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 	err = errors.Join(err, f.Close())
 	name = tool.BlobName(sum.Sum(nil))
 	if err == nil {
-		// Also where there is one already: that one may not be durable yet.
+		// Even if it exists already: that file may not be durable yet.
 		err = d.Rename(tmp, filepath.Join(b.dir, name))
 	}
 	if err != nil {
@@ -78,7 +78,7 @@ func (b blobs) put(ctx context.Context, r io.Reader) (name string, err error) {
 	return name, b.store.syncDir(b.dir)
 }
 
-// durable returns what to write to a file with that is to be synced.
+// durable returns a writer for a file that will be synced.
 func (b blobs) durable(f file) io.Writer {
 	if begins, ok := f.(beginner); ok && b.store.Sync != SyncKill {
 		return &ahead{file: f, begins: begins}
@@ -86,19 +86,18 @@ func (b blobs) durable(f file) io.Writer {
 	return f
 }
 
-// beginner is a file that can begin to make durable what it has been given, without waiting for
-// that. Whether it succeeds only Sync tells.
+// beginner is a file that can begin to make its data durable without waiting. Only Sync reports success.
 type beginner interface{ Begin(from, size int64) }
 
-// ahead writes to a file. The disk begins to write what came long before the end, so that the
-// sync there has little left to wait for.
+// ahead writes to a file. The disk begins to write early data long before the end, so that the final sync is
+// short.
 type ahead struct {
 	file        io.Writer
 	begins      beginner
 	begun, size int64 // bytes
 }
 
-// aheadBy is how many bytes the disk is given at once.
+// aheadBy is how many bytes the disk gets at once.
 const aheadBy = 8 << 20
 
 func (a *ahead) Write(p []byte) (int, error) {
@@ -113,8 +112,7 @@ func (a *ahead) Write(p []byte) (int, error) {
 // pourChunk is how many bytes of a blob are written together.
 const pourChunk = 128 << 10
 
-// pour copies all of r to w. Of what is longer than a chunk, one chunk is written while the
-// next one is read.
+// pour copies all of r to w. If r is longer than a chunk, one chunk is written while the next one is read.
 func pour(w io.Writer, r io.Reader) error {
 	var chunks [2][]byte
 	wrote := make(chan error, 1)
@@ -152,9 +150,8 @@ func fill(r io.Reader, chunk []byte) (n int, err error) {
 	return n, err
 }
 
-// Get implements [tool.Blobs]. The content is checked while it is read: where
-// it does not match the name, the last Read fails instead of reporting the
-// end.
+// Get implements [tool.Blobs]. The content is checked while it is read: if it does not match the name, the last
+// Read fails instead of reporting the end.
 func (b blobs) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -182,8 +179,8 @@ func (b blobs) Names(ctx context.Context) ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return !isBlob(name) }), errors.Join(err, ctx.Err())
 }
 
-// Remove removes a blob for good. There is none of that name: no error. It is for whoever knows
-// that nothing refers to it.
+// Remove removes a blob for good. A missing one is not an error. The caller must know that nothing refers to
+// it.
 func (b blobs) Remove(ctx context.Context, name string) error {
 	if err := ctx.Err(); err != nil || !isBlob(name) {
 		return err

@@ -5,10 +5,10 @@ import "sync"
 // commit makes one sync of the file serve all appends that wait for it.
 type commit struct {
 	mu      sync.Mutex
-	written int64         // everything below was written before somebody asked
+	written int64         // everything below was written before the sync was requested
 	synced  int64         // everything below is durable
-	running chan struct{} // closed when the sync under way ends; nil: none
-	err     error         // why no sync will ever succeed again
+	running chan struct{} // closed when the current sync ends; nil: none
+	err     error         // why every later sync fails
 }
 
 // has reports whether everything below end is durable.
@@ -18,9 +18,8 @@ func (c *commit) has(end int64) bool {
 	return c.synced >= end
 }
 
-// wait returns once everything below end is durable. A sync that failed is
-// never tried again: the kernel may have dropped the data and would call the
-// next one a success.
+// wait returns once everything below end is durable. A failed sync is never retried: the kernel may have
+// dropped the data and would report the next one as a success.
 func (c *commit) wait(end int64, sync func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,12 +50,12 @@ func (c *commit) wait(end int64, sync func() error) error {
 	return c.err
 }
 
-// syncLog makes durable what has been written, and says so beside the log.
+// syncLog makes the written data durable, and records that beside the log.
 func (l *Log) syncLog() error {
 	l.mu.Lock()
 	out, end := l.out, l.tail.Off
 	l.mu.Unlock()
-	if out == nil { // another has written what this log waits for
+	if out == nil { // another log has written the data
 		return l.f.Sync()
 	}
 	if err := out.Sync(); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// disk is all this package wants from a file system, so that tests can make
-// any operation fail. Errors are those of package os.
+// disk is the part of a file system that this package uses, so that tests can make any operation fail. Errors
+// are those of package os.
 type disk interface {
 	Open(path string, flag int) (file, error) // flag as for os.OpenFile
 	Mkdir(path string) error
@@ -20,12 +20,12 @@ type disk interface {
 	ReadDir(path string) ([]string, error) // names, sorted
 	Rename(from, to string) error
 	Link(from, to string) error
-	Touch(path string) error   // gives it the time of now
-	Remove(path string) error  // with all below; no error if there is nothing
+	Touch(path string) error   // sets its time to now
+	Remove(path string) error  // with everything below; no error if it is missing
 	SyncDir(path string) error // makes created and renamed entries durable
 }
 
-// stats tells of many files below one folder, by their paths there, also at once.
+// stats reads the metadata of many files below one folder, by their paths there, also concurrently.
 type stats struct {
 	of   func(path string) (stamp, error)
 	done func() error
@@ -39,8 +39,8 @@ type file interface {
 	io.Closer
 	Size() (int64, error)
 	Truncate(size int64) error
-	Is(path string) (bool, error) // whether it is what the path names
-	Changed() (time.Time, error)  // when an entry of the folder came, went or was renamed last
+	Is(path string) (bool, error) // whether it is the file at the path
+	Changed() (time.Time, error)  // the last time an entry of the folder was added, removed or renamed
 	Sync() error                  // content and size, not times
 	TryLock() (bool, error)       // false: another open file holds the lock
 	Unlock() error
@@ -78,11 +78,10 @@ func (osDisk) ReadDir(path string) ([]string, error) {
 
 func (osDisk) SyncDir(path string) error { return keep.Sync(path) }
 
-// osFile is a real file. Its locks are in lock_*.go; where there is no
-// sync_*.go its Sync is that of os.File.
+// osFile is a real file. Its locks are in lock_*.go; without a sync_*.go its Sync is that of os.File.
 type osFile struct {
 	*os.File
-	was os.FileInfo // as it was opened: what file it is never changes
+	was os.FileInfo // metadata when opened: the file's identity never changes
 }
 
 func (f osFile) Size() (int64, error) {

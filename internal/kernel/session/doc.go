@@ -1,5 +1,5 @@
-// Package session keeps sessions on disk: for each an append-only log of
-// events, the blobs its events name, and the leases that say who may write.
+// Package session stores sessions on disk: for each an append-only log of events, the blobs its events name,
+// and the leases that say who may write.
 //
 // # Layout
 //
@@ -7,29 +7,28 @@
 //
 //	20261121-131502-k3f9/
 //	    log.jsonl       the events; the only state
-//	    lock            locked while somebody appends; says how much of the log is synced
-//	    lease           locked while somebody drives the session
+//	    lock            locked during an append; says how much of the log is synced
+//	    lease           locked while a process drives the session
 //	    index.json      where to start reading; can always be deleted
-//	    torn-*.bin      what a crash left half written, set aside
-//	    blobs/sha256-*  big things, named by their content
+//	    torn-*.bin      data that a crash left half written, set aside
+//	    blobs/sha256-*  large data, named by content
 //	list.index          what the list of sessions says; can always be deleted
 //	specs/*.json        tool specs that logs refer to, named by their content
 //
 // # Line
 //
-// A line of the log is what [event.Encode] writes, with a checksum in front,
-// and a newline. Line n holds the event with sequence number n.
+// A line of the log is the output of [event.Encode], with a checksum in front, and a newline. Line n has the
+// event with sequence number n.
 //
 //	{"crc":"5ad1b7e0","seq":1,"time":"...","session":"...","kind":"said","body":{...}}
 //
-// The checksum is CRC-32C (Castagnoli), eight lower-case hex digits, over the
-// eight digits of the line before ("00000000" for the first) and the bytes
-// from behind `"crc":"...",` up to the newline. So a line that was changed,
-// moved, left out or put in does not verify. Lines are written with one
-// write(2) each, or one for a whole batch, to a file opened with O_APPEND.
+// The checksum is CRC-32C (Castagnoli), eight lower-case hex digits, over the eight digits of the line before
+// ("00000000" for the first) and the bytes from behind `"crc":"...",` up to the newline. So a line that was
+// changed, moved, removed or inserted does not verify. Lines are written with one write(2) each, or one for a
+// whole batch, to a file opened with O_APPEND.
 //
-// Big specs of tools are not in the line: it refers to files in the folder specs, and its kind says
-// so ("switched+specs"). The checksum is over the line as it is on the disk. See
+// Large specs of tools are not in the line: it refers to files in the folder specs, and its kind says so
+// ("switched+specs"). The checksum is over the line as it is on the disk. See
 // docs/decisions/032-specs-are-kept-once.md.
 //
 // # What survives what
@@ -42,13 +41,11 @@
 //	disk full, I/O error                all acknowledged   all acknowledged
 //	streamed text (event.Delta)         never stored       never stored
 //
-// Acknowledged means that Append returned without an error. In every case the
-// log that is found again is an exact prefix of what was appended: a torn tail
-// is cut before anything is written behind it. Reading changes nothing and needs no
-// right to write. A tail is torn only behind what was ever synced, as the lock file and the
-// index say; what lacks before is damage. After a sync that failed, what
-// was not durable yet may be lost with the power although it can still be read;
-// the log says so and takes no more. None of this holds on network
-// file systems, on disks that lie about flushes, or against a hostile user of
-// the same account.
+// Acknowledged means that Append returned without an error. In every case the log that is found again is an
+// exact prefix of the appended events: a torn tail is cut before anything is written behind it. Reading changes
+// nothing and needs no write permission. A tail is torn only behind everything that was ever synced, according
+// to the lock file and the index; anything missing before that is damage. After a failed sync, data that was
+// not durable yet may be lost in a power failure although it can still be read; the log says so and accepts no
+// more appends. None of this holds on network file systems, on disks that lie about flushes, or against a
+// hostile user of the same account.
 package session

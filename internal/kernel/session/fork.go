@@ -16,8 +16,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Fork implements [store.Store]. Also a damaged log can be forked, up to its damage. Until the
-// fork is complete and durable nobody sees it.
+// Fork implements [store.Store]. A damaged log can also be forked, up to its damage. The fork is invisible
+// until it is complete and durable.
 func (s *Store) Fork(ctx context.Context, id string, seq uint64) (store.Log, error) {
 	l, err := s.fork(ctx, id, seq)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Store) fork(ctx context.Context, id string, seq uint64) (_ *Log, err er
 	return s.create(ctx, s.copying(ctx, from, cmp.Or(seq, from.tail.Seq)))
 }
 
-// copying fills a session with what another holds up to seq.
+// copying returns a function that fills a session with the events of another up to seq.
 func (s *Store) copying(ctx context.Context, from *Log, seq uint64) func(id, dir string) error {
 	return func(id, dir string) error {
 		if err := s.copyLog(ctx, from, seq, id, dir); err != nil {
@@ -78,9 +78,8 @@ func (s *Store) branch(ctx context.Context, id, parent, name string) (l *Log, is
 	return l, err == nil, err
 }
 
-// copyLog writes the lines of a log up to seq and a Forked to the log in dir.
-// Every checksum is verified on the way; as each is chained only to what is
-// before it, and the first to nothing, they stay right.
+// copyLog writes the lines of a log up to seq and a Forked to the log in dir. Every checksum is verified on the
+// way; as each is chained only to the lines before it, and the first to nothing, they stay valid.
 func (s *Store) copyLog(ctx context.Context, from *Log, seq uint64, id, dir string) (err error) {
 	f, err := s.fs().Open(filepath.Join(dir, logName), os.O_WRONLY|os.O_APPEND)
 	if err != nil {
@@ -129,8 +128,8 @@ func (s *Store) copyLog(ctx context.Context, from *Log, seq uint64, id, dir stri
 	return err
 }
 
-// understood returns why this version can't write behind a line, nil if it can. Only the
-// first and those that are marked can say so.
+// understood returns why this version can't write behind a line, nil if it can. Only the first line and marked
+// ones can be a reason.
 func (s *Store) understood(seq uint64, line []byte) error {
 	if seq > 1 && !bytes.Contains(line, []byte(`"must":true`)) {
 		return nil
@@ -142,8 +141,7 @@ func (s *Store) understood(seq uint64, line []byte) error {
 	return event.Understood(e)
 }
 
-// copyBlobs links all blobs into another folder, or copies those that can not
-// be linked.
+// copyBlobs links all blobs into another folder, or copies those that can't be linked.
 func (s *Store) copyBlobs(from, to string) error {
 	d := s.fs()
 	names, err := d.ReadDir(from)

@@ -18,17 +18,16 @@ import (
 
 // Salvaged is one piece of a log that may be damaged.
 type Salvaged struct {
-	// Event is what the piece holds. Its Body is nil if it can not be read.
+	// Event is the content of the piece. Its Body is nil if it can't be read.
 	Event event.Event
-	// Damage tells why the event, if there is one, can not be trusted: the
-	// piece or the one before it has been changed. Nil: the event is as it
-	// was written.
+	// Damage is why the event, if there is one, can't be trusted: the piece or the one before it has been
+	// changed. Nil: the event is as it was written.
 	Damage *DamageError
 }
 
-// Salvage yields everything of a log that can still be read, in the order of
-// the file, and every damage in between. It changes nothing and takes no
-// lock; an append on its way may be reported as damage of the last line.
+// Salvage yields everything of a log that can still be read, in the order of the file, and every damage in
+// between. It changes nothing and takes no lock; a concurrent append may be reported as damage of the last
+// line.
 func (s *Store) Salvage(ctx context.Context, id string) iter.Seq2[Salvaged, error] {
 	return func(yield func(Salvaged, error) bool) {
 		if err := s.salvage(ctx, id, yield); err != nil {
@@ -61,7 +60,7 @@ func (s *Store) salvage(ctx context.Context, id string, yield func(Salvaged, err
 	return nil
 }
 
-// salvage reads all pieces between c, the end of what is good, and end.
+// salvage reads all pieces between c, the end of the good lines, and end.
 func (l *Log) salvage(c cursor, end int64) iter.Seq2[Salvaged, error] {
 	return func(yield func(Salvaged, error) bool) {
 		in := lines{f: l.f, off: c.Off, end: end}
@@ -94,8 +93,8 @@ func (l *Log) salvage(c cursor, end int64) iter.Seq2[Salvaged, error] {
 	}
 }
 
-// piece returns the line, or if it is not good the part of it up to where
-// another record seems to begin: a newline may have been lost.
+// piece returns the line, or if it is damaged the part of it up to where another record seems to begin: a
+// newline may have been lost.
 func (c cursor) piece(line []byte) []byte {
 	if _, why := c.take(line); why == "" {
 		return line
@@ -106,8 +105,8 @@ func (c cursor) piece(line []byte) []byte {
 	return line
 }
 
-// rescue takes what it can from a piece: a line, or a part of one that begins
-// like a record. c is left behind the piece as far as that can be known.
+// rescue reads as much as it can from a piece: a line, or a part of one that begins like a record. It moves c
+// behind the piece as far as possible.
 func (l *Log) rescue(c *cursor, piece []byte, number int, start int64, whole bool) (s Salvaged) {
 	c.Off = start
 	_, why := c.take(piece)
@@ -117,7 +116,7 @@ func (l *Log) rescue(c *cursor, piece []byte, number int, start int64, whole boo
 	before := c.Seq
 	if stated, _, ok := splitLine(piece); ok {
 		e, err := l.store.decode(piece)
-		if errors.Is(err, errSpec) || errors.Is(err, errSpecRead) { // an event is there, if not all of it
+		if errors.Is(err, errSpec) || errors.Is(err, errSpecRead) { // there is an event, though incomplete
 			if why == "" {
 				why = err.Error()
 			}
@@ -140,26 +139,26 @@ func (l *Log) rescue(c *cursor, piece []byte, number int, start int64, whole boo
 	return s
 }
 
-// Report is what Fsck found out about a session.
+// Report is the result of Fsck for a session.
 type Report struct {
 	ID       string
-	Events   uint64         // that are good, from the first on
+	Events   uint64         // good ones, from the first on
 	Size     int64          // of the log in bytes
 	Torn     int64          // bytes at the end that a crash left half written
-	Damage   []*DamageError // everything else that is wrong with the log
-	Missing  []string       // blobs that are named in the log and not there
-	Bad      []string       // blobs that do not have the content they are named after
+	Damage   []*DamageError // all other damage of the log
+	Missing  []string       // blobs that the log names and that are missing
+	Bad      []string       // blobs whose content does not match their name
 	Index    string         // "ok", "missing" or "wrong"; the last two cost only time
 	Repaired bool           // the torn tail was set aside and cut
 }
 
-// OK reports whether nothing that was acknowledged is lost. A torn tail was not: it is what a loss of power leaves, and
-// whoever opens the session sets it aside.
+// OK reports whether nothing acknowledged is lost. A torn tail was not acknowledged: a power loss leaves it,
+// and opening the session for an append sets it aside.
 func (r Report) OK() bool { return len(r.Damage) == 0 && len(r.Missing) == 0 && len(r.Bad) == 0 }
 
-// Fsck reads all of a session and reports what is wrong. Appends wait as long.
-// It changes nothing, but with repair set a torn tail is cut as [Store.Open]
-// does it. To go on with a damaged session, fork it before the damage.
+// Fsck reads a whole session and reports its damage. Appends wait meanwhile. It changes nothing, except that
+// with repair set a torn tail is cut as by an append. To continue a damaged session, fork it before the
+// damage.
 func (s *Store) Fsck(ctx context.Context, id string, repair bool) (Report, error) {
 	r, err := s.fsck(ctx, id)
 	if err == nil && repair && r.Torn > 0 {
@@ -190,7 +189,7 @@ func (s *Store) fsck(ctx context.Context, id string) (r Report, err error) {
 	return r, l.checkBlobs(ctx, &r, named)
 }
 
-// check reads the log from its start. The append lock and l.mu are held.
+// check reads the log from its start. The caller holds the append lock and l.mu.
 func (l *Log) check(ctx context.Context, r *Report, named map[string]bool) (err error) {
 	r.Index = l.checkIndex()
 	if r.Size, err = l.f.Size(); err != nil {
@@ -278,7 +277,7 @@ func (l *Log) checkIndex() string {
 	return "ok"
 }
 
-// checkBlobs reads the blobs that are there or should be.
+// checkBlobs reads the blobs that exist or should exist.
 func (l *Log) checkBlobs(ctx context.Context, r *Report, named map[string]bool) error {
 	there, err := l.store.fs().ReadDir(filepath.Join(l.dir, blobsName))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

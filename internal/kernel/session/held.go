@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Held implements [store.Store]. Like all that asks for holders it changes nothing.
+// Held implements [store.Store]. Like all queries for holders it changes nothing.
 func (s *Store) Held(ctx context.Context) ([]store.Holder, error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -35,8 +35,8 @@ func (s *Store) Held(ctx context.Context) ([]store.Holder, error) {
 	return held, nil
 }
 
-// Holder implements [store.Store]. One that died does not count. One that could not say who it
-// is, for want of room on the disk, is not seen.
+// Holder implements [store.Store]. A dead holder does not count. A holder that could not write its identity
+// because the disk was full is not found.
 func (s *Store) Holder(ctx context.Context, id string) (*store.Holder, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("look who drives session %s: %w", id, err)
@@ -74,8 +74,8 @@ func (s *Store) Holder(ctx context.Context, id string) (*store.Holder, error) {
 	return h, nil
 }
 
-// locked tells by trying. For that moment nobody else could take the lock, so it
-// is only asked where nothing else tells.
+// locked finds out by trying. For that moment no one else can take the lock, so it is only used if nothing else
+// tells.
 func locked(f file) (bool, error) {
 	got, err := f.TryLock()
 	if err != nil || !got {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// locker names the process that has locked a file, by proc_locks(5), which knows the number of its inode.
+// locker names the process that has locked a file, by proc_locks(5), which has the number of its inode.
 func locker(path string) string {
 	var st syscall.Stat_t
 	list, err := os.ReadFile("/proc/locks")
@@ -31,9 +31,9 @@ func locker(path string) string {
 	return "another process"
 }
 
-// holds reports whether the process has locked the file at path, and whether that
-// can be told, by the list of its open files. One that has it open and shows no
-// lock may only look at it, or run on a system that does not show locks.
+// holds reports whether the process has locked the file at path, and whether that is known, by the list of its
+// open files. A process that has it open without a visible lock may only read it, or run on a system that does
+// not show locks.
 func holds(pid int, path string) (holds, known bool) {
 	lease, err := os.Stat(path)
 	if err != nil {
@@ -54,7 +54,7 @@ func holds(pid int, path string) (holds, known bool) {
 		if bytes.Contains(about, []byte("FLOCK")) {
 			return true, true
 		}
-		known = pid == os.Getpid() // we know what we have open ourselves
+		known = pid == os.Getpid() // we know our own open files
 	}
 	return false, known
 }

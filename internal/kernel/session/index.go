@@ -19,8 +19,8 @@ const (
 	indexFormat = 3 // 1 knew of no claims, 2 of no pins
 )
 
-// marks are places in a log worth finding without reading what is before.
-// They are derived from it, and each is verified against it when used.
+// marks are places in a log that can be found without reading everything before them. They are derived from it,
+// and each is verified against it when used.
 type marks struct {
 	Points    []cursor `json:"points,omitempty"`    // about every pointEvery bytes
 	Compacted []cursor `json:"compacted,omitempty"` // before each event with a snapshot
@@ -28,14 +28,14 @@ type marks struct {
 	Titled    *cursor  `json:"titled,omitempty"`    // before the last Titled
 	Pinned    *cursor  `json:"pinned,omitempty"`    // before the last Pinned
 	Moved     *cursor  `json:"moved,omitempty"`     // before the last Moved
-	Stopped   *cursor  `json:"stopped,omitempty"`   // before the last Stopped, unless a run has gone on since
+	Stopped   *cursor  `json:"stopped,omitempty"`   // before the last Stopped, unless a later run has begun
 	Claimed   *cursor  `json:"claimed,omitempty"`   // before the last Claimed
 }
 
-// single are the places that were noted once, or last. Nil: there is none.
+// single returns the places of single events. Nil: there is none.
 func (m *marks) single() []*cursor { return []*cursor{m.Said, m.Titled, m.Pinned, m.Moved, m.Stopped} }
 
-// note takes notice of an event of this kind whose line starts at c.
+// note records an event of this kind whose line starts at c.
 func (m *marks) note(kind string, c cursor) {
 	last := cursor{}
 	if n := len(m.Points); n > 0 {
@@ -66,7 +66,7 @@ func (m *marks) note(kind string, c cursor) {
 	}
 }
 
-// before returns the last place from which all events above after are read.
+// before returns the last place from which all events above after can be read.
 func (m *marks) before(after uint64) cursor {
 	var best cursor
 	for _, list := range [][]cursor{m.Points, m.Compacted} {
@@ -91,12 +91,12 @@ type index struct {
 	Marks  marks  `json:"marks"`
 }
 
-// load sets the tail as far as the index goes, and reports whether it could.
-// The line behind that place proves it, when the caller advances.
+// load sets the tail from the index, and reports whether it could. The line behind that place verifies it, when
+// the caller advances.
 func (l *Log) load() bool {
 	x, ok := l.readIndex()
 	size, err := l.f.Size()
-	if ok && l.store.Sync == SyncPower { // else it may have outlived what it is about
+	if ok && l.store.Sync == SyncPower { // else it may have outlived its log
 		l.promised = max(l.promised, x.Last.Off)
 	}
 	if !ok || err != nil || !x.fits(size) {
@@ -106,7 +106,7 @@ func (l *Log) load() bool {
 	return true
 }
 
-// fits reports whether all places are in order and in a log of this size.
+// fits reports whether all places are in order and within a log of this size.
 func (x *index) fits(size int64) bool {
 	byOffset := func(a, b cursor) int { return cmp.Compare(a.Off, b.Off) }
 	bySeq := func(a, b cursor) int { return cmp.Compare(a.Seq, b.Seq) }
@@ -146,7 +146,7 @@ func seal(value any) ([]byte, error) {
 	return append(append(line, crcTail...), data[1:]...), nil
 }
 
-// unseal decodes what seal has made, and reports whether it is that. It writes into data.
+// unseal decodes the output of seal, and reports whether it is valid. It writes into data.
 func unseal(data []byte, value any) bool {
 	stated, rest, ok := splitLine(data)
 	if !ok || chain(0, rest) != stated {
@@ -156,16 +156,15 @@ func unseal(data []byte, value any) bool {
 	return json.Unmarshal(data[headLen-1:], value) == nil
 }
 
-// saveIndexNow writes the index if it is worth it; done says that the log has
-// no further use for this process. Failure costs only time: the next reader
-// reads more. The append lock and l.mu are held.
+// saveIndexNow writes the index if that is useful; done says that this process has no further use for the log.
+// Failure costs only time: the next reader reads more. The caller holds the append lock and l.mu.
 func (l *Log) saveIndexNow(done bool) {
 	grown := l.tail.Off - l.saved
 	if l.broken != nil || grown < pointEvery || !done && grown < saveEvery {
 		return
 	}
 	if l.store.Sync == SyncPower && !l.sync.has(l.tail.Off) {
-		return // it would promise what a power loss may take
+		return // it would promise data that a power loss may take
 	}
 	line, err := seal(index{Format: indexFormat, Last: l.last, Marks: l.marks})
 	if err != nil {
@@ -185,8 +184,8 @@ func (l *Log) saveIndexNow(done bool) {
 	}
 }
 
-// dropIndex makes the next reader read the whole log, if this one may change anything: it
-// drives the session. l.mu is held.
+// dropIndex makes the next reader read the whole log, if this log may change anything: it drives the session.
+// The caller holds l.mu.
 func (l *Log) dropIndex() {
 	if l.lease != nil {
 		_ = l.store.fs().Remove(filepath.Join(l.dir, indexName))

@@ -14,13 +14,12 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Lease makes this log the one that drives the session, until [Log.Release],
-// [Log.Close] or the end of the process, however that comes. If another holds
-// the lease it fails at once with a [*store.BusyError]. A log that has it already
-// keeps it.
+// Lease makes this log the driver of the session, until [Log.Release], [Log.Close] or the end of the process,
+// however that comes. If another holds the lease it fails at once with a [*store.BusyError]. A log that has it
+// already keeps it.
 //
-// The lease is a lock of the operating system. A holder that is stopped keeps
-// it: nobody else can become the driver before the holder is dead.
+// The lease is a lock of the operating system. A stopped holder keeps it: no one else can become the driver
+// before the holder is dead.
 func (l *Log) Lease(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,8 +52,8 @@ func (l *Log) Release() error {
 	return nil
 }
 
-// letGo unlocks the lease file and closes it. To close it is not enough: a process
-// that is just being started has a copy of it. l.mu is held.
+// letGo unlocks the lease file and closes it. Closing is not enough: a child process that is just starting has
+// a copy of it. The caller holds l.mu.
 func (l *Log) letGo() error {
 	f := l.lease
 	l.lease = nil
@@ -62,8 +61,8 @@ func (l *Log) letGo() error {
 	return errors.Join(f.Unlock(), f.Close())
 }
 
-// deadGrace is how long a lock may outlive its holder: a process that it was
-// just starting has copies of all it holds, until it runs its own program.
+// deadGrace is how long a lock may outlive its holder: a child that was just starting has copies of all the
+// holder's files, until it runs its own program.
 const deadGrace = 2 * time.Second
 
 // take locks the lease file at path or fails with a [*store.BusyError].
@@ -86,8 +85,7 @@ func (s *Store) take(ctx context.Context, path string) (file, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	// Only for messages: a disk that is full must not keep anybody from
-	// driving.
+	// Only for messages: a full disk must not prevent driving.
 	host, _ := os.Hostname()
 	me, _ := json.Marshal(store.BusyError{PID: os.Getpid(), Host: host, Since: s.clock().UTC()})
 	_ = f.Truncate(0)
@@ -95,7 +93,7 @@ func (s *Store) take(ctx context.Context, path string) (file, error) {
 	return f, nil
 }
 
-// await takes the lock of a holder that is dead.
+// await takes the lock of a dead holder.
 func await(ctx context.Context, f file) (got bool, err error) {
 	ctx, stop := context.WithTimeout(ctx, deadGrace)
 	defer stop()
@@ -114,7 +112,7 @@ func dead(e *store.BusyError) bool {
 	return err == nil && e.Host == host && e.PID > 0 && gone(e.PID)
 }
 
-// holder reads who holds the lease file.
+// holder reads the identity of the holder from the lease file.
 func holder(f file) *store.BusyError {
 	e := new(store.BusyError)
 	data, err := io.ReadAll(io.NewSectionReader(f, 0, 4096))

@@ -19,13 +19,13 @@ import (
 // Leftover is something in the store that belongs to no session.
 type Leftover struct {
 	Path string
-	Spec bool  // a tool spec that no log refers to; else a crash has left it half done
+	Spec bool  // a tool spec that no log refers to; else an incomplete file of a crash
 	Size int64 // bytes
 }
 
-// Leftovers lists what has not changed since before and belongs to no session: what crashes have
-// left of sessions, blobs and specs half made or half removed, and tool specs that no log refers
-// to. To find the latter it reads all logs, if there are specs so old.
+// Leftovers lists files that have not changed since before and belong to no session: incomplete sessions, blobs
+// and specs of crashes, half made or half removed, and tool specs that no log refers to. To find the latter it
+// reads all logs, if there are specs so old.
 func (s *Store) Leftovers(ctx context.Context, before time.Time) ([]Leftover, error) {
 	out, err := s.halfDone(ctx, before)
 	if err == nil {
@@ -39,7 +39,7 @@ func (s *Store) Leftovers(ctx context.Context, before time.Time) ([]Leftover, er
 	return out, nil
 }
 
-// Sweep deletes what Leftovers lists.
+// Sweep deletes the files that Leftovers lists.
 func (s *Store) Sweep(ctx context.Context, before time.Time) error {
 	list, err := s.Leftovers(ctx, before)
 	var specs []string
@@ -61,7 +61,7 @@ func (s *Store) Sweep(ctx context.Context, before time.Time) error {
 	}))
 }
 
-// halfDone lists what crashes have left.
+// halfDone lists leftovers of crashes.
 func (s *Store) halfDone(ctx context.Context, before time.Time) (out []Leftover, err error) {
 	names, err := s.names(s.Dir)
 	for _, name := range names {
@@ -86,7 +86,7 @@ func (s *Store) halfDone(ctx context.Context, before time.Time) (out []Leftover,
 	return out, err
 }
 
-// halfPut lists the files in a folder that were not written to their end.
+// halfPut lists incompletely written files in a folder.
 func (s *Store) halfPut(dir string, before time.Time) (out []Leftover) {
 	names, _ := s.names(dir)
 	for _, name := range names {
@@ -98,7 +98,7 @@ func (s *Store) halfPut(dir string, before time.Time) (out []Leftover) {
 	return out
 }
 
-// unused lists the specs that no log refers to. A log that can't be read may refer to all.
+// unused lists the specs that no log refers to. An unreadable log may refer to all.
 func (s *Store) unused(ctx context.Context, before time.Time) (out []Leftover, err error) {
 	names, err := s.names(s.specsDir())
 	old := map[string]bool{}
@@ -115,7 +115,7 @@ func (s *Store) unused(ctx context.Context, before time.Time) (out []Leftover, e
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Backward(all) { // a fork may be on its way
+	for _, name := range slices.Backward(all) { // a fork may be in progress
 		if store.IsID(strings.TrimPrefix(name, buildMark)) && len(old) > 0 {
 			if err := s.named(ctx, s.logPath(name), old); err != nil {
 				return nil, err
@@ -130,9 +130,9 @@ func (s *Store) unused(ctx context.Context, before time.Time) (out []Leftover, e
 	return out, nil
 }
 
-// named takes the specs that a log may refer to from the set.
+// named removes the specs that a log may refer to from the set.
 func (s *Store) named(ctx context.Context, path string, specs map[string]bool) error {
-	const whole = len(specHead) + digestLen // of a reference, but for the quote at its end
+	const whole = len(specHead) + digestLen // of a reference, without the quote at its end
 	f, err := s.fs().Open(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -158,11 +158,11 @@ func (s *Store) named(ctx context.Context, path string, specs map[string]bool) e
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		off += int64(n - whole) // one may go over the end of this part
+		off += int64(n - whole) // one may cross the end of this part
 	}
 }
 
-// names lists a folder; one that is not there is empty.
+// names lists a folder; a missing one is empty.
 func (s *Store) names(dir string) ([]string, error) {
 	names, err := s.fs().ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +171,7 @@ func (s *Store) names(dir string) ([]string, error) {
 	return names, err
 }
 
-// unchanged reports whether something is there and as it was before a time.
+// unchanged reports whether a file exists and has not changed since a time.
 func (s *Store) unchanged(path string, before time.Time) bool {
 	f, err := s.fs().Open(path, os.O_RDONLY)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *Store) unchanged(path string, before time.Time) bool {
 	return errors.Join(err, f.Close()) == nil && at.Before(before)
 }
 
-// drop deletes what is as it was before a time.
+// drop deletes a file that has not changed since a time.
 func (s *Store) drop(path string, before time.Time) error {
 	if !s.unchanged(path, before) {
 		return nil

@@ -16,17 +16,17 @@ const (
 	crcTail = `",`
 	headLen = len(crcHead) + 8 + len(crcTail)
 
-	// maxLine bounds what one event may take, so that a damaged file without
-	// newlines is not read into memory as a whole.
+	// maxLine limits the size of one event, so that a damaged file without newlines is not read into memory as
+	// a whole.
 	maxLine = 64 << 20
 )
 
-// DamageError says that a log is damaged in a place that no crash of ours
-// explains. What stands before it is good; the log takes no further appends.
+// DamageError says that a log is damaged in a place that no crash of ours explains. Everything before it is
+// good; the log accepts no further appends.
 type DamageError struct {
 	Line   int    // line number, from 1
 	Offset int64  // byte offset of the line's start
-	Why    string // what is wrong, for people
+	Why    string // for people
 }
 
 // Error implements error.
@@ -34,8 +34,8 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("log is damaged at line %d, byte %d: %s", e.Line, e.Offset, e.Why)
 }
 
-// cursor is a place between two lines, with what is needed to go on reading or
-// writing there. The zero cursor is the start of a log.
+// cursor is a place between two lines, with the data needed to continue reading or writing there. The zero
+// cursor is the start of a log.
 type cursor struct {
 	Seq uint64 `json:"seq"` // of the event before
 	Off int64  `json:"off"`
@@ -64,9 +64,8 @@ func (c *cursor) add(buf []byte, e event.Event, enc []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// take verifies the line at c, given without its newline, and moves behind it.
-// If the line is not the one that belongs there, why tells the reason and c
-// stays.
+// take verifies the line at c, given without its newline, and moves behind it. If the line does not belong
+// there, why is the reason and c stays.
 func (c *cursor) take(line []byte) (kind string, why string) {
 	stated, rest, ok := splitLine(line)
 	if !ok {
@@ -92,7 +91,7 @@ func (c *cursor) take(line []byte) (kind string, why string) {
 	return kind, ""
 }
 
-// splitLine separates the checksum a line states from the bytes it is over.
+// splitLine separates the checksum of a line from the bytes that it covers.
 func splitLine(line []byte) (stated uint32, rest []byte, ok bool) {
 	if len(line) < headLen || string(line[:len(crcHead)]) != crcHead ||
 		string(line[headLen-len(crcTail):headLen]) != crcTail {
@@ -106,8 +105,7 @@ func splitLine(line []byte) (stated uint32, rest []byte, ok bool) {
 	return uint32(raw[0])<<24 | uint32(raw[1])<<16 | uint32(raw[2])<<8 | uint32(raw[3]), line[headLen:], true
 }
 
-// chain is the checksum of a line with these bytes behind a line with the
-// checksum prev.
+// chain returns the checksum of a line with these bytes behind a line with the checksum prev.
 func chain(prev uint32, rest []byte) uint32 {
 	var digits [8]byte
 	table := crc32.MakeTable(crc32.Castagnoli)
@@ -118,8 +116,7 @@ func appendCRC(buf []byte, crc uint32) []byte {
 	return hex.AppendEncode(buf, []byte{byte(crc >> 24), byte(crc >> 16), byte(crc >> 8), byte(crc)})
 }
 
-// peek finds sequence number and kind without decoding the whole event, as
-// long as it is spelled the way event.Encode spells it.
+// peek finds sequence number and kind without decoding the whole event, if it has the spelling of event.Encode.
 func peek(rest []byte) (seq uint64, kind string, ok bool) {
 	digits, after, ok1 := bytes.Cut(rest[:min(len(rest), 512)], []byte(`,"time":"`))
 	stamp, after, ok2 := bytes.Cut(after, []byte(`","session":"`))

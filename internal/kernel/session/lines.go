@@ -9,7 +9,7 @@ import (
 // chunk is how much of a log is read at a time.
 const chunk = 256 << 10
 
-// errLongLine ends the reading of a file that holds no log.
+// errLongLine ends the reading of a file that is not a log.
 var errLongLine = errors.New("line is too long")
 
 // lines reads a file line by line from off up to end.
@@ -21,9 +21,8 @@ type lines struct {
 	r, w int // buf[r:w] is read and not yet returned
 }
 
-// next returns the next line without its newline, valid until the next call.
-// The last line is not whole if its newline is missing. At the end the error
-// is [io.EOF].
+// next returns the next line without its newline, valid until the next call. The last line is not whole if its
+// newline is missing. At the end the error is [io.EOF].
 func (s *lines) next() (line []byte, whole bool, err error) {
 	seen := 0
 	for {
@@ -53,7 +52,7 @@ func (s *lines) next() (line []byte, whole bool, err error) {
 	return line, false, nil
 }
 
-// fill reads on and reports whether there was anything left to read.
+// fill reads on and reports whether there was more to read.
 func (s *lines) fill() (more bool, err error) {
 	left := s.end - s.off - int64(s.w-s.r)
 	if left <= 0 {
@@ -71,7 +70,7 @@ func (s *lines) fill() (more bool, err error) {
 	room = room[:min(int64(len(room)), left)]
 	n, err := s.f.ReadAt(room, s.off+int64(s.w))
 	s.w += n
-	if errors.Is(err, io.EOF) { // somebody cut the file
+	if errors.Is(err, io.EOF) { // the file was cut meanwhile
 		s.end = s.off + int64(s.w)
 		err = nil
 	}

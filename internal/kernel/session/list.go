@@ -13,9 +13,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// List implements [store.Store]. It reads the ends of the logs and a few single events, so
-// damage further up goes unnoticed. Of a log that has not changed since it was listed last it
-// reads nothing.
+// List implements [store.Store]. It reads the ends of the logs and a few single events, so damage further up
+// goes unnoticed. A log that has not changed since it was last listed is not read.
 func (s *Store) List(ctx context.Context) ([]store.Info, error) {
 	infos, err := s.list(ctx)
 	if err != nil {
@@ -40,7 +39,7 @@ func (s *Store) info(id string) store.Info {
 	return info
 }
 
-// describe adds the events that tell what a session is.
+// describe adds the events that describe a session.
 func (l *Log) describe(info *store.Info) (err error) {
 	info.Size = l.tail.Off
 	if l.tail.Seq == 0 {
@@ -63,8 +62,8 @@ func (l *Log) describe(info *store.Info) (err error) {
 	return err
 }
 
-// suspect returns the damage of a log whose last left bytes did not verify;
-// nil if that is only a torn tail, or a line on its way.
+// suspect returns the damage of a log whose last left bytes did not verify; nil if that is only a torn tail, or
+// an append in progress.
 func (l *Log) suspect(left int64) error {
 	if left == 0 || l.broken != nil {
 		return l.broken
@@ -76,13 +75,13 @@ func (l *Log) suspect(left int64) error {
 	return l.tail.damage("what follows does not verify")
 }
 
-// Size is how long the log of a session is.
+// Size is the length of a session's log.
 type Size struct {
 	ID   string
 	Size int64 // bytes
 }
 
-// Sizes returns how long the logs are, of the newest session first. It reads none.
+// Sizes returns the lengths of the logs, newest session first. It reads none.
 func (s *Store) Sizes(ctx context.Context) ([]Size, error) {
 	all, err := s.stamps(ctx)
 	if err != nil {
@@ -90,7 +89,7 @@ func (s *Store) Sizes(ctx context.Context) ([]Size, error) {
 	}
 	out := make([]Size, 0, len(all))
 	for _, one := range slices.Backward(all) {
-		if one.err == nil { // else it goes, or is not whole
+		if one.err == nil { // else it is being removed, or is incomplete
 			out = append(out, Size{one.id, one.Size})
 		}
 	}

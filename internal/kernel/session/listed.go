@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	listName   = "list.index" // beside the sessions: what List found when it last wrote it
+	listName   = "list.index" // next to the sessions: the result of List when it was last written
 	listFormat = "inspan list 2"
 	mostList   = 1 << 30 // bytes
 
-	mostListLabels = 1000 // of a session; what has more is damaged
+	mostListLabels = 1000 // of a session; with more it is damaged
 
-	// The list is written again when more than one in so many sessions had to be read.
+	// The list is written again when more than one in this many sessions had to be read.
 	listShare = 128
 )
 
@@ -34,8 +34,8 @@ type listed struct {
 	store.Info
 }
 
-// list returns all sessions by id. Those whose logs have the stamp that the index says are not
-// read. What the index lacks costs only time.
+// list returns all sessions by id. Sessions whose logs have the stamp of the index are not read. Missing
+// entries cost only time.
 func (s *Store) list(ctx context.Context) ([]store.Info, error) {
 	all, err := s.stamps(ctx)
 	if err != nil {
@@ -73,8 +73,7 @@ func (s *Store) list(ctx context.Context) ([]store.Info, error) {
 	return infos, err
 }
 
-// readList returns what the index holds, by id; nothing if it is not there, damaged or of another
-// version.
+// readList returns the entries of the index, by id; nothing if it is missing, damaged or of another version.
 func (s *Store) readList() []listed {
 	f, err := s.fs().Open(filepath.Join(s.Dir, listName), os.O_RDONLY)
 	if err != nil {
@@ -140,8 +139,8 @@ func (l listed) put(out *keep.Sidecar) {
 	}
 }
 
-// writeList writes the index anew, if that can be. What can change without another stamp is not
-// in it: logs that are damaged, and those that have changed just now.
+// writeList writes the index again, if possible. It omits entries that can change without another stamp:
+// damaged logs, and those that have changed just now.
 func (s *Store) writeList(all []listed) {
 	out := keep.NewSidecar(listFormat)
 	all = slices.DeleteFunc(slices.Clone(all), func(l listed) bool { return l.Damage != nil || time.Since(l.At) <= justNow })
@@ -164,7 +163,7 @@ func (s *Store) writeList(all []listed) {
 	}
 }
 
-// unlist takes sessions that are gone out of the index, which holds what was said in them.
+// unlist removes deleted sessions from the index, which has texts from them.
 func (s *Store) unlist(ids []string) {
 	known := s.readList()
 	left := slices.DeleteFunc(slices.Clone(known), func(l listed) bool { return slices.Contains(ids, l.ID) })

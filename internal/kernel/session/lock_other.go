@@ -7,8 +7,7 @@ import (
 	"fmt"
 )
 
-// TryLock always fails: without a lock that dies with its process nothing
-// this package promises could be kept.
+// TryLock always fails: the guarantees of this package need a lock that is released when its process dies.
 func (f osFile) TryLock() (bool, error) {
 	return false, fmt.Errorf("lock %s: %w on this system", f.Name(), errors.ErrUnsupported)
 }
@@ -16,5 +15,5 @@ func (f osFile) TryLock() (bool, error) {
 // Unlock does nothing, as nothing can be locked.
 func (f osFile) Unlock() error { return nil }
 
-// gone can't be told.
+// gone returns false, as this is unknown here.
 func gone(int) bool { return false }

@@ -9,14 +9,14 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// TryLock takes the flock(2) lock of the open file. The kernel gives it back
-// when the process dies, however it dies.
+// TryLock takes the flock(2) lock of the open file. The kernel releases it when the process dies, however it
+// dies.
 func (f osFile) TryLock() (bool, error) { return keep.TryLock(f.File, false) }
 
-// gone reports whether there is no process of that number.
+// gone reports whether there is no process with that number.
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// Unlock gives the lock back.
+// Unlock releases the lock.
 func (f osFile) Unlock() error { return keep.Unlock(f.File) }
 
 // control calls do with the descriptor, again if a signal interrupts it.

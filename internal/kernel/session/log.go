@@ -19,42 +19,41 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Log is the log of one session. It implements [event.Log], [event.Waiter]
-// and [event.Starter] and is safe for concurrent use, also with other logs of
-// the same session in this and in other processes. Make one with
+// Log is the log of one session. It implements [event.Log], [event.Waiter] and [event.Starter] and is safe for
+// concurrent use, also with other logs of the same session in this and in other processes. Make one with
 // [Store.Open], [Store.Create] or [Store.Fork].
 //
 // AppendAs needs [Log.Lease] first.
 //
-// Once a sync has failed, or the log is found damaged, or its file is no longer
-// the one in the session's folder, the log takes no more appends and says why. It
-// stays readable. After a failed sync, close and open it again.
+// Once a sync has failed, or the log is found damaged, or its file is no longer the one in the session's
+// folder, the log accepts no more appends and says why. It stays readable. After a failed sync, close and open
+// it again.
 type Log struct {
 	store *Store
 	id    string
 	dir   string
 	f     file // for reading
 	bell  *bell
-	turn  chan struct{} // holds a token while somebody of this log holds the append lock
+	turn  chan struct{} // has a token while this log holds the append lock
 	acts  sync.WaitGroup
-	stuck atomic.Int64 // size of the log, plus 1, when another kept the lock and wrote nothing; 0: nobody did
+	stuck atomic.Int64 // size of the log, plus 1, when another kept the lock and wrote nothing; 0: none did
 	sync  commit
 
 	mu       sync.Mutex
-	tail     cursor // end of what is verified
+	tail     cursor // end of the verified lines
 	last     cursor // start of the last line before tail
 	marks    marks
 	saved    int64     // size of the log that the index on disk covers
-	promised int64     // bytes that must be there, as they were synced once
-	recent   [8]cursor // where the tail has been, for readers that follow
+	promised int64     // bytes that must exist, as they were synced once
+	recent   [8]cursor // earlier tails, for readers that follow
 	lock     file      // nil until first needed
 	out      file      // for appending; nil until first needed
 	lease    file      // nil unless held
 	folder   file      // nil until first needed
-	looked   time.Time // the last change of the folder before our files were looked for there
-	broken   error     // why no more appends are taken
-	wrote    bool      // this log has appended something
-	atRest   int64     // size of the log when it was found to end with a torn tail
+	looked   time.Time // the last change of the folder before our files were checked there
+	broken   error     // why no more appends are accepted
+	wrote    bool      // this log has appended an event
+	atRest   int64     // size of the log when it was found with a torn tail
 	claim    struct {  // the last claim that was looked up
 		at    cursor
 		epoch uint64
@@ -74,8 +73,8 @@ func (l *Log) ID() string { return l.id }
 
 // Append implements [event.Log].
 //
-// When the disk is full or fails, what was half written is taken back and the
-// next Append may succeed; errors of syncs are final for this log.
+// When the disk is full or fails, a partial write is undone and the next Append may succeed; errors of syncs
+// are final for this log.
 func (l *Log) Append(ctx context.Context, bodies ...event.Body) ([]event.Event, error) {
 	return l.appended(l.appendBodies(ctx, nil, bodies))
 }
@@ -136,15 +135,15 @@ func (l *Log) appendBodies(ctx context.Context, as *event.Driver, bodies []event
 	return events, err
 }
 
-// unindexed reports whether so much has been appended that the index is worth writing again.
+// unindexed reports whether so much has been appended that it is worth writing the index again.
 func (l *Log) unindexed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tail.Off-l.saved >= saveEvery
 }
 
-// admit says whether the log takes what a driver appends; nil if it is not one. The
-// append lock and l.mu are held, and the tail is the end of the file.
+// admit returns why the log refuses events of a driver; nil if it accepts them, or there is no driver. The
+// caller holds the append lock and l.mu, and the tail is the end of the file.
 func (l *Log) admit(as *event.Driver, bodies []event.Body) error {
 	if as == nil {
 		return nil
@@ -159,7 +158,7 @@ func (l *Log) admit(as *event.Driver, bodies []event.Body) error {
 	return as.Admit(epoch, l.tail.Seq, bodies)
 }
 
-// epoch is that of the last claim; 0 if there is none. l.mu is held.
+// epoch returns the epoch of the last claim; 0 if there is none. The caller holds l.mu.
 func (l *Log) epoch() (uint64, error) {
 	at := l.marks.Claimed
 	if at == nil {
@@ -179,8 +178,7 @@ func (l *Log) epoch() (uint64, error) {
 	return l.claim.epoch, nil
 }
 
-// claimed is the number of the last claim, 0 if there is none, and where the log ends, as
-// far as is known.
+// claimed returns the number of the last claim, 0 if there is none, and the known end of the log.
 func (l *Log) claimed() (seq uint64, end int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -197,7 +195,7 @@ func examine(bodies []event.Body, driver bool) (sync bool, err error) {
 	}
 	for _, b := range bodies {
 		if b, ok := b.(event.Unknown); ok {
-			// Its bytes go into the line as they are.
+			// Its bytes are written into the line unchanged.
 			if bytes.IndexByte(b.Raw, '\n') >= 0 || !json.Valid(b.Raw) {
 				return false, fmt.Errorf("%q is not one line of JSON", b.Name)
 			}
@@ -221,9 +219,8 @@ func (l *Log) begin() error {
 	return nil
 }
 
-// exclusive calls do as the only one, in this and all processes, who may
-// change the log, with l.mu held. If it must not wait it does nothing while
-// somebody else holds the lock.
+// exclusive calls do with the exclusive right, in this and all processes, to change the log, and with l.mu
+// held. Without wait it does nothing if another holds the lock.
 func (l *Log) exclusive(ctx context.Context, wait bool, do func() error) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -247,8 +244,8 @@ func (l *Log) exclusive(ctx context.Context, wait bool, do func() error) error {
 	return errors.Join(do(), lock.Unlock())
 }
 
-// locked returns the lock file, locked; nil if somebody else holds it and it must not
-// wait. A file that is no longer the one in the folder locks nobody out.
+// locked returns the lock file, locked; nil if another holds it and wait is false. A file that is no longer the
+// one in the folder does not lock others out.
 func (l *Log) locked(ctx context.Context, wait bool) (file, error) {
 	path := filepath.Join(l.dir, lockName)
 	for {
@@ -277,16 +274,16 @@ func (l *Log) locked(ctx context.Context, wait bool) (file, error) {
 // justNow is how old a change of a folder must be for the next one to have another time.
 const justNow = 20 * time.Millisecond
 
-// found reports whether the lock file is the one in the folder. If the log is not, it takes
-// no more: what is written to another file nobody would find. As long as the folder is where
-// it was, and nothing has changed in it, both are what they were. The lock and l.mu are held.
+// found reports whether the lock file is the one in the folder. If the log is not, it accepts no more appends:
+// data in another file would be lost. While the folder is in its place and unchanged, both files are unchanged.
+// The caller holds the lock and l.mu.
 func (l *Log) found(lock file) (there bool, err error) {
 	if l.folder == nil {
 		if l.folder, err = l.store.fs().Open(l.dir, os.O_RDONLY); err != nil {
 			return false, err
 		}
 	}
-	if there, err = l.folder.Is(l.dir); err == nil && !there { // a folder above it went
+	if there, err = l.folder.Is(l.dir); err == nil && !there { // a folder above it was removed or renamed
 		l.lose()
 		return true, nil
 	}
@@ -307,15 +304,15 @@ func (l *Log) found(lock file) (there bool, err error) {
 	return true, err
 }
 
-// lose keeps the log from writing where nobody would find it. l.mu is held.
+// lose keeps the log from writing to a file that is no longer in the folder. The caller holds l.mu.
 func (l *Log) lose() {
 	if l.broken == nil {
 		l.broken = errors.New("the log takes no more: its file was removed or replaced")
 	}
 }
 
-// changed is called when the log itself has changed something in the folder, just after it
-// looked: that is no reason to look again. The append lock and l.mu are held.
+// changed is called when the log itself has changed something in the folder, just after its check: that needs
+// no new check. The caller holds the append lock and l.mu.
 func (l *Log) changed() {
 	if l.folder != nil {
 		l.looked, _ = l.folder.Changed()
@@ -336,12 +333,12 @@ func (l *Log) lockFile(path string) (file, error) {
 	return f, nil
 }
 
-// lockPatience is how long another may hold the append lock while the log does not grow. Appends hold
-// it for milliseconds.
+// lockPatience is how long another may hold the append lock while the log does not grow. Appends hold it for
+// milliseconds.
 const lockPatience = 5 * time.Second
 
-// acquire locks the lock file of the log. If another keeps it and writes nothing it fails, with who that
-// is, and then at once until the log grows or the lock is free.
+// acquire locks the lock file of the log. If another keeps it and writes nothing, it fails and names the
+// holder, and then fails at once until the log grows or the lock is free.
 func (l *Log) acquire(ctx context.Context, lock file, wait bool) (bool, error) {
 	for {
 		size, err := l.f.Size()
@@ -369,8 +366,8 @@ func (l *Log) acquire(ctx context.Context, lock file, wait bool) (bool, error) {
 	}
 }
 
-// acquire locks f. Another holder only writes a batch of events, so it asks
-// again soon, and ever less often.
+// acquire locks f. Another holder only writes a batch of events, so it retries soon, and then less and less
+// often.
 func acquire(ctx context.Context, f file, wait bool) (bool, error) {
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
 		got, err := f.TryLock()
@@ -387,8 +384,8 @@ func acquire(ctx context.Context, f file, wait bool) (bool, error) {
 	}
 }
 
-// write appends the bodies in one write. The append lock and l.mu are held
-// and the tail is the end of the file.
+// write appends the bodies in one write. The caller holds the append lock and l.mu, and the tail is the end of
+// the file.
 func (l *Log) write(bodies []event.Body) ([]event.Event, error) {
 	now := l.store.clock().UTC().Truncate(time.Millisecond)
 	events := make([]event.Event, len(bodies))
@@ -428,14 +425,13 @@ func (l *Log) write(bodies []event.Body) ([]event.Event, error) {
 	return events, nil
 }
 
-// readable reports whether a reader of the line will get an event.
+// readable reports whether a reader can decode an event from the line.
 func (l *Log) readable(line []byte) bool {
 	_, err := l.store.decode(bytes.Clone(bytes.TrimSuffix(line, []byte("\n"))))
 	return err == nil
 }
 
-// takeBack cuts off what a failed write may have left, so that nothing is ever
-// glued to it.
+// takeBack cuts off the remains of a failed write, so that nothing is appended to them.
 func (l *Log) takeBack(cause error) error {
 	err := l.out.Truncate(l.tail.Off)
 	if err == nil {
@@ -466,8 +462,8 @@ func (l *Log) flush(end int64) error {
 	return fmt.Errorf("sync: %w", err)
 }
 
-// writer returns the log's file for appending. The append lock and l.mu are held, so the
-// file in the folder is the one that is read.
+// writer returns the log's file for appending. The caller holds the append lock and l.mu, so the file in the
+// folder is the one that is read.
 func (l *Log) writer() (file, error) {
 	if l.out == nil {
 		f, err := l.store.fs().Open(filepath.Join(l.dir, logName), os.O_WRONLY|os.O_APPEND)
@@ -479,14 +475,14 @@ func (l *Log) writer() (file, error) {
 	return l.out, nil
 }
 
-// remember keeps c as a place where a reader may go on.
+// remember stores c as a place where a reader may continue.
 func (l *Log) remember(c cursor) {
 	copy(l.recent[1:], l.recent[:])
 	l.recent[0] = c
 }
 
-// Close gives up the lease and closes the files. Appends under way are
-// finished first; anything later fails with [fs.ErrClosed].
+// Close gives up the lease and closes the files. It waits for running appends; later ones fail with
+// [fs.ErrClosed].
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {

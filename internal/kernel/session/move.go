@@ -16,7 +16,7 @@ import (
 
 var _ store.Mover = (*Store)(nil)
 
-// Lines implements [store.Mover]. References to shared specs are resolved, and checksums left out.
+// Lines implements [store.Mover]. References to shared specs are resolved, and checksums omitted.
 func (s *Store) Lines(ctx context.Context, id string) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := s.yieldLines(ctx, id, yield); err != nil {
@@ -99,7 +99,7 @@ func (s *Store) receive(ctx context.Context, id string, lines iter.Seq2[[]byte, 
 	return err
 }
 
-// fillLog writes a log of lines that another store has kept.
+// fillLog writes a log from the lines of another store.
 func (s *Store) fillLog(ctx context.Context, dir string, lines iter.Seq2[[]byte, error]) (err error) {
 	f, err := s.fs().Open(filepath.Join(dir, logName), os.O_WRONLY|os.O_APPEND)
 	if err != nil {

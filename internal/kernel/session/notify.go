@@ -2,17 +2,17 @@ package session
 
 import "sync"
 
-// notifier has the system tell of files that change. It uses nothing while it has no file. The zero
+// notifier gets notifications of the system about changed files. It uses nothing while it has no file. The zero
 // value is ready.
 type notifier struct {
 	mu      sync.Mutex
 	watcher *watcher         // nil without a file
-	files   map[string]int32 // what the system calls a file, by path
-	bells   map[int32]*bell  // by what the system calls their files
+	files   map[string]int32 // the system's number of a file, by path
+	bells   map[int32]*bell  // by the system's number of the file
 }
 
-// add rings the bell at every change of the file from now on, until remove, and reports whether
-// it can: the system may not tell, or not of as many files.
+// add rings the bell at every change of the file from now on, until remove, and reports whether it can: the
+// system may not support it, or not for as many files.
 func (n *notifier) add(path string, b *bell) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -36,7 +36,7 @@ func (n *notifier) add(path string, b *bell) bool {
 	return true
 }
 
-// remove ends what add has begun, if it has.
+// remove undoes add, if that has succeeded.
 func (n *notifier) remove(path string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -50,7 +50,7 @@ func (n *notifier) remove(path string) {
 	n.rest()
 }
 
-// rest closes the watcher if it has no file. n.mu is held.
+// rest closes the watcher if it has no file. The caller holds n.mu.
 func (n *notifier) rest() {
 	if len(n.files) == 0 {
 		n.watcher.close()
@@ -58,7 +58,7 @@ func (n *notifier) rest() {
 	}
 }
 
-// ring rings the bell of a file that has changed; negative: the system lost count of which.
+// ring rings the bell of a changed file; negative: the system lost track of which.
 func (n *notifier) ring(watch int32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -21,18 +21,18 @@ func newWatcher() (*watcher, error) {
 	return &watcher{fd, os.NewFile(uintptr(fd), "inotify")}, nil
 }
 
-// add returns what events of the file are called.
+// add returns the number of the file in events.
 func (w *watcher) add(path string) (int32, error) {
 	watch, err := unix.InotifyAddWatch(w.fd, path, unix.IN_MODIFY|unix.IN_ATTRIB|unix.IN_MOVE_SELF|unix.IN_DELETE_SELF)
 	return int32(watch), err
 }
 
-// remove fails where the file is gone, and the watch with it.
+// remove fails if the file is gone, and the watch with it.
 func (w *watcher) remove(watch int32) { _, _ = unix.InotifyRmWatch(w.fd, uint32(watch)) }
 
 func (w *watcher) close() { _ = w.file.Close() }
 
-// listen tells of files that change, -1 for any, until the watcher is closed.
+// listen reports changed files, -1 for any, until the watcher is closed.
 func (w *watcher) listen(tell func(watch int32)) {
 	buf := make([]byte, 64*unix.SizeofInotifyEvent)
 	for {
@@ -41,7 +41,7 @@ func (w *watcher) listen(tell func(watch int32)) {
 			return
 		}
 		for e := buf[:n]; len(e) >= unix.SizeofInotifyEvent; {
-			tell(int32(binary.NativeEndian.Uint32(e))) // -1 where the queue was too full
+			tell(int32(binary.NativeEndian.Uint32(e))) // -1 if the queue was too full
 			e = e[min(len(e), unix.SizeofInotifyEvent+int(binary.NativeEndian.Uint32(e[12:]))):]
 		}
 	}

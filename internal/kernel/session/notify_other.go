@@ -4,7 +4,7 @@ package session
 
 import "errors"
 
-// watcher is not written for this system, so logs look for what others append.
+// watcher is not implemented for this system, so logs check for appends of other processes.
 type watcher struct{}
 
 func newWatcher() (*watcher, error) { return nil, errors.ErrUnsupported }

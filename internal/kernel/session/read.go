@@ -11,21 +11,21 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// How often Wait looks for appends of other processes itself.
+// How often Wait itself checks for appends of other processes.
 const (
-	pollEvery = 50 * time.Millisecond // where the system does not tell of them
-	lookEvery = 5 * time.Second       // where it does, in case that it misses one
+	pollEvery = 50 * time.Millisecond // if the system does not report them
+	lookEvery = 5 * time.Second       // if it does, in case that it misses one
 )
 
-// Having the system tell of appends costs nothing but its end, for which Linux takes 10 to 20 ms.
-// The end of a run would wait for that, so that it is done only if looking would cost more.
+// Notifications of the system cost nothing except at their end, for which Linux takes 10 to 20 ms. The end of a
+// run would wait for that, so they are only used if checking would cost more.
 const (
-	looksFor = 30 * time.Second // a wait looks for appends itself
-	fewLogs  = 8                // open at most; among more, no wait does
+	looksFor = 30 * time.Second // how long a wait checks itself
+	fewLogs  = 8                // largest number of open logs; with more, no wait checks itself
 )
 
-// Read implements [event.Log]. If the log is damaged, what is good before the
-// damage is followed by a [*DamageError]. Nothing is skipped.
+// Read implements [event.Log]. If the log is damaged, the good events before the damage are followed by a
+// [*DamageError]. Nothing is skipped.
 func (l *Log) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		if err := l.read(ctx, after, yield); err != nil {
@@ -34,7 +34,7 @@ func (l *Log) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, err
 	}
 }
 
-// read returns the error that is to be yielded, nil also if yield ended it.
+// read returns the error to yield, nil also if yield ended it.
 func (l *Log) read(ctx context.Context, after uint64, yield func(event.Event, error) bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (l *Log) read(ctx context.Context, after uint64, yield func(event.Event, er
 	from, end := l.span(after)
 	more, err := l.events(ctx, from, end, after, yield)
 	if _, damaged := errors.AsType[*DamageError](err); damaged && from != (cursor{}) && errors.Is(err, errFirst) {
-		// Perhaps only what we believed of this place is wrong.
+		// Perhaps only the known places are wrong.
 		l.forget()
 		more, err = l.events(ctx, cursor{}, end, after, yield)
 	}
@@ -67,8 +67,8 @@ func (l *Log) read(ctx context.Context, after uint64, yield func(event.Event, er
 // errFirst marks damage in the very first line that was read.
 var errFirst = errors.New("first line")
 
-// events yields the events behind after from the lines between from and end.
-// more is false if yield wants none.
+// events yields the events behind after from the lines between from and end. more is false if yield returned
+// false.
 func (l *Log) events(ctx context.Context, from cursor, end int64,
 	after uint64, yield func(event.Event, error) bool,
 ) (more bool, err error) {
@@ -99,8 +99,8 @@ func (l *Log) events(ctx context.Context, from cursor, end int64,
 	}
 }
 
-// event takes the line at c, as lines.next returned it, and decodes it if its
-// number is above after. A line that cannot be had for good has a why.
+// event verifies the line at c, as returned by lines.next, and decodes it if its number is above after. For a
+// permanently unreadable line, why is set.
 func (l *Log) event(c *cursor, line []byte, whole bool, err error, after uint64) (e event.Event, why string, _ error) {
 	switch {
 	case errors.Is(err, io.EOF):
@@ -130,8 +130,7 @@ func (l *Log) event(c *cursor, line []byte, whole bool, err error, after uint64)
 	return e, why, nil
 }
 
-// span returns where to start reading to find the events above after, and
-// where to end.
+// span returns where to start reading to find the events above after, and where to end.
 func (l *Log) span(after uint64) (from cursor, end int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +146,7 @@ func (l *Log) span(after uint64) (from cursor, end int64) {
 	return from, l.tail.Off
 }
 
-// forget drops all places a read could start from but the first.
+// forget drops all places from which a read could start, except the first.
 func (l *Log) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +155,7 @@ func (l *Log) forget() {
 	l.dropIndex()
 }
 
-// condemn keeps the log from taking appends.
+// condemn keeps the log from accepting appends.
 func (l *Log) condemn(d *DamageError) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,9 +201,9 @@ func (l *Log) Start(ctx context.Context) (uint64, error) {
 	return 0, nil
 }
 
-// Wait implements [event.Waiter]. It learns at once of appends through the same store, and of
-// others within 50 ms. A long wait, or one among many, learns of those at once too, where the
-// system tells of changes to files. It fails if the log is damaged, as such a log no longer grows.
+// Wait implements [event.Waiter]. It learns at once of appends through the same store, and of others within 50
+// ms. A long wait, or one among many, also learns of others at once if the system reports changes of files. It
+// fails if the log is damaged, as such a log no longer grows.
 func (l *Log) Wait(ctx context.Context, after uint64) error {
 	every, began, told := pollEvery, time.Now(), false
 	poll := time.NewTimer(every)
@@ -216,7 +215,7 @@ func (l *Log) Wait(ctx context.Context, after uint64) error {
 		}
 		if !told && (time.Since(began) >= looksFor || l.store.crowded()) {
 			every, told = l.told(), true
-			continue // it may have grown before we were told of it
+			continue // it may have grown before notifications began
 		}
 		poll.Reset(every)
 		select {
@@ -228,7 +227,7 @@ func (l *Log) Wait(ctx context.Context, after uint64) error {
 	}
 }
 
-// told has the system tell of appends, and returns how often to look for them anyway.
+// told turns on notifications, and returns how often to check anyway.
 func (l *Log) told() time.Duration {
 	if l.store.notifier.add(l.store.logPath(l.id), l.bell) {
 		return lookEvery

@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// stamp is what a file is told by without reading it: a log that has grown has another.
+// stamp identifies a state of a file without reading it: a log that has grown has another.
 type stamp struct {
 	Size int64
 	At   time.Time // of the last change
@@ -21,8 +21,8 @@ type stamp struct {
 
 func (a stamp) same(b stamp) bool { return a.Size == b.Size && a.At.Equal(b.At) }
 
-// grain is by how much the time of a file may be older than its last event: clocks have grains,
-// and so have the times in archives.
+// grain is how much older the time of a file may be than its last event: clocks and the times in archives have
+// a limited precision.
 const grain = 2 * time.Second
 
 // stamped is a session and the stamp of its log.
@@ -32,7 +32,7 @@ type stamped struct {
 	err error // why there is no stamp
 }
 
-// stamps returns those of all sessions, by id.
+// stamps returns the stamps of all sessions, by id.
 func (s *Store) stamps(ctx context.Context) ([]stamped, error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Store) stamps(ctx context.Context) ([]stamped, error) {
 	return out, errors.Join(err, files.done())
 }
 
-// each calls do for all numbers below n, some at once.
+// each calls do for all numbers below n, several at once.
 func each(ctx context.Context, n int, do func(i int)) error {
 	const part = 64
 	var all sync.WaitGroup
@@ -69,8 +69,8 @@ func each(ctx context.Context, n int, do func(i int)) error {
 	return ctx.Err()
 }
 
-// Recent implements [store.RecentLister]. A log is never older than its last event says, but for the
-// grain of the clocks. So a session that changed later than all other files is the newest.
+// Recent implements [store.RecentLister]. A log is never older than its last event, except by the grain. So a session
+// that changed later than all other files is the newest.
 func (s *Store) Recent(ctx context.Context) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		all, err := s.stamps(ctx)
@@ -79,7 +79,7 @@ func (s *Store) Recent(ctx context.Context) iter.Seq2[store.Info, error] {
 			return
 		}
 		slices.SortFunc(all, func(a, b stamped) int { return b.At.Compare(a.At) })
-		var read []store.Info // of those that are not yielded yet, in order
+		var read []store.Info // read and not yet yielded, in order
 		for i, next := range all {
 			read = append(read, s.info(next.id))
 			store.Sort(read)

@@ -24,8 +24,8 @@ func (s *Store) Remove(ctx context.Context, id string) error {
 	return s.sweep()
 }
 
-// RemoveEach removes sessions as Remove does, and yields each with why it is still there, if it
-// is. It looks for their children once, so it is much faster with many.
+// RemoveEach removes sessions like Remove, and yields each with the error if it still exists. It searches for
+// their children once, so it is much faster with many.
 func (s *Store) RemoveEach(ctx context.Context, ids []string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		all, err := s.ids()
@@ -48,12 +48,12 @@ func (s *Store) RemoveEach(ctx context.Context, ids []string) iter.Seq2[string, 
 	}
 }
 
-// remove deletes a family of sessions unless somebody drives one of them.
+// remove deletes a family of sessions unless one of them is being driven.
 func (s *Store) remove(ctx context.Context, family []string) (err error) {
 	for _, id := range family {
 		lease, err := s.take(ctx, filepath.Join(s.Dir, id, leaseName))
 		switch {
-		case errors.Is(err, syscall.ENOSPC): // no lease fits on the disk, so nobody has it
+		case errors.Is(err, syscall.ENOSPC): // no lease fits on the disk, so none is held
 			continue
 		case err != nil:
 			return err
@@ -72,7 +72,7 @@ func (s *Store) remove(ctx context.Context, family []string) (err error) {
 	return err
 }
 
-// family is a session with those of all, which are in order, that work for it, or for these.
+// family returns a session and all sessions that work for it, directly or not. All is in order.
 func family(all []string, id string) ([]string, error) {
 	if !store.IsID(id) {
 		return nil, fmt.Errorf("not a session id: %w", fs.ErrNotExist)
@@ -88,7 +88,7 @@ func family(all []string, id string) ([]string, error) {
 	return family, nil
 }
 
-// sweep deletes what has been removed before a crash.
+// sweep deletes sessions whose removal a crash interrupted.
 func (s *Store) sweep() error {
 	names, err := s.names(s.Dir)
 	for _, name := range names {

@@ -25,35 +25,35 @@ const (
 	specExt   = ".json"
 
 	specsMark = "+specs"  // behind the kind of a line that refers to specs
-	specHead  = `"#spec:` // what a reference begins with
+	specHead  = `"#spec:` // prefix of a reference
 	specTail  = '"'
 	digestLen = 24 // characters of 5 bits: enough against chance, and against a second content for a name
 
 	leastSpec = 128     // bytes; a smaller spec stays in the line
-	mostSpecs = 8 << 20 // bytes of specs that a store remembers
+	mostSpecs = 8 << 20 // bytes of specs that a store caches
 
-	// A spec is used again after this long only once its file says so by its time. It is much
-	// shorter than the age at which [Store.Sweep] may take a spec that no log names.
+	// A spec is used again after this long only if its file has a recent time. This is much shorter than the
+	// age at which [Store.Sweep] may remove a spec that no log names.
 	specsSure = time.Hour
-	specsWait = 5 * time.Second // for others who write specs; then the line holds them itself
+	specsWait = 5 * time.Second // for other writers of specs; then the line has them itself
 )
 
 var (
-	errSpec     = errors.New("tool spec")               // that a line refers to is not what it was
-	errSpecRead = errors.New("tool spec can't be read") // now; later it may
+	errSpec     = errors.New("tool spec")               // that a line refers to has changed
+	errSpecRead = errors.New("tool spec can't be read") // temporarily
 	errReserved = errors.New("the name of a kind that only the log on disk uses")
 )
 
-// specs remembers what a store knows of the shared tool specs.
+// specs caches a store's knowledge of the shared tool specs.
 type specs struct {
 	mu   sync.Mutex
 	read map[string][]byte    // content by digest
 	size int                  // of read
-	sure map[string]time.Time // when a file was last found or made, and durable
+	sure map[string]time.Time // when a file was last found or made durable
 }
 
-// refers lists the kinds whose lines may refer to specs: they hold the tools of a session, in
-// their body or in the snapshot there.
+// refers lists the kinds whose lines may refer to specs: they have the tools of a session, in their body or in
+// its snapshot.
 func refers(kind string) bool {
 	switch kind {
 	case event.Switched{}.Kind(), event.Compacted{}.Kind(), event.Rewound{}.Kind():
@@ -62,7 +62,7 @@ func refers(kind string) bool {
 	return false
 }
 
-// plainKind is the kind of an event whose line states this one.
+// plainKind returns the kind of an event whose line states this one.
 func plainKind(stated string) string {
 	if kind, marked := strings.CutSuffix(stated, specsMark); marked && refers(kind) {
 		return kind
@@ -70,7 +70,7 @@ func plainKind(stated string) string {
 	return stated
 }
 
-// encode is [event.Encode] for a line of a log: big tool specs are kept once for all sessions.
+// encode is [event.Encode] for a line of a log: large tool specs are stored once for all sessions.
 func (s *Store) encode(e event.Event) ([]byte, error) {
 	enc, err := event.Encode(e)
 	if err != nil {
@@ -79,8 +79,8 @@ func (s *Store) encode(e event.Event) ([]byte, error) {
 	return s.shared(enc, e.Body.Kind()), nil
 }
 
-// shared is an encoded event with references to specs that it shares with others. Where that fails,
-// as on a disk that is full, it holds them itself.
+// shared returns an encoded event with references to shared specs. If that fails, as on a full disk, the event
+// has them itself.
 func (s *Store) shared(enc []byte, kind string) []byte {
 	if !refers(kind) {
 		return enc
@@ -96,7 +96,7 @@ func (s *Store) shared(enc []byte, kind string) []byte {
 	return enc
 }
 
-// decode decodes a line that has been verified. It writes into the line.
+// decode decodes a verified line. It writes into the line.
 func (s *Store) decode(line []byte) (event.Event, error) {
 	line[headLen-1] = '{'
 	whole, err := expand(line[headLen-1:], s.spec)
@@ -106,7 +106,7 @@ func (s *Store) decode(line []byte) (event.Event, error) {
 	return event.Decode(whole)
 }
 
-// shorten replaces the big specs in an encoded event by references, and returns them by digest.
+// shorten replaces the large specs in an encoded event by references, and returns them by digest.
 func shorten(enc []byte, kind string) (short []byte, parts map[string][]byte) {
 	type holder struct {
 		Tools []json.RawMessage
@@ -151,8 +151,8 @@ func shorten(enc []byte, kind string) (short []byte, parts map[string][]byte) {
 	return short, parts
 }
 
-// kindHead stands in an encoded event before its body, kindMarked where the body has references.
-// A reader that knows of no references takes it for a kind that it must understand.
+// kindHead precedes the body in an encoded event, kindMarked if the body has references. A reader that does not
+// know references sees an unknown kind that it must understand.
 func kindHead(kind string) []byte { return []byte(`,"kind":"` + kind + `","body":`) }
 
 func kindMarked(kind string) []byte {
@@ -171,7 +171,7 @@ func markedKind(enc []byte) (kind string, marked bool) {
 	return kind, refers(kind) && bytes.HasSuffix(enc[:start], []byte(`,"kind":"`))
 }
 
-// expand puts specs back where shorten took them out.
+// expand replaces the references of shorten by the specs.
 func expand(short []byte, spec func(digest string) ([]byte, error)) ([]byte, error) {
 	kind, marked := markedKind(short)
 	if !marked {
@@ -213,7 +213,7 @@ func (s *Store) specsDir() string { return filepath.Join(s.Dir, specsName) }
 
 func (s *Store) specPath(digest string) string { return filepath.Join(s.specsDir(), digest+specExt) }
 
-// spec returns the content of a shared spec. If it is gone or has changed the error wraps errSpec.
+// spec returns the content of a shared spec. If it is missing or has changed, the error wraps errSpec.
 func (s *Store) spec(digest string) ([]byte, error) {
 	s.specs.mu.Lock()
 	defer s.specs.mu.Unlock()
@@ -251,7 +251,7 @@ func (s *Store) readSpec(digest string) ([]byte, error) {
 	defer f.Close()
 	size, err := f.Size()
 	if err != nil || size > maxLine {
-		return nil, err // what is so big matches no name
+		return nil, err // so large a file matches no name
 	}
 	content := make([]byte, size)
 	if _, err := f.ReadAt(content, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -260,8 +260,8 @@ func (s *Store) readSpec(digest string) ([]byte, error) {
 	return content, nil
 }
 
-// share makes sure that each spec has a durable file that no clean-up takes before the line
-// that refers to it is written.
+// share makes sure that each spec has a durable file that no clean-up removes before the line that refers to it
+// is written.
 func (s *Store) share(parts map[string][]byte) error {
 	s.specs.mu.Lock()
 	defer s.specs.mu.Unlock()
@@ -281,7 +281,7 @@ func (s *Store) share(parts map[string][]byte) error {
 				return err
 			}
 		}
-		return s.syncDir(s.specsDir()) // also for those that another has just made
+		return s.syncDir(s.specsDir()) // also for files that another has just made
 	})
 	if err != nil {
 		return err
@@ -296,7 +296,7 @@ func (s *Store) share(parts map[string][]byte) error {
 	return nil
 }
 
-// reshare has the specs that a line refers to look used, as the line is written to another log.
+// reshare marks the specs that a line refers to as used, as the line is written to another log.
 func (s *Store) reshare(line []byte) error {
 	parts := make(map[string][]byte)
 	_, err := expand(line, func(digest string) (content []byte, err error) {
@@ -310,7 +310,7 @@ func (s *Store) reshare(line []byte) error {
 	return s.share(parts)
 }
 
-// withSpecs calls do while nobody else writes or removes specs.
+// withSpecs calls do while no other process writes or removes specs.
 func (s *Store) withSpecs(do func() error) error {
 	if err := mkdirAll(s.fs(), s.specsDir(), s.Sync == SyncPower); err != nil {
 		return err
@@ -327,8 +327,8 @@ func (s *Store) withSpecs(do func() error) error {
 	return errors.Join(err, lock.Close())
 }
 
-// shareOne writes a spec, or has the file that is there look used. A file with another content
-// is replaced, so what was damaged is whole again.
+// shareOne writes a spec, or marks the existing file as used. A file with another content is replaced, so
+// damage is repaired.
 func (s *Store) shareOne(digest string, spec []byte) (err error) {
 	path := s.specPath(digest)
 	if there, err := s.readSpec(digest); err == nil && bytes.Equal(there, spec) {

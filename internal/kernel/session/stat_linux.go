@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stats looks files up from their common folder, which takes half the time of whole paths.
+// Stats looks files up from their common folder, which takes half the time of full paths.
 func (osDisk) Stats(dir string) (stats, error) {
 	f, err := os.Open(dir)
 	if err != nil {

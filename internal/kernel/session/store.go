@@ -31,18 +31,17 @@ const (
 	putMark    = ".put-" // before a random name of a blob that is being written
 )
 
-// Policy says what must be on the disk before Append returns. See the table
-// in the package documentation.
+// Policy is what must be on the disk before Append returns. See the table in the package documentation.
 type Policy int
 
 // Policies.
 const (
-	SyncPower Policy = iota // what event.Synced names survives power loss
+	SyncPower Policy = iota // events named by event.Synced survive power loss
 	SyncKill                // the file system decides; nothing is ever synced
 )
 
-// Store is a folder of sessions, a [store.Store]. Its methods are safe for concurrent use, also
-// by several processes on one folder. A Store must not be copied after use.
+// Store is a folder of sessions, a [store.Store]. Its methods are safe for concurrent use, also by several
+// processes on one folder. A Store must not be copied after use.
 type Store struct {
 	Dir  string // made when first needed
 	Sync Policy
@@ -160,18 +159,18 @@ func (s *Store) Book(ctx context.Context, name string) (store.Log, error) {
 // empty fills a session with nothing.
 func empty(string, string) error { return nil }
 
-// made opens the log with an id that its maker has chosen, and makes it and fills it if there is none.
+// made opens the log with an id that its maker has chosen, or makes and fills it if there is none.
 func (s *Store) made(ctx context.Context, id string, fill func(id, dir string) error) (l *Log, isNew bool, err error) {
 	err = s.build(id, fill)
 	if errors.Is(err, fs.ErrExist) {
 		if l, err = s.opened(ctx, id); !errors.Is(err, fs.ErrNotExist) {
 			return l, err == nil && l.tail.Seq == 0, err
 		}
-		// What a crash has left half made is in the way.
+		// An incomplete one of a crash is in the way.
 		if err = s.fs().Remove(filepath.Join(s.Dir, buildMark+id)); err == nil {
 			err = s.build(id, fill)
 		}
-		if errors.Is(err, fs.ErrExist) { // it was no crash: somebody has just made it
+		if errors.Is(err, fs.ErrExist) { // it was not a crash: another process has just made it
 			l, err = s.opened(ctx, id)
 			return l, err == nil && l.tail.Seq == 0, err
 		}
@@ -183,8 +182,8 @@ func (s *Store) made(ctx context.Context, id string, fill func(id, dir string) e
 	return l, true, err
 }
 
-// create makes a session that fill has put something into, under its id and in
-// its folder. Before all of it is durable, nobody sees it.
+// create makes a session with the content from fill, under its id and in its folder. It is invisible until it
+// is durable.
 func (s *Store) create(ctx context.Context, fill func(id, dir string) error) (*Log, error) {
 	if err := mkdirAll(s.fs(), s.Dir, s.Sync == SyncPower); err != nil {
 		return nil, err
@@ -209,8 +208,8 @@ func (s *Store) create(ctx context.Context, fill func(id, dir string) error) (*L
 	return nil, errNoRandom
 }
 
-// build makes the session in a folder that is not listed, then renames it. The
-// error wraps [fs.ErrExist] if the id is taken.
+// build makes the session in a folder that is not listed, then renames it. The error wraps [fs.ErrExist] if the
+// id is taken.
 func (s *Store) build(id string, fill func(id, dir string) error) error {
 	d := s.fs()
 	tmp, dir := filepath.Join(s.Dir, buildMark+id), filepath.Join(s.Dir, id)
@@ -244,9 +243,8 @@ func (s *Store) fillNew(id, dir string, fill func(id, dir string) error) error {
 	return s.syncDir(dir)
 }
 
-// Open implements [store.Store]. It changes nothing and works on a disk that is read-only: the
-// first append sets a torn tail that a crash left aside, cuts it and notes that in the log with
-// an event.Note of topic "recovered".
+// Open implements [store.Store]. It changes nothing and works on a read-only disk: the first append sets a torn
+// tail aside, cuts it and records that in the log with an event.Note of topic "recovered".
 func (s *Store) Open(ctx context.Context, id string) (store.Log, error) {
 	l, err := s.opened(ctx, id)
 	if err != nil {
@@ -266,9 +264,8 @@ func (s *Store) opened(ctx context.Context, id string) (*Log, error) {
 	return l, nil
 }
 
-// open opens a session and verifies its end, or all of it where no index
-// helps. It changes nothing. left is how many bytes at the end could not be
-// verified.
+// open opens a session and verifies its end, or all of it if no index helps. It changes nothing. left is the
+// number of bytes at the end that could not be verified.
 func (s *Store) open(id string) (l *Log, left int64, err error) {
 	if !store.IsID(id) && !store.IsBook(id) {
 		return nil, 0, fmt.Errorf("not a session id: %w", fs.ErrNotExist)
@@ -285,8 +282,8 @@ func (s *Store) open(id string) (l *Log, left int64, err error) {
 	return l, left, nil
 }
 
-// verify reads a log that has just been opened. What it promises is looked up first, since
-// others append meanwhile.
+// verify reads a log that was just opened. It looks up first what the log promises, since others append
+// meanwhile.
 func (l *Log) verify() (left int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -294,7 +291,7 @@ func (l *Log) verify() (left int64, err error) {
 	if l.load() {
 		before := l.tail
 		left, _, err = l.advance()
-		if err == nil && l.tail == before { // not what the index promised
+		if err == nil && l.tail == before { // differs from the index
 			l.tail, l.marks, l.saved = cursor{}, marks{}, 0
 		}
 	}
@@ -323,7 +320,7 @@ func (s *Store) hold(id string) *bell {
 	return b
 }
 
-// crowded reports whether more logs are open than can be looked at one by one.
+// crowded reports whether too many logs are open to check them one by one.
 func (s *Store) crowded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -357,7 +354,7 @@ func (s *Store) IDs(context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// ids are names of folders, which ReadDir sorts.
+// ids returns the names of folders, which ReadDir sorts.
 func (s *Store) ids() ([]string, error) {
 	names, err := s.fs().ReadDir(s.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -15,9 +15,9 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// advance verifies what has been written behind the tail and moves the tail
-// behind it. What cannot be verified is left: its size, and what is wrong with
-// its first line; why is empty if that line only has no end yet. l.mu is held.
+// advance verifies the data behind the tail and moves the tail behind it. It returns the size of the unverified
+// rest, and the problem of its first line; why is empty if that line only has no end yet. The caller holds
+// l.mu.
 func (l *Log) advance() (left int64, why string, err error) {
 	size, err := l.f.Size()
 	if err != nil {
@@ -55,9 +55,8 @@ func (l *Log) advance() (left int64, why string, err error) {
 	}
 }
 
-// catchUp brings the tail to the end of the file. A torn tail is cut and
-// noted; damage makes the log refuse all appends. The append lock and l.mu
-// are held, so nobody is writing.
+// catchUp moves the tail to the end of the file. A torn tail is cut and recorded; damage makes the log refuse
+// all appends. The caller holds the append lock and l.mu, so there is no concurrent write.
 func (l *Log) catchUp() error {
 	if l.broken != nil {
 		return l.broken
@@ -75,8 +74,8 @@ func (l *Log) catchUp() error {
 	return l.repair(left, why)
 }
 
-// tell tells a torn tail of left bytes from damage, which it notes as broken. The append
-// lock and l.mu are held, so that nobody is writing.
+// tell distinguishes a torn tail of left bytes from damage, which it sets as broken. The caller holds the
+// append lock and l.mu, so there is no concurrent write.
 func (l *Log) tell(left int64, why string) (torn bool, err error) {
 	l.promised = max(l.promised, l.synced())
 	if torn, err = l.torn(left); err == nil && !torn {
@@ -86,9 +85,9 @@ func (l *Log) tell(left int64, why string) (torn bool, err error) {
 	return torn, err
 }
 
-// torn reports whether the last left bytes of the log are what a crash leaves
-// of the last write: nothing of them was promised to stay, nothing behind their first piece
-// can be read as an event, and a log that holds nothing else begins like one.
+// torn reports whether the last left bytes of the log are a partial last write of a crash: none of them was
+// promised, nothing behind their first piece can be read as an event, and a log with nothing else begins like
+// one.
 func (l *Log) torn(left int64) (bool, error) {
 	if l.lacking() != nil {
 		return false, nil
@@ -111,8 +110,8 @@ func (l *Log) torn(left int64) (bool, error) {
 	return true, nil
 }
 
-// begun reports whether a log without a good line is one that was begun: the disk has some
-// of its first line, or NUL bytes where that has never arrived.
+// begun reports whether a log without a good line was at least begun: the disk has some of its first line, or
+// NUL bytes in place of it.
 func (l *Log) begun(size int64) (bool, error) {
 	head := make([]byte, min(size, int64(len(crcHead))))
 	if _, err := l.f.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -121,8 +120,8 @@ func (l *Log) begun(size int64) (bool, error) {
 	return strings.HasPrefix(crcHead, string(bytes.TrimRight(head, "\x00"))), nil
 }
 
-// lacking is the damage of a log that ends before what it promised to keep; nil if it does
-// not. l.mu is held.
+// lacking returns the damage of a log that is shorter than it promised; nil if it is not. The caller holds
+// l.mu.
 func (l *Log) lacking() *DamageError {
 	if l.tail.Off >= l.promised {
 		return nil
@@ -130,8 +129,8 @@ func (l *Log) lacking() *DamageError {
 	return l.tail.damage(fmt.Sprintf("the log was complete up to byte %d, and what follows does not verify", l.promised))
 }
 
-// mark is what the lock file says: how much of the log was synced when it was written. It may
-// be less than what is, and never more.
+// mark is the content of the lock file: how much of the log was synced when it was written. It may be less than
+// the current value, and never more.
 type mark struct {
 	Synced int64 `json:"synced"` // bytes
 }
@@ -158,7 +157,7 @@ func (l *Log) synced() int64 {
 	return m.Synced
 }
 
-// promise writes the mark. Failure costs only that a later loss is taken for a crash. l.mu is held.
+// promise writes the mark. If that fails, a later loss looks like a crash. The caller holds l.mu.
 func (l *Log) promise(end int64) {
 	if end <= l.promised || l.lock == nil {
 		return
@@ -169,8 +168,7 @@ func (l *Log) promise(end int64) {
 	}
 }
 
-// repair sets the last left bytes aside, cuts them off and notes it in the
-// log.
+// repair sets the last left bytes aside, cuts them off and records that in the log.
 func (l *Log) repair(left int64, why string) error {
 	name, err := l.setAside(left)
 	if err != nil {
@@ -222,9 +220,8 @@ func (l *Log) setAside(left int64) (name string, err error) {
 	return name, err
 }
 
-// refresh moves the tail to what anybody has appended. Only if a whole line
-// does not verify it takes the append lock, to tell a crash from damage; a
-// line without an end may just be on its way.
+// refresh moves the tail to the end of all appends. Only if a complete line does not verify it takes the append
+// lock, to distinguish a crash from damage; a line without an end may be in progress.
 func (l *Log) refresh(ctx context.Context) error {
 	l.mu.Lock()
 	if l.closed {
@@ -244,7 +241,7 @@ func (l *Log) refresh(ctx context.Context) error {
 	return l.inspect(ctx)
 }
 
-// inspect tells a torn tail from damage once nobody is writing, and changes neither.
+// inspect distinguishes a torn tail from damage while no write is in progress, and changes neither.
 func (l *Log) inspect(ctx context.Context) error {
 	err := l.alone(ctx, func() error {
 		left, why, err := l.advance()
@@ -258,16 +255,16 @@ func (l *Log) inspect(ctx context.Context) error {
 		return err
 	})
 	if errors.Is(err, errNoLock) {
-		return nil // the log can be read, and the next append will tell
+		return nil // the log can be read, and the next append will report it
 	}
 	return err
 }
 
-// errNoLock says that a reader could not keep others from writing.
+// errNoLock says that a reader could not lock out writers.
 var errNoLock = errors.New("lock the log for reading")
 
-// alone calls do with l.mu held while nobody appends. Unlike exclusive it opens nothing for
-// writing: where there is no lock file nobody has ever appended.
+// alone calls do with l.mu held while there is no append. Unlike exclusive it opens nothing for writing:
+// without a lock file there has never been an append.
 func (l *Log) alone(ctx context.Context, do func() error) error {
 	lock, err := l.store.fs().Open(filepath.Join(l.dir, lockName), os.O_RDONLY)
 	if err == nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Usage implements [store.Store]: the bytes of all its files. Tool specs, which all sessions
-// share, count for none.
+// Usage implements [store.Store]: the bytes of all its files. Tool specs, which all sessions share, are not
+// counted.
 func (s *Store) Usage(ctx context.Context, id string) (size int64, err error) {
 	if !store.IsID(id) {
 		return 0, fmt.Errorf("measure session %q: not a session id: %w", id, fs.ErrNotExist)
@@ -23,7 +23,7 @@ func (s *Store) Usage(ctx context.Context, id string) (size int64, err error) {
 	return size, nil
 }
 
-// usage is how many bytes the folder of a session takes.
+// usage returns how many bytes the folder of a session takes.
 func (s *Store) usage(ctx context.Context, dir string) (size int64, err error) {
 	for _, dir := range []string{dir, filepath.Join(dir, blobsName)} {
 		names, bad := s.fs().ReadDir(dir)
@@ -42,7 +42,7 @@ func (s *Store) usage(ctx context.Context, dir string) (size int64, err error) {
 	return size, nil
 }
 
-// length is the size of a file, 0 if it is none or has gone.
+// length returns the size of a file, 0 if it is not a file or is gone.
 func (s *Store) length(path string) int64 {
 	f, err := s.fs().Open(path, os.O_RDONLY)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package bench measures harnesses from outside: inspan, and others that are installed. Each is a program
-// that is started with a home of its own and asks a scripted model at a loopback address, which speaks what
-// it speaks.
+// Package bench measures harnesses from outside: inspan, and other installed ones. Each is a program that is
+// started with its own home and sends its requests to a scripted model at a loopback address, which speaks the
+// harness's protocol.
 package bench
 
 import (
@@ -23,22 +23,22 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox"
 )
 
-// Bench is a measurement. Each harness runs the commands that the model wants, and is killed and resumed. All
-// do so in turn, so that what else the machine does meets all alike.
+// Bench is a measurement. Each harness runs the commands that the model wants, and is killed and resumed. They
+// take turns, so that other load of the machine affects all alike.
 type Bench struct {
 	Program string   // this inspan
-	Runs    int      // that count, of each harness
+	Runs    int      // counted runs of each harness
 	Only    []string // names; none: all
 	Told    func(line string)
 }
 
-// Result is what was measured of a harness.
+// Result has the measurements of a harness.
 type Result struct {
 	Name    string   `json:"name"`
 	Command string   `json:"command,omitempty"` // empty: it is not installed
-	Version string   `json:"version,omitempty"` // as it says
+	Version string   `json:"version,omitempty"` // its own words
 	Figures []Figure `json:"figures,omitempty"`
-	Failed  []string `json:"failed,omitempty"` // what could not be measured, and why
+	Failed  []string `json:"failed,omitempty"` // failed measurements, and why
 }
 
 // Figure is one figure over all runs.
@@ -51,7 +51,7 @@ type Figure struct {
 	Values []float64 `json:"values"` // in the order of the runs
 }
 
-// Figures are the names of the figures with what they are, in their order.
+// Figures returns the names of the figures with their meanings, in order.
 func Figures() [][2]string {
 	return [][2]string{
 		{"start", "process start to its first request"},
@@ -74,26 +74,26 @@ func unitOf(figure string) string {
 	return "ms"
 }
 
-// How many commands a model wants in a run.
+// The numbers of commands that a model wants in a run.
 const (
 	shortTurns  = 10
-	killedTurns = 4 // after so many it is killed
+	killedTurns = 4 // commands after which it is killed
 	longTurns   = 200
 )
 
-// subject is a harness that is measured.
+// subject is a measured harness.
 type subject struct {
 	harness
 	home   string
 	vars   []string
 	values map[string][]float64
-	failed map[string]string // why, by the step
-	long   *act              // of its long session; nil: there is none yet
-	works  int               // workspaces so far
+	failed map[string]string // errors, by step
+	long   *act              // run of its long session; nil: there is none yet
+	works  int               // number of workspaces so far
 }
 
-// Run measures. The folder in which all happens is gone when it returns. Of a harness that fails, the rest is
-// measured. When ctx ends, it returns what it has.
+// Run measures. It removes its folder before it returns. If a harness fails in a step, its other steps are
+// still measured. When ctx ends, it returns the results so far.
 func (b *Bench) Run(ctx context.Context) (out []Result, err error) {
 	st := &stage{}
 	if st.dir, err = os.MkdirTemp("", "inspan-bench-"); err != nil {
@@ -123,7 +123,7 @@ func (b *Bench) Run(ctx context.Context) (out []Result, err error) {
 	return out, ctx.Err()
 }
 
-// subjects are the harnesses that are there, with their homes.
+// subjects returns the installed harnesses, with their homes.
 func (b *Bench) subjects(ctx context.Context, dir, url string) (list []*subject, out []Result, err error) {
 	var names []string
 	for _, h := range harnesses(b.Program, url) {
@@ -155,14 +155,14 @@ func (b *Bench) subjects(ctx context.Context, dir, url string) (list []*subject,
 	return list, out, nil
 }
 
-// step is something that each harness does once a round.
+// step is an action that each harness does once a round.
 type step struct {
 	name string
 	do   func(ctx context.Context, s *subject, round int) error
 }
 
-// rounds has all do all steps, one after another. The first round does not count: whatever a harness does
-// once in a new home is over then.
+// rounds makes all harnesses do all steps, one after another. The first round does not count: it includes
+// one-time work in a new home.
 func (b *Bench) rounds(ctx context.Context, st *stage, subjects []*subject) {
 	steps := []step{{"run", st.short}, {"kill", st.killed}, {"long", st.longer}}
 	for round := -1; round < b.Runs; round++ {
@@ -215,7 +215,7 @@ func (s *subject) failures() (list []string) {
 	return list
 }
 
-// workspace is a new one.
+// workspace makes a new workspace.
 func (s *subject) workspace() (string, error) {
 	s.works++
 	dir := filepath.Join(s.home, "work", fmt.Sprint(s.works))
@@ -224,18 +224,18 @@ func (s *subject) workspace() (string, error) {
 
 const benchTask = "Do what the bench wants."
 
-// newAct is a run in a new workspace.
+// newAct returns a run in a new workspace.
 func (s *subject) newAct(turns int) (*act, error) {
 	dir, err := s.workspace()
 	return &act{dir: dir, nonce: "x" + strings.ToLower(rand.Text()[:8]), turns: turns, got: map[string]bool{}, ready: make(chan struct{})}, err
 }
 
-// next is a run that goes on in the workspace of another.
+// next returns a run that continues in the same workspace.
 func (a *act) next() *act {
 	return &act{dir: a.dir, nonce: a.nonce, got: map[string]bool{}, ready: make(chan struct{})}
 }
 
-// short is a run that comes to its end.
+// short is a run to completion.
 func (st *stage) short(ctx context.Context, s *subject, _ int) error {
 	a, err := s.newAct(shortTurns)
 	if err != nil {
@@ -252,7 +252,7 @@ func (st *stage) short(ctx context.Context, s *subject, _ int) error {
 	return nil
 }
 
-// killed is a run that is killed, each time at another moment, and goes on.
+// killed is a run that is killed, each time at another moment, and resumed.
 func (st *stage) killed(ctx context.Context, s *subject, round int) error {
 	a, err := s.newAct(killedTurns + 2)
 	if err != nil {

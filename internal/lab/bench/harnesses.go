@@ -9,11 +9,11 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// harnessTexts says of each harness how it is pointed to a server, as its own documentation has it. None
-// asks before it runs a command; that of inspan-auto runs it in its sandbox, all others run it in none.
-// Lines are the program, in PATH or with its path; variables; files below the home with their indented
-// content; and the arguments of a run, of going on with one that was killed, and of a new task in a
-// session that came to its end, which are those of resume if they are not said.
+// harnessTexts describes for each harness how to point it to a server, according to its own documentation. None
+// of them asks before it runs a command; inspan-auto runs commands in its sandbox, all others without one.
+// Lines are the program, in PATH or with its path; variables; files below the home with their indented content;
+// and the arguments of a run, of resuming a killed one, and of a new task in a finished session, which by
+// default are those of resume.
 //
 //go:embed harnesses.txt
 var harnessTexts string
@@ -25,7 +25,7 @@ type harness struct {
 	name, program, text string
 }
 
-// harnesses are those that are known.
+// harnesses returns the known harnesses.
 func harnesses(self, url string) (list []harness) {
 	texts := strings.NewReplacer("$SELF", self, "$URL", url).Replace(harnessTexts)
 	for _, text := range strings.Split(texts, "== ")[1:] {
@@ -37,14 +37,14 @@ func harnesses(self, url string) (list []harness) {
 	return list
 }
 
-// says is the rest of the first line that begins with a word; empty: there is none.
+// says returns the rest of the first line that begins with a word; empty: there is none.
 func (h *harness) says(word string) string {
 	_, rest, _ := strings.Cut("\n"+h.text, "\n"+word+" ")
 	line, _, _ := strings.Cut(rest, "\n")
 	return line
 }
 
-// command is the program with its arguments for something; a prompt is one of them.
+// command returns the program with its arguments for an action; a prompt is one of them.
 func (h *harness) command(word, prompt string) []string {
 	args := h.says(word)
 	if args == "" {
@@ -57,8 +57,8 @@ func (h *harness) command(word, prompt string) []string {
 	return out
 }
 
-// settle makes the home of a harness, and returns the environment of its processes: all of it, so that
-// they see nothing of the person's.
+// settle makes the home of a harness, and returns the complete environment of its processes, so that they see
+// nothing of the person's.
 func (h *harness) settle(home string) ([]string, error) {
 	vars := []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home + "/tmp", "XDG_CONFIG_HOME=" + home + "/.config",

@@ -20,13 +20,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// stage is where harnesses act, one at a time: their folder, and the model that they ask.
+// stage is where harnesses act, one at a time: their folder, and their model.
 type stage struct {
 	dir string
 	env tool.Env
 
 	mu  sync.Mutex
-	act *act // nil: nobody acts
+	act *act // nil: no harness acts
 }
 
 // moment is when a harness is killed.
@@ -34,15 +34,15 @@ type moment int
 
 const (
 	killNever    moment = iota
-	killAsked           // when the model was asked
-	killAnswered        // in the middle of its answer
-	killCalled          // in the middle of a command that had its effect
+	killAsked           // after a request to the model
+	killAnswered        // in the middle of its response
+	killCalled          // in the middle of a command, after its effect
 )
 
-// act is one run of a harness. The stage's lock is held for what changes.
+// act is one run of a harness. The stage's lock guards the changing fields.
 type act struct {
 	dir   string // workspace
-	nonce string // in all that its commands print
+	nonce string // in the output of all its commands
 	turns int    // commands that the model wants
 	kill  moment
 
@@ -52,15 +52,15 @@ type act struct {
 	out   keep.Tail
 
 	began, first, answered time.Time
-	gaps                   []float64 // ms from an answer to the next request
+	gaps                   []float64 // ms from a response to the next request
 	peak                   float64   // MB
 	asked                  int       // commands so far
 	killed                 bool
-	got                    map[string]bool // results that came in requests
+	got                    map[string]bool // results found in requests
 	seen                   map[string]bool // those of the first request
 }
 
-// perform has a harness act to its end; what says which arguments it gets.
+// perform runs a harness to its end; what selects its arguments.
 func (st *stage) perform(ctx context.Context, s *subject, a *act, what string) error {
 	most := time.Minute + time.Duration(a.turns)*time.Second/2
 	ctx, stop := context.WithTimeout(ctx, most)
@@ -82,7 +82,7 @@ func (st *stage) perform(ctx context.Context, s *subject, a *act, what string) e
 		killer.Go(func() { a.killAfter(ctx) })
 	}
 	code, err := proc.Wait()
-	proc.Kill() // what it has left
+	proc.Kill() // remaining child processes
 	late := ctx.Err() != nil
 	stop()
 	killer.Wait()
@@ -110,7 +110,7 @@ func (st *stage) on(a *act) {
 	st.mu.Unlock()
 }
 
-// pidOf takes the id of a process, which its shell tells before it becomes the harness.
+// pidOf reads the id of a process, which its shell prints before it becomes the harness.
 type pidOf struct {
 	st *stage
 	a  *act
@@ -119,7 +119,7 @@ type pidOf struct {
 func (p pidOf) Write(data []byte) (int, error) {
 	p.st.mu.Lock()
 	defer p.st.mu.Unlock()
-	p.a.pid, _ = strconv.Atoi(strings.TrimSpace(string(data))) // 0: its memory is not known
+	p.a.pid, _ = strconv.Atoi(strings.TrimSpace(string(data))) // 0: its memory is unknown
 	return len(data), nil
 }
 
@@ -164,7 +164,7 @@ func (st *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	st.mu.Unlock()
 }
 
-// beside answers what asks no model.
+// beside responds to requests that are not for a model.
 func beside(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
@@ -178,7 +178,7 @@ func beside(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer is what the model says to a request; now says that the harness is to be killed.
+// answer returns the model's response to a request; now says that the harness must be killed.
 func (a *act) answer(q question, came time.Time, body []byte) (s said, now bool) {
 	marks := a.marks(body)
 	if a.first.IsZero() {
@@ -200,14 +200,14 @@ func (a *act) answer(q question, came time.Time, body []byte) (s said, now bool)
 	if now && a.kill == killCalled {
 		pause = "sleep 5; "
 	}
-	// What it prints does not stand in the command, so that results can be told from calls.
+	// The output does not occur in the command, so that results can be distinguished from calls.
 	command := fmt.Sprintf("m=%d; echo $m-%s >> %s; %[4]secho $m-%[2]s", 1000+a.asked, a.nonce, effectsFile, pause)
 	return said{tool: q.shell.Name, id: fmt.Sprintf("call_%s%d", a.nonce, a.asked), args: q.shell.args(command)}, now
 }
 
 const effectsFile = "effects.txt"
 
-// marks are the results in a request.
+// marks returns the results in a request.
 func (a *act) marks(body []byte) map[string]bool {
 	out := map[string]bool{}
 	for _, m := range regexp.MustCompile(`\d+-`+a.nonce).FindAll(body, -1) {
@@ -216,7 +216,7 @@ func (a *act) marks(body []byte) map[string]bool {
 	return out
 }
 
-// lacks is how many results of another act are not in the first request of this one.
+// lacks returns how many results of another act are missing in the first request of this one.
 func (a *act) lacks(of *act) (n int) {
 	for m := range of.got {
 		if !a.seen[m] {
@@ -226,13 +226,13 @@ func (a *act) lacks(of *act) (n int) {
 	return n
 }
 
-// effects are those of the commands that were run in the workspace, in their order.
+// effects returns the effects of the commands in the workspace, in order.
 func (a *act) effects() ([]string, error) {
 	data, err := keep.Read(filepath.Join(a.dir, effectsFile))
 	return strings.Fields(string(data)), err
 }
 
-// killAfter kills the harness once the last of its commands has had its effect.
+// killAfter kills the harness once its last command has had its effect.
 func (a *act) killAfter(ctx context.Context) {
 	mark := fmt.Sprintf("%d-%s", 1000+killedTurns, a.nonce)
 	for keep.Sleep(ctx, time.Millisecond) == nil {
@@ -243,14 +243,14 @@ func (a *act) killAfter(ctx context.Context) {
 	}
 }
 
-// memoryOf is what a process and those below it have in memory, in MB, each page that they share in equal
-// parts; 0 where that can't be told.
+// memoryOf returns the memory of a process and its descendants in MB, with each shared page divided evenly; 0
+// if unknown.
 func memoryOf(pid int) (sum float64) {
 	if pid == 0 {
 		return 0
 	}
 	for _, one := range append(processes.Descendants(pid), pid) {
-		raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", one)) // gone, if it has ended
+		raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", one)) // empty if it has ended
 		_, rest, _ := strings.Cut(string(raw), "\nPss:")
 		if fields := strings.Fields(rest); len(fields) > 0 {
 			kb, _ := strconv.ParseFloat(fields[0], 64)

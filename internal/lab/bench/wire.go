@@ -12,17 +12,17 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// The model of a bench speaks what the harnesses speak: OpenAI's chat completions and responses,
-// Anthropic's messages and Gemini's generateContent, streamed or whole. It says only one text, or makes
-// one call of whatever tool of theirs runs commands.
+// The model of a bench speaks the protocols of the harnesses: OpenAI's chat completions and responses,
+// Anthropic's messages and Gemini's generateContent, streamed or whole. It returns only one text, or one call
+// of the harness's tool for commands.
 
 // question is a request to the model of a bench.
 type question struct {
 	wire   string // chat, responses, messages or gemini
 	model  string
 	stream bool
-	shell  *offered // nil: no tool runs commands, so it is about something beside the task
-	form   *schema  // of the answer, if it is to be JSON; only Gemini's is read
+	shell  *offered // nil: no tool runs commands, so it is not about the task
+	form   *schema  // of the response, if it must be JSON; only Gemini's is read
 }
 
 // offered is a tool.
@@ -31,7 +31,7 @@ type offered struct {
 	Parameters schema
 }
 
-// schema is of it what is needed to fill it in.
+// schema has the parts of a schema that are needed to fill it in.
 type schema struct {
 	Properties map[string]struct {
 		Type any `json:"type"`
@@ -39,7 +39,7 @@ type schema struct {
 	Required []string `json:"required"`
 }
 
-// wireOf names the wire of a path; empty: none asks a model.
+// wireOf returns the protocol of a path; empty: it is not for a model.
 func wireOf(path string) string {
 	switch {
 	case strings.HasSuffix(path, "/chat/completions"):
@@ -54,7 +54,7 @@ func wireOf(path string) string {
 	return ""
 }
 
-// readQuestion reads a request of a wire.
+// readQuestion decodes a request of a protocol.
 func readQuestion(wire, path string, body []byte) (q question, err error) {
 	var in struct {
 		Model  string `json:"model"`
@@ -83,7 +83,7 @@ func readQuestion(wire, path string, body []byte) (q question, err error) {
 	return q, err
 }
 
-// collectTools finds what is called and has a schema, wherever a wire puts it.
+// collectTools finds all tools with a schema, wherever a protocol puts them.
 func collectTools(value any, into *[]offered) {
 	switch v := value.(type) {
 	case []any:
@@ -107,7 +107,7 @@ func collectTools(value any, into *[]offered) {
 	}
 }
 
-// takes is the name of the argument that is the command; empty: there is none.
+// takes returns the name of the argument for the command; empty: there is none.
 func (t *offered) takes() string {
 	for _, name := range []string{"command", "cmd"} {
 		if _, ok := t.Parameters.Properties[name]; ok {
@@ -117,7 +117,7 @@ func (t *offered) takes() string {
 	return ""
 }
 
-// args are those of a call that runs a command. What else is required gets any value.
+// args returns the arguments of a call that runs a command. Other required arguments get any value.
 func (t *offered) args(command string) map[string]any {
 	out, name := t.Parameters.filled(10_000), t.takes()
 	if out[name] = command; t.Parameters.kind(name) == "array" {
@@ -130,7 +130,7 @@ func (s *schema) kind(name string) string {
 	return strings.ToLower(fmt.Sprint(s.Properties[name].Type))
 }
 
-// filled has a value for all that is required, and this one where that is a number.
+// filled returns a value for every required field, and the number where that is a number.
 func (s *schema) filled(number int) map[string]any {
 	out := map[string]any{}
 	for _, name := range s.Required {
@@ -148,28 +148,28 @@ func (s *schema) filled(number int) map[string]any {
 	return out
 }
 
-// beside is the answer to what is about something beside the task.
+// beside returns the response to a request that is not about the task.
 func (q question) beside() said {
 	text := "ok"
 	if q.form != nil {
-		raw, _ := json.Marshal(q.form.filled(0)) // of strings, numbers and switches
+		raw, _ := json.Marshal(q.form.filled(0)) // of strings, numbers and booleans
 		text = string(raw)
 	}
 	return said{text: text, id: "beside"}
 }
 
-// said is what the model answers: a text, or a call if tool is not empty.
+// said is the model's response: a text, or a call if tool is not empty.
 type said struct {
 	text, tool, id string
 	args           map[string]any
 }
 
-// answers are what the model says on each wire, one event a line.
+// answers are the model's responses in each protocol, one event a line.
 //
 //go:embed wire.txt
 var answers string
 
-// render makes an answer, one event a line. A call is always a stream: a harness wants its own as one.
+// render returns a response, one event a line. A call is always a stream, as harnesses request it so.
 func (q question) render(s said) []string {
 	kind := "whole"
 	switch {
@@ -178,18 +178,18 @@ func (q question) render(s said) []string {
 	case q.stream:
 		kind = "text"
 	}
-	args, _ := json.Marshal(s.args) // of strings, numbers and switches
+	args, _ := json.Marshal(s.args) // of strings, numbers and booleans
 	lines := text.Filled(answers, q.wire+" "+kind, "$MODEL", q.model, "$TEXT", s.text, "$TOOL", s.tool, "$ID", s.id,
 		"$ARGS", json.RawMessage(args), "$QUOTED", string(args))
 	return strings.Split(string(lines), "\n")
 }
 
-// write sends an answer. Half, if not nil, is called in the middle of a stream, and ends it there.
+// write sends a response. Half, if not nil, is called in the middle of a stream, and ends it there.
 func (q question) write(w http.ResponseWriter, s said, half func()) {
 	lines := q.render(s)
 	if !q.stream && s.tool == "" {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, lines[0]) // whoever has asked may be gone, here and below
+		_, _ = io.WriteString(w, lines[0]) // the client may have disconnected, here and below
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -199,7 +199,7 @@ func (q question) write(w http.ResponseWriter, s said, half func()) {
 			return
 		}
 		line = "data: " + line + "\n\n"
-		if rest, ok := strings.CutPrefix(line, `data: {"type":"`); ok { // the wires that have that name their events twice
+		if rest, ok := strings.CutPrefix(line, `data: {"type":"`); ok { // the protocols with that field name their events twice
 			kind, _, _ := strings.Cut(rest, `"`)
 			line = "event: " + kind + "\n" + line
 		}

@@ -13,11 +13,11 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// DrawnFor reports whether each session can draw for the change by itself. That works for instruction files,
-// which a session reads at its start. Sessions that run at the same time share all other files.
+// DrawnFor reports whether each session can draw for the change separately. That works for instruction files,
+// which a session reads at its start. All other files are shared by concurrent sessions.
 func (c Change) DrawnFor() bool { return knowledge.IsInstructions(c.File) }
 
-// arms returns the canaries of a workspace that its sessions draw for.
+// arms returns the canaries of a workspace for which its sessions draw.
 func (b *Book) arms(root string) (out []*Proposal) {
 	for _, p := range b.Proposals() {
 		if p.Step == Canaried && p.Change.Root == root && p.Change.DrawnFor() {
@@ -62,8 +62,7 @@ func (l Ledger) Arm(root, session string) (labels map[string]string, instead fun
 	}, nil
 }
 
-// Over compares the sessions of each canary of a workspace and rolls back changes that do harm, see
-// [app.Canaries].
+// Over compares the sessions of each canary of a workspace and rolls back harmful changes, see [app.Canaries].
 func (l Ledger) Over(ctx context.Context, sessions store.Store, root string, now time.Time) (told []string, err error) {
 	book, err := l.Book()
 	if err != nil {
@@ -75,7 +74,7 @@ func (l Ledger) Over(ctx context.Context, sessions store.Store, root string, now
 			return told, err
 		}
 		if e, err := book.Watch(p.ID, signals); err != nil || e.Step != RolledBack {
-			continue // nothing is new that 'learn watch' would not find
+			continue // 'learn watch' would find nothing new
 		}
 		_, e, err := l.Add(ctx, now, "inspan", func(b *Book) (Entry, error) { return b.Watch(p.ID, signals) })
 		if errors.Is(err, ErrStep) {

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// ask has a model answer a prompt in a session of its own, without a workspace, and returns what it
-// said last. Empty means the model of the settings.
+// ask sends a prompt to a model in a session of its own, without a workspace, and returns its last message.
+// Empty means the model of the settings.
 func (w *work) ask(ctx context.Context, model, prompt string) (string, error) {
 	dir, err := os.MkdirTemp("", "inspan-grade-")
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// claim is an attempt at a trial. It is written down before its session begins, and again when it is
-// over without a trial.
+// claim is an attempt at a trial. It is recorded before its session begins, and again if it ends without a
+// trial.
 type claim struct {
 	Task    string `json:"task"`
 	Try     int    `json:"try"`
@@ -32,9 +32,9 @@ type claim struct {
 	Session string `json:"session"`
 	Port    int    `json:"port,omitempty"`
 	Broken  string `json:"broken,omitempty"` // why the infrastructure failed
-	Void    bool   `json:"void,omitempty"`   // somebody ended it; it does not count
+	Void    bool   `json:"void,omitempty"`   // it was ended on request; it does not count
 
-	Cost float64 `json:"cost,omitempty"` // US dollars, if it is over without a trial
+	Cost float64 `json:"cost,omitempty"` // US dollars, if it ended without a trial
 }
 
 type claimKey struct {
@@ -42,7 +42,7 @@ type claimKey struct {
 	try  int
 }
 
-// remember keeps what is known of an attempt.
+// remember stores the state of an attempt.
 func (w *work) remember(c claim) {
 	key := claimKey{c.Task, c.Try}
 	list := w.claims[key]
@@ -53,12 +53,12 @@ func (w *work) remember(c claim) {
 	w.claims[key] = append(list, c)
 }
 
-// place is where an attempt happens.
+// place returns the place of an attempt.
 func (w *work) place(c claim) place {
 	return place{w.root, fmt.Sprintf("%s-%d-%d", c.Task, c.Try, c.Attempt), c.Port}
 }
 
-// clear removes the places of a trial that is written down.
+// clear removes the places of a recorded trial.
 func (w *work) clear(j job) error {
 	if w.Keep {
 		return nil
@@ -73,7 +73,7 @@ func (w *work) clear(j job) error {
 	return err
 }
 
-// over writes down that an attempt is over without a trial, and what it has cost all the same.
+// over records that an attempt has ended without a trial, and its cost.
 func (w *work) over(ctx context.Context, c claim) error {
 	if st, err := w.Table.Status(ctx, c.Session); err == nil {
 		c.Cost = st.Cost
@@ -96,7 +96,7 @@ func (w *work) claimed(session string) bool {
 	return false
 }
 
-// note writes an attempt down.
+// note records an attempt.
 func (w *work) note(ctx context.Context, c claim) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +104,7 @@ func (w *work) note(ctx context.Context, c claim) error {
 	return appendLine(ctx, w.folder.path(w.h.ID, claimsFile), c)
 }
 
-// claim is the attempt that is to go on, or a new one; broken says how many have broken before.
+// claim returns the attempt to continue, or a new one; broken is the number of earlier broken ones.
 func (w *work) claim(ctx context.Context, j job) (c claim, broken int, err error) {
 	w.mu.Lock()
 	list := slices.Clone(w.claims[claimKey{j.task.ID, j.try}])
@@ -132,7 +132,7 @@ func (w *work) claim(ctx context.Context, j job) (c claim, broken int, err error
 	return c, broken, errors.Join(log.Close(), w.note(ctx, c))
 }
 
-// freePort is a number that nothing listens on at this moment; 0 if that can't be told.
+// freePort returns a port that is unused at this moment; 0 if unknown.
 func freePort() int {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -142,18 +142,18 @@ func freePort() int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// attempt is one attempt at a trial. Again says that it does not count, and that there is to be
-// another. An error ends the run.
+// attempt is one attempt at a trial. Again says that it does not count, and that another is needed. An error
+// ends the run.
 func (w *work) attempt(ctx context.Context, j job) (t Trial, again bool, err error) {
 	if lacks := needs(j.task); lacks != nil {
 		t = Trial{Task: j.task.ID, Try: j.try, Tags: j.task.Tags, Outcome: Broken, Reason: lacks.Error()}
-		return t, false, nil //nolint:nilerr // it is told in the trial
+		return t, false, nil //nolint:nilerr // the trial has the reason
 	}
 	c, broken, err := w.claim(ctx, j)
 	if err != nil {
 		return t, false, err
 	}
-	if broken >= mostAttempts { // whoever saw the last one break died before it was written
+	if broken >= mostAttempts { // the process that saw the last one break died before recording the trial
 		return Trial{Task: j.task.ID, Try: j.try, Tags: j.task.Tags, Outcome: Broken, Reason: c.Broken}, false, nil
 	}
 	p := w.place(c)
@@ -175,13 +175,13 @@ func (w *work) attempt(ctx context.Context, j job) (t Trial, again bool, err err
 	return w.broke(ctx, c, t, broken+1, err)
 }
 
-// broke takes note of an attempt whose infrastructure has failed.
+// broke records an attempt whose infrastructure has failed.
 func (w *work) broke(ctx context.Context, c claim, t Trial, times int, why error) (Trial, bool, error) {
 	if errors.Is(why, ErrBudget) {
 		c.Void = true
 		return t, false, errors.Join(why, w.over(ctx, c))
 	}
-	if errors.Is(why, errDied) { // while nobody looked: that happens once for each time that the run itself died
+	if errors.Is(why, errDied) { // while the run was down: that happens once for each time that the run itself died
 		c.Void = true
 		return t, true, w.over(ctx, c)
 	}
@@ -201,7 +201,7 @@ func (w *work) broke(ctx context.Context, c claim, t Trial, times int, why error
 	return t, times < mostAttempts, nil
 }
 
-// stands takes note of whether the infrastructure stood, and reports whether it fails all the time.
+// stands records whether the infrastructure worked, and reports whether it fails all the time.
 func (w *work) stands(it bool) (bad bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -211,7 +211,7 @@ func (w *work) stands(it bool) (bad bool) {
 	return w.streak >= mostBroken
 }
 
-// afford is what a trial may cost; 0: no limit. It counts as spent until [work.settle].
+// afford returns what a trial may cost; 0: no limit. It counts as spent until [work.settle].
 func (w *work) afford(t *Task) (float64, error) {
 	if w.Budget <= 0 {
 		return t.MaxCost, nil
@@ -238,14 +238,14 @@ func (w *work) settle(money float64) {
 	}
 }
 
-// How long an agent that is to end may take, and one that is over its time, beyond it.
+// How long an agent may take to end on request, and how long one may exceed its time.
 const (
 	endWait  = 5 * time.Second
 	overtime = time.Minute
 )
 
-// perform has the session of an attempt done, and its task checked. An error says that the
-// infrastructure has failed, or that ctx has ended.
+// perform runs the session of an attempt, and checks its task. An error says that the infrastructure has
+// failed, or that ctx has ended.
 func (w *work) perform(ctx context.Context, j job, c claim, p place, money float64) (Trial, error) {
 	t := Trial{Task: j.task.ID, Try: j.try, Session: c.Session, Tags: j.task.Tags}
 	st, err := w.session(ctx, j.task, c, p, money)
@@ -292,7 +292,7 @@ func (w *work) perform(ctx context.Context, j job, c claim, p place, money float
 	return t, nil
 }
 
-// needs reports what a task needs and this machine does not have: no other attempt changes that.
+// needs reports programs that a task needs and this machine lacks: no other attempt changes that.
 func needs(t *Task) error {
 	for _, name := range t.Needs {
 		if keep.Program(name) == "" {
@@ -302,7 +302,7 @@ func needs(t *Task) error {
 	return nil
 }
 
-// walls are those around the checker, which may run what the agent has written.
+// walls returns the sandbox of the checker, which may run the agent's code.
 func (r *Runner) walls(t *Task) sandbox.Options {
 	o := sandbox.Options{
 		Self: r.Table.Self, State: r.Table.StateDir,
@@ -314,9 +314,9 @@ func (r *Runner) walls(t *Task) sandbox.Options {
 	return o
 }
 
-// session has the session of an attempt done to its end, however far it is, and waits until its
-// process has exited. A run that was killed may have left one that begins only now: whoever finds the
-// session taken waits for that.
+// session runs the session of an attempt to its end, whatever its state, and waits until its process has
+// exited. A killed run may have left a process that begins only now: if the session is already in use, session
+// waits for it.
 func (w *work) session(ctx context.Context, t *Task, c claim, p place, money float64) (st inspan.Status, err error) {
 	for {
 		late, err := w.left(ctx, t, c.Session)
@@ -363,11 +363,10 @@ func (w *work) session(ctx context.Context, t *Task, c claim, p place, money flo
 	}
 }
 
-// errDied says that an agent was killed. To go on in the middle of its call would be another task.
+// errDied says that an agent was killed. To continue in the middle of its call would be another task.
 var errDied = errors.New("the process of the agent died")
 
-// begunLate reports whether a session that nobody drove goes on after all, or has come to its end: its
-// process began only now.
+// begunLate reports whether an unused session runs after all, or has ended: its process began only now.
 func (w *work) begunLate(ctx context.Context, session string) (bool, error) {
 	if h, err := w.Table.Driver(ctx, session); h != nil || err != nil {
 		return true, err
@@ -376,7 +375,7 @@ func (w *work) begunLate(ctx context.Context, session string) (bool, error) {
 	return err == nil && st.Stopped != nil && !st.Active, err
 }
 
-// apart are the folders that no trial looks into: what tells the answers, and what others work at.
+// apart returns the folders that are closed to trials: those with answers, and those of other work.
 func (w *work) apart() []string {
 	list := []string{w.suite.Path, w.root}
 	if w.h.Repos != "" {
@@ -385,7 +384,7 @@ func (w *work) apart() []string {
 	return list
 }
 
-// overdue is how a session stands whose process was ended because it was over its time.
+// overdue returns the status of a session whose process was ended because it exceeded its time.
 func overdue(st inspan.Status, late bool) inspan.Status {
 	if late {
 		st.Stopped = &event.Stopped{Reason: event.ReasonMaxTime}
@@ -393,11 +392,11 @@ func overdue(st inspan.Status, late bool) inspan.Status {
 	return st
 }
 
-// vars are the variables of the process of a trial: it has the settings of the run, and a home of its
-// own, so that what lies in that of the person changes nothing.
+// vars returns the variables of the process of a trial: it has the settings of the run, and a home of its own,
+// so that the person's home has no effect.
 func (w *work) vars(p place) []string {
 	var vars []string
-	for _, kv := range os.Environ() { // what they set would be in no digest; addresses and keys are no settings
+	for _, kv := range os.Environ() { // settings in them would be in no digest; addresses and keys are not settings
 		if name, _, _ := strings.Cut(kv, "="); strings.HasPrefix(name, "INSPAN_") && name != "INSPAN_API_KEY" && name != "INSPAN_BASE_URL" {
 			vars = append(vars, name+"=")
 		}
@@ -408,7 +407,7 @@ func (w *work) vars(p place) []string {
 	)
 }
 
-// exit waits for the end of a process. Late says that it was over its time, and was ended.
+// exit waits for the end of a process. Late says that it exceeded its time, and was ended.
 func (w *work) exit(ctx context.Context, t *Task, session string, ended func() (int, error)) (late bool, err error) {
 	over := make(chan error, 1)
 	go func() {
@@ -430,8 +429,7 @@ func (w *work) exit(ctx context.Context, t *Task, session string, ended func() (
 	}
 }
 
-// left waits for the process of a session that a run which was killed has left. Late is as [work.exit]
-// has it.
+// left waits for the process of a session that a killed run has left. Late is as in [work.exit].
 func (w *work) left(ctx context.Context, t *Task, session string) (late bool, err error) {
 	agent, _ := t.limits()
 	end := time.Now().Add(agent + overtime)
@@ -450,7 +448,7 @@ func (w *work) left(ctx context.Context, t *Task, session string) (late bool, er
 	}
 }
 
-// args are those of the process of a trial.
+// args returns the arguments of the process of a trial.
 func (w *work) args(t *Task, c claim, p place, money float64) []string {
 	agent, _ := t.limits()
 	args := []string{
@@ -469,8 +467,8 @@ func (w *work) args(t *Task, c claim, p place, money float64) []string {
 	return slices.Concat(args, t.Flags, w.h.Flags)
 }
 
-// ending tells what an end of the agent says of it: empty leaves it to the checker, a reason says
-// that it has failed whatever that says. An error is no fault of the agent.
+// ending judges the agent by how its session ended: empty leaves it to the checker, a reason says that it has
+// failed whatever the checker says. An error is not the agent's fault.
 func ending(st inspan.Status, t *Task, money float64) (reason string, err error) {
 	if st.Stopped == nil {
 		return "", errors.New("the agent ended without an end of its run")
@@ -488,7 +486,7 @@ func ending(st inspan.Status, t *Task, money float64) (reason string, err error)
 	case event.ReasonCancelled:
 		return "", errors.New("somebody stopped it")
 	case event.ReasonFailed:
-		ours := []llm.Kind{"", llm.KindWindow, llm.KindTooLarge, llm.KindRefused, llm.KindHistory} // of what the agent said, or did not
+		ours := []llm.Kind{"", llm.KindWindow, llm.KindTooLarge, llm.KindRefused, llm.KindHistory} // about the agent's messages, or their absence
 		if !slices.Contains(ours, stopped.Cause) {
 			return "", errors.New(words.OneLine(why, 300))
 		}

@@ -19,12 +19,12 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Change is what is proposed: one piece of one file becomes another. It says where it is from.
+// Change is a proposed change: one piece of one file becomes another. It has its origin.
 type Change struct {
 	Root string `json:"root"` // the workspace
 	File string `json:"file"` // below it, with slashes
-	// Old is the piece, which stands in the file once; empty: there is no such file. New takes its
-	// place; empty: the file goes. Lines around the change belong to both.
+	// Old is the piece, which occurs in the file once; empty: there is no such file. New replaces it; empty:
+	// the file is removed. Both include lines around the change.
 	Old  string  `json:"old"`
 	New  string  `json:"new"`
 	Why  string  `json:"why"`
@@ -38,15 +38,14 @@ type Drawn struct {
 	Events  []uint64 `json:"events,omitempty"` // none: the whole session
 }
 
-// The most that a change may have, so that a person reads all of it.
+// Limits of a change, so that a person can read all of it.
 const (
 	mostChanged = 16 << 10 // bytes of each piece
 	mostFile    = 1 << 20
-	around      = 3 // lines that a piece has at least before and behind what changes
+	around      = 3 // least number of lines in a piece before and after the change
 )
 
-// NewChange finds what changes between two contents of a file; an empty one means that there is no
-// file.
+// NewChange returns the change between two contents of a file; an empty content means that there is no file.
 func NewChange(root, file, before, after string) (Change, error) {
 	c := Change{Root: root, File: filepath.ToSlash(filepath.Clean(file)), Old: before, New: after}
 	for what, text := range map[string]string{
@@ -70,8 +69,8 @@ func NewChange(root, file, before, after string) (Change, error) {
 	return c, nil
 }
 
-// pieces are the parts of two contents between equal beginnings and ends, with as many lines around
-// that each stands in its content once.
+// pieces returns the parts of two contents between equal beginnings and ends, with enough lines around them
+// that each occurs in its content once.
 func pieces(before, after string) (old, changed string) {
 	a, b := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
 	head, tail := 0, 0
@@ -91,10 +90,10 @@ func pieces(before, after string) (old, changed string) {
 	}
 }
 
-// ID names a change by its content.
+// ID returns the id of a change, which depends on its content.
 func (c Change) ID() string {
 	raw, err := json.Marshal(c)
-	if err != nil { // of strings and numbers there is none
+	if err != nil { // strings and numbers always can be encoded
 		return ""
 	}
 	sum := sha256.Sum256(raw)
@@ -108,22 +107,22 @@ func (c Change) Settings() bool {
 	return name == "config.toml" || path.Ext(name) == ".toml" && slices.Contains(strings.Split(folder, "/"), ".inspan")
 }
 
-// Diff is the change as a diff for people.
+// Diff returns the change as a diff for people.
 func (c Change) Diff() string { return udiff.Unified("a/"+c.File, "b/"+c.File, c.Old, c.New) }
 
-// Back is the change that takes this one back.
+// Back returns the change that undoes this one.
 func (c Change) Back() Change {
 	c.Old, c.New = c.New, c.Old
 	return c
 }
 
-// ErrMoved says that a file has changed where a change wants to, so that a person has to look.
+// ErrMoved says that a file has changed at the place of a change, so that a person has to look.
 var ErrMoved = errors.New("the file has changed there since")
 
-// ErrLink says that a file can't be changed because its name is a link to it: a copy would take its place.
+// ErrLink says that a file can't be changed because its name is a link to it: a copy would replace the link.
 var ErrLink = errors.New("it is a symbolic link, which nothing is written through; propose a change of the file that it leads to")
 
-// On is the content of the file after the change. Where it has been made already, nothing changes.
+// On returns the content of the file after the change. If it has been made already, the content stays.
 func (c Change) On(content string) (string, error) {
 	made := c.Back()
 	switch {
@@ -144,7 +143,7 @@ func (c Change) fits(content string) bool {
 	return strings.Count(content, c.Old) == 1
 }
 
-// Make makes the change in a workspace: its own, or a copy of that. A file that is a symbolic link is [ErrLink].
+// Make makes the change in a workspace: its own, or a copy of that. For a symbolic link the error is [ErrLink].
 func (c Change) Make(root string) error {
 	dir, err := os.OpenRoot(root)
 	if err != nil {
@@ -168,7 +167,7 @@ func (c Change) Make(root string) error {
 	return replace(dir, c.File, changed)
 }
 
-// replace puts a file in the place of another, of which nobody sees a part.
+// replace replaces a file atomically.
 func replace(dir *os.Root, name, content string) error {
 	mode := fs.FileMode(0o644)
 	if info, err := dir.Stat(name); err == nil {

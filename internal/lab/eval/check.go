@@ -18,25 +18,25 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// place is where a trial happens. What its agent can reach, its home, lies apart from the others.
+// place is where a trial happens. The folders that its agent can reach, its home, are apart from the others.
 type place struct {
 	root string // of the places of the run
 	name string
-	port int // stands for PORT
+	port int // the value for PORT
 }
 
 func (p place) dir() string  { return filepath.Join(p.root, p.name) }
 func (p place) work() string { return filepath.Join(p.dir(), "work") }
 func (p place) home() string { return filepath.Join(p.root+"-homes", p.name) }
 
-// checked is the folder that the checker is copied to, once the agent has ended.
+// checked returns the folder to which the checker is copied, once the agent has ended.
 func (p place) checked() string { return filepath.Join(p.dir(), "check") }
 
-// state is where the boxes of the checker keep their caches: what they build and fetch is never what
-// those of the agent have put there. The agent can't look at it, as at all of the place but the workspace.
+// state returns the folder for the caches of the checker's sandboxes, so that they never use what the agent's
+// have built or fetched. Like all of the place except the workspace, it is closed to the agent.
 func (p place) state() string { return filepath.Join(p.dir(), "state") }
 
-// remove removes the place, also folders in it that their maker has closed.
+// remove removes the place, including folders in it that their maker has closed.
 func (p place) remove() error {
 	var err error
 	for _, dir := range []string{p.dir(), p.home()} {
@@ -51,7 +51,7 @@ func (p place) remove() error {
 	return err
 }
 
-// filled is a text of a task with what its words stand for.
+// filled returns a text of a task with its placeholders filled in.
 func (p place) filled(t *Task, text string) string {
 	switch {
 	case t.Port:
@@ -62,7 +62,7 @@ func (p place) filled(t *Task, text string) string {
 	return text
 }
 
-// fillChecker has the scripts of a checker filled.
+// fillChecker fills in the placeholders in the scripts of a checker.
 func (p place) fillChecker(t *Task) error {
 	if !t.Moved {
 		return nil
@@ -79,8 +79,8 @@ func (p place) fillChecker(t *Task) error {
 	})
 }
 
-// prepare makes the place of a trial, once: whoever finds it made leaves it, as an agent may be at work
-// there. An error means that the task can't be tried here.
+// prepare makes the place of a trial, once: an existing one stays as it is, as an agent may be at work there.
+// An error means that the task can't be tried here.
 func (p place) prepare(ctx context.Context, t *Task, l Lent) error {
 	made := filepath.Join(p.dir(), "made")
 	if _, err := os.Stat(made); err == nil {
@@ -92,7 +92,7 @@ func (p place) prepare(ctx context.Context, t *Task, l Lent) error {
 	return os.WriteFile(made, nil, 0o600)
 }
 
-// lend puts a file into the workspace, which must have none there.
+// lend puts a file into the workspace, which must not have it.
 func (p place) lend(l Lent) error {
 	if l.Path == "" {
 		return nil
@@ -108,7 +108,7 @@ func (p place) lend(l Lent) error {
 	return replace(dir, l.Path, l.Content)
 }
 
-// fill makes the place with all that the task has for it.
+// fill makes the place with all files of the task.
 func (p place) fill(ctx context.Context, t *Task) error {
 	if err := p.remove(); err != nil {
 		return err
@@ -138,8 +138,8 @@ func (p place) fill(ctx context.Context, t *Task) error {
 	return nil
 }
 
-// clone puts a repository into the workspace, with no commit after the one that it is at: those may hold
-// the answer.
+// clone clones a repository into the workspace, without commits after the chosen one: those may contain the
+// answer.
 func (p place) clone(ctx context.Context, c Clone) error {
 	if c.From == "" {
 		return nil
@@ -161,13 +161,13 @@ func (p place) clone(ctx context.Context, c Clone) error {
 	return nil
 }
 
-// mostPatch is how many bytes a patch may have.
+// mostPatch is the limit for a patch in bytes.
 const mostPatch = 4 << 20
 
-// patch is what the agent has changed since the commit that it began at, in whatever it left of the
-// repository. Where that can't be told, or is too much, it has changed nothing. Git runs in the walls of the
-// checker, as the agent may have told it to run programs, and with an index and objects of its own, as those
-// of the workspace can't be written in there, and the checker is to find what the agent left.
+// patch returns the agent's changes since the first commit, from whatever it left of the repository. If they
+// are unknown or too large, there are none. Git runs in the checker's sandbox, as the agent may have configured
+// it to run programs. It uses its own index and objects, as those of the workspace can't be written there, and
+// the checker must find them as the agent left them.
 func (p place) patch(ctx context.Context, t *Task, l Lent, o sandbox.Options) *string {
 	if t.Clone.From == "" {
 		return nil
@@ -188,10 +188,10 @@ exec git -c core.fsmonitor= -c core.quotePath=true diff --cached --binary --no-c
 	return &text
 }
 
-// mostSaid is how much of what a checker prints is kept.
+// mostSaid is how much of a checker's output is stored.
 const mostSaid = 4 << 10
 
-// command runs a program in the workspace, and returns the end of what it printed. With walls it writes
+// command runs a program in the workspace, and returns the end of its output. With a sandbox it can write
 // there, in the home of the trial, and where scores are left.
 func (p place) command(
 	ctx context.Context, args []string, in io.Reader, o sandbox.Options, scores bool,
@@ -226,12 +226,12 @@ func (p place) command(
 	return strings.ToValidUTF8(out.Text(), "\uFFFD"), code, err
 }
 
-// verdict is what a checker says.
+// verdict is a checker's verdict.
 type verdict struct {
 	passed bool
 	score  float64
-	why    string // it failed, as [Trial.Reason] has it
-	said   string // the end of what it printed
+	why    string // why it failed, as in [Trial.Reason]
+	said   string // the end of its output
 }
 
 func whole(passed bool) verdict {
@@ -241,14 +241,14 @@ func whole(passed bool) verdict {
 	return verdict{why: "the check says no"}
 }
 
-// fail has it fail. The first reason stays.
+// fail makes it a failure. The first reason stays.
 func (v *verdict) fail(why string) {
 	*v = verdict{why: cmp.Or(v.why, why), said: v.said}
 }
 
-// check has the checker of a task look at what the agent has left. An error means that the checker
-// could not begin, which says nothing of the agent. Whatever happens later counts against the agent,
-// as its code may run in the checker: else it could end that, and its failures were set aside.
+// check runs the checker of a task on the agent's work. An error means that the checker could not begin, which
+// says nothing about the agent. Any later error counts against the agent, as its code may run in the checker:
+// otherwise it could stop the checker to have its failures set aside.
 func (p place) check(ctx context.Context, t *Task, answer string, o sandbox.Options) (v verdict, err error) {
 	switch {
 	case t.Check.Match != nil:
@@ -281,7 +281,7 @@ func (p place) check(ctx context.Context, t *Task, answer string, o sandbox.Opti
 
 // bringChecker puts the checker where it runs.
 func (p place) bringChecker(t *Task) error {
-	// The agent may have put something where the checker will be.
+	// The agent may have put something in its place.
 	if err := errors.Join(os.RemoveAll(p.checked()), os.RemoveAll(p.state()), os.MkdirAll(p.checked(), 0o755)); err != nil {
 		return err
 	}
@@ -294,7 +294,7 @@ func (p place) bringChecker(t *Task) error {
 	return p.fillChecker(t)
 }
 
-// runChecks runs all that a checker has.
+// runChecks runs all commands of a checker.
 func (p place) runChecks(ctx context.Context, t *Task, o sandbox.Options, v *verdict) error {
 	if t.Check.Patch != "" {
 		said, code, err := p.command(ctx, []string{"git", "apply", "--whitespace=nowarn", "-"}, strings.NewReader(t.Check.Patch), o, false)
@@ -333,8 +333,7 @@ func (p place) runCheck(ctx context.Context, t *Task, args []string, o sandbox.O
 	return nil
 }
 
-// agents reports whether a program is one that the agent was to make: what is not of the machine or the
-// checker.
+// agents reports whether the agent was to make a program: it is neither of the machine nor of the checker.
 func (p place) agents(program string) bool {
 	if !filepath.IsAbs(program) {
 		return strings.ContainsRune(program, filepath.Separator)
@@ -343,13 +342,13 @@ func (p place) agents(program string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// finds reports whether a program is there in an image.
+// finds reports whether an image has a program.
 func (p place) finds(ctx context.Context, program string, o sandbox.Options) bool {
 	_, code, err := p.command(ctx, []string{"sh", "-c", `command -v "$1"`, "sh", program}, nil, o, false)
 	return err == nil && code == 0
 }
 
-// reward takes the score that a checker leaves in a file, if it leaves one.
+// reward reads the score that a checker leaves in a file, if any.
 func (p place) reward(t *Task, v *verdict) {
 	if t.Check.Reward == "" {
 		return
@@ -361,7 +360,7 @@ func (p place) reward(t *Task, v *verdict) {
 	}
 	score, err := strconv.ParseFloat(strings.TrimSpace(string(raw)), 64)
 	switch {
-	case err != nil || !(score >= 0 && score <= 1): // which it isn't either if it is no number
+	case err != nil || !(score >= 0 && score <= 1): // false for NaN too
 		v.fail(fmt.Sprintf("the check left %q, which is not a score from 0 to 1", words.OneLine(string(raw), 40)))
 	case score < 1:
 		v.fail("the check says no")

@@ -14,15 +14,15 @@ import (
 	"github.com/inspan/inspan/internal/lab/stats"
 )
 
-// Comparing says how runs are compared. Its zero value is the usual way.
+// Comparing says how runs are compared. Its zero value has the defaults.
 type Comparing struct {
 	Alpha float64 // chance to call equal configurations different; 0: 0.05
-	Power float64 // that a promised difference is found with; 0: 0.8
-	Looks int     // so many, equally spaced, while candidates run and the base has ended; 0: one, at the end
+	Power float64 // probability of finding a promised difference; 0: 0.8
+	Looks int     // number of equally spaced looks while candidates run and the base has ended; 0: one, at the end
 	Draws int     // of the bootstrap; 0: 4,000
 
-	Planned int  // tasks that the runs were to try, if more than those that either has
-	Partial bool // runs that lack trials are judged by those that have ended
+	Planned int  // planned tasks, if more than those that either run has
+	Partial bool // runs with missing trials are judged by the finished ones
 }
 
 func (c Comparing) filled() Comparing {
@@ -30,47 +30,47 @@ func (c Comparing) filled() Comparing {
 	return c
 }
 
-// Verdict is what a comparison comes to.
+// Verdict is the result of a comparison.
 type Verdict string
 
-// The verdicts. Unknown is not "equal": a difference below what could be found may be there.
+// The verdicts. Unknown does not mean "equal": a difference too small to find may exist.
 const (
-	Better  Verdict = "better"  // the candidate passes more, and chance explains that too rarely
+	Better  Verdict = "better"  // the candidate passes more, and chance is an unlikely explanation
 	Worse   Verdict = "worse"   // it passes less
 	Unknown Verdict = "unknown" // the difference may be chance
 
-	// Unfinished is what runs come to that lack trials, unless looks were planned: who looks at them again and again,
-	// and stops at the first difference, finds one where there is none.
+	// Unfinished is the verdict for runs with missing trials, unless looks were planned: repeated looks that
+	// stop at the first difference find one where there is none.
 	Unfinished Verdict = "unfinished"
 )
 
-// Comparison is a candidate run beside a base run. Shares are of the tasks that both have, each
-// counted once, however often it was tried; intervals are at 1 less Alpha.
+// Comparison compares a candidate run with a base run. Shares are of the tasks that both have, each counted
+// once, however often it was tried; intervals are at 1 less Alpha.
 type Comparison struct {
 	Base      Side         `json:"base"`
 	Candidate Side         `json:"candidate"`
 	Suite     string       `json:"suite"`
 	HeldOut   bool         `json:"held_out,omitempty"`
-	Tasks     int          `json:"tasks"`            // that both have
-	Alone     int          `json:"alone"`            // that only one has, or of which one has only broken trials
-	Shared    int          `json:"shared,omitempty"` // trials that are of the same session on both sides, so show no difference
-	Uneven    bool         `json:"uneven,omitempty"` // so many more trials broke on one side that chance is no good reason
-	Gain      Figure       `json:"gain"`             // share of the candidate less that of the base
+	Tasks     int          `json:"tasks"`            // those that both have
+	Alone     int          `json:"alone"`            // those that only one has, or that have only broken trials on one side
+	Shared    int          `json:"shared,omitempty"` // trials with the same session on both sides, so they show no difference
+	Uneven    bool         `json:"uneven,omitempty"` // more trials broke on one side than chance explains
+	Gain      Figure       `json:"gain"`             // share of the candidate minus that of the base
 	Test      string       `json:"test"`
 	Alpha     float64      `json:"alpha"`
 	P         *float64     `json:"p,omitempty"` // corrected for the number of candidates; nil with looks
 	Verdict   Verdict      `json:"verdict"`
-	Design    stats.Design `json:"design"`               // what the comparison was, with the disagreement that was seen
+	Design    stats.Design `json:"design"`               // the design, with the observed disagreement
 	Seen      Figure       `json:"disagree"`             // share of tasks on which two trials end differently
-	Smallest  float64      `json:"detectable,omitempty"` // effect that it finds with Power; 0: none is so large
+	Smallest  float64      `json:"detectable,omitempty"` // smallest effect found with Power; 0: none is found
 	Power     float64      `json:"power"`
 	Looks     []stats.Look `json:"looks,omitempty"`
 	Next      int          `json:"next_look,omitempty"` // after so many tasks; 0: there is none
 	Tries     []Tried      `json:"tries,omitempty"`
-	Cost      *Price       `json:"cost_per_success,omitempty"` // US dollars; nil if a price is not known
+	Cost      *Price       `json:"cost_per_success,omitempty"` // US dollars; nil if a price is unknown
 	Tokens    Price        `json:"tokens_per_success"`
 	Flips     []Flip       `json:"flips,omitempty"` // never of held-out tasks
-	Says      Says         `json:"says"`            // all of it in words
+	Says      Says         `json:"says"`            // the comparison in words
 }
 
 // Side is one of the two runs.
@@ -80,14 +80,14 @@ type Side struct {
 	Pinned  string         `json:"config_digest"`
 	Model   string         `json:"model"`
 	Version string         `json:"version"`
-	Trials  int            `json:"trials"`            // that count
-	Broken  int            `json:"broken"`            // and were set aside
-	Missing int            `json:"missing,omitempty"` // have not ended
+	Trials  int            `json:"trials"`            // those that count
+	Broken  int            `json:"broken"`            // those set aside
+	Missing int            `json:"missing,omitempty"` // those that have not ended
 	Passed  Figure         `json:"passed"`
-	Reasons map[string]int `json:"reasons,omitempty"` // of the trials that failed
+	Reasons map[string]int `json:"reasons,omitempty"` // of the failed trials
 }
 
-// Tried is what k tries of one task come to: any of them passes, or all.
+// Tried is the result of k tries of one task: any of them passes, or all.
 type Tried struct {
 	K         int    `json:"k"`
 	BaseAny   Figure `json:"base_any"`
@@ -96,7 +96,7 @@ type Tried struct {
 	Every     Figure `json:"every"`
 }
 
-// Price is what a success takes on each side, and how many times as much on the candidate's.
+// Price is the cost of a success on each side, and the ratio of the candidate's to the base's.
 type Price struct {
 	Base      Figure `json:"base"`
 	Candidate Figure `json:"candidate"`
@@ -106,9 +106,9 @@ type Price struct {
 // ErrNothingShared says that two runs have no task in common.
 var ErrNothingShared = errors.New("the runs have no task in common")
 
-// Compare compares candidates with a base, each on the tasks that both have. With several, error
-// rates are corrected, so that all verdicts together are wrong as rarely as one would be. The same
-// runs give the same figures.
+// Compare compares candidates with a base, each on the tasks that both have. With several, error rates are
+// corrected, so that all verdicts together are wrong as rarely as one would be. The same runs give the same
+// figures.
 func Compare(base Run, candidates []Run, how Comparing) ([]Comparison, error) {
 	how = how.filled()
 	out, ps := make([]Comparison, len(candidates)), make([]float64, len(candidates))
@@ -140,7 +140,7 @@ func Compare(base Run, candidates []Run, how Comparing) ([]Comparison, error) {
 	return out, nil
 }
 
-// unfinished reports whether the runs lack trials that they were to have, and are not to be judged without them.
+// unfinished reports whether the runs lack planned trials, and may not be judged without them.
 func (c Comparing) unfinished(of *Comparison) bool {
 	return c.Planned > 0 && of.Base.Missing+of.Candidate.Missing > 0 && !c.Partial
 }
@@ -165,7 +165,7 @@ type pair struct {
 type tally struct {
 	trials []Trial
 	passed int
-	broken int // that were set aside
+	broken int // those set aside
 	cost   float64
 	tokens float64
 	priced bool
@@ -173,14 +173,14 @@ type tally struct {
 
 func (t *tally) share() float64 { return float64(t.passed) / float64(len(t.trials)) }
 
-// ended is how many tries have.
+// ended returns the number of finished tries.
 func (t *tally) ended() int { return len(t.trials) + t.broken }
 
 // pairs are the tasks of two runs.
 type pairs struct {
 	order           []string // all of them, see [Order]
 	base, candidate map[string]*tally
-	tries           int    // that were planned for each
+	tries           int    // planned number of tries of each
 	list            []pair // those that both have
 }
 
@@ -231,8 +231,8 @@ func tallies(r Run) map[string]*tally {
 	return out
 }
 
-// Order is the order in which tasks are to begin and looks take them: as if shuffled, the same for
-// every run of a suite, so that what has ended early is no choice of its outcome.
+// Order returns the order in which tasks begin and looks use them: as if shuffled, the same for every run of a
+// suite, so that the tasks that end early are not selected by outcome.
 func Order(suite string, tasks []string) []string {
 	key := func(task string) uint64 {
 		h := fnv.New64a()
@@ -246,19 +246,19 @@ func Order(suite string, tasks []string) []string {
 	return out
 }
 
-// mixed spreads a digest over all its bits, as SplitMix64 does: those of FNV say little of a last letter.
+// mixed spreads a digest over all its bits, as SplitMix64 does: FNV's bits depend little on a last letter.
 func mixed(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
 
-// mostUneven is the p-value, two-sided, up to which sides are said to break differently often: three tasks of
-// one and none of the other. A check of what the verdict rests on is rather strict too often.
+// mostUneven is the two-sided p-value up to which the sides count as breaking unevenly often: three tasks of
+// one and none of the other. As the verdict depends on this check, it errs on the strict side.
 const mostUneven = 0.25
 
-// uneven reports whether one side broke more often than the other, beyond chance. What was set aside
-// then tells of the agents, and the figures of the rest do not tell all.
+// uneven reports whether one side broke more often than the other, beyond chance. Then the trials set aside say
+// something about the agents, and the figures of the rest are incomplete.
 func (p pairs) uneven() bool {
 	var diffs []float64
 	for _, task := range p.order {
@@ -269,12 +269,12 @@ func (p pairs) uneven() bool {
 	return stats.NewFlips(diffs).P() <= mostUneven
 }
 
-// missing is how many trials of a run have not ended.
+// missing returns how many trials of a run have not ended.
 func (c Comparing) missing(r Run, p pairs) int {
 	return max(0, max(c.Planned, len(p.order))*max(1, r.Tries)-len(r.Trials))
 }
 
-// shared is how many trials of a candidate are those of the base.
+// shared returns how many trials of a candidate are those of the base.
 func shared(base, candidate Run) (n int) {
 	sessions := map[string]bool{}
 	for _, t := range base.Trials {
@@ -301,7 +301,7 @@ func (p pairs) single() bool {
 	return !slices.ContainsFunc(p.list, func(t pair) bool { return len(t.base.trials) != 1 || len(t.candidate.trials) != 1 })
 }
 
-// fewest is the smallest number of tries of a task on one side.
+// fewest returns the smallest number of tries of a task on one side.
 func (p pairs) fewest() int {
 	n := math.MaxInt
 	for i := range p.list {
@@ -310,7 +310,7 @@ func (p pairs) fewest() int {
 	return n
 }
 
-// compare compares one of several candidates. Its design has the error rate that is left to each.
+// compare compares one of several candidates. Its design has the error rate that each gets.
 func (c Comparing) compare(base, candidate Run, p pairs, candidates int) Comparison {
 	seed := fnv.New64a()
 	seed.Write([]byte(base.ID + "\n" + candidate.ID))
@@ -355,8 +355,8 @@ func side(r Run) Side {
 	return s
 }
 
-// look tests at looks, of the first tasks in their order that have ended on both sides. A task of
-// which one side has only broken trials says nothing, and holds nothing up.
+// look tests at looks, on the first tasks in order that have ended on both sides. A task with only broken
+// trials on one side is skipped, and delays nothing.
 func (c Comparing) look(out *Comparison, p pairs, candidates int) {
 	var gains []float64
 	for _, task := range p.order {

@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// The .txt format has many small tasks in a file, for policies that are written down: the agent is
-// told the commands themselves, which the offline model follows. A failure is a fault of the harness.
+// The .txt format has many small tasks in a file, for policies in prose: the agent gets the commands
+// themselves, which the offline model follows. A failure is a fault of the harness.
 //
 //	== what it is about
 //	needs: programs, without which it can't be tried
@@ -19,14 +19,14 @@ import (
 //	file NAME: content, before it begins
 //	many N: a text that MANY stands for so many times, in what follows
 //	bash: a command
-//	keep: a command that is to go on afterwards; the run is allowed that by --keep-jobs
+//	keep: a command that continues afterwards; the run is allowed that by --keep-jobs
 //	call TOOL: arguments as JSON
 //	miss TOOL: arguments of a call that must fail; all others of the task must succeed then
-//	say: what the agent says then
+//	say: the agent's next message
 //	asked: yes or no, whether inspan must ask the agent for more before it lets it end
 //	check: a command that must end with 0, after the agent has exited
 //
-// A line that begins with a tab continues the one before it. PORT stands for a number that is free.
+// A line that begins with a tab continues the one before it. PORT stands for a free port.
 
 // addText reads the tasks of a file.
 func (s *Suite) addText(path string) error {
@@ -81,15 +81,15 @@ func parseTexts(class, text string) (tasks []*Task, err error) {
 	return tasks, nil
 }
 
-// textTask is a task that is being read.
+// textTask is a task while it is read.
 type textTask struct {
 	*Task
-	many   string // what MANY stands for
+	many   string // the value of MANY
 	calls  int
 	misses []int // numbers of calls that must fail
 }
 
-// add takes one line of a task.
+// add adds one line of a task.
 func (t *textTask) add(word, rest string) error {
 	kind, name, _ := strings.Cut(word, " ")
 	if t.many != "" {
@@ -145,5 +145,5 @@ func (t *textTask) add(word, rest string) error {
 	return nil
 }
 
-// keeps says that something is to go on afterwards, which whoever runs it allows.
+// keeps lets a command continue afterwards, which the run allows by a flag.
 func (t *Task) keeps() { t.Flags = []string{"--keep-jobs"} }

@@ -12,21 +12,21 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Difference is how two sessions compare, by what happened in them and not by times and ids.
+// Difference compares two sessions, by their events and not by times and ids.
 type Difference struct {
-	Same    int      `json:"same"` // deeds that both begin with
+	Same    int      `json:"same"` // deeds with which both begin
 	Parting *Parting `json:"parting,omitempty"`
 }
 
-// Parting is the first deed in which two sessions differ: a call with its arguments, how a call
-// ended, a question's answer, what was said to the model, an end. Models word the same thing
-// differently, so their words only part sessions if all deeds are the same.
+// Parting is the first deed in which two sessions differ: a call with its arguments, how a call ended, a
+// question's answer, a message to the model, an end. Models word the same thing differently, so their words
+// count only if all deeds are the same.
 type Parting struct {
 	Base      Deed `json:"base"`
 	Candidate Deed `json:"candidate"`
 }
 
-// Deed is one thing that a session did. Seq is 0 if it has ended before.
+// Deed is one action of a session. Seq is 0 if the session has ended before.
 type Deed struct {
 	Seq  uint64 `json:"seq"`
 	Kind string `json:"kind"` // of the event
@@ -71,7 +71,7 @@ func nth(deeds []Deed, n int) Deed {
 	return Deed{Text: "(the session has ended)"}
 }
 
-// history is what a session did, and how its model and its tools put it.
+// history is a session's deeds, and the words of its model and tools.
 type history struct {
 	done, words []Deed
 	root        string
@@ -89,7 +89,7 @@ func deeds(ctx context.Context, sessions store.Store, id string) (*history, erro
 	return h, nil
 }
 
-// add folds an event. How a session was set up is no deed: that is what is compared.
+// add folds an event. The setup of a session is not a deed: it is the subject of the comparison.
 func (h *history) add(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Opened:
@@ -130,7 +130,7 @@ func (h *history) replied(e event.Event, b event.Replied) {
 	}
 }
 
-// compacted is JSON with its keys in order and without space. What is no JSON stays as it is.
+// compacted returns JSON with ordered keys and without space. Text that is not JSON stays as it is.
 func compacted(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -146,7 +146,7 @@ func compacted(raw json.RawMessage) string {
 func (h *history) do(e event.Event, what string)   { h.done = append(h.done, h.deed(e, what)) }
 func (h *history) word(e event.Event, what string) { h.words = append(h.words, h.deed(e, what)) }
 
-// shown is how much of a deed is.
+// shown is the shown length of a deed.
 const shown = 200
 
 func (h *history) deed(e event.Event, what string) Deed {

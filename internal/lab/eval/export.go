@@ -24,17 +24,17 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Shapes are those that a run is exported in: the folder of a job of Harbor, a line of JSON for each trial,
-// and predictions of SWE-bench.
+// Shapes returns the export formats of a run: the folder of a job of Harbor, a line of JSON for each trial, and
+// predictions of SWE-bench.
 func Shapes() []string { return []string{ShapeHarbor, "jsonl", ShapeSWE} }
 
-// The shapes that are named elsewhere.
+// Shapes used elsewhere.
 const (
 	ShapeHarbor = "harbor" // the only one that is a folder
 	ShapeSWE    = "swe-bench"
 )
 
-// CanExport reports why a run has nothing for a shape.
+// CanExport returns why a run has nothing for a shape.
 func (r *Run) CanExport(shape string) error {
 	patched := false
 	for i := range r.Trials {
@@ -49,8 +49,8 @@ func (r *Run) CanExport(shape string) error {
 	return nil
 }
 
-// Lines writes a run in one of the [Shapes] that are lines, and returns how many trials are in none. SWE-bench
-// takes one prediction for each task: that is of the first try which did not break.
+// Lines writes a run in one of the [Shapes] with lines, and returns how many trials are omitted. SWE-bench
+// accepts one prediction for each task: that of the first try that did not break.
 func (r *Run) Lines(w io.Writer, shape string) (left int, err error) {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -81,7 +81,7 @@ func (r *Run) Lines(w io.Writer, shape string) (left int, err error) {
 	return left, nil
 }
 
-// sorted are the trials by task and try.
+// sorted returns the trials by task and try.
 func (r *Run) sorted() []Trial {
 	list := append([]Trial(nil), r.Trials...)
 	slices.SortFunc(list, func(a, b Trial) int {
@@ -90,14 +90,14 @@ func (r *Run) sorted() []Trial {
 	return list
 }
 
-// details are what a session tells of its trial.
+// details are the facts about a trial in its session.
 type details struct {
 	began      time.Time
 	usage      llm.Usage
 	trajectory []byte // in ATIF; nil: the session is gone
 }
 
-// detailsOf are what a session tells of its trial. One that is gone, or can't be read, tells nothing.
+// detailsOf reads the details from a session. A missing or unreadable one has none.
 func detailsOf(ctx context.Context, sessions store.Store, session string) (d details) {
 	table := running.Table{Sessions: sessions}
 	st, err := table.Status(ctx, session)
@@ -118,17 +118,17 @@ func detailsOf(ctx context.Context, sessions store.Store, session string) (d det
 	return d
 }
 
-// harborTexts are the results of Harbor, as far as we have what belongs there.
+// harborTexts are the result files of Harbor, as far as we have the data.
 //
 //go:embed harbor.txt
 var harborTexts string
 
-// harborJob is the folder of a job of Harbor that is being written.
+// harborJob is the folder of a job of Harbor while it is written.
 type harborJob struct {
 	*Run
 	dir            string
 	name           string // of the model, without its provider
-	provider       any    // nil: none is known
+	provider       any    // nil: unknown
 	ended          time.Time
 	sum            float64
 	graded, errors int
@@ -136,8 +136,7 @@ type harborJob struct {
 	tasks          []map[string]string
 }
 
-// Harbor writes the folder of a job of Harbor, which must not be there. Planned is how many trials the run was
-// to have.
+// Harbor writes the folder of a job of Harbor, which must not exist. Planned is the planned number of trials.
 func (r *Run) Harbor(ctx context.Context, dir string, planned int, sessions store.Store) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
@@ -165,7 +164,7 @@ func (r *Run) Harbor(ctx context.Context, dir string, planned int, sessions stor
 	})
 }
 
-// trialName is the name of the folder of a trial, which Harbor keeps short. Long ids often begin alike.
+// trialName returns the name of the folder of a trial, which Harbor keeps short. Long ids often begin alike.
 func trialName(task string, try int) string {
 	const most = 32
 	if len(task) > most {
@@ -181,7 +180,7 @@ func (j *harborJob) trial(t *Trial, d details) error {
 		j.tasks = append(j.tasks, map[string]string{"path": path})
 	}
 	files := map[string]string{"verifier/test-stdout.txt": t.Printed, "agent/trajectory.json": string(d.trajectory)}
-	var input, cache, output, began, ended, price, rewards, exception any // nil: not known, or none
+	var input, cache, output, began, ended, price, rewards, exception any // nil: unknown, or none
 	at := d.began.Add(time.Duration(t.Seconds * float64(time.Second)))
 	if d.trajectory != nil {
 		input, cache, output, began, ended = d.usage.Prompt(), d.usage.CacheRead, d.usage.Output, d.began, at
@@ -238,9 +237,9 @@ func writeFiles(dir string, files map[string]string) error {
 	return nil
 }
 
-// uuidOf is a UUID that is always the same for a text.
+// uuidOf returns a UUID that is always the same for a text.
 func uuidOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8, which is anybody's own
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8, for private use
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }

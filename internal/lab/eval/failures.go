@@ -11,10 +11,10 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// lastDeeds are shown of a session that failed.
+// lastDeeds is the number of deeds shown of a failed session.
 const lastDeeds = 25
 
-// Failures writes what the trials of a run did that failed, for a person or a model that looks for an
+// Failures writes the deeds of the failed trials of a run, for a person or a model that looks for an
 // improvement: each event has the number by which a proposal can name it. Held-out runs are refused.
 func Failures(ctx context.Context, out io.Writer, sessions store.Store, r Run) error {
 	if r.Split == HeldOut {

@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/internal/lab/stats"
 )
 
-// Figure is an estimate with its interval. Where the data give no bound it is infinite, and null as
+// Figure is an estimate with its interval. A bound that does not follow from the data is infinite, and null as
 // JSON.
 type Figure struct {
 	Value float64
@@ -50,14 +50,14 @@ func unknownFigure() Figure {
 	return Figure{math.NaN(), stats.Interval{Low: math.Inf(-1), High: math.Inf(1)}}
 }
 
-// figures are estimated over the tasks of two runs.
+// figures are estimates over the tasks of two runs.
 type figures struct {
 	pairs
 	how Comparing
 	src stats.Source
 }
 
-// of is the mean over tasks of a value that each has, from least to 1.
+// of returns the mean over tasks of a value that each has, from least to 1.
 func (f figures) of(values []float64, least float64) Figure {
 	ones := make([]float64, len(values))
 	for i := range ones {
@@ -68,8 +68,8 @@ func (f figures) of(values []float64, least float64) Figure {
 	return out
 }
 
-// over is a figure with its interval. Of too few tasks to find any difference there is none: a
-// bootstrap of them is as narrow as they happen to be alike.
+// over returns a figure with its interval. With too few tasks to find any difference there is no interval: a
+// bootstrap of them is only as wide as they happen to differ.
 func (f figures) over(statistic func(tasks []int) float64) Figure {
 	n := len(f.list)
 	out := unknownFigure()
@@ -83,7 +83,7 @@ func (f figures) over(statistic func(tasks []int) float64) Figure {
 func baseOf(t *pair) *tally      { return &t.base }
 func candidateOf(t *pair) *tally { return &t.candidate }
 
-// each is a value of each task.
+// each returns a value of each task.
 func (f figures) each(of func(t *pair) float64) []float64 {
 	out := make([]float64, len(f.list))
 	for i := range f.list {
@@ -92,7 +92,7 @@ func (f figures) each(of func(t *pair) float64) []float64 {
 	return out
 }
 
-// passed is the share of tasks that pass on one side.
+// passed returns the share of tasks that pass on one side.
 func (f figures) passed(on func(*pair) *tally) Figure {
 	shares := f.each(func(t *pair) float64 { return on(t).share() })
 	if f.single() {
@@ -105,7 +105,7 @@ func (f figures) passed(on func(*pair) *tally) Figure {
 	return f.of(shares, 0)
 }
 
-// disagreement is for each task how likely a trial of one side and one of the other end differently.
+// disagreement returns for each task the probability that trials of the two sides end differently.
 func (p pairs) disagreement() []float64 {
 	out := make([]float64, len(p.list))
 	for i := range p.list {
@@ -115,8 +115,8 @@ func (p pairs) disagreement() []float64 {
 	return out
 }
 
-// spread is how much the effect differs between tasks: what the gains vary by beyond what tries of one
-// task do. With single tries the two can't be told apart, and it is 0.
+// spread returns how much the effect differs between tasks: the variation of the gains beyond that between
+// tries of one task. With single tries the two can't be distinguished, and it is 0.
 func (p pairs) spread() float64 {
 	n := float64(len(p.list))
 	if p.fewest() < 2 || n < 2 {
@@ -133,12 +133,12 @@ func (p pairs) spread() float64 {
 	return math.Sqrt(max(0, squares/(n-1)-within/n))
 }
 
-// unsure is the variance of a share among other tries of the same task.
+// unsure returns the variance of a share over other tries of the same task.
 func (t *tally) unsure() float64 {
 	return t.share() * (1 - t.share()) / float64(len(t.trials)-1)
 }
 
-// tries is pass@k and pass^k for each k of tries that every task has; nil if that is one.
+// tries returns pass@k and pass^k for each k of tries that every task has; nil if that is one.
 func (f figures) tries() []Tried {
 	most := f.fewest()
 	if most < 2 {
@@ -157,7 +157,7 @@ func (f figures) tries() []Tried {
 	return out
 }
 
-// price is what a success takes on each side.
+// price returns the cost of a success on each side.
 func (f figures) price(of func(*tally) float64) Price {
 	spent := func(on func(*pair) *tally) []float64 { return f.each(func(t *pair) float64 { return of(on(t)) }) }
 	won := func(on func(*pair) *tally) []float64 {
@@ -171,8 +171,8 @@ func (f figures) price(of func(*tally) float64) Price {
 	}
 }
 
-// Disagreement is how likely two trials of one task end differently under the same configuration, from
-// a pilot run that has tried tasks several times. It is what [stats.Design] wants to know beforehand.
+// Disagreement returns the probability that two trials of one task end differently under the same
+// configuration, from a pilot run that has tried tasks several times. [stats.Design] needs it in advance.
 func Disagreement(pilot Run) (float64, error) {
 	sum, n := 0.0, 0.0
 	for _, t := range tallies(pilot) {

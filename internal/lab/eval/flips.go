@@ -23,8 +23,8 @@ type Flip struct {
 	Why       string   `json:"why,omitempty"` // there is no parting
 }
 
-// Tally is how often a task was passed, and one of its trials: the first whose outcome the other side
-// has not.
+// Tally is how often a task was passed, and one of its trials: the first with an outcome that the other side
+// lacks.
 type Tally struct {
 	Passed  int    `json:"passed"`
 	Tries   int    `json:"tries"`
@@ -33,7 +33,7 @@ type Tally struct {
 	Session string `json:"session,omitempty"`
 }
 
-// flips are those of the pairs that differ, the largest differences first.
+// flips returns the pairs that differ, largest differences first.
 func flips(p pairs) []Flip {
 	var out []Flip
 	for _, t := range p.list {
@@ -54,7 +54,7 @@ func flips(p pairs) []Flip {
 	return out
 }
 
-// shown shows a trial that failed, or one that passed.
+// shown returns a failed trial, or a passed one.
 func (t *tally) shown(failed bool) Tally {
 	out := Tally{Passed: t.passed, Tries: len(t.trials)}
 	for _, trial := range t.trials {
@@ -66,8 +66,7 @@ func (t *tally) shown(failed bool) Tally {
 	return out
 }
 
-// Part finds for each flip the first event where its two sessions part. A session that is gone is
-// no error.
+// Part finds for each flip the first event at which its two sessions differ. A missing session is not an error.
 func (c *Comparison) Part(ctx context.Context, sessions store.Store) error {
 	for i := range c.Flips {
 		f := &c.Flips[i]

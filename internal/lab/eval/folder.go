@@ -21,27 +21,26 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// The files of a run, in the folder evals/ID of the state folder. All but run.json are appended to,
-// one write a line.
+// The files of a run, in the folder evals/ID of the state folder. All except run.json are appended to, one
+// write a line.
 const (
-	runFile    = "run.json"     // what the run is
+	runFile    = "run.json"     // the description of the run
 	trialsFile = "trials.jsonl" // trials that ended
 	claimsFile = "claims.jsonl" // sessions of attempts, each before it begins
-	labelsFile = "labels.jsonl" // what people say of trials
-	lockFile   = "run.lock"     // whoever works on the run has it
+	labelsFile = "labels.jsonl" // people's verdicts on trials
+	lockFile   = "run.lock"     // locked while a process works on the run
 	configDir  = "config"       // the settings of its sessions
 	looksFile  = "held-out.jsonl"
 	cacheDir   = "cache"
 )
 
-// Folder is the runs that are kept on this machine. Safe for concurrent use, also by several
-// processes.
+// Folder has the runs that are stored on this machine. Safe for concurrent use, also by several processes.
 type Folder struct{ Dir string }
 
-// FolderIn is the one in a state folder.
+// FolderIn returns the folder in a state folder.
 func FolderIn(state string) Folder { return Folder{filepath.Join(state, "evals")} }
 
-// header is run.json: the run, and what it takes to go on with it.
+// header is run.json: the run, and the data to resume it.
 type header struct {
 	Run
 	Source string   `json:"source"` // the path of the suite
@@ -49,15 +48,16 @@ type header struct {
 	Repos  string   `json:"repos,omitempty"`
 	Flags  []string `json:"flags,omitempty"` // of 'inspan run', for each trial
 	Lent   Lent     `json:"lent,omitzero"`
-	Open   bool     `json:"open,omitempty"` // the agent may be able to see checkers, which somebody has allowed
+	Open   bool     `json:"open,omitempty"` // the agent may be able to see checkers, which a person has allowed
 
-	// What the runner had when the run began, which goes on with it unless it has its own.
+	// The runner's settings when the run began, which apply unless a later runner has its own.
 	Budget float64       `json:"budget,omitempty"`
 	Time   time.Duration `json:"time,omitempty"`
 	Fresh  bool          `json:"fresh,omitempty"`
 }
 
-// Lent is a file that the workspaces of all trials have beside what their tasks bring. The zero value is none.
+// Lent is a file that the workspaces of all trials have in addition to those of their tasks. The zero value is
+// none.
 type Lent struct {
 	Path    string `json:"path"` // below the workspace, with slashes
 	Content string `json:"content"`
@@ -67,7 +67,7 @@ func (f Folder) path(parts ...string) string {
 	return filepath.Join(append([]string{f.Dir}, parts...)...)
 }
 
-// add keeps a new run, and gives it an id.
+// add stores a new run, and gives it an id.
 func (f Folder) add(h *header, settings []byte) (err error) {
 	h.Began = time.Now().UTC().Round(0)
 	if h.ID, err = store.NewID(h.Began, rand.Reader); err != nil {
@@ -100,8 +100,8 @@ func (f Folder) header(id string) (h header, err error) {
 	return h, nil
 }
 
-// Open reads a run with its trials. An id may be shortened as long as one run begins so; "last" is
-// the one that began last. That there is none is a [words.Misuse].
+// Open reads a run with its trials. An id may be shortened as long as it is unique; "last" is the run that
+// began last. If there is none, the error is a [words.Misuse].
 func (f Folder) Open(id string) (*Run, error) {
 	ids, err := f.IDs()
 	if err != nil {
@@ -124,7 +124,7 @@ func (f Folder) Open(id string) (*Run, error) {
 	return &h.Run, err
 }
 
-// IDs are those of the runs, the oldest first.
+// IDs returns the ids of the runs, oldest first.
 func (f Folder) IDs() (ids []string, err error) {
 	entries, err := os.ReadDir(f.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -140,8 +140,8 @@ func (f Folder) IDs() (ids []string, err error) {
 	return ids, err
 }
 
-// readLines reads the whole lines of a file; one that is not there has none. A last line without an
-// end was being written when somebody died: it does not count.
+// readLines reads the complete lines of a file; a missing file has none. A last line without an end was cut by
+// a crash: it does not count.
 func readLines[T any](path string) (list []T, err error) {
 	data, err := keep.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -165,8 +165,8 @@ func readLines[T any](path string) (list []T, err error) {
 	return list, nil
 }
 
-// appendLine adds a line to a file, whole or not at all, and on the disk when it returns. Callers of
-// several processes are one after another.
+// appendLine appends a line to a file, whole or not at all, and syncs it. Callers in several processes take
+// turns.
 func appendLine(ctx context.Context, path string, one any) (err error) {
 	raw, err := json.Marshal(one)
 	if err != nil {
@@ -191,7 +191,7 @@ func appendLine(ctx context.Context, path string, one any) (err error) {
 	return f.Sync()
 }
 
-// cutTorn takes away a last line that has no end.
+// cutTorn removes a last line without an end.
 func cutTorn(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
@@ -208,7 +208,7 @@ func cutTorn(f *os.File) error {
 	return f.Truncate(int64(bytes.LastIndexByte(data, '\n') + 1))
 }
 
-// look is that the held-out tasks of a suite were tried.
+// look records that the held-out tasks of a suite were tried.
 type look struct {
 	Time   time.Time `json:"time"`
 	Run    string    `json:"run"`
@@ -217,13 +217,13 @@ type look struct {
 	Config string    `json:"config_digest"`
 }
 
-// Looks is how often held-out tasks of a suite with a name were tried.
+// Looks returns how often held-out tasks of a suite with a name were tried.
 func (f Folder) Looks(suite string) (int, error) {
 	list, err := readLines[look](f.path(looksFile))
 	return len(slices.DeleteFunc(list, func(l look) bool { return l.Suite != suite })), err
 }
 
-// cached is the trial that has come of the same content before; nil: none has.
+// cached returns the earlier trial of the same content; nil: there is none.
 func (f Folder) cached(key string) *Trial {
 	raw, err := keep.Read(f.path(cacheDir, key+".json"))
 	if err != nil {
@@ -236,7 +236,7 @@ func (f Folder) cached(key string) *Trial {
 	return &t
 }
 
-// keepTrial remembers a trial for the same content.
+// keepTrial stores a trial for the same content.
 func (f Folder) keepTrial(key string, t Trial) error {
 	raw, err := json.Marshal(t)
 	if err != nil {
@@ -248,14 +248,14 @@ func (f Folder) keepTrial(key string, t Trial) error {
 	return keep.Write(f.path(cacheDir, key+".json"), raw)
 }
 
-// cacheKey names all that the outcome of a trial depends on, but for chance; by is what performs it, see
-// [performer]. What was tried as held out tells nothing once it is not.
+// cacheKey identifies everything on which the outcome of a trial depends, except chance; by is its [performer].
+// A held-out trial is not reused once the task is not held out.
 func cacheKey(h *header, by string, t *Task, try int) string {
 	return textDigest(t.ID, t.Digest, string(t.Split), h.Pinned, h.Model, h.Version, by, strings.Join(h.Flags, "\x00"), fmt.Sprint(try))
 }
 
-// performer names the program that performs trials, as builds of one version can differ, and the servers
-// that its environment leads it to: models of one name differ between those.
+// performer identifies the program that performs trials, as builds of one version can differ, and the servers
+// in its environment: models of one name differ between those.
 func performer(program string) (string, error) {
 	f, err := os.Open(program)
 	if err != nil {

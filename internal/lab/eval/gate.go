@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/internal/lab/stats"
 )
 
-// GateResult is what a gate comes to.
+// GateResult is the result of a gate.
 type GateResult string
 
 // The results of a gate.
@@ -17,8 +17,8 @@ const (
 	GateUndecided GateResult = "undecided" // these runs could not show a drop; Says has the reasons
 )
 
-// Gated is what a gate says of a candidate. Only a drop that is real at the error rate stops it, and
-// only runs that could have shown one pass it.
+// Gated is a gate's verdict on a candidate. Only a drop that is real at the error rate stops it, and only runs
+// that could have shown one pass it.
 type Gated struct {
 	Base      string     `json:"base"`
 	Candidate string     `json:"candidate"`
@@ -27,7 +27,7 @@ type Gated struct {
 	Gain      Figure     `json:"gain"`
 	P         float64    `json:"p,omitempty"` // of a drop; held-out tasks show neither that nor the gain
 	Alpha     float64    `json:"alpha"`
-	Smallest  float64    `json:"detectable,omitempty"` // drop that it stops with Power; 0: none is so large
+	Smallest  float64    `json:"detectable,omitempty"` // smallest drop that is stopped with Power; 0: none is
 	Power     float64    `json:"power"`
 	Tasks     int        `json:"tasks"`
 	Says      []string   `json:"says"`
@@ -63,7 +63,7 @@ func Gate(base, candidate Run, how Comparing) (Gated, error) {
 	return g, nil
 }
 
-// doubts are why the runs could not show a drop. They tell nothing of how held-out tasks came out.
+// doubts returns why the runs could not show a drop. They reveal nothing about the outcome of held-out tasks.
 func (c *Comparison) doubts(d stats.Design, partial bool) (out []string) {
 	for _, s := range []Side{c.Base, c.Candidate} {
 		if s.Missing > 0 && !partial {
@@ -88,7 +88,7 @@ func (g *Gated) say(c *Comparison, d stats.Design, doubts []string) {
 			add("Undecided: %s.", doubt)
 		}
 	}
-	if c.HeldOut { // the same holds as for Blind
+	if c.HeldOut { // the same applies as for Blind
 		g.Gain, g.P = unknownFigure(), 0
 		if g.Result != GateUndecided {
 			add("%s on held-out tasks, of which nothing else is shown.", map[bool]string{true: "Passed", false: "Stopped"}[g.Pass])
@@ -106,7 +106,7 @@ func (g *Gated) say(c *Comparison, d stats.Design, doubts []string) {
 	}
 }
 
-// sayDrop says what was seen, and what the gate makes of it.
+// sayDrop describes the observed change, and the gate's judgement.
 func (g *Gated) sayDrop(add func(string, ...any)) {
 	seen := fmt.Sprintf("%s (%g %% interval %s)", points(g.Gain.Value), 100*(1-g.Alpha), between(g.Gain, points))
 	switch {

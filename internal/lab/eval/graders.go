@@ -22,11 +22,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Grader looks at how a task was done, beside its checker. It has exactly one of Ran, Untouched,
-// Errors, Asked and Rubric.
+// Grader judges how a task was done, in addition to its checker. It has exactly one of Ran, Untouched, Errors,
+// Asked and Rubric.
 type Grader struct {
 	Name     string `toml:"name"`
-	Required bool   `toml:"required"` // without it the trial fails
+	Required bool   `toml:"required"` // if it fails, the trial fails
 	// Ran is a regular expression: a command that it matches must have succeeded after the last change
 	// of a file by any other call.
 	Ran string `toml:"ran"`
@@ -36,8 +36,8 @@ type Grader struct {
 	Errors []int `toml:"errors"`
 	// Asked says whether inspan must have asked the agent for more before it let it end.
 	Asked *bool `toml:"asked"`
-	// Rubric is what a model is asked to judge by; Model is which, and Pass the least score from 0 to 1,
-	// by default 0.5. It says nothing of agents before it is calibrated, see 'inspan eval calibrate'.
+	// Rubric is the text by which a model judges; Model is that model, and Pass the least score from 0 to 1, by
+	// default 0.5. It is meaningless before it is calibrated, see 'inspan eval calibrate'.
 	Rubric string  `toml:"rubric"`
 	Model  string  `toml:"model"`
 	Pass   float64 `toml:"pass"`
@@ -67,17 +67,17 @@ func (g Grader) validate() error {
 	return err
 }
 
-// seen is what the log of a session tells of a trial.
+// seen is the content of a session's log about a trial.
 type seen struct {
 	first, last time.Time
-	answer      string // what the agent said last
+	answer      string // the agent's last message
 	calls       []seenCall
-	resumed     bool         // one driver died in the middle of it, and another went on
+	resumed     bool         // one driver died in the middle of it, and another continued
 	asked       int          // how often inspan asked it for more
 	transcript  bytes.Buffer // for a rubric
 }
 
-// seenCall is one call that has ended.
+// seenCall is a finished call.
 type seenCall struct {
 	commands []string
 	writes   []string // paths
@@ -153,7 +153,7 @@ func (s *seen) ended(b event.Ended, j event.Judged, root string) {
 	s.calls = append(s.calls, c)
 }
 
-// grade has the graders of a task judge, and the verdict fail if one that is required says no.
+// grade runs the graders of a task, and fails the verdict if a required one fails.
 func (w *work) grade(ctx context.Context, t *Task, p place, s *seen, v *verdict) (list []Check, err error) {
 	for _, g := range t.Graders {
 		c := Check{Name: g.Name}
@@ -187,7 +187,7 @@ func (w *work) grade(ctx context.Context, t *Task, p place, s *seen, v *verdict)
 	return list, nil
 }
 
-// ran tells whether a command that matches has succeeded after the last change by another call.
+// ran reports whether a matching command has succeeded after the last change by another call.
 func (s *seen) ran(match *regexp.Regexp) (passed bool, note string) {
 	note = "no such command has succeeded"
 	for _, c := range slices.Backward(s.calls) {
@@ -202,7 +202,7 @@ func (s *seen) ran(match *regexp.Regexp) (passed bool, note string) {
 	return false, note
 }
 
-// failed names calls that have failed and should not, or the other way round; empty: there are none.
+// failed names calls that failed and should not, or the other way round; empty: there are none.
 func (s *seen) failed(want []int) string {
 	var wrong []string
 	for i, c := range s.calls {
@@ -216,7 +216,7 @@ func (s *seen) failed(want []int) string {
 	return strings.Join(wrong, "\n")
 }
 
-// touched names something that the agent was to leave alone and has not; empty: it has.
+// touched names a file that the agent had to leave alone and changed; empty: there is none.
 func (s *seen) touched(globs []string, t *Task, p place) string {
 	is := func(path string) bool {
 		return slices.ContainsFunc(globs, func(glob string) bool { return doublestar.MatchUnvalidated(glob, path) })
@@ -233,7 +233,7 @@ func (s *seen) touched(globs []string, t *Task, p place) string {
 	_ = filepath.WalkDir(t.Files, func(path string, d os.DirEntry, err error) error {
 		rel, bad := filepath.Rel(t.Files, path)
 		if err != nil || bad != nil || changed != "" || !d.Type().IsRegular() || !is(filepath.ToSlash(rel)) {
-			return nil //nolint:nilerr // what can't be read can't be compared
+			return nil //nolint:nilerr // unreadable files can't be compared
 		}
 		was, err := keep.Read(path)
 		now, gone := keep.Read(filepath.Join(p.work(), rel))
@@ -259,11 +259,11 @@ func (w *work) rubric(ctx context.Context, g Grader, task, transcript string) (C
 	return c, nil
 }
 
-// mostTranscript is how much of a transcript a model gets to judge: its beginning and its end.
+// mostTranscript is how much of a transcript the judging model gets: its beginning and its end.
 const mostTranscript = 100 << 10
 
-// rubricPrompt is what a model is asked. What the agent wrote is marked as data: it may try to talk
-// the judge into something.
+// rubricPrompt returns the model's prompt. The agent's text is marked as data: it may try to influence the
+// judge.
 func rubricPrompt(rubric, task, transcript string) string {
 	head, tail, dropped := tool.Cut(transcript, mostTranscript)
 	if dropped > 0 {
@@ -278,7 +278,7 @@ func rubricPrompt(rubric, task, transcript string) string {
 		"\n\nAnswer with one line of JSON and nothing else: " + `{"score": a number from 0 to 1, "why": "one sentence"}`
 }
 
-// parseGrade reads the answer to that.
+// parseGrade decodes the model's reply.
 func parseGrade(said string) (score float64, why string, err error) {
 	from, to := strings.Index(said, "{"), strings.LastIndex(said, "}")
 	var grade struct {

@@ -21,8 +21,8 @@ const (
 	harborReward = "reward.txt"
 )
 
-// harborSpec is what we need of Harbor's task.toml. What else is in it is for Harbor: this is the one
-// format of others, so unknown keys are no error.
+// harborSpec has the parts of Harbor's task.toml that we need. The rest is for Harbor: this is the one foreign
+// format, so unknown keys are not an error.
 type harborSpec struct {
 	Metadata struct {
 		Tags     []string `toml:"tags"`
@@ -39,8 +39,8 @@ type harborSpec struct {
 	} `toml:"environment"`
 }
 
-// openHarbor reads a task folder of Harbor. Its environment is an image, or the files beside a
-// Dockerfile whose only steps are to copy them; for all others use the adapter for Harbor.
+// openHarbor reads a task folder of Harbor. Its environment is an image, or the files beside a Dockerfile whose
+// only steps copy them; for all others use the adapter for Harbor.
 func openHarbor(dir string) (*Task, error) {
 	at := filepath.Join(dir, taskFile)
 	data, err := config.ReadAtMost(at, mostSpec)
@@ -78,7 +78,7 @@ func openHarbor(dir string) (*Task, error) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// harborFiles takes what the environment of the task has.
+// harborFiles reads the files in the environment of the task.
 func (t *Task) harborFiles(dir string) error {
 	folder := filepath.Join(dir, harborEnv)
 	text, err := keep.Read(filepath.Join(folder, "Dockerfile"))

@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Label is what a person says of a trial.
+// Label is a person's verdict on a trial.
 type Label struct {
 	Time   time.Time `json:"time"`
 	Task   string    `json:"task"`
@@ -20,7 +20,7 @@ type Label struct {
 	By     string    `json:"by,omitempty"`
 }
 
-// Label keeps what a person says of a trial of a run. The last word counts.
+// Label stores a person's verdict on a trial of a run. The last one counts.
 func (f Folder) Label(ctx context.Context, run *Run, l Label) error {
 	if !slices.ContainsFunc(run.Trials, func(t Trial) bool { return t.Task == l.Task && t.Try == l.Try }) {
 		return words.Misuse{Err: fmt.Errorf("run %s has no trial of task %s with try %d", run.ID, words.OneLine(l.Task, 100), l.Try)}
@@ -29,7 +29,7 @@ func (f Folder) Label(ctx context.Context, run *Run, l Label) error {
 	return appendLine(ctx, f.path(run.ID, labelsFile), l)
 }
 
-// Labels are what people have said of the trials of a run, the last word for each.
+// Labels returns people's verdicts on the trials of a run, the last one for each.
 func (f Folder) Labels(run *Run) (map[string]Label, error) {
 	list, err := readLines[Label](f.path(run.ID, labelsFile))
 	last := map[string]Label{}
@@ -41,23 +41,23 @@ func (f Folder) Labels(run *Run) (map[string]Label, error) {
 
 func trialKey(task string, try int) string { return fmt.Sprint(task, "#", try) }
 
-// Agreement is how often a grader says what people say.
+// Agreement is how often a grader agrees with people.
 type Agreement struct {
-	Grader string  `json:"grader"` // "the checker" is what decides the outcome
-	Both   int     `json:"both"`   // that people and the grader let pass
-	None   int     `json:"none"`   // that neither does
-	Lax    int     `json:"lax"`    // that only the grader lets pass
-	Strict int     `json:"strict"` // that only people let pass
-	Share  float64 `json:"share"`  // in which they agree
-	// Kappa is Cohen's: 1 is full agreement, 0 is what chance alone would bring.
+	Grader string  `json:"grader"` // "the checker" decides the outcome
+	Both   int     `json:"both"`   // passed by people and the grader
+	None   int     `json:"none"`   // passed by neither
+	Lax    int     `json:"lax"`    // passed only by the grader
+	Strict int     `json:"strict"` // passed only by people
+	Share  float64 `json:"share"`  // of agreement
+	// Kappa is Cohen's: 1 is full agreement, 0 is agreement by chance.
 	Kappa float64 `json:"kappa"`
 }
 
-// Outcomes is the name by which [Calibrate] has what decides the outcome of trials.
+// Outcomes is the name that [Calibrate] gives to the outcome of trials.
 const Outcomes = "the outcome"
 
-// Calibrate compares graders with what people say of the same trials. Only trials count that have a
-// label and are not [Broken].
+// Calibrate compares graders with people's verdicts on the same trials. Only trials count that have a label and
+// are not [Broken].
 func Calibrate(run *Run, labels map[string]Label) (list []Agreement) {
 	at := map[string]int{}
 	add := func(grader string, says, person bool) {
@@ -97,7 +97,7 @@ func (a *Agreement) measure() {
 	both, none, lax, strict := float64(a.Both), float64(a.None), float64(a.Lax), float64(a.Strict)
 	a.Share = (both + none) / (both + none + lax + strict)
 	a.Kappa, _ = stats.Kappa([][]int{{a.Both, a.Lax}, {a.Strict, a.None}}, 0.95)
-	if math.IsNaN(a.Kappa) { // all is of one kind: they can't but agree
+	if math.IsNaN(a.Kappa) { // all of one kind: they necessarily agree
 		a.Kappa = 1
 	}
 }

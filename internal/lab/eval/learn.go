@@ -13,22 +13,22 @@ import (
 	"github.com/inspan/inspan/internal/lab/stats"
 )
 
-// Step is what an entry of the ledger says of a proposal.
+// Step is the kind of a ledger entry about a proposal.
 type Step string
 
-// The steps of a proposal. None is left out: a proposal that is kept was proposed, tried on other
-// tasks, looked at once on held-out ones and found better, and went to a share of the sessions.
+// The steps of a proposal. None can be skipped: a kept proposal was proposed, tried on other tasks, looked at
+// once on held-out ones and found better, and given to a share of the sessions.
 const (
-	Proposed   Step = "proposed"    // the change and where it is from
-	TriedOnDev Step = "tried"       // on tasks that anybody may look at
-	Looked     Step = "looked"      // held-out tasks are about to be looked at, which counts whatever comes of it
+	Proposed   Step = "proposed"    // the change and its origin
+	TriedOnDev Step = "tried"       // on tasks that are not held out
+	Looked     Step = "looked"      // held-out tasks are about to be looked at, which counts whatever the result is
 	Promoted   Step = "promoted"    // they have shown it to be better
 	Refused    Step = "refused"     // they have not
 	Canaried   Step = "canaried"    // a share of new sessions has it
-	Watched    Step = "watched"     // how the sessions with it and without it fare
-	Kept       Step = "kept"        // all have it
-	RolledBack Step = "rolled_back" // nobody has it any more, as more sessions failed with it
-	Withdrawn  Step = "withdrawn"   // a person has taken it back
+	Watched    Step = "watched"     // counts of the sessions with it and without it
+	Kept       Step = "kept"        // all sessions have it
+	RolledBack Step = "rolled_back" // removed everywhere, as more sessions failed with it
+	Withdrawn  Step = "withdrawn"   // a person has withdrawn it
 )
 
 // Entry is a line of the ledger.
@@ -39,17 +39,17 @@ type Entry struct {
 	Proposal string    `json:"proposal"`
 	Change   *Change   `json:"change,omitempty"` // of Proposed
 
-	Suite     string   `json:"suite,omitempty"` // digest, of TriedOnDev, Looked and what follows
+	Suite     string   `json:"suite,omitempty"` // digest, of TriedOnDev, Looked and later steps
 	Named     string   `json:"suite_name,omitempty"`
 	Tasks     []string `json:"tasks,omitempty"` // of Looked: ids
 	Base      string   `json:"base,omitempty"`  // run
 	Candidate string   `json:"candidate,omitempty"`
-	Gain      float64  `json:"gain,omitempty"` // of TriedOnDev only: held-out figures stay where they are
+	Gain      float64  `json:"gain,omitempty"` // of TriedOnDev only: held-out figures are not stored
 	P         float64  `json:"p,omitempty"`    // the same
 	Allowed   float64  `json:"allowed,omitempty"`
 
-	Settings  []string `json:"settings,omitempty"`  // of TriedOnDev: what identifies those of the base and of the candidate
-	Unchecked string   `json:"unchecked,omitempty"` // why nothing shows that the runs differ in the change alone, which somebody allowed
+	Settings  []string `json:"settings,omitempty"`  // of TriedOnDev: the identities of the base's and the candidate's
+	Unchecked string   `json:"unchecked,omitempty"` // why it is unchecked that the runs differ only in the change, which a person allowed
 
 	Share    float64 `json:"share,omitempty"` // of Canaried
 	Arms     Arms    `json:"arms,omitzero"`   // of Watched and RolledBack
@@ -60,29 +60,29 @@ type Entry struct {
 	Prev string `json:"prev,omitempty"` // digest of the line before
 }
 
-// Arms are how many sessions ended and failed, with a change and without it.
+// Arms are the numbers of sessions that ended and failed, with a change and without it.
 type Arms struct {
 	With          int `json:"with"`
 	WithFailed    int `json:"with_failed"`
 	Without       int `json:"without"`
 	WithoutFailed int `json:"without_failed"`
-	WithDear      int `json:"with_dear,omitempty"` // cost far more than usual
+	WithDear      int `json:"with_dear,omitempty"` // those that cost far more than usual
 	WithoutDear   int `json:"without_dear,omitempty"`
 }
 
-// Proposal is a change and how far it has come.
+// Proposal is a change and its progress.
 type Proposal struct {
 	ID     string
 	Change Change
-	Step   Step // the last one, but for TriedOnDev and Watched, which change nothing of it
+	Step   Step // the last one, except TriedOnDev and Watched, which do not change its state
 	Gain   float64
-	P      float64 // of the last try on dev that was better; 1: none was
+	P      float64 // of the last try on dev that was better; 1: there was none
 	Share  float64
 	Arms   Arms
 	tried  Entry // the last of TriedOnDev
 }
 
-// Book is what a ledger says, folded. The zero value is an empty one.
+// Book is the folded content of a ledger. The zero value is an empty one.
 type Book struct {
 	Entries   []Entry
 	proposals map[string]*Proposal
@@ -92,15 +92,15 @@ type Book struct {
 
 // The rates at which a proposal moves on.
 const (
-	Screen  = 0.10 // p on dev, one-sided, above which held-out tasks are not looked at
-	Promote = 0.05 // chance that any number of useless proposals have one promoted, for each suite
+	Screen  = 0.10 // one-sided p on dev above which held-out tasks are not looked at
+	Promote = 0.05 // chance that any of the useless proposals is promoted, for each suite
 	Roll    = 0.05 // chance that a harmless change is rolled back
 )
 
-// ErrStep says that a proposal is not where a step could follow.
+// ErrStep says that a step does not follow the proposal's last one.
 var ErrStep = errors.New("that step does not follow")
 
-// Proposals are all, in their order.
+// Proposals returns all proposals, in order.
 func (b *Book) Proposals() []*Proposal {
 	out := make([]*Proposal, len(b.order))
 	for i, id := range b.order {
@@ -109,7 +109,7 @@ func (b *Book) Proposals() []*Proposal {
 	return out
 }
 
-// Proposal finds one by its id.
+// Proposal finds a proposal by its id.
 func (b *Book) Proposal(id string) (*Proposal, error) {
 	if p := b.proposals[id]; p != nil {
 		return p, nil
@@ -117,7 +117,7 @@ func (b *Book) Proposal(id string) (*Proposal, error) {
 	return nil, fmt.Errorf("there is no proposal %q", id)
 }
 
-// Since is when a proposal took a step; zero: it has not.
+// Since returns when a proposal took a step; zero: it has not.
 func (b *Book) Since(id string, step Step) time.Time {
 	for _, e := range b.Entries {
 		if e.Proposal == id && e.Step == step {
@@ -144,9 +144,9 @@ func (b *Book) Resolve(name string) (string, error) {
 	return found[0], nil
 }
 
-// looked is how often any one of the tasks of a look was looked at before it. A task is the same as long
-// as its id and either the name or the digest of its suite are: a suite that changes elsewhere, or gets
-// more tasks, does not begin anew.
+// looked returns how often any one of the tasks of a look was looked at before. A task is the same as long as
+// its id and either the name or the digest of its suite are: a suite that changes elsewhere, or gets more
+// tasks, keeps its count.
 func (b *Book) looked(e Entry) int {
 	most, counts := 0, map[string]int{}
 	for _, was := range b.Entries {
@@ -171,7 +171,7 @@ func (b *Book) Apply(e Entry) error {
 	if b.proposals == nil {
 		b.proposals, b.open = map[string]*Proposal{}, map[string]Entry{}
 	}
-	if e.Step == Looked && e.Proposal == "" { // somebody compared held-out runs
+	if e.Step == Looked && e.Proposal == "" { // held-out runs were compared
 		b.Entries = append(b.Entries, e)
 		return nil
 	}
@@ -204,14 +204,14 @@ func (b *Book) propose(e Entry) error {
 	return nil
 }
 
-// Made is the entry of a step that changes the workspace. It makes the change itself, if the step follows:
-// the ledger only says what has been done.
+// Made returns the entry of a step that changes the workspace. If the step follows, it makes the change first:
+// the ledger records only completed changes.
 func (b *Book) Made(id string, step Step, why string) (Entry, error) {
 	p, err := b.Proposal(id)
 	if err != nil {
 		return Entry{}, err
 	}
-	if !utf8.ValidString(why) { // the ledger could not say it
+	if !utf8.ValidString(why) { // the ledger could not store it
 		return Entry{}, errors.New("the reason is not UTF-8; write it anew")
 	}
 	e := Entry{Step: step, Proposal: id, Why: why}
@@ -234,7 +234,7 @@ func (b *Book) follows(p *Proposal, e Entry) error {
 	return nil
 }
 
-// steps is the order of the steps.
+// steps checks the order of the steps.
 func (b *Book) steps(p *Proposal, e Entry) error {
 	from := func(steps ...Step) error {
 		for _, s := range steps {
@@ -297,17 +297,17 @@ func (b *Book) take(p *Proposal, e Entry) {
 	p.Step = e.Step
 }
 
-// allowed is the error rate of a look at tasks that were looked at before. All looks that there will
-// ever be share one rate, so that it holds however many proposals are tried: the first gets half, later
-// ones less and less. Fresh tasks begin anew.
+// allowed returns the error rate of a look at tasks that were looked at before. All looks ever share one rate,
+// so that it holds however many proposals are tried: the first gets half, later ones less and less. Fresh tasks
+// start again.
 func allowed(before int) float64 { return Promote * stats.Share(before+1) }
 
-// Propose is the entry of a new change.
+// Propose returns the entry of a new change.
 func (b *Book) Propose(c Change) Entry {
 	return b.next(Entry{Step: Proposed, Proposal: c.ID(), Change: &c, By: c.By, Why: c.Why})
 }
 
-// Try is the entry of a comparison on dev tasks. Held-out ones are refused.
+// Try returns the entry of a comparison on dev tasks. Held-out ones are refused.
 func (b *Book) Try(id string, base, candidate Run) (Entry, error) {
 	if base.Split == HeldOut || candidate.Split == HeldOut {
 		return Entry{}, errors.New("held-out tasks are not for trying; use dev tasks")
@@ -319,11 +319,11 @@ func (b *Book) Try(id string, base, candidate Run) (Entry, error) {
 	}), err
 }
 
-// ErrUnchecked says that runs do not show that they differ in a proposal's change, and in nothing else.
+// ErrUnchecked says that runs are not known to differ only in a proposal's change.
 var ErrUnchecked = errors.New("so nothing shows that they differ in this change alone")
 
 // Tied checks that the trials of a candidate had a proposal's change, that those of a base differ from them in
-// nothing else, and that held-out ones are of what was tried on dev tasks.
+// nothing else, and that held-out ones have the settings that were tried on dev tasks.
 func (b *Book) Tied(id string, base, candidate Run) error {
 	p, err := b.Proposal(id)
 	if err != nil {
@@ -356,13 +356,12 @@ func (b *Book) Tied(id string, base, candidate Run) error {
 	return fmt.Errorf("%s with %s: %s, %w", base.ID, candidate.ID, why, ErrUnchecked)
 }
 
-// settings identifies what a run was of.
+// settings returns the identity of a run's settings.
 func settings(r Run) string { return strings.Join([]string{r.Pinned, r.Model, r.Version}, " ") }
 
-// Look is the entry that is to be in the ledger before held-out runs are compared. Without a proposal
-// it counts a look that somebody takes for another reason. Tried is how many configurations held-out
-// tasks of the suite were tried with: all but two of them must have been looked at, also if the ledger
-// has lost that.
+// Look returns the entry that must be in the ledger before held-out runs are compared. Without a proposal it
+// counts a look for another reason. Tried is how many configurations held-out tasks of the suite were tried
+// with: all except two of them must have been looked at, even if the ledger has lost that.
 func (b *Book) Look(id string, base, candidate Run, tried int) (Entry, error) {
 	if base.Split != HeldOut || candidate.Split != HeldOut {
 		return Entry{}, errors.New("only held-out tasks can promote a proposal; run the suite's held-out split")
@@ -377,8 +376,8 @@ func (b *Book) Look(id string, base, candidate Run, tried int) (Entry, error) {
 	return b.next(e), nil
 }
 
-// Judge compares the runs of a look: better at the rate that it was allowed promotes the proposal, all
-// else refuses it.
+// Judge compares the runs of a look: better at the allowed rate promotes the proposal, anything else refuses
+// it.
 func (b *Book) Judge(id string, base, candidate Run) (Entry, error) {
 	look := b.open[id]
 	gain, p, err := gained(base, candidate)
@@ -389,14 +388,14 @@ func (b *Book) Judge(id string, base, candidate Run) (Entry, error) {
 	return b.next(e), err
 }
 
-// gained is by how much a candidate is better, and how often chance alone would make it look so.
+// gained returns by how much a candidate is better, and the probability that chance alone looks so.
 func gained(base, candidate Run) (gain, p float64, err error) {
 	pairs, err := paired(base, candidate)
 	if err != nil {
 		return 0, 1, err
 	}
 	gains := pairs.gains()
-	if pairs.uneven() { // what broke may be what fails
+	if pairs.uneven() { // broken trials may be failures
 		return stats.Mean(gains), 1, nil
 	}
 	return stats.Mean(gains), stats.NewFlips(gains).Above(), nil
@@ -407,7 +406,7 @@ func (b *Book) next(e Entry) Entry {
 	return e
 }
 
-// Best is the proposal to look at next: of those that are better on dev and were not looked at yet, the
+// Best returns the proposal to look at next: of those that are better on dev and were not looked at yet, the
 // one that gains most. Nil: there is none.
 func (b *Book) Best() *Proposal {
 	var best *Proposal
@@ -419,8 +418,8 @@ func (b *Book) Best() *Proposal {
 	return best
 }
 
-// With reports whether a new session, known by a key that says nothing of it, gets a change: those of a
-// canary's share, and all once it is kept.
+// With reports whether a new session, known by a key that says nothing about it, gets a change: the share of a
+// canary does, and all once it is kept.
 func (p *Proposal) With(key string) bool {
 	if p.Step == Kept {
 		return true

@@ -16,30 +16,30 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Ledger is the file that says what was learned, from what, with which effect: one JSON object a line,
-// each with the digest of the line before, so that a line that was changed or taken out later shows.
-// Lines are only ever added.
+// Ledger is the file that records what was learned, from which sessions, with which effect: one JSON object a
+// line, each with the digest of the line before, so that a line that was changed or removed later shows. Lines
+// are only ever added.
 type Ledger struct{ Path string }
 
-// LedgerIn is the ledger of a state folder.
+// LedgerIn returns the ledger of a state folder.
 func LedgerIn(stateDir string) Ledger {
 	return Ledger{filepath.Join(stateDir, "evals", "learned.jsonl")}
 }
 
-// Book reads the ledger. One that is not there is empty.
+// Book reads the ledger. A missing one is empty.
 func (l Ledger) Book() (*Book, error) {
 	book, _, _, err := l.read()
 	return book, err
 }
 
-// read also returns the digest of the last line, and how long the whole lines are.
+// read also returns the digest of the last line, and the length of the complete lines.
 func (l Ledger) read() (book *Book, last string, size int64, err error) {
 	data, err := keep.Read(l.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, "", 0, err
 	}
 	book = &Book{}
-	data = data[:bytes.LastIndexByte(data, '\n')+1] // a torn line was promised to nobody
+	data = data[:bytes.LastIndexByte(data, '\n')+1] // a torn line was never acknowledged
 	for line := range bytes.Lines(data) {
 		var e Entry
 		if err := json.Unmarshal(line, &e); err != nil {
@@ -62,8 +62,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Add appends the entry that is made for what the ledger says now, and returns the book with it.
-// It is on the disk then. Nobody else appends meanwhile.
+// Add appends the entry that is made for the current state of the ledger, and returns the book with it. It is
+// synced to disk. No other process appends meanwhile.
 func (l Ledger) Add(ctx context.Context, now time.Time, by string, entry func(*Book) (Entry, error)) (*Book, Entry, error) {
 	if err := keep.MakeDir(filepath.Dir(l.Path)); err != nil {
 		return nil, Entry{}, err
@@ -98,7 +98,7 @@ func (l Ledger) Add(ctx context.Context, now time.Time, by string, entry func(*B
 	return book, e, l.write(append(line, '\n'), size)
 }
 
-// readBack reads a line that is about to be written, which must say then what it says now.
+// readBack decodes a line that is about to be written, which must have the same content.
 func readBack(line []byte) (e Entry, err error) {
 	if err := json.Unmarshal(line, &e); err != nil {
 		return Entry{}, err

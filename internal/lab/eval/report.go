@@ -13,11 +13,11 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Formats are those of a report.
+// Formats returns the formats of a report.
 func Formats() []string { return []string{"md", "html", "json"} }
 
-// Report writes comparisons in one of the [Formats]. Pages is the address of a web page of sessions, to
-// which events are linked; empty: they are not.
+// Report writes comparisons in one of the [Formats]. Pages is the address of a web page of sessions, for links
+// to events; empty: no links.
 func Report(out io.Writer, format string, cs []Comparison, pages string) error {
 	switch format {
 	case "json":
@@ -34,8 +34,8 @@ func Report(out io.Writer, format string, cs []Comparison, pages string) error {
 	return fmt.Errorf("there is no format %q; use %s", format, strings.Join(Formats(), ", "))
 }
 
-// Blind leaves of a comparison what somebody may know who looks for improvements: of held-out tasks
-// only the verdict, so that nothing is made to fit them. Others stay as they are.
+// Blind returns the part of a comparison that may be shown to a searcher for improvements: for held-out tasks
+// only the verdict, so that nothing is fitted to them. Others stay as they are.
 func (c Comparison) Blind() Comparison {
 	if !c.HeldOut {
 		return c
@@ -54,7 +54,7 @@ func (c Comparison) Blind() Comparison {
 	return out
 }
 
-// of says a verdict of a candidate and a base.
+// of returns a verdict on a candidate and a base in words.
 func (v Verdict) of(candidate, base string) string {
 	switch v {
 	case Better:
@@ -70,7 +70,7 @@ func (v Verdict) of(candidate, base string) string {
 // line is a row of the table of figures.
 type line struct{ name, base, candidate, change string }
 
-// lines are the figures of a comparison, each with its interval.
+// lines returns the figures of a comparison, each with its interval.
 func (c *Comparison) lines() []line {
 	if c.HeldOut && math.IsNaN(c.Gain.Value) {
 		return nil
@@ -130,7 +130,7 @@ func markdown(cs []Comparison, pages string) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// literal is a line of which Markdown takes nothing as a mark: names come from others.
+// literal escapes a line so that Markdown has no marks in it: names come from others.
 func literal(line string) string {
 	var b strings.Builder
 	for _, r := range line {
@@ -178,7 +178,7 @@ func (f Flip) where(cell func(string) string, pages string) string {
 	return event(f.Base.Session, f.Parting.Base) + "; " + event(f.Candidate.Session, f.Parting.Candidate)
 }
 
-// address is where a web page shows an event.
+// address returns the link to an event on a web page.
 func address(pages, session string, seq uint64) string {
 	return fmt.Sprintf("%s/s/%s#%d", strings.TrimRight(pages, "/"), url.PathEscape(session), seq)
 }
@@ -196,7 +196,7 @@ a{color:inherit}
 @media(prefers-color-scheme:dark){body{background:#14181c;color:#dfe4e8}.sub{color:#97a3ad}th,td{border-color:#2c343b}
 .better{background:#123d22;color:#9fe3b5}.worse{background:#4b1712;color:#f6b5ad}.unknown{background:#2a3138;color:#c4ccd3}}`
 
-// page is a report as one page of HTML. It is no template, as html/template would keep every exported
+// page returns a report as one page of HTML. It does not use html/template, which would keep every exported
 // method in the binary.
 func page(cs []Comparison, pages string) string {
 	var b strings.Builder

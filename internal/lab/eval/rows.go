@@ -14,16 +14,16 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// mostRows is how many bytes a file of rows may have.
+// mostRows is the limit for a file of rows in bytes.
 const mostRows = 256 << 20
 
-// row is a line of a file of tasks: a question with its answer, or a change of a repository, as
-// SWE-bench has them.
+// row is a line of a file of tasks: a question with its answer, or a change of a repository, in the form of
+// SWE-bench.
 type row struct {
 	ID       string   `json:"id"`
 	Question string   `json:"question"`
 	Answer   string   `json:"answer"`
-	Match    string   `json:"match"` // regular expression, in place of answer
+	Match    string   `json:"match"` // regular expression, instead of answer
 	Tags     []string `json:"tags"`
 	Split    Split    `json:"split"`
 
@@ -34,7 +34,7 @@ type row struct {
 	TestPatch string `json:"test_patch"`
 	Fails     tests  `json:"FAIL_TO_PASS"`
 	Passes    tests  `json:"PASS_TO_PASS"`
-	Command   string `json:"test_command"` // ours: runs the tests whose names follow it; empty: python -m pytest
+	Command   string `json:"test_command"` // our field: runs the tests whose names follow it; empty: python -m pytest
 }
 
 // tests are names of tests. SWE-bench writes such a list as a text with JSON in it.
@@ -98,8 +98,8 @@ func readRow(line []byte, repos string) (*Task, error) {
 	return t, nil
 }
 
-// change makes a task of a row of SWE-bench: the tests that it names must pass once its test_patch is
-// applied, over whatever the agent has done to them.
+// change makes a task of a row of SWE-bench: the named tests must pass once its test_patch is applied, over any
+// changes of them by the agent.
 func (r *row) change(t *Task, repos string) error {
 	if repos == "" {
 		return errors.New("it names a repository; say with --repos which folder has its clone")

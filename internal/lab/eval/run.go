@@ -22,27 +22,27 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Runner performs runs. Each trial is a session in a process of its own, which has ended before its
-// task is checked. The session is claimed in a file before it begins, and its trial is written once
-// after that: so a run that was killed at any moment goes on, and loses or doubles no trial.
+// Runner performs runs. Each trial is a session in a process of its own, which has ended before its task is
+// checked. The session is claimed in a file before it begins, and its trial is written once after that. So a
+// run that was killed at any moment can resume, and loses or doubles no trial.
 type Runner struct {
 	Table   *running.Table
-	Program string // that trials run in, see [running.Table.Detach]
-	Jobs    int    // trials at a time; 0: one
-	Fresh   bool   // trials of the same content that ended earlier are not taken over
-	Keep    bool   // places of trials stay
-	// Budget bounds what the whole run costs, in US dollars, and Time how long [Runner.Go] takes. 0 is what
-	// the run began with, and no limit if that had none; a negative one is no limit. So does a run stay Fresh
-	// that began so.
+	Program string // runs the trials, see [running.Table.Detach]
+	Jobs    int    // concurrent trials; 0: one
+	Fresh   bool   // earlier trials of the same content are not reused
+	Keep    bool   // places of trials are not removed
+	// Budget limits the cost of the whole run, in US dollars, and Time the duration of [Runner.Go]. 0 is the
+	// value with which the run began, and no limit if it had none; a negative one is no limit. A run that began
+	// Fresh stays so, too.
 	Budget float64
 	Time   time.Duration
-	Told   func(Progress) // is told of each trial that ended, one at a time; nil: nobody is
+	Told   func(Progress) // is called for each finished trial, one at a time; may be nil
 }
 
-// Progress is how far a run is.
+// Progress is the progress of a run.
 type Progress struct {
 	Trial                          Trial
-	Hidden                         bool // the task is held out: its result is not to be shown
+	Hidden                         bool // the task is held out: its result must not be shown
 	Done, All, Passed, Failed, Bad int
 	Cost                           float64
 }
@@ -50,37 +50,37 @@ type Progress struct {
 // Plan is a new run.
 type Plan struct {
 	Suite    *Suite
-	Repos    string  // as [OpenSuite] has it
+	Repos    string  // as for [OpenSuite]
 	Config   string  // name
 	Settings []byte  // a settings file
-	Proposal *Change // what the trials are to have; nil: nothing but settings
-	Without  bool    // they have its file as it is without the change
-	Model    string  // empty: as the settings have it
+	Proposal *Change // what the trials include; nil: only settings
+	Without  bool    // they have its file without the change
+	Model    string  // empty: that of the settings
 	Mode     tool.Mode
-	Flags    []string // of 'inspan run', beside model and mode
+	Flags    []string // of 'inspan run', in addition to model and mode
 	Version  string
-	Split    Split    // empty: all that is not held out
+	Split    Split    // empty: all except held-out tasks
 	Only     []string // globs over ids; none: all
 	Tries    int      // 0: one
 	Visible  bool     // the agent may be able to see the checkers
 	Outside  bool     // checkers may run without a sandbox
 }
 
-// Errors that end a run early. It can go on later.
+// Errors that end a run early. It can be resumed later.
 var (
 	ErrBudget = errors.New("the budget of the run is used up")
 	ErrTime   = errors.New("the time of the run is over")
 	ErrBroken = errors.New("one trial after the other breaks")
 )
 
-// Bounds of a run.
+// Limits of a run.
 const (
-	mostAttempts = 3 // of one trial, if the infrastructure fails
-	mostBroken   = 6 // attempts in a row, of any trials
+	mostAttempts = 3 // at one trial, if the infrastructure fails
+	mostBroken   = 6 // consecutive broken attempts, at any trials
 	lockWait     = 5 * time.Second
 )
 
-// Begin makes a run. Nothing of it has begun when it returns.
+// Begin makes a run. Nothing in it has started when it returns.
 func (r *Runner) Begin(p Plan) (*Run, error) {
 	h := &header{Source: p.Suite.Path, Open: p.Visible, Budget: max(r.Budget, 0), Time: r.Time, Fresh: r.Fresh}
 	if p.Repos != "" {
@@ -119,8 +119,8 @@ func (r *Runner) Begin(p Plan) (*Run, error) {
 	return &h.Run, r.folder().add(h, p.Settings)
 }
 
-// propose gives the trials of a run what a proposal is about. Settings are changed as they are, other files are
-// lent to the workspaces.
+// propose gives the trials of a run the file of a proposal. Settings are changed in place, other files are lent
+// to the workspaces.
 func (h *header) propose(p *Plan) error {
 	c := *p.Proposal
 	h.Proposal, h.Without, h.Settings = c.ID(), p.Without, h.Pinned
@@ -144,7 +144,7 @@ func (h *header) propose(p *Plan) error {
 	if h.Lent.Content, err = made.On(string(before)); err != nil {
 		return words.Misuse{Err: err}
 	}
-	if h.Lent.Path = c.File; h.Lent.Content == "" { // there is no such file then
+	if h.Lent.Path = c.File; h.Lent.Content == "" { // then there is no such file
 		h.Lent = Lent{}
 	}
 	h.Pinned = textDigest(h.Settings, h.Lent.Path, h.Lent.Content)
@@ -153,8 +153,8 @@ func (h *header) propose(p *Plan) error {
 
 func (r *Runner) folder() Folder { return FolderIn(r.Table.StateDir) }
 
-// outside refuses a run with checkers that have no sandbox, unless a person has allowed them: a suite may
-// come from anywhere, and such a checker does what the person can do.
+// outside refuses a run with checkers that have no sandbox, unless a person has allowed them: a suite may come
+// from anywhere, and such a checker can do everything that the person can.
 func (r *Runner) outside(h *header, p Plan) error {
 	if p.Outside {
 		return nil
@@ -181,7 +181,7 @@ func (r *Runner) outside(h *header, p Plan) error {
 	return nil
 }
 
-// visible refuses a run whose agents could look at the checkers: mode yolo has no sandbox.
+// visible refuses a run whose agents could see the checkers: mode yolo has no sandbox.
 func (r *Runner) visible(h *header, p Plan) error {
 	var c config.Config
 	if err := config.Decode("the settings", p.Settings, &c); err != nil {
@@ -200,8 +200,8 @@ func (r *Runner) visible(h *header, p Plan) error {
 		"or --visible if you know that it won't look")}
 }
 
-// Go performs what is left of a run, and returns it. An error beside the run says why it is not at
-// its end: it can go on with Go.
+// Go performs the rest of a run, and returns it. An error together with the run says why the run is not
+// finished: Go can resume it.
 func (r *Runner) Go(ctx context.Context, id string) (*Run, error) {
 	f := r.folder()
 	lock, err := keep.LockFile(ctx, f.path(id, lockFile), lockWait)
@@ -235,7 +235,7 @@ func (r *Runner) Go(ctx context.Context, id string) (*Run, error) {
 	return run, err
 }
 
-// work is a run that goes on.
+// work is a run in progress.
 type work struct {
 	*Runner
 	folder Folder
@@ -248,11 +248,11 @@ type work struct {
 	mu       sync.Mutex
 	claims   map[claimKey][]claim
 	progress Progress
-	open     float64 // what trials that go on may cost
-	streak   int     // attempts that broke, one after the other
+	open     float64 // possible cost of running trials
+	streak   int     // consecutive broken attempts
 }
 
-// open reads a run to go on with.
+// open reads a run to resume it.
 func (r *Runner) open(id string) (*work, error) {
 	own := *r
 	w := &work{Runner: &own, folder: r.folder(), root: filepath.Join(os.TempDir(), "inspan-eval-"+id), claims: map[claimKey][]claim{}}
@@ -290,13 +290,13 @@ func (w *work) noteLook(ctx context.Context) error {
 	return appendLine(ctx, w.folder.path(looksFile), one)
 }
 
-// job is one trial that is left.
+// job is one remaining trial.
 type job struct {
 	task *Task
 	try  int
 }
 
-// all performs the trials that are left.
+// all performs the remaining trials.
 func (w *work) all(ctx context.Context) {
 	run, err := w.folder.Open(w.h.ID)
 	if err != nil {
@@ -325,7 +325,7 @@ func (w *work) all(ctx context.Context) {
 	for _, t := range w.suite.Tasks {
 		tasks[t.ID] = t
 	}
-	order := Order(w.h.Digest, w.h.Tasks) // that of looks at a run that goes on
+	order := Order(w.h.Digest, w.h.Tasks) // that of looks at a running run
 	for try := 1; try <= w.h.Tries; try++ {
 		for _, id := range order {
 			t := tasks[id]
@@ -341,12 +341,12 @@ func (w *work) all(ctx context.Context) {
 	}
 }
 
-// trial performs one trial, and writes it down once.
+// trial performs one trial, and records it once.
 func (w *work) trial(ctx context.Context, j job) error {
 	key := cacheKey(&w.h, w.by, j.task, j.try)
 	if !w.Fresh {
 		if t := w.folder.cached(key); t != nil {
-			t.Cached = !w.claimed(t.Session) // else whoever had it died before it was written
+			t.Cached = !w.claimed(t.Session) // else the process that had it died before recording it
 			return errors.Join(w.write(ctx, *t), w.clear(j))
 		}
 	}
@@ -355,7 +355,7 @@ func (w *work) trial(ctx context.Context, j job) error {
 		switch {
 		case err != nil && (again || t.Outcome == ""):
 			return err
-		case err != nil: // it is over, and so is the run
+		case err != nil: // the trial and the run have ended
 			return errors.Join(err, w.write(ctx, t), w.clear(j))
 		case again:
 			continue
@@ -385,10 +385,10 @@ func (w *work) write(ctx context.Context, t Trial) error {
 	return nil
 }
 
-// count takes note of a trial.
+// count adds a trial to the totals.
 func (w *work) count(t Trial) {
 	w.progress.Done++
-	if !t.Cached && t.Outcome != Broken { // what those have cost is that of their attempts
+	if !t.Cached && t.Outcome != Broken { // otherwise the cost is that of their attempts
 		w.progress.Cost += t.Cost
 	}
 	switch t.Outcome {

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// ReadRun reads the folder of a run, such as one that was copied from another machine, and how many
-// tasks it is to try; 0: the folder does not say.
+// ReadRun reads the folder of a run, such as one that was copied from another machine, and its planned number
+// of tasks; 0: the folder does not say.
 func ReadRun(dir string) (r Run, tasks int, err error) {
 	var h header
 	raw, err := keep.Read(filepath.Join(dir, runFile))
@@ -26,7 +26,7 @@ func ReadRun(dir string) (r Run, tasks int, err error) {
 	return h.Run, len(h.Tasks), err
 }
 
-// Tried is how many configurations the held-out tasks of a suite, by its name, were tried with here.
+// Tried returns how many configurations the held-out tasks of a suite, by its name, were tried with here.
 func (f Folder) Tried(suite string) (int, error) {
 	list, err := readLines[look](f.path(looksFile))
 	configs := map[string]bool{}

@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/internal/lab/stats"
 )
 
-// Says is a comparison in words, for somebody who has not had statistics.
+// Says is a comparison in words, for a reader without knowledge of statistics.
 type Says struct {
 	Known   []string `json:"known"`
 	Unknown []string `json:"unknown"`
@@ -148,10 +148,10 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
-// share is a rate that somebody chose.
+// share formats a rate that a person chose.
 func share(rate float64) string { return fmt.Sprintf("%g %%", 100*rate) }
 
-// points is a difference of shares, with its sign.
+// points formats a difference of shares, with its sign.
 func points(x float64) string {
 	unit := "points"
 	if n := fmt.Sprintf("%+.1f", 100*x); n == "+1.0" || n == "-1.0" {
@@ -160,7 +160,7 @@ func points(x float64) string {
 	return fmt.Sprintf("%+.1f %s", 100*x, unit)
 }
 
-// between shows an interval, the unit once.
+// between formats an interval, with the unit once.
 func between(f Figure, show func(float64) string) string {
 	bound := func(x float64) string {
 		if !usable(x) {

@@ -19,41 +19,41 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Signal is what the log of a session says of how it was received. Each is a fact in the log; nothing
-// is read out of words.
+// Signal is how a session was received, according to its log. Each is a fact in the log; nothing is derived
+// from words.
 type Signal struct {
 	Session     string
 	Began       time.Time
 	Ended       bool    // a run has
-	Undone      bool    // the conversation or files were taken back
-	Denied      bool    // a call was not allowed, by a person or as nobody answered, or one that would change something by anything but mode plan
+	Undone      bool    // the conversation or files were rewound
+	Denied      bool    // a call was denied, by a person or as no answer came, or a changing call by anything other than mode plan
 	Interrupted bool    // a person stopped it
 	Failed      bool    // a run ended for a reason other than being done or being stopped
 	Unproven    bool    // the last command that checks the work had failed when it ended
-	Reverted    bool    // a commit of it was reverted later
-	Rerun       bool    // the same was asked again in a later session of the workspace
-	Cost        float64 // US dollars, with what worked for it
+	Reverted    bool    // one of its commits was reverted later
+	Rerun       bool    // the same task came again in a later session of the workspace
+	Cost        float64 // US dollars, including subagents
 	Labels      map[string]string
-	task        string // digest of the workspace and what was asked first
+	task        string // digest of the workspace and the first message
 	root        string
-	commits     []string // that it made, as git named them
+	commits     []string // the commits that it made, by git's abbreviations
 	committing  map[string]bool
 	state       loop.State
 }
 
-// Bad reports whether something speaks against what the session did.
+// Bad reports whether a signal is against the session's work.
 func (s *Signal) Bad() bool {
 	return s.Undone || s.Denied || s.Interrupted || s.Failed || s.Unproven || s.Reverted || s.Rerun
 }
 
-// Accepted reports whether it ended and nothing does.
+// Accepted reports whether it ended without a bad signal.
 func (s *Signal) Accepted() bool { return s.Ended && !s.Bad() }
 
-// made finds how git names a commit that it makes.
+// made matches git's message about a commit that it makes.
 var made = regexp.MustCompile(`(?m)^\[[^\]\n]* ([0-9a-f]{7,64})\] `)
 
 func (s *Signal) add(e event.Event) {
-	_ = s.state.Apply(e) // what can't be folded says nothing of checks and costs
+	_ = s.state.Apply(e) // an event that can't be folded says nothing about checks and costs
 	switch b := e.Body.(type) {
 	case event.Opened:
 		s.Began, s.Labels, s.task, s.root = e.Time, b.Labels, b.Root, b.Root
@@ -92,8 +92,8 @@ func (s *Signal) add(e event.Event) {
 	}
 }
 
-// Signals folds the sessions of a store that began since a time, the oldest first. Those that work for
-// another one are left out. Label, if it is not empty, is one that they must have.
+// Signals folds the sessions of a store that began since a time, oldest first. Subagents are omitted. Label, if
+// it is not empty, is one that they must have.
 func Signals(ctx context.Context, sessions store.Store, since time.Time, label string) ([]Signal, error) {
 	list, err := sessions.List(ctx)
 	if err != nil {
@@ -125,7 +125,7 @@ func Signals(ctx context.Context, sessions store.Store, since time.Time, label s
 	return out, reverted(ctx, out)
 }
 
-// reverted marks the sessions of which a commit was reverted later, as git says it in the commit that does.
+// reverted marks the sessions with a commit that was reverted later, according to the message of the revert.
 func reverted(ctx context.Context, signals []Signal) error {
 	said := map[string]string{} // by repository
 	for i := range signals {
@@ -135,7 +135,7 @@ func reverted(ctx context.Context, signals []Signal) error {
 		}
 		text, known := said[s.root]
 		if !known {
-			// A repository that is gone, or is none any more, says nothing.
+			// A repository that is gone, or no longer one, says nothing.
 			out, _, _ := sandbox.Git(ctx, s.root, nil, "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false", "log", "--all",
 				"--no-ext-diff", "--fixed-strings", "--grep", revertOf, "--format=%B", "--max-count=10000")
 			text = string(out)
@@ -146,10 +146,10 @@ func reverted(ctx context.Context, signals []Signal) error {
 	return ctx.Err()
 }
 
-// revertOf is how git begins the line of a revert that names the commit.
+// revertOf is the beginning of git's line in a revert that names the commit.
 const revertOf = "This reverts commit "
 
-// Label is what a session of a canary is labelled with, and [WithChange] or [WithoutChange] its value.
+// Label returns the label of a canary's sessions, whose value is [WithChange] or [WithoutChange].
 func (p *Proposal) Label() string { return "learned." + p.ID }
 
 // The values of a canary's label.
@@ -158,9 +158,9 @@ const (
 	WithoutChange = "without"
 )
 
-// Watch counts the sessions of a canary, and rolls the change back if more fail with it than without
-// it. It may be asked after every session: however often it is, a harmless change is rolled back with
-// a probability of at most [Roll]. Signals are in the order in which their sessions began.
+// Watch counts the sessions of a canary, and rolls the change back if more fail with it than without it. It may
+// be called after every session: however often it is, a harmless change is rolled back with a probability of at
+// most [Roll]. Signals are in the order in which their sessions began.
 func (b *Book) Watch(id string, signals []Signal) (Entry, error) {
 	p, err := b.Proposal(id)
 	if err != nil {
@@ -187,8 +187,9 @@ func (b *Book) Watch(id string, signals []Signal) (Entry, error) {
 	return b.next(e), nil
 }
 
-// Costs from which a session counts as dear: so many times the median of those before it, of which there are so
-// many at least. What it is measured by has both kinds of sessions in it, so a harmless change makes none dearer.
+// Limits above which a session counts as expensive: a multiple of the median of those before it, of which there
+// must be a least number. That median includes both kinds of sessions, so a harmless change makes none more
+// expensive.
 const (
 	dearTimes  = 2
 	leastCosts = 5
@@ -202,8 +203,8 @@ func dear(cost float64, before []float64) bool {
 	return usual > 0 && cost > dearTimes*usual
 }
 
-// harm is how strongly the counts speak against the change: the mean of what failures say and what costs say. Each
-// is at most 1 on average if the change does no harm, so their mean is too.
+// harm returns how strongly the counts speak against the change: the mean of the evidence from failures and
+// from costs. Each is at most 1 on average if the change does no harm, so their mean is too.
 func (a *Arms) harm(share float64) float64 {
 	return (stats.Rising(a.WithFailed, a.WithFailed+a.WithoutFailed, share) + stats.Rising(a.WithDear, a.WithDear+a.WithoutDear, share)) / 2
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Standing is how a run stands for a person who looks at it. Of held-out tasks it tells only which trials are
-// done.
+// Standing is the state of a run for a person. For held-out tasks it shows only which trials are done.
 type Standing struct {
 	Run     string         `json:"run"`
 	Suite   string         `json:"suite"`
@@ -44,14 +43,14 @@ type StandingTry struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// The states of trials beside the outcomes.
+// The states of trials in addition to the outcomes.
 const (
 	tryDone    = "done" // held out
 	tryRunning = "running"
 	tryOpen    = "open"
 )
 
-// bounds are those of whoever works on a run, in boundsFile.
+// bounds are the limits of the current work on a run, in boundsFile.
 type bounds struct {
 	Began  time.Time `json:"began"`
 	Jobs   int       `json:"jobs"`
@@ -61,7 +60,7 @@ type bounds struct {
 
 const boundsFile = "bounds.json"
 
-// noteBounds writes down what bounds the work, for those who look at the run meanwhile.
+// noteBounds records the limits of the work, for those who look at the run meanwhile.
 func (w *work) noteBounds() error {
 	b := bounds{Began: time.Now().UTC(), Jobs: max(1, w.Jobs), Budget: max(w.Budget, 0)}
 	if w.Time > 0 {
@@ -74,7 +73,7 @@ func (w *work) noteBounds() error {
 	return keep.Write(w.folder.path(w.h.ID, boundsFile), raw)
 }
 
-// working reports whether a process works on a run. Whoever begins to just then waits for the look.
+// working reports whether a process works on a run. A process that begins just then waits for this check.
 func (f Folder) working(id string) bool {
 	lock, err := os.Open(f.path(id, lockFile))
 	if err != nil {
@@ -86,7 +85,7 @@ func (f Folder) working(id string) bool {
 	return !free
 }
 
-// Standing is how a run stands now; the id is as [Folder.Open] takes it.
+// Standing returns the current state of a run; the id is as for [Folder.Open].
 func (f Folder) Standing(_ context.Context, id string) (s Standing, err error) {
 	run, err := f.Open(id)
 	if err != nil {
@@ -133,8 +132,8 @@ func (f Folder) Standing(_ context.Context, id string) (s Standing, err error) {
 	return s, nil
 }
 
-// states are those of the trials that have begun, and what they have cost. Left is how long one took, on
-// average.
+// states returns the states of the trials that have begun, and adds up their costs. Left is the average
+// duration of one.
 func (s *Standing) states(run *Run, claims []claim) map[claimKey]StandingTry {
 	states, timed := map[claimKey]StandingTry{}, 0.0
 	for _, c := range claims { // the last of a trial counts
@@ -152,7 +151,7 @@ func (s *Standing) states(run *Run, claims []claim) map[claimKey]StandingTry {
 			one = StandingTry{State: tryDone}
 		}
 		states[claimKey{t.Task, t.Try}] = one
-		if !t.Cached && t.Outcome != Broken { // as [work.count] has it
+		if !t.Cached && t.Outcome != Broken { // as in [work.count]
 			s.Cost += t.Cost
 			s.Left += t.Seconds
 			timed++
@@ -162,7 +161,7 @@ func (s *Standing) states(run *Run, claims []claim) map[claimKey]StandingTry {
 	return states
 }
 
-// Recent are the last runs, the newest first, without their tasks.
+// Recent returns the last runs, newest first, without their tasks.
 func (f Folder) Recent(ctx context.Context, most int) ([]Standing, error) {
 	ids, err := f.IDs()
 	if err != nil {

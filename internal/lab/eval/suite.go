@@ -26,16 +26,16 @@ const suiteFile = "suite.toml"
 // Suite is a list of tasks.
 type Suite struct {
 	Name   string
-	Path   string // folder or file that it was read from
-	Digest string // of all its content but the pin, sha256 in hex
-	Pin    string // the digest that it must have; empty: any
-	// Open says that the checkers are no secret, since no model takes part: the tasks may be tried
-	// where the agent could look at them.
+	Path   string // folder or file from which it was read
+	Digest string // of all its content except the pin, sha256 in hex
+	Pin    string // the required digest; empty: any
+	// Open says that the checkers are not secret, since no model takes part: the tasks may be tried where the
+	// agent could see them.
 	Open  bool
-	Tasks []*Task // by their ids
+	Tasks []*Task // sorted by id
 }
 
-// suiteSpec is what suite.toml holds.
+// suiteSpec is the content of suite.toml.
 type suiteSpec struct {
 	Name   string              `toml:"name"`
 	Digest string              `toml:"digest"`
@@ -43,12 +43,12 @@ type suiteSpec struct {
 	Splits map[string][]string `toml:"splits"` // globs over ids, by the name of the split
 }
 
-// ErrChanged says that a suite is not what it was when it was pinned, or when a run of it began.
+// ErrChanged says that a suite has changed since it was pinned, or since a run of it began.
 var ErrChanged = errors.New("the suite has changed")
 
-// OpenSuite reads the suite at a path: a folder of tasks, one task, a folder of the .txt format, or a
-// file of rows (.jsonl). Repos is the folder with the repositories that rows name; it may be empty.
-// The error names all that is wrong; one that wraps [ErrChanged] says that the pin does not fit.
+// OpenSuite reads the suite at a path: a folder of tasks, one task, a folder of the .txt format, or a file of
+// rows (.jsonl). Repos is the folder with the repositories that rows name; it may be empty. The error names all
+// problems; one that wraps [ErrChanged] says that the pin does not match.
 func OpenSuite(path, repos string) (*Suite, error) {
 	s, err := readSuite(path, repos)
 	if err == nil && s.Pin != "" && s.Pin != s.Digest {
@@ -58,7 +58,7 @@ func OpenSuite(path, repos string) (*Suite, error) {
 	return s, err
 }
 
-// readSuite is [OpenSuite] whatever the pin is.
+// readSuite is [OpenSuite] without the check of the pin.
 func readSuite(path, repos string) (*Suite, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func readSuite(path, repos string) (*Suite, error) {
 	} else {
 		err = s.readFolder()
 	}
-	if len(config.Faults(err)) > 0 { // of files that are none of the settings, so the remedy for those would mislead
+	if len(config.Faults(err)) > 0 { // of files that are not settings, so the remedy for those would mislead
 		return nil, words.Misuse{Err: errors.New(err.Error())}
 	}
 	if err != nil {
@@ -84,10 +84,11 @@ func readSuite(path, repos string) (*Suite, error) {
 	return s, s.check()
 }
 
-// mostSpec is how many bytes what describes a suite or a task may have: the time to read it grows faster.
+// mostSpec is the limit in bytes for the description of a suite or a task: the time to read it grows faster
+// than its size.
 const mostSpec = 64 << 10
 
-// readSpec reads what describes a suite or a task; a file that is not there says nothing.
+// readSpec reads the description of a suite or a task; a missing file gives the zero value.
 func readSpec[T any](path string) (spec T, err error) {
 	if _, err := config.ReadAtMost(path, mostSpec); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return spec, err
@@ -95,7 +96,7 @@ func readSpec[T any](path string) (spec T, err error) {
 	return config.Read[T](path)
 }
 
-// check looks at what tasks have in common, and orders them. The name is shown wherever runs are.
+// check checks the tasks together, and sorts them. The name is shown wherever runs are.
 func (s *Suite) check() error {
 	s.Name = text.Visible(words.OneLine(s.Name, 100))
 	if len(s.Tasks) == 0 {
@@ -147,8 +148,8 @@ func (s *Suite) readFolder() (err error) {
 	return errors.Join(append(errs, s.split(spec.Splits))...)
 }
 
-// enclosed refuses a link that leaves a folder: what lies elsewhere is in no digest, and may be no task's to
-// show.
+// enclosed refuses a link that leaves a folder: content elsewhere is in no digest, and a task may have no right
+// to show it.
 func enclosed(dir string) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,7 +170,7 @@ func enclosed(dir string) error {
 	})
 }
 
-// isTask reports whether a folder is one of a task.
+// isTask reports whether a folder has a task.
 func isTask(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, taskFile))
 	return err == nil
@@ -177,7 +178,7 @@ func isTask(dir string) bool {
 
 // add reads the folder of a task, in our format or in Harbor's.
 func (s *Suite) add(dir string) error {
-	for _, part := range []string{"", filesFolder, checkFolder, harborEnv, harborTests} { // what is copied elsewhere is apart
+	for _, part := range []string{"", filesFolder, checkFolder, harborEnv, harborTests} { // folders that are copied elsewhere are separate
 		if err := enclosed(filepath.Join(dir, part)); err != nil {
 			return err
 		}
@@ -193,7 +194,7 @@ func (s *Suite) add(dir string) error {
 	return err
 }
 
-// split gives tasks the splits that the suite names. What a task says itself must agree.
+// split gives tasks the splits of the suite. A task's own split must agree.
 func (s *Suite) split(splits map[string][]string) error {
 	at := filepath.Join(s.Path, suiteFile)
 	var errs []error
@@ -229,7 +230,7 @@ func (s *Suite) splitOff(name Split, glob string) error {
 	return nil
 }
 
-// Of are the tasks of a split. Those of none count as [Dev]; empty means all that are not held out.
+// Of returns the tasks of a split. Those without one count as [Dev]; empty means all that are not held out.
 func (s *Suite) Of(split Split) (tasks []*Task) {
 	for _, t := range s.Tasks {
 		is := t.Split
@@ -243,7 +244,7 @@ func (s *Suite) Of(split Split) (tasks []*Task) {
 	return tasks
 }
 
-// Pin writes the digest that the suite in a folder has into its suite.toml, and returns it.
+// Pin writes the digest of the suite in a folder into its suite.toml, and returns it.
 func Pin(path string) (string, error) {
 	s, err := readSuite(path, "")
 	if err != nil {
@@ -260,7 +261,7 @@ func Pin(path string) (string, error) {
 	return s.Digest, keep.Write(file, append(line, unpinned(suiteFile, data)...))
 }
 
-// unpinned is suite.toml without its pin, which can't be a part of what it pins.
+// unpinned returns suite.toml without its pin, which can't be a part of what it pins.
 func unpinned(name string, data []byte) []byte {
 	if name != suiteFile {
 		return data
@@ -275,7 +276,8 @@ func unpinned(name string, data []byte) []byte {
 	return out
 }
 
-// folderDigest names all that is in a folder. As, if not nil, is what a file counts as, by its path.
+// folderDigest returns the digest of a folder's content. As, if not nil, returns the content by which a file
+// counts.
 func folderDigest(dir string, as func(name string, data []byte) []byte) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -314,7 +316,7 @@ func leaf(root *os.Root, path string, into *keep.Leaf, as func(string, []byte) [
 	defer func() { _ = f.Close() }()
 	if as != nil && path == suiteFile {
 		data, err := io.ReadAll(f)
-		if err != nil || len(as(path, data)) == 0 { // one that only pins is like none
+		if err != nil || len(as(path, data)) == 0 { // a file with only a pin counts as missing
 			return err
 		}
 		_, _ = into.Write(as(path, data))
@@ -326,7 +328,7 @@ func leaf(root *os.Root, path string, into *keep.Leaf, as func(string, []byte) [
 	return into.Close()
 }
 
-// textDigest names texts.
+// textDigest returns the digest of texts.
 func textDigest(texts ...string) string {
 	sum := sha256.New()
 	for _, t := range texts {

@@ -20,38 +20,38 @@ const (
 	taskFile    = "task.toml"
 	askFile     = "instruction.md"
 	filesFolder = "files" // copied into the workspace before the agent begins
-	checkFolder = "check" // copied beside the workspace after it has ended
+	checkFolder = "check" // copied next to the workspace after it has ended
 	checkScript = "run.sh"
 )
 
-// What holds for tasks that say nothing.
+// Defaults of tasks.
 const (
 	usualTime  = 30 * time.Minute
 	usualCheck = 5 * time.Minute
 	mostText   = 1 << 20 // bytes of an instruction
 )
 
-// Task is one thing to do, with what tells whether it was done.
+// Task is one task, with its checker.
 type Task struct {
 	ID     string   // within its suite
 	Title  string   //
 	Tags   []string //
 	Split  Split    // empty: it counts as Dev
-	Prompt string   // what the agent is told
+	Prompt string   // the agent's prompt
 	Digest string   // of its content, sha256 in hex
 
-	Files string      // folder that is copied into the workspace; empty: none
-	Texts [][2]string // paths and contents of files that are written there
-	Clone Clone       // repository that is put there; zero: none
-	Image string      // that commands run in; empty: those of this machine
+	Files string      // folder copied into the workspace; empty: none
+	Texts [][2]string // paths and contents of files written there
+	Clone Clone       // repository cloned there; zero: none
+	Image string      // image in which commands run; empty: this machine
 	Needs []string    // programs of this machine, without which the task can't be tried
-	Flags []string    // of 'inspan run', beside those of the run
-	Port  bool        // PORT in Prompt, Texts and Check stands for a number that is free
+	Flags []string    // of 'inspan run', in addition to those of the run
+	Port  bool        // PORT in Prompt, Texts and Check stands for a free port
 	Moved bool        // so do /app, /tests and /logs/verifier, and files of Check, for the folders of the trial
 
 	MaxTime  time.Duration
 	MaxCost  float64 // US dollars; 0: no limit
-	MaxTurns int     // 0: as the settings have it
+	MaxTurns int     // 0: that of the settings
 
 	Check   Checker
 	Graders []Grader
@@ -60,20 +60,20 @@ type Task struct {
 // Clone is a repository at a commit.
 type Clone struct{ From, Commit string }
 
-// Checker says whether a task was done. It runs after the agent has exited, with the workspace as
-// its folder; the variable CHECK names the folder that was copied for it.
+// Checker decides whether a task was done. It runs after the agent has exited, with the workspace as its
+// folder; the variable CHECK names the folder that was copied for it.
 type Checker struct {
-	Folder   string         // that is copied in; empty: none
-	Commands [][]string     // that must end with 0, in this order
-	Patch    string         // that is applied to the workspace before
-	Answer   string         // in place of commands: what the agent must have said last
-	Match    *regexp.Regexp // in place of Answer: what that must match
-	Reward   string         // file below the copied folder with a score that the commands leave; empty: none
+	Folder   string         // folder to copy; empty: none
+	Commands [][]string     // each must end with 0, in this order
+	Patch    string         // applied to the workspace first
+	Answer   string         // instead of commands: the required last message of the agent
+	Match    *regexp.Regexp // instead of Answer: a pattern for it
+	Reward   string         // file below the copied folder in which the commands leave a score; empty: none
 	MaxTime  time.Duration
-	Open     bool // it reaches what the agent left running, so it runs without a sandbox
+	Open     bool // it reaches processes that the agent left running, so it runs without a sandbox
 }
 
-// taskSpec is what task.toml holds.
+// taskSpec is the content of task.toml.
 type taskSpec struct {
 	Title    string        `toml:"title"`
 	Tags     []string      `toml:"tags"`
@@ -128,7 +128,7 @@ func openTask(dir string) (*Task, error) {
 	return t, err
 }
 
-// checker is what the check of a task in a folder is made of.
+// checker returns the checker for the check of a task in a folder.
 func (c checkSpec) checker(dir string) (out Checker, err error) {
 	out = Checker{Answer: c.Answer, MaxTime: c.MaxTime, Open: c.Open}
 	if c.Match != "" {
@@ -192,7 +192,7 @@ func identifier(id string) bool {
 	return id != "" && len(id) <= 100 && id[0] != '.' && id[0] != '-' && strings.Trim(id, letters) == ""
 }
 
-// named makes an id of words.
+// named makes an id from words.
 func named(text string) string {
 	id := strings.Map(func(r rune) rune {
 		if r < 128 && identifier("x"+string(r)) {
@@ -203,7 +203,7 @@ func named(text string) string {
 	return strings.TrimLeft(id, ".-")
 }
 
-// limits are the limits of a task, those that it does not name included.
+// limits returns the limits of a task, with defaults for missing ones.
 func (t *Task) limits() (agent, check time.Duration) {
 	agent, check = t.MaxTime, t.Check.MaxTime
 	if agent == 0 {

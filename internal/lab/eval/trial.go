@@ -1,6 +1,6 @@
-// Package eval says which of two configurations of the harness is better, on tasks that have
-// checkers, and how sure that is. A run of a suite is a folder: a header that never changes
-// (run.json) and one line for each trial that ended (trials.jsonl).
+// Package eval decides which of two configurations of the harness is better, on tasks that have checkers, and
+// how sure that is. A run of a suite is a folder: a header that never changes (run.json) and one line for each
+// trial that ended (trials.jsonl).
 package eval
 
 import "time"
@@ -10,9 +10,9 @@ type Outcome string
 
 // The outcomes. Only Passed and Failed say something about the agent.
 const (
-	Passed Outcome = "passed" // the checker said so, after the agent had exited
-	Failed Outcome = "failed" // the checker began and did not say yes, or a limit of the task ended the agent
-	Broken Outcome = "broken" // the infrastructure failed: no room, no model, no checker; it is tried again
+	Passed Outcome = "passed" // by the checker, after the agent had exited
+	Failed Outcome = "failed" // the checker began and did not pass it, or a limit of the task ended the agent
+	Broken Outcome = "broken" // the infrastructure failed: no room, no model, no checker; it is retried
 )
 
 // Trial is one attempt of one configuration at one task. Each is a session of its own.
@@ -29,17 +29,17 @@ type Trial struct {
 	Priced  bool    `json:"priced"`         // whether the cost is known
 	Tokens  int64   `json:"tokens"`         // input and output
 	Turns   int     `json:"turns"`          // requests that the model answered
-	Seconds float64 `json:"seconds"`        // from the begin of the session to its end
+	Seconds float64 `json:"seconds"`        // from the start of the session to its end
 
 	Checks []Check `json:"checks,omitempty"` // of the graders, in the order of the task
-	// Printed is the end of what the checker printed.
+	// Printed is the end of the checker's output.
 	Printed string `json:"printed,omitempty"`
-	// Patch is what the agent has changed in the repository of its task, as a diff; nil: the task has none.
+	// Patch is the agent's change of the repository of its task, as a diff; nil: the task has none.
 	Patch  *string `json:"patch,omitempty"`
 	Cached bool    `json:"cached,omitempty"` // taken from an earlier trial with the same content
 }
 
-// Check is what one grader of a task found.
+// Check is the result of one grader of a task.
 type Check struct {
 	Name   string  `json:"name"`
 	Passed bool    `json:"passed"`
@@ -47,7 +47,7 @@ type Check struct {
 	Note   string  `json:"note,omitempty"`
 }
 
-// Split says what tasks may be used for.
+// Split is the permitted use of tasks.
 type Split string
 
 // The splits. The results of held-out tasks are counted and logged, and no improver sees them.
@@ -57,22 +57,23 @@ const (
 	HeldOut Split = "held-out"
 )
 
-// Run is a suite under one configuration: what stands in run.json, and its trials in the order
-// in which they ended. Trials of one run have different (task, try) pairs.
+// Run is a suite under one configuration: the content of run.json, and its trials in the order in which they
+// ended. Trials of one run have different (task, try) pairs.
 type Run struct {
 	ID      string    `json:"id"`
 	Suite   string    `json:"suite"`         // name
 	Digest  string    `json:"digest"`        // of the suite's content, sha256 in hex
 	Config  string    `json:"config"`        // name
-	Pinned  string    `json:"config_digest"` // of the configuration's content, sha256 in hex: of the settings, and of what was lent
+	Pinned  string    `json:"config_digest"` // of the configuration's content, sha256 in hex: of the settings, and of the lent file
 	Model   string    `json:"model"`         //
 	Version string    `json:"version"`       // of inspan
 	Split   Split     `json:"split,omitempty"`
 	Tries   int       `json:"tries"` // for each task
 	Began   time.Time `json:"began"`
 
-	// Proposal is the id of one whose file the trials had in their workspaces, or whose change their settings had,
-	// with the change or without it; empty: they had none. Settings is the digest of the settings then, without the change.
+	// Proposal is the id of a proposal whose file the trials had in their workspaces, or whose change their
+	// settings had, with the change or without it; empty: there was none. Settings is the digest of the
+	// settings then, without the change.
 	Proposal string `json:"proposal,omitempty"`
 	Without  bool   `json:"without,omitempty"`
 	Settings string `json:"settings_digest,omitempty"`

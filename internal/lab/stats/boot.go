@@ -7,11 +7,11 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Bootstrap is the interval of a figure over n tasks: the figure is computed again for draws of n of
-// them, with replacement, and whole tasks are drawn, so that all trials of a task stay together. It
-// cuts off a little less than the percentiles of its level, as percentiles alone are too narrow
-// with few tasks (Hesterberg 2015, "expanded percentile interval"). Draws for which of is not a
-// number are left out; if most are, nothing is known of the figure.
+// Bootstrap returns the interval of a figure over n tasks: the figure is computed again for draws of n of them,
+// with replacement, and whole tasks are drawn, so that all trials of a task stay together. It cuts off a little
+// less than the percentiles of its level, as percentiles alone are too narrow with few tasks (Hesterberg 2015,
+// "expanded percentile interval"). Draws for which of is not a number are omitted; if most are, nothing is
+// known about the figure.
 func Bootstrap(n, draws int, level float64, src Source, of func(tasks []int) float64) Interval {
 	unknown := Interval{math.Inf(-1), math.Inf(1)}
 	if n < 2 {
@@ -34,9 +34,9 @@ func Bootstrap(n, draws int, level float64, src Source, of func(tasks []int) flo
 	return Interval{percentile(values, tail), percentile(values, 1-tail)}
 }
 
-// Unseen widens the interval of a mean over n tasks, of values between two bounds, if it has no width
-// because all tasks have the same value. Others may have another one: as many as could hide from n
-// draws. The interval of a difference then excludes 0 only if an exact test of it is sure.
+// Unseen widens the interval of a mean over n tasks, of values between two bounds, if it has no width because
+// all tasks have the same value. Other tasks may have another value: as many as could hide from n draws. The
+// interval of a difference then excludes 0 only if an exact test of it is sure.
 func (i Interval) Unseen(n int, level, least, most float64) Interval {
 	if i.Low != i.High {
 		return i
@@ -45,15 +45,15 @@ func (i Interval) Unseen(n int, level, least, most float64) Interval {
 	return Interval{i.Low - hidden*(i.Low-least), i.High + hidden*(most-i.High)}
 }
 
-// expanded is the tail to cut off for the nominal one.
+// expanded returns the tail to cut off for the nominal one.
 func expanded(tail float64, n int) float64 {
 	nu := float64(n - 1)
 	x := mathext.InvRegIncBeta(nu/2, 0.5, 2*tail)
-	t := math.Sqrt(nu * (1 - x) / x) // Student's t, as its square is a ratio of such
+	t := math.Sqrt(nu * (1 - x) / x) // Student's t, as its square is a ratio of these
 	return phi(-t * math.Sqrt(float64(n)/nu))
 }
 
-// percentile of sorted values, between two of them by their distance.
+// percentile returns a percentile of sorted values, interpolated.
 func percentile(sorted []float64, p float64) float64 {
 	at := p * float64(len(sorted)-1)
 	low := int(at)
@@ -63,14 +63,14 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[low]
 }
 
-// Median of values, of which there is at least one.
+// Median returns the median of values, of which there is at least one.
 func Median(values []float64) float64 {
 	sorted := slices.Clone(values)
 	slices.Sort(sorted)
 	return percentile(sorted, 0.5)
 }
 
-// Mean of values; not a number without any.
+// Mean returns the mean of values; not a number without any.
 func Mean(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {
@@ -79,8 +79,8 @@ func Mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// Ratio is a figure for [Bootstrap]: the sum of parts over the sum of wholes, such as dollars for
-// each success. Where nothing succeeds it is infinite, and without parts too it is not a number.
+// Ratio returns a figure for [Bootstrap]: the sum of parts over the sum of wholes, such as dollars for each
+// success. Without successes it is infinite, and without parts too it is not a number.
 func Ratio(parts, wholes []float64) func(tasks []int) float64 {
 	return func(tasks []int) float64 {
 		part, whole := 0.0, 0.0
@@ -92,7 +92,7 @@ func Ratio(parts, wholes []float64) func(tasks []int) float64 {
 	}
 }
 
-// All are the numbers of n tasks, each once.
+// All returns the numbers of n tasks, each once.
 func All(n int) []int {
 	out := make([]int, n)
 	for i := range out {

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// McNemar is the exact two-sided p-value of McNemar's test: whether of the tasks on which two
-// configurations ended differently more than chance were won by one of them. It is 1 without any.
+// McNemar returns the exact two-sided p-value of McNemar's test: whether, of the tasks on which two
+// configurations ended differently, more than chance were won by one of them. It is 1 without any.
 func McNemar(won, lost int) float64 {
 	n, k := won+lost, min(won, lost)
 	if n == 0 || won == lost {
@@ -16,7 +16,7 @@ func McNemar(won, lost int) float64 {
 	return min(1, 2*binomialTail(k, n, 0.5))
 }
 
-// binomialTail is the probability of at most k of n, each with the probability p.
+// binomialTail returns the probability of at most k of n, each with the probability p.
 func binomialTail(k, n int, p float64) float64 {
 	if k >= n {
 		return 1
@@ -27,8 +27,8 @@ func binomialTail(k, n int, p float64) float64 {
 	return mathext.RegIncBeta(float64(n-k), float64(k+1), 1-p)
 }
 
-// Wilson is the interval of a share, k of n that are independent, as Wilson (1927) has it: right on
-// average also for few and for shares near 0 and 1. Without any it is all from 0 to 1.
+// Wilson returns the interval of a share, k of n that are independent, by Wilson (1927): right on average also
+// for few and for shares near 0 and 1. Without any it is all from 0 to 1.
 func Wilson(k, n int, level float64) Interval {
 	if n == 0 {
 		return Interval{0, 1}
@@ -46,8 +46,8 @@ func Wilson(k, n int, level float64) Interval {
 	return i
 }
 
-// ClopperPearson is the interval of a share that holds the true one at least as often as its level
-// says, whatever that is. It is wider than [Wilson].
+// ClopperPearson returns an interval of a share that contains the true one at least as often as its level says,
+// whatever that is. It is wider than [Wilson].
 func ClopperPearson(k, n int, level float64) Interval {
 	i, tail := Interval{0, 1}, (1-level)/2
 	if k > 0 {

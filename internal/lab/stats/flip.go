@@ -2,22 +2,21 @@ package stats
 
 import "math"
 
-// Flips is the exact test of paired differences by sign flips, all at once or at looks while they
-// come in. If two configurations are the same, each difference could as well have had the other
-// sign; the p-value is the share of all ways to flip them that give as large a sum. For single
-// tries that is [McNemar]'s exact test, for repeats it takes whole tasks, and it assumes no
-// distribution (Fisher 1935, Pitman 1937).
+// Flips is the exact test of paired differences by sign flips, all at once or at looks while they come in. If
+// two configurations are the same, each difference could as well have had the other sign; the p-value is the
+// share of all ways to flip them that give as large a sum. For single tries that is [McNemar]'s exact test, for
+// repeats it uses whole tasks, and it assumes no distribution (Fisher 1935, Pitman 1937).
 type Flips struct {
 	steps []int   // differences as whole numbers
-	unit  float64 // that they are multiples of
+	unit  float64 // whose multiples they are
 	span  int     // sum of their sizes
 }
 
-// grid is in how many steps a difference of 1 is divided. It is exact for up to ten tries of each
+// grid is the number of steps into which a difference of 1 is divided. It is exact for up to ten tries of each
 // side. Rounding finer ones leaves the test exact, as both signs are rounded alike.
 const grid = 2520
 
-// NewFlips takes differences of shares, one for each task, from -1 to 1.
+// NewFlips makes a test from differences of shares, one for each task, from -1 to 1.
 func NewFlips(diffs []float64) Flips {
 	steps, common := make([]int, len(diffs)), 0
 	for i, d := range diffs {
@@ -33,38 +32,37 @@ func NewFlips(diffs []float64) Flips {
 	return f
 }
 
-// P is the two-sided p-value.
+// P returns the two-sided p-value.
 func (f Flips) P() float64 {
 	w := f.walked()
 	return min(1, 2*w.atLeast(abs(w.sum)))
 }
 
-// Above is the one-sided p-value: how often chance alone gives as large a sum or a larger one.
+// Above returns the one-sided p-value: how often chance alone gives as large a sum or a larger one.
 func (f Flips) Above() float64 {
 	w := f.walked()
 	return w.atLeast(w.sum)
 }
 
-// Below is the same for as small a sum or a smaller one.
+// Below returns the same for as small a sum or a smaller one.
 func (f Flips) Below() float64 {
 	w := f.walked()
 	return w.atLeast(-w.sum)
 }
 
-// Look is what a sequential test found at one of its looks.
+// Look is the result of a sequential test at one of its looks.
 type Look struct {
-	Tasks  int     `json:"tasks"`  // that had ended
-	Spent  float64 `json:"spent"`  // of the error rate, with the looks before
-	Sum    float64 `json:"sum"`    // of the differences: tasks won more than lost
+	Tasks  int     `json:"tasks"`  // finished ones
+	Spent  float64 `json:"spent"`  // of the error rate, including earlier looks
+	Sum    float64 `json:"sum"`    // of the differences: tasks won minus tasks lost
 	Stop   float64 `json:"stop"`   // the sum at which it stops, either way; 0: none does
 	Result int     `json:"result"` // 1: more than chance above 0, -1: below, 0: neither
 }
 
-// Sequential tests at looks, each after so many of the tasks, out of a number that was planned. It
-// ends with the first look that finds something, and calls equal configurations different with a
-// probability of at most alpha in all: each look gets what [Spend] allows it, and the sums that it
-// stops at follow from all ways to flip the signs so far that no earlier look has stopped. Looks
-// beyond the tasks that there are have not come yet.
+// Sequential tests at looks, each after a number of tasks, out of a planned total. It ends with the first look
+// that finds something, and calls equal configurations different with a probability of at most alpha in all:
+// each look gets the share that [Spend] allows, and its stopping sums follow from all ways to flip the signs so
+// far that no earlier look has stopped. Looks beyond the existing tasks have not come yet.
 func (f Flips) Sequential(looks []int, planned int, alpha float64) []Look {
 	var out []Look
 	w, spent, at := f.walk(), 0.0, 0
@@ -90,12 +88,12 @@ func (f Flips) Sequential(looks []int, planned int, alpha float64) []Look {
 	return out
 }
 
-// walk is the distribution of a sum over all ways to flip the signs of what it took.
+// walk is the distribution of a sum over all ways to flip the signs of its steps.
 type walk struct {
 	p, next []float64 // of the sums from -span to span
 	span    int
 	reach   int // no sum is further from 0
-	sum     int // the one that was seen
+	sum     int // the observed one
 }
 
 func (f Flips) walk() *walk {
@@ -128,7 +126,7 @@ func (w *walk) take(steps []int) {
 	}
 }
 
-// atLeast is the probability of a sum of at least that.
+// atLeast returns the probability of at least that sum.
 func (w *walk) atLeast(sum int) float64 {
 	p := 0.0
 	for s := w.reach; s >= max(sum, -w.reach); s-- {
@@ -137,8 +135,8 @@ func (w *walk) atLeast(sum int) float64 {
 	return p
 }
 
-// cut ends the ways whose sums are so far out that both sides together have at most twice the mass.
-// It returns where that begins, beyond all sums if nowhere, and what one side had.
+// cut removes the ways whose sums are so far out that both sides together have at most twice the mass. It
+// returns where that begins, beyond all sums if nowhere, and the mass of one side.
 func (w *walk) cut(mass float64) (stop int, took float64) {
 	stop = w.span + 1
 	for s := w.reach; s > 0 && took+w.p[w.span+s] <= mass*(1+1e-12); s-- {

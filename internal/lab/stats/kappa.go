@@ -2,10 +2,10 @@ package stats
 
 import "math"
 
-// Kappa is Cohen's kappa of two graders who sorted the same things into the same classes: how much
-// more they agree than by chance, from counts[by the first][by the second], with its interval for
-// many things (Fleiss, Cohen and Everitt 1969). It is not a number if chance alone makes them agree
-// on all, as where both know only one class.
+// Kappa returns Cohen's kappa of two graders who sorted the same things into the same classes: how much more
+// they agree than by chance, from counts[by the first][by the second], with its interval for many things
+// (Fleiss, Cohen and Everitt 1969). It is not a number if chance alone makes them agree on all, as when both
+// use only one class.
 func Kappa(counts [][]int, level float64) (kappa float64, in Interval) {
 	n, k := 0.0, len(counts)
 	rows, columns := make([]float64, k), make([]float64, k)

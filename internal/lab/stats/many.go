@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Holm corrects the p-values of several comparisons, so that the chance to call any equal one
-// different stays what it is for one (Holm 1979). They stay in their places.
+// Holm corrects the p-values of several comparisons, so that the chance to call any equal one different stays
+// that of one (Holm 1979). They keep their order.
 func Holm(ps []float64) []float64 {
 	out, most := make([]float64, len(ps)), 0.0
 	for rank, i := range ranked(ps) {
@@ -16,9 +16,9 @@ func Holm(ps []float64) []float64 {
 	return out
 }
 
-// FalseDiscoveries corrects p-values so that of all that are called different, the share of equal
-// ones is bounded on average (Benjamini and Hochberg 1995). That suits a choice of candidates to try
-// further, and not a decision.
+// FalseDiscoveries corrects p-values so that of all that are called different, the share of equal ones is
+// bounded on average (Benjamini and Hochberg 1995). That suits a choice of candidates to try further, but not a
+// decision.
 func FalseDiscoveries(ps []float64) []float64 {
 	out, least := make([]float64, len(ps)), 1.0
 	order := ranked(ps)
@@ -30,13 +30,13 @@ func FalseDiscoveries(ps []float64) []float64 {
 	return out
 }
 
-// ranked are the places of values, the smallest first.
+// ranked returns the indexes of values, smallest value first.
 func ranked(values []float64) []int {
 	order := All(len(values))
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
 	return order
 }
 
-// Share is how much of an error rate the j-th test of an unknown number gets, from 1: all of them
-// together get no more than all of it.
+// Share returns how much of an error rate the j-th test of an unknown number gets, from 1: all of them together
+// get no more than all of it.
 func Share(j int) float64 { return 1 / float64(j*(j+1)) }

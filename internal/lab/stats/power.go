@@ -2,39 +2,39 @@ package stats
 
 import "math"
 
-// Design is a comparison before it is paid for.
+// Design is a comparison before it is run.
 //
-// The model: a trial of one configuration and a trial of the other end differently on a share of
-// the tasks, Disagree, by chance alone as well as by the effect; tries of a task are independent
-// given the task; the effect, in shares of tasks that pass, differs between tasks with the
-// standard deviation Spread. A real effect moves trials from lost to won and does not make more
-// of them differ, unless it is larger than Disagree. The tests are those of [Flips]. For single tries
-// the power is exact; for repeats the sum over tasks is taken to be normal, which promises too much
-// for fewer than [FewTasks].
+// The model: a trial of one configuration and a trial of the other end differently on a share of the tasks,
+// Disagree, by chance alone as well as by the effect; tries of a task are independent given the task; the
+// effect, in shares of tasks that pass, differs between tasks with the standard deviation Spread. A real effect
+// moves trials from lost to won and does not make more of them differ, unless it is larger than Disagree. The
+// tests are those of [Flips]. For single tries the power is exact; for repeats the sum over tasks is assumed
+// normal, which overestimates it for fewer than [FewTasks].
 type Design struct {
 	Tasks    int     `json:"tasks"`
 	Tries    int     `json:"tries"`    // of each task under each configuration
-	Disagree float64 `json:"disagree"` // 0.2 where nothing is known: what agents show on public suites
+	Disagree float64 `json:"disagree"` // 0.2 if unknown: typical of agents on public suites
 	Spread   float64 `json:"spread"`   // of the effect between tasks; 0: it is the same for all
 	Alpha    float64 `json:"alpha"`    // chance to call equal ones different
 	Looks    int     `json:"looks"`    // equally spaced, see [Flips.Sequential]; 0 and 1: only at the end
 	OneSided bool    `json:"one_sided"`
-	// Worst says that it is not known which tasks the effect is in: the power is that of the worst of [Shapes].
+	// Worst says that the distribution of the effect over tasks is unknown: the power is that of the worst of
+	// [Shapes].
 	Worst bool `json:"worst,omitempty"`
 }
 
-// Shape is how an effect is shared out among the tasks: those of a part have all of it, alike.
+// Shape is the distribution of an effect over the tasks: a part of them has all of it, evenly.
 type Shape struct {
 	Name string  // for people
 	Part float64 // of the tasks
 }
 
-// Shapes are those for which a design states the worst.
+// Shapes returns the shapes of which a design reports the worst.
 func Shapes() []Shape {
 	return []Shape{{"in all tasks alike", 1}, {"in half of the tasks", 0.5}, {"in a fifth of the tasks", 0.2}}
 }
 
-// WorstShape is the shape in which an effect is found least often.
+// WorstShape returns the shape in which an effect is found least often.
 func (d Design) WorstShape(effect float64) Shape {
 	worst, least := Shape{}, 2.0
 	for _, s := range Shapes() {
@@ -45,8 +45,8 @@ func (d Design) WorstShape(effect float64) Shape {
 	return worst
 }
 
-// shaped is the design for an effect of a shape. An effect can't be larger than one in a task, so a large one
-// is in more of them.
+// shaped returns the design for an effect of a shape. An effect can't be larger than one in a task, so a large
+// one is in more of them.
 func (d Design) shaped(s Shape, effect float64) Design {
 	effect = math.Abs(effect)
 	part := max(s.Part, effect)
@@ -59,22 +59,22 @@ func (d Design) shaped(s Shape, effect float64) Design {
 	return d
 }
 
-// Fewest is how many tasks it takes for the test to find anything: with fewer, not even winning all of
-// them is more than chance.
+// Fewest returns how many tasks the test needs to find anything: with fewer, not even winning all of them is
+// more than chance.
 func (d Design) Fewest() int {
 	return max(1, int(math.Ceil(math.Log2(2/d.alpha())-1e-12)))
 }
 
-// FewTasks is how many tasks it takes for the power of repeats to be right within 3 points.
+// FewTasks is the number of tasks from which the power of repeats is right within 3 points.
 const FewTasks = 50
 
-// Power is the chance that the comparison finds an effect, in shares of tasks that pass.
+// Power returns the chance that the comparison finds an effect, in shares of tasks that pass.
 func (d Design) Power(effect float64) float64 {
 	found := d.once(effect)
 	return max(0, found-d.price(found))
 }
 
-// once is the power with one look, at the end.
+// once returns the power with one look, at the end.
 func (d Design) once(effect float64) float64 {
 	effect = math.Abs(effect)
 	if d.Worst {
@@ -83,7 +83,7 @@ func (d Design) once(effect float64) float64 {
 	return d.plain(effect)
 }
 
-// plain is once for an effect that is shared out as the design says.
+// plain is once for an effect with the design's own distribution.
 func (d Design) plain(effect float64) float64 {
 	switch {
 	case d.Tasks < d.Fewest() || d.Tries < 1:
@@ -94,7 +94,7 @@ func (d Design) plain(effect float64) float64 {
 	return min(1, d.repeated(effect))
 }
 
-// price is the power that looking early takes: as much as it does where the sum is normal.
+// price returns the power that early looks cost: as much as for a normal sum.
 func (d Design) price(found float64) float64 {
 	if d.Looks < 2 || found <= 0 || found >= 1 {
 		return 0
@@ -104,12 +104,12 @@ func (d Design) price(found float64) float64 {
 	return max(0, found-often)
 }
 
-// needed is the power with one look that is left as power with all.
+// needed returns the power with one look that leaves power with all looks.
 func (d Design) needed(power float64) float64 {
 	return power + d.price(power+d.price(power))
 }
 
-// alpha is the error rate of a two-sided test with the same boundary.
+// alpha returns the error rate of a two-sided test with the same boundary.
 func (d Design) alpha() float64 {
 	if d.OneSided {
 		return 2 * d.Alpha
@@ -117,7 +117,7 @@ func (d Design) alpha() float64 {
 	return d.Alpha
 }
 
-// single is the power of the exact test for single tries, over all numbers of tasks that may end
+// single returns the power of the exact test for single tries, over all numbers of tasks that may end
 // differently.
 func (d Design) single(effect float64) float64 {
 	differ := max(d.Disagree, effect)
@@ -140,7 +140,7 @@ func (d Design) single(effect float64) float64 {
 	return found
 }
 
-// fewest is how many of n tasks that ended differently one side must win; more than n: no number is
+// fewest returns how many of n tasks that ended differently one side must win; more than n: no number is
 // enough.
 func fewest(n int, tail float64) int {
 	if math.Pow(0.5, float64(n)) > tail {
@@ -162,8 +162,8 @@ func binomialPoint(k, n int, p float64) float64 {
 	return binomialTail(k, n, p) - binomialTail(k-1, n, p)
 }
 
-// repeated is the power where the sum over tasks is nearly normal. The boundary of a test by sign
-// flips rests on the squares of the differences, so the effect widens it.
+// repeated returns the power if the sum over tasks is nearly normal. The boundary of a test by sign flips
+// depends on the squares of the differences, so the effect widens it.
 func (d Design) repeated(effect float64) float64 {
 	differ := max(d.Disagree, effect)
 	within := max(0, differ-effect*effect-d.Spread*d.Spread) / float64(d.Tries)
@@ -180,8 +180,8 @@ func (d Design) repeated(effect float64) float64 {
 	return found
 }
 
-// Detectable is the smallest effect that the comparison finds with a power; 0 if it finds none so
-// often, however large it is.
+// Detectable returns the smallest effect that the comparison finds with a power; 0 if it finds none so often,
+// however large it is.
 func (d Design) Detectable(power float64) float64 {
 	low, high, needed := 0.0, 1.0, d.needed(power)
 	if d.once(high) < needed {
@@ -197,11 +197,10 @@ func (d Design) Detectable(power float64) float64 {
 	return high
 }
 
-// mostTasks is as far as [Design.TasksFor] looks.
+// mostTasks is the limit of [Design.TasksFor].
 const mostTasks = 100_000
 
-// TasksFor is how many tasks it takes to find an effect with a power; 0 if that is more than
-// 100,000.
+// TasksFor returns how many tasks are needed to find an effect with a power; 0 if that is more than 100,000.
 func (d Design) TasksFor(effect, power float64) int {
 	low, high, needed := 1, 1, d.needed(power)
 	for d.Tasks = high; d.once(effect) < needed; d.Tasks = high {

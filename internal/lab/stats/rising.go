@@ -6,14 +6,14 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Rising is the evidence that failures are more frequent in one arm of a trial that goes on, to
-// which a share of all cases is given at random. If both arms fail alike, however often and however
-// that changes with time, each failure falls into the arm with the probability of its share. The
-// evidence weighs that against larger ones, all alike at first.
+// Rising returns the evidence that failures are more frequent in one arm of a running trial, which gets a share
+// of all cases at random. If both arms fail alike, however often and however that changes with time, each
+// failure falls into the arm with the probability of its share. The evidence compares that with larger
+// probabilities, all equally likely at first.
 //
-// It may be looked at after each failure: if both arms are alike, the chance that it ever reaches
-// 1/alpha is at most alpha (Ville 1939; Robbins 1970, a mixture of likelihood ratios). So it holds at
-// any time and needs no plan, for which it takes more cases than [Flips.Sequential].
+// It may be checked after each failure: if both arms are alike, the chance that it ever reaches 1/alpha is at
+// most alpha (Ville 1939; Robbins 1970, a mixture of likelihood ratios). So it holds at any time and needs no
+// plan, but takes more cases than [Flips.Sequential].
 func Rising(inArm, all int, share float64) (evidence float64) {
 	if share <= 0 || share >= 1 || inArm > all {
 		return 0

@@ -2,9 +2,9 @@ package stats
 
 import "math"
 
-// Spend is how much of an error rate may be used up when a share of the planned tasks has ended: the
-// function of Lan and DeMets (1983) that resembles the boundaries of O'Brien and Fleming, alpha/2 on
-// each side. Early looks get little, so the last keeps nearly all.
+// Spend returns how much of an error rate may be used up when a share of the planned tasks has ended: the
+// function of Lan and DeMets (1983) that resembles the boundaries of O'Brien and Fleming, alpha/2 on each side.
+// Early looks get little, so the last keeps nearly all.
 func Spend(share, alpha float64) float64 {
 	switch {
 	case share <= 0:
@@ -24,9 +24,9 @@ func Looks(tasks, looks int) []int {
 	return out
 }
 
-// boundaries are the standardised sums at which equally spaced looks stop, for many tasks, and the
-// chance that one of them is reached if the last look's sum is expected to be drift. They follow
-// from the density of the sums that go on, step by step (Armitage, McPherson and Rowe 1969).
+// boundaries returns the standardised sums at which equally spaced looks stop, for many tasks, and the chance
+// that one of them is reached if the last look's expected sum is drift. They follow from the density of the
+// continuing sums, step by step (Armitage, McPherson and Rowe 1969).
 func boundaries(looks int, alpha, drift float64) (stops []float64, power float64) {
 	null, real := brownian{}, brownian{drift: drift}
 	spent := 0.0
@@ -59,7 +59,7 @@ const (
 
 func at(i int) float64 { return -reach + float64(i)*width }
 
-// step goes on to the look at a share of the tasks.
+// step moves to the look at a share of the tasks.
 func (b *brownian) step(share float64) {
 	spread := math.Sqrt(share - b.share)
 	moved := b.drift * (share - b.share)
@@ -89,7 +89,7 @@ func (b *brownian) step(share float64) {
 	b.mass, b.share, b.begun = next, share, true
 }
 
-// outside is the place above which so much lies.
+// outside returns the place above which the given mass is.
 func (b *brownian) outside(mass float64) float64 {
 	sum := 0.0
 	for i := places - 1; i >= 0; i-- {
@@ -117,7 +117,7 @@ func (b *brownian) below(x float64) float64 {
 	return sum
 }
 
-// keep leaves what goes on between the two boundaries.
+// keep removes the mass outside of the two boundaries.
 func (b *brownian) keep(stop float64) {
 	for i := range b.mass {
 		inside := (min(stop, at(i)+width/2) - max(-stop, at(i)-width/2)) / width

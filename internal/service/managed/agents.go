@@ -23,7 +23,7 @@ func agentEndpoints() []endpoint {
 	}
 }
 
-// model says which model an agent has: by its name alone, or with how it is to work.
+// model is the model of an agent: only its name, or a name with settings.
 type model struct {
 	ID     string          `json:"id"`
 	Effort json.RawMessage `json:"effort,omitempty"`
@@ -40,7 +40,7 @@ func (m *model) UnmarshalJSON(raw []byte) error {
 	return strict(raw, (*plain)(m))
 }
 
-// agent is one version of an agent, as clients see it, but for what of it is null.
+// agent is one version of an agent, as clients see it, without its null fields.
 type agent struct {
 	ID          string            `json:"id"`
 	Type        string            `json:"type"`
@@ -60,20 +60,20 @@ type agent struct {
 	ArchivedAt  *string           `json:"archived_at"`
 }
 
-// multiagent says whether an agent may have others work for it.
+// multiagent says whether an agent may use subagents.
 type multiagent struct {
 	Type   string            `json:"type"`
 	Agents []json.RawMessage `json:"agents"`
 }
 
-// keptAgent is an agent in the book: all versions, the oldest first.
+// keptAgent is an agent in the book: all versions, oldest first.
 type keptAgent struct {
 	dates
 
 	Versions []agent `json:"versions"`
 }
 
-// agentFields are what a request says of an agent.
+// agentFields are the fields of a request about an agent.
 type agentFields struct {
 	Name        opt[string]             `json:"name"`
 	Description opt[string]             `json:"description"`
@@ -94,8 +94,8 @@ const (
 	mostSystem      = 100_000
 )
 
-// onto is an agent with what a request says of it, for all doors: who is confined to agents says
-// nothing of what they are, in no session either.
+// onto applies a request to an agent, for all endpoints: a confined visitor can't define agents, not even in a
+// session.
 func (f agentFields) onto(d *door, a agent) (agent, error) {
 	if !reflect.ValueOf(f).IsZero() {
 		if err := d.Unconfined(); err != nil {
@@ -110,7 +110,7 @@ func (f agentFields) onto(d *door, a agent) (agent, error) {
 	f.Model.onto(&a.Model)
 	f.Tools.onto(&a.Tools)
 	f.Servers.onto(&a.Servers)
-	if f.Skills.said { // those that it has may be gone by now
+	if f.Skills.said { // existing ones may be deleted by now
 		skills, err := d.checkSkills(f.Skills.value)
 		if err != nil {
 			return a, err
@@ -137,7 +137,7 @@ func (f agentFields) onto(d *door, a agent) (agent, error) {
 	return a, a.check(d)
 }
 
-// check reports what is wrong with an agent, and writes out the defaults of its tools.
+// check reports what is wrong with an agent, and fills in the defaults of its tools.
 func (a *agent) check(d *door) (err error) {
 	if err := bounded("name", a.Name, 1, mostName); err != nil {
 		return err
@@ -172,7 +172,7 @@ func (a *agent) check(d *door) (err error) {
 	return checkMetadata(a.Metadata)
 }
 
-// check reports what is wrong with a model, or why none could be asked.
+// check reports what is wrong with a model, or why no request can go to it.
 func (m *model) check(d *door) error {
 	if m.Speed != "" && m.Speed != "standard" {
 		return unserved("model.speed", "speed "+m.Speed)
@@ -188,8 +188,8 @@ func (m *model) check(d *door) error {
 	return err
 }
 
-// name is the model as the server knows it. A name that no provider here answers to stands for the
-// model that the operator has started the server with.
+// name returns the server's name of the model. A name that no provider here knows stands for the model with
+// which the operator has started the server.
 func (m *model) name(d *door) (string, error) {
 	if d.HasModel == nil {
 		return m.ID, nil
@@ -204,8 +204,8 @@ func (m *model) name(d *door) (string, error) {
 	return "", invalid("model", why.Error(), "a model of this server, as 'inspan models' lists them, or start it with --model")
 }
 
-// of is a multiagent configuration of the agent with the id, as it is kept, or what of it this server can't do:
-// subagents are copies of the agent, in roles of the server.
+// of returns the multiagent configuration of the agent with the id in stored form, or an error for something
+// that this server can't do: subagents are copies of the agent, in roles of the server.
 func (m *multiagent) of(agent string) (*multiagent, error) {
 	if m == nil {
 		return nil, nil
@@ -225,7 +225,7 @@ func (m *multiagent) of(agent string) (*multiagent, error) {
 	return m.listing(policy{"self"})
 }
 
-// listing is a multiagent configuration whose agents, which are all the agent itself, are told so.
+// listing returns a multiagent configuration that lists its agents, which all are the agent itself.
 func (m *multiagent) listing(self any) (*multiagent, error) {
 	if m == nil {
 		return nil, nil
@@ -234,7 +234,7 @@ func (m *multiagent) listing(self any) (*multiagent, error) {
 	return &multiagent{Type: m.Type, Agents: slices.Repeat([]json.RawMessage{raw}, len(m.Agents))}, err
 }
 
-// delegates reports whether the agent may have others work for it.
+// delegates reports whether the agent may use subagents.
 func (a *agent) delegates() bool { return a.Multiagent != nil }
 
 func (d *door) makeAgent() (any, error) {
@@ -257,7 +257,7 @@ func (d *door) makeAgent() (any, error) {
 	return shownAgent(d, o.ID, 0)
 }
 
-// shown is a version of an agent as clients see it; 0: the latest.
+// shown returns a version of an agent as clients see it; 0: the latest.
 func (k keptAgent) shown(o server.Object, version int) (agent, error) {
 	if version == 0 {
 		version = len(k.Versions)
@@ -350,7 +350,7 @@ func (d *door) updateAgent() (any, error) {
 	return k.shown(o, 0)
 }
 
-// alike reports whether two values are the same on the wire.
+// alike reports whether two values have the same JSON.
 func alike(a, b any) (bool, error) {
 	var of [2]any
 	for i, v := range []any{a, b} {

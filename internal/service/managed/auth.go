@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// credentialAuth is what a request says of the secret of a credential.
+// credentialAuth is the secret part of a request about a credential.
 type credentialAuth struct {
 	Type        string             `json:"type"`
 	Server      string             `json:"mcp_server_url"`
@@ -23,13 +23,13 @@ type credentialAuth struct {
 	Refresh     opt[refreshFields] `json:"refresh"`
 }
 
-// newSecret is what a request says of the secret of a credential.
+// newSecret is a new secret of a credential.
 type newSecret struct {
-	token string              // empty: it says none
-	onto  func(*oauth.Tokens) // of one that is refreshed; nil: it is not
+	token string              // empty: unchanged
+	onto  func(*oauth.Tokens) // changes the tokens of a refreshed one; nil: it is not refreshed
 }
 
-// onto is credentialFields.onto of the secret.
+// onto is credentialFields.onto for the secret.
 func (in credentialAuth) onto(tenant string, k *keptCredential) (secret newSecret, err error) {
 	token, field, other := in.Token, "auth.token", in.AccessToken.said || in.Expires.said || in.Refresh.said
 	switch in.Type {
@@ -80,8 +80,8 @@ func (in credentialAuth) onto(tenant string, k *keptCredential) (secret newSecre
 	return secret, nil
 }
 
-// checkToken reports what is wrong with a token: it stands in a header as it is, in whose text
-// variables of the server would be filled in.
+// checkToken reports what is wrong with a token: it is put into a header as it is, and variables of the server
+// would be expanded there.
 func checkToken(field, token string) error {
 	if token == "" || len(token) > mostToken || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return invalid(field, "it can't stand in a header", "1 to 16384 printable ASCII characters without spaces")
@@ -92,7 +92,7 @@ func checkToken(field, token string) error {
 	return nil
 }
 
-// checkTokenServer reports what is wrong with an address that a token is sent to.
+// checkTokenServer reports what is wrong with an address that gets a token.
 func checkTokenServer(field, address string) error {
 	u, err := url.Parse(address)
 	switch {
@@ -104,7 +104,7 @@ func checkTokenServer(field, address string) error {
 	return nil
 }
 
-// sameServer reports whether two addresses are those of the same server.
+// sameServer reports whether two addresses are of the same server.
 func sameServer(a, b string) bool {
 	plain := func(address string) string {
 		u, err := url.Parse(address)
@@ -116,7 +116,7 @@ func sameServer(a, b string) bool {
 	return plain(a) == plain(b)
 }
 
-// keeping keeps a secret under a new name, unless f fails or the name that it returns is another.
+// keeping stores a secret under a new name, and removes it again if f fails or returns another name.
 func (d *door) keeping(keep func(name string) error, f func(name string) (used string, err error)) error {
 	name := strings.ToLower(rand.Text())
 	if err := keep(secretOfCredential + name); err != nil {

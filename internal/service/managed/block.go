@@ -9,14 +9,14 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// block is a piece of content on the wire.
+// block is a block of content on the wire.
 type block struct {
 	Type   string  `json:"type"`
 	Text   string  `json:"text,omitempty"`
 	Source *source `json:"source,omitempty"`
 }
 
-// source is where the bytes of an image are.
+// source has the bytes of an image, or their place.
 type source struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type"`
@@ -25,7 +25,7 @@ type source struct {
 	digest string // of the blob that holds the data
 }
 
-// MarshalJSON implements [json.Marshaler]: a text stands there although it is empty.
+// MarshalJSON implements [json.Marshaler]: an empty text is not omitted.
 func (b block) MarshalJSON() ([]byte, error) {
 	if b.Type == "text" {
 		return json.Marshal(map[string]string{"type": b.Type, "text": b.Text})
@@ -34,7 +34,7 @@ func (b block) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(b))
 }
 
-// blocks are parts as content. The data of stored images are not in it; see [door.loaded].
+// blocks returns parts as content blocks, without the data of stored images; see [door.loaded].
 func blocks(parts llm.Parts) []block {
 	out := []block{}
 	for _, part := range parts {
@@ -48,7 +48,7 @@ func blocks(parts llm.Parts) []block {
 	return out
 }
 
-// theirs is a call in the words of the agent toolset, as far as that has the tool.
+// theirs returns a call in terms of the agent toolset, if that has the tool.
 func theirs(name string, args json.RawMessage) (string, any) {
 	in := map[string]json.RawMessage{}
 	if json.Unmarshal(args, &in) != nil {
@@ -63,7 +63,7 @@ func theirs(name string, args json.RawMessage) (string, any) {
 	return name, in
 }
 
-// rename gives arguments the names that they have in the toolset.
+// rename gives arguments their names in the toolset.
 func rename(name string, in map[string]json.RawMessage) {
 	switch name {
 	case "read", "write", "edit":
@@ -84,7 +84,7 @@ func rename(name string, in map[string]json.RawMessage) {
 // errNotHanded says that a tool is not one that workers have.
 var errNotHanded = errors.New("no worker has this tool")
 
-// oursOf is a call of a tool that was handed to a worker as one of ours.
+// oursOf returns our form of a call of a tool that runs on a worker.
 func oursOf(name string, input json.RawMessage) (string, json.RawMessage, error) {
 	var in struct {
 		Command string `json:"command"`
@@ -104,7 +104,7 @@ func oursOf(name string, input json.RawMessage) (string, json.RawMessage, error)
 	switch name {
 	case "bash":
 		if in.Restart && in.Command == "" {
-			in.Command = "true" // each call has a shell of its own
+			in.Command = "true" // each call has its own shell
 		}
 		seconds := mostSeconds
 		if in.Timeout > 0 {
@@ -132,4 +132,4 @@ func oursOf(name string, input json.RawMessage) (string, json.RawMessage, error)
 	return name, raw, errors.Join(unread, err)
 }
 
-const mostSeconds = 600 // that a command may take
+const mostSeconds = 600 // longest time limit of a command

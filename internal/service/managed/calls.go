@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Calls and questions, as the fold tells them.
+// Calls and questions in the fold.
 
 // called follows a call from its verdict to its end.
 func (f *Fold) called(body event.Body) {
@@ -50,7 +50,7 @@ func (f *Fold) called(body event.Body) {
 
 func (f *Fold) custom(c *call) bool { return slices.Contains(f.Custom, c.name) }
 
-// tell tells a call, unless another call has made it, which is told of what it asks only.
+// tell emits the event of a call. A call within another call gets one only if it asks.
 func (f *Fold) tell(id string, action tool.Action, thread string) {
 	c := f.calls[id]
 	if c == nil || c.event != "" || c.parent != "" && action != tool.Ask {
@@ -78,7 +78,7 @@ func (f *Fold) tell(id string, action tool.Action, thread string) {
 	c.event, c.kind = f.add(kind, fields), kind
 }
 
-// server is the MCP server of a tool, and what that calls it.
+// server returns the MCP server of a tool, and the server's name of the tool.
 func (f *Fold) server(name string) (server, of string) {
 	for _, s := range f.Servers {
 		if of, is := strings.CutPrefix(name, "mcp__"+s+"__"); is {
@@ -92,7 +92,7 @@ func (f *Fold) ended(b event.Ended) {
 	delete(f.unjudged, b.Call)
 	delete(f.running, b.Call)
 	f.close(func(q question) bool { return q.ID == b.Call })
-	f.tell(b.Call, tool.Deny, "") // it was never fit to run
+	f.tell(b.Call, tool.Deny, "") // it was invalid from the start
 	c := f.calls[b.Call]
 	if c == nil || c.event == "" {
 		return
@@ -100,7 +100,7 @@ func (f *Fold) ended(b event.Ended) {
 	delete(f.calls, b.Call)
 	failed := b.Outcome != event.OutcomeOK
 	switch c.kind {
-	case "agent.custom_tool_use", resultType: // the client has brought the result, and knows it
+	case "agent.custom_tool_use", resultType: // the client has sent the result, and knows it
 	case "agent.mcp_tool_use":
 		f.add("agent.mcp_tool_result", map[string]any{"mcp_tool_use_id": c.event, "content": blocks(b.Parts), "is_error": failed})
 	default:
@@ -108,7 +108,7 @@ func (f *Fold) ended(b event.Ended) {
 	}
 }
 
-// close takes questions off that are open no more.
+// close removes questions that are no longer open.
 func (f *Fold) close(over func(question) bool) { f.open = slices.DeleteFunc(f.open, over) }
 
 func (f *Fold) decided(b event.Decided) {
@@ -153,7 +153,7 @@ func (f *Fold) answered(q question, b event.Decided) {
 	}
 }
 
-// raised passes on what a child asks, or a call that runs.
+// raised passes on the question of a subagent, or of a running call.
 func (f *Fold) raised(b event.Raised) {
 	i := slices.IndexFunc(f.open, func(q question) bool { return q.ID == b.ID })
 	if i >= 0 {

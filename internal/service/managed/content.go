@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// image is the picture of a request.
+// image reads an image of a request.
 func (d *door) image(field string, s *where) (llm.Part, error) {
 	if s.Type != "base64" {
 		return nil, unserved(field+".type", "images by "+s.Type+"; use base64")
@@ -32,7 +32,7 @@ func (d *door) image(field string, s *where) (llm.Part, error) {
 	return llm.Image{MediaType: s.MediaType, Data: raw}, nil
 }
 
-// document is a text that the model reads as such.
+// document reads a document, which the model gets as text.
 func (d *door) document(at string, c content) (llm.Part, error) {
 	s := c.Source
 	if s.Type != "text" {

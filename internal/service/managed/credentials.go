@@ -14,11 +14,11 @@ const (
 	secretOfCredential = "credential/"
 	staticBearer       = "static_bearer"
 	mcpOAuth           = "mcp_oauth"
-	mostCredentials    = 20 // of one vault that are not archived
+	mostCredentials    = 20 // of a vault, without archived ones
 	mostToken          = 16 << 10
 )
 
-// ofCredential is the kind of the credentials of a vault.
+// ofCredential returns the kind of the credentials of a vault.
 func ofCredential(vault string) string { return "managed.credential:" + vault }
 
 func credentialEndpoints() []endpoint {
@@ -41,21 +41,21 @@ type keptCredential struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 	Type     string            `json:"type"`
 	Server   string            `json:"server"`
-	Secret   string            `json:"secret"` // its name
+	Secret   string            `json:"secret"` // name of the secret
 	Expires  time.Time         `json:"expires,omitzero"`
-	Refresh  *refresh          `json:"refresh,omitempty"`  // nil: nobody but its clients has new tokens
+	Refresh  *refresh          `json:"refresh,omitempty"`  // nil: only its clients replace the token
 	Variable *variable         `json:"variable,omitempty"` // of commands; nil: it is for an MCP server
-	Failed   time.Time         `json:"failed,omitzero"`    // since when no new token can be had
+	Failed   time.Time         `json:"failed,omitzero"`    // since when refreshing fails
 }
 
-// credentialFields are what a request says of a credential.
+// credentialFields are the fields of a request about a credential.
 type credentialFields struct {
 	Name     opt[string]             `json:"display_name"`
 	Metadata opt[map[string]*string] `json:"metadata"`
 	Auth     json.RawMessage         `json:"auth"`
 }
 
-// shown is a credential as clients see it.
+// shown returns a credential as clients see it.
 func (k keptCredential) shown(vault string, o server.Object) map[string]any {
 	auth := map[string]any{"type": k.Type, "mcp_server_url": k.Server}
 	if k.Type == mcpOAuth {
@@ -75,7 +75,7 @@ func (k keptCredential) shown(vault string, o server.Object) map[string]any {
 	}
 }
 
-// onto changes a credential of a tenant as a request says, and returns what that says of its secret.
+// onto applies a request to a credential of a tenant, and returns the new secret.
 func (f credentialFields) onto(tenant string, k *keptCredential) (secret newSecret, err error) {
 	f.Name.onto(&k.Name)
 	k.Metadata = patched(k.Metadata, f.Metadata.value)
@@ -103,7 +103,7 @@ func (f credentialFields) onto(tenant string, k *keptCredential) (secret newSecr
 	return in.onto(tenant, k)
 }
 
-// vaultAt is the vault that the request names.
+// vaultAt returns the vault that the request names.
 func (d *door) vaultAt() (string, error) {
 	id := d.r.PathValue("vault")
 	_, _, err := objectOf[keptVault](d, ofVault, id)
@@ -149,7 +149,7 @@ func (d *door) makeCredential() (any, error) {
 			return e.Put(ofCredential(vault), id, owner, k, server.Content{})
 		})
 		if err == nil {
-			err = json.Unmarshal(o.Value, &k) // the request may have been there before
+			err = json.Unmarshal(o.Value, &k) // the request may be a repetition
 		}
 		return k.Secret, err
 	})
@@ -159,7 +159,7 @@ func (d *door) makeCredential() (any, error) {
 	return d.shownCredential(vault, o.ID)
 }
 
-// roomForCredential reports why a vault can't have a further credential, and whose it is.
+// roomForCredential reports why a vault can't have another credential, and returns the tenant of the vault.
 func roomForCredential(e *server.Edit, vault string, wanted keptCredential) (tenant string, err error) {
 	o, err := e.Object(ofVault, vault)
 	if err != nil {
@@ -199,7 +199,7 @@ func (d *door) shownCredential(vault, id string) (any, error) {
 	return d.withExpiry(k).shown(vault, o), nil
 }
 
-// withExpiry is a credential with when its token ends now.
+// withExpiry returns a credential with the current expiry of its token.
 func (d *door) withExpiry(k keptCredential) keptCredential {
 	if k.Refresh != nil && k.Archived.IsZero() {
 		if info, err := d.Logins(k.Refresh.Endpoint).Info(d, k.account().Name); err == nil {
@@ -264,7 +264,7 @@ func (d *door) updateCredential() (any, error) {
 		return name, err
 	}
 	switch {
-	case k.Refresh != nil: // in place, as somebody may be refreshing it
+	case k.Refresh != nil: // in place, as a refresh may be in progress
 		if _, err = change(""); err == nil && secret.onto != nil {
 			err = d.Logins(k.Refresh.Endpoint).Amend(d, k.account(), secret.onto)
 		}
@@ -282,7 +282,7 @@ func (d *door) updateCredential() (any, error) {
 	return d.shownCredential(vault, id)
 }
 
-// closeCredential archives a credential, or takes it away, and returns the name of its secret.
+// closeCredential archives or removes a credential, and returns the name of its secret.
 func closeCredential(e *server.Edit, of string, o server.Object, now time.Time, remove bool) (secret string, err error) {
 	var k keptCredential
 	if err := json.Unmarshal(o.Value, &k); err != nil {
@@ -300,7 +300,7 @@ func closeCredential(e *server.Edit, of string, o server.Object, now time.Time, 
 	return secret, e.Put(of, o.ID, o.Tenant, k, o.Content)
 }
 
-// endCredential archives a credential, or takes it away. Its secret is forgotten.
+// endCredential archives or removes a credential. Its secret is removed.
 func (d *door) endCredential(remove bool) (any, error) {
 	vault, err := d.vaultAt()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-const pollsWithin = 30 * time.Second // in which a worker has polled that is polling
+const pollsWithin = 30 * time.Second // time since its last poll in which a worker counts as polling
 
-// crew is who works for the sessions of a server.
+// crew tracks the workers of a server's sessions.
 type crew struct {
 	*server.Server
 
@@ -23,7 +23,7 @@ type crew struct {
 
 func newCrew(s *server.Server) *crew { return &crew{Server: s, polled: map[[2]string]time.Time{}} }
 
-// saw notes that a worker has polled.
+// saw records that a worker has polled.
 func (c *crew) saw(environment, worker string) {
 	if worker == "" {
 		return
@@ -39,7 +39,7 @@ func (c *crew) saw(environment, worker string) {
 	c.polled[[2]string{environment, worker}] = now
 }
 
-// polling is how many workers poll.
+// polling returns the number of workers that poll.
 func (c *crew) polling(environment string) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *crew) polling(environment string) (n int) {
 	return n
 }
 
-// follow sees to it that sessions that run have an item, until ctx is done.
+// follow makes sure that running sessions have a work item, until ctx is done.
 func (c *crew) follow(ctx context.Context) {
 	v := c.Self(ctx)
 	for ctx.Err() == nil {
@@ -66,7 +66,7 @@ func (c *crew) follow(ctx context.Context) {
 	}
 }
 
-// supply makes the items that are missing.
+// supply makes the missing items.
 func (c *crew) supply(v *server.Visit) error {
 	runs := func(t *server.Task) bool {
 		return t.Spec.Elsewhere && (t.Stage == event.StageRunning || t.Stage == event.StageWaiting)
@@ -74,7 +74,7 @@ func (c *crew) supply(v *server.Visit) error {
 	for _, t := range v.Unfinished(runs) {
 		_, k, err := objectOf[keptSession](&door{Visit: v}, ofSession, t.ID)
 		if err != nil || k.worked(v) {
-			continue // it is no session of this door, or was deleted
+			continue // it is not a session of this door, or was deleted
 		}
 		if st, err := v.Status(t.ID); err != nil || !st.Active {
 			continue // its run has ended, and its task is about to be idle
@@ -96,8 +96,7 @@ func (k keptSession) worked(s interface {
 	return !k.Elsewhere || err == nil && json.Unmarshal(o.Value, &w) == nil && w.Stopped.IsZero()
 }
 
-// supplied makes the item of a session, if it has none that is not stopped. The one before is
-// forgotten.
+// supplied makes an item for a session, if it has none that is not stopped. The previous item is removed.
 func supplied(e *server.Edit, session string) error {
 	o, err := e.Object(ofSession, session)
 	if err != nil {
@@ -112,7 +111,7 @@ func supplied(e *server.Edit, session string) error {
 	if k.Work != "" {
 		var before keptWork
 		if last, err := e.Object(of, k.Work); err == nil && json.Unmarshal(last.Value, &before) == nil && before.Metadata[begunCall] != "" {
-			next.Metadata = map[string]string{begunCall: before.Metadata[begunCall]} // which may be cut off
+			next.Metadata = map[string]string{begunCall: before.Metadata[begunCall]} // its result may be missing
 		}
 		e.Remove(of, k.Work)
 	}

@@ -55,12 +55,12 @@ type keptDeployment struct {
 	Budget      *budget           `json:"budget,omitempty"`
 	Schedule    *schedule         `json:"schedule,omitempty"`
 	Paused      *pause            `json:"paused,omitempty"`
-	By          string            `json:"by"`    // who has made it, and for whom it runs
-	Since       time.Time         `json:"since"` // times of the schedule count behind this one: the last, or when it began
+	By          string            `json:"by"`    // its maker, in whose name it runs
+	Since       time.Time         `json:"since"` // schedule times count after this one: the last run, or the start
 	Ran         time.Time         `json:"ran,omitzero"`
 }
 
-// pause is why a deployment does not run by itself.
+// pause is why a deployment does not run on its schedule.
 type pause struct {
 	Type  string     `json:"type"` // manual or error
 	Error *pauseKind `json:"error,omitempty"`
@@ -92,7 +92,7 @@ type deploymentView struct {
 	ArchivedAt  *string           `json:"archived_at"`
 }
 
-// scheduleView is a schedule with what comes of it.
+// scheduleView is a schedule with its next and last times.
 type scheduleView struct {
 	schedule
 	LastRunAt *string  `json:"last_run_at"`
@@ -141,7 +141,7 @@ func (k keptDeployment) shown(o server.Object, now time.Time) (deploymentView, e
 	return v, nil
 }
 
-// deploymentFields are what a request says of a deployment.
+// deploymentFields are the fields of a request about a deployment.
 type deploymentFields struct {
 	Name        opt[string]             `json:"name"`
 	Description opt[string]             `json:"description"`
@@ -155,7 +155,7 @@ type deploymentFields struct {
 	Schedule    opt[*schedule]          `json:"schedule"`
 }
 
-// onto changes a deployment as a request says, at a time.
+// onto applies a request to a deployment, at a time.
 func (f deploymentFields) onto(d *door, k *keptDeployment, now time.Time) error {
 	f.Name.onto(&k.Name)
 	f.Description.onto(&k.Description)
@@ -186,7 +186,7 @@ func (f deploymentFields) onto(d *door, k *keptDeployment, now time.Time) error 
 	return k.check(d)
 }
 
-// check reports what is wrong with a deployment, also what would be so with its sessions.
+// check reports what is wrong with a deployment, including problems that its sessions would have.
 func (k *keptDeployment) check(d *door) error {
 	if err := named("name", k.Name, mostName); err != nil {
 		return err
@@ -218,7 +218,7 @@ func (k *keptDeployment) check(d *door) error {
 	return err
 }
 
-// session is a request for a session of the deployment.
+// session returns a request for a session of the deployment.
 func (k keptDeployment) session() newSession {
 	return newSession{
 		Agent: agentRef{Type: "agent", ID: k.Agent.ID, Version: k.Agent.Version}, Environment: k.Environment,
@@ -322,7 +322,7 @@ func (d *door) pauseDeployment() (any, error) {
 	})
 }
 
-// unpauseDeployment has a deployment run again. What was due meanwhile is not made up.
+// unpauseDeployment resumes a deployment. Missed runs are not made up.
 func (d *door) unpauseDeployment() (any, error) {
 	return d.changeDeployment(func(k *keptDeployment) error {
 		if k.Paused != nil {
@@ -332,7 +332,7 @@ func (d *door) unpauseDeployment() (any, error) {
 	})
 }
 
-// changeDeployment changes one that is not archived.
+// changeDeployment changes a deployment that is not archived.
 func (d *door) changeDeployment(f func(*keptDeployment) error) (any, error) {
 	id := d.r.PathValue("id")
 	_, _, err := changed(d, ofDeployment, id, func(k *keptDeployment) error {

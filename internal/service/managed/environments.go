@@ -24,7 +24,7 @@ func environmentEndpoints() []endpoint {
 	}
 }
 
-// environment is where sessions work: in the server's own sandbox, or where workers are.
+// environment is where sessions work: in the server's own sandbox, or on workers.
 type environment struct {
 	ID          string            `json:"id"`
 	Type        string            `json:"type"`
@@ -37,14 +37,13 @@ type environment struct {
 	ArchivedAt  *string           `json:"archived_at"`
 }
 
-// keptEnvironment is one in the book.
+// keptEnvironment is an environment in the book.
 type keptEnvironment struct {
 	environment
 	dates
 }
 
-// hosting is the configuration of an environment: what sessions find on the server, or that they
-// work where workers are.
+// hosting is the configuration of an environment: the server's sandbox, or workers.
 type hosting struct {
 	Type       string     `json:"type"`
 	Networking networking `json:"networking"`
@@ -55,7 +54,7 @@ const selfHosted = "self_hosted"
 
 func (h hosting) elsewhere() bool { return h.Type == selfHosted }
 
-// MarshalJSON implements [json.Marshaler]: nothing is said of machines that are not the server's.
+// MarshalJSON implements [json.Marshaler]: it omits the settings of machines that are not the server's.
 func (h hosting) MarshalJSON() ([]byte, error) {
 	if h.elsewhere() {
 		return json.Marshal(map[string]string{"type": h.Type})
@@ -64,7 +63,7 @@ func (h hosting) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(h))
 }
 
-// networking says what commands may reach.
+// networking sets the hosts that commands may reach.
 type networking struct {
 	Type     string   `json:"type"`
 	Hosts    []string `json:"allowed_hosts,omitempty"`
@@ -72,8 +71,8 @@ type networking struct {
 	Managers bool     `json:"allow_package_managers,omitempty"`
 }
 
-// denied is the rule for what nobody in the environment may reach; empty: there is none. What may be reached of the rest is
-// up to the rules of the server.
+// denied returns the rule that denies hosts in the environment; empty: there is none. For other hosts the
+// server's rules apply.
 func (n networking) denied() string {
 	hosts := slices.Clone(n.Hosts)
 	if n.Managers {
@@ -88,7 +87,7 @@ func (n networking) denied() string {
 	return "network(!" + strings.Join(hosts, " ") + ")"
 }
 
-// packages are those that are to be there.
+// packages are the packages to install.
 type packages struct {
 	Type  string   `json:"type,omitempty"`
 	Apt   []string `json:"apt"`
@@ -99,7 +98,7 @@ type packages struct {
 	Pip   []string `json:"pip"`
 }
 
-// settle checks a configuration and writes out its defaults.
+// settle checks a configuration and fills in its defaults.
 func (h *hosting) settle() error {
 	switch h.Type {
 	case "cloud":
@@ -136,7 +135,7 @@ func (h *hosting) settle() error {
 	return nil
 }
 
-// environmentFields are what a request says of an environment.
+// environmentFields are the fields of a request about an environment.
 type environmentFields struct {
 	Name        opt[string]             `json:"name"`
 	Description opt[string]             `json:"description"`
@@ -145,7 +144,7 @@ type environmentFields struct {
 	Scope       opt[string]             `json:"scope"`
 }
 
-// onto changes an environment as a request says.
+// onto applies a request to an environment.
 func (f environmentFields) onto(e *environment) error {
 	f.Name.onto(&e.Name)
 	f.Description.onto(&e.Description)
@@ -170,7 +169,7 @@ func (f environmentFields) onto(e *environment) error {
 	return checkMetadata(e.Metadata)
 }
 
-// shown is an environment as clients see it.
+// shown returns an environment as clients see it.
 func (k keptEnvironment) shown(o server.Object) environment {
 	e := k.environment
 	e.ID, e.Type = o.ID, "environment"
@@ -244,7 +243,7 @@ func (d *door) changeEnvironment(f func(*keptEnvironment) error) (any, error) {
 	return k.shown(o), nil
 }
 
-// deleteEnvironment takes an environment away, unless a session that is not over needs its workers.
+// deleteEnvironment deletes an environment, unless a session that is not over needs its workers.
 func (d *door) deleteEnvironment() (any, error) {
 	id := d.r.PathValue("id")
 	if _, _, err := objectOf[keptEnvironment](d, ofEnvironment, id); err != nil {
@@ -271,7 +270,7 @@ func (d *door) deleteEnvironment() (any, error) {
 	return map[string]any{"id": id, "type": "environment_deleted"}, err
 }
 
-// placed reports that the environment of a session that is made has been deleted meanwhile.
+// placed returns an error if the environment of a new session has been deleted meanwhile.
 func (k keptSession) placed(e *server.Edit) error {
 	if _, err := e.Object(ofEnvironment, k.Environment); err != nil {
 		return missing("environment", k.Environment)

@@ -28,16 +28,16 @@ func eventEndpoints() []endpoint {
 	}
 }
 
-// step is one thing that a client says to a session.
+// step is one input of a client to a session.
 type step struct {
 	input
-	key    string           // what the client knows it by; the same one twice counts once
-	answer *server.Decision // if it answers a question
-	allows *confirmation    // if a worker may make the call by it
+	key    string           // the client's key; a repeated one counts once
+	answer *server.Decision // set if it answers a question
+	allows *confirmation    // set if it lets a worker make the call
 	sent   uint64           // number of the event, if it was sent before
 }
 
-// send takes a step, and returns the number of the event.
+// send sends a step, and returns the number of the event.
 func (d *door) send(id string, s step) (uint64, error) {
 	switch {
 	case s.sent > 0:
@@ -56,8 +56,8 @@ func (d *door) send(id string, s step) (uint64, error) {
 	return d.Say(id, s.parts, s.key)
 }
 
-// steps are the inputs of a request, looked at all before the first is sent: either each is taken,
-// or none.
+// steps reads the inputs of a request, and checks all before the first is sent: either all are accepted, or
+// none.
 func (d *door) steps(id string, inputs []input) ([]step, error) {
 	h, err := d.history(id, "")
 	if err != nil {
@@ -100,12 +100,12 @@ func (d *door) steps(id string, inputs []input) ([]step, error) {
 	return steps, nil
 }
 
-// under is the number of what was sent before under the key of an input; 0: nothing was.
+// under returns the number of the event sent before under the key of an input; 0: none.
 func under(before map[string]event.Event, key string) uint64 {
 	return cmp.Or(before[key].Seq, before[systemKey+key].Seq, before[outcomeKey+key].Seq)
 }
 
-// answer is what an input answers the question of an event with.
+// answer returns the decision by which an input answers the question of an event.
 func (h history) answer(id string, in input) (a server.Decision, err error) {
 	q, open := h.fold.Open(in.question)
 	i := slices.IndexFunc(h.events, func(e Event) bool { return e.ID == in.question })
@@ -168,7 +168,7 @@ func (d *door) sendEvents() (any, error) {
 	return d.echo(id, sent)
 }
 
-// echo are the events that a request has brought, as all clients see them.
+// echo returns the events that a request has caused, as all clients see them.
 func (d *door) echo(id string, sent map[uint64]bool) (any, error) {
 	h, err := d.history(id, "")
 	out := []Event{}
@@ -180,11 +180,11 @@ func (d *door) echo(id string, sent map[uint64]bool) (any, error) {
 	return map[string]any{"data": d.loaded(id, out)}, err
 }
 
-// history is all that has happened in a session, or in one of its threads.
+// history is all events of a session, or of one of its threads.
 type history struct {
 	fold   *Fold
 	events []Event
-	seqs   []uint64 // of ours, that they come from
+	seqs   []uint64 // numbers of our events from which they come
 	last   uint64   // number of our last event
 }
 
@@ -214,15 +214,15 @@ func (d *door) history(id, child string) (h history, err error) {
 	return h, nil
 }
 
-// end adds what comes behind the log.
+// end adds the events that follow the log.
 func (h *history) end(t server.Task) {
 	for _, e := range ended(t) {
 		h.events, h.seqs = append(h.events, e), append(h.seqs, 0)
 	}
 }
 
-// ended are the last events of a session whose task is over; none: it is not. Of one that never
-// began, no log says why.
+// ended returns the last events of a session whose task is over; none: it is not. If the session never began,
+// no log has them.
 func ended(t server.Task) (out []Event) {
 	last := t.History[len(t.History)-1]
 	if statusOf(last.Stage, inspan.Status{}) != terminated {
@@ -235,7 +235,7 @@ func ended(t server.Task) (out []Event) {
 	return append(out, Event{ID: "sevt_" + t.ID + "_end", Type: "session.status_terminated", At: last.At})
 }
 
-// folding is a fold for the log of a session, or of one of its threads.
+// folding returns a fold for the log of a session, or of one of its threads.
 func (d *door) folding(id, child string) (server.Task, *Fold, error) {
 	_, k, err := objectOf[keptSession](d, ofSession, id)
 	if err != nil {
@@ -252,7 +252,7 @@ func (d *door) folding(id, child string) (server.Task, *Fold, error) {
 	return t, fold, err
 }
 
-// equip tells a fold what tools the agent has from here on.
+// equip sets the agent's tools from here on.
 func (f *Fold) equip(a *agent) {
 	f.Custom, f.Servers, f.handed = nil, nil, nil
 	for _, t := range a.Tools {
@@ -282,7 +282,7 @@ func (d *door) listEvents(child string) (any, error) {
 		return nil, err
 	}
 	types := d.list("types")
-	var found []int // in the history, which only grows
+	var found []int // indexes in the history, which only grows
 	for i, e := range h.events {
 		if within(e.At) && (len(types) == 0 || slices.Contains(types, e.Type)) {
 			found = append(found, i)
@@ -300,7 +300,7 @@ func (d *door) listEvents(child string) (any, error) {
 	return viewed(list, func(i int) (Event, error) { return d.loaded(d.r.PathValue("id"), h.events[i:i+1])[0], nil })
 }
 
-// loaded are events with the data of their images.
+// loaded returns events with the data of their images.
 func (d *door) loaded(id string, events []Event) []Event {
 	for _, e := range events {
 		list, _ := e.Fields["content"].([]block)
@@ -308,13 +308,13 @@ func (d *door) loaded(id string, events []Event) []Event {
 			if b.Source == nil || b.Source.digest == "" || len(b.Source.Data) > 0 {
 				continue
 			}
-			b.Source.Data, _ = d.blob(id, b.Source.digest) // one that is gone is empty
+			b.Source.Data, _ = d.blob(id, b.Source.digest) // a missing one is empty
 		}
 	}
 	return events
 }
 
-// blob reads what lies beside a session.
+// blob reads a blob of a session.
 func (d *door) blob(id, name string) ([]byte, error) {
 	t, err := d.Find(id)
 	if err != nil {
@@ -323,8 +323,7 @@ func (d *door) blob(id, name string) ([]byte, error) {
 	return d.Blob(t.Session, name)
 }
 
-// streamEvents sends what comes: behind the event with the id that Last-Event-ID names, or from now
-// on.
+// streamEvents streams events: those behind the id in Last-Event-ID, or new ones.
 func (d *door) streamEvents(child string) error {
 	deltas := d.list("event_deltas")
 	for _, kind := range deltas {
@@ -362,25 +361,25 @@ func (d *door) streamEvents(child string) error {
 	s.SSE = server.NewSSE(d.w)
 	for e := range events {
 		if !holding() || s.pass(e) != nil {
-			return nil //nolint:nilerr // the client has gone, or another worker has the session
+			return nil //nolint:nilerr // the client has disconnected, or another worker has the session
 		}
 	}
 	s.end()
 	return nil
 }
 
-// stream is one that a client reads.
+// stream is an event stream to a client.
 type stream struct {
 	*door
 	*server.SSE
 	id       string
 	fold     *Fold
 	previews previews
-	now      uint64 // number of the last event that is old
+	now      uint64 // number of the last event before the stream
 	after    string // id of the event behind which it begins; empty: behind now
 }
 
-// pass passes on what an event of ours is to the client.
+// pass sends the client's form of one of our events.
 func (s *stream) pass(e event.Event) error {
 	switch {
 	case e.Body == nil:
@@ -417,7 +416,7 @@ func (s *stream) give(id string, e Event) error {
 	return s.Send(id, e.Type, raw)
 }
 
-// end says why nothing more comes, if it is not the client that has gone.
+// end tells the client why no more events come, unless the client has disconnected.
 func (s *stream) end() {
 	t, missed := s.Find(s.id)
 	_, _, known := objectOf[keptSession](s.door, ofSession, s.id)
@@ -434,15 +433,15 @@ func (s *stream) end() {
 	}
 }
 
-// previews tells a client of a reply while the model writes it.
+// previews sends a client a reply in progress.
 type previews struct {
 	kinds   []string
-	asked   uint64 // the request that is previewed
+	asked   uint64 // the previewed request
 	begun   []string
-	invalid bool // what was sent of it does not count
+	invalid bool // the client must drop the text sent so far
 }
 
-// apply is what a transient event is to the client.
+// apply returns the client's events for a transient event.
 func (p *previews) apply(f *Fold, e event.Event) (out []Event) {
 	delta, is := e.Body.(event.Delta)
 	if !is || f.asked == 0 {
@@ -453,7 +452,7 @@ func (p *previews) apply(f *Fold, e event.Event) (out []Event) {
 	}
 	p.invalid = p.invalid || delta.Void && len(p.begun) > 0
 	if p.invalid {
-		return nil // the message that comes holds all of it
+		return nil // the coming message has it all
 	}
 	begin := func(kind, id string) bool {
 		if !slices.Contains(p.kinds, kind) {

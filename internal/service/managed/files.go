@@ -35,7 +35,7 @@ func fileEndpoints() []endpoint {
 	}
 }
 
-// keptFile is a file in the book. Its bytes are its content.
+// keptFile is a file in the book. Its content is the file's bytes.
 type keptFile struct {
 	Name    string    `json:"name"`
 	Type    string    `json:"type"`
@@ -55,7 +55,7 @@ type fileView struct {
 	Scope        *fileScope `json:"scope"`
 }
 
-// fileScope is the session that a file was listed for.
+// fileScope is the session for which a file was listed.
 type fileScope struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
@@ -106,7 +106,7 @@ func (d *door) upload() (any, error) {
 	return d.shownFile(o.ID)
 }
 
-// found is a file that has not expired. One that has is removed.
+// found returns a file that has not expired. An expired one is removed.
 func (d *door) found(id string) (server.Object, keptFile, error) {
 	o, k, err := objectOf[keptFile](d, ofFile, id)
 	if err == nil && !k.Expires.IsZero() && time.Now().After(k.Expires) {
@@ -128,7 +128,7 @@ func (d *door) shownFile(id string) (any, error) {
 
 func (d *door) file() (any, error) { return d.shownFile(d.r.PathValue("id")) }
 
-// files lists those of the tenant, those that a session has, or those with some ids.
+// files lists the files of the tenant, of a session, or with some ids.
 func (d *door) files() (any, error) {
 	ids, scope := d.list("ids"), (*fileScope)(nil)
 	if len(ids) > 0 && (d.query.Has("page") || d.query.Has("limit")) {
@@ -164,7 +164,7 @@ func (d *door) files() (any, error) {
 	return shownPage(d, all, 1000, shown)
 }
 
-// filesOf are the files that a session has, by id.
+// filesOf returns the ids of the files of a session.
 func (d *door) filesOf(session string) map[string]bool {
 	has := map[string]bool{}
 	o, err := d.Object(ofSession, session)
@@ -177,7 +177,7 @@ func (d *door) filesOf(session string) map[string]bool {
 	return has
 }
 
-// download sends the bytes of a file, for saving: a browser shows none of it.
+// download sends the bytes of a file as an attachment: a browser does not display it.
 func (d *door) download() (any, error) {
 	o, k, err := d.found(d.r.PathValue("id"))
 	if err != nil {
@@ -191,7 +191,7 @@ func (d *door) download() (any, error) {
 	return nil, nil
 }
 
-// attach answers with a file.
+// attach responds with a file.
 func (d *door) attach(name, kind string, data []byte) {
 	h := d.w.Header()
 	h.Set("Content-Type", kind)
@@ -200,7 +200,7 @@ func (d *door) attach(name, kind string, data []byte) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Length", strconv.Itoa(len(data)))
-	_, _ = d.w.Write(data) // whoever has gone need not know
+	_, _ = d.w.Write(data) // the client may have disconnected
 }
 
 func (d *door) deleteFile() (any, error) {

@@ -1,15 +1,14 @@
 package managed
 
-// The page of the mapping: what a client of the Managed Agents wire sees of a session is a pure
-// fold over the session's log.
+// The page of the mapping: a client of the Managed Agents wire sees a session as a pure fold over the session's
+// log.
 //
-//   - Each of our events becomes none, one or several of theirs. An id is made of the number of ours and
-//     the place among its own, so that whoever folds the log again finds the same events with the same
-//     ids, and all that comes behind one of them.
-//   - The message and the thinking of a reply have the number of the request, because previews name
-//     them before the reply is there.
-//   - A call is told when its verdict is known. One that asks is told when it can be answered.
-//   - A session is idle while it waits for somebody and nothing runs.
+//   - Each of our events becomes none, one or several of theirs. An id consists of our event's number and an index. So
+//     folding the log again yields the same events with the same ids, and those behind any of them.
+//   - The message and the thinking of a reply have the number of the request, because previews name them before the reply
+//     exists.
+//   - A call is emitted when its verdict is known. A call that asks is emitted when it can be answered.
+//   - A session is idle while it waits for an answer and nothing runs.
 
 import (
 	"cmp"
@@ -25,7 +24,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Event is one of theirs.
+// Event is one of their events.
 type Event struct {
 	ID     string
 	Type   string
@@ -40,7 +39,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 		out = map[string]any{}
 	}
 	out["type"] = e.Type
-	if e.ID != "" { // previews have none of their own
+	if e.ID != "" { // previews have no id
 		out["id"], out["processed_at"] = e.ID, stamp(e.At)
 	}
 	return json.Marshal(out)
@@ -48,76 +47,76 @@ func (e Event) MarshalJSON() ([]byte, error) {
 
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// Kinds of what this door notes in sessions.
+// Kinds of this door's notes in sessions.
 const (
-	ofUpdate     = "managed.update"     // the session was changed; value: what of it
-	ofOutcome    = "managed.outcome"    // somebody has defined one
-	ofEvaluation = "managed.evaluation" // it was graded
+	ofUpdate     = "managed.update"     // the session was changed; value: the changed fields
+	ofOutcome    = "managed.outcome"    // an outcome was defined
+	ofEvaluation = "managed.evaluation" // an outcome was graded
 
 	ofConfirmation = "managed.confirmation" // a worker may make a call that asks
 )
 
-// Beginnings of keys of what this door says.
+// Prefixes of keys of this door's messages.
 const (
-	systemKey  = "managed.system/"  // it is a system.message
-	outcomeKey = "managed.outcome/" // it belongs to an outcome, which has told it already
+	systemKey  = "managed.system/"  // a system.message
+	outcomeKey = "managed.outcome/" // it belongs to an outcome, which has emitted it already
 )
 
-// Fold folds a session's log. Fill in what it says of the agent; the rest is state.
+// Fold folds a session's log. Set the exported fields; the rest is state.
 type Fold struct {
-	Custom  []string // names of the tools that the client runs
-	Servers []string // names of its MCP servers
-	// Thread and Agent are those of a child, whose own log it is; empty: it is the session's.
+	Custom  []string // names of the client's tools
+	Servers []string // names of the agent's MCP servers
+	// Thread and Agent are set for the log of a subagent; empty: it is the session's own.
 	Thread, Agent string
 
-	elsewhere bool              // the tools of its set run where workers are
-	handed    map[string]string // these, and the policies that they have
-	confirmed map[string]uint64 // numbers of confirmations, by their keys
+	elsewhere bool              // tools of the agent's set run on workers
+	handed    map[string]string // these tools with their policies
+	confirmed map[string]uint64 // numbers of confirmations, by key
 
-	session  string // of the event that is folded
-	seq      uint64 // of it
+	session  string // of the current event
+	seq      uint64 // of the current event
 	at       time.Time
 	out      []Event
-	active   bool   // a run goes on
-	shown    string // status that was told last
+	active   bool   // a run is in progress
+	shown    string // last emitted status
 	asked    uint64 // number of the open request
 	calls    map[string]*call
 	running  map[string]bool // calls
 	unjudged map[string]bool // calls of the last reply
 	open     []question
-	told     []string          // ids of the events that an idle session has said it waits for
-	agents   map[string]string // kinds of children, by session
+	told     []string          // ids of the events for which an idle session waits, as emitted
+	agents   map[string]string // kinds of subagents, by session
 	keys     map[string]bool
 	outcomes map[string]*Outcome
 	order    []string // of these
 }
 
-// call is one that the model has made.
+// call is a call by the model.
 type call struct {
 	name   string
 	args   json.RawMessage
 	parent string
-	event  string // id of the event that told it; empty: it is not told yet
+	event  string // id of its event; empty: none was emitted yet
 	kind   string // of that event
 }
 
-// question is one that waits for an answer.
+// question is an open question.
 type question struct {
 	Event  string // id of the event that asks
-	ID     string // of the question, as event.Decided names it
+	ID     string // of the question, as in event.Decided
 	Seq    uint64
 	Custom bool
 	child  string
 	parent string
 	call   bool // it is about a call, and was not raised
-	worker bool // a worker is to answer it
-	asks   bool // it may only when somebody has confirmed the call
+	worker bool // a worker answers it
+	asks   bool // only after a client has confirmed the call
 }
 
-// waits reports whether a client is to answer.
+// waits reports whether a client must answer.
 func (q question) waits() bool { return !q.worker || q.asks }
 
-// Open is the question that an event asks, if it is open.
+// Open returns the question of an event, if it is open.
 func (f *Fold) Open(id string) (question, bool) {
 	i := slices.IndexFunc(f.open, func(q question) bool { return q.Event == id })
 	if i < 0 {
@@ -126,7 +125,7 @@ func (f *Fold) Open(id string) (question, bool) {
 	return f.open[i], true
 }
 
-// Apply folds a stored event, and returns what it is to clients.
+// Apply folds a stored event, and returns its form for clients.
 func (f *Fold) Apply(e event.Event) []Event {
 	if e.Transient() || e.Body == nil {
 		return nil
@@ -139,7 +138,7 @@ func (f *Fold) Apply(e event.Event) []Event {
 	}
 	if key := event.Key(e.Body); key != "" {
 		if f.keys[key] {
-			return nil // what comes twice counts once
+			return nil // a duplicate counts once
 		}
 		f.keys[key] = true
 	}
@@ -185,7 +184,7 @@ func (f *Fold) fold(body event.Body) {
 	}
 }
 
-// add adds an event, with an id of its own.
+// add adds an event with a new id.
 func (f *Fold) add(kind string, fields map[string]any) string {
 	id := f.id(f.seq, fmt.Sprint(len(f.out)))
 	f.put(id, kind, fields)
@@ -196,12 +195,12 @@ func (f *Fold) put(id, kind string, fields map[string]any) {
 	f.out = append(f.out, Event{ID: id, Type: kind, At: f.at, Fields: fields})
 }
 
-// id is the id of an event, unique on this server.
+// id returns an event id that is unique on this server.
 func (f *Fold) id(seq uint64, place string) string {
 	return fmt.Sprintf("sevt_%s_%d_%s", f.session, seq, place)
 }
 
-// status tells how the session is from here on, or the thread whose log it is.
+// status emits the new status of the session, or of the thread whose log it is.
 func (f *Fold) status(is string, fields map[string]any) {
 	f.shown = is
 	if f.Thread == "" {
@@ -219,7 +218,7 @@ func (f *Fold) idle(reason, details any) {
 	f.status(idle, map[string]any{"stop_reason": reason, "stop_details": details})
 }
 
-// run tells that the session runs, if it did not.
+// run emits that the session runs, if it did not.
 func (f *Fold) run() {
 	if f.active {
 		return
@@ -249,7 +248,7 @@ func (f *Fold) thinkingID(asked uint64) string { return f.id(asked, "thinking") 
 func (f *Fold) replied(b event.Replied) {
 	asked := f.asked
 	if asked == 0 {
-		asked = f.seq // a log whose beginning is not there
+		asked = f.seq // the beginning of the log is missing
 	}
 	if slices.ContainsFunc(b.Parts, func(p llm.Part) bool { _, is := p.(llm.Reasoning); return is }) {
 		f.put(f.thinkingID(asked), "agent.thinking", nil)
@@ -300,12 +299,12 @@ func (f *Fold) cancelled(b event.Cancelled) {
 	}
 }
 
-// problem tells that something has failed.
+// problem emits an error.
 func (f *Fold) problem(cause llm.Kind, message, retry string) {
 	f.add("session.error", problem(cause, message, retry))
 }
 
-// problem is what an event says of something that has failed.
+// problem returns the fields of an error event.
 func problem(cause llm.Kind, message, retry string) map[string]any {
 	kinds := map[llm.Kind]string{
 		llm.KindOverloaded: "model_overloaded_error", llm.KindRateLimited: "model_rate_limited_error", llm.KindBilling: "billing_error",
@@ -353,7 +352,7 @@ func (f *Fold) returned(b event.Returned) {
 	})
 }
 
-// stopReason is why a run has stopped, in their words.
+// stopReason returns why a run has stopped, in terms of the wire.
 func stopReason(r event.Reason, detail string) (reason, details any) {
 	kind := "end_turn"
 	switch r {
@@ -368,7 +367,7 @@ func stopReason(r event.Reason, detail string) (reason, details any) {
 }
 
 func (f *Fold) stopped(b event.Stopped) {
-	if f.asked != 0 { // nothing came of the request
+	if f.asked != 0 { // the request has failed
 		f.requestEnd(f.asked, true, llm.Usage{})
 	}
 	f.active, f.open, f.told = false, nil, nil
@@ -380,7 +379,7 @@ func (f *Fold) stopped(b event.Stopped) {
 	switch o := f.outcome(); {
 	case o == nil:
 	case b.Reason == event.ReasonDone:
-		return // what it brought is graded, and that is part of its running
+		return // its result is graded, which is part of its running
 	case b.Reason == event.ReasonCancelled:
 		f.giveUp("interrupted")
 	default:
@@ -389,7 +388,7 @@ func (f *Fold) stopped(b event.Stopped) {
 	f.idle(stopReason(b.Reason, b.Detail))
 }
 
-// settle tells whether the session waits for somebody, or does no more.
+// settle emits that the session waits for an answer, or is done.
 func (f *Fold) settle() {
 	if !f.active {
 		return
@@ -410,7 +409,7 @@ func (f *Fold) settle() {
 	}
 }
 
-// quiet reports whether nothing runs but what waits itself.
+// quiet reports whether nothing runs except calls that wait themselves.
 func (f *Fold) quiet() bool {
 	if f.asked != 0 || len(f.unjudged) > 0 || slices.ContainsFunc(f.open, func(q question) bool { return !q.waits() }) {
 		return false
@@ -423,7 +422,7 @@ func (f *Fold) quiet() bool {
 	return true
 }
 
-// noted takes up what this door has noted.
+// noted folds a note of this door.
 func (f *Fold) noted(b event.Recorded) {
 	switch b.Of {
 	case ofUpdate:

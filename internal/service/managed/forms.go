@@ -17,12 +17,12 @@ import (
 
 // upload is a file of a form.
 type upload struct {
-	Name string // with the folders that the client has named
-	Type string // empty: the client has not said
+	Name string // with the client's folders
+	Type string // empty: not given
 	Data []byte
 }
 
-// form reads a form: the files of one field, and the texts of others. The gate bounds its size.
+// form reads a form: the files of one field, and the texts of others. The gate limits its size.
 func (d *door) form(files string, texts ...string) (list []upload, said map[string]string, err error) {
 	parts, err := d.r.MultipartReader()
 	if err != nil {
@@ -62,7 +62,7 @@ func (d *door) form(files string, texts ...string) (list []upload, said map[stri
 
 const mostPlace = 1024 // bytes of a path
 
-// checkPlace reports what is wrong with a path in a workspace, which is relative and has slashes.
+// checkPlace reports what is wrong with a path in a workspace, which must be relative with slashes.
 func checkPlace(field, place, want string) error {
 	switch {
 	case place == "" || place == "." || path.Clean(place) != place || !filepath.IsLocal(place):

@@ -12,24 +12,24 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Tools that are handed to workers: to the server they are tools of a client, and to clients those
-// of the agent toolset.
+// Tools that run on workers: to the server they are tools of a client, and to clients those of the agent
+// toolset.
 
-// handedTools are those of the toolset that workers have, as the worker of the official SDKs takes
-// them.
+// handedTools are the tools of the toolset that workers have, in the form that the worker of the official SDKs
+// accepts.
 //
 //go:embed toolset.json
 var handedTools []byte
 
 const resultType = "user.tool_result"
 
-// handedSpecs are the tools of the toolset that workers have, as the server offers them to a model.
+// handedSpecs returns the tools of the toolset that workers have, as the server offers them to a model.
 func handedSpecs() (out []server.ClientTool, err error) {
 	err = json.Unmarshal(handedTools, &out)
 	return out, err
 }
 
-// handed are the policies of the tools of the set that workers have, without those that are off.
+// handed returns the policies of the enabled tools of the set that workers have.
 func (t toolSpec) handed() map[string]string {
 	list, err := handedSpecs()
 	out := map[string]string{}
@@ -41,7 +41,7 @@ func (t toolSpec) handed() map[string]string {
 	return out
 }
 
-// handOver says in the spec of a task that the tools of the agent's set are those of workers.
+// handOver sets the spec of a task so that the tools of the agent's set run on workers.
 func (a *agent) handOver(p *server.Spec) error {
 	list, err := handedSpecs()
 	if err != nil {
@@ -74,8 +74,7 @@ func (a *agent) handOver(p *server.Spec) error {
 	return nil
 }
 
-// fits reports what a session can't have whose tools run where workers are: all that is on the
-// server.
+// fits reports settings that a session with tools on workers can't have: everything that is on the server.
 func (k keptSession) fits(d *door) error {
 	switch {
 	case !k.Elsewhere:
@@ -97,7 +96,7 @@ func (k keptSession) fits(d *door) error {
 	return d.fit(k, list)
 }
 
-// fit reports inputs that a session does not take, or does not take from the visitor.
+// fit reports inputs that a session does not accept, or not from this visitor.
 func (d *door) fit(k keptSession, inputs []input) error {
 	for _, in := range inputs {
 		switch {
@@ -112,7 +111,7 @@ func (d *door) fit(k keptSession, inputs []input) error {
 	return nil
 }
 
-// holds reports that a grant does not let its holder work for a session.
+// holds returns an error if a grant does not let its holder work for a session.
 func (d *door) holds(g *server.Grant, session string) error {
 	_, k, err := objectOf[keptWork](d, g.Of, g.ID)
 	switch {
@@ -124,8 +123,8 @@ func (d *door) holds(g *server.Grant, session string) error {
 	return nil
 }
 
-// whileHeld ends the visit when the visitor's grant of a session does, if it has one. Holding reports
-// whether it has not; leave is called when the visit is over.
+// whileHeld ends the visit when the visitor's grant of a session ends, if it has one. Holding reports whether
+// it is still valid; the caller calls leave when the visit is over.
 func (d *door) whileHeld(session string) (holding func() bool, leave func()) {
 	g := d.Grant()
 	if g == nil {
@@ -149,7 +148,7 @@ func (d *door) whileHeld(session string) (holding func() bool, leave func()) {
 	return holding, leave
 }
 
-// handled is what an input answers the question of a call with that a worker makes.
+// handled returns the decision by which an input answers the question of a worker's call.
 func (q question) handled(task string, in input) (a server.Decision, err error) {
 	a = server.Decision{Task: task, Question: q.ID, Seq: q.Seq, Decision: "deny", Reason: in.reason}
 	switch {
@@ -167,14 +166,14 @@ func (q question) handled(task string, in input) (a server.Decision, err error) 
 	return a, err
 }
 
-// confirmation is what this door notes of a call that asks and that a worker may make.
+// confirmation is this door's note that a worker may make a call that asks.
 type confirmation struct {
 	Call string `json:"call"`
 	Seq  uint64 `json:"seq"` // of the question
 	Key  string `json:"key,omitempty"`
 }
 
-// hand says whether a worker answers a question, and how its call is told.
+// hand decides whether a worker answers a question, and how its call is emitted.
 func (f *Fold) hand(c *call, q *question) tool.Action {
 	policy, is := f.handed[c.name]
 	if !is {
@@ -186,7 +185,7 @@ func (f *Fold) hand(c *call, q *question) tool.Action {
 	return tool.Allow
 }
 
-// allowed takes up that a worker may make a call.
+// allowed folds the permission for a worker's call.
 func (f *Fold) allowed(b event.Recorded) {
 	var c confirmation
 	if json.Unmarshal(b.Value, &c) != nil {
@@ -201,7 +200,7 @@ func (f *Fold) allowed(b event.Recorded) {
 	f.add("user.tool_confirmation", map[string]any{"tool_use_id": f.open[i].Event, "result": "allow"})
 }
 
-// guests are those who may ask for it without a role for it.
+// guests are visitors that may call an endpoint without a role for it.
 type guests string
 
 const (
@@ -214,7 +213,7 @@ func (e endpoint) by(who guests) endpoint {
 	return e
 }
 
-// role is what somebody must have who is no guest.
+// role returns the role for visitors that are not guests.
 func (e endpoint) role() server.Role {
 	if e.method == http.MethodGet {
 		return server.Viewer
@@ -222,7 +221,7 @@ func (e endpoint) role() server.Role {
 	return server.Operator
 }
 
-// may reports that the visitor may not ask for it.
+// may returns an error if the visitor may not call the endpoint.
 func (d *door) may(e endpoint) error {
 	g := d.Grant()
 	switch {

@@ -15,10 +15,10 @@ import (
 
 const (
 	mostInitial = 50
-	again       = 2 * time.Second // after which something is tried again that there was no room for
+	again       = 2 * time.Second // pause before a retry when there was no room
 )
 
-// initial reports what of a list a session can't begin with.
+// initial reports inputs with which a session can't begin.
 func (d *door) initial(list []json.RawMessage, kinds ...string) error {
 	if len(list) > mostInitial {
 		return invalid("initial_events", fmt.Sprintf("there are %d", len(list)), fmt.Sprintf("at most %d", mostInitial))
@@ -32,8 +32,8 @@ func (d *door) initial(list []json.RawMessage, kinds ...string) error {
 	return err
 }
 
-// begin says to a session what it is to begin with. That is kept with the session until it is said,
-// so that a server that comes after a crash goes on there.
+// begin sends the initial inputs to a session. They are stored with the session until they are sent, so that
+// the next server continues after a crash.
 func begin(s *server.Server, id string) <-chan error {
 	done := make(chan error, 1)
 	if !s.Go(func(ctx context.Context) { done <- (&door{Visit: s.Self(ctx)}).begin(id) }) {
@@ -51,7 +51,7 @@ func (d *door) begin(id string) error {
 		switch status := server.ProblemOf(err).Status; {
 		case status == http.StatusInternalServerError:
 			return err
-		case status != http.StatusServiceUnavailable: // never will be said
+		case status != http.StatusServiceUnavailable: // it will never be sent
 			_, _, failed := changed(d, ofSession, id, func(k *keptSession) error { k.Initial = nil; return nil })
 			return errors.Join(err, failed)
 		}
@@ -60,7 +60,7 @@ func (d *door) begin(id string) error {
 	return err
 }
 
-// rest waits a little before something is tried again that there was no room for.
+// rest waits a little before a retry when there was no room.
 func (d *door) rest() error {
 	due, stop := d.Clock.At(d.Clock.Now().Add(again))
 	defer stop()

@@ -9,13 +9,13 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// What clients say, read from their requests.
+// The inputs of clients, read from their requests.
 
-// input is what a client says to a session.
+// input is a client's input to a session.
 type input struct {
 	kind     string
-	parts    llm.Parts // of a message, or of the result of a tool
-	question string    // id of the event that is answered
+	parts    llm.Parts // of a message, or of a tool result
+	question string    // id of the answered event
 	allow    bool
 	failed   bool
 	reason   string
@@ -31,7 +31,7 @@ type content struct {
 	Context string  `json:"context"`
 }
 
-// where is where the bytes of a block are.
+// where has the bytes of a block, or their place.
 type where struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type"`
@@ -46,7 +46,7 @@ const (
 	mostImage   = 8 << 20 // bytes
 )
 
-// inputs reads events of a request, all before the first is sent.
+// inputs reads the events of a request, all before the first is sent.
 func (d *door) inputs(field string, list []json.RawMessage) (out []input, err error) {
 	for i, raw := range list {
 		var kind struct {
@@ -147,7 +147,7 @@ func (d *door) input(at, kind string, raw []byte) (in input, err error) {
 	return in, err
 }
 
-// parts are the blocks of a request as a model of ours gets them.
+// parts returns the blocks of a request in the form for our models.
 func (d *door) parts(field string, list []content, pictures bool) (out llm.Parts, err error) {
 	size := 0
 	for i, c := range list {

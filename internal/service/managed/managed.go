@@ -1,29 +1,28 @@
-// Package managed is the door of a server for clients of the Managed Agents wire: the official SDKs
-// with another base URL.
+// Package managed is the door of a server for clients of the Managed Agents wire: the official SDKs with
+// another base URL.
 //
-//	fold.go         what they see of a session, as a pure fold over its log; calls.go its calls
-//	agents.go       agents and their versions; tools.go what these may use
+//	fold.go         the clients' view of a session, as a pure fold over its log; calls.go its calls
+//	agents.go       agents and their versions; tools.go their tools
 //	environments.go where they work
-//	sessions.go     sessions: each is a task of the server that stays open; view.go how they look
-//	events.go       what is said to them, and what comes of it; inputs.go reads the former
+//	sessions.go     sessions: each is an open task of the server; view.go how clients see them
+//	events.go       sent and received events; inputs.go reads the sent ones
 //	threads.go      sessions of subagents
-//	outcomes.go     what a session is to bring, and the grading of that
-//	initial.go      what a session begins with
-//	deployments.go  sessions that begin by themselves; schedule.go when, runs.go what came of it
-//	memorystores.go what agents remember: memories.go changes it, and memorywire.go shows it to
+//	outcomes.go     goals of a session, and their grading
+//	initial.go      the first inputs of a session
+//	deployments.go  scheduled sessions; schedule.go the times, runs.go the runs
+//	memorystores.go the memory of agents: memories.go changes it, and memorywire.go shows it to
 //	                clients; memorytool.go is how an agent reads and writes it
-//	resources.go    what a session has beside its agent: mounts.go puts it into the workspace
-//	files.go        what clients upload; forms.go reads it; skills.go is what of it agents know
-//	vaults.go       credentials for MCP servers; secrets.go keeps what clients never get back, and
-//	                refresh.go gets new tokens; variables.go is about those of commands
-//	work.go         sessions that work where workers are: the queue and its leases; crew.go fills it,
-//	                handed.go has the tools of workers and what these may, worker.go is one
-//	webhooks.go     the server's webhooks on this wire; news.go what they are told of all this
+//	resources.go    resources of a session; mounts.go puts them into the workspace
+//	files.go        uploaded files; forms.go reads them; skills.go skills among them
+//	vaults.go       credentials for MCP servers; secrets.go stores secrets, and
+//	                refresh.go gets new tokens; variables.go has those of commands
+//	work.go         sessions that work on workers: the queue and its leases; crew.go fills it,
+//	                handed.go has the tools of workers and their permissions, worker.go is a worker
+//	webhooks.go     the server's webhooks on this wire; news.go their events
 //	pages.go        lists, page by page
-//	whose.go        to which agent and environment all this belongs
+//	whose.go        the agent and environment that own an object
 //
-// Objects are kept in the server's book, and what happens in the session's log. The door keeps
-// nothing of its own.
+// Objects are stored in the server's book, and events in the session's log. The door stores nothing of its own.
 package managed
 
 import (
@@ -62,17 +61,17 @@ func handle(s *server.Server, k *secrets, mux *http.ServeMux) {
 	})
 }
 
-// endpoints are all that there are.
+// endpoints returns all endpoints.
 func endpoints(dues *agenda) []endpoint {
 	return slices.Concat(agentEndpoints(), environmentEndpoints(), workEndpoints(), sessionEndpoints(), eventEndpoints(),
 		threadEndpoints(), deploymentEndpoints(dues), memoryStoreEndpoints(), memoryEndpoints(), fileEndpoints(), resourceEndpoints(),
 		vaultEndpoints(), credentialEndpoints(), skillEndpoints(), webhookEndpoints())
 }
 
-// endpoint is one thing that clients can ask for.
+// endpoint is one method and path.
 type endpoint struct {
 	method, path string
-	query        []string // parameters that it takes, apart from "beta"
+	query        []string // accepted parameters, apart from "beta"
 	do           func(*door) (any, error)
 	who          guests
 }
@@ -85,7 +84,7 @@ func post(path string, do func(*door) (any, error), query ...string) endpoint {
 	return endpoint{http.MethodPost, path, query, do, ""}
 }
 
-// act is a POST that says all by its path: its body is empty, or {}.
+// act returns an endpoint for a POST that needs only its path: its body is empty, or {}.
 func act(path string, do func(*door) (any, error), query ...string) endpoint {
 	return post(path, func(d *door) (any, error) {
 		if err := d.readAny(&struct{}{}); err != nil {
@@ -110,7 +109,7 @@ type door struct {
 	crew    *crew
 }
 
-// serve serves a request. An endpoint that has answered itself returns nothing.
+// serve serves a request. An endpoint that has responded itself returns nothing.
 func serve(c *crew, k *secrets, e endpoint, w http.ResponseWriter, r *http.Request) {
 	v, err := c.Visit(r, server.Worker)
 	var out any
@@ -131,7 +130,7 @@ func serve(c *crew, k *secrets, e endpoint, w http.ResponseWriter, r *http.Reque
 	}
 }
 
-// known reports a parameter that the endpoint does not take.
+// known reports a parameter that the endpoint does not accept.
 func (d *door) known(query []string) error {
 	for name, values := range d.query {
 		switch {
@@ -144,17 +143,17 @@ func (d *door) known(query []string) error {
 	return nil
 }
 
-// invalid is a field that can't be as it is; want is what would be right, if that can be said.
+// invalid returns the error of a field with an invalid value; want is a right value, if known.
 func invalid(field, what, want string) error { return server.Wrong(field, what, want) }
 
-// unserved is a wish that can be said on this wire, and that this server does not grant.
+// unserved returns the error for a feature of this wire that this server does not support.
 func unserved(field, what string) error {
 	return invalid(field, "this server does not support "+what, "")
 }
 
 func missing(what, id string) error { return server.Missing(what, id) }
 
-// tooLarge is a field, or a body, with more bytes than it may have.
+// tooLarge returns the error of a field or a body with too many bytes.
 func tooLarge(field string, size, most int) error {
 	return &server.Problem{
 		Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Field: field, Want: fmt.Sprintf("at most %d bytes", most),
@@ -164,7 +163,7 @@ func tooLarge(field string, size, most int) error {
 
 func conflict(format string, args ...any) error { return server.Conflict(format, args...) }
 
-// read reads the body of the request, strictly. The raw body is what an idempotency key counts for.
+// read reads the body of the request, strictly. An idempotency key counts for the raw body.
 func (d *door) read(into any) (raw json.RawMessage, err error) {
 	if raw, err = server.ReadBody(d.r.Body); err == nil {
 		err = decodedBody(raw, into)
@@ -175,7 +174,7 @@ func (d *door) read(into any) (raw json.RawMessage, err error) {
 	return raw, nil
 }
 
-// readAny is [door.read] of a body that need not be there.
+// readAny is [door.read] for an optional body.
 func (d *door) readAny(into any) error {
 	raw, err := server.ReadBody(d.r.Body)
 	if err != nil || len(raw) == 0 {
@@ -194,7 +193,7 @@ func decodedBody(raw []byte, into any) error {
 // strict decodes a part of a body as strictly as the whole.
 func strict(raw []byte, into any) error { return server.DecodeRaw(raw, into) }
 
-// fixed keeps the order of what a request says, so that the same request has the same digest.
+// fixed keeps the order of fields in a request, so that the same request has the same digest.
 func fixed(raw json.RawMessage) any {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -203,7 +202,7 @@ func fixed(raw json.RawMessage) any {
 	return v
 }
 
-// opt is a field of an update: it may be missing, null, or say something.
+// opt is a field of an update: it may be missing, null, or have a value.
 type opt[T any] struct {
 	said, null bool
 	value      T
@@ -222,13 +221,13 @@ func (o *opt[T]) UnmarshalJSON(raw []byte) error {
 // onto changes a value as the field says.
 func (o opt[T]) onto(v *T) {
 	if o.said {
-		*v = o.value // the zero value, where null clears it
+		*v = o.value // null clears it to the zero value
 	}
 }
 
 const mostMetadata = 16
 
-// number is a parameter of the query within bounds.
+// number reads a parameter of the query that is a number within limits.
 func (d *door) number(name string, usual, least, most int) (int, error) {
 	text := d.query.Get(name)
 	if text == "" {
@@ -241,13 +240,13 @@ func (d *door) number(name string, usual, least, most int) (int, error) {
 	return n, nil
 }
 
-// flag is a parameter that is true or false; false if it is not there.
+// flag reads a parameter that is true or false; false if it is missing.
 func (d *door) flag(name string) (bool, error) {
 	text, err := d.choice(name, "true", "false")
 	return text == "true", err
 }
 
-// choice is a parameter that is one of some.
+// choice reads a parameter that has one of some values.
 func (d *door) choice(name string, of ...string) (string, error) {
 	text := d.query.Get(name)
 	if text == "" || slices.Contains(of, text) {
@@ -256,12 +255,12 @@ func (d *door) choice(name string, of ...string) (string, error) {
 	return "", invalid(name, "it is "+strconv.Quote(words.OneLine(text, 40)), strings.Join(of, " or "))
 }
 
-// list is a parameter that is there any number of times, as name=a&name=b or name[]=a.
+// list reads a repeatable parameter, as name=a&name=b or name[]=a.
 func (d *door) list(name string) []string {
 	return slices.Concat(d.query[name], d.query[name+"[]"])
 }
 
-// within reports which times the request wants, by its created_at[...] parameters.
+// within returns a filter for the times in the created_at[...] parameters.
 func (d *door) within() (func(time.Time) bool, error) {
 	type bound struct {
 		at   time.Time
@@ -301,7 +300,7 @@ func checkMetadata(m map[string]string) error {
 	return nil
 }
 
-// patched are metadata with a patch: null takes a key away.
+// patched returns metadata with a patch applied: null removes a key.
 func patched(m map[string]string, patch map[string]*string) map[string]string {
 	out := map[string]string{}
 	for key, value := range m {
@@ -315,7 +314,7 @@ func patched(m map[string]string, patch map[string]*string) map[string]string {
 	return out
 }
 
-// bounded reports a text that is too long, or missing where it must not be.
+// bounded reports a text that is too long, or missing though required.
 func bounded(field, text string, least, most int) error {
 	switch {
 	case len(text) < least:
@@ -326,7 +325,7 @@ func bounded(field, text string, least, most int) error {
 	return nil
 }
 
-// named reports what is wrong with a name, which is one line and shows all that is in it.
+// named reports what is wrong with a name, which must be one line without hidden characters.
 func named(field, name string, most int) error {
 	if err := bounded(field, name, 1, most); err != nil {
 		return err
@@ -337,13 +336,13 @@ func named(field, name string, most int) error {
 	return nil
 }
 
-// derived is an id that the same parts always have.
+// derived returns an id that is the same for the same parts.
 func derived(prefix string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return prefix + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
 }
 
-// orNull is a text, or null where there is none.
+// orNull returns a text, or null for an empty one.
 func orNull(text string) *string {
 	if text == "" {
 		return nil
@@ -351,7 +350,7 @@ func orNull(text string) *string {
 	return &text
 }
 
-// when is a time, or null where it never was.
+// when returns a time, or null for the zero time.
 func when(t time.Time) *string {
 	if t.IsZero() {
 		return nil
@@ -360,7 +359,7 @@ func when(t time.Time) *string {
 	return &text
 }
 
-// dates are when an object was changed last and archived, as the book has it; zero: never.
+// dates are when an object was last changed and archived, as stored in the book; zero: never.
 type dates struct {
 	Updated  time.Time `json:"updated,omitzero"`
 	Archived time.Time `json:"archived,omitzero"`
@@ -368,7 +367,7 @@ type dates struct {
 
 func (t dates) isArchived() bool { return !t.Archived.IsZero() }
 
-// stamps are the times of an object as clients see them.
+// stamps returns the times of an object as clients see them.
 func (t dates) stamps(o server.Object) (created, updated string, archived *string) {
 	created = stamp(o.Created)
 	if updated = created; !t.Updated.IsZero() {
@@ -377,13 +376,13 @@ func (t dates) stamps(o server.Object) (created, updated string, archived *strin
 	return created, updated, when(t.Archived)
 }
 
-// entry is an object of a kind as this door keeps it.
+// entry is an object of a kind, with its value decoded.
 type entry[T any] struct {
 	server.Object
 	kept T
 }
 
-// entries are the objects of a kind, the newest first.
+// entries returns the objects of a kind, newest first.
 func entries[T any](d *door, of string) (out []entry[T]) {
 	for _, o := range slices.Backward(d.Objects(of)) {
 		if e := (entry[T]{Object: o}); json.Unmarshal(o.Value, &e.kept) == nil {
@@ -393,8 +392,7 @@ func entries[T any](d *door, of string) (out []entry[T]) {
 	return out
 }
 
-// listed are the objects of a kind that a list is to have by the parameters of all lists, the newest
-// first.
+// listed returns the objects of a kind that match the common list parameters, newest first.
 func listed[T interface{ isArchived() bool }](d *door, of string) ([]entry[T], error) {
 	within, err := d.within()
 	if err != nil {
@@ -409,7 +407,7 @@ func listed[T interface{ isArchived() bool }](d *door, of string) ([]entry[T], e
 	}), nil
 }
 
-// keptAs is an object of a kind as it is kept.
+// keptAs returns an object of a kind as it is stored.
 func (d *door) keptAs(of, id string) (server.Object, error) {
 	o, err := d.Object(of, id)
 	if err != nil {
@@ -419,7 +417,7 @@ func (d *door) keptAs(of, id string) (server.Object, error) {
 	return o, nil
 }
 
-// objectOf is an object of a kind as this door keeps it.
+// objectOf returns an object of a kind, with its value decoded.
 func objectOf[T any](d *door, of, id string) (server.Object, T, error) {
 	var v T
 	o, err := d.keptAs(of, id)
@@ -429,7 +427,7 @@ func objectOf[T any](d *door, of, id string) (server.Object, T, error) {
 	return o, v, json.Unmarshal(o.Value, &v)
 }
 
-// changed is an object after f has changed it.
+// changed returns an object after f has changed it.
 func changed[T any](d *door, of, id string, f func(*T) error) (server.Object, T, error) {
 	var v T
 	if _, err := d.keptAs(of, id); err != nil {
@@ -445,7 +443,7 @@ func changed[T any](d *door, of, id string, f func(*T) error) (server.Object, T,
 	return o, v, err
 }
 
-// gone takes an object away.
+// gone removes an object.
 func gone(d *door, of, id, kind string) (any, error) {
 	if _, err := d.keptAs(of, id); err != nil {
 		return nil, err

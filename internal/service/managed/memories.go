@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	mostMemory      = 102_400 // bytes of one
-	mostMemories    = 2000    // of one store
+	mostMemory      = 102_400 // bytes of a memory
+	mostMemories    = 2000    // of a store
 	mostMemoryPath  = 1024    // bytes
 	mostMemoryDepth = 20      // segments of a path
 	mostShownInFull = 20      // memories or versions on a page with their contents
@@ -32,7 +32,7 @@ const (
 func ofMemory(store string) string        { return "managed.memory:" + store }
 func ofMemoryVersion(store string) string { return "managed.memory_version:" + store }
 
-// actor is who has changed a memory: a client, or a session.
+// actor is the client or session that has changed a memory.
 type actor struct {
 	Type    string `json:"type"`
 	Key     string `json:"api_key_id,omitempty"`
@@ -44,12 +44,12 @@ func (d *door) actor() *actor { return &actor{Type: "api_actor", Key: d.Name()} 
 // keptMemory is a memory in the book.
 type keptMemory struct {
 	Path    string `json:"path"`
-	Version string `json:"version"` // its current one
+	Version string `json:"version"` // current version
 	Digest  string `json:"sha256"`
 	Size    int64  `json:"size"`
 }
 
-// keptVersion is a version of a memory in the book. It has the content.
+// keptVersion is a version of a memory in the book, with the content.
 type keptVersion struct {
 	Memory     string    `json:"memory"`
 	Operation  string    `json:"operation"`
@@ -60,20 +60,20 @@ type keptVersion struct {
 	RedactedBy *actor    `json:"redacted_by,omitempty"`
 }
 
-// memory is one that was found.
+// memory is a memory with its object.
 type memory struct {
 	server.Object
 	keptMemory
 }
 
-// memories are those of a store, for a visitor. Changes are by an actor.
+// memories are the memories of a store, for a visitor. The actor is recorded for changes.
 type memories struct {
 	*server.Visit
 	store string
 	by    *actor
 }
 
-// open fails where the store is not there, or, for changes, archived.
+// open fails if the store is missing, or, for changes, archived.
 func (m memories) open(e *server.Edit) (server.Object, error) {
 	o, err := e.Object(ofMemoryStore, m.store)
 	if err != nil {
@@ -89,13 +89,13 @@ func (m memories) open(e *server.Edit) (server.Object, error) {
 	return o, nil
 }
 
-// readMemory is a memory that the book has.
+// readMemory decodes a memory from the book.
 func readMemory(o server.Object) (memory, error) {
 	k := memory{Object: o}
 	return k, json.Unmarshal(o.Value, &k.keptMemory)
 }
 
-// readMemories are those that can be read.
+// readMemories returns the objects that can be decoded.
 func readMemories(objects []server.Object) (out []memory) {
 	for _, o := range objects {
 		if k, err := readMemory(o); err == nil {
@@ -105,7 +105,7 @@ func readMemories(objects []server.Object) (out []memory) {
 	return out
 }
 
-// at is the memory at a path.
+// at returns the memory at a path.
 func at(all []memory, path string) (memory, bool) {
 	i := slices.IndexFunc(all, func(m memory) bool { return m.Path == path })
 	if i < 0 {
@@ -150,8 +150,7 @@ func (m memories) make(path, content string, said any) (o server.Object, err err
 	return o, err
 }
 
-// change changes a memory: its text or its path, as far as these are said. Expected is the digest
-// that it must have; empty: any.
+// change changes a memory's text, path or both; nil: unchanged. Expected is its required digest; empty: any.
 func (m memories) change(id string, content, path *string, expected string) error {
 	if path != nil {
 		if err := checkMemoryPath(*path); err != nil {
@@ -164,7 +163,7 @@ func (m memories) change(id string, content, path *string, expected string) erro
 		}
 		return m.replace(id, *content, path, expected)
 	}
-	for { // a version has its content to itself, so that it can be redacted alone
+	for { // each version has its own content, so that it can be redacted alone
 		k, now, err := m.text(id)
 		if err == nil {
 			err = k.expect(expected)
@@ -204,14 +203,14 @@ func (m memories) replace(id, content string, path *string, expected string) err
 			}
 			next.Digest, next.Size = digestOf(content), stored.Size
 			if next == k {
-				return nil // what changes nothing makes no version
+				return nil // no new version without a change
 			}
 			return m.put(e, store, id, modifiedMemory, next, stored)
 		})
 	})
 }
 
-// remove takes a memory away. Its versions stay. An archived store allows it.
+// remove removes a memory. Its versions stay. An archived store allows it.
 func (m memories) remove(id, expected string) error {
 	return m.Edit(func(e *server.Edit) error {
 		o, err := e.Object(ofMemory(m.store), id)
@@ -234,7 +233,7 @@ func (m memories) remove(id, expected string) error {
 	})
 }
 
-// text is a memory and what it holds.
+// text returns a memory and its content.
 func (m memories) text(id string) (memory, string, error) {
 	o, err := m.Object(ofMemory(m.store), id)
 	if err != nil {
@@ -252,7 +251,7 @@ func (m memories) text(id string) (memory, string, error) {
 	return k, string(data), err
 }
 
-// expect reports that a memory is not what a client takes it for.
+// expect returns an error if a memory differs from the client's expectation.
 func (k keptMemory) expect(digest string) error {
 	if digest == "" || digest == k.Digest {
 		return nil
@@ -261,7 +260,7 @@ func (k keptMemory) expect(digest string) error {
 		conflict("content_sha256: the memory has changed: it is %s, not %s; read it again", k.Digest, words.OneLine(digest, 80)))
 }
 
-// errChanged says that a memory is not what somebody takes it for. It comes with a problem.
+// errChanged says that a memory has changed unexpectedly. It is joined with a problem.
 var errChanged = errors.New("")
 
 func digestOf(content string) string {
@@ -269,7 +268,7 @@ func digestOf(content string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkMemory reports a text that no memory can have.
+// checkMemory reports a text that a memory can't have.
 func checkMemory(content string) error {
 	if len(content) > mostMemory {
 		return tooLarge("content", len(content), mostMemory)

@@ -6,9 +6,9 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// A memory store is an object of the book, and so is each of its memories and versions: the latter
-// two are of kinds of their own for each store. A version has the content. What changes a memory
-// puts the memory and a new version in one append, so that neither is there without the other.
+// A memory store is an object of the book, and so is each of its memories and versions: the latter two have
+// kinds of their own for each store. A version has the content. A change of a memory puts the memory and a new
+// version in one append, so that neither exists without the other.
 
 const (
 	ofMemoryStore = "managed.memory_store"
@@ -40,20 +40,20 @@ type memoryStore struct {
 	ArchivedAt  *string           `json:"archived_at"`
 }
 
-// keptMemoryStore is one in the book.
+// keptMemoryStore is a store in the book.
 type keptMemoryStore struct {
 	memoryStore
 	dates
 }
 
-// memoryStoreFields are what a request says of a store.
+// memoryStoreFields are the fields of a request about a store.
 type memoryStoreFields struct {
 	Name        opt[string]             `json:"name"`
 	Description opt[string]             `json:"description"`
 	Metadata    opt[map[string]*string] `json:"metadata"`
 }
 
-// onto changes a store as a request says.
+// onto applies a request to a store.
 func (f memoryStoreFields) onto(m *memoryStore) error {
 	f.Name.onto(&m.Name)
 	f.Description.onto(&m.Description)
@@ -67,7 +67,7 @@ func (f memoryStoreFields) onto(m *memoryStore) error {
 	return checkMetadata(m.Metadata)
 }
 
-// shown is a store as clients see it.
+// shown returns a store as clients see it.
 func (k keptMemoryStore) shown(o server.Object) memoryStore {
 	m := k.memoryStore
 	m.ID, m.Type = o.ID, "memory_store"
@@ -142,7 +142,7 @@ func (d *door) changeMemoryStore(f func(*keptMemoryStore) error) (any, error) {
 	return k.shown(o), nil
 }
 
-// deleteMemoryStore takes a store away with all its memories and versions.
+// deleteMemoryStore deletes a store with all its memories and versions.
 func (d *door) deleteMemoryStore() (any, error) {
 	id := d.r.PathValue("id")
 	if _, _, err := objectOf[keptMemoryStore](d, ofMemoryStore, id); err != nil {

@@ -17,8 +17,8 @@ import (
 //go:embed memory_store.md
 var memoryDoc string
 
-// memoryRoot is where clients and agents find memory stores. There is no such folder: an agent has
-// a tool for it, so that what is read-only stays so, and each change is a version at once.
+// memoryRoot is the path of memory stores for clients and agents. There is no such folder: an agent has a tool
+// for it, so that read-only stores stay read-only, and each change makes a version at once.
 const memoryRoot = "/mnt/memory/"
 
 // memoryArgs are the arguments of the tool.
@@ -32,8 +32,8 @@ type memoryArgs struct {
 	Version string `json:"version,omitempty" jsonschema:"for write, move and delete of a memory that is there: its version, as read has told it"`
 }
 
-// memoryTool is the tool of one session. It keeps nothing: what the model has read of a memory is
-// told by the version that it names.
+// memoryTool is the tool of one session. It has no state: the model names the version of a memory that it has
+// read.
 type memoryTool struct {
 	visit  *server.Visit
 	task   string
@@ -52,8 +52,8 @@ func (t *memoryTool) tool() tool.Tool {
 	return out
 }
 
-// effects are those on files at the place of the memory in the workspace, so that modes and rules
-// hold for memories as they do for files.
+// effects returns the effects on files at the path of the memory in the workspace, so that modes and rules for
+// files also apply to memories.
 func (t *memoryTool) effects(_ context.Context, c *tool.Call) ([]tool.Effect, error) {
 	in, err := tool.Args[memoryArgs](c)
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *memoryTool) effects(_ context.Context, c *tool.Call) ([]tool.Effect, er
 	return out, nil
 }
 
-// find is the store that a path is in, and the path there.
+// find returns the store of a path, and the path in it.
 func (t *memoryTool) find(path string) (resource, string, error) {
 	var names []string
 	for _, r := range t.stores {
@@ -92,7 +92,7 @@ func (t *memoryTool) find(path string) (resource, string, error) {
 	return resource{}, "", fmt.Errorf("%q is in no memory store; there are %s", path, strings.Join(names, ", "))
 }
 
-// run does a call.
+// run makes a call.
 func (t *memoryTool) run(ctx context.Context, in memoryArgs) (string, error) {
 	r, path, err := t.find(in.Path)
 	if err != nil {
@@ -123,12 +123,12 @@ func (t *memoryTool) run(ctx context.Context, in memoryArgs) (string, error) {
 	return t.on(m, k, in)
 }
 
-const versionDigits = 12 // of the digest of a memory that a model is told
+const versionDigits = 12 // of the digest of a memory that a model gets
 
-// told is what a model is told of the version of a memory.
+// told returns the version of a memory as a model sees it.
 func told(digest string) string { return "version " + digest[:versionDigits] }
 
-// on does a call on a memory that is there.
+// on makes a call on an existing memory.
 func (t *memoryTool) on(m memories, k memory, in memoryArgs) (string, error) {
 	switch in.Command {
 	case "read":
@@ -162,7 +162,7 @@ func (t *memoryTool) on(m memories, k memory, in memoryArgs) (string, error) {
 	return "Moved.", err
 }
 
-// edited changes a memory as it stands, whoever has changed it meanwhile.
+// edited changes the current text of a memory, even if it has changed meanwhile.
 func edited(m memories, id string, in memoryArgs) (string, error) {
 	for {
 		k, text, err := m.text(id)
@@ -179,7 +179,7 @@ func edited(m memories, id string, in memoryArgs) (string, error) {
 	}
 }
 
-// directory names the memories of a store below a path.
+// directory lists the memories of a store below a path.
 func directory(all []memory, mount, path string) string {
 	var lines []string
 	for _, k := range all {
@@ -194,7 +194,7 @@ func directory(all []memory, mount, path string) string {
 	return strings.Join(lines, "\n")
 }
 
-// prompted is what the prompt says of memory stores.
+// prompted returns the prompt's text about memory stores.
 func prompted(stores []resource) string {
 	var b strings.Builder
 	b.WriteString("# Memory stores\n\nWhat is in them outlasts this session. Use the tool memory_store.\n")

@@ -64,20 +64,20 @@ type versionView struct {
 	RedactedBy *actor  `json:"redacted_by,omitempty"`
 }
 
-// memoriesOf are those of the store that the request names.
+// memoriesOf returns the memories of the store that the request names.
 func (d *door) memoriesOf() (memories, error) {
 	id := d.r.PathValue("store")
 	_, _, err := objectOf[keptMemoryStore](d, ofMemoryStore, id)
 	return memories{d.Visit, id, d.actor()}, err
 }
 
-// full reports whether the answer is to have contents.
+// full reports whether the response should have contents.
 func (d *door) full(usual bool) (bool, error) {
 	view, err := d.choice("view", "basic", "full")
 	return view == "full" || view == "" && usual, err
 }
 
-// asked are the memories of the store that the request names, and whether the answer is to have
+// asked returns the memories of the store that the request names, and whether the response should have
 // contents.
 func (d *door) asked(usual bool) (m memories, full bool, err error) {
 	if full, err = d.full(usual); err == nil {
@@ -86,7 +86,7 @@ func (d *door) asked(usual bool) (m memories, full bool, err error) {
 	return m, full, err
 }
 
-// shown is a memory as clients see it.
+// shown returns a memory as clients see it.
 func (m memories) shown(k memory, full bool) (memoryView, error) {
 	v := memoryView{
 		ID: k.ID, Type: "memory", Store: m.store, Version: k.Version, Path: k.Path, Digest: k.Digest, Size: k.Size,
@@ -100,7 +100,7 @@ func (m memories) shown(k memory, full bool) (memoryView, error) {
 	return v, err
 }
 
-// answer shows the memory with an id.
+// answer returns the memory with an id.
 func (m memories) answer(id string, full bool) (any, error) {
 	o, err := m.Object(ofMemory(m.store), id)
 	if err != nil {
@@ -198,7 +198,7 @@ func (d *door) deleteMemory() (any, error) {
 	return map[string]any{"id": id, "type": "memory_deleted"}, m.remove(id, expected)
 }
 
-// mostOnPage is how long a page may be.
+// mostOnPage returns the limit of a page's length.
 func mostOnPage(full bool) int {
 	if full {
 		return mostShownInFull
@@ -206,7 +206,7 @@ func mostOnPage(full bool) int {
 	return 100
 }
 
-// listMemories lists memories by their paths. Those further below than the depth are one prefix.
+// listMemories lists memories by their paths. Those deeper than the depth are summarized by one prefix.
 func (d *door) listMemories() (any, error) {
 	full, err := d.full(false)
 	if err != nil {
@@ -251,7 +251,7 @@ func (d *door) listMemories() (any, error) {
 	})
 }
 
-// version is a version as clients see it.
+// version returns a version as clients see it.
 func (m memories) version(o server.Object, full bool) (versionView, keptVersion, error) {
 	var k keptVersion
 	if err := json.Unmarshal(o.Value, &k); err != nil {
@@ -334,7 +334,7 @@ func (m memories) answerVersion(id string, full bool) (any, error) {
 	return v, err
 }
 
-// redactMemoryVersion takes the content of a version away for good, and where it was.
+// redactMemoryVersion removes the content and the path of a version for good.
 func (d *door) redactMemoryVersion() (any, error) {
 	m, err := d.memoriesOf()
 	if err != nil {

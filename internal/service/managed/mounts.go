@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// Files and repositories are in the workspace of their session: what a client calls /workspace/a is
-// a there, and /mnt/b is mnt/b.
+// Files and repositories are in the workspace of their session: the client's path /workspace/a is a there, and
+// /mnt/b is mnt/b.
 
 const (
 	fileType         = "file"
@@ -27,7 +27,7 @@ const (
 	commitCheckout   = "commit"
 )
 
-// place is where in the workspace a resource is; empty: nowhere.
+// place returns the path of a resource in the workspace; empty: none.
 func (r resource) place() string {
 	if r.Type != fileType && r.Type != repositoryType {
 		return ""
@@ -37,14 +37,14 @@ func (r resource) place() string {
 
 func (r resource) secretName() string { return secretOfResource + r.ID }
 
-// checkout is what of a repository is checked out.
+// checkout is the part of a repository to check out.
 type checkout struct {
 	Type string `json:"type"`
 	Name string `json:"name,omitempty"`
 	SHA  string `json:"sha,omitempty"`
 }
 
-// fileResource is a file that a session gets.
+// fileResource reads a request for a file.
 func (d *door) fileResource(at string, in newResource) (resource, error) {
 	r := resource{Type: in.Type, File: in.File, MountPath: in.MountPath.value}
 	if r.MountPath == "" {
@@ -59,7 +59,7 @@ func (d *door) fileResource(at string, in newResource) (resource, error) {
 	return r, r.checkMount(at)
 }
 
-// repositoryResource is a repository that a session gets, and its token.
+// repositoryResource reads a request for a repository, with its token.
 func (d *door) repositoryResource(at string, in newResource) (resource, error) {
 	r := resource{Type: in.Type, URL: in.URL, MountPath: in.MountPath.value, Checkout: in.Checkout, token: in.Token, Secret: in.Token != ""}
 	if r.MountPath == "" {
@@ -80,7 +80,7 @@ func (d *door) repositoryResource(at string, in newResource) (resource, error) {
 	return r, r.checkMount(at)
 }
 
-// checkedOut is the repository as it is to be cloned.
+// checkedOut returns the repository in the form for cloning.
 func (r resource) checkedOut(token string) server.Checkout {
 	c := server.Checkout{Repository: server.Repository{URL: r.URL}, Token: token}
 	if r.Checkout != nil {
@@ -97,7 +97,7 @@ func (r resource) checkMount(at string) error {
 	return checkPlace(at+".mount_path", r.place(), want)
 }
 
-// collide reports two resources that can't be where they are to be. A file may be in a repository.
+// collide reports two resources with conflicting paths. A file may be in a repository.
 func collide(at string, r resource, others []resource) error {
 	mine := r.place()
 	for _, other := range others {
@@ -138,7 +138,7 @@ func (k *secrets) furnish(v *server.Visit, t server.Task, dir string) error {
 	return nil
 }
 
-// clone puts a repository into a new workspace, in which nobody has been yet.
+// clone clones a repository into a new workspace that no agent has used yet.
 func (k *secrets) clone(v *server.Visit, r resource, dir string) error {
 	token := ""
 	if r.Secret {
@@ -174,7 +174,7 @@ func placeFile(v *server.Visit, r resource, dir string) error {
 	})
 }
 
-// removeFile takes a file out of a workspace, unless it is gone already.
+// removeFile removes a file from a workspace, unless it is already gone.
 func removeFile(r resource, dir string) error {
 	return inside(dir, r, func(root *os.Root, place string) error {
 		if err := root.Remove(place); err != nil && !os.IsNotExist(err) {
@@ -184,8 +184,7 @@ func removeFile(r resource, dir string) error {
 	})
 }
 
-// inside has f work at the place of a resource in a workspace, where no link leads out of that,
-// whoever has made one.
+// inside calls f with the place of a resource in a workspace. No link leads out of the workspace there.
 func inside(dir string, r resource, f func(root *os.Root, place string) error) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -194,7 +193,7 @@ func inside(dir string, r resource, f func(root *os.Root, place string) error) e
 	return errors.Join(f(root, filepath.FromSlash(r.place())), root.Close())
 }
 
-// sessionOf is the session that a task is; it may be a task of another door.
+// sessionOf returns the session of a task; the task may be of another door.
 func sessionOf(v *server.Visit, task string) (k keptSession, is bool, err error) {
 	o, err := v.Object(ofSession, task)
 	if err != nil {
@@ -203,7 +202,7 @@ func sessionOf(v *server.Visit, task string) (k keptSession, is bool, err error)
 	return k, true, json.Unmarshal(o.Value, &k)
 }
 
-// keepTokens keeps the tokens of repositories until these are cloned.
+// keepTokens stores the tokens of repositories until these are cloned.
 func (d *door) keepTokens(list []resource) error {
 	for _, r := range list {
 		if r.Secret {
@@ -215,7 +214,7 @@ func (d *door) keepTokens(list []resource) error {
 	return nil
 }
 
-// forgetTokens forgets the tokens of a session when it has its workspace, or is over.
+// forgetTokens removes the tokens of a session when it has its workspace, or is over.
 func (k *secrets) forgetTokens(ctx context.Context, id string) {
 	v, err := k.s.For(ctx, id, "")
 	if err != nil {
@@ -223,7 +222,7 @@ func (k *secrets) forgetTokens(ctx context.Context, id string) {
 	}
 	_, err = v.Wait(id, func(t server.Task) bool { return t.Session != "" || isOver(t) })
 	if err != nil {
-		return // the server ends; the next one goes on
+		return // the server ends; the next one continues
 	}
 	var names []string
 	_, err = v.Change(ofSession, id, func(o server.Object) (any, error) {
@@ -246,7 +245,7 @@ func (k *secrets) forgetTokens(ctx context.Context, id string) {
 	}
 }
 
-// mounted is what the prompt says of files and repositories.
+// mounted returns the prompt's text about files and repositories.
 func mounted(list []resource) string {
 	var b strings.Builder
 	for _, r := range list {

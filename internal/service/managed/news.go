@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// newsworthy are the types of events that news tells of.
+// newsworthy returns all types of events that news can return.
 func newsworthy() []string {
 	return []string{
 		"session.created", "session.updated", "session.archived", "session.deleted",
@@ -25,7 +25,7 @@ func newsworthy() []string {
 	}
 }
 
-// news are the types of the events that webhooks are told of a change.
+// news returns the types of the webhook events for a change.
 func news(c server.Change) []string {
 	switch c.Of {
 	case "task":
@@ -42,7 +42,7 @@ func news(c server.Change) []string {
 			return []string{"deployment_run.succeeded"}
 		}
 	default:
-		kind, _, _ := strings.Cut(strings.TrimPrefix(c.Of, "managed."), ":") // of what belongs to another object
+		kind, _, _ := strings.Cut(strings.TrimPrefix(c.Of, "managed."), ":") // the kind without its parent object
 		if kind == "credential" {
 			kind = "vault_credential"
 		}
@@ -53,11 +53,11 @@ func news(c server.Change) []string {
 	return nil
 }
 
-// moved is what it is to a session that its task has moved on.
+// moved returns the session events for a task's change of stage.
 func moved(c server.Change) []string {
 	switch c.To {
 	case event.StageRunning:
-		if c.From != event.StageWaiting || c.Was == "" { // it has waited for an answer, and not for room
+		if c.From != event.StageWaiting || c.Was == "" { // it has waited for an answer, not for room
 			return []string{"session.status_run_started"}
 		}
 	case event.StageWaiting:
@@ -74,7 +74,7 @@ func moved(c server.Change) []string {
 	return nil
 }
 
-// changeOf names what has become of an object; empty: nothing that its clients see.
+// changeOf names the change of an object; empty: clients see none.
 func changeOf(before, after json.RawMessage) string {
 	type object struct {
 		Updated  time.Time `json:"updated"`

@@ -18,13 +18,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// An outcome is told to the agent as a message. When its run is done, a grader reads the workspace:
-// a task of the server with the same model, which may change nothing. Its verdict is noted in the
-// session, and the agent goes on with it, until the outcome is satisfied or as often as its client
-// wants. How far that is stands in the session's log, so a server that comes after a crash goes on
-// there.
+// An outcome is sent to the agent as a message. When its run is done, a grader reads the workspace: a task of
+// the server with the same model that may change nothing. Its verdict is recorded in the session, and the agent
+// continues with it, until the outcome is satisfied or the client's limit of iterations is reached. The
+// progress is in the session's log, so the next server continues after a crash.
 
-// grader is what the model of a grader is told.
+// grader is the prompt of a grader.
 //
 //go:embed grader.md
 var grader string
@@ -36,7 +35,7 @@ const (
 	graderTime      = 20 * 60 // seconds
 )
 
-// Outcome is what a session is to bring, and how far it is.
+// Outcome is a goal of a session, and its progress.
 type Outcome struct {
 	ID          string    `json:"id,omitempty"`
 	Description string    `json:"description"`
@@ -50,7 +49,7 @@ type Outcome struct {
 	start string // id of the event that has begun the evaluation
 }
 
-// Results of outcomes. The others are those of a grader, and final.
+// Results of outcomes. The others are a grader's, and final.
 const (
 	producing = "running"
 	grading   = "evaluating"
@@ -64,7 +63,7 @@ type rubric struct {
 	Content string `json:"content"`
 }
 
-// evaluation is what is noted of a grading.
+// evaluation is the note about a grading.
 type evaluation struct {
 	Begins      bool      `json:"begins,omitempty"`
 	Result      string    `json:"result,omitempty"`
@@ -78,7 +77,7 @@ func (o *Outcome) fields() map[string]any {
 	return map[string]any{"outcome_id": o.ID, "description": o.Description, "max_iterations": o.Most, "rubric": o.Rubric}
 }
 
-// view is an outcome as clients see it at its session.
+// view returns an outcome as clients see it in its session.
 func (o *Outcome) view() map[string]any {
 	return map[string]any{
 		"type": "outcome_evaluation", "outcome_id": o.ID, "description": o.Description, "iteration": o.Iteration,
@@ -86,7 +85,7 @@ func (o *Outcome) view() map[string]any {
 	}
 }
 
-// outcome is the one that is worked on; nil: none is.
+// outcome returns the current outcome; nil: there is none.
 func (f *Fold) outcome() *Outcome {
 	for _, id := range f.order {
 		if o := f.outcomes[id]; o.active() {
@@ -96,7 +95,7 @@ func (f *Fold) outcome() *Outcome {
 	return nil
 }
 
-// evaluated folds what is noted of a grading.
+// evaluated folds the note about a grading.
 func (f *Fold) evaluated(b event.Recorded) {
 	o, e := f.outcomes[b.ID], evaluation{}
 	if o == nil || !o.active() || json.Unmarshal(b.Value, &e) != nil {
@@ -139,7 +138,7 @@ func (f *Fold) graded(o *Outcome, e evaluation) {
 	o.Completed = f.at
 }
 
-// giveUp ends the outcome that is worked on without a verdict.
+// giveUp ends the current outcome without a verdict.
 func (f *Fold) giveUp(result string) {
 	o := f.outcome()
 	switch {
@@ -151,7 +150,7 @@ func (f *Fold) giveUp(result string) {
 	}
 }
 
-// list are the outcomes of a session, the oldest first.
+// list returns the outcomes of a session, oldest first.
 func (f *Fold) list() (out []*Outcome) {
 	for _, id := range f.order {
 		out = append(out, f.outcomes[id])
@@ -192,7 +191,7 @@ func (d *door) wanted(at string, raw []byte) (Outcome, error) {
 	return o, bounded(at+".description", o.Description, 1, mostContent)
 }
 
-// define gives a session an outcome to bring.
+// define adds an outcome to a session.
 func (d *door) define(id string, o Outcome, key string) (uint64, error) {
 	h, err := d.history(id, "")
 	if err != nil {
@@ -202,7 +201,7 @@ func (d *door) define(id string, o Outcome, key string) (uint64, error) {
 	if key == "" {
 		key = o.ID
 	} else {
-		o.ID = derived("outc_", id, key) // so that one that a crash has left half said is known again
+		o.ID = derived("outc_", id, key) // so that one that a crash has interrupted is recognized
 	}
 	before, seq := h.fold.outcome(), h.last
 	switch {
@@ -224,7 +223,7 @@ func (d *door) define(id string, o Outcome, key string) (uint64, error) {
 	return seq, nil
 }
 
-// tendAll goes on with all outcomes that are worked on, and with what sessions are to begin with.
+// tendAll continues all current outcomes, and pending initial inputs of sessions.
 func tendAll(s *server.Server) {
 	s.Go(func(ctx context.Context) {
 		for _, o := range s.Self(ctx).Objects(ofSession) {
@@ -242,7 +241,7 @@ func tendAll(s *server.Server) {
 	})
 }
 
-// tend sees to the outcome of a session until that is done.
+// tend works on the outcome of a session until that is done.
 func tend(s *server.Server, id string) {
 	s.Go(func(ctx context.Context) {
 		v, err := s.For(ctx, id, "")
@@ -255,8 +254,8 @@ func tend(s *server.Server, id string) {
 	})
 }
 
-// advance waits until the run of a session is done, and has what it brought graded. It reports
-// whether there is more to do.
+// advance waits until the run of a session is done, and has its result graded. It reports whether there is more
+// to do.
 func (d *door) advance(id string) (more bool, err error) {
 	if err := d.atRest(id); err != nil {
 		return false, err
@@ -290,7 +289,7 @@ func (d *door) advance(id string) (more bool, err error) {
 	return e.Result == revise, nil
 }
 
-// acknowledged has the agent take note that an outcome was given up, if it has not yet.
+// acknowledged informs the agent that an outcome was given up, unless it already is.
 func (d *door) acknowledged(id string, f *Fold) error {
 	list := f.list()
 	if len(list) == 0 || list[len(list)-1].Result != exhausted || f.active || f.shown != running {
@@ -303,10 +302,10 @@ func (d *door) acknowledged(id string, f *Fold) error {
 	return err
 }
 
-// turn is the key of what is said before an iteration.
+// turn returns the key of the message before an iteration.
 func (o *Outcome) turn() string { return fmt.Sprintf("%s%s/%d", outcomeKey, o.ID, o.Iteration) }
 
-// atRest waits until a session does nothing and is asked nothing.
+// atRest waits until a session is idle without questions.
 func (d *door) atRest(id string) error {
 	var st inspan.Status
 	var failed error
@@ -317,7 +316,7 @@ func (d *door) atRest(id string) error {
 	return errors.Join(err, failed)
 }
 
-// grade has what a session brought graded.
+// grade has the result of a session graded.
 func (d *door) grade(id string, o Outcome, h history) (evaluation, error) {
 	v, err := d.For(d, id, fmt.Sprintf("%s%s/%d/grader", outcomeKey, o.ID, o.Iteration))
 	if err != nil {
@@ -362,7 +361,7 @@ func (d *door) grade(id string, o Outcome, h history) (evaluation, error) {
 	return e, nil
 }
 
-// verdict reads what a grader says last.
+// verdict reads a grader's last message.
 func verdict(says string) (e evaluation, is bool) {
 	line := says[strings.LastIndex(strings.TrimSpace(says), "\n")+1:]
 	var v struct{ Result, Explanation string }

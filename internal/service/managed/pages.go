@@ -14,13 +14,13 @@ type page[T any] struct {
 	Next *string `json:"next_page"`
 }
 
-// paged cuts out of a list what the request wants. At is where something stands, which grows along the
-// list and stays the same: a page is found by it, also if what it began with has gone meanwhile.
+// paged returns the page of a list that the request wants. At returns an entry's position, which grows along
+// the list and never changes: a page is found by it, even if its first entry has been removed meanwhile.
 func paged[T any, P cmp.Ordered](d *door, all []T, most int, at func(T) P) (page[T], error) {
 	return pagedUpTo(d, all, most, most, at)
 }
 
-// shownPage is a page of a list of objects, the newest first, as clients see it.
+// shownPage returns a page of a list of objects, newest first, as clients see it.
 func shownPage[T, V any](d *door, all []entry[T], most int, shown func(entry[T]) (V, error)) (page[V], error) {
 	list, err := paged(d, all, most, func(e entry[T]) int64 { return -e.Turn })
 	if err != nil {
@@ -29,7 +29,7 @@ func shownPage[T, V any](d *door, all []entry[T], most int, shown func(entry[T])
 	return viewed(list, shown)
 }
 
-// viewed is a page as clients see it.
+// viewed returns a page as clients see it.
 func viewed[T, V any](list page[T], shown func(T) (V, error)) (page[V], error) {
 	out := page[V]{Data: []V{}, Next: list.Next}
 	for _, e := range list.Data {
@@ -42,7 +42,7 @@ func viewed[T, V any](list page[T], shown func(T) (V, error)) (page[V], error) {
 	return out, nil
 }
 
-// pagedUpTo is paged of pages that are never longer than so much, whatever the request wants.
+// pagedUpTo is paged with pages of at most the length longest, whatever the request wants.
 func pagedUpTo[T any, P cmp.Ordered](d *door, all []T, most, longest int, at func(T) P) (page[T], error) {
 	limit, err := d.number("limit", min(usualPage, most), 1, most)
 	if err != nil {

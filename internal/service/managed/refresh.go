@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// ofRefusal is what this door notes in a session whose token for an MCP server can't be refreshed.
+// ofRefusal is the kind of the note in a session whose token for an MCP server can't be refreshed.
 const ofRefusal = "managed.refresh_failed"
 
 // refresh is how the token of a credential is refreshed, without the secrets for that.
@@ -29,7 +29,7 @@ type refresh struct {
 	Scope    string `json:"scope,omitempty"`
 }
 
-// refreshFields are what a request says of that.
+// refreshFields are the fields of a request about that.
 type refreshFields struct {
 	Client   string         `json:"client_id"`
 	Token    opt[string]    `json:"refresh_token"`
@@ -39,13 +39,13 @@ type refreshFields struct {
 	Scope    opt[string]    `json:"scope"`
 }
 
-// tokenAuth is how we say at a token endpoint who we are.
+// tokenAuth is how the server authenticates at a token endpoint.
 type tokenAuth struct {
 	Type   string      `json:"type"`
 	Secret opt[string] `json:"client_secret"`
 }
 
-// shown is how a token is refreshed, as clients see it.
+// shown returns how a token is refreshed, as clients see it.
 func (r *refresh) shown() any {
 	if r == nil {
 		return nil
@@ -56,8 +56,8 @@ func (r *refresh) shown() any {
 	}
 }
 
-// onto changes how a token is refreshed, which is new if there is no credential yet, and returns what
-// that makes of the tokens.
+// onto applies a request to the refreshing of a token, which is new if there is no credential yet, and returns
+// the change of the tokens.
 func (f refreshFields) onto(tenant string, k *keptCredential) (func(*oauth.Tokens), error) {
 	const at = "auth.refresh."
 	fresh := k.Type == ""
@@ -115,8 +115,8 @@ func (f refreshFields) onto(tenant string, k *keptCredential) (func(*oauth.Token
 	}, nil
 }
 
-// checkEndpoint reports what is wrong with an address where tokens are refreshed. Tenants can't have
-// the server talk to its own machine.
+// checkEndpoint reports what is wrong with an address that refreshes tokens. Tenants can't make the server talk
+// to its own machine.
 func checkEndpoint(field, tenant, address string) error {
 	if err := checkTokenServer(field, address); err != nil {
 		return err
@@ -128,16 +128,16 @@ func checkEndpoint(field, tenant, address string) error {
 	return server.CheckElsewhere(field, tenant, u)
 }
 
-// account is what the tokens of a credential are kept as.
+// account returns the account under which the tokens of a credential are stored.
 func (k keptCredential) account() oauth.Account {
 	return oauth.Account{
 		Name: secretOfCredential + k.Secret, Resource: k.Server, Server: &oauth.Endpoints{Token: k.Refresh.Endpoint}, ClientID: k.Refresh.Client,
 	}
 }
 
-// renewal has the tokens of a credential for the MCP server of a session. One of them at a time, in
-// this process and others, asks for a new token. Of a credential that is not refreshed it only tells
-// the session when the server refuses its token.
+// renewal provides the tokens of a credential for the MCP server of a session. Only one of them at a time, in
+// this process and others, requests a new token. If the credential is not refreshed, it only reports in the
+// session that the server refuses its token.
 type renewal struct {
 	s                 *server.Server
 	task, vault, cred string
@@ -146,7 +146,7 @@ type renewal struct {
 	bad  atomic.Value // string: a new token that the MCP server has refused, too
 }
 
-// Account is by what tokens of one credential are told from those of others.
+// Account identifies the credential whose tokens these are.
 func (r *renewal) Account() string { return r.cred }
 
 // Token implements [mcp.Authorizer].
@@ -188,8 +188,8 @@ func (r *renewal) pass(ctx context.Context, s mcp.Server, f func(*oauth.Client, 
 	return nil, errors.New(why)
 }
 
-// Refused tells the session that the MCP server takes no token of the credential. One that is new is
-// not replaced by another: the server would refuse that as well.
+// Refused records in the session that the MCP server rejects the credential's token. A new token that was
+// rejected is not replaced by another, which would be rejected as well.
 func (r *renewal) Refused(_ context.Context, s mcp.Server, p mcp.Pass) {
 	if pass, is := p.(oauth.Pass); is {
 		r.bad.Store(pass.Token)
@@ -203,10 +203,10 @@ func (r *renewal) refusal() string { return "the MCP server refuses the token of
 type refusalNote struct {
 	Server  string `json:"server"`
 	Message string `json:"message"`
-	Final   bool   `json:"final,omitempty"` // until somebody changes the credential
+	Final   bool   `json:"final,omitempty"` // until the credential is changed
 }
 
-// tell notes once that there is no token, in the session, and with the credential if that has ended.
+// tell records once that there is no token: in the session, and in the credential if that has ended.
 func (r *renewal) tell(n refusalNote, ended bool) {
 	r.told.Do(func() { r.s.Go(func(ctx context.Context) { r.note(ctx, n, ended) }) })
 }
@@ -228,7 +228,7 @@ func (r *renewal) note(ctx context.Context, n refusalNote, ended bool) {
 	}
 }
 
-// refused tells clients why there is no token.
+// refused emits why there is no token.
 func (f *Fold) refused(raw json.RawMessage) {
 	var n refusalNote
 	if json.Unmarshal(raw, &n) != nil {

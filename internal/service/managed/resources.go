@@ -26,7 +26,7 @@ const (
 	mostInstructions = 4096
 )
 
-// resource is what a session has beside its agent.
+// resource is a file, repository or memory store of a session.
 type resource struct {
 	Type string `json:"type"`
 
@@ -37,18 +37,18 @@ type resource struct {
 	Description  string  `json:"description,omitempty"`
 	MountPath    string  `json:"mount_path,omitempty"`
 
-	ID       string    `json:"id,omitempty"` // of all but memory stores
+	ID       string    `json:"id,omitempty"` // empty for memory stores
 	File     string    `json:"file_id,omitempty"`
 	URL      string    `json:"url,omitempty"`
 	Checkout *checkout `json:"checkout,omitempty"`
-	Secret   bool      `json:"secret,omitempty"` // a token is kept until the repository is cloned
+	Secret   bool      `json:"secret,omitempty"` // a token is stored until the repository is cloned
 	Created  time.Time `json:"created,omitzero"`
 	Updated  time.Time `json:"updated,omitzero"`
 
 	token string // of a request
 }
 
-// view is a resource as clients see it.
+// view returns a resource as clients see it.
 func (r resource) view() map[string]any {
 	if r.Type == memoryType {
 		return map[string]any{
@@ -67,7 +67,7 @@ func (r resource) view() map[string]any {
 	return out
 }
 
-// newResource is a request for one.
+// newResource is a request for a resource.
 type newResource struct {
 	Type         string      `json:"type"`
 	Store        string      `json:"memory_store_id"`
@@ -80,7 +80,7 @@ type newResource struct {
 	Token        string      `json:"authorization_token"`
 }
 
-// fieldsOf are the fields that a request for a resource of a type may have.
+// fieldsOf returns the allowed fields of a request for a resource of a type.
 func fieldsOf(kind string) []string {
 	switch kind {
 	case memoryType:
@@ -93,7 +93,7 @@ func fieldsOf(kind string) []string {
 	return nil
 }
 
-// resource reads a request for one, beside those that are there.
+// resource reads a request for a resource, in addition to others.
 func (d *door) resource(at string, raw json.RawMessage, others []resource) (r resource, err error) {
 	var fields map[string]json.RawMessage
 	var kind struct{ Type string }
@@ -129,7 +129,7 @@ func (d *door) resource(at string, raw json.RawMessage, others []resource) (r re
 	return r, collide(at, r, others)
 }
 
-// resources are those that a new session wants.
+// resources reads the resources of a new session.
 func (d *door) resources(raw []json.RawMessage) (out []resource, err error) {
 	if len(raw) > mostResources {
 		return nil, invalid("resources", fmt.Sprintf("there are %d", len(raw)), fmt.Sprintf("at most %d", mostResources))
@@ -146,7 +146,7 @@ func (d *door) resources(raw []json.RawMessage) (out []resource, err error) {
 	return out, nil
 }
 
-// memoryResource is a memory store that a session gets.
+// memoryResource reads a request for a memory store.
 func (d *door) memoryResource(at string, in newResource, others []resource) (resource, error) {
 	r := resource{Type: in.Type, Store: in.Store, Access: in.Access}
 	o, err := d.Own(ofMemoryStore, in.Store)
@@ -187,7 +187,7 @@ func (d *door) memoryResource(at string, in newResource, others []resource) (res
 	return r, nil
 }
 
-// slug is a name of a folder that tells of a name.
+// slug returns a folder name made from a name.
 func slug(name string) string {
 	parts := strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') })
 	if len(parts) == 0 {
@@ -196,7 +196,7 @@ func slug(name string) string {
 	return strings.Join(parts, "-")
 }
 
-// stores are the memory stores among resources.
+// stores returns the memory stores among resources.
 func stores(list []resource) (out []resource) {
 	for _, r := range list {
 		if r.Type == memoryType {
@@ -206,8 +206,8 @@ func stores(list []resource) (out []resource) {
 	return out
 }
 
-// Join adds the endpoints of this door to a server that is to be started, and gives its tasks what
-// sessions have beside their agents, and its webhooks what they are told.
+// Join adds the endpoints of this door to a server before its start. It also gives the server's tasks the
+// resources of sessions, and its webhooks the events of this door.
 func Join(s *server.Server) {
 	k := &secrets{s: s}
 	s.Also = func(mux *http.ServeMux) { handle(s, k, mux) }
@@ -216,7 +216,7 @@ func Join(s *server.Server) {
 	s.Tells, s.Tellable, s.Whose = news, newsworthy(), whose
 }
 
-// equip gives the agent of a session what that has.
+// equip gives the agent of a session the resources of that.
 func (k *secrets) equip(v *server.Visit, t server.Task, o *app.Options) error {
 	s, is, err := sessionOf(v, t.ID)
 	if err != nil || !is {

@@ -21,7 +21,7 @@ func resourceEndpoints() []endpoint {
 	}
 }
 
-// resourceOf is a resource of the session that the request names.
+// resourceOf returns the resource of the session that the request names.
 func (d *door) resourceOf(k keptSession) (resource, error) {
 	id := d.r.PathValue("id")
 	i := slices.IndexFunc(k.Resources, func(r resource) bool { return r.ID == id && id != "" })
@@ -74,7 +74,7 @@ func (d *door) readResource() (any, error) {
 	return r.view(), nil
 }
 
-// inWorkspace has f change the workspace of a session that goes on, when it is there.
+// inWorkspace calls f to change the workspace of an unfinished session, when it exists.
 func (d *door) inWorkspace(id string, f func(dir string) error) error {
 	t, err := d.Wait(id, func(t server.Task) bool { return t.Session != "" || isOver(t) })
 	if err == nil && isOver(t) {
@@ -86,8 +86,8 @@ func (d *door) inWorkspace(id string, f func(dir string) error) error {
 	return d.InWorkspace(t, func(dir string) error { return inTheWay(f(dir)) })
 }
 
-// inTheWay says of an error in a workspace that something there is not as it must be, unless there
-// is no room or the error says more itself.
+// inTheWay returns an error in a workspace as a conflict with its content, unless the disk is full or the error
+// is already a problem.
 func inTheWay(err error) error {
 	if _, known := errors.AsType[*server.Problem](err); err == nil || known || keep.DiskFault(err) {
 		return err
@@ -95,7 +95,7 @@ func inTheWay(err error) error {
 	return conflict("something in the workspace is in the way: %v", err)
 }
 
-// addResource puts a file into the workspace of a session, and then says that it is there.
+// addResource puts a file into the workspace of a session, and then records it.
 func (d *door) addResource() (any, error) {
 	raw, err := d.read(new(any))
 	if err != nil {
@@ -106,7 +106,7 @@ func (d *door) addResource() (any, error) {
 		return nil, err
 	}
 	own := ""
-	if key := d.Key(); key != "" { // the same request again
+	if key := d.Key(); key != "" { // a repeated request
 		own = derived("sesrsc_", id, key)
 		if i := slices.IndexFunc(k.Resources, func(r resource) bool { return r.ID == own }); i >= 0 {
 			return k.Resources[i].view(), nil
@@ -136,8 +136,8 @@ func (d *door) addResource() (any, error) {
 	return r.view(), err
 }
 
-// updateResource gives a repository another token, as long as it is not cloned: then none is needed
-// any more, and the workspace is its agent's, who would see where git sends it.
+// updateResource replaces the token of a repository, until that is cloned. Then no token is needed, and the
+// workspace belongs to its agent, which could see where git sends it.
 func (d *door) updateResource() (any, error) {
 	var in struct {
 		Token string `json:"authorization_token"`
@@ -178,7 +178,7 @@ func (d *door) updateResource() (any, error) {
 	return r.view(), err
 }
 
-// removeResource takes a file out of a session, and out of its workspace.
+// removeResource removes a file from a session and its workspace.
 func (d *door) removeResource() (any, error) {
 	id, k, err := d.sessionAt()
 	if err != nil {

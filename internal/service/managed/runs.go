@@ -13,9 +13,9 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// A run is written down in one append together with its session and the deployment that has run, or
-// alone if there can be no session. The id of one that was due comes from the deployment and that
-// time. So there is one run for a time, whenever the server dies.
+// A run is recorded in one append together with its session and the deployment, or alone if there can be no
+// session. The id of a scheduled run is derived from the deployment and the time. So there is one run for a
+// time, whenever the server dies.
 
 const ofRun = "managed.deployment_run"
 
@@ -25,7 +25,7 @@ type keptRun struct {
 	Agent      reference `json:"agent"`
 	Session    string    `json:"session,omitempty"`
 	Error      *runError `json:"error,omitempty"`
-	Due        time.Time `json:"due,omitzero"` // zero: somebody wanted it
+	Due        time.Time `json:"due,omitzero"` // zero: started by hand
 }
 
 // runError is why a run has no session.
@@ -43,7 +43,7 @@ const (
 	rejected      = "session_creation_rejected_error"
 )
 
-// pauses reports whether a run that was due can't be better the next time.
+// pauses reports whether a scheduled run would fail again the next time.
 func (e *runError) pauses() bool {
 	return e != nil && slices.Contains([]string{agentArchived, envArchived, envNotFound}, e.Type)
 }
@@ -78,10 +78,10 @@ func (k keptRun) trigger() string {
 	return "schedule"
 }
 
-// errPassed says that a run is there already, or is not to be any more.
+// errPassed says that a run already exists, or is no longer wanted.
 var errPassed = errors.New("its time has passed")
 
-// fire runs a deployment. Due is when it was; zero: somebody wants it now.
+// fire runs a deployment. Due is the scheduled time; zero: it was started by hand.
 func (d *door) fire(id, run string, due time.Time) error {
 	_, k, err := objectOf[keptDeployment](d, ofDeployment, id)
 	if err != nil {
@@ -95,7 +95,7 @@ func (d *door) fire(id, run string, due time.Time) error {
 		if _, err := e.Object(ofRun, run); err == nil {
 			return errPassed
 		}
-		var k keptDeployment // as it is by now
+		var k keptDeployment // in its current state
 		o, err := e.Object(ofDeployment, id)
 		if err == nil {
 			err = json.Unmarshal(o.Value, &k)
@@ -135,7 +135,7 @@ func (d *door) fire(id, run string, due time.Time) error {
 	return d.Edit(func(e *server.Edit) error { return record(e, "", why) })
 }
 
-// launch is the session that a run is to have, and its task; or why it can have none.
+// launch returns the session of a run and its task, or why it can have none.
 func (k keptDeployment) launch(d *door, id string) (s keptSession, spec server.Spec, why *runError, err error) {
 	_, env, err := objectOf[keptEnvironment](d, ofEnvironment, k.Environment)
 	if why = refusal(err); why != nil {
@@ -159,7 +159,7 @@ func (k keptDeployment) launch(d *door, id string) (s keptSession, spec server.S
 	return s, spec, nil, err
 }
 
-// refusal is why there can be no session, if that is for good; nil: it can be tried again.
+// refusal returns why there can be no session, if that is final; nil: a retry may succeed.
 func refusal(err error) *runError {
 	if err == nil {
 		return nil
@@ -226,12 +226,12 @@ func (d *door) runs() (any, error) {
 // agenda begins the runs that are due.
 type agenda struct {
 	*server.Server
-	changed chan struct{} // has a token if there may be another time to wait for
+	changed chan struct{} // has a token if the next time may have changed
 }
 
 func newAgenda(s *server.Server) *agenda { return &agenda{s, make(chan struct{}, 1)} }
 
-// look has it looked when the next run is due.
+// look makes follow check when the next run is due.
 func (a *agenda) look() {
 	select {
 	case a.changed <- struct{}{}:
@@ -240,7 +240,7 @@ func (a *agenda) look() {
 }
 
 const (
-	grace    = 5 * time.Minute // within which a run that is late is not one that was missed
+	grace    = 5 * time.Minute // a run that is late by no more than this is not a missed one
 	farAhead = 24 * time.Hour
 )
 
@@ -257,7 +257,7 @@ func (a *agenda) follow(ctx context.Context) {
 	}
 }
 
-// begin begins what is due, and returns when the next run is.
+// begin begins the runs that are due, and returns the time of the next one.
 func (a *agenda) begin(ctx context.Context) time.Time {
 	now := a.Clock.Now()
 	next := now.Add(farAhead)
@@ -294,7 +294,7 @@ func earlier(a, b time.Time) time.Time {
 	return b
 }
 
-// fire begins a run that is due, or leaves it out.
+// fire begins a run that is due, or skips it.
 func (a *agenda) fire(ctx context.Context, o server.Object, k keptDeployment, due, now time.Time) error {
 	d := &door{Visit: a.Behalf(ctx, k.By, o.Tenant, "")}
 	if a.SkipMissed && now.Sub(due) > grace {

@@ -7,7 +7,7 @@ import (
 	times "github.com/inspan/inspan/internal/install/schedule"
 )
 
-// schedule says when a deployment runs.
+// schedule is when a deployment runs.
 type schedule struct {
 	Type       string `json:"type"`
 	Expression string `json:"expression"`
@@ -16,7 +16,7 @@ type schedule struct {
 
 const wantSchedule = `five fields such as "0 9 * * 1-5": minute, hour, day of the month, month, day of the week`
 
-// read reads a schedule that a client gives or has given.
+// read parses a schedule.
 func (s schedule) read() (times.Cron, error) {
 	if s.Type != "cron" {
 		return times.Cron{}, invalid("schedule.type", "it is unknown", "cron")
@@ -31,7 +31,7 @@ func (s schedule) read() (times.Cron, error) {
 	return c, nil
 }
 
-// upcoming are the next times.
+// upcoming returns the next times.
 func upcoming(c times.Cron, now time.Time) []string {
 	out := []string{}
 	for _, at := range c.Next(now, mostUpcoming) {

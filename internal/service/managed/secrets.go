@@ -15,11 +15,11 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// secrets gives sessions what clients have given and never get back: tokens of repositories and
-// credentials. The server keeps them by the names of what they belong to.
+// secrets gives sessions the secrets of clients: tokens of repositories and credentials. The server stores them
+// by the names of their owners.
 type secrets struct{ s *server.Server }
 
-// sweep forgets the secrets that belong to nothing: a crash has left them.
+// sweep removes secrets without an owner, which a crash has left.
 func (k *secrets) sweep(ctx context.Context) error {
 	v, used := k.s.Self(ctx), map[string]bool{}
 	for _, o := range v.Objects(ofSession) {
@@ -44,9 +44,9 @@ func (k *secrets) sweep(ctx context.Context) error {
 	})
 }
 
-// tend goes on with what a server has left that ended: tokens that are not needed any more.
+// tend finishes the work of a server that ended: it removes tokens that are no longer needed.
 func (k *secrets) tend() {
-	ctx := context.Background() // before a request makes one that belongs to nothing yet
+	ctx := context.Background() // before a request makes one without an owner yet
 	if err := k.sweep(ctx); err != nil && k.s.Warn != nil {
 		k.s.Warn("secrets that nobody needs can't be removed: " + err.Error())
 	}
@@ -58,8 +58,8 @@ func (k *secrets) tend() {
 	}
 }
 
-// settle forgets the tokens of a session when they are not needed any more: at once if they belong
-// to none, as its request was refused or was there before.
+// settle removes the tokens of a session when they are no longer needed: at once if they belong to no resource,
+// because its request was refused or repeated.
 func (k *secrets) settle(session string, list []resource) {
 	list = slices.DeleteFunc(slices.Clone(list), func(r resource) bool { return !r.Secret })
 	if len(list) == 0 {
@@ -74,8 +74,8 @@ func (k *secrets) settle(session string, list []resource) {
 	k.s.Go(func(ctx context.Context) { k.forgetTokens(ctx, session) })
 }
 
-// authorize gives the MCP servers of a session the tokens that its vaults have for them. Of two
-// vaults the first counts. A token that has expired is not sent, but for one that is refreshed.
+// authorize gives the MCP servers of a session the tokens from its vaults. If two vaults have one, the first
+// counts. An expired token is not sent, except one that is refreshed.
 func (k *secrets) authorize(v *server.Visit, task string, vaults []string, o *app.Options) error {
 	for i, s := range o.Servers {
 		if s.Source != mcp.Client || s.Headers != nil {
@@ -92,7 +92,7 @@ func (k *secrets) authorize(v *server.Visit, task string, vaults []string, o *ap
 		}
 		token := ""
 		if err := v.Secret(v, secretOfCredential+found.Secret, &token); err != nil {
-			if errors.Is(err, fs.ErrNotExist) { // it is archived meanwhile
+			if errors.Is(err, fs.ErrNotExist) { // it was archived meanwhile
 				continue
 			}
 			return fmt.Errorf("the token for the MCP server %s can't be read: %w", s.Name, err)
@@ -102,7 +102,7 @@ func (k *secrets) authorize(v *server.Visit, task string, vaults []string, o *ap
 	return nil
 }
 
-// variables gives the commands of a session what its vaults have for them. Of two vaults the first
+// variables gives the commands of a session the variables from its vaults. If two vaults have one, the first
 // counts.
 func (k *secrets) variables(v *server.Visit, vaults []string, o *app.Options) error {
 	seen := map[string]bool{}
@@ -114,7 +114,7 @@ func (k *secrets) variables(v *server.Visit, vaults []string, o *app.Options) er
 			}
 			value := ""
 			if err := v.Secret(v, secretOfCredential+found.Secret, &value); err != nil {
-				if errors.Is(err, fs.ErrNotExist) { // it is archived meanwhile
+				if errors.Is(err, fs.ErrNotExist) { // it was archived meanwhile
 					continue
 				}
 				return fmt.Errorf("the secret %s can't be read: %w", found.Variable.Name, err)
@@ -126,7 +126,7 @@ func (k *secrets) variables(v *server.Visit, vaults []string, o *app.Options) er
 	return nil
 }
 
-// credentialFor is the credential that vaults have for a server. Without an id there is none.
+// credentialFor returns the credential from vaults for a server. Without an id there is none.
 func credentialFor(v *server.Visit, vaults []string, address string) (vault, id string, found keptCredential) {
 	for _, vault := range vaults {
 		for _, o := range v.Objects(ofCredential(vault)) {

@@ -27,28 +27,28 @@ func sessionEndpoints() []endpoint {
 	}
 }
 
-// keptSession is a session in the book. The task with its id does the work.
+// keptSession is a session in the book. The task with the same id does the work.
 type keptSession struct {
 	dates
 
 	Title       string               `json:"title,omitempty"`
 	Metadata    map[string]string    `json:"metadata,omitempty"`
 	Agent       agent                `json:"agent"`
-	First       *agent               `json:"first,omitempty"` // as it was at first, if it was changed
+	First       *agent               `json:"first,omitempty"` // the original, if it was changed
 	Environment string               `json:"environment"`
 	Budget      *budget              `json:"budget,omitempty"`
 	Resources   []resource           `json:"resources,omitempty"`
 	Vaults      []string             `json:"vaults,omitempty"`
-	Outcomes    bool                 `json:"outcomes,omitempty"` // it was given some
-	Threads     map[string]time.Time `json:"threads,omitempty"`  // that are archived, by session
+	Outcomes    bool                 `json:"outcomes,omitempty"` // it has had some
+	Threads     map[string]time.Time `json:"threads,omitempty"`  // archived ones, by session
 	Deployment  string               `json:"deployment,omitempty"`
-	Elsewhere   bool                 `json:"elsewhere,omitempty"` // its tools run where workers are
-	Work        string               `json:"work,omitempty"`      // the last item of work for these
-	Works       int                  `json:"works,omitempty"`     // how many there were
-	Initial     []json.RawMessage    `json:"initial,omitempty"`   // what it is to begin with, until all of that is said
+	Elsewhere   bool                 `json:"elsewhere,omitempty"` // its tools run on workers
+	Work        string               `json:"work,omitempty"`      // the last work item
+	Works       int                  `json:"works,omitempty"`     // number of items so far
+	Initial     []json.RawMessage    `json:"initial,omitempty"`   // unsent initial inputs
 }
 
-// budget bounds what a session may cost.
+// budget limits the cost of a session.
 type budget struct {
 	Type string `json:"type"`
 	Most money  `json:"max_list_cost"`
@@ -62,7 +62,7 @@ type money struct {
 
 func dollars(usd float64) money { return money{strconv.Itoa(int(math.Round(usd * 100))), "USD"} }
 
-// usd is the budget in dollars.
+// usd returns the budget in dollars.
 func (b *budget) usd() (float64, error) {
 	if b == nil {
 		return 0, nil
@@ -74,7 +74,7 @@ func (b *budget) usd() (float64, error) {
 	return float64(cents) / 100, nil
 }
 
-// agentRef names the agent of a session: by its id, pinned to a version, or with something else.
+// agentRef names the agent of a session: by its id, pinned to a version, or with overrides.
 type agentRef struct {
 	Type    string           `json:"type"`
 	ID      string           `json:"id"`
@@ -96,7 +96,7 @@ func (r *agentRef) UnmarshalJSON(raw []byte) error {
 	return strict(raw, (*plain)(r))
 }
 
-// resolved is the agent as it is in the session.
+// resolved returns the agent as the session has it.
 func (r agentRef) resolved(d *door) (agent, error) {
 	over := r.Model.said || r.System.said || r.Tools.said || r.Servers.said || r.Skills.said
 	switch {
@@ -115,20 +115,20 @@ func (r agentRef) resolved(d *door) (agent, error) {
 	return agentFields{Model: r.Model, System: r.System, Tools: r.Tools, Servers: r.Servers, Skills: r.Skills}.onto(d, a)
 }
 
-// snapshot is the agent of a session: without what only an agent of its own has.
+// snapshot returns the agent for a session: without the fields that only a stored agent has.
 func (a agent) snapshot() agent {
 	a.Metadata, a.CreatedAt, a.UpdatedAt, a.ArchivedAt = nil, "", "", nil
 	return a
 }
 
-// sessionAgent is the agent of a session as clients see it. The field hides that of the agent and is never set: an
-// agent in a session has no such date.
+// sessionAgent is the agent of a session as clients see it. The field hides that of the agent and is never set:
+// an agent in a session has no such date.
 type sessionAgent struct {
 	agent
 	ArchivedAt *string `json:"archived_at,omitempty"`
 }
 
-// threadAgent is the agent of a thread as clients see it, which has no roster either.
+// threadAgent is the agent of a thread as clients see it, which also has no roster.
 type threadAgent struct {
 	sessionAgent
 	Multiagent *multiagent `json:"multiagent,omitempty"`
@@ -141,7 +141,7 @@ func (a agent) inSession() (out sessionAgent, err error) {
 	return out, err
 }
 
-// newSession is a request for one.
+// newSession is a request for a session.
 type newSession struct {
 	Agent       agentRef          `json:"agent"`
 	Environment string            `json:"environment_id"`
@@ -185,7 +185,7 @@ func (d *door) makeSession() (any, error) {
 	return d.session(t.ID)
 }
 
-// settle is the session that is wanted, and the task that does its work.
+// settle returns the requested session, and the task that does its work.
 func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error) {
 	if in.Environment == "" {
 		return k, spec, invalid("environment_id", "it is missing", "the id of an environment")
@@ -211,7 +211,7 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 	if err != nil {
 		return k, spec, err
 	}
-	own := &door{Visit: d.Behalf(d, d.Name(), d.Tenant(), "")} // the agent has its skills whoever begins the session
+	own := &door{Visit: d.Behalf(d, d.Name(), d.Tenant(), "")} // the agent has its skills, whoever begins the session
 	if a.Skills, err = own.pinned(a.Skills); err != nil {
 		return k, spec, err
 	}
@@ -233,7 +233,7 @@ func (in newSession) settle(d *door) (k keptSession, spec server.Spec, err error
 	return k, spec, k.equip(d, env, &spec)
 }
 
-// equip says in the spec of a task what the agent of the session is, and where it works.
+// equip sets the agent and the workplace of the session in the spec of its task.
 func (k keptSession) equip(d *door, env keptEnvironment, spec *server.Spec) (err error) {
 	if k.Agent.System != nil {
 		spec.System = *k.Agent.System
@@ -305,7 +305,7 @@ func (k keptSession) remembers(store string) bool {
 	return store == "" || slices.ContainsFunc(k.Resources, func(r resource) bool { return r.Store == store })
 }
 
-// statusNow is the status of a session; empty: it can't be told.
+// statusNow returns the status of a session; empty: unknown.
 func (d *door) statusNow(id string) string {
 	v, err := d.session(id)
 	if err != nil {
@@ -314,7 +314,7 @@ func (d *door) statusNow(id string) string {
 	return v.Status
 }
 
-// sessionFields are what a request changes of a session.
+// sessionFields are the fields of a request to change a session.
 type sessionFields struct {
 	Title    opt[string]             `json:"title"`
 	Metadata opt[map[string]*string] `json:"metadata"`
@@ -367,8 +367,8 @@ func (d *door) updateSession() (any, error) {
 	return d.session(id)
 }
 
-// onto changes a session as a request says, and returns what is other than before. Refitted is its
-// agent, if the request says something of that.
+// onto applies a request to a session, and returns the changed fields. Refitted is the new agent, if the
+// request changes it.
 func (in sessionFields) onto(k *keptSession, refitted agent) (fields map[string]any, err error) {
 	fields = map[string]any{}
 	title, metadata := k.Title, patched(k.Metadata, nil)
@@ -455,7 +455,7 @@ func (d *door) archiveSession() (any, error) {
 	return d.session(id)
 }
 
-// deleteSession ends a session, and nobody sees it any more.
+// deleteSession ends a session, and hides it from all.
 func (d *door) deleteSession() (any, error) {
 	id := d.r.PathValue("id")
 	if _, _, err := objectOf[keptSession](d, ofSession, id); err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A skill is an object of the book, and so is each of its versions, whose content is its folder as
-// a zip archive. The workspace of a session has its folders where inspan finds skills of a project.
+// A skill is an object of the book, and so is each of its versions, whose content is its folder as a zip
+// archive. The folders are put into the workspace of a session where inspan looks for skills of a project.
 
 const (
 	ofSkill       = "managed.skill"
@@ -36,7 +36,7 @@ const (
 	mostSkillFiles = 1000 // of a skill
 )
 
-// ofSkillVersion is the kind of the versions of a skill.
+// ofSkillVersion returns the kind of the versions of a skill.
 func ofSkillVersion(id string) string { return "managed.skill_version:" + id }
 
 func skillEndpoints() []endpoint {
@@ -74,7 +74,7 @@ type keptSkillVersion struct {
 	Description string `json:"description"`
 }
 
-// folder is a skill that was uploaded.
+// folder is an uploaded skill.
 type folder struct {
 	skill.Skill
 	zipped []byte
@@ -134,7 +134,7 @@ func (d *door) skillForm(texts ...string) (f folder, said map[string]string, err
 	return f, said, err
 }
 
-// zipped is a folder as an archive, the same for the same files.
+// zipped returns a folder as an archive, the same for the same files.
 func zipped(top string, files map[string][]byte) ([]byte, error) {
 	names := make([]string, 0, len(files))
 	for name := range files {
@@ -152,11 +152,11 @@ func zipped(top string, files map[string][]byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	err := w.Close() // which writes what is where
+	err := w.Close() // it writes the directory of the archive
 	return out.Bytes(), err
 }
 
-// shownSkill is a skill as clients see it.
+// shownSkill returns a skill as clients see it.
 func (d *door) shownSkill(id string) (any, error) {
 	o, k, err := objectOf[keptSkill](d, ofSkill, id)
 	if err != nil {
@@ -252,7 +252,7 @@ func (d *door) skills() (any, error) {
 	return shownPage(d, all, 1000, func(e entry[keptSkill]) (map[string]any, error) { return e.kept.shown(e.Object), nil })
 }
 
-// deleteSkill takes a skill away with all its versions.
+// deleteSkill deletes a skill with all its versions.
 func (d *door) deleteSkill() (any, error) {
 	id := d.r.PathValue("id")
 	if _, _, err := objectOf[keptSkill](d, ofSkill, id); err != nil {
@@ -268,7 +268,7 @@ func (d *door) deleteSkill() (any, error) {
 	return map[string]any{"id": id, "type": "skill_deleted"}, err
 }
 
-// versionAt is the version that the request names, or the latest.
+// versionAt returns the version that the request names, or the latest.
 func (d *door) versionAt() (server.Object, keptSkillVersion, error) {
 	id, version := d.r.PathValue("id"), d.r.PathValue("version")
 	_, k, err := objectOf[keptSkill](d, ofSkill, id)
@@ -318,7 +318,7 @@ func (d *door) downloadSkill() (any, error) {
 	return nil, nil
 }
 
-// deleteSkillVersion takes a version away. The newest of the others is the latest then.
+// deleteSkillVersion deletes a version. The newest of the others then is the latest.
 func (d *door) deleteSkillVersion() (any, error) {
 	gone, _, err := d.versionAt()
 	if err != nil {
@@ -345,7 +345,7 @@ func (d *door) deleteSkillVersion() (any, error) {
 	return map[string]any{"id": gone.ID, "type": "skill_version_deleted"}, err
 }
 
-// checkSkills reports what is wrong with the skills of an agent, and writes out their versions.
+// checkSkills reports what is wrong with the skills of an agent, and fills in their versions.
 func (d *door) checkSkills(list []skillRef) ([]skillRef, error) {
 	if len(list) > mostSkills {
 		return nil, invalid("skills", fmt.Sprintf("there are %d", len(list)), fmt.Sprintf("at most %d", mostSkills))
@@ -366,7 +366,7 @@ func (d *door) checkSkills(list []skillRef) ([]skillRef, error) {
 	return out, err
 }
 
-// pinned are skills with the versions that they have now.
+// pinned returns skills with their current versions.
 func (d *door) pinned(list []skillRef) ([]skillRef, error) {
 	out, names := []skillRef{}, map[string]bool{}
 	for i, r := range list {

@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan"
 )
 
-// threadPrefix begins the ids of threads; what follows is the session of ours.
+// threadPrefix is the prefix of thread ids; the rest is our session's id.
 const threadPrefix = "sthr_"
 
 func threadEndpoints() []endpoint {
@@ -37,7 +37,7 @@ type threadView struct {
 	ArchivedAt *string        `json:"archived_at"`
 }
 
-// allThreads are those of a session: its own first, then those of subagents.
+// allThreads returns the threads of a session: its own first, then those of subagents.
 func (d *door) allThreads(id string) ([]threadView, error) {
 	v, err := d.session(id)
 	if err != nil {
@@ -82,7 +82,7 @@ func (d *door) threads() (any, error) {
 		return nil, err
 	}
 	wanted := d.list("statuses")
-	var found []int // in all, which only grows
+	var found []int // indexes in all, which only grows
 	for i, t := range all {
 		if len(wanted) == 0 || slices.Contains(wanted, t.Status) {
 			found = append(found, i)
@@ -107,7 +107,7 @@ func (d *door) thread() (any, error) {
 	return all[i], nil
 }
 
-// child is the session of the thread that the request names; empty: the session's own.
+// child returns the session of the thread that the request names; empty: the session's own.
 func (d *door) child() (string, error) {
 	if _, err := d.thread(); err != nil {
 		return "", err

@@ -9,14 +9,14 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// theirTool is a tool of the agent toolset, and what of ours it is.
+// theirTool is a tool of the agent toolset, with our matching tools.
 type theirTool struct {
 	name  string
 	shown []string // tools that clients know by this name
 	also  []string // tools that go with them
 }
 
-// toolset are the tools of agent_toolset_20260401.
+// toolset returns the tools of agent_toolset_20260401.
 func toolset() []theirTool {
 	return []theirTool{
 		{"bash", []string{"bash"}, []string{"jobs", "git"}},
@@ -30,19 +30,19 @@ func toolset() []theirTool {
 	}
 }
 
-// policies of permission.
+// Permission policies.
 const (
 	alwaysAllow = "always_allow"
 	alwaysAsk   = "always_ask"
 	auto        = "auto"
 )
 
-// policy says when a call may be made.
+// policy is when a call may be made.
 type policy struct {
 	Type string `json:"type"`
 }
 
-// toolConfig is one tool of a set. In a request all but the name may be missing.
+// toolConfig is one tool of a set. In a request all fields except the name may be missing.
 type toolConfig struct {
 	Type    string  `json:"type,omitempty"`
 	Name    string  `json:"name,omitempty"`
@@ -50,8 +50,7 @@ type toolConfig struct {
 	Policy  *policy `json:"permission_policy"`
 }
 
-// toolSpec is an entry of an agent's tools: the agent toolset, one of an MCP server, or a custom
-// tool.
+// toolSpec is an entry of an agent's tools: the agent toolset, the tools of an MCP server, or a custom tool.
 type toolSpec struct {
 	Type        string          `json:"type"`
 	Default     *toolConfig     `json:"default_config,omitempty"`
@@ -62,14 +61,14 @@ type toolSpec struct {
 	Schema      json.RawMessage `json:"input_schema,omitempty"`
 }
 
-// kinds of tools.
+// Kinds of tools.
 const (
 	toolsetType = "agent_toolset_20260401"
 	mcpType     = "mcp_toolset"
 	customType  = "custom"
 )
 
-// MarshalJSON implements [json.Marshaler]: a set has a list of configurations, also an empty one.
+// MarshalJSON implements [json.Marshaler]: a set has a list of configurations, even if that is empty.
 func (t toolSpec) MarshalJSON() ([]byte, error) {
 	type plain toolSpec
 	if t.Type == customType {
@@ -85,7 +84,7 @@ func (t toolSpec) MarshalJSON() ([]byte, error) {
 	}{plain(t), list})
 }
 
-// mcpServer is one that an agent uses.
+// mcpServer is an MCP server of an agent.
 type mcpServer struct {
 	Type string `json:"type"`
 	Name string `json:"name"`
@@ -97,7 +96,7 @@ const (
 	mostServers = 20
 )
 
-// settled are the tools of a request with each default written out.
+// settled returns the tools of a request with all defaults filled in.
 func settled(list []toolSpec, servers []mcpServer) ([]toolSpec, error) {
 	out, seen, used := []toolSpec{}, map[string]bool{}, map[string]bool{}
 	if len(list) > mostTools {
@@ -139,7 +138,7 @@ func settled(list []toolSpec, servers []mcpServer) ([]toolSpec, error) {
 	return out, nil
 }
 
-// settle writes out the defaults of a set. One of the agent toolset has known names only.
+// settle fills in the defaults of a set. The agent toolset allows known names only.
 func (t *toolSpec) settle(field, usual string, known bool) error {
 	yes := true
 	base := toolConfig{Enabled: &yes, Policy: &policy{usual}}
@@ -175,7 +174,7 @@ func (t *toolSpec) settle(field, usual string, known bool) error {
 	return nil
 }
 
-// over is a configuration with what it lacks from another.
+// over returns a configuration, with missing fields from another.
 func (c toolConfig) over(base toolConfig) toolConfig {
 	if c.Enabled == nil {
 		c.Enabled = base.Enabled
@@ -186,7 +185,7 @@ func (c toolConfig) over(base toolConfig) toolConfig {
 	return c
 }
 
-// of is how a tool of the set is to be treated.
+// of returns the configuration of a tool of the set.
 func (t toolSpec) of(name string) toolConfig {
 	for _, c := range t.Configs {
 		if c.Name == name {
@@ -220,9 +219,9 @@ func checkServers(list []mcpServer) error {
 	return nil
 }
 
-// equip says in the spec of a task what tools an agent has. Rules only tighten what the server
-// allows: a tool that is off is denied, one that always asks asks in every mode, and the others are
-// as the server's mode and rules have them.
+// equip sets an agent's tools in the spec of a task. Rules only tighten the server's permissions: a tool that
+// is off is denied, one that always asks asks in every mode, and for the others the server's mode and rules
+// apply.
 func (a *agent) equip(p *server.Spec) {
 	p.Ask, p.Deny, p.Servers, p.Tools = nil, []string{"ask_user"}, nil, nil
 	if !a.delegates() {

@@ -17,7 +17,7 @@ const (
 	mostVariableName    = 255 // bytes
 )
 
-// variable is what a credential is to commands, without its secret.
+// variable is a credential that commands get as a variable, without its secret.
 type variable struct {
 	Name   string   `json:"name"`
 	Hosts  []string `json:"hosts,omitempty"` // nil: all that the session may reach
@@ -25,7 +25,7 @@ type variable struct {
 	Body   bool     `json:"body,omitempty"`
 }
 
-// variableAuth is what a request says of it.
+// variableAuth is the part of a request about it.
 type variableAuth struct {
 	Type       string      `json:"type"`
 	Name       opt[string] `json:"secret_name"`
@@ -40,7 +40,7 @@ type variableAuth struct {
 	}] `json:"injection_location"`
 }
 
-// shown is a variable as clients see it.
+// shown returns a variable as clients see it.
 func (v *variable) shown() map[string]any {
 	networking := map[string]any{"type": "unrestricted"}
 	if v.Hosts != nil {
@@ -52,7 +52,7 @@ func (v *variable) shown() map[string]any {
 	}
 }
 
-// onto changes a credential as a request says, and returns its new secret; empty: it says none.
+// onto applies a request to a credential, and returns its new secret; empty: unchanged.
 func (in variableAuth) onto(k *keptCredential) (secret newSecret, err error) {
 	v := variable{Name: in.Name.value, Header: true}
 	switch {
@@ -102,7 +102,7 @@ func (in variableAuth) onto(k *keptCredential) (secret newSecret, err error) {
 	return newSecret{token: in.Value.value}, nil
 }
 
-// wider reports whether a secret is sent anywhere that it was not sent before.
+// wider reports whether a secret is sent to more hosts than before.
 func (v variable) wider(before variable) bool {
 	if v.Header && !before.Header || v.Body && !before.Body {
 		return true
@@ -111,13 +111,13 @@ func (v variable) wider(before variable) bool {
 	return before.Hosts != nil && (v.Hosts == nil || slices.ContainsFunc(v.Hosts, isNew))
 }
 
-// steers reports whether a variable says what programs run, or whom they reach and trust.
+// steers reports whether a variable affects which programs run, or which hosts they reach and trust.
 func steers(name string) bool {
 	return shell.Steers(name) || permission.Trusts(name) || strings.HasSuffix(strings.ToUpper(name), "_PROXY") ||
 		slices.Contains([]string{"PATH", "HOME", "TMPDIR", "SHELL"}, name)
 }
 
-// checkHosts reports what is wrong with the hosts that a secret may be sent to.
+// checkHosts reports what is wrong with the hosts to which a secret may be sent.
 func checkHosts(field string, hosts []string) error {
 	if len(hosts) == 0 || len(hosts) > mostHosts {
 		return invalid(field, fmt.Sprintf("there are %d", len(hosts)), fmt.Sprintf("1 to %d", mostHosts))
@@ -130,7 +130,7 @@ func checkHosts(field string, hosts []string) error {
 	return nil
 }
 
-// inCommands is the credential with an id as commands have it.
+// inCommands returns the credential with an id in the form for commands.
 func (v *variable) inCommands(id, value string) permission.Variable {
 	return permission.Variable{
 		Name: v.Name, StandIn: derived("placeholder_", id), Value: value, Hosts: v.Hosts, Header: v.Header, Body: v.Body,

@@ -10,7 +10,7 @@ import (
 
 const (
 	ofVault   = "managed.vault"
-	mostShown = 255 // bytes of a name for people
+	mostShown = 255 // bytes of a display name
 )
 
 func vaultEndpoints() []endpoint {
@@ -24,7 +24,7 @@ func vaultEndpoints() []endpoint {
 	}
 }
 
-// vault is one as clients see it.
+// vault is a vault as clients see it.
 type vault struct {
 	ID         string            `json:"id"`
 	Type       string            `json:"type"`
@@ -35,20 +35,20 @@ type vault struct {
 	ArchivedAt *string           `json:"archived_at"`
 }
 
-// keptVault is one in the book. Its credentials are objects of a kind of their own.
+// keptVault is a vault in the book. Its credentials are objects of a kind of their own.
 type keptVault struct {
 	dates
 
 	vault
 }
 
-// vaultFields are what a request says of a vault.
+// vaultFields are the fields of a request about a vault.
 type vaultFields struct {
 	Name     opt[string]             `json:"display_name"`
 	Metadata opt[map[string]*string] `json:"metadata"`
 }
 
-// onto changes a vault as a request says.
+// onto applies a request to a vault.
 func (f vaultFields) onto(v *vault) error {
 	f.Name.onto(&v.Name)
 	v.Metadata = patched(v.Metadata, f.Metadata.value)
@@ -118,7 +118,7 @@ func (d *door) updateVault() (any, error) {
 	return k.shown(o), nil
 }
 
-// closeVault archives a vault with its credentials, or takes it away. Their secrets are forgotten.
+// closeVault archives a vault with its credentials, or deletes it. Their secrets are removed.
 func (d *door) closeVault(remove bool) (any, error) {
 	id := d.r.PathValue("id")
 	_, k, err := objectOf[keptVault](d, ofVault, id)
@@ -161,7 +161,7 @@ func (d *door) closeVault(remove bool) (any, error) {
 	return d.shownVault(id)
 }
 
-// vaultsOf are the ids of vaults that a new session names.
+// vaultsOf returns the ids of the vaults that a new session names.
 func (d *door) vaultsOf(ids []string) ([]string, error) {
 	for i, id := range ids {
 		o, err := d.Own(ofVault, id)

@@ -37,7 +37,7 @@ const (
 	terminated = "terminated"
 )
 
-// statusOf is how a session is. What its log says is newer than the stage of its task.
+// statusOf returns the status of a session. Its log is newer than the stage of its task.
 func statusOf(stage event.Stage, st inspan.Status) string {
 	switch {
 	case stage == event.StageCompleted, stage == event.StageFailed, stage == event.StageCancelled, stage == event.StageTimedOut:
@@ -51,7 +51,7 @@ func statusOf(stage event.Stage, st inspan.Status) string {
 // isOver reports whether a task is over.
 func isOver(t server.Task) bool { return statusOf(t.Stage, inspan.Status{}) == terminated }
 
-// shown is a session as clients see it.
+// shownSession returns a session as clients see it.
 func (d *door) shownSession(o server.Object, k keptSession) (sessionView, error) {
 	t, err := d.Find(o.ID)
 	if err != nil {
@@ -94,7 +94,7 @@ func (d *door) shownSession(o server.Object, k keptSession) (sessionView, error)
 	return v, nil
 }
 
-// addOutcomes tells what a session is to bring. It runs while that is graded, too.
+// addOutcomes adds the outcomes of a session. It counts as running while they are graded.
 func (d *door) addOutcomes(v *sessionView) error {
 	h, err := d.history(v.ID, "")
 	if err != nil {
@@ -109,7 +109,7 @@ func (d *door) addOutcomes(v *sessionView) error {
 	return nil
 }
 
-// lasted is how long a task has been there.
+// lasted returns how long a task has existed.
 func lasted(t server.Task) time.Duration {
 	end := time.Now()
 	if last := t.History[len(t.History)-1]; statusOf(last.Stage, inspan.Status{}) == terminated {
@@ -118,7 +118,7 @@ func lasted(t server.Task) time.Duration {
 	return end.Sub(t.Created).Truncate(time.Millisecond)
 }
 
-// usageOf is what a session has used up.
+// usageOf returns the usage of a session.
 func usageOf(st inspan.Status) map[string]any {
 	u := map[string]any{
 		"input_tokens": st.Usage.Input, "output_tokens": st.Usage.Output, "cache_read_input_tokens": st.Usage.CacheRead,

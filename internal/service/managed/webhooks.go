@@ -6,7 +6,7 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// The webhooks of the server under the path of the wire's organization webhooks, for its admins.
+// The webhooks of the server at the path of the wire's organization webhooks, for its admins.
 
 func webhookEndpoints() []endpoint {
 	admin := func(f func(*door) (any, error)) func(*door) (any, error) {

@@ -7,9 +7,9 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// whose says to which agent and environment an object belongs. Agents, environments and deployments
-// are for whoever may make them to change, and the kinds that are not named here belong to the whole
-// tenant: who is confined does not see them.
+// whose returns the agent and environment that own an object. Agents, environments and deployments can be
+// changed only by unconfined visitors. Kinds that are not named here belong to the whole tenant: confined
+// visitors don't see them.
 func whose(of, id string, value json.RawMessage) server.Place {
 	kind, at, _ := strings.Cut(of, ":")
 	switch kind {
@@ -19,7 +19,7 @@ func whose(of, id string, value json.RawMessage) server.Place {
 		return server.Place{Agent: server.Everybody, Environment: id, Fixed: true}
 	case ofSession:
 		var k keptSession
-		_ = json.Unmarshal(value, &k) // we have written it, as the next ones
+		_ = json.Unmarshal(value, &k) // we wrote it, like the next ones
 		return server.Place{Agent: k.Agent.ID, Environment: k.Environment}
 	case ofDeployment:
 		var k keptDeployment

@@ -12,24 +12,24 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// Work of self-hosted environments. An item is a session that runs and whose tools run where a
-// worker is. It is in the book, so leases outlast the server; who polls now is not.
+// Work of self-hosted environments. An item is a running session whose tools run on a worker. It is in the
+// book, so leases outlast the server; the list of polling workers is not.
 //
-//   - A session that runs has one item that is not stopped: [crew.follow] sees to that, whatever has
-//     made it run and whoever has let go of the item before.
-//   - A claim makes its worker the Nth holder of the item. The token that comes with the claim is good
-//     for this one: what the holder before sends, heartbeats, results or stops, is refused.
-//   - The holder keeps the lease by heartbeats. One that is over is claimed by the next who polls.
+//   - A running session has one item that is not stopped: [crew.follow] sees to that, whatever started the session and
+//     whichever worker has released the previous item.
+//   - A claim makes its worker the Nth holder of the item. The token of the claim is valid only for that holder:
+//     heartbeats, results and stops of the previous one are refused.
+//   - The holder extends the lease by heartbeats. An item with an expired lease goes to the next worker that polls.
 
-// ofWork is the kind of the work of an environment.
+// ofWork returns the kind of the work items of an environment.
 func ofWork(environment string) string { return "managed.work:" + environment }
 
 const (
 	usualLease  = 30 * time.Second
 	longest     = 300              // seconds of a lease
 	mostBlock   = 999              // milliseconds
-	noHeartbeat = "NO_HEARTBEAT"   // what a holder expects at its first heartbeat
-	beats       = time.RFC3339Nano // how a heartbeat is named
+	noHeartbeat = "NO_HEARTBEAT"   // expected value for a holder's first heartbeat
+	beats       = time.RFC3339Nano // the name of a heartbeat
 )
 
 func workEndpoints() []endpoint {
@@ -46,21 +46,21 @@ func workEndpoints() []endpoint {
 	}
 }
 
-// keptWork is an item in the book.
+// keptWork is a work item in the book.
 type keptWork struct {
 	Session  string            `json:"session"`
 	Metadata map[string]string `json:"metadata,omitempty"`
-	Nth      int               `json:"nth,omitempty"` // holder, counted from 1; 0: nobody has held it
+	Nth      int               `json:"nth,omitempty"` // holder, counted from 1; 0: not held yet
 	Claimed  time.Time         `json:"claimed,omitzero"`
 	Acked    time.Time         `json:"acked,omitzero"`
 	Started  time.Time         `json:"started,omitzero"`
 	Beat     time.Time         `json:"beat,omitzero"`  // last heartbeat of the holder
 	Until    time.Time         `json:"until,omitzero"` // end of the lease
-	Asked    time.Time         `json:"asked,omitzero"` // somebody wants it stopped
+	Asked    time.Time         `json:"asked,omitzero"` // when the stop was requested
 	Stopped  time.Time         `json:"stopped,omitzero"`
 }
 
-// state is how an item is, in the words of this wire.
+// state returns the state of an item, in terms of the wire.
 func (k keptWork) state() string {
 	switch {
 	case !k.Stopped.IsZero():
@@ -75,8 +75,8 @@ func (k keptWork) state() string {
 	return "queued"
 }
 
-// free reports whether a worker may claim an item. One that was claimed and not acknowledged for
-// longer than so is free too; 0: only by its lease.
+// free reports whether a worker may claim an item. An item that was claimed and not acknowledged for longer
+// than unacked is free too; 0: it must wait for the end of its lease.
 func (k keptWork) free(now time.Time, unacked time.Duration) bool {
 	switch {
 	case !k.Stopped.IsZero():
@@ -112,7 +112,7 @@ func (k keptWork) shown(environment string, o server.Object) shownWork {
 	}
 }
 
-// hosting is the environment of the request, if its work is done by workers.
+// hosting returns the environment of the request, if its work is done by workers.
 func (d *door) hosting() (string, error) {
 	id := d.r.PathValue("environment")
 	_, k, err := objectOf[keptEnvironment](d, ofEnvironment, id)
@@ -178,7 +178,7 @@ func (d *door) workStats() (any, error) {
 	}, nil
 }
 
-// pollWork gives a worker an item, or null when there has been none for as long as it waits.
+// pollWork gives a worker an item, or null if none comes while it waits.
 func (d *door) pollWork() (any, error) {
 	environment, err := d.hosting()
 	if err != nil {
@@ -216,10 +216,10 @@ func (d *door) pollWork() (any, error) {
 	}
 }
 
-// errTaken says that somebody was faster.
+// errTaken says that another worker was faster.
 var errTaken = errors.New("the item is not free any more")
 
-// claim makes the visitor the holder of the oldest item that is free; nil: none is.
+// claim makes the visitor the holder of the oldest free item; nil: there is none.
 func (d *door) claim(environment string, unacked time.Duration) (*shownWork, error) {
 	of := ofWork(environment)
 	for _, o := range d.Objects(of) {
@@ -260,7 +260,7 @@ func (d *door) claim(environment string, unacked time.Duration) (*shownWork, err
 	return nil, nil
 }
 
-// lost is what a worker is told that does not hold an item any more.
+// lost returns the error for a worker that no longer holds an item.
 func lost() error {
 	return &server.Problem{
 		Status: http.StatusPreconditionFailed, Type: "precondition_failed",
@@ -268,7 +268,7 @@ func lost() error {
 	}
 }
 
-// held reports that the visitor has a grant of an item that it does not hold any more.
+// held returns an error if the visitor has a grant of an item that it no longer holds.
 func (d *door) held(k keptWork) error {
 	if g := d.Grant(); g != nil && g.Nth != k.Nth {
 		return lost()
@@ -285,7 +285,7 @@ func (d *door) changeWork(f func(k *keptWork, now time.Time) error) (w shownWork
 	id := d.r.PathValue("work")
 	if _, err := d.Object(ofWork(environment), id); err != nil {
 		if d.Grant() != nil {
-			return w, k, lost() // the session has another one since
+			return w, k, lost() // the session has another one by now
 		}
 		return w, k, missing("work", id)
 	}
@@ -299,7 +299,7 @@ func (d *door) changeWork(f func(k *keptWork, now time.Time) error) (w shownWork
 	return k.shown(environment, o), k, err
 }
 
-// changedWork is [door.changeWork] with the item as the answer.
+// changedWork is [door.changeWork] with the item as the response.
 func (d *door) changedWork(f func(k *keptWork, now time.Time) error) (any, error) {
 	w, _, err := d.changeWork(f)
 	return w, err
@@ -338,7 +338,7 @@ func (d *door) beatWork() (any, error) {
 	}
 	expected := d.query.Get("expected_last_heartbeat")
 	_, k, err := d.changeWork(func(k *keptWork, now time.Time) error {
-		if expected == "" && d.Grant() == nil { // by nothing else the holder is told from those before it
+		if expected == "" && d.Grant() == nil { // nothing else distinguishes the holder from previous ones
 			return invalid("expected_last_heartbeat", "it is missing", "last_heartbeat of the one before, at first "+noHeartbeat)
 		}
 		if !k.Stopped.IsZero() {
@@ -352,7 +352,7 @@ func (d *door) beatWork() (any, error) {
 			return lost()
 		}
 		if !now.After(k.Beat) {
-			now = k.Beat.Add(1) // each has a name of its own
+			now = k.Beat.Add(1) // each needs a name of its own
 		}
 		if k.Started.IsZero() {
 			k.Started = now
@@ -369,7 +369,7 @@ func (d *door) beatWork() (any, error) {
 	}, nil
 }
 
-// stopWork ends an item, or has its holder end it. A session that runs gets another one.
+// stopWork ends an item, or asks its holder to. A running session gets another one.
 func (d *door) stopWork() (any, error) {
 	var in struct {
 		Force bool `json:"force"`

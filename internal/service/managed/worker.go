@@ -22,26 +22,26 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// Worker makes the calls of the sessions of a self-hosted environment on this machine. It only
-// calls the server, which never calls it. The fields are not changed once it runs.
+// Worker makes the calls of the sessions of a self-hosted environment on this machine. It only calls the
+// server, which never calls it. The fields must not change once it runs.
 type Worker struct {
 	Remote      *server.Remote
 	Environment string
-	AtOnce      int // sessions that it works for at the same time; 0: one
-	// Call makes a call of a tool of ours, and returns what the model reads. An error is the result of
-	// a call that has failed.
+	AtOnce      int // number of concurrent sessions; 0: one
+	// Call makes a call of one of our tools, and returns the text for the model. An error is the result of a
+	// failed call.
 	Call func(ctx context.Context, name string, args json.RawMessage) (string, error)
-	// Say is told what a person should know.
+	// Say is called with messages for a person.
 	Say func(string)
 }
 
 const (
-	leastTry = time.Second // after which something is tried again that has failed
+	leastTry = time.Second // pause before a retry
 	mostTry  = 30 * time.Second
 )
 
-// Run works until ctx ends, or until the server refuses. Then it finishes the calls that run and lets
-// go of their sessions, so that other workers take these at once.
+// Run works until ctx ends, or until the server refuses. Then it finishes running calls and releases their
+// sessions, so that other workers can take them at once.
 func (w *Worker) Run(ctx context.Context) error {
 	host, _ := os.Hostname()
 	w.Say(fmt.Sprintf("working for environment %s of %s", w.Environment, w.Remote.URL))
@@ -60,12 +60,12 @@ func (w *Worker) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// at is an address of the environment's work.
+// at returns a path below the environment's work.
 func (w *Worker) at(rest string) string {
 	return "/v1/environments/" + url.PathEscape(w.Environment) + "/work/" + rest
 }
 
-// attend takes one item after another until ctx ends.
+// attend handles one item after another until ctx ends.
 func (w *Worker) attend(ctx context.Context, name string) error {
 	away := leastTry
 	for ctx.Err() == nil {
@@ -92,26 +92,26 @@ func (w *Worker) attend(ctx context.Context, name string) error {
 	return nil
 }
 
-// item is one that the worker holds.
+// item is a work item that the worker holds.
 type item struct {
 	*Worker
 	id, session string
 	remote      *server.Remote // with the credential of the item
-	cut         string         // id of the call that the worker before had begun last, whose end is not known if it has no result
+	cut         string         // id of the last call that the previous worker began; without a result, its end is unknown
 
-	open  []*workerCall // that have no result
+	open  []*workerCall // those without a result
 	rests bool          // the session waits for no call
 }
 
-// workerCall is one that the session's model has made.
+// workerCall is a call by the session's model.
 type workerCall struct {
 	id   string // of its event
 	name string
 	args json.RawMessage
-	asks bool // it may be made only when somebody has confirmed it
+	asks bool // it must be confirmed first
 }
 
-// next asks for an item; nil: there is none now.
+// next requests an item; nil: there is none now.
 func (w *Worker) next(ctx context.Context, name string) (*item, error) {
 	var out struct {
 		ID     string
@@ -137,30 +137,30 @@ func (w *Worker) next(ctx context.Context, name string) (*item, error) {
 	i := &item{
 		Worker: w, id: out.ID, session: out.Data.ID, remote: &server.Remote{URL: w.Remote.URL, Token: secret.Token},
 	}
-	// An item that is not acknowledged is taken by the next who polls.
+	// The next worker that polls takes an item that is not acknowledged.
 	err = w.Remote.Call(ctx, http.MethodPost, w.at(i.id+"/ack"), nil, &out)
 	i.cut = out.Metadata[begunCall]
 	return i, err
 }
 
-// begunCall names in the metadata of an item the call that its worker has begun last.
+// begunCall is the key in the metadata of an item for the call that its worker has begun last.
 const begunCall = "inspan_call"
 
-// errCut is why a call has no result that another worker had begun.
+// errCut is the error for a call that another worker had begun and that has no result.
 var errCut = errors.New("the worker that made this call went before it told how it ended, so what it did is not known; " +
 	"it was not made again; look at what is there before you repeat anything")
 
-// errLeaseLost says that the item belongs to somebody else.
+// errLeaseLost says that another worker holds the item.
 var errLeaseLost = errors.New("the lease is lost; another worker goes on")
 
 // errLetGo says that the server wants the item back.
 var errLetGo = errors.New("the server wants the session to be let go")
 
-// work makes the calls of the session until that is idle, or ctx ends. What runs then is finished.
+// work makes the calls of the session until that is idle, or ctx ends. Running calls are finished.
 func (i *item) work(ctx context.Context) {
 	i.Say("working for session " + i.session)
 	held, drop := context.WithCancelCause(context.WithoutCancel(ctx))
-	asked, stop := context.WithCancelCause(held) // begins no call any more
+	asked, stop := context.WithCancelCause(held) // begins no more calls
 	defer context.AfterFunc(ctx, func() { stop(ctx.Err()) })()
 	beating := make(chan struct{})
 	go func() {
@@ -189,8 +189,8 @@ func (i *item) work(ctx context.Context) {
 	}
 }
 
-// beat extends the lease until held ends. Drop says that it is lost, and stop that the server wants the
-// session back.
+// beat extends the lease until held ends. It calls drop when the lease is lost, and stop when the server wants
+// the session back.
 func (i *item) beat(held context.Context, drop, stop context.CancelCauseFunc) {
 	last, until := noHeartbeat, time.Now().Add(usualLease)
 	for {
@@ -223,8 +223,8 @@ func (i *item) beat(held context.Context, drop, stop context.CancelCauseFunc) {
 	}
 }
 
-// follow makes the calls of the session until that is idle or asked ends. What runs then is finished,
-// unless held ends too.
+// follow makes the calls of the session until that is idle or asked ends. Running calls are finished, unless
+// held ends too.
 func (i *item) follow(held, asked context.Context) error {
 	reading, end := context.WithCancel(held)
 	batches, failed := make(chan []json.RawMessage), make(chan error, 1)
@@ -259,7 +259,7 @@ func (i *item) follow(held, asked context.Context) error {
 				i.apply(raw)
 			}
 			if known = true; now != nil && !slices.Contains(i.open, now.call) {
-				now.cancel() // somebody has interrupted it
+				now.cancel() // it was interrupted
 			}
 		case err := <-now.over():
 			i.open = slices.DeleteFunc(i.open, func(o *workerCall) bool { return o == now.call })
@@ -275,7 +275,7 @@ func (i *item) follow(held, asked context.Context) error {
 	}
 }
 
-// making is a call that is made.
+// making is a call in progress.
 type making struct {
 	call   *workerCall
 	cancel context.CancelFunc
@@ -283,7 +283,7 @@ type making struct {
 	ended  chan struct{}
 }
 
-// begin begins to make a call.
+// begin begins a call.
 func (i *item) begin(held context.Context, c *workerCall) *making {
 	ctx, cancel := context.WithCancel(held)
 	m := &making{c, cancel, make(chan error, 1), make(chan struct{})}
@@ -294,7 +294,7 @@ func (i *item) begin(held context.Context, c *workerCall) *making {
 	return m
 }
 
-// over gets a value when the call has ended; nil: none is made.
+// over returns a channel that gets a value when the call has ended; nil: there is none.
 func (m *making) over() <-chan error {
 	if m == nil {
 		return nil
@@ -302,7 +302,7 @@ func (m *making) over() <-chan error {
 	return m.made
 }
 
-// end calls it off, if it has not ended, and waits for that.
+// end cancels the call, if it has not ended, and waits for its end.
 func (m *making) end() {
 	if m != nil {
 		m.cancel()
@@ -310,7 +310,7 @@ func (m *making) end() {
 	}
 }
 
-// due is the call that is to be made next; nil: none is.
+// due returns the call to make next; nil: there is none.
 func (i *item) due() *workerCall {
 	at := slices.IndexFunc(i.open, func(c *workerCall) bool { return !c.asks })
 	if at < 0 {
@@ -319,7 +319,7 @@ func (i *item) due() *workerCall {
 	return i.open[at]
 }
 
-// make makes a call and sends its result. An error says that the item can't be gone on with.
+// make makes a call and sends its result. An error says that work on the item can't continue.
 func (i *item) make(ctx context.Context, c *workerCall) error {
 	name, args, err := oursOf(c.name, c.args)
 	var said string
@@ -351,34 +351,34 @@ func (i *item) make(ctx context.Context, c *workerCall) error {
 	for away := leastTry; ctx.Err() == nil; away = min(2*away, mostTry) {
 		err = i.remote.Call(ctx, http.MethodPost, i.events(), body, &struct{}{}, "Idempotency-Key", c.id)
 		if p := (*server.Problem)(nil); err == nil || errors.As(err, &p) && p.Status == http.StatusBadRequest {
-			return nil // there is a result, or nobody wants one any more
+			return nil // there is a result, or it is no longer wanted
 		}
 		if server.Refused(err) {
 			return err
 		}
 		_ = keep.Sleep(ctx, away)
 	}
-	return nil // it was called off
+	return nil // it was cancelled
 }
 
-// note has the server keep which call is about to be made, for the worker that comes next if this one goes meanwhile.
+// note makes the server record the call that is about to be made, for the next worker if this one fails.
 func (i *item) note(ctx context.Context, call string) error {
 	body := map[string]any{"metadata": map[string]string{begunCall: call}}
 	for away := leastTry; ; away = min(2*away, mostTry) {
 		err := i.remote.Call(ctx, http.MethodPost, i.at(i.id), body, &struct{}{})
 		switch p := (*server.Problem)(nil); {
 		case errors.As(err, &p) && p.Status == http.StatusForbidden:
-			return nil // an older server keeps no such thing for workers
+			return nil // an older server does not support it for workers
 		case err == nil, server.Refused(err):
 			return err
 		}
 		if keep.Sleep(ctx, away) != nil {
-			return nil //nolint:nilerr // it was called off
+			return nil //nolint:nilerr // it was cancelled
 		}
 	}
 }
 
-// onlyReads reports whether a call of a tool of ours changes nothing, so that it can be made twice.
+// onlyReads reports whether a call of one of our tools changes nothing, so that it can be repeated.
 func onlyReads(name string, args json.RawMessage) bool {
 	switch name {
 	case "read_file", "find_files", "search_files":
@@ -392,8 +392,7 @@ func onlyReads(name string, args json.RawMessage) bool {
 
 func (i *item) events() string { return "/v1/sessions/" + url.PathEscape(i.session) + "/events" }
 
-// read sends what happens in the session, first all that has happened, until ctx ends or the server
-// refuses.
+// read sends the events of the session, first the past ones, until ctx ends or the server refuses.
 func (i *item) read(ctx context.Context, to chan<- []json.RawMessage) error {
 	last, known := "", false
 	for away := leastTry; ; away = min(2*away, mostTry) {
@@ -424,7 +423,7 @@ func (i *item) read(ctx context.Context, to chan<- []json.RawMessage) error {
 	}
 }
 
-// history are the events of the session up to now.
+// history returns the events of the session up to now.
 func (i *item) history(ctx context.Context) (all []json.RawMessage, err error) {
 	for next := ""; ; {
 		var out page[json.RawMessage]
@@ -463,14 +462,14 @@ func (i *item) stream(ctx context.Context, last string, to chan<- []json.RawMess
 	}
 }
 
-// idOf is the id of an event.
+// idOf returns the id of an event.
 func idOf(raw []byte) string {
 	var e struct{ ID string }
 	_ = json.Unmarshal(raw, &e)
 	return e.ID
 }
 
-// apply takes in an event.
+// apply folds an event.
 func (i *item) apply(raw []byte) {
 	var e struct {
 		ID, Type, Name, Result string

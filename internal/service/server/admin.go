@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// bounds are those of a tenant with what it has used.
+// bounds are the limits of a tenant and its usage.
 type bounds struct {
 	Tenant
 	Open  int     `json:"open" jsonschema:"unfinished tasks"`
@@ -20,7 +20,7 @@ type bounds struct {
 	Held  int64   `json:"held" jsonschema:"bytes that its workspaces hold, as of the last look; 0 without a limit of them"`
 }
 
-// newBounds are those that a tenant is to have.
+// newBounds is a request to set the limits of a tenant.
 type newBounds struct {
 	ID      string  `json:"-" path:"name"`
 	AtOnce  int     `json:"at_once,omitempty"`
@@ -73,7 +73,7 @@ func (c *call) tenantOf(in struct {
 	return out, nil
 }
 
-// checkName reports what is wrong with a name that somebody has chosen.
+// checkName reports an invalid name of an identity, a tenant or the like.
 func checkName(field, name string) error {
 	if name == "" || len(name) > 64 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "" {
 		return Wrong(field, "not a valid name", "1 to 64 letters, digits, dots, dashes and underscores")
@@ -81,7 +81,7 @@ func checkName(field, name string) error {
 	return nil
 }
 
-// newIdentity is an identity that is to be made.
+// newIdentity is a request to make an identity.
 type newIdentity struct {
 	Name    string    `json:"name" jsonschema:"name in logs and in the audit log"`
 	Tenant  string    `json:"tenant,omitempty" jsonschema:"default: your own tenant"`
@@ -109,7 +109,7 @@ type shownIdentity struct {
 	Environments []string `json:"environments,omitempty"`
 }
 
-// shown is an identity without its digest.
+// shown returns an identity without its digest.
 func (i Identity) shown() shownIdentity {
 	return shownIdentity{
 		ID: i.ID, Name: i.Name, Tenant: i.Tenant, Role: i.Role, Expires: i.Expires, Claims: i.Claims,
@@ -138,7 +138,7 @@ func (c *call) makeIdentity(in newIdentity) (shownIdentity, error) {
 	if !slices.Contains(roles(), in.Role) {
 		return shownIdentity{}, Wrong("role", fmt.Sprintf("it is %q", in.Role), "worker, viewer, operator or admin")
 	}
-	if len(in.Claims) > 0 && !c.who.root { // they could be those of somebody of another tenant
+	if len(in.Claims) > 0 && !c.who.root { // they could belong to a person of another tenant
 		return shownIdentity{}, Forbidden("only an admin without a tenant can create identities with claims")
 	}
 	if in.Claims != nil && len(in.Claims) == 0 {
@@ -178,7 +178,8 @@ func (c *call) makeIdentity(in newIdentity) (shownIdentity, error) {
 	return out, nil
 }
 
-// check reports what is wrong with those to whom an identity is confined. The book's lock is held.
+// check reports an invalid object, tenant or role to which an identity is confined. The caller holds the book's
+// lock.
 func (i Identity) check(b *book) error {
 	for field, ids := range map[string][]string{"agents": i.Agents, "environments": i.Environments} {
 		switch {
@@ -210,7 +211,7 @@ func (b *book) confines(field, tenant, id string) bool {
 	return false
 }
 
-// identityList is all identities that a visitor may know of.
+// identityList lists the identities that a visitor may see.
 type identityList struct {
 	Identities []shownIdentity `json:"identities"`
 }
@@ -238,13 +239,13 @@ func (c *call) removeIdentity(in one) (nothing, error) {
 	})
 }
 
-// auditPage asks for a part of what was done.
+// auditPage is a request for a page of the audit log.
 type auditPage struct {
 	After int  `json:"-" query:"after"`
 	Limit *int `json:"-" query:"limit"`
 }
 
-// deed is something that somebody did.
+// deed is one entry of the audit log.
 type deed struct {
 	Seq  uint64    `json:"seq"`
 	At   time.Time `json:"at"`
@@ -254,7 +255,7 @@ type deed struct {
 	Gone bool      `json:"gone,omitempty" jsonschema:"the object was removed"`
 }
 
-// deeds is a part of what was done.
+// deeds is a page of the audit log.
 type deeds struct {
 	Deeds []deed `json:"deeds"`
 }
@@ -278,7 +279,7 @@ func (c *call) audit(in auditPage) (deeds, error) {
 		switch b := e.Body.(type) {
 		case event.Recorded:
 			if b.Of == ofCursor {
-				continue // nobody has done anything
+				continue // not an act of an identity
 			}
 			gone := len(b.Value) == 0 && !slices.Contains([]string{ofCancel, ofClose, ofRewind}, b.Of)
 			out.Deeds = append(out.Deeds, deed{e.Seq, e.Time, b.By, b.Of, b.ID, gone})

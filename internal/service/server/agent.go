@@ -19,23 +19,23 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// MCPServer is one that the agent of a task may use.
+// MCPServer is an MCP server that the agent of a task may use.
 type MCPServer struct {
 	Name string `json:"name"`
 	URL  string `json:"url" jsonschema:"address; https, but for servers on the machine itself, which only identities without a tenant can name"`
 }
 
-// ClientTool is a tool that the client runs: a call of it is an open question, and the answer to
-// that what the model sees.
+// ClientTool is a tool that the client runs: a call of it is an open question, and the model gets the answer as
+// the result.
 type ClientTool struct {
 	Name        string          `json:"name" jsonschema:"1 to 64 letters, digits, dashes and underscores"`
 	Description string          `json:"description"`
 	Schema      json.RawMessage `json:"input_schema" jsonschema:"JSON schema of the arguments, of type object"`
 }
 
-// checkAgent reports what is wrong with what a spec of a tenant says of its agent. Tenants can't
-// have the server talk to its own machine. Installed are the names of the tools beside the built-in
-// ones and those of the spec.
+// checkAgent reports what is wrong with the agent's settings in a spec of a tenant. Tenants can't make the
+// server talk to its own machine. Installed are the names of the tools other than the built-in ones and those
+// of the spec.
 func (p Spec) checkAgent(tenant string, installed []string) error {
 	o := app.Options{Ask: p.Ask, Deny: p.Deny}
 	for _, made := range p.Tools {
@@ -50,7 +50,7 @@ func (p Spec) checkAgent(tenant string, installed []string) error {
 		return Wrong(field, what, "rules such as bash or write(docs/**)")
 	}
 	for i, s := range p.Servers {
-		if strings.Contains(s.URL, "${") { // variables of the server itself would be filled in
+		if strings.Contains(s.URL, "${") { // variables of the server itself would be expanded
 			return Wrong(fmt.Sprintf("servers.%d.url", i), "it names a variable", "an address without ${")
 		}
 		u, err := url.Parse(s.URL)
@@ -76,8 +76,8 @@ func (p Spec) checkAgent(tenant string, installed []string) error {
 	return nil
 }
 
-// installed are the names of tools that a session can have beside the built-in ones. They are looked
-// for only if there are rules that could name them.
+// installed returns the names of tools that a session can have in addition to the built-in ones. It looks for
+// them only if there are rules that could name them.
 func (s *Server) installed(ctx context.Context, p Spec) (names []string) {
 	for _, t := range s.Options.Tools {
 		names = append(names, t.Name)
@@ -88,7 +88,7 @@ func (s *Server) installed(ctx context.Context, p Spec) (names []string) {
 	return names
 }
 
-// tool is the tool as the model has it.
+// tool returns the tool as the model sees it.
 func (t ClientTool) tool() tool.Tool {
 	return tool.Tool{
 		Name: t.Name, Doc: t.Description, Schema: t.Schema,
@@ -108,11 +108,11 @@ func (t ClientTool) tool() tool.Tool {
 	}
 }
 
-// failure begins the answer to a call of a client's tool that has failed.
+// failure is the prefix of the answer to a failed call of a client's tool.
 const failure = "\x00failed: "
 
-// Answered is what the answer to a call of a client's tool says, and whether that is why it has
-// failed.
+// Answered returns the text of the answer to a call of a client's tool, and whether it is the error of a failed
+// call.
 func Answered(answer string) (said string, failed bool) {
 	said, failed = strings.CutPrefix(answer, failure)
 	return said, failed
@@ -140,7 +140,7 @@ func (s *Server) host(t Task) (*inspan.Host, error) {
 	return s.Host(o)
 }
 
-// options are those that the agent of a task has.
+// options returns the options of the agent of a task.
 func (s *Server) options(t Task) app.Options {
 	o := s.Options
 	o.Model, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Mode, s.mode(t.Tenant))
@@ -171,8 +171,8 @@ func (s *Server) options(t Task) app.Options {
 	return o
 }
 
-// mode is the mode that the tasks of a tenant may have at most. Nothing holds commands in mode
-// yolo, so that is for tasks of no tenant.
+// mode returns the most permissive mode for tasks of a tenant. In mode yolo commands run without a sandbox, so
+// tasks of a tenant can't have it.
 func (s *Server) mode(tenant string) tool.Mode {
 	if tenant != "" && s.Options.Mode == tool.ModeYolo {
 		return tool.ModeAuto
@@ -180,8 +180,8 @@ func (s *Server) mode(tenant string) tool.Mode {
 	return s.Options.Mode
 }
 
-// CheckElsewhere reports an address that an identity of a tenant can't name: the server is not to talk
-// to its own machine for it.
+// CheckElsewhere reports an address that an identity of a tenant can't name: the server does not talk to its
+// own machine for a tenant.
 func CheckElsewhere(field, tenant string, u *url.URL) error {
 	if tenant != "" && (u.Scheme != "https" || netguard.IsHere(u.Hostname()) || netguard.Loopback(u.Hostname())) {
 		return Wrong(field, "an identity of a tenant can only name servers elsewhere", "https and a public host")

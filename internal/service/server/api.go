@@ -13,18 +13,18 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// endpoint is one thing that clients can ask for.
+// endpoint is one method and path of the API.
 type endpoint struct {
 	method, path string
-	role         Role // that is needed at least; empty: none, and no token
+	role         Role // lowest role that may call it; empty: no role and no token needed
 	doc          string
-	in, out      reflect.Type // of requests and answers
-	stream       bool         // it answers with server-sent events
-	live         bool         // it does if it is asked to
+	in, out      reflect.Type // of requests and responses
+	stream       bool         // it responds with server-sent events
+	live         bool         // it does so on request
 	do           func(c *call) (status int, answer any, err error)
 
-	plain http.HandlerFunc     // in place of do: it answers by itself
-	says  map[int]reflect.Type // its answers then, by their status
+	plain http.HandlerFunc     // replaces do: it writes the response itself
+	says  map[int]reflect.Type // types of its responses, by status
 }
 
 // call is one request to an endpoint.
@@ -34,10 +34,10 @@ type call struct {
 	r *http.Request
 }
 
-// nothing is a request or an answer that says nothing.
+// nothing is an empty request or response.
 type nothing struct{}
 
-// endpoints are all that there are.
+// endpoints returns all endpoints.
 func (s *Server) endpoints() []endpoint {
 	return []endpoint{
 		at("POST", "/api/v1/tasks", Operator, "Submit a task. An Idempotency-Key header makes it safe to send twice.", (*call).submit),
@@ -112,8 +112,8 @@ func (s *Server) endpoints() []endpoint {
 	}
 }
 
-// at is an endpoint whose request is In: fields with a "path" or "query" tag are read from there,
-// the others from the body.
+// at returns an endpoint whose request is In: fields with a "path" or "query" tag are read from there, the
+// others from the body.
 func at[In, Out any](method, path string, role Role, doc string, f func(*call, In) (Out, error)) endpoint {
 	return endpoint{
 		method: method, path: path, role: role, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](),
@@ -128,7 +128,7 @@ func at[In, Out any](method, path string, role Role, doc string, f func(*call, I
 	}
 }
 
-// status is that of a good answer.
+// status returns the status of a successful response.
 func status(method, path string, out any) int {
 	switch {
 	case out == any(nothing{}):
@@ -139,7 +139,7 @@ func status(method, path string, out any) int {
 	return http.StatusOK
 }
 
-// streams is an endpoint that answers with server-sent events.
+// streams returns an endpoint that responds with server-sent events.
 func streams[In any](path string, role Role, doc string, f func(*call, In) error) endpoint {
 	return endpoint{
 		method: http.MethodGet, path: path, role: role, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[nothing](), stream: true,
@@ -153,8 +153,8 @@ func streams[In any](path string, role Role, doc string, f func(*call, In) error
 	}
 }
 
-// answers is an endpoint that talks to an agent. Without an answer and an error it has answered by
-// itself, with server-sent events.
+// answers returns an endpoint that talks to an agent. If f returns neither a response nor an error, it has
+// responded itself, with server-sent events.
 func answers[In, Out any](path, doc string, f func(*call, In) (*Out, error)) endpoint {
 	return endpoint{
 		method: http.MethodPost, path: path, role: Operator, doc: doc, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), live: true,
@@ -172,7 +172,7 @@ func answers[In, Out any](path, doc string, f func(*call, In) (*Out, error)) end
 	}
 }
 
-// serve serves an endpoint.
+// serve returns the handler of an endpoint.
 func (s *Server) serve(e endpoint) http.Handler {
 	if e.plain != nil {
 		return e.plain
@@ -187,7 +187,7 @@ func (s *Server) serve(e endpoint) http.Handler {
 		switch {
 		case err != nil:
 			RefuseWith(w, err)
-		case status == 0: // it has answered
+		case status == 0: // already responded
 		case status == http.StatusNoContent:
 			w.WriteHeader(status)
 		default:
@@ -200,7 +200,7 @@ func (s *Server) serve(e endpoint) http.Handler {
 	})
 }
 
-// read reads what a request says.
+// read decodes a request.
 func (c *call) read(into any) error {
 	v := reflect.ValueOf(into).Elem()
 	var known []string
@@ -239,7 +239,7 @@ func (c *call) read(into any) error {
 	return clean("", v)
 }
 
-// optional reports whether a body may be left out: none of its fields is needed.
+// optional reports whether a body may be omitted because none of its fields is required.
 func optional(t reflect.Type) bool {
 	for i := range t.NumField() {
 		if tag := t.Field(i).Tag.Get("json"); tag != "-" && !strings.Contains(tag, ",omit") {
@@ -249,8 +249,8 @@ func optional(t reflect.Type) bool {
 	return true
 }
 
-// clean reports a text in a request with control characters other than ends of lines and tabs, and
-// what is beyond its budget. Texts come to models and terminals, which they would steer.
+// clean reports a text in a request that has control characters other than line ends and tabs, or that exceeds
+// its budget. Texts reach models and terminals, and such characters would control them.
 func clean(field string, v reflect.Value) error {
 	below := func(name string) string { return strings.TrimPrefix(field+"."+name, ".") }
 	switch v.Kind() {
@@ -290,7 +290,7 @@ func clean(field string, v reflect.Value) error {
 		}
 	case reflect.Slice:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return nil // JSON, whose texts are looked at when they are used
+			return nil // JSON, whose texts are checked when they are used
 		}
 		for i := range v.Len() {
 			if err := clean(below(strconv.Itoa(i)), v.Index(i)); err != nil {
@@ -309,7 +309,7 @@ func clean(field string, v reflect.Value) error {
 
 func controls(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' }
 
-// set sets a field to a parameter of the query.
+// set sets a field from a parameter of the query.
 func set(field reflect.Value, name string, values []string) error {
 	switch {
 	case len(values) == 0:

@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Approval is a question that waits for somebody's decision.
+// Approval is a question that waits for a person's decision.
 type Approval struct {
 	Task    string   `json:"task"`
 	Session string   `json:"session"`
@@ -28,18 +28,18 @@ type Approval struct {
 	Why     string   `json:"why" jsonschema:"why it asks"`
 	Asks    string   `json:"asks,omitempty" jsonschema:"a question to a person; reply with answer"`
 	Options []string `json:"options,omitempty" jsonschema:"suggested answers"`
-	// Arguments are the whole call, as it will run.
+	// Arguments are those of the whole call, as it will run.
 	Arguments json.RawMessage `json:"arguments"`
 	Effects   []string        `json:"effects" jsonschema:"what the call would do"`
 	Preview   string          `json:"preview,omitempty" jsonschema:"what would change, as a diff"`
 	For       []string        `json:"for" jsonschema:"possible scopes of an approval"`
 	Rules     []string        `json:"rules,omitempty" jsonschema:"what an approval for the session allows from then on"`
 	Until     time.Time       `json:"until,omitzero" jsonschema:"when it is denied without an answer"`
-	// With are those of a set, see [inspan.Sets].
+	// With are the other questions of a set, see [inspan.Sets].
 	With []uint64 `json:"with,omitempty" jsonschema:"seqs of the other questions that the program asks together with this one; a decision can be for them also"`
 }
 
-// approvalList is all that wait.
+// approvalList lists all open approvals.
 type approvalList struct {
 	Approvals []Approval `json:"approvals"`
 }
@@ -52,7 +52,7 @@ func (c *call) approvals(nothing) (approvalList, error) {
 		}
 		st, err := c.status(t.Session)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // somebody has removed it, and its task will fail by that
+			continue // its session was removed, so its task will fail
 		}
 		if err != nil {
 			return out, err
@@ -62,7 +62,7 @@ func (c *call) approvals(nothing) (approvalList, error) {
 	return out, nil
 }
 
-// apart are questions each alone, with the others of its set by their numbers.
+// apart returns the questions one by one, each with the numbers of the others in its set.
 func apart(t Task, open []inspan.Pending) (out []Approval) {
 	for _, p := range inspan.Sets(open) {
 		if len(p.Set) == 0 {
@@ -131,7 +131,7 @@ func (c *call) followApprovals(nothing) error {
 		}
 		if string(raw) != last {
 			if err := out.Send("", "approvals", raw); err != nil {
-				return nil //nolint:nilerr // the client has gone
+				return nil //nolint:nilerr // the client has disconnected
 			}
 			last = string(raw)
 		}
@@ -150,25 +150,24 @@ func (c *call) followApprovals(nothing) error {
 	return nil
 }
 
-// Decision is what somebody decides.
+// Decision is a person's decision on a question.
 type Decision struct {
 	Task     string `json:"-" path:"task"`
 	Question string `json:"-" path:"question"`
 	Decision string `json:"decision" jsonschema:"allow or deny"`
 	Seq      uint64 `json:"seq,omitempty" jsonschema:"seq of the question you saw; a mismatch is a conflict"`
-	// Also are those of a set, as in event.Decided.
+	// Also are further questions of the set, as in event.Decided.
 	Also   []uint64 `json:"also,omitempty" jsonschema:"seqs of further questions that the decision is for, among those in with; once or deny only"`
 	For    string   `json:"for,omitempty" jsonschema:"scope of the approval, one of the question's list (default: once)"`
 	Answer string   `json:"answer,omitempty" jsonschema:"answer to a question"`
 	Failed bool     `json:"failed,omitempty" jsonschema:"the answer says why a tool of yours has failed"`
 	Reason string   `json:"reason,omitempty" jsonschema:"reason of a denial; the model reads it"`
-	// Key is what the visitor knows the decision by; the same one twice counts once.
+	// Key identifies the decision to the visitor; a repeated one counts once.
 	Key string `json:"-"`
 }
 
-// within reports whether effects stay in the workspace and the network. What goes beyond could
-// reach what other tenants have here, and the server itself. So does a command that no sandbox
-// holds.
+// within reports whether effects stay within the workspace and the network. Other effects, and a command
+// without a sandbox, could reach the data of other tenants on this machine, and the server itself.
 func (s *Server) within(root string, effects []tool.Effect) bool {
 	return !slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		switch e.Kind {
@@ -189,8 +188,8 @@ func (c *call) decide(in Decision) (sent, error) {
 	return sent{seq}, err
 }
 
-// Decide decides a question, and returns the number of the event in the session. Nobody decides
-// here for longer than the session: rules of the server's person are not for clients to write.
+// Decide decides a question and returns the number of the event in the session. A decision here lasts at most
+// for the session: clients can't write the rules of the server's operator.
 func (v *Visit) Decide(in Decision) (uint64, error) {
 	t, seq, err := v.before(in)
 	if err != nil || seq > 0 {
@@ -213,8 +212,8 @@ func (v *Visit) Decidable(in Decision) error {
 	return err
 }
 
-// before is the task of a decision, and the number of the event if the visitor has decided so under
-// the same key before; 0: not yet.
+// before returns the task of a decision, and the number of the event if the visitor has already made this
+// decision under the same key; 0: not yet.
 func (v *Visit) before(in Decision) (t Task, seq uint64, err error) {
 	t, err = v.Find(in.Task)
 	if err == nil && t.Session == "" {
@@ -233,7 +232,7 @@ func (v *Visit) before(in Decision) (t Task, seq uint64, err error) {
 	return t, e.Seq, err
 }
 
-// decision is what a decision sends, if it may be made.
+// decision returns the message for a decision, if the visitor may make it.
 func (v *Visit) decision(t Task, in Decision) (m app.Message, err error) {
 	st, err := v.status(t.Session)
 	if err != nil {
@@ -283,8 +282,8 @@ func (v *Visit) decision(t Task, in Decision) (m app.Message, err error) {
 	return m, nil
 }
 
-// alsoDecided are the effects of all that a decision on a question is for. An error says that it is not
-// for what it names.
+// alsoDecided returns the effects of all calls that a decision covers. It returns an error if the decision
+// names a question that it can't cover.
 func alsoDecided(open []inspan.Pending, asked inspan.Pending, in Decision) (effects []tool.Effect, err error) {
 	effects = slices.Clone(asked.Effects)
 	for _, seq := range in.Also {

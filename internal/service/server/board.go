@@ -15,9 +15,9 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// The board is what all sessions do at a glance, and the inbox what waits for a person in them. They
-// are those of 'inspan board' ([running.Board]), with the tasks of the sessions, as far as a visitor
-// sees them.
+// The board shows all sessions at a glance, and the inbox shows the questions in them that wait for a person.
+// They are those of 'inspan board' ([running.Board]), with the tasks of the sessions, limited to those that the
+// visitor may see.
 
 // boardRow is a session on the board.
 type boardRow struct {
@@ -34,7 +34,7 @@ type boardRow struct {
 	Unpriced bool             `json:"unpriced,omitempty"`
 }
 
-// boardWanted asks for the board.
+// boardWanted is a request for the board.
 type boardWanted struct {
 	State string `json:"-" query:"state"`
 	Text  string `json:"-" query:"text"`
@@ -93,9 +93,9 @@ type seen struct {
 	task *Task
 }
 
-// glance is all that the visitor sees: tasks without a session, and sessions that work for no other.
-// Only those are looked into that may ask something or are among the first, and again when they have
-// grown.
+// glance returns everything that the visitor sees: tasks without a session, and sessions that don't work for
+// another one. It reads only sessions that may have a question or are among the first, and again after they
+// grow.
 func (c *call) glance() (out []seen, err error) {
 	for _, t := range c.Unfinished(func(t *Task) bool { return t.Session == "" }) {
 		out = append(out, seen{&running.Row{Name: cmp.Or(t.Spec.Prompt, t.Spec.GitHub, t.ID), Root: t.Workspace, Modified: t.Created, Words: t.Why}, &t})
@@ -117,7 +117,7 @@ func (c *call) glance() (out []seen, err error) {
 	return append(out, visible...), c.Err()
 }
 
-// visible are the sessions that the visitor sees, of some that are there.
+// visible returns those of the given sessions that the visitor may see.
 func (c *call) visible(rows []running.Row) []seen {
 	out, none := make([]seen, 0, len(rows)), &Task{}
 	for i := range rows {
@@ -132,10 +132,10 @@ func (c *call) visible(rows []running.Row) []seen {
 	return out
 }
 
-// mostLooked is of how many sessions the costs and the last words are told.
+// mostLooked is the number of sessions whose costs and last words are shown.
 const mostLooked = 100
 
-// state is how it stands, by its task if it has one.
+// state returns the state of the session, from its task if it has one.
 func (s seen) state() running.Standing {
 	switch t := s.task; {
 	case t.Stage == event.StageCompleted:
@@ -163,7 +163,7 @@ func (s seen) asks() (out []shownQuestion) {
 	return out
 }
 
-// has reports whether it has a text, in lower case, in what people know it by.
+// has reports whether the session's name, folder or the like contains a text in lower case.
 func (s seen) has(text string) bool {
 	if text == "" {
 		return true
@@ -183,7 +183,7 @@ func (s seen) shown(state running.Standing) boardRow {
 	}
 }
 
-// sought asks where something was said.
+// sought is a request to search the sessions.
 type sought struct {
 	Text  string `json:"-" query:"text"`
 	Limit *int   `json:"-" query:"limit"`
@@ -202,7 +202,7 @@ type hit struct {
 	Text    string    `json:"text" jsonschema:"the place with some text around it"`
 }
 
-// search finds a text in all that was ever said to agents, by them and by tools, whatever its case.
+// search finds a text, ignoring case, in everything said to agents, by them and by tools.
 func (c *call) search(in sought) (found, error) {
 	out := found{Hits: []hit{}}
 	limit, err := most(in.Limit, 100)
@@ -221,7 +221,7 @@ func (c *call) search(in sought) (found, error) {
 			seen[h.Session] = mine
 		}
 		switch {
-		case err != nil || !mine: // what can't be read is not found
+		case err != nil || !mine: // unreadable sessions have no hits
 		case len(out.Hits) == limit:
 			out.More = true
 			return out, nil

@@ -17,48 +17,48 @@ const (
 	ofTask     = "task"
 	ofIdentity = "identity"
 	ofTenant   = "tenant"
-	ofCancel   = "cancel" // that somebody wants a task cancelled
-	ofClose    = "close"  // that somebody wants an open task to end
-	ofRewind   = "rewind" // that somebody has taken an open task back
-	ofSpec     = "spec"   // what a task is to be from its next run on
-	ofLeader   = "leader" // where the server is that has the lease of the book
+	ofCancel   = "cancel" // a request to cancel a task
+	ofClose    = "close"  // a request to end an open task
+	ofRewind   = "rewind" // an open task was rewound
+	ofSpec     = "spec"   // the spec of a task from its next run on
+	ofLeader   = "leader" // address of the server that has the lease of the book
 )
 
-// book is what the server knows: a fold over its log, which other processes write to as well.
+// book is the server's state: a fold over its log, to which other processes write as well.
 type book struct {
 	log    *ledger
 	redact func(event.Body) event.Body
 
-	turn sync.Mutex // of who changes the log or takes in what is in it; taken before mu, and held while the disk is slow
-	seq  uint64     // of the last event that is taken in
+	turn sync.Mutex // for changing the log or folding it; taken before mu, and held while the disk is slow
+	seq  uint64     // of the last folded event
 
 	mu         sync.Mutex // of all below
 	tasks      map[string]*Task
 	bySession  map[string]*Task
 	order      []string // of tasks, the oldest first
-	unfinished []*Task  // of these, those that are not over
+	unfinished []*Task  // those of them that are not over
 	used       map[string]*usage
 	identities map[string]*Identity
 	tenants    map[string]*Tenant
 	sent       map[sender]answer
-	shelves    map[string]*shelf        // of what doors keep, by kind
-	contents   map[string]bool          // blobs that these have
-	dropped    []string                 // blobs that none has any more
-	ends       map[string]chan struct{} // of unfinished tasks that somebody follows; closed when they end
-	leader     leader                   // that was recorded last
+	shelves    map[string]*shelf        // objects of doors, by kind
+	contents   map[string]bool          // blobs of these
+	dropped    []string                 // blobs without an object
+	ends       map[string]chan struct{} // of unfinished tasks that have followers; closed when they end
+	leader     leader                   // the last recorded one
 	grown      chan struct{}            // closed and replaced when the fold has changed
 
-	whose   func(of, id string, value json.RawMessage) Place // nil: what doors keep is nobody's
-	tells   func(Change) []string                            // what webhooks are told of changes of doors; nil: nothing
+	whose   func(of, id string, value json.RawMessage) Place // nil: objects of doors have no owner
+	tells   func(Change) []string                            // the events that webhooks get for changes of doors; nil: none
 	hooks   map[string]*hook
-	removed map[string]Webhook // webhooks that are gone, of which lists know where they stood
-	notices []notice           // that an enabled webhook is not done with, the oldest first
+	removed map[string]Webhook // removed webhooks, with their positions in lists
+	notices []notice           // not yet settled by an enabled webhook, oldest first
 }
 
-// sender is who can send a request twice, and its key.
+// sender is the visitor that may repeat a request, and the request's key.
 type sender struct{ by, key string }
 
-// answer is what it came to the first time.
+// answer is the result of the first request with a key.
 type answer struct{ digest, id string }
 
 func newBook(log *ledger, redact func(event.Body) event.Body) *book {
@@ -72,21 +72,21 @@ func newBook(log *ledger, redact func(event.Body) event.Body) *book {
 	}
 }
 
-// usage is what the tasks of a tenant come to.
+// usage is the total of the tasks of a tenant.
 type usage struct {
 	open   int         // tasks that are not over
-	spent  float64     // US dollars that the others have cost, and open ones until they were idle last
-	recent []time.Time // when tasks were submitted, in the hour before the last one
+	spent  float64     // US dollars that finished tasks have cost, and open ones up to their last idle moment
+	recent []time.Time // times of submissions, in the hour before the last one
 	kept   int64       // bytes of the contents of objects
 }
 
-// submitted counts a task more.
+// submitted counts one more task.
 func (u *usage) submitted(at time.Time) {
 	u.open++
 	u.recent = append(u.hour(at), at)
 }
 
-// hour is when tasks were submitted in the hour before a time.
+// hour returns the times of the submissions in the hour before a time.
 func (u *usage) hour(at time.Time) []time.Time {
 	i := slices.IndexFunc(u.recent, func(t time.Time) bool { return at.Sub(t) < time.Hour })
 	if i < 0 {
@@ -95,8 +95,8 @@ func (u *usage) hour(at time.Time) []time.Time {
 	return u.recent[i:]
 }
 
-// left is what the budget of a tenant has left for a task, with what that has cost already, and at
-// least a cent; 0: there is no budget.
+// left returns the rest of the tenant's budget for a task, including the cost of the task so far, and at least
+// a cent; 0: there is no budget.
 func (b *book) left(t Task) float64 {
 	bounds := b.tenant(t.Tenant)
 	b.mu.Lock()
@@ -106,12 +106,12 @@ func (b *book) left(t Task) float64 {
 	}
 	left := bounds.Budget - b.usage(t.Tenant).spent
 	if t.Result != nil {
-		left += t.Result.Cost // the bound is one of the whole session
+		left += t.Result.Cost // the limit is for the whole session
 	}
 	return max(0.01, left)
 }
 
-// usage is that of a tenant. The lock is held.
+// usage returns the usage of a tenant. The caller holds the lock.
 func (b *book) usage(tenant string) *usage {
 	if b.used[tenant] == nil {
 		b.used[tenant] = &usage{}
@@ -119,7 +119,8 @@ func (b *book) usage(tenant string) *usage {
 	return b.used[tenant]
 }
 
-// change appends what f makes of the book as it stands. Nothing else changes it here meanwhile.
+// change appends the events that f returns for the current state of the book. Nothing else in this process
+// changes the book meanwhile.
 func (b *book) change(ctx context.Context, f func() ([]event.Body, error)) error {
 	b.turn.Lock()
 	defer b.turn.Unlock()
@@ -139,7 +140,7 @@ func (b *book) change(ctx context.Context, f func() ([]event.Body, error)) error
 	return b.read(ctx)
 }
 
-// mend is heal by the one whose turn it is.
+// mend is heal for a caller that holds turn.
 func (b *book) mend(ctx context.Context) error {
 	if err := errors.Join(b.log.mend(ctx), b.read(ctx)); err != nil {
 		return fmt.Errorf("write the book: %w", err)
@@ -147,28 +148,28 @@ func (b *book) mend(ctx context.Context) error {
 	return nil
 }
 
-// heal takes in what the disk has failed at and is in the log all the same.
+// heal folds events that are in the log although the disk reported an error.
 func (b *book) heal(ctx context.Context) error {
 	b.turn.Lock()
 	defer b.turn.Unlock()
 	return b.mend(ctx)
 }
 
-// locked calls f while the fold stands still.
+// locked calls f while the fold is locked.
 func (b *book) locked(f func() ([]event.Body, error)) ([]event.Body, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return f()
 }
 
-// catchUp takes in what is in the log.
+// catchUp folds the new events of the log.
 func (b *book) catchUp(ctx context.Context) error {
 	b.turn.Lock()
 	defer b.turn.Unlock()
 	return b.read(ctx)
 }
 
-// read is catchUp by the one whose turn it is. Nobody who asks what the book says waits for the disk.
+// read is catchUp for a caller that holds turn. Readers of the book don't wait for the disk.
 func (b *book) read(ctx context.Context) error {
 	var came []event.Event
 	var failed error
@@ -196,7 +197,7 @@ func (b *book) read(ctx context.Context) error {
 	return failed
 }
 
-// wait takes in what comes next, whoever writes it.
+// wait waits for the next event, of any writer, and folds it.
 func (b *book) wait(ctx context.Context) error {
 	b.turn.Lock()
 	seq := b.seq
@@ -207,14 +208,14 @@ func (b *book) wait(ctx context.Context) error {
 	return b.catchUp(ctx)
 }
 
-// news is closed when the fold changes.
+// news returns a channel that is closed when the fold changes.
 func (b *book) news() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.grown
 }
 
-// apply folds an event. What it does not know, and what can't be, changes nothing.
+// apply folds an event. Unknown and impossible events change nothing.
 func (b *book) apply(e event.Event) {
 	c := b.changing(e)
 	switch body := e.Body.(type) {
@@ -246,12 +247,12 @@ func (b *book) recorded(at time.Time, r event.Recorded) {
 		if t := b.tasks[r.ID]; t != nil && t.closed == "" {
 			t.closed = r.By
 		}
-	case ofRewind: // the session has it
+	case ofRewind: // stored in the session
 	case ofLeader:
 		b.leader, _ = leaderIn(r)
 	case ofSpec:
 		if t := b.tasks[r.ID]; t != nil {
-			_ = json.Unmarshal(r.Value, &t.Spec) // we have written it
+			_ = json.Unmarshal(r.Value, &t.Spec) // we wrote it
 		}
 	case ofIdentity:
 		put(b.identities, r)
@@ -273,7 +274,7 @@ func (b *book) recorded(at time.Time, r event.Recorded) {
 	}
 }
 
-// place is that of an object of a door that is kept with a value. The lock is held.
+// place returns the place of an object of a door with the given value. The caller holds the lock.
 func (b *book) place(r event.Recorded, value json.RawMessage) (p Place) {
 	if b.whose != nil {
 		p = b.whose(r.Of, r.ID, value)
@@ -285,7 +286,7 @@ func (b *book) place(r event.Recorded, value json.RawMessage) (p Place) {
 	return p
 }
 
-// put keeps an object as it is now, or forgets it.
+// put stores the new value of an object, or removes it.
 func put[T any](objects map[string]*T, r event.Recorded) {
 	v := new(T)
 	switch {
@@ -326,8 +327,8 @@ func (b *book) staged(at time.Time, m event.Staged) {
 	}
 }
 
-// move brings a task to its next stage. It is for the one who works on the task, so nobody else
-// moves it meanwhile, and moves of several tasks share a sync of the disk.
+// move moves a task to its next stage. Only the goroutine that works on the task calls it, so nothing else
+// moves the task meanwhile. Moves of several tasks share a sync of the disk.
 func (b *book) move(ctx context.Context, m event.Staged) error {
 	if t, known := b.task(m.Task); !known || !may(t.Stage, m.Stage) {
 		return fmt.Errorf("task %s can't go to stage %s", m.Task, m.Stage)
@@ -338,7 +339,7 @@ func (b *book) move(ctx context.Context, m event.Staged) error {
 	return b.catchUp(ctx)
 }
 
-// task is a task as it stands.
+// task returns the current state of a task.
 func (b *book) task(id string) (Task, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -349,7 +350,7 @@ func (b *book) task(id string) (Task, bool) {
 	return t.copied(), true
 }
 
-// taskOf is the task that has a session.
+// taskOf returns the task of a session.
 func (b *book) taskOf(session string) (Task, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -360,8 +361,8 @@ func (b *book) taskOf(session string) (Task, bool) {
 	return t.copied(), true
 }
 
-// list are the tasks that keep is true for, the newest first, from behind the one with the id
-// after on, and at most so many.
+// list returns the tasks for which keep is true, newest first, starting behind the one with the id after, and
+// at most so many.
 func (b *book) list(after string, most int, keep func(*Task) bool) (out []Task) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -378,10 +379,10 @@ func (b *book) list(after string, most int, keep func(*Task) bool) (out []Task) 
 	return out
 }
 
-// open are the tasks that are not over, the oldest first, without their histories.
+// open returns the tasks that are not over, oldest first, without their histories.
 func (b *book) open() []Task { return b.openIf(func(*Task) bool { return true }) }
 
-// openIf are those of them that keep is true for. It must not change them.
+// openIf returns those of them for which keep is true. Keep must not change them.
 func (b *book) openIf(keep func(*Task) bool) (out []Task) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -394,7 +395,7 @@ func (b *book) openIf(keep func(*Task) bool) (out []Task) {
 	return out
 }
 
-// ended is closed when a task has ended.
+// ended returns a channel that is closed when a task has ended.
 func (b *book) ended(id string) <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -411,7 +412,7 @@ func (b *book) ended(id string) <-chan struct{} {
 	return c
 }
 
-// bounded are the tenants that have a bound of what their workspaces hold.
+// bounded returns the tenants that have a limit for the size of their workspaces.
 func (b *book) bounded() map[string]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -424,7 +425,7 @@ func (b *book) bounded() map[string]bool {
 	return out
 }
 
-// tenant is what is known of a tenant; one without bounds, if nothing is.
+// tenant returns a tenant; an unknown one has no limits.
 func (b *book) tenant(name string) Tenant {
 	b.mu.Lock()
 	defer b.mu.Unlock()

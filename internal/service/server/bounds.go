@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What the description says of requests beyond the types of their fields. The server checks it
-// where it uses a field; scripts/fuzz-api holds that the two agree.
+// Limits in the API description beyond the types of fields. The server checks each one where it uses the field;
+// scripts/fuzz-api tests that the two agree.
 
 const (
 	anyText   = `^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$` // see clean
@@ -23,21 +23,21 @@ const (
 	aName     = `^[A-Za-z0-9._-]{1,64}$` // see checkName
 	aLabel    = `^[A-Za-z0-9._-]+$`      // see event.Opened
 	aNumber   = `^[0-9]{0,19}$`          // of an event; empty: none
-	mostWhole = 1<<53 - 1                // that every client can write
+	mostWhole = 1<<53 - 1                // the largest that every client can write
 )
 
-// What one request may hold. A body has a small multiple of its bytes in memory, however it is made.
+// Limits of one request. A body takes a small multiple of its bytes in memory, whatever its content.
 const (
-	mostDepth  = 64     // of lists and objects in each other
-	mostValues = 20_000 // texts, numbers, lists and objects in a body
+	mostDepth  = 64     // of nested lists and objects
+	mostValues = 20_000 // strings, numbers, lists and objects in a body
 
 	mostShort = 256  // characters of names and ids
 	mostRule  = 1000 // and of a rule
 	mostPath  = 4096
 )
 
-// budgets say of the fields of types, named as clients name them, how many entries a list or an object
-// may have, and how many characters a text; with [] those of each entry.
+// budgets returns limits by type and field, in the names that clients see: the number of entries of a list or
+// an object, and the number of characters of a text. With [] it is that of each entry.
 func budgets() map[string]int {
 	return map[string]int{
 		"Spec.prompt": mostPrompt, "Spec.title": mostTitle, "Spec.system": mostPrompt, "Spec.model": mostShort, "Spec.workflow": mostShort, "Spec.beside": mostShort,
@@ -50,7 +50,7 @@ func budgets() map[string]int {
 	}
 }
 
-// fits reports a field that holds more than its budget.
+// fits reports a field that exceeds its budget.
 func fits(field, of string, v reflect.Value) error {
 	most, bounded := budgets()[of]
 	if !bounded {
@@ -73,7 +73,7 @@ func fits(field, of string, v reflect.Value) error {
 	return nil
 }
 
-// shallow reports a body that nests too deeply or holds too many values, before anything is made of it.
+// shallow reports a body that nests too deeply or has too many values, before it is decoded.
 func shallow(raw []byte) error {
 	depth, values, quoted := 0, 0, false
 	for i := 0; i < len(raw); i++ {
@@ -101,7 +101,7 @@ func shallow(raw []byte) error {
 	return nil
 }
 
-// narrow says of a field of a type, named as clients name it, what it may hold.
+// narrow adds the limits of a field of a type, in the names that clients see, to its schema.
 func narrow(s *jsonschema.Schema, of reflect.Type, name string) {
 	if most, bounded := budgets()[of.Name()+"."+name]; bounded {
 		switch {
@@ -171,7 +171,7 @@ func narrow(s *jsonschema.Schema, of reflect.Type, name string) {
 	}
 }
 
-// spokenForms are the forms that the content of a message has: a text, or parts with texts.
+// spokenForms returns the schemas for the content of a message: a text, or a list of text parts.
 func spokenForms() []*jsonschema.Schema {
 	part := &jsonschema.Schema{Type: "object", Required: []string{"type"}, Properties: map[string]*jsonschema.Schema{
 		"type": {Type: "string", Enum: oneOf("text", "input_text", "output_text")}, "text": {Type: "string"},
@@ -190,7 +190,7 @@ func oneOf[T ~string](values ...T) (out []any) {
 	return out
 }
 
-// bound says of the schema of what clients write what it may hold.
+// bound adds the limits of requests to the schema of a type.
 func bound(t reflect.Type, s *jsonschema.Schema) {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -200,7 +200,7 @@ func bound(t reflect.Type, s *jsonschema.Schema) {
 	case reflect.Int, reflect.Int64, reflect.Uint64:
 		between(s, -mostWhole, mostWhole)
 	case reflect.Slice:
-		if s.Items != nil { // else it is JSON of any kind
+		if s.Items != nil { // else it is arbitrary JSON
 			bound(t.Elem(), s.Items)
 		}
 	case reflect.Map:
@@ -224,7 +224,7 @@ func bound(t reflect.Type, s *jsonschema.Schema) {
 			}
 		}
 	}
-	if t == reflect.TypeFor[Spec]() { // the prompt of a task may come later if that is open
+	if t == reflect.TypeFor[Spec]() { // an open task may get its prompt later
 		s.Required = nil
 		s.AnyOf = []*jsonschema.Schema{
 			{Required: []string{"prompt"}, Properties: map[string]*jsonschema.Schema{"prompt": {Type: "string", Pattern: someText}}},
@@ -234,7 +234,7 @@ func bound(t reflect.Type, s *jsonschema.Schema) {
 	}
 }
 
-// orNull lets a field be null, which is to leave it out.
+// orNull lets a field be null, which has the same effect as omitting it.
 func orNull(s *jsonschema.Schema) {
 	if s.Type != "" {
 		s.Types, s.Type = []string{"null", s.Type}, ""
@@ -244,7 +244,7 @@ func orNull(s *jsonschema.Schema) {
 	}
 }
 
-// bounded is the schema of a field that is read from the address.
+// bounded returns the schema of a field that is read from the URL.
 func bounded(of reflect.Type, f reflect.StructField, name string) *jsonschema.Schema {
 	t := f.Type
 	if t.Kind() == reflect.Pointer {

@@ -17,41 +17,40 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// An agent as OpenAI's clients see one: a model that answers in a conversation. Each conversation
-// is an open task. What the agent does meanwhile, its clients don't see; its calls that would ask
-// are denied, as these clients have no way to answer. completions.go and responses.go are the two
-// forms.
+// An agent as OpenAI's clients see one: a model that replies in a conversation. Each conversation is an open
+// task. Clients don't see the agent's calls. Calls that would ask are denied, as these clients can't answer
+// questions. completions.go and responses.go have the two request formats.
 
 const (
-	ofChat   = "chat"   // where a conversation is that a client goes on with: by what it has so far
-	chatName = "inspan" // the model's name for the server's own choice
+	ofChat   = "chat"   // the task of a conversation that a client may continue, by its content so far
+	chatName = "inspan" // the model name for the server's own choice
 	chatIdle = 24 * time.Hour
 )
 
-// chat is where a conversation is.
+// chat is the place of a conversation.
 type chat struct {
 	Task string `json:"task"`
 }
 
-// exchange is what a client wants answered.
+// exchange is a message that a client wants answered, and its context.
 type exchange struct {
-	field   string // of the request, in which the messages are
+	field   string // of the request, with the messages
 	key     string // of the conversation so far; empty: it is a new one
 	model   string
 	system  string
-	history string // the conversation, for an agent that does not know it
+	history string // the conversation so far, for a new agent
 	text    string
 }
 
-// begin tells an agent what is to be answered: the one that has led the conversation so far, or a
-// new one. The answer is in the events of the task behind the number.
+// begin passes the message to an agent: the one that has led the conversation so far, or a new one. The reply
+// is in the events of the task that follow the returned number.
 func (c *call) begin(x exchange) (task string, after uint64, err error) {
 	if strings.TrimSpace(x.text) == "" {
 		return "", 0, Wrong(x.field, "there is no message of the user at the end", "a text to answer")
 	}
 	if task = c.takeChat(x.key); task != "" {
 		if after, err = c.Say(task, llm.Say(x.text), ""); err == nil || x.history == "" {
-			return task, after, err // else another one can take over, as the client has sent all of it
+			return task, after, err // else a new one can take over, as the client has sent the whole conversation
 		}
 	}
 	spec := Spec{
@@ -73,8 +72,8 @@ func (c *call) begin(x exchange) (task string, after uint64, err error) {
 	return t.ID, 0, err
 }
 
-// takeChat is the task of a conversation that a client goes on with; empty: there is none. Nobody
-// else gets it until it is kept again.
+// takeChat takes the task of the conversation that a client continues; empty: there is none. No other request
+// gets it until keepChat stores it again.
 func (c *call) takeChat(key string) string {
 	if key == "" {
 		return ""
@@ -87,7 +86,7 @@ func (c *call) takeChat(key string) string {
 	return at.Task
 }
 
-// keepChat notes where a conversation is that a client may go on with.
+// keepChat stores the task of a conversation that a client may continue.
 func (c *call) keepChat(key, task string) error {
 	raw, err := shelved(c.who.tenant, chat{task}, Content{})
 	if err != nil {
@@ -98,7 +97,7 @@ func (c *call) keepChat(key, task string) error {
 	})
 }
 
-// reply is what an agent has answered.
+// answered is the reply of an agent.
 type answered struct {
 	text  string
 	usage llm.Usage
@@ -106,8 +105,8 @@ type answered struct {
 	last  uint64 // number of the event that ended the run
 }
 
-// hear passes on what an agent says behind the number, as it says it, until its run has stopped. A
-// client that goes meanwhile has interrupted it.
+// hear passes on the agent's text after the event with the given number, as it is written, until the run has
+// stopped. If the client disconnects, the run is interrupted.
 func (c *call) hear(task string, after uint64, say func(string) error) (a answered, err error) {
 	defer func() {
 		if err != nil && c.Err() != nil {
@@ -120,7 +119,7 @@ func (c *call) hear(task string, after uint64, say func(string) error) (a answer
 	if err != nil {
 		return a, cmp.Or(c.unanswered(task), err)
 	}
-	shown := "" // of the reply that is being written
+	shown := "" // of the reply in progress
 	tell := func(text string) error {
 		if shown == "" && a.text != "" && text != "" {
 			text = "\n\n" + text
@@ -141,7 +140,7 @@ func (c *call) hear(task string, after uint64, say func(string) error) (a answer
 			a.usage = a.usage.Add(b.Usage)
 			text := b.Parts.Text()
 			rest, same := strings.CutPrefix(text, shown)
-			if !same { // it was begun anew
+			if !same { // the reply was restarted
 				rest, shown = text, ""
 			}
 			if err := tell(rest); err != nil {
@@ -158,7 +157,7 @@ func (c *call) hear(task string, after uint64, say func(string) error) (a answer
 	return a, cmp.Or(c.Err(), c.unanswered(task), error(ending()))
 }
 
-// unanswered is why no answer will come; nil: its task is not over.
+// unanswered returns why no reply will come; nil: the task is not over.
 func (c *call) unanswered(task string) error {
 	t, known := c.book.task(task)
 	if !known || !over(t.Stage) {
@@ -168,7 +167,7 @@ func (c *call) unanswered(task string) error {
 	return &Problem{Status: http.StatusBadGateway, Type: "api_error", Message: "the agent has not answered, as its task is " + why}
 }
 
-// failure is why there is no answer, if the agent could not give one.
+// failure returns why there is no reply, if the agent failed.
 func (a answered) failure() error {
 	if a.stop.Reason != event.ReasonFailed && a.stop.Reason != event.ReasonStuck {
 		return nil
@@ -180,14 +179,14 @@ func (a answered) failure() error {
 	return p
 }
 
-// cut reports whether a limit has ended the answer.
+// cut reports whether a limit has ended the reply.
 func (a answered) cut() bool {
 	return slices.Contains([]event.Reason{
 		event.ReasonMaxTurns, event.ReasonBudget, event.ReasonMaxTokens, event.ReasonMaxTime, event.ReasonRate,
 	}, a.stop.Reason)
 }
 
-// neutral reports a field whose value is none of those that change nothing.
+// neutral reports a field whose value is not one of those that change nothing.
 func neutral(field string, raw json.RawMessage, values ...string) error {
 	var plain bytes.Buffer
 	if len(raw) == 0 || json.Compact(&plain, raw) == nil && slices.Contains(append(values, "null"), plain.String()) {
@@ -196,8 +195,8 @@ func neutral(field string, raw json.RawMessage, values ...string) error {
 	return Wrong(field, "an agent can't do that for a client", strings.Join(values, " or ")+", or leave it out")
 }
 
-// message is one of a conversation as clients send it: its content is a text, or parts of which
-// only texts are taken.
+// message is one message of a conversation in the clients' format: its content is a text, or parts of which
+// only texts are accepted.
 type message struct {
 	Type    string          `json:"type,omitempty"`
 	ID      string          `json:"id,omitempty"`
@@ -208,7 +207,7 @@ type message struct {
 	Refusal json.RawMessage `json:"refusal,omitempty"`
 }
 
-// text is the text of a message.
+// text returns the text of a message.
 func (m message) text(field string) (string, error) {
 	var text string
 	if json.Unmarshal(m.Content, &text) == nil {
@@ -227,8 +226,7 @@ func (m message) text(field string) (string, error) {
 	return text, nil
 }
 
-// read splits a conversation into what it begins with, what was said so far, and what is to be
-// answered.
+// read splits a conversation into the system prompt, the history and the message to answer.
 func (x *exchange) read(messages []message) error {
 	var history strings.Builder
 	for i, m := range messages {
@@ -256,23 +254,23 @@ func (x *exchange) read(messages []message) error {
 	return nil
 }
 
-// after is the key under which a client goes on with a conversation when it has the answer: what it
-// sends then begins with all that was said.
+// after returns the key by which the client can continue the conversation after this reply: its next request
+// begins with the same messages.
 func (x exchange) after(by, answer string) string {
 	history := x.history + fmt.Sprintf("User: %s\n\nYou: %s\n\n", x.text, answer)
 	return exchange{model: x.model, system: x.system, history: history}.so(by)
 }
 
-// so is the key of a conversation so far; empty: it is a new one.
+// so returns the key of a conversation so far; empty: it is a new one.
 func (x exchange) so(by string) string {
 	if x.history == "" {
 		return ""
 	}
-	raw, _ := json.Marshal([]string{by, x.model, x.system, x.history}) // strings can be
+	raw, _ := json.Marshal([]string{by, x.model, x.system, x.history}) // strings always can be encoded
 	return tool.Digest(raw)
 }
 
-// models are those that clients of this kind can name.
+// models lists the models that these clients can name.
 type models struct {
 	Object string  `json:"object"`
 	Data   []model `json:"data"`
@@ -289,12 +287,12 @@ func (c *call) models(nothing) (models, error) {
 	return models{Object: "list", Data: []model{{ID: chatName, Object: "model", OwnedBy: chatName}}}, nil
 }
 
-// chunked is a stream of server-sent events in the form of these clients.
+// chunked is a stream of server-sent events in the format of these clients.
 type chunked struct {
 	*SSE
 }
 
-// send sends an object; without a name only its data.
+// object sends an object; without a name only its data.
 func (s chunked) object(name string, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -306,7 +304,7 @@ func (s chunked) object(name string, v any) error {
 	return s.write("data: " + string(raw) + "\n\n")
 }
 
-// refuse ends a stream that has begun with why it ends.
+// refuse ends a stream that has begun with an error.
 func (s chunked) refuse(err error) {
-	_ = s.object("error", map[string]any{"type": "error", "error": ProblemOf(err)}) // the client may have gone
+	_ = s.object("error", map[string]any{"type": "error", "error": ProblemOf(err)}) // the client may have disconnected
 }

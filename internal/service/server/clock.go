@@ -2,19 +2,19 @@ package server
 
 import "time"
 
-// Clock tells the time, and when a time has come.
+// Clock tells the time and signals when a time has come.
 type Clock interface {
 	Now() time.Time
-	// At returns a channel that gets a value when a time has come, or some time before: whoever waits
-	// looks again. Stop is called when nobody waits any more.
+	// At returns a channel that gets a value at the given time, or some time before it: the caller checks
+	// again. The caller calls stop when it no longer waits.
 	At(t time.Time) (due <-chan time.Time, stop func())
 }
 
-// systemClock is that of the machine.
+// systemClock is the clock of the machine.
 type systemClock struct{}
 
-// mostAway is how long nobody looks at the clock. Timers stand still while a machine sleeps, and do
-// not see when its clock is set.
+// mostAway is the longest time between two checks of the clock. Timers stop while a machine sleeps, and ignore
+// changes of its clock.
 const mostAway = time.Minute
 
 func (systemClock) Now() time.Time { return time.Now() }

@@ -21,22 +21,22 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// The address of a repository is a client's word, and the server reaches more than a client may.
+// The client chooses the address of a repository, and the server reaches more of the network than a client may.
 // So:
 //
-//   - One parser reads it, and git gets what that has read.
-//   - A host counts as far as its addresses are public, or the operator has named it. It is looked up
-//     once: git connects to an address that was checked.
+//   - One parser reads the address, and git gets the parsed form.
+//   - A host is accepted if its addresses are public, or the operator has named it. It is looked up once: git
+//     connects to an address that was checked.
 //   - Git follows no redirect, speaks no other protocol, and runs no filter that fetches.
 
-// origin is where a repository comes from, as git is to be told.
+// origin is the parsed address of a repository, in the form that git gets.
 type origin struct {
 	url  *url.URL
 	host string
 	port int
 }
 
-// origin reads the address of a repository.
+// origin parses the address of a repository.
 func (r *Repository) origin() (origin, error) {
 	bad := Wrong("url", "not an address that git can clone", "https://..., ssh://... or file:///...")
 	u, err := url.Parse(r.URL)
@@ -70,7 +70,7 @@ func (r *Repository) origin() (origin, error) {
 	return s, nil
 }
 
-// addresses are those of a host that a repository may come from; none: the operator has named it,
+// addresses returns the allowed addresses of the host of a repository; none: the operator has named the host,
 // and git may look it up itself.
 func (s *Server) addresses(ctx context.Context, from origin) ([]netip.Addr, error) {
 	if from.host == "" || s.CloneFrom.Match(from.host, from.port) {
@@ -81,7 +81,7 @@ func (s *Server) addresses(ctx context.Context, from origin) ([]netip.Addr, erro
 		guard = &netguard.Guard{}
 	}
 	found, err := guard.Addresses(ctx, from.host, from.port)
-	if err != nil { // which may tell what names and addresses there are in the network of the server
+	if err != nil { // the error may reveal names and addresses in the server's network
 		return nil, Wrong("url", "the server finds no public address of "+words.OneLine(from.host, 80),
 			"a public host; the operator opens others with --clone-from")
 	}
@@ -89,12 +89,12 @@ func (s *Server) addresses(ctx context.Context, from origin) ([]netip.Addr, erro
 	for i, at := range found {
 		out[i] = at.Addr()
 	}
-	// What can be reached by IPv4 is, as that works more often.
+	// IPv4 comes first, as it works more often.
 	slices.SortStableFunc(out, func(a, b netip.Addr) int { return cmp.Compare(a.BitLen(), b.BitLen()) })
 	return out, nil
 }
 
-// checkOrigin reports what can be told of an origin without looking its host up.
+// checkOrigin reports what is wrong with an origin, without looking up its host.
 func (s *Server) checkOrigin(ctx context.Context, from origin) error {
 	if _, err := netip.ParseAddr(from.host); err == nil || netguard.Loopback(from.host) {
 		_, err := s.addresses(ctx, from)
@@ -103,15 +103,15 @@ func (s *Server) checkOrigin(ctx context.Context, from origin) error {
 	return nil
 }
 
-// Checkout is a repository that a door puts into a workspace.
+// Checkout is a repository that a door clones into a workspace.
 type Checkout struct {
 	Repository
 
-	Commit string // to be at; empty: the branch
-	Token  string // that the host of the repository wants to see; empty: none
+	Commit string // to check out; empty: the branch
+	Token  string // for the host of the repository; empty: none
 }
 
-// CheckCheckout reports what is wrong with a repository that is to be cloned.
+// CheckCheckout reports what is wrong with a repository to clone.
 func (v *Visit) CheckCheckout(c Checkout) error {
 	from, err := v.checkRepository(v, &c.Repository)
 	switch {
@@ -125,11 +125,11 @@ func (v *Visit) CheckCheckout(c Checkout) error {
 	return nil
 }
 
-// Clone clones a repository into a folder that is not there yet.
+// Clone clones a repository into a folder that does not exist yet.
 func (v *Visit) Clone(c Checkout, dir string) error { return v.clone(v, c, dir) }
 
-// clone clones a repository into a folder. A token reaches git in a file that is gone when it
-// returns, so it is in no argument and no setting of the workspace.
+// clone clones a repository into a folder. Git gets a token in a file that is removed before clone returns, so
+// the token is in no argument and no setting of the workspace.
 func (s *Server) clone(ctx context.Context, r Checkout, dir string) (err error) {
 	from, err := r.origin()
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Server) clone(ctx context.Context, r Checkout, dir string) (err error) 
 
 const tokenFiles = "clone-token-" // in the state folder
 
-// tokenFile writes settings of git that send a token to the host of a repository, and to no other.
+// tokenFile writes git settings that send a token to the host of a repository, and to no other.
 func (s *Server) tokenFile(from origin, token string) (string, error) {
 	path := filepath.Join(s.State, tokenFiles+rand.Text())
 	basic := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + token))
@@ -183,7 +183,7 @@ func (s *Server) tokenFile(from origin, token string) (string, error) {
 	return path, keep.Write(path, fmt.Appendf(nil, "[http %q]\n\textraHeader = Authorization: Basic %s\n", host.String(), basic))
 }
 
-// sweepTokens removes what a crash has left of [Server.tokenFile].
+// sweepTokens removes files of [Server.tokenFile] that a crash has left.
 func (s *Server) sweepTokens() error {
 	left, err := filepath.Glob(filepath.Join(s.State, tokenFiles+"*"))
 	if s.State == "" {
@@ -195,7 +195,7 @@ func (s *Server) sweepTokens() error {
 	return err
 }
 
-// pinned are the settings by which git connects to addresses that were checked, and to no other.
+// pinned returns the settings that make git connect to the checked addresses, and to no others.
 func (s *Server) pinned(ctx context.Context, from origin, ips []netip.Addr) []string {
 	if from.url.Scheme == "ssh" {
 		ssh, err := s.Git(ctx, s.Dir, "config", "--get", "core.sshCommand")
@@ -204,7 +204,7 @@ func (s *Server) pinned(ctx context.Context, from origin, ips []netip.Addr) []st
 		}
 		name := from.host
 		if from.port != 22 {
-			name = fmt.Sprintf("[%s]:%d", from.host, from.port) // as known_hosts has it
+			name = fmt.Sprintf("[%s]:%d", from.host, from.port) // the form of known_hosts
 		}
 		return []string{"-c", fmt.Sprintf("core.sshCommand=%s -o HostName=%s -o HostKeyAlias='%s'", ssh, ips[0], name)}
 	}

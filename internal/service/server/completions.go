@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// completionRequest asks for a chat completion. What only means something for a model itself is
-// accepted and has no effect.
+// completionRequest asks for a chat completion. Fields that matter only to a model are accepted and have no
+// effect.
 type completionRequest struct {
 	Model         string    `json:"model" jsonschema:"inspan for the server's own choice, or provider/model"`
 	Messages      []message `json:"messages"`
@@ -48,8 +48,8 @@ type completionRequest struct {
 	Modalities     json.RawMessage `json:"modalities,omitempty" jsonschema:"text"`
 }
 
-// plain reports what an agent can't do of what a request wants: fields that would change the answer
-// are taken with the values that change nothing.
+// plain reports a field that asks for something that an agent can't do: fields that would change the reply are
+// accepted only with values that change nothing.
 func (in completionRequest) plain() error {
 	return cmp.Or(
 		neutral("tools", in.Tools, `[]`), neutral("tool_choice", in.ToolChoice, `"auto"`, `"none"`),
@@ -90,8 +90,8 @@ func usageOf(u llm.Usage) *completionUsage {
 	return &completionUsage{u.Prompt(), u.Output, u.Prompt() + u.Output}
 }
 
-// complete answers the last message of a conversation. A client that sends the same conversation
-// with the answer and something more goes on with the same agent.
+// complete answers the last message of a conversation. If a client sends the same conversation with the reply
+// and a new message, the same agent continues.
 func (c *call) complete(in completionRequest) (*completion, error) {
 	x := exchange{field: "messages", model: in.Model}
 	if err := in.plain(); err != nil {
@@ -113,7 +113,7 @@ func (c *call) complete(in completionRequest) (*completion, error) {
 	out := &completion{ID: "chatcmpl-" + task + "-" + strconv.FormatUint(after, 10), Created: time.Now().Unix(), Model: in.Model}
 	if in.Stream {
 		c.completeLive(x, task, after, out, in.StreamOptions.IncludeUsage)
-		return nil, nil //nolint:nilnil // it was answered in a stream
+		return nil, nil //nolint:nilnil // the reply was streamed
 	}
 	a, err := c.hear(task, after, func(string) error { return nil })
 	if err == nil {
@@ -141,7 +141,7 @@ func (c *call) completeLive(x exchange, task string, after uint64, chunk *comple
 		return out.object("", chunk)
 	}
 	if say("") != nil {
-		return // the client has gone
+		return // the client has disconnected
 	}
 	a, err := c.hear(task, after, say)
 	if err == nil {
@@ -161,11 +161,11 @@ func (c *call) completeLive(x exchange, task string, after uint64, chunk *comple
 		err = out.object("", chunk)
 	}
 	if err == nil {
-		_ = out.write("data: [DONE]\n\n") // the client may have gone
+		_ = out.write("data: [DONE]\n\n") // the client may have disconnected
 	}
 }
 
-// finish is why an answer ends.
+// finish returns why a reply ended.
 func finish(a answered) string {
 	switch {
 	case a.cut():

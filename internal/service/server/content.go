@@ -14,18 +14,17 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Content is what an object holds beside its value. It is a blob beside the book. No two objects
-// share one: a blob begins with random letters, so one that is removed is missed by nobody, and
-// nobody learns whether another has the same.
+// Content is data that an object has in addition to its value, stored as a blob outside the book. No two
+// objects share a blob: each begins with random letters. So one can be removed safely, and a tenant can't find
+// out whether another has the same data.
 type Content struct {
 	Blob string `json:"blob"`
 	Size int64  `json:"size"`
 }
 
-const salt = 26 // letters that a blob begins with
+const salt = 26 // number of letters at the start of a blob
 
-// Store keeps bytes for the objects that f puts. What none of them has when f has returned is
-// removed.
+// Store stores bytes for the objects that f puts. If no object uses them when f has returned, they are removed.
 func (v *Visit) Store(data []byte, f func(Content) error) error {
 	name, err := v.book.log.Blobs().Put(v, io.MultiReader(strings.NewReader(rand.Text()[:salt]), bytes.NewReader(data)))
 	if err != nil {
@@ -41,13 +40,13 @@ func (v *Visit) Store(data []byte, f func(Content) error) error {
 	return err
 }
 
-// Load reads what an object holds.
+// Load reads the content of an object.
 func (v *Visit) Load(c Content) ([]byte, error) {
 	from, err := v.book.log.Blobs().Get(v, c.Blob)
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(io.LimitReader(from, salt+c.Size+1)) // to its end, where it is checked
+	data, err := io.ReadAll(io.LimitReader(from, salt+c.Size+1)) // to its end, where its digest is checked
 	if err := errors.Join(err, from.Close()); err != nil {
 		return nil, err
 	}
@@ -57,7 +56,7 @@ func (v *Visit) Load(c Content) ([]byte, error) {
 	return data[salt:], nil
 }
 
-// keeps takes note of what an object has held, and holds now. The lock is held.
+// keeps records the change of an object's content. The caller holds the lock.
 func (b *book) keeps(before, now *Object) {
 	blob := ""
 	if now != nil && now.Content.Blob != "" {
@@ -74,14 +73,14 @@ func (b *book) keeps(before, now *Object) {
 	}
 }
 
-// kept is how many bytes the objects of a tenant hold.
+// kept returns the number of bytes that the objects of a tenant hold.
 func (b *book) kept(tenant string) int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.usage(tenant).kept
 }
 
-// sweep removes the blobs that no object has any more.
+// sweep removes the blobs that no longer have an object.
 func (s *Server) sweep() {
 	s.book.mu.Lock()
 	names := s.book.dropped
@@ -98,7 +97,7 @@ func (s *Server) sweep() {
 	}
 }
 
-// sweepAll removes the blobs that a crash has left: those that no object has.
+// sweepAll removes blobs without an object, which a crash has left.
 func (s *Server) sweepAll() error {
 	blobs, can := s.book.log.Blobs().(store.BlobRemover)
 	if !can {
@@ -115,7 +114,7 @@ func (s *Server) sweepAll() error {
 	return nil
 }
 
-// room reports why the objects of a tenant can't hold so many bytes more. The book's lock is held.
+// room reports why the objects of a tenant can't hold so many more bytes. The caller holds the book's lock.
 func (v *Visit) room(tenant string, more int64) error {
 	t := v.book.tenants[tenant]
 	if t == nil || t.Disk == 0 || more == 0 {

@@ -19,13 +19,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// theBody is the field of a mistake that is in no field.
+// theBody is the field of a mistake that is not in a field.
 const theBody = "body"
 
 const oneObject = "one JSON object"
 
-// Decode reads the body of a request, strictly: what it does not know, or what follows, is wrong.
-// Its errors are Problems that name the field, also if a part of it decodes itself.
+// Decode reads the body of a request strictly: unknown fields and trailing data are errors. Its errors are
+// Problems that name the field, also if a part of the body decodes itself.
 func Decode(r io.Reader, into any) error {
 	raw, err := ReadBody(r)
 	if err != nil {
@@ -34,7 +34,7 @@ func Decode(r io.Reader, into any) error {
 	return DecodeRaw(raw, into)
 }
 
-// DecodeRaw is Decode of a body that was read, or of a part of one.
+// DecodeRaw is Decode for a body, or a part of one, that is already in memory.
 func DecodeRaw(raw []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -77,7 +77,7 @@ func ReadBody(r io.Reader) ([]byte, error) {
 	return raw, shallow(raw)
 }
 
-// mistake is the first thing in a JSON value that is not as a type has it, or nil.
+// mistake returns the first thing in a JSON value that does not match a type, or nil.
 func mistake(raw json.RawMessage, t reflect.Type) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -129,7 +129,7 @@ func mistakenField(dec *json.Decoder, t reflect.Type) error {
 	})
 }
 
-// mistakenPart is the first mistake in the parts of an object or a list, each of which next names.
+// mistakenPart returns the first mistake in the parts of an object or a list. Next names each part.
 func mistakenPart(dec *json.Decoder, next func(int) (string, reflect.Type, error)) error {
 	for i := 0; dec.More(); i++ {
 		name, t, err := next(i)
@@ -147,7 +147,7 @@ func mistakenPart(dec *json.Decoder, next func(int) (string, reflect.Type, error
 	return nil
 }
 
-// named names a type as clients know it.
+// named returns the name of a type for clients.
 func named(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -164,7 +164,7 @@ func named(t reflect.Type) string {
 	return "an object"
 }
 
-// near is the name that another was probably meant to be, or else all that there are.
+// near returns the known name that was probably meant, or else all known names.
 func near(name string, known []string) string {
 	if n := tool.Nearest(name, known); n != "" && tool.Distance(name, n) <= max(1, len(name)/3) {
 		return n
@@ -175,7 +175,7 @@ func near(name string, known []string) string {
 	return "one of " + strings.Join(known, ", ")
 }
 
-// fieldsOf are the fields that a type has in JSON, those of embedded types among them.
+// fieldsOf returns the JSON fields of a type, including those of embedded types.
 func fieldsOf(t reflect.Type) (out []reflect.StructField) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -199,7 +199,7 @@ func namesOf(t reflect.Type) (out []string) {
 	return out
 }
 
-// nameOf is what a field is called in JSON.
+// nameOf returns the JSON name of a field.
 func nameOf(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return cmp.Or(name, f.Name)

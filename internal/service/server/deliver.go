@@ -22,23 +22,23 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// Each webhook is told one thing after the other, so what it is told is in order. One that fails is
-// tried again, ever later, and is then a dead letter. A webhook that takes nothing for long is
-// disabled, and all that it was not told is dead letters. None waits for another.
+// Each webhook gets its events one at a time and in order. A failed delivery is retried, with growing pauses,
+// and then becomes a dead letter. A webhook that accepts nothing for a long time is disabled, and its
+// undelivered events become dead letters. Webhooks don't wait for each other.
 
 const (
 	secretPrefix = "whsec_" // of Standard Webhooks
 	mostAttempts = 8
-	firstPause   = 2 * time.Second // before the second attempt; each one after it takes three times as long
+	firstPause   = 2 * time.Second // before the second attempt; each later one is three times as long
 	mostFailing  = 24 * time.Hour
-	mostDelivery = 10 * time.Second // from the look-up of the host to the end of the answer
-	mostReply    = 64 << 10         // bytes of an answer that are read
-	mostUnsaid   = 16               // deliveries that a crash may have made again, of each webhook
+	mostDelivery = 10 * time.Second // from the look-up of the host to the end of the response
+	mostReply    = 64 << 10         // bytes of a response that are read
+	mostUnsaid   = 16               // deliveries per webhook that may be repeated after a crash
 )
 
 // deliver delivers to all webhooks until the server ends.
 func (s *Server) deliver() {
-	at := map[string]chan struct{}{} // closed when nothing is delivered to it any more
+	at := map[string]chan struct{}{} // closed when deliveries to it have stopped
 	for s.ctx.Err() == nil {
 		news := s.book.news()
 		for _, id := range s.book.enabledHooks() {
@@ -65,7 +65,7 @@ func (s *Server) deliver() {
 	}
 }
 
-// stirHooks has it looked whether there is a webhook that nothing is delivered to.
+// stirHooks makes deliver check whether a webhook has no deliveries running.
 func (s *Server) stirHooks() {
 	select {
 	case s.hookEnded <- struct{}{}:
@@ -73,18 +73,18 @@ func (s *Server) stirHooks() {
 	}
 }
 
-// delivery is what goes on with one webhook.
+// delivery is the state of the deliveries to one webhook.
 type delivery struct {
 	*Server
 	id      string
-	behind  uint64 // place in the book of what was last done with, and among what comes of that
+	behind  uint64 // the last settled event of the book; n is its position among the notices of that event
 	n       int
-	unsaid  int       // how many the book does not know of
-	failing time.Time // since when it takes nothing; zero: it does
-	seq     uint64    // of the event that has made the webhook what it is
+	unsaid  int       // settled ones that the book does not record yet
+	failing time.Time // start of the failures; zero: it accepts deliveries
+	seq     uint64    // of the event that last defined the webhook
 }
 
-// deliverTo tells a webhook what it is to be told, until it is to be told nothing any more.
+// deliverTo delivers events to a webhook until it is removed or disabled.
 func (s *Server) deliverTo(id string) {
 	h, known := s.book.hook(id)
 	if !known {
@@ -94,7 +94,7 @@ func (s *Server) deliverTo(id string) {
 	for s.ctx.Err() == nil {
 		news := s.book.news()
 		next, seq := s.book.next(id, d.behind, d.n)
-		if d.seq != 0 && seq != d.seq { // it is another one, so what was does not count
+		if d.seq != 0 && seq != d.seq { // it was changed, so earlier failures don't count
 			d.failing = time.Time{}
 		}
 		d.seq = seq
@@ -112,13 +112,13 @@ func (s *Server) deliverTo(id string) {
 			case <-s.ctx.Done():
 			}
 		}
-		if err != nil && s.ctx.Err() == nil { // the book can't be written, of which the operator is told elsewhere
+		if err != nil && s.ctx.Err() == nil { // the book can't be written, which is reported to the operator elsewhere
 			d.pause(again)
 		}
 	}
 }
 
-// keep notes in the book how far the webhook is.
+// keep records the webhook's position in the book.
 func (d *delivery) keep(seq uint64, also ...event.Body) error {
 	b, err := recorded(ofCursor, d.id, "", cursor{seq, d.failing})
 	if err != nil {
@@ -136,8 +136,8 @@ func (d *delivery) keep(seq uint64, also ...event.Body) error {
 	return nil
 }
 
-// tell tells the webhook something, as often as it takes. If the webhook is changed meanwhile, it is
-// looked anew.
+// tell delivers one notice, with retries. If the webhook changes meanwhile, tell returns and the notice is
+// looked up again.
 func (d *delivery) tell(n notice) error {
 	var failed error
 	for attempt := range mostAttempts {
@@ -152,7 +152,7 @@ func (d *delivery) tell(n notice) error {
 		if failed == nil {
 			d.behind, d.n, d.failing = n.seq, n.n, time.Time{}
 			if d.unsaid++; d.unsaid >= mostUnsaid {
-				return d.keep(n.seq - 1) // there may be more of the same event of the book
+				return d.keep(n.seq - 1) // the same event of the book may have more notices
 			}
 			return nil
 		}
@@ -181,8 +181,8 @@ func (d *delivery) letter(n notice, attempts int, why error) letter {
 	return letter{eventID(d.id, n), d.id, n.kind, n.subject, n.at, n.tenant, attempts, why.Error()}
 }
 
-// backoff is how long it takes until the attempt after the one with a number, with a third more or
-// less, so that many don't come at once.
+// backoff returns the pause after the attempt with a number, varied by up to a third, so that many retries
+// don't come at once.
 func backoff(attempt int) time.Duration {
 	pause := firstPause
 	for range attempt {
@@ -196,7 +196,7 @@ func backoff(attempt int) time.Duration {
 	return pause + time.Duration(more.Int64()-third)
 }
 
-// pause waits, and reports whether the webhook is still what it was.
+// pause waits, and reports whether the webhook is unchanged.
 func (d *delivery) pause(long time.Duration) bool {
 	until := d.Clock.Now().Add(long)
 	for d.Clock.Now().Before(until) {
@@ -217,7 +217,7 @@ func (d *delivery) pause(long time.Duration) bool {
 	return true
 }
 
-// giveUp disables the webhook. All that it was to be told by now is dead letters.
+// giveUp disables the webhook. All its pending notices become dead letters.
 func (d *delivery) giveUp(n notice, attempts int, why error) error {
 	reason := fmt.Sprintf("nothing could be delivered since %s: %s", d.failing.UTC().Format(time.RFC3339), why)
 	d.warn("webhook " + d.id + " is disabled: " + reason)
@@ -240,7 +240,7 @@ func (d *delivery) giveUp(n notice, attempts int, why error) error {
 	})
 }
 
-// payload is what an event is on the wire.
+// payload returns the wire form of an event.
 func payload(id, kind, subject, tenant string, at time.Time) ([]byte, error) {
 	if tenant == "" {
 		tenant = "default"
@@ -251,12 +251,12 @@ func payload(id, kind, subject, tenant string, at time.Time) ([]byte, error) {
 	})
 }
 
-// refusedError is an answer that is not one of success.
+// refusedError is the status of a response that is not a success.
 type refusedError int
 
 func (e refusedError) Error() string { return "it answered with status " + strconv.Itoa(int(e)) }
 
-// attempt delivers once. Its error says nothing of the network of the server, as clients see it.
+// attempt delivers once. Its error reveals nothing about the server's network, as clients see it.
 func (s *Server) attempt(ctx context.Context, w Webhook, id string, n notice) error {
 	body, err := payload(id, n.kind, n.subject, n.tenant, n.at)
 	if err != nil {
@@ -288,7 +288,7 @@ func (s *Server) attempt(ctx context.Context, w Webhook, id string, n notice) er
 	if err != nil {
 		return outward(err)
 	}
-	_, _ = io.Copy(io.Discard, res.Body) // up to the bound of the guard
+	_, _ = io.Copy(io.Discard, res.Body) // up to the limit of the guard
 	_ = res.Body.Close()
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		return refusedError(res.StatusCode)
@@ -296,7 +296,7 @@ func (s *Server) attempt(ctx context.Context, w Webhook, id string, n notice) er
 	return nil
 }
 
-// outward is what clients may know of an error.
+// outward returns the part of an error that clients may see.
 func outward(err error) error {
 	_, barred := errors.AsType[*netguard.RefusedError](err)
 	late, timed := errors.AsType[net.Error](err)
@@ -309,7 +309,7 @@ func outward(err error) error {
 	return errors.New("no connection")
 }
 
-// key is what deliveries to a webhook are signed with.
+// key returns the key that signs deliveries to a webhook.
 func (s *Server) key(ctx context.Context, webhook string) ([]byte, error) {
 	secret := ""
 	if err := s.Secret(ctx, secretOfHook+webhook, &secret); err != nil {
@@ -318,7 +318,7 @@ func (s *Server) key(ctx context.Context, webhook string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 }
 
-// delivered says what came of a delivery.
+// delivered is the result of a delivery.
 type delivered struct {
 	Delivered bool   `json:"delivered"`
 	Status    int    `json:"status,omitempty" jsonschema:"HTTP status of the answer, if it is not one of success"`
@@ -336,7 +336,7 @@ func came(err error) delivered {
 	return out
 }
 
-// testWebhook sends an event that says nothing, once.
+// testWebhook sends an empty test event, once.
 func (c *call) testWebhook(in one) (delivered, error) {
 	h, err := c.webhook(in.ID)
 	if err != nil {
@@ -346,7 +346,7 @@ func (c *call) testWebhook(in one) (delivered, error) {
 	return came(c.attempt(c, h.Webhook, id, notice{at: time.Now(), tenant: h.Tenant, kind: "webhook.test", subject: h.ID})), nil
 }
 
-// sendLetter sends a dead letter again, once. If that goes well it is one no more.
+// sendLetter sends a dead letter again, once. If that succeeds, it is no longer a dead letter.
 func (c *call) sendLetter(in oneLetter) (delivered, error) {
 	h, err := c.webhook(in.ID)
 	if err != nil {

@@ -13,22 +13,22 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// A full disk ends no task. What could not be written is tried again, and while there is less room
-// than Server.Floor no task begins and those at work rest between two calls.
+// A full disk does not end a task. Failed writes are retried. While there is less room than Server.Floor, no
+// task begins, and running ones pause between two calls.
 
-// DefaultFloor is how many bytes stay free where nothing else is said.
+// DefaultFloor is the default number of bytes that must stay free.
 const DefaultFloor = 256 << 20
 
-// disk is what is known of the disks of the server. The zero value is ready.
+// disk is the state of the server's disks. The zero value is ready.
 type disk struct {
 	mu    sync.Mutex
-	why   string        // what is wrong; empty: nothing
-	until time.Time     // a fault that was seen counts until then
-	fault string        // the one that was seen
+	why   string        // the current problem; empty: none
+	until time.Time     // a reported fault counts until then
+	fault string        // the reported fault
 	low   chan struct{} // closed while why is set
 }
 
-// DiskError says that there is no room to go on with.
+// DiskError says that there is no room to continue.
 type DiskError struct{ Why string }
 
 // Error implements error.
@@ -37,14 +37,14 @@ func (e *DiskError) Error() string { return e.Why }
 // forgotten is how long a fault of the disk counts after it was last seen.
 const forgotten = 3 * again
 
-// failed takes note of a fault.
+// failed records a fault.
 func (d *disk) failed(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.fault, d.until = err.Error(), time.Now().Add(forgotten)
 }
 
-// trouble is what is wrong with the disks; nil: nothing.
+// trouble returns the current problem of the disks; nil: none.
 func (d *disk) trouble() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,7 +54,7 @@ func (d *disk) trouble() error {
 	return &DiskError{d.why}
 }
 
-// full is closed while something is wrong.
+// full returns a channel that is closed while there is a problem.
 func (d *disk) full() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,7 +64,7 @@ func (d *disk) full() <-chan struct{} {
 	return d.low
 }
 
-// set says what is wrong by now, and returns whether that is news.
+// set sets the current problem, and returns whether it has changed.
 func (d *disk) set(why string, now time.Time) (news bool, said string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,10 +85,10 @@ func (d *disk) set(why string, now time.Time) (news bool, said string) {
 	return news, why
 }
 
-// rarely is how much longer workspaces are left alone than a look at them takes.
+// rarely is the pause between two scans of workspaces, in multiples of the time that a scan takes.
 const rarely = 10
 
-// watchDisk looks at the disks until the server ends.
+// watchDisk checks the disks until the server ends.
 func (s *Server) watchDisk() {
 	tick := time.NewTicker(again)
 	defer tick.Stop()
@@ -107,7 +107,7 @@ func (s *Server) watchDisk() {
 	}
 }
 
-// lookAtDisk tells the operator when the room ends, and when there is some again.
+// lookAtDisk tells the operator when the disk is full, and when there is room again.
 func (s *Server) lookAtDisk() {
 	news, why := s.disk.set(s.short(), time.Now())
 	switch {
@@ -119,7 +119,7 @@ func (s *Server) lookAtDisk() {
 	}
 }
 
-// short is which disk has less room than there must be; empty: none.
+// short describes the disk that has less room than required; empty: none.
 func (s *Server) short() string {
 	for _, dir := range []string{s.State, s.Dir} {
 		if dir == "" || s.Floor <= 0 {
@@ -127,7 +127,7 @@ func (s *Server) short() string {
 		}
 		free, err := keep.Free(dir)
 		for ; errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir); free, err = keep.Free(dir) {
-			dir = filepath.Dir(dir) // it is still to be made
+			dir = filepath.Dir(dir) // it does not exist yet
 		}
 		if err == nil && free < uint64(s.Floor) {
 			return fmt.Sprintf("%s has %s MiB free, and %s must stay", dir, text.Thousands(int(free>>20)), text.Thousands(int(s.Floor>>20)))
@@ -136,15 +136,15 @@ func (s *Server) short() string {
 	return ""
 }
 
-// quota is what the workspaces of tenants hold that have a bound of it, as of the last look. The
-// zero value is ready.
+// quota is the size of the workspaces of tenants that have a limit for it, as of the last scan. The zero value
+// is ready.
 type quota struct {
 	mu    sync.Mutex
 	bytes map[string]int64 // by tenant
-	sizes map[string]int64 // of workspaces that travel, by session
+	sizes map[string]int64 // of travelling workspaces, by session
 }
 
-// state is how large the workspace of a session is, if that is known.
+// state returns the size of the workspace of a session, if that is known.
 func (q *quota) state(session string) (bytes int64, known bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -167,16 +167,16 @@ func (q *quota) held(tenant string) int64 {
 	return q.bytes[tenant]
 }
 
-// errQuota ends a task whose tenant holds more than it may.
+// errQuota ends a task whose tenant is over its disk quota.
 var errQuota = errors.New("disk quota: the tenant holds more than its limit; remove some, or raise it")
 
-// overQuota reports whether a tenant holds as much as it may.
+// overQuota reports whether a tenant has reached its disk quota.
 func (s *Server) overQuota(tenant string) bool {
 	most := s.book.tenant(tenant).Disk
 	return most > 0 && s.quota.held(tenant)+s.book.kept(tenant) >= most
 }
 
-// weigh looks at what workspaces hold, and stops the tasks of tenants that are over their bound.
+// weigh measures workspaces, and stops the tasks of tenants that are over their limit.
 func (s *Server) weigh() {
 	bounded := s.book.bounded()
 	if len(bounded) == 0 {
@@ -198,11 +198,11 @@ func (s *Server) weigh() {
 	}
 }
 
-// weight is how many bytes a folder takes up on its disk.
+// weight returns the number of bytes that a folder takes on its disk.
 func weight(dir string) (sum int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil {
-			return nil //nolint:nilerr // what can't be looked into, or is gone, counts as nothing
+			return nil //nolint:nilerr // unreadable and removed files count as nothing
 		}
 		if info, err := d.Info(); err == nil && !d.IsDir() {
 			sum += keep.Taken(info)

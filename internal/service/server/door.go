@@ -15,19 +15,19 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Door is where clients reach one of our servers, as an operator says it.
+// Door is where clients reach one of our servers, as the operator sets it.
 type Door struct {
 	Listen    string              // address
-	TokenFile string              // holds the token of the owner; made if it is missing
-	Record    string              // file that has the address while it is served; empty: none
+	TokenFile string              // has the token of the owner; made if it is missing
+	Record    string              // file with the address while the server runs; empty: none
 	Public    bool                // other machines may reach the address
 	Hosts     []string            // names of proxies in front of the server
-	Opened    func(string)        // is told the address once it listens
-	Ending    func(time.Duration) // is told that running calls have so long; nil: nobody is
+	Opened    func(string)        // is called with the address once the server listens
+	Ending    func(time.Duration) // is called with the time that running calls have left; may be nil
 }
 
-// Serve serves h behind a gate until ctx ends, see [netguard.Gate.Serve]. A gate that knows nobody lets
-// in whoever has the token; nil is such a gate.
+// Serve serves h behind a gate until ctx ends, see [netguard.Gate.Serve]. A gate without identities, and a nil
+// gate, let in anyone with the token.
 func (d Door) Serve(ctx context.Context, g *netguard.Gate, h http.Handler, end func()) error {
 	if g == nil {
 		g = &netguard.Gate{}
@@ -55,7 +55,7 @@ func (d Door) Serve(ctx context.Context, g *netguard.Gate, h http.Handler, end f
 	return g.Serve(ctx, l, h, end)
 }
 
-// listen is [netguard.Gate.Listen] at the door.
+// listen is [netguard.Gate.Listen] for the door.
 func (d Door) listen(ctx context.Context, g *netguard.Gate) (net.Listener, error) {
 	l, err := g.Listen(ctx, d.Listen, d.Public)
 	if errors.Is(err, netguard.ErrOpen) {
@@ -64,8 +64,8 @@ func (d Door) listen(ctx context.Context, g *netguard.Gate) (net.Listener, error
 	return l, err
 }
 
-// Serve starts the server, with the token of the door as its owner's, and serves there until ctx
-// ends. Then the calls that run have as long as grace to finish, while requests are still answered.
+// Serve starts the server, with the token of the door as its owner's, and serves until ctx ends. Then running
+// calls have as long as grace to finish, while requests are still answered.
 func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err error) {
 	if s.Owner, err = netguard.Token(d.TokenFile); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *Server) Serve(ctx context.Context, d Door, grace time.Duration) (err er
 	return errors.Join(err, closed)
 }
 
-// startSoon starts the server. One before it that was killed may not have let go of the book yet.
+// startSoon starts the server. A killed predecessor may not have released the book yet.
 func (s *Server) startSoon(ctx context.Context) error {
 	patient, stop := context.WithTimeout(ctx, startPatience)
 	defer stop()
@@ -107,10 +107,10 @@ func (s *Server) startSoon(ctx context.Context) error {
 	}
 }
 
-// startPatience is how long a server waits for the one before it to be gone.
+// startPatience is how long a server waits for its predecessor to be gone.
 const startPatience = 3 * time.Second
 
-// drainFor drains the server for as long as grace, and says so if it was asked to end.
+// drainFor drains the server for at most grace, and reports it if the server was asked to end.
 func (s *Server) drainFor(ctx context.Context, d Door, grace time.Duration) {
 	if ctx.Err() != nil && d.Ending != nil {
 		d.Ending(grace)
@@ -120,8 +120,8 @@ func (s *Server) drainFor(ctx context.Context, d Door, grace time.Duration) {
 	s.Drain(patient)
 }
 
-// Gate is what stands before the handler: it lets in whoever the server knows, and everybody to what
-// holds no data.
+// Gate returns the gate in front of the handler: it lets in every identity that the server knows, and everyone
+// to endpoints without data.
 func (s *Server) Gate() *netguard.Gate {
 	g := &netguard.Gate{Who: s.Who, Open: append(pagePaths(), "/ping", "/readyz"), Signed: []string{hooksPath + "*"}, Forms: s.Forms, Refuse: Refuse}
 	if s.Runtime {

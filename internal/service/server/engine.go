@@ -15,12 +15,12 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// With an engine a task has two processes: the server, which follows the log of its session and
-// moves its stages, and the worker that the engine chooses, which drives the session. They share the
-// store and, unless workspaces travel, their folders, and nothing else.
+// With an engine a task has two processes: the server, which follows the log of its session and moves its
+// stages, and the worker that the engine chooses, which drives the session. They share the store and, unless
+// workspaces travel, their folders, and nothing else.
 
-// supervise follows a task whose session is driven elsewhere, until its run has stopped. Whatever is
-// said to the session, by whomever, wakes it.
+// supervise follows a task whose session is driven by a worker, until its run has stopped. Every message to the
+// session, from any sender, wakes it.
 func (w *work) supervise(ctx context.Context, t *Task) error {
 	seen, err := (&inspan.Host{Store: w.Sessions}).Watch(w.ctx, t.Session)
 	if err != nil {
@@ -42,9 +42,9 @@ func (w *work) supervise(ctx context.Context, t *Task) error {
 			return w.ctx.Err()
 		case st.Stopped != nil, t.Spec.Open && !st.Active:
 			return w.settle(ctx, t, st)
-		case until == ctx && ctx.Err() != nil && stuck: // nobody would hear of it
+		case until == ctx && ctx.Err() != nil && stuck: // nothing would react to it
 			return w.giveUp(ctx, t)
-		case until == ctx && ctx.Err() != nil: // it was cancelled, or is late; what comes of that is followed
+		case until == ctx && ctx.Err() != nil: // it was cancelled, or is late; its end is still followed
 			until, wake = w.ctx, true
 			stop := event.Cancelled{By: w.interrupter(t.ID), Reason: why(ctx).Error(), All: true}
 			if err := seen.Send(w.ctx, stop); err != nil {
@@ -73,14 +73,14 @@ func (w *work) supervise(ctx context.Context, t *Task) error {
 	}
 }
 
-// The engine is asked whether a session is stuck if nothing happens in it for so long, and then less
-// and less often.
+// If nothing happens in a session for this long, the engine is asked whether it is stuck, and then less and
+// less often.
 const (
 	firstLook = 5 * again
 	mostQuiet = 5 * time.Minute
 )
 
-// stuck reports whether no worker can go on with a session, and notes it.
+// stuck reports whether no worker can continue a session, and records it.
 func (w *work) stuck(t *Task) (bool, error) {
 	cause, err := w.Engine.Stuck(w.ctx, t.Session)
 	if err != nil {
@@ -90,21 +90,21 @@ func (w *work) stuck(t *Task) (bool, error) {
 	case cause == "":
 		return false, nil
 	case t.Stage != event.StageRunning:
-		return t.Why != "", nil // it waits for a person, or was told of
+		return t.Why != "", nil // it waits for a person, or this was reported before
 	}
 	w.warn("no worker can go on with task " + t.ID + ": " + cause)
 	return true, w.to(w.ctx, t, event.Staged{Stage: event.StageWaiting, Why: "workers: " + cause})
 }
 
-// giveUp ends a task that is to end, and that no worker can go on with.
+// giveUp ends a task that is to end and that no worker can continue.
 func (w *work) giveUp(ctx context.Context, t *Task) error {
 	err := w.end(ctx, *t, why(ctx), nil)
 	*t, _ = w.book.task(t.ID)
 	return err
 }
 
-// heed takes in what happens in a session until something is said, decided, asked or ended, nothing has
-// happened for some time, or ctx is done. Said is what is for whoever drives the session, nil if nothing is.
+// heed follows a session until a message, a decision, a question or its end comes, nothing has happened for
+// some time, or ctx is done. Said is a message for the driver of the session; nil: none.
 func (w *work) heed(ctx context.Context, seen *inspan.Watch, after uint64, quiet time.Duration) (last uint64, said event.Body, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -127,8 +127,8 @@ func (w *work) heed(ctx context.Context, seen *inspan.Watch, after uint64, quiet
 	return after, nil, nil
 }
 
-// woken wakes a session with what was said, nil: whatever its log has. An engine that can't be reached is
-// asked until it can.
+// woken wakes a session with a message; nil: with the content of its log. An engine that can't be reached is
+// retried.
 func (w *work) woken(session string, said event.Body) {
 	told := false
 	for err := w.Engine.Wake(w.ctx, session, said); err != nil && w.ctx.Err() == nil; err = w.Engine.Wake(w.ctx, session, said) {
@@ -140,13 +140,12 @@ func (w *work) woken(session string, said event.Body) {
 	}
 }
 
-// Work is what a process does for an engine.
+// Work is what a process does for an engine: see [running.Work].
 type Work = running.Work
 
-// Work drives sessions of tasks that the engine gives to this process, until ctx ends. Then what runs
-// has as long as the drain, and other workers go on with the sessions. It is for a Server that is not
-// started: another process serves the same store, with the same fields and, unless workspaces travel, the
-// same folders.
+// Work drives sessions of tasks that the engine gives to this process, until ctx ends. Then running calls have
+// as long as the drain, and other workers continue the sessions. It is for a Server that is not started:
+// another process serves the same store, with the same fields and, unless workspaces travel, the same folders.
 func (s *Server) Work(ctx context.Context, w Work) error {
 	books, ok := s.Sessions.(store.Booker)
 	if !ok || s.Engine == nil {
@@ -177,7 +176,7 @@ func (s *Server) Work(ctx context.Context, w Work) error {
 	return errors.Join(err, log.Close())
 }
 
-// reopenFresh is reopen, with what the server has just written.
+// reopenFresh is reopen, including events that the server has just written.
 func (s *Server) reopenFresh(ctx context.Context, id string) (*inspan.Session, error) {
 	if err := s.book.catchUp(ctx); err != nil {
 		return nil, err

@@ -7,23 +7,23 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Runs of evaluations are those of the person's own terminal, as [Visit.ours] has sessions: a server with
-// [Server.Ours] shows how they stand to whoever sees all tenants. Their trials are sessions like all others.
+// Runs of evaluations belong to the person's own terminal, like the sessions of [Visit.ours]: a server with
+// [Server.Ours] shows their state to visitors who see all tenants. Their trials are sessions like all others.
 
-// evalWanted asks for one.
+// evalWanted is a request for one run.
 type evalWanted struct {
 	ID string `json:"-" path:"id"`
 }
 
-// mostEvals is how many runs the board has.
+// mostEvals is the number of runs on the board.
 const mostEvals = 3
 
-// evalFolder has the runs that the visitor sees; false: none.
+// evalFolder returns the folder of the runs that the visitor sees; false: none.
 func (c *call) evalFolder() (eval.Folder, bool) {
 	return eval.FolderIn(c.State), c.Ours && c.who.root && c.State != ""
 }
 
-// evals are the last runs.
+// evals returns the last runs.
 func (c *call) evals() ([]eval.Standing, error) {
 	f, sees := c.evalFolder()
 	if !sees {

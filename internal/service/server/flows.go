@@ -23,7 +23,7 @@ func (s *Server) checkWorkflow(p Spec) error {
 	return nil
 }
 
-// workflow is one that tasks may perform.
+// workflow returns a workflow that tasks may run.
 func (s *Server) workflow(name string) (*workflow.Workflow, error) {
 	var names []string
 	for _, w := range s.workflows() {
@@ -42,7 +42,7 @@ func (s *Server) workflows() []*workflow.Workflow {
 	return s.Workflows()
 }
 
-// Workflow is one that tasks may perform, as clients see it.
+// Workflow is a workflow that tasks may run, as clients see it.
 type Workflow struct {
 	Name        string                     `json:"name"`
 	Description string                     `json:"description"`
@@ -53,7 +53,7 @@ type workflowList struct {
 	Workflows []Workflow `json:"workflows"`
 }
 
-// flows is the endpoint that lists them.
+// flows is the endpoint that lists workflows.
 func (c *call) flows(nothing) (workflowList, error) {
 	out := workflowList{Workflows: []Workflow{}}
 	for _, w := range c.workflows() {

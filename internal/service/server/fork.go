@@ -11,14 +11,14 @@ import (
 	"github.com/inspan/inspan"
 )
 
-// Fork is a session that a task goes on with a copy of.
+// Fork is a session of which a task continues a copy.
 type Fork struct {
 	Task string `json:"task" jsonschema:"id of a task of yours that is not over"`
 	At   uint64 `json:"at,omitempty" jsonschema:"number of the last event to copy (default: all)"`
 }
 
-// forked is what a task is to do that forks another: what that is, but for what its own spec can
-// say. It works in the other's workspace.
+// forked returns the spec of a task that forks another: that of the other, with the fields that its own spec
+// may set. It works in the other's workspace.
 func (v *Visit) forked(own Spec) (Spec, error) {
 	if v.Carry != nil {
 		return own, Wrong("fork", "a fork works in the workspace of another task, and those of this server travel, each with one task", "a new task")
@@ -78,7 +78,7 @@ func (w *work) open(ctx context.Context, host *inspan.Host, t Task, dir string) 
 	})
 }
 
-// inTurn opens a session when no other is being opened.
+// inTurn opens a session while no other one is being opened.
 func (s *Server) inTurn(ctx context.Context, open func() (*inspan.Session, error)) (*inspan.Session, error) {
 	end, err := s.opens.Take(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (b *book) furnished(task string) bool {
 	return false
 }
 
-// works reports whether a task that is not over works in the workspace of another, apart from one.
+// works reports whether a task that is not over, except one, works in the workspace of another.
 func (s *Server) works(beside, but string) bool {
 	return len(s.book.openIf(func(t *Task) bool { return t.Spec.Beside == beside && t.ID != but })) > 0
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// issueForm is what [forge.Parse] reads that can be of GitHub, for the contract.
+// issueForm matches those forms of [forge.Parse] that can be of GitHub, for the contract.
 var issueForm = regexp.MustCompile(`^(?:https://[^/]+/)?([A-Za-z0-9-]+)/([A-Za-z0-9._-]+)(?:#|/issues/|/pull/)([1-9][0-9]*)$`)
 
-// checkIssue reads what a client calls an issue. Wherever its address leads, GitHub is asked for it
-// at the address that the operator has set.
+// checkIssue parses a client's reference to an issue. Whatever host is in its address, the issue is read from
+// the GitHub address that the operator has set.
 func checkIssue(named string) (forge.Name, error) {
 	n, err := forge.Parse(named)
 	if err != nil || !issueForm.MatchString(named) {
@@ -23,7 +23,7 @@ func checkIssue(named string) (forge.Name, error) {
 	return n, nil
 }
 
-// issue is what a task is told first of the issue that it is about; nil: it is about none.
+// issue returns the first message to a task about its issue; nil: it has none.
 func (w *work) issue(ctx context.Context, t Task) (*event.Steered, error) {
 	if t.Spec.GitHub == "" {
 		return nil, nil
@@ -48,7 +48,7 @@ func (w *work) issue(ctx context.Context, t Task) (*event.Steered, error) {
 	}, nil
 }
 
-// wants is what the prompt of a task says, or what its issue is for.
+// wants returns the prompt of a task, or a reference to its issue.
 func (t *Task) wants() string {
 	if t.Spec.Prompt == "" && t.Spec.GitHub != "" {
 		return "Do what " + t.Spec.GitHub + " on GitHub asks for. Its text is above."

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Grant lets whoever has its token do what a door allows the holder of one object, and nothing
-// else. The server keeps none: it knows its own by their signature, and the door tells by Nth
-// whether a later one has taken its place.
+// Grant lets the holder of its token do the things that a door allows for one object, and nothing else. The
+// server does not store grants: it recognizes its own by their signature, and the door sees from Nth whether a
+// later one has replaced it.
 type Grant struct {
 	Of     string `json:"of"` // kind of the object
 	ID     string `json:"id"`
@@ -18,9 +18,9 @@ type Grant struct {
 	Tenant string `json:"tenant,omitempty"`
 }
 
-const grantMark = "grant_" // begins principals that are grants; no id of an identity has a _
+const grantMark = "grant_" // prefix of principals that are grants; no id of an identity has a _
 
-// Token is the token of a grant; empty: the server has no owner, so it can't sign one.
+// Token returns the token of a grant; empty: the server has no owner, so it can't sign one.
 func (s *Server) Token(g Grant) string {
 	raw, err := json.Marshal(g)
 	if err != nil || s.Owner == "" {
@@ -36,7 +36,7 @@ func (s *Server) signature(body string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// grantee is the principal of a grant's token.
+// grantee returns the principal of a grant's token.
 func (s *Server) grantee(token string) (principal string, ok bool) {
 	text, is := strings.CutPrefix(token, tokenMark+grantMark)
 	body, signed, _ := strings.Cut(text, "_")
@@ -44,7 +44,7 @@ func (s *Server) grantee(token string) (principal string, ok bool) {
 	return grantMark + body, is && same && s.Owner != ""
 }
 
-// grantOf is the grant of a principal; nil: it has none.
+// grantOf returns the grant of a principal; nil: it has none.
 func grantOf(principal string) *Grant {
 	body, is := strings.CutPrefix(principal, grantMark)
 	raw, err := hex.DecodeString(body)
@@ -55,10 +55,10 @@ func grantOf(principal string) *Grant {
 	return g
 }
 
-// Grant is the grant that the visitor has; nil: it has a role.
+// Grant returns the grant of the visitor; nil: it has a role.
 func (v *Visit) Grant() *Grant { return v.who.grant }
 
-// NeedsWorker reports that the visitor may not do the work of workers.
+// NeedsWorker returns an error if the visitor may not do the work of workers.
 func (v *Visit) NeedsWorker() error {
 	if v.who.role == Worker || v.who.role.atLeast(Operator) {
 		return nil

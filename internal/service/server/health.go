@@ -13,22 +13,22 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// pulse is what health is told from. It shares no lock with any work.
+// pulse is the source of the health endpoints. It shares no lock with any work.
 type pulse struct {
-	last atomic.Int64 // when something happened, in Unix seconds
+	last atomic.Int64 // last activity, in Unix seconds
 	busy atomic.Int64 // tasks at work
 }
 
 func (p *pulse) beat() { p.last.Store(time.Now().Unix()) }
 
-// health is whether the server lives.
+// health is the response of ping.
 type health struct {
 	Status string `json:"status" jsonschema:"Healthy, or HealthyBusy while tasks work"`
 	Last   int64  `json:"time_of_last_update" jsonschema:"when something happened, in seconds since 1970"`
 }
 
-// ping answers as the runtime contract of Bedrock AgentCore has it: busy as long as a task is at
-// work, also while one call of it takes hours, and when something happened last.
+// ping responds as the runtime contract of Bedrock AgentCore requires: busy while a task is at work, also
+// during a call that takes hours, and the time of the last activity.
 func (s *Server) ping() endpoint {
 	says := map[int]reflect.Type{http.StatusOK: reflect.TypeFor[health]()}
 	return plain("/ping", "", "Tell whether the server lives, and whether tasks work.", says, func(w http.ResponseWriter, _ *http.Request) {
@@ -40,16 +40,16 @@ func (s *Server) ping() endpoint {
 	})
 }
 
-// noRoom is what anybody is told of a disk that is full; the operator and the audit log know which.
+// noRoom is the public message for a full disk; the operator and the audit log get the details.
 const noRoom = "the server has no room on its disk; tasks rest until it has"
 
-// readiness is whether tasks are taken.
+// readiness tells whether the server accepts tasks.
 type readiness struct {
 	Ready bool   `json:"ready"`
 	Why   string `json:"why,omitempty" jsonschema:"why not"`
 }
 
-// ready says whether tasks are taken.
+// ready reports whether the server accepts tasks.
 func (s *Server) ready() endpoint {
 	says := map[int]reflect.Type{http.StatusOK: reflect.TypeFor[readiness](), http.StatusServiceUnavailable: reflect.TypeFor[readiness]()}
 	return plain("/readyz", "", "Tell whether tasks are taken.", says, func(w http.ResponseWriter, r *http.Request) {
@@ -70,7 +70,7 @@ func (s *Server) ready() endpoint {
 	})
 }
 
-// reached reports whether what keeps the sessions answers soon.
+// reached reports whether the store of the sessions responds soon.
 func (s *Server) reached(ctx context.Context) bool {
 	ctx, stop := context.WithTimeout(ctx, storeAnswers)
 	defer stop()
@@ -81,25 +81,25 @@ func (s *Server) reached(ctx context.Context) bool {
 	return err == nil
 }
 
-// storeAnswers is how long a store may take for a glance.
+// storeAnswers is how long a store may take to respond to reached.
 const storeAnswers = 2 * time.Second
 
-// plain is an endpoint that answers by itself.
+// plain returns an endpoint that writes its response itself.
 func plain(path string, role Role, doc string, says map[int]reflect.Type, f http.HandlerFunc) endpoint {
 	in := reflect.TypeFor[nothing]()
 	return endpoint{method: http.MethodGet, path: path, role: role, doc: doc, in: in, out: in, says: says, plain: f}
 }
 
-// replyText answers with text, which nobody on the way keeps.
+// replyText responds with text that must not be cached.
 func replyText(w http.ResponseWriter, text string) {
 	h := w.Header()
-	h.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8") // as Prometheus asks for it
+	h.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8") // the form that Prometheus expects
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	_, _ = io.WriteString(w, text)
 }
 
-// Reply answers with a value as JSON, which nobody on the way keeps.
+// Reply responds with a value as JSON that must not be cached.
 func Reply(w http.ResponseWriter, status int, v any) {
 	h := w.Header()
 	h.Set("Content-Type", "application/json")
@@ -114,5 +114,5 @@ func Reply(w http.ResponseWriter, status int, v any) {
 		out.WriteString(`{"type":"error","error":{"type":"api_error","message":"the answer can't be written"}}`)
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(bytes.TrimSuffix(out.Bytes(), []byte("\n"))) // whoever has gone need not know
+	_, _ = w.Write(bytes.TrimSuffix(out.Bytes(), []byte("\n"))) // the client may have disconnected
 }

@@ -12,13 +12,13 @@ import (
 
 const hooksPath = "/hooks/"
 
-// hooked is what came of a call of a webhook.
+// hooked is the result of a webhook call.
 type hooked struct {
 	Status string `json:"status" jsonschema:"what came of the call, in words"`
 }
 
-// hooks is the endpoint of webhooks that begin runs, or answer steps that wait for them. Who calls is
-// known by the signature.
+// hooks returns the endpoint of webhooks that begin runs, or answer steps that wait for them. The signature
+// identifies the caller.
 func (s *Server) hooks() endpoint {
 	e := plain(hooksPath+"{name}", "", "Call a webhook of a schedule, with the signature of Standard Webhooks or GitHub.",
 		map[int]reflect.Type{http.StatusAccepted: reflect.TypeFor[hooked]()}, s.hook)
@@ -35,7 +35,7 @@ func (s *Server) hook(w http.ResponseWriter, r *http.Request) {
 	Reply(w, http.StatusAccepted, hooked{what})
 }
 
-// called takes a call, and returns what came of it.
+// called handles a call, and returns its result.
 func (s *Server) called(r *http.Request) (string, error) {
 	session := r.URL.Query().Get("session")
 	if session != "" && !store.IsID(session) {

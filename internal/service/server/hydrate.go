@@ -17,9 +17,9 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-const hydration = 2 * time.Minute // that a workspace may take to be made
+const hydration = 2 * time.Minute // the time limit for making a workspace
 
-// workspace is the folder that a task works in.
+// workspace returns the folder that a task works in.
 func (s *Server) workspace(t Task) string {
 	if t.Spec.Folder != "" {
 		return t.Spec.Folder
@@ -30,8 +30,8 @@ func (s *Server) workspace(t Task) string {
 	return filepath.Join(s.Dir, t.ID)
 }
 
-// hydrate makes the workspace of a task and opens a session there. A workspace that a crash has
-// left half made is made anew.
+// hydrate makes the workspace of a task and opens a session there. A workspace that a crash has left half made
+// is made again.
 func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 	ctx, end := context.WithTimeoutCause(ctx, hydration, fmt.Errorf("its workspace was not ready within %s", hydration))
 	defer end()
@@ -68,7 +68,7 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 		err = opened.Send(w.ctx, *issue)
 	}
 	stage := event.StageIdle
-	if prompt := t.wants(); prompt != "" && err == nil { // first, so that whoever interrupts interrupts that
+	if prompt := t.wants(); prompt != "" && err == nil { // first, so that an interruption applies to it
 		stage = event.StageRunning
 		err = opened.Send(w.ctx, event.Said{Parts: llm.Say(prompt), By: t.By, Message: t.ID})
 	}
@@ -87,7 +87,7 @@ func (w *work) hydrate(ctx context.Context, t *Task) (*inspan.Session, error) {
 	return opened, nil
 }
 
-// furnish puts into a workspace what a door keeps for it.
+// furnish puts into a workspace what a door has stored for it.
 func (w *work) furnish(ctx context.Context, t Task, dir string) error {
 	if w.Furnish == nil {
 		return nil
@@ -102,9 +102,9 @@ func (w *work) furnish(ctx context.Context, t Task, dir string) error {
 func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {
 	switch {
 	case t.Spec.Session != "":
-		return nil // it is where its session works already
+		return nil // its session already works there
 	case t.Spec.Folder != "":
-		return w.checkFolder("folder", dir) // it may be another one by now
+		return w.checkFolder("folder", dir) // it may have been replaced by now
 	}
 	if t.Spec.Beside != "" {
 		_, err := os.Stat(dir)
@@ -127,7 +127,7 @@ func (w *work) makeWorkspace(ctx context.Context, t Task, dir string) error {
 	return err
 }
 
-// branch is the branch that a task works on in a clone.
+// branch returns the branch that a task works on in a clone.
 func branch(t Task) string {
 	if r := t.Spec.Repository; r != nil && r.Branch != "" {
 		return r.Branch
@@ -135,9 +135,9 @@ func branch(t Task) string {
 	return "inspan/" + t.ID
 }
 
-const mostEvidence = 100 // commits or files that are named
+const mostEvidence = 100 // most commits or files that are named
 
-// evidence is what can be seen of the work in a workspace that is a git repository.
+// evidence returns the visible results of the work in a workspace that is a git repository.
 func (s *Server) evidence(ctx context.Context, t Task) (e Evidence) {
 	if t.Spec.Repository == nil {
 		return Evidence{}
@@ -148,8 +148,8 @@ func (s *Server) evidence(ctx context.Context, t Task) (e Evidence) {
 	ctx, end := context.WithTimeout(ctx, hydration)
 	defer end()
 	dir := s.workspace(t)
-	// What the workspace's settings would run is not run: where commands run without the sandbox, an agent can
-	// have written any.
+	// Programs in the workspace's git settings are not run: where commands run without the sandbox, an agent
+	// can have written any setting.
 	if err := worktree.Inert(dir); err != nil {
 		return Evidence{Problem: err.Error()}
 	}
@@ -172,7 +172,7 @@ func (s *Server) evidence(ctx context.Context, t Task) (e Evidence) {
 	return e
 }
 
-// base is the branch of the remote that a task began with.
+// base returns the branch of the remote from which a task began.
 func base(t Task) string {
 	if t.Spec.Repository.Ref != "" {
 		return t.Spec.Repository.Ref

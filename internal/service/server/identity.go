@@ -10,51 +10,52 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Role is what an identity may do. Each may do what those before it may, but for the first.
+// Role is the set of permissions of an identity. Each role except the first includes those of the roles before
+// it.
 type Role string
 
 // Roles.
 const (
 	Worker   Role = "worker"   // takes work of self-hosted environments, and sees nothing else
-	Viewer   Role = "viewer"   // sees what its tenant has
+	Viewer   Role = "viewer"   // sees the data of its tenant
 	Operator Role = "operator" // submits and cancels tasks, talks to them, and decides for them
-	Admin    Role = "admin"    // makes identities of its tenant, and reads who did what
+	Admin    Role = "admin"    // makes identities of its tenant, and reads the audit log
 )
 
-// roles are in the order of what they may.
+// roles returns the roles, from the least to the most permissions.
 func roles() []Role { return []Role{Worker, Viewer, Operator, Admin} }
 
-// atLeast reports whether a role may what another may.
+// atLeast reports whether a role has all permissions of another.
 func (r Role) atLeast(other Role) bool {
 	return slices.Index(roles(), r) >= slices.Index(roles(), other)
 }
 
-// Identity is somebody who may talk to the server: by a token, of which only the digest is kept, or
-// by claims that the identity provider has signed.
+// Identity is a person or program that may talk to the server: by a token, of which only the digest is stored,
+// or by claims that the identity provider has signed.
 type Identity struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Tenant  string    `json:"tenant,omitempty"`
 	Role    Role      `json:"role"`
 	Expires time.Time `json:"expires,omitzero"`
-	Digest  string    `json:"digest,omitempty"` // of the token, as tool.Digest has it; empty: it has none
+	Digest  string    `json:"digest,omitempty"` // of the token, in the form of tool.Digest; empty: it has none
 
 	Claims map[string]string `json:"claims,omitempty"` // by name
 
 	confines
 }
 
-// Tenant is a group of identities that sees nothing of the others, and its bounds.
+// Tenant is a group of identities that sees nothing of the others, and its limits.
 type Tenant struct {
 	Name    string  `json:"name"`
-	AtOnce  int     `json:"at_once,omitempty"`  // tasks that work at the same time; 0: as many as the server's
-	Queue   int     `json:"queue,omitempty"`    // tasks that are not over; 0: any number
-	Budget  float64 `json:"budget,omitempty"`   // US dollars that its tasks may have cost together; 0: no bound
-	PerHour int     `json:"per_hour,omitempty"` // tasks that it may submit in an hour; 0: any number
-	Disk    int64   `json:"disk,omitempty"`     // bytes that its workspaces may hold together; 0: any number
+	AtOnce  int     `json:"at_once,omitempty"`  // tasks that work at the same time; 0: the server's limit
+	Queue   int     `json:"queue,omitempty"`    // tasks that are not over; 0: unlimited
+	Budget  float64 `json:"budget,omitempty"`   // US dollars that its tasks may cost together; 0: unlimited
+	PerHour int     `json:"per_hour,omitempty"` // tasks that it may submit in an hour; 0: unlimited
+	Disk    int64   `json:"disk,omitempty"`     // bytes that its workspaces may take together; 0: unlimited
 }
 
-// visitor is who sends a request.
+// visitor is the sender of a request.
 type visitor struct {
 	name   string // in the log
 	tenant string
@@ -65,29 +66,29 @@ type visitor struct {
 	confines
 }
 
-// confines are those to whose things an identity is confined, by their ids. Where there are none, it
-// is confined to its tenant alone.
+// confines are the agents and environments to which an identity is confined, by id. If there are none, it is
+// confined only to its tenant.
 type confines struct {
 	Agents       []string `json:"agents,omitempty"`
 	Environments []string `json:"environments,omitempty"`
 }
 
-// Place is whose something is, within its tenant, by ids of what doors keep. What has the zero value
-// is nobody's: who is confined does not see it.
+// Place is the owner of something within its tenant, by ids of doors' objects. Something with the zero value
+// has no owner: confined identities don't see it.
 type Place struct {
-	Agent       string // [Everybody]: it is that of each agent
+	Agent       string // [Everybody]: every agent's
 	Environment string // the same
-	Task        string // whose agent it has
-	Private     bool   // it is that of whoever has made it
-	Fixed       bool   // who is confined changes nothing of it
+	Task        string // whose agent owns it
+	Private     bool   // only its maker sees it
+	Fixed       bool   // confined identities can't change it
 
-	maker string // of what is private
+	maker string // of a private one
 }
 
-// Everybody is said of a [Place] in which all are that have one.
+// Everybody in a [Place] means every agent, or every environment.
 const Everybody = "*"
 
-// tokenMark begins every token of an identity, so that scanners for secrets know it.
+// tokenMark begins every token of an identity, so that secret scanners recognize it.
 const tokenMark = "inspan_"
 
 // newToken makes the token of an identity, and its digest.
@@ -98,9 +99,9 @@ func newToken(id string) (token, digest string) {
 
 func digestOf(token string) string { return tool.Digest([]byte(token)) }
 
-const owner = "owner" // principal with Server.Owner's token
+const owner = "owner" // principal of Server.Owner's token
 
-// Who tells whose token it is, for [netguard.Gate].
+// Who returns the principal of a token, for [netguard.Gate].
 func (s *Server) Who(token string) (principal string, ok bool) {
 	if _, is := netguard.One(owner, s.Owner)(token); is {
 		return owner, true
@@ -121,7 +122,7 @@ func (s *Server) Who(token string) (principal string, ok bool) {
 	return id, known && same && strings.HasPrefix(token, tokenMark)
 }
 
-// identity is the identity with the id, unless its time is over.
+// identity returns the identity with the id, unless it has expired.
 func (s *Server) identity(id string) (Identity, bool) {
 	s.book.mu.Lock()
 	defer s.book.mu.Unlock()
@@ -132,7 +133,8 @@ func (s *Server) identity(id string) (Identity, bool) {
 	return *i, true
 }
 
-// visitor is who a principal is; without one, where the gate wants no token, it is the owner.
+// visitor returns the visitor for a principal; without a principal, where the gate wants no token, it is the
+// owner.
 func (s *Server) visitor(principal string) (visitor, bool) {
 	if principal == owner || principal == "" || principal == byCode {
 		return visitor{name: owner, role: Admin, root: true}, true
@@ -150,13 +152,13 @@ func (s *Server) visitor(principal string) (visitor, bool) {
 		name, known = name+":"+person, known && time.Now().Before(expires)
 	}
 	if i.Tenant != "" {
-		name = i.Tenant + "/" + name // no name holds a slash or a colon
+		name = i.Tenant + "/" + name // names have no slash or colon
 	}
 	return visitor{name: name, tenant: i.Tenant, role: i.Role, root: i.Role == Admin && i.Tenant == "", confines: i.confines}, known
 }
 
-// sees reports whether something of a tenant is the visitor's business. It is the one rule for all
-// that anybody sees, does or counts of the server, whichever door it is asked at.
+// sees reports whether the visitor may see something of a tenant. It is the one rule for everything that a
+// visitor sees, does or counts, at every door.
 func (v visitor) sees(tenant string, p Place) bool {
 	if !v.root && v.tenant != tenant {
 		return false
@@ -167,5 +169,5 @@ func (v visitor) sees(tenant string, p Place) bool {
 	return in(v.Agents, p.Agent) && in(v.Environments, p.Environment) || p.Private && p.maker == v.name
 }
 
-// confined reports whether the visitor does not see all of its tenant.
+// confined reports whether the visitor sees only a part of its tenant.
 func (c confines) confined() bool { return len(c.Agents)+len(c.Environments) > 0 }

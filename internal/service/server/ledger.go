@@ -14,17 +14,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// ledger is the log of the book over faults of its disk: one that could not be written is opened
-// anew before it is written again, as a log takes no more after a sync that failed. Whoever waits
-// for it, or asks for its blobs, sees nothing of that.
+// ledger is the log of the book across disk faults. A log accepts nothing after a failed sync, so a failed one
+// is reopened before the next write. Calls that wait for it, or read its blobs, don't notice.
 type ledger struct {
 	open   func(context.Context) (store.Log, error)
-	fenced func()      // is told that another process has the lease, which it lost
-	faulty func(error) // is told of each fault of the disk
+	fenced func()      // is called when another process has taken the lease
+	faulty func(error) // is called for each disk fault
 
-	mu     sync.RWMutex // held for writing while one log takes the place of another
+	mu     sync.RWMutex // write-locked while one log replaces another
 	log    store.Log
-	failed bool // its disk has, at an append
+	failed bool // an append has failed
 }
 
 // newLedger opens the log and leases it.
@@ -37,14 +36,13 @@ func newLedger(ctx context.Context, open func(context.Context) (store.Log, error
 	return l, err
 }
 
-// newReader opens the log to read it. Another process has the lease.
+// newReader opens the log for reading only. Another process has the lease.
 func newReader(ctx context.Context, open func(context.Context) (store.Log, error)) (*ledger, error) {
 	log, err := open(ctx)
 	return &ledger{open: open, log: log}, err
 }
 
-// mend opens a log anew whose disk has failed. The lease is that of one log, so the other one is
-// closed before.
+// mend reopens a log whose disk has failed. The lease belongs to one log, so the old log is closed first.
 func (l *ledger) mend(ctx context.Context) error {
 	l.mu.RLock()
 	failed := l.failed
@@ -55,14 +53,14 @@ func (l *ledger) mend(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.failed {
-		return nil // somebody else has
+		return nil // another goroutine has reopened it
 	}
 	log, err := l.open(ctx)
 	if err != nil {
 		return err
 	}
 	if l.log != nil {
-		_ = l.log.Close() // what it could not write it has said
+		_ = l.log.Close() // its write error is already reported
 	}
 	l.log = log
 	if err := log.Lease(ctx); err != nil {
@@ -72,7 +70,7 @@ func (l *ledger) mend(ctx context.Context) error {
 	return nil
 }
 
-// Append is that of [event.Log].
+// Append implements [event.Log].
 func (l *ledger) Append(ctx context.Context, bodies ...event.Body) error {
 	if err := l.mend(ctx); err != nil {
 		return err
@@ -93,7 +91,7 @@ func (l *ledger) Append(ctx context.Context, bodies ...event.Body) error {
 	return err
 }
 
-// Read is that of [event.Log].
+// Read implements [event.Log].
 func (l *ledger) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		l.mu.RLock()
@@ -102,7 +100,7 @@ func (l *ledger) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, 
 	}
 }
 
-// Wait is that of [event.Waiter].
+// Wait implements [event.Waiter].
 func (l *ledger) Wait(ctx context.Context, after uint64) error {
 	for {
 		log := l.now()
@@ -113,7 +111,7 @@ func (l *ledger) Wait(ctx context.Context, after uint64) error {
 	}
 }
 
-// Blobs are those of the log.
+// Blobs returns the blobs of the log.
 func (l *ledger) Blobs() tool.Blobs { return l.now().Blobs() }
 
 // Close closes the log.

@@ -24,15 +24,14 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// What a [Remote] sends, what it takes of the answers, and how it goes on with a server that is away
-// for a while.
+// Requests of a [Remote], the limits on responses, and its behaviour while a server is unavailable.
 
 const (
 	patience   = 30 * time.Second
-	beats      = 3                      // times its patience that a stream may say nothing
-	mostAnswer = 64 << 20               // bytes of an answer, and of a stream without an event
-	standing   = time.Second            // that a stream stands before the server counts as back
-	leastPause = 250 * time.Millisecond // before it is asked again, and twice as long each time
+	beats      = 3                      // factor of its patience for which a stream may be silent
+	mostAnswer = 64 << 20               // bytes of a response, and of a stream without an event
+	standing   = time.Second            // age of a stream after which the server counts as back
+	leastPause = 250 * time.Millisecond // before the first retry; doubled each time
 	mostPause  = 10 * time.Second
 )
 
@@ -40,13 +39,13 @@ var errTooMuch = fmt.Errorf("it sends more than %d MiB", mostAnswer>>20)
 
 func (r *Remote) patience() time.Duration { return cmp.Or(r.Patience, patience) }
 
-// fault says what the server does wrong.
+// fault returns an error for a wrong response of the server.
 func (r *Remote) fault(format string, args ...any) error {
 	return fmt.Errorf("the server at %s %w", r.URL, fmt.Errorf(format, args...))
 }
 
-// request sends a request. What the server refuses is a [*Problem]. The body of the answer has an
-// end, and no longer pauses than idle.
+// request sends a request. A refusal of the server is a [*Problem]. The body of the response is bounded in
+// size, and in its pauses by idle.
 func (r *Remote) request(
 	ctx context.Context, method, path string, body any, idle time.Duration, headers ...string,
 ) (*http.Response, error) {
@@ -98,7 +97,7 @@ func (r *Remote) request(
 	return nil, &said.Error
 }
 
-// unanswered says why there is no answer to a request.
+// unanswered returns the error for a request without a response.
 func (r *Remote) unanswered(method string, err error) error {
 	if sent, is := errors.AsType[*url.Error](err); is {
 		err = sent.Err // without the address that the person has given
@@ -113,21 +112,21 @@ func (r *Remote) unanswered(method string, err error) error {
 	return fmt.Errorf("the server at %s does not answer: %w%s", r.URL, err, perhaps)
 }
 
-// answerBody is the body of an answer, with bounds.
+// answerBody is the body of a response, with limits.
 type answerBody struct {
 	io.ReadCloser
-	ctx   context.Context //nolint:containedctx // of the request that it belongs to
+	ctx   context.Context //nolint:containedctx // of its request
 	stop  context.CancelCauseFunc
 	left  int64
 	idle  time.Duration
-	quiet *time.Timer // calls the request off
+	quiet *time.Timer // cancels the request
 }
 
 // Read implements [io.Reader].
 func (b *answerBody) Read(p []byte) (int, error) {
 	b.quiet.Reset(b.idle)
 	n, err := b.ReadCloser.Read(p)
-	b.quiet.Stop() // the time that whoever reads takes does not count
+	b.quiet.Stop() // the reader's own time does not count
 	if b.left -= int64(n); b.left < 0 {
 		return 0, errTooMuch
 	}
@@ -144,8 +143,8 @@ func (b *answerBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// Call sends a request and reads the answer. Headers are names and values of further ones. What the
-// server refuses is a [*Problem].
+// Call sends a request and reads the response. Headers are names and values of further headers. A refusal of
+// the server is a [*Problem].
 func (r *Remote) Call(ctx context.Context, method, path string, body, into any, headers ...string) error {
 	res, err := r.request(ctx, method, path, body, r.patience(), headers...)
 	if err != nil {
@@ -162,7 +161,7 @@ func (r *Remote) Call(ctx context.Context, method, path string, body, into any, 
 	return nil
 }
 
-// Stream asks for server-sent events behind the one with an id; empty: from now on.
+// Stream requests server-sent events behind the one with an id; empty: from now on.
 func (r *Remote) Stream(ctx context.Context, path, after string) (io.ReadCloser, error) {
 	var headers []string
 	if after != "" {
@@ -175,27 +174,26 @@ func (r *Remote) Stream(ctx context.Context, path, after string) (io.ReadCloser,
 	return res.Body, nil
 }
 
-// Refused reports whether the server itself has said no, or sends what can't be taken: asking again
-// changes nothing.
+// Refused reports whether the server itself has refused, or sends something invalid: a retry changes nothing.
 func Refused(err error) bool {
 	p, is := errors.AsType[*Problem](err)
 	later := []int{http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests}
 	return errors.Is(err, errTooMuch) || is && p.Status/100 == 4 && !slices.Contains(later, p.Status)
 }
 
-// pause waits before the server is asked again.
+// pause waits before a retry.
 func pause(ctx context.Context, tries int) error {
 	return keep.Sleep(ctx, min(mostPause, leastPause<<min(tries, 10)))
 }
 
-// link is how a session stands that is followed.
+// link is the state of a followed session.
 type link struct {
-	lost error // why the server can't be asked about it now; nil: it can
-	over bool  // the server does not go on with it
+	lost error // why the server can't be reached now; nil: it can
+	over bool  // the server no longer runs it
 }
 
-// Link says of a session that is followed whether the server has said that it does not go on with
-// it, and why it can't be asked now; nil: it can.
+// Link reports whether the server has said that it no longer runs a followed session, and why the server can't
+// be reached now; nil: it can.
 func (r *Remote) Link(session string) (over bool, lost error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -212,16 +210,16 @@ func (r *Remote) set(session string, l link) {
 	r.links[session] = l
 }
 
-// found notes that the server answers again.
+// found records that the server responds again.
 func (r *Remote) found(session string) { r.set(session, link{}) }
 
-// pageRead is a part of a session, as it comes.
+// pageRead is a page of a session's events.
 type pageRead struct {
 	Events []json.RawMessage
 	More   bool
 }
 
-// page reads events. Where somebody follows the session, a server that is away is waited for.
+// page reads events. If the session is followed, it waits for an unavailable server.
 func (l *remoteLog) page(ctx context.Context, after uint64) (page pageRead, err error) {
 	for tries := 0; ; tries++ {
 		page = pageRead{}
@@ -236,7 +234,7 @@ func (l *remoteLog) page(ctx context.Context, after uint64) (page pageRead, err 
 	}
 }
 
-// send has the server take an input.
+// send sends an input to the server.
 func (l *remoteLog) send(ctx context.Context, in input, key string) (at sent, err error) {
 	var headers []string
 	if key != "" {
@@ -260,8 +258,8 @@ func (l *remoteLog) isFollowed() bool {
 	return l.followed
 }
 
-// vain notes behind which number events are waited for, and reports how often the server has said
-// in vain that they have come.
+// vain records the number behind which events are awaited, and returns how often the server has reported events
+// that then were not there.
 func (l *remoteLog) vain(after uint64) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -289,9 +287,9 @@ func (l *remoteLog) Follow(ctx context.Context, after uint64) iter.Seq2[event.Ev
 	}
 }
 
-// stay follows the session, from the events behind the number on, until take wants no more. A server
-// that ends or can't be reached is asked again until it refuses, at first as if that had been tried
-// so often before; one that has said that it does not go on with the session is not.
+// stay follows the session, from the events after the given number, until take returns false. It retries a
+// server that ends or can't be reached until that refuses; tries sets the first pause, as if so many retries
+// had failed. It stops if the server says that it no longer runs the session.
 func (l *remoteLog) stay(ctx context.Context, after uint64, tries int, take func(event.Event) bool) error {
 	for ; ; tries++ {
 		if tries > 0 {
@@ -308,7 +306,7 @@ func (l *remoteLog) stay(ctx context.Context, after uint64, tries int, take func
 		if err == nil || ctx.Err() != nil || Refused(err) {
 			return cmp.Or(ctx.Err(), err)
 		}
-		if began { // and has ended, for which there may be a reason
+		if began { // and has ended, possibly for a reason
 			grown, over, lost := l.look(ctx, after)
 			switch {
 			case over && !grown:
@@ -326,7 +324,7 @@ func (l *remoteLog) stay(ctx context.Context, after uint64, tries int, take func
 	}
 }
 
-// look asks how the session stands whose stream has ended.
+// look asks for the state of a session whose stream has ended.
 func (l *remoteLog) look(ctx context.Context, after uint64) (grown, over bool, err error) {
 	info, err := l.of.info(ctx, l.id)
 	if err != nil {
@@ -339,7 +337,7 @@ func (l *remoteLog) look(ctx context.Context, after uint64) (grown, over bool, e
 	return len(page.Events) > 0, !info.Driven, nil
 }
 
-// stream reads the events behind the number as they come, until take wants no more. Began says that
+// stream reads the events after the given number as they come, until take returns false. Began reports whether
 // the server had begun to send.
 func (l *remoteLog) stream(ctx context.Context, after uint64, take func(event.Event) bool) (began bool, err error) {
 	ctx, stop := context.WithCancel(ctx)

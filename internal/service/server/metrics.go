@@ -13,27 +13,27 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Measures for Prometheus, in its text format (version 0.0.4). They are counted from the events of the
-// runs here since the server began, but for the tasks, which the book has. They tell of all tenants.
+// Metrics for Prometheus, in its text format (version 0.0.4). They count events of the runs in this process
+// since the server began, except the numbers of tasks, which come from the book. They cover all tenants.
 
-// meters count what runs here do. Nobody is waited for long. The zero value is ready.
+// meters count the events of runs here. Its lock is never held for long. The zero value is ready.
 type meters struct {
 	mu       sync.Mutex
 	requests map[string]*meter            // by model
 	calls    map[string]*meter            // by tool
 	tokens   map[[2]string]int            // by model and kind
 	dollars  map[string]float64           // by model
-	tools    map[string]map[string]string // of calls that are not over, by session and call
+	tools    map[string]map[string]string // of unfinished calls, by session and call
 }
 
-// meter counts what took time: how often, by outcome, and how long.
+// meter counts operations by outcome, and their durations.
 type meter struct {
 	outcomes map[string]int
-	within   []int // as many as took at most the bound of the same place, and no less than the one before
+	within   []int // the number that took at most the bound at the same index (cumulative)
 	seconds  float64
 }
 
-// bounds of the histograms, in seconds.
+// meterBounds returns the bounds of the histograms, in seconds.
 func meterBounds() []float64 { return []float64{0.01, 0.05, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300} }
 
 func (m *meter) add(outcome string, millis int64) {
@@ -47,7 +47,7 @@ func (m *meter) add(outcome string, millis int64) {
 	m.within[i]++
 }
 
-// count takes in an event of a run.
+// count counts an event of a run.
 func (m *meters) count(e event.Event) {
 	if e.Transient() {
 		return
@@ -99,7 +99,7 @@ func (m *meters) spent(model string, u llm.Usage, dollars float64) {
 	}
 }
 
-// mostMeters bounds the names that are told apart: models call tools by names that they invent.
+// mostMeters limits the number of distinct names: models invent names of tools.
 const mostMeters = 200
 
 func of(all map[string]*meter, name string) *meter {
@@ -112,10 +112,10 @@ func of(all map[string]*meter, name string) *meter {
 	return all[name]
 }
 
-// plainText is an answer that is no JSON.
+// plainText is a response that is not JSON.
 type plainText string
 
-// metrics are all measures.
+// metrics returns all metrics.
 func (c *call) metrics(nothing) (plainText, error) {
 	if c.who.tenant != "" || c.who.confined() {
 		return "", Forbidden("metrics tell of all tenants; only an identity without a tenant can read them")
@@ -145,14 +145,14 @@ func (c *call) metrics(nothing) (plainText, error) {
 	return plainText(out.String()), nil
 }
 
-// exposition is a text for Prometheus.
+// exposition is a text in Prometheus' format.
 type exposition struct{ strings.Builder }
 
 func (x *exposition) begin(name, kind, help string) {
 	fmt.Fprintf(x, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 }
 
-// line is a value with its labels, which are names and values in turn.
+// line writes a value with its labels, which are names and values in turn.
 func (x *exposition) line(name string, value float64, labels ...string) {
 	x.WriteString(name)
 	for i := 0; i+1 < len(labels); i += 2 {
@@ -165,7 +165,7 @@ func (x *exposition) line(name string, value float64, labels ...string) {
 	x.WriteString(" " + strconv.FormatFloat(value, 'g', -1, 64) + "\n")
 }
 
-// exposed is a label's value without what the format spells otherwise than Go does.
+// exposed escapes a label's value: the format has fewer escapes than Go.
 func exposed(value string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
@@ -175,7 +175,7 @@ func exposed(value string) string {
 	}, value)
 }
 
-// meters are the counters and the histograms of what took time.
+// meters writes the counters and histograms of meters.
 func (x *exposition) meters(name, what, label string, all map[string]*meter) {
 	keys := slices.Sorted(maps.Keys(all))
 	x.begin(name+"_total", "counter", what+" by outcome.")

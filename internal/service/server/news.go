@@ -11,53 +11,53 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What webhooks are told is a fold over the book, as all that the server knows. A webhook has a
-// place in the book, its cursor: what came before is done with. So nothing is queued anywhere else,
-// and a server that is killed goes on at the cursor, with the same ids.
+// The events for webhooks are a fold over the book, like all state of the server. A webhook has a position in
+// the book, its cursor: everything before it is settled. So there is no other queue, and a killed server
+// continues at the cursor, with the same ids.
 
 // Kinds of objects in the book.
 const (
 	ofWebhook = "webhook"
-	ofCursor  = "webhook_cursor"      // how far a webhook is, by its id
-	ofLetter  = "webhook_dead_letter" // what could not be delivered, by its id
+	ofCursor  = "webhook_cursor"      // position of a webhook, by its id
+	ofLetter  = "webhook_dead_letter" // undelivered event, by its id
 )
 
-// Change is one of the book, for doors that say what webhooks are told of it.
+// Change is a change of the book, for doors that define events for webhooks.
 type Change struct {
-	Of, ID        string          // "task", or a kind of objects and the id of one
-	Before, After json.RawMessage // of an object; empty: it was not there, or is gone
+	Of, ID        string          // "task", or a kind of objects; id of the task or object
+	Before, After json.RawMessage // of an object; empty: it did not exist, or is removed
 	From, To      event.Stage     // of a task
 	Was, Why      string          // reasons of these
 
 	tenant string
 }
 
-// notice is something that webhooks may be told of.
+// notice is an event that webhooks may get.
 type notice struct {
-	seq     uint64 // of the event of the book
-	n       int    // among those of that
+	seq     uint64 // of the event in the book
+	n       int    // position among the notices of that event
 	at      time.Time
 	tenant  string
 	kind    string
 	subject string
 }
 
-// hook is a webhook and how far it is.
+// hook is a webhook and its position.
 type hook struct {
 	Webhook
-	seq     uint64    // of the event that has made it what it is
-	cursor  uint64    // what the book says up to here is done with
-	failing time.Time // since when nothing could be delivered; zero: it could be
-	letters []letter  // the oldest first
+	seq     uint64    // of the event that last defined it
+	cursor  uint64    // events of the book up to here are settled
+	failing time.Time // start of the failures; zero: none
+	letters []letter  // oldest first
 }
 
-// cursor is how far a webhook is, as it stands in the book.
+// cursor is a webhook's position in the form that the book stores.
 type cursor struct {
 	Seq     uint64    `json:"seq"`
 	Failing time.Time `json:"failing,omitzero"`
 }
 
-// letter is what could not be delivered.
+// letter is an event that could not be delivered.
 type letter struct {
 	ID       string    `json:"id" jsonschema:"id of the event, as deliveries have it"`
 	Webhook  string    `json:"webhook"`
@@ -69,19 +69,19 @@ type letter struct {
 	Error    string    `json:"error" jsonschema:"why the last attempt failed"`
 }
 
-const mostLetters = 1000 // of a webhook; then the oldest is forgotten
+const mostLetters = 1000 // of a webhook; then the oldest is removed
 
-// eventID is what a webhook knows a notice by. It is the same after a restart.
+// eventID returns the id of a notice for a webhook. It is the same after a restart.
 func eventID(webhook string, n notice) string {
 	return "whe_" + tool.Digest(fmt.Appendf(nil, "%s/%d/%d", webhook, n.seq, n.n))
 }
 
-// wants reports whether a webhook is told of something of a tenant.
+// wants reports whether a webhook gets events of a kind of a tenant.
 func (w *Webhook) wants(kind, tenant string) bool {
 	return w.State == enabled && (w.All || w.Tenant == tenant) && (slices.Contains(w.Events, kind) || slices.Contains(w.Events, "*"))
 }
 
-// changing is what an event changes, before it does.
+// changing returns the change that an event makes, before it is folded.
 func (b *book) changing(e event.Event) (c Change) {
 	switch body := e.Body.(type) {
 	case event.Recorded:
@@ -98,7 +98,7 @@ func (b *book) changing(e event.Event) (c Change) {
 	return c
 }
 
-// object is one of a door; nil: there is none.
+// object returns an object of a door; nil: there is none.
 func (b *book) object(of, id string) *Object {
 	if s := b.shelves[of]; s != nil {
 		return s.all[id]
@@ -106,7 +106,7 @@ func (b *book) object(of, id string) *Object {
 	return nil
 }
 
-// note notes what webhooks are to be told of an event that was folded.
+// note adds the notices for an event that was folded.
 func (b *book) note(e event.Event, c Change) {
 	if len(b.hooks) == 0 {
 		return
@@ -140,7 +140,7 @@ func (b *book) note(e event.Event, c Change) {
 	}
 }
 
-// hooked folds what is said of webhooks.
+// hooked folds an event about webhooks.
 func (b *book) hooked(seq uint64, r event.Recorded) {
 	switch r.Of {
 	case ofWebhook:
@@ -157,7 +157,7 @@ func (b *book) hooked(seq uint64, r event.Recorded) {
 		}
 		before := b.hooks[r.ID]
 		switch {
-		case before == nil || before.State != enabled: // what happens from here on counts
+		case before == nil || before.State != enabled: // events from here on count
 			now.cursor = seq
 		default:
 			now.cursor, now.failing = before.cursor, before.failing
@@ -182,7 +182,7 @@ func (b *book) hooked(seq uint64, r event.Recorded) {
 	b.prune()
 }
 
-// lettered folds what is said of something that could not be delivered.
+// lettered folds an event about a dead letter.
 func (b *book) lettered(r event.Recorded) {
 	if len(r.Value) == 0 {
 		for _, h := range b.hooks {
@@ -206,7 +206,7 @@ func (b *book) lettered(r event.Recorded) {
 	h.letters = h.letters[max(0, len(h.letters)-mostLetters):]
 }
 
-// prune forgets the oldest notices, up to one that a webhook is not done with.
+// prune removes the oldest notices, up to the first that a webhook has not settled.
 func (b *book) prune() {
 	needed := func(n notice) bool {
 		for _, h := range b.hooks {
@@ -223,7 +223,7 @@ func (b *book) prune() {
 	b.notices = slices.Delete(b.notices, 0, i)
 }
 
-// hook is a webhook as it stands.
+// hook returns the current state of a webhook.
 func (b *book) hook(id string) (hook, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -236,7 +236,7 @@ func (b *book) hook(id string) (hook, bool) {
 	return c, true
 }
 
-// enabledHooks are the ids of the webhooks that are told something.
+// enabledHooks returns the ids of the enabled webhooks.
 func (b *book) enabledHooks() (ids []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -248,8 +248,8 @@ func (b *book) enabledHooks() (ids []string) {
 	return ids
 }
 
-// next is what a webhook is to be told next, behind a place in the book, and which event has made
-// it what it is; 0: it is told nothing any more.
+// next returns the next notice for a webhook behind a position in the book, and the number of the event that
+// last defined the webhook; 0: it gets no more notices.
 func (b *book) next(id string, behind uint64, n int) (found *notice, seq uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -260,7 +260,7 @@ func (b *book) next(id string, behind uint64, n int) (found *notice, seq uint64)
 	return b.behind(h, behind, n), h.seq
 }
 
-// behind is what a webhook is to be told next; nil: nothing. The lock is held.
+// behind returns the next notice for a webhook; nil: none. The caller holds the lock.
 func (b *book) behind(h *hook, seq uint64, n int) *notice {
 	i, _ := slices.BinarySearchFunc(b.notices, seq, func(n notice, seq uint64) int { return cmp.Compare(n.seq, seq) })
 	for _, c := range b.notices[i:] {

@@ -9,29 +9,28 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// Object is something that a door keeps in the book: what it is to its clients is the door's to
-// say.
+// Object is something that a door stores in the book. The door defines its meaning for clients.
 type Object struct {
 	ID      string
 	Tenant  string
-	By      string // who changed it last
+	By      string // its last editor
 	Created time.Time
 	Updated time.Time
-	Turn    int64 // in which it was made: those of its kind that were made later have a greater one
+	Turn    int64 // order of creation: later objects of the kind have a greater one
 	Value   json.RawMessage
-	Content Content // zero: it has none
+	Content Content // zero: none
 
 	place Place
 }
 
-// kept is an object as it stands in the book.
+// kept is an object in the form that the book stores.
 type kept struct {
 	Tenant  string          `json:"tenant,omitempty"`
 	Value   json.RawMessage `json:"value"`
 	Content Content         `json:"content,omitzero"`
 }
 
-// shelved is a value of a tenant as it stands in the book.
+// shelved returns a value of a tenant in the form that the book stores.
 func shelved(tenant string, value any, content Content) (json.RawMessage, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -40,14 +39,14 @@ func shelved(tenant string, value any, content Content) (json.RawMessage, error)
 	return json.Marshal(kept{tenant, raw, content})
 }
 
-// shelf is all objects of one kind. The zero value is ready.
+// shelf has all objects of one kind. The zero value is ready.
 type shelf struct {
 	all   map[string]*Object
-	order []string // the oldest first
-	last  int64    // turn of the last that was made
+	order []string // oldest first
+	last  int64    // turn of the newest one
 }
 
-// put keeps an object as it is now, or forgets it, and returns what it was and is; nil: nothing.
+// put stores the new value of an object, or removes it, and returns its old and new state; nil: none.
 func (s *shelf) put(at time.Time, r event.Recorded, place func(event.Recorded, json.RawMessage) Place) (before, now *Object) {
 	before = s.all[r.ID]
 	if len(r.Value) == 0 {
@@ -75,14 +74,14 @@ func (s *shelf) put(at time.Time, r event.Recorded, place func(event.Recorded, j
 	return before, o
 }
 
-// Make keeps a new object of a kind, with an id that begins with the prefix. A request that was
-// sent before with the same idempotency key makes nothing: it gets what it came to the first time.
-// Said is the whole request.
+// Make stores a new object of a kind, with an id that begins with the prefix. If the visitor has sent a request
+// with the same idempotency key before, it makes nothing and returns the first result. Said is the whole
+// request.
 func (v *Visit) Make(of, prefix string, value, said any) (Object, error) {
 	return v.MakeWith(of, prefix, said, func(e *Edit, id string) error { return e.Put(of, id, v.who.tenant, value, Content{}) })
 }
 
-// MakeWith is [Visit.Make] of an object that f puts, with what goes with it. It is put first.
+// MakeWith is [Visit.Make] for an object that f puts, together with related objects. It is put first.
 func (v *Visit) MakeWith(of, prefix string, said any, f func(e *Edit, id string) error) (Object, error) {
 	id := newID(prefix)
 	id, err := v.record(of, id, said, func(e *Edit) error { return f(e, id) })
@@ -92,14 +91,14 @@ func (v *Visit) MakeWith(of, prefix string, said any, f func(e *Edit, id string)
 	return v.Object(of, id)
 }
 
-// Edit changes objects together: all or none, whatever happens. Nobody else changes any meanwhile.
+// Edit changes objects atomically: all or none. Nothing else changes them meanwhile.
 type Edit struct {
 	v      *Visit
 	bodies []event.Body
-	more   map[string]int64 // bytes that tenants keep more, by name
+	more   map[string]int64 // further bytes that tenants use, by name
 }
 
-// Edit has f change objects. An error of f changes nothing.
+// Edit calls f to change objects. If f returns an error, nothing changes.
 func (v *Visit) Edit(f func(*Edit) error) error {
 	e := &Edit{v: v, more: map[string]int64{}}
 	err := v.book.change(v, func() ([]event.Body, error) {
@@ -124,10 +123,10 @@ func (e *Edit) permitted() error {
 		switch {
 		case !is || r.Of == ofRewind: // of a task that it sees
 		case r.Of == ofTask:
-			task = true // it is that of the object beside it
+			task = true // it belongs to the object beside it
 		default:
 			var k kept
-			_ = json.Unmarshal(r.Value, &k) // nothing, if it goes
+			_ = json.Unmarshal(r.Value, &k) // nothing, if it is removed
 			place := e.v.book.place(r, k.Value)
 			if o := e.v.book.object(r.Of, r.ID); o != nil {
 				place = o.place
@@ -146,8 +145,8 @@ func (e *Edit) permitted() error {
 	return nil
 }
 
-// Unconfined reports that the visitor may not make or change what all of its tenant have, because it
-// is confined.
+// Unconfined returns an error if the visitor is confined, and so may not make or change things of its whole
+// tenant.
 func (v *Visit) Unconfined() error {
 	if !v.who.confined() {
 		return nil
@@ -161,7 +160,7 @@ func (e *Edit) Object(of, id string) (Object, error) { return e.v.object(of, id)
 // Objects is [Visit.Objects] before the change.
 func (e *Edit) Objects(of string) []Object { return e.v.objects(of) }
 
-// Put keeps an object as it is now, with its content.
+// Put stores an object and its content.
 func (e *Edit) Put(of, id, tenant string, value any, content Content) error {
 	raw, err := shelved(tenant, value, content)
 	if err != nil {
@@ -177,32 +176,32 @@ func (e *Edit) Put(of, id, tenant string, value any, content Content) error {
 	return nil
 }
 
-// write keeps an object of the server's own as it is now.
+// write stores an object of the server's own.
 func (e *Edit) write(of, id string, value any) error {
 	b, err := recorded(of, id, e.v.who.name, value)
 	e.bodies = append(e.bodies, b)
 	return err
 }
 
-// recorded is an object of the server's own for the book.
+// recorded returns the event that stores an object of the server's own.
 func recorded(of, id, by string, value any) (event.Recorded, error) {
 	raw, err := json.Marshal(value)
 	return event.Recorded{Of: of, ID: id, By: by, Value: raw}, err
 }
 
-// Remove forgets an object and its content.
+// Remove removes an object and its content.
 func (e *Edit) Remove(of, id string) {
 	e.bodies = append(e.bodies, event.Recorded{Of: of, ID: id, By: e.v.who.name})
 }
 
-// Object is the object of a kind with the id, if the visitor sees it.
+// Object returns the object of a kind with the id, if the visitor sees it.
 func (v *Visit) Object(of, id string) (Object, error) {
 	v.book.mu.Lock()
 	defer v.book.mu.Unlock()
 	return v.object(of, id)
 }
 
-// Own is [Visit.Object] of the visitor's own tenant: what it makes has only that.
+// Own is [Visit.Object] limited to the visitor's own tenant, to which everything that it makes is limited.
 func (v *Visit) Own(of, id string) (Object, error) {
 	o, err := v.Object(of, id)
 	if err == nil && o.Tenant != v.who.tenant {
@@ -211,7 +210,7 @@ func (v *Visit) Own(of, id string) (Object, error) {
 	return o, err
 }
 
-// object is Object. The book's lock is held.
+// object is Object for a caller that holds the book's lock.
 func (v *Visit) object(of, id string) (Object, error) {
 	if s := v.book.shelves[of]; s != nil {
 		if o := s.all[id]; o != nil && v.who.sees(o.Tenant, o.place) {
@@ -221,14 +220,14 @@ func (v *Visit) object(of, id string) (Object, error) {
 	return Object{}, Missing(of, id)
 }
 
-// Objects are those of a kind that the visitor sees, the oldest first.
+// Objects returns the objects of a kind that the visitor sees, oldest first.
 func (v *Visit) Objects(of string) []Object {
 	v.book.mu.Lock()
 	defer v.book.mu.Unlock()
 	return v.objects(of)
 }
 
-// objects is Objects. The book's lock is held.
+// objects is Objects for a caller that holds the book's lock.
 func (v *Visit) objects(of string) (out []Object) {
 	if s := v.book.shelves[of]; s != nil {
 		for _, id := range s.order {
@@ -240,8 +239,8 @@ func (v *Visit) objects(of string) (out []Object) {
 	return out
 }
 
-// Change makes of an object what f makes of it; nil: it is gone. Nobody else changes it meanwhile,
-// and an error of f changes nothing.
+// Change replaces an object by the result of f; nil: it is removed. Nothing else changes it meanwhile, and an
+// error of f changes nothing.
 func (v *Visit) Change(of, id string, f func(Object) (any, error)) (Object, error) {
 	err := v.Edit(func(e *Edit) error {
 		o, err := e.Object(of, id)

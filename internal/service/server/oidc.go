@@ -19,27 +19,26 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// OIDC lets in whoever has a token of an identity provider, as OpenID Connect has it: a JWT that the
-// issuer has signed for the audience, whose claims are those of an identity. The provider is asked
-// for its keys when they are needed, and then at most a few times a minute. The zero value lets in
-// nobody.
+// OIDC lets in holders of a token of an OpenID Connect identity provider: a JWT that the issuer has signed for
+// the audience, whose claims match an identity. The provider's keys are fetched when needed, and at most a few
+// times a minute. The zero value lets no one in.
 type OIDC struct {
 	Issuer   string // its address; its documents are below it
-	Audience string // that tokens must be for
+	Audience string // the audience that tokens must have
 }
 
-// provider is what is known of the provider. The zero value is ready, and safe for concurrent use.
+// provider is the state of the provider. The zero value is ready, and safe for concurrent use.
 type provider struct {
 	mu       sync.Mutex
-	verifier *oidc.IDTokenVerifier // nil: the provider has not answered yet
+	verifier *oidc.IDTokenVerifier // nil: the provider has not responded yet
 	ctx      context.Context       //nolint:containedctx // with the client for all that is fetched
 }
 
 const (
-	mostProvider = 10 * time.Second // that the provider may take
-	mostKeys     = 1 << 20          // bytes of a document of it
+	mostProvider = 10 * time.Second // time limit of the provider
+	mostKeys     = 1 << 20          // bytes of one of its documents
 	mostClaims   = 16               // of an identity
-	mostConfines = 100              // agents, or environments, of one
+	mostConfines = 100              // agents, or environments, of an identity
 )
 
 // Check reports what is wrong with the settings.
@@ -58,7 +57,7 @@ func (o OIDC) Check() error {
 	return nil
 }
 
-// spare is a transport that asks a few times a minute, whoever sends tokens.
+// spare is a transport that sends at most a few requests a minute, however many tokens come in.
 type spare struct {
 	next http.RoundTripper
 	rate *rate.Limiter
@@ -72,7 +71,7 @@ func (s *spare) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
-// verified is what a token claims, if the issuer has signed it for the audience and it is valid now.
+// verified returns the claims of a token, if the issuer has signed it for the audience and it is valid now.
 func (p *provider) verified(o OIDC, token string) (claims map[string]any, expires time.Time, err error) {
 	p.mu.Lock()
 	if p.verifier == nil {
@@ -98,8 +97,8 @@ func (p *provider) verified(o OIDC, token string) (claims map[string]any, expire
 	return claims, t.Expiry, errors.Join(err, t.Claims(&claims))
 }
 
-// claimed is who a token of the provider is: the identity with claims that it makes, all of them. Of
-// several the one with the most counts; if there are two of these, nobody is let in.
+// claimed returns the principal for a token of the provider: the identity all of whose claims the token has. Of
+// several it is the one with the most claims; if two have the most, no one is let in.
 func (s *Server) claimed(token string) (principal string, ok bool) {
 	claims, expires, err := s.provider.verified(s.OIDC, token)
 	if err != nil {
@@ -120,7 +119,7 @@ func (s *Server) claimed(token string) (principal string, ok bool) {
 	return strings.Join([]string{best, strconv.FormatInt(expires.Unix(), 10), url.QueryEscape(subject)}, " "), true
 }
 
-// claimedBy reports whether claims are those of the identity: equal, or in a list.
+// claimedBy reports whether claims match the identity: each is equal, or in a list.
 func (i *Identity) claimedBy(claims map[string]any) bool {
 	for name, want := range i.Claims {
 		switch got := claims[name].(type) {
@@ -139,8 +138,8 @@ func (i *Identity) claimedBy(claims map[string]any) bool {
 	return true
 }
 
-// subject is which identity a principal is, and for whom of its provider until when; empty: it has
-// a token of its own.
+// subject splits a principal into the identity, the provider's subject and the expiry; empty: it has a token of
+// its own.
 func subject(principal string) (id, name string, expires time.Time) {
 	parts := strings.Split(principal, " ")
 	if len(parts) != 3 {
@@ -162,7 +161,7 @@ func (s *Server) checkClaims(claims map[string]string) error {
 		return Wrong("claims", fmt.Sprintf("there are %d", len(claims)), fmt.Sprintf("at most %d", mostClaims))
 	}
 	for name, value := range claims {
-		of := []string{"iss", "aud", "exp", "iat", "nbf"} // the token, and not who has it
+		of := []string{"iss", "aud", "exp", "iat", "nbf"} // of the token, not of its holder
 		if name == "" || strings.TrimSpace(value) == "" || len(name) > 256 || len(value) > 1024 || slices.Contains(of, name) {
 			why := fmt.Sprintf("%q can't decide who somebody is", words.OneLine(name, 40))
 			return Wrong("claims", why, "claims such as sub, email or groups, with a value each")

@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/internal/view/cost"
 )
 
-// openAPI is the description of all endpoints, made from the types that they read and write, and
-// from what the server asks of them beyond their types (bounds.go).
+// openAPI returns the description of all endpoints, made from the types that they read and write, and the
+// server's further limits (bounds.go).
 func (c *call) openAPI(nothing) (map[string]any, error) {
 	paths := map[string]map[string]any{}
 	all := c.endpoints()
@@ -54,16 +54,16 @@ func (c *call) openAPI(nothing) (map[string]any, error) {
 	}, nil
 }
 
-// security are the two ways to send a token.
+// security returns the two ways to send a token.
 func security() []any {
 	return []any{map[string]any{"token": []string{}}, map[string]any{"key": []string{}}}
 }
 
-// describe describes an endpoint, which is one of all.
+// describe describes an endpoint; all is the list of all endpoints.
 func (e endpoint) describe(all []endpoint) (map[string]any, error) {
 	op := map[string]any{"summary": e.doc, "operationId": e.id()}
 	if e.role == "" {
-		op["security"] = append(security(), map[string]any{}) // a token is not needed
+		op["security"] = append(security(), map[string]any{}) // no token needed
 	} else {
 		op["description"] = "Needs the role " + string(e.role) + "."
 	}
@@ -107,7 +107,7 @@ func parameter(in, name string, schema *jsonschema.Schema) map[string]any {
 	return out
 }
 
-// headers are those that say something to an endpoint.
+// headers returns the request headers that an endpoint reads.
 func (e endpoint) headers() (out []any) {
 	if e.method == http.MethodPost || e.method == http.MethodPut {
 		key := &jsonschema.Schema{Type: "string", MaxLength: new(mostKey), Description: "a request that is sent twice with it counts once"}
@@ -120,7 +120,8 @@ func (e endpoint) headers() (out []any) {
 	return out
 }
 
-// answers are those of an endpoint. One that makes something says which endpoints take it.
+// answers returns the responses of an endpoint. A response that names a new object links to the endpoints that
+// take it.
 func (e endpoint) answers(all []endpoint) (map[string]any, error) {
 	out := map[string]any{}
 	for status, what := range e.refusals() {
@@ -146,7 +147,7 @@ func (e endpoint) answers(all []endpoint) (map[string]any, error) {
 	return out, nil
 }
 
-// good are the answers that are no [Problem], by their status.
+// good returns the responses that are not a [Problem], by status.
 func (e endpoint) good() map[int]reflect.Type {
 	switch {
 	case e.says != nil:
@@ -186,7 +187,7 @@ func (e endpoint) answerOf(t reflect.Type) (map[string]any, error) {
 	return map[string]any{"description": "done", "content": content}, nil
 }
 
-// refusals are the problems that an endpoint answers with, by their status.
+// refusals returns the problems that an endpoint responds with, by status.
 func (e endpoint) refusals() map[int]string {
 	none := map[int]string{
 		http.StatusForbidden: "not sent to this server by its name", http.StatusRequestEntityTooLarge: "the body is too large",
@@ -217,9 +218,9 @@ func (e endpoint) refusals() map[int]string {
 	return out
 }
 
-// links are the endpoints that take what an answer names.
+// links returns the endpoints that take ids from a response.
 func links(answer reflect.Type, all []endpoint) map[string]any {
-	leads := map[string][]string{} // where the answer has the parameters of a path, by its beginning
+	leads := map[string][]string{} // where the response has the parameters of a path, by its beginning
 	switch answer {
 	case reflect.TypeFor[Task]():
 		leads["/api/v1/tasks/{"] = []string{"/id"}
@@ -253,13 +254,13 @@ func links(answer reflect.Type, all []endpoint) map[string]any {
 	return out
 }
 
-// id names an endpoint: its method and the words of its path.
+// id returns the name of an endpoint: its method and the words of its path.
 func (e endpoint) id() string {
 	path := strings.TrimPrefix(e.path, "/api/v1")
 	return strings.ToLower(e.method) + strings.NewReplacer("{", "", "}", "", "/", "_", ".", "_").Replace(path)
 }
 
-// schemaOf is the schema of a type as it is written in JSON.
+// schemaOf returns the schema of a type's JSON form.
 func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
 	return jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[json.RawMessage](): {},

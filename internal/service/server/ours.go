@@ -9,12 +9,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Sessions that belong to no task are those of a person's own terminals. A server with [Server.Ours]
-// shows them to whoever sees all tenants, as sessions of a task without an id: each process may write
-// inputs into a log, so they can be told something and their questions answered. They run elsewhere,
-// or nowhere: a task with [Spec.Session] goes on with one.
+// Sessions without a task belong to a person's own terminals. A server with [Server.Ours] shows them to
+// visitors who see all tenants, as sessions of a task without an id. Each process may write inputs into a log,
+// so visitors can send them messages and answer their questions. They run in other processes or not at all: a
+// task with [Spec.Session] continues one.
 
-// ours is the task that a session of no task stands for.
+// ours returns the task that stands for a session without a task.
 func (v *Visit) ours(session string) (Task, error) {
 	if !v.Ours || !v.who.root {
 		return Task{}, Missing("session", session)
@@ -22,7 +22,7 @@ func (v *Visit) ours(session string) (Task, error) {
 	return Task{Session: store.Lead(session)}, nil
 }
 
-// there reports that there is no such session, whatever the text is.
+// there returns an error if there is no such session, whatever the text is.
 func (v *Visit) there(session string) error {
 	if !store.IsID(session) {
 		return Missing("session", session)
@@ -33,11 +33,10 @@ func (v *Visit) there(session string) error {
 	return nil
 }
 
-// left reports whether a task has gone on with a session of no task, and is over: the session is free
-// again.
+// left reports whether a task has continued a session of no task, and is over: the session is free again.
 func (t *Task) left() bool { return t.Spec.Session != "" && over(t.Stage) }
 
-// driven reports whether somebody runs the session of a task, or will when it is told something.
+// driven reports whether the session of a task is running, or will run when it gets a message.
 func (v *Visit) driven(t Task) (bool, error) {
 	if t.ID != "" {
 		return !over(t.Stage), nil
@@ -46,7 +45,7 @@ func (v *Visit) driven(t Task) (bool, error) {
 	return h != nil, err
 }
 
-// write appends an input to a session. Whoever runs it reads it at once; else it waits.
+// write appends an input to a session. A running session reads it at once; otherwise it waits.
 func (v *Visit) write(session string, input event.Body) (uint64, error) {
 	log, err := v.Sessions.Open(v, session)
 	if err != nil {
@@ -56,7 +55,7 @@ func (v *Visit) write(session string, input event.Body) (uint64, error) {
 	return seq, errors.Join(err, log.Close())
 }
 
-// decideOurs decides as [Visit.Decide] does.
+// decideOurs decides like [Visit.Decide].
 func (c *call) decideOurs(t Task, in Decision) (sent, error) {
 	in.Key = c.Key()
 	m, err := c.decision(t, in)
@@ -67,8 +66,8 @@ func (c *call) decideOurs(t Task, in Decision) (sent, error) {
 	return sent{e.Seq}, err
 }
 
-// takenOver is what a task is to do that goes on with a session of no task: it works where that did,
-// and stays open.
+// takenOver returns the spec of a task that continues a session of no task: it works in the same folder, and
+// stays open.
 func (v *Visit) takenOver(own Spec) (Spec, error) {
 	t, err := v.ours(own.Session)
 	if err != nil || v.there(own.Session) != nil || t.Session != own.Session {

@@ -9,14 +9,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// pageFiles is the web page. Its files hold no data, so everybody may load them: all that the page shows
+// pageFiles is the web page. Its files hold no data, so everyone may load them: all data that the page shows
 // comes from the endpoints (api.go), with the token of the visitor. Each address of the page gets the same
 // document.
 //
 //go:embed page
 var pageFiles embed.FS
 
-// pagePaths are the addresses of the page and its files. A part that is * stands for any name.
+// pagePaths returns the addresses of the page and its files. A part that is * matches any name.
 func pagePaths() []string {
 	return []string{
 		"/", "/inbox", "/search", "/new", "/s/*", "/s/*/trace", "/s/*/cost", "/compare/*/*", "/eval/*",
@@ -24,7 +24,7 @@ func pagePaths() []string {
 	}
 }
 
-// pagePattern is such an address as a mux has it.
+// pagePattern returns such an address in the form of a mux.
 func pagePattern(at string) string {
 	pattern, n := "", 0
 	for part := range strings.SplitSeq(strings.TrimPrefix(at, "/"), "/") {
@@ -40,11 +40,11 @@ func pagePattern(at string) string {
 	return pattern
 }
 
-// pagePolicy has the page load and reach nothing but this server, and run no script but its own files.
+// pagePolicy makes the page load and reach nothing but this server, and run no script but its own files.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types lit-html"
 
-// pageTypes are the media types of its files by their endings. The machine may have others.
+// pageTypes returns the media types of its files by extension. The machine's own table may differ.
 func pageTypes() map[string]string {
 	return map[string]string{
 		".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
@@ -72,13 +72,13 @@ func (s *Server) servePage() http.Handler {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Content-Type", pageTypes()[path.Ext(name)])
-		h.Set("Cache-Control", "no-cache") // it is asked each time whether the file is another one
+		h.Set("Cache-Control", "no-cache") // the browser checks each time whether the file has changed
 		tag := `"` + tool.Digest(data) + `"`
 		h.Set("ETag", tag)
 		if r.Header.Get("If-None-Match") == tag {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
-		_, _ = w.Write(data) // whoever has gone need not know
+		_, _ = w.Write(data) // the client may have disconnected
 	})
 }

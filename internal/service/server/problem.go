@@ -12,15 +12,15 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Problem is why a request is not done, in the form of the errors of the Messages API with more
-// to it: which field, and what would be right.
+// Problem is why a request failed, in the form of the errors of the Messages API, with the field and the right
+// value in addition.
 type Problem struct {
 	Status  int    `json:"-"`
 	Type    string `json:"type"` // such as "invalid_request_error"
 	Message string `json:"message"`
 	Field   string `json:"field,omitempty"`
 	Want    string `json:"want,omitempty"`
-	Retry   int    `json:"-"` // seconds after which it may be tried again; 0: nothing is said of that
+	Retry   int    `json:"-"` // seconds after which a retry makes sense; 0: unknown
 }
 
 // Error implements error.
@@ -35,8 +35,8 @@ func Wrong(field, what, want string) *Problem {
 	return p
 }
 
-// Within is what is wrong with a part of a request, told of the whole: At names the part. Parts are
-// named by their fields and their places in lists, as in "servers.0.url".
+// Within returns the error of a part of a request as one of the whole: At names the part. Parts are named by
+// their fields and their indexes in lists, as in "servers.0.url".
 func Within(at string, err error) error {
 	p, is := errors.AsType[*Problem](err)
 	if !is || at == "" {
@@ -51,33 +51,33 @@ func Within(at string, err error) error {
 	return &inner
 }
 
-// Missing says that there is no such thing, or none that the visitor may know of.
+// Missing returns the problem for something that does not exist, or that the visitor may not see.
 func Missing(what, id string) *Problem {
 	return &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: fmt.Sprintf("%s %q not found", what, words.OneLine(id, 80))}
 }
 
-// Forbidden says that the visitor may not do that.
+// Forbidden returns the problem for something that the visitor may not do.
 func Forbidden(why string) *Problem {
 	return &Problem{Status: http.StatusForbidden, Type: "permission_error", Message: why}
 }
 
-// BodyTooLarge says that a request has more bytes than it may have.
+// BodyTooLarge returns the problem for a request that has too many bytes.
 func BodyTooLarge() *Problem {
 	return &Problem{Status: http.StatusRequestEntityTooLarge, Type: "request_too_large", Message: "the body is too large"}
 }
 
-// ending says that the server takes nothing more.
+// ending returns the problem for a request to a server that is shutting down.
 func ending() *Problem {
 	return &Problem{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Message: "the server is shutting down", Retry: 30}
 }
 
-// Conflict says that things are not so that it could be done.
+// Conflict returns the problem for a request that the current state does not allow.
 func Conflict(format string, args ...any) *Problem {
 	return &Problem{Status: http.StatusConflict, Type: "conflict_error", Message: fmt.Sprintf(format, args...)}
 }
 
-// ProblemOf is what an error is to a client. What is none of the client's making is one of the
-// server.
+// ProblemOf returns an error as a problem for a client. An error that the client did not cause is an error of
+// the server.
 func ProblemOf(err error) *Problem {
 	p, ok := errors.AsType[*Problem](err)
 	misuse, misused := errors.AsType[words.Misuse](err)
@@ -96,8 +96,8 @@ func ProblemOf(err error) *Problem {
 	return &Problem{Status: http.StatusInternalServerError, Type: "api_error", Message: err.Error()}
 }
 
-// RefuseWith answers with what an error is, in the shape that the vendor's SDKs read too. Each
-// refusal has an id, which the client can name.
+// RefuseWith responds with an error, in the shape that the vendor's SDKs also read. Each refusal has an id,
+// which the client can name.
 func RefuseWith(w http.ResponseWriter, err error) {
 	p, id := ProblemOf(err), newID("req_")
 	if p.Retry > 0 {
@@ -107,7 +107,7 @@ func RefuseWith(w http.ResponseWriter, err error) {
 	Reply(w, p.Status, map[string]any{"type": "error", "error": p, "request_id": id})
 }
 
-// Refuse answers for a [gate.Gate].
+// Refuse responds for a [netguard.Gate].
 func Refuse(w http.ResponseWriter, status int, why string) {
 	kinds := map[int]string{
 		http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error",

@@ -9,9 +9,9 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// dispatch begins what may begin, whenever there may be something.
+// dispatch begins tasks whenever some may begin.
 func (s *Server) dispatch() {
-	late := time.NewTimer(time.Hour) // the time of an idle task is over
+	late := time.NewTimer(time.Hour) // fires when the time of an idle task is over
 	defer late.Stop()
 	for {
 		select {
@@ -24,9 +24,9 @@ func (s *Server) dispatch() {
 	}
 }
 
-// begin begins tasks while there is room: those that were begun before the queued ones, and of
-// these one of the tenant with the fewest at work. Whoever wants a task cancelled is heard. It
-// returns how long no idle task runs out of time.
+// begin begins tasks while there is room: first those that had begun before, then queued ones, of which the
+// next is one of the tenant with the fewest tasks at work. It also handles requests to cancel. It returns the
+// time until the next idle task runs out of time.
 func (s *Server) begin() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *Server) begin() time.Duration {
 		return false
 	})
 	full := s.disk.trouble() != nil
-	queue = slices.DeleteFunc(queue, func(t Task) bool { // but for what takes no room
+	queue = slices.DeleteFunc(queue, func(t Task) bool { // except those that take no room
 		return t.cancelled == "" && (full || t.Session == "" && t.Spec.Folder == "" && s.overQuota(t.Tenant))
 	})
 	for len(queue) > 0 {
@@ -71,7 +71,7 @@ func (s *Server) begin() time.Duration {
 	return rest
 }
 
-// next is the place in the queue of the task that is begun next; -1: none may be.
+// next returns the index in the queue of the task to begin next; -1: none may begin.
 func (s *Server) next(queue []Task, busy map[string]int) int {
 	all, best := 0, -1
 	for _, n := range busy {
@@ -98,10 +98,10 @@ func (s *Server) next(queue []Task, busy map[string]int) int {
 	return best
 }
 
-// atOnce is how many tasks may work at the same time.
+// atOnce returns how many tasks may work at the same time.
 func (s *Server) atOnce() int { return cmp.Or(s.AtOnce, DefaultAtOnce) }
 
-// launch has a task worked on. The lock is held.
+// launch starts the work on a task. The caller holds the lock.
 func (s *Server) launch(t Task) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	w := &work{Server: s, tenant: t.Tenant, cancel: cancel}
@@ -119,7 +119,7 @@ func (s *Server) launch(t Task) {
 			defer late()
 		}
 		if err := w.run(ctx, t); err != nil && s.ctx.Err() == nil && !s.isDraining() {
-			if !diskFault(err) && !lacksRoom(err) { // of which the operator is told once, or the task says it
+			if !diskFault(err) && !lacksRoom(err) { // which the operator is warned of once, or the task reports
 				s.warn("task " + t.ID + ": " + err.Error())
 			}
 			rest(w.ctx)

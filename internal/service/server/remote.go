@@ -27,22 +27,22 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Remote is the store of a server elsewhere, as far as its token sees it: sessions are listed,
-// read, followed, and told inputs. Nobody here drives, makes or removes one. The fields are not
-// changed once it is in use; it is safe for concurrent use and not to be copied.
+// Remote is the store of another server, as far as its token may see it: sessions can be listed, read,
+// followed, and sent inputs. It can't drive, make or remove one. The fields must not change once it is in use;
+// it is safe for concurrent use and must not be copied.
 //
-// Nothing that a server does is waited for without end, and nothing that it sends is kept without
-// bounds. While it can't be asked, a session that is followed is asked for again, see [Remote.Link].
+// No wait for the server is unlimited, and nothing that it sends is stored without a limit. While the server
+// can't be reached, requests for a followed session are retried, see [Remote.Link].
 type Remote struct {
 	URL      string // of the server, such as http://127.0.0.1:8080
 	Token    string
-	Patience time.Duration // that it may say nothing when it was asked something; 0: 30 seconds
+	Patience time.Duration // longest silence of the server after a request; 0: 30 seconds
 
 	once   sync.Once
 	client *http.Client
 
 	mu    sync.Mutex
-	links map[string]link // of the sessions that are followed
+	links map[string]link // of the followed sessions
 }
 
 var _ store.Store = (*Remote)(nil)
@@ -63,7 +63,7 @@ func (r *Remote) Check() error {
 	return nil
 }
 
-// wire is what requests go over. What goes to this machine goes over no proxy.
+// wire returns the HTTP client. Requests to this machine use no proxy.
 func (r *Remote) wire() *http.Client {
 	r.once.Do(func() {
 		t := &http.Transport{
@@ -84,7 +84,7 @@ func (r *Remote) Close(ctx context.Context, task string) error {
 	return r.Call(ctx, http.MethodPost, "/api/v1/tasks/"+url.PathEscape(task)+"/close", nil, &Task{})
 }
 
-// Copy has a task there go on with a copy of a session of an open task, and returns the id of the copy.
+// Copy makes a task there continue a copy of a session of an open task, and returns the id of the copy.
 func (r *Remote) Copy(ctx context.Context, session string) (string, error) {
 	t, err := r.Task(ctx, session)
 	if err != nil {
@@ -96,14 +96,14 @@ func (r *Remote) Copy(ctx context.Context, session string) (string, error) {
 	return t.Session, err
 }
 
-// Points lists where a session there can be rewound to, oldest first.
+// Points lists the points to which a session there can be rewound, oldest first.
 func (r *Remote) Points(ctx context.Context, session string) ([]running.Point, error) {
 	var out pointList
 	err := r.Call(ctx, http.MethodGet, "/api/v1/sessions/"+url.PathEscape(session)+"/points", nil, &out)
 	return out.Points, err
 }
 
-// Rewind takes a session there back to before a message, or only says what would happen.
+// Rewind rewinds a session there to before a message, or only reports the effects.
 func (r *Remote) Rewind(ctx context.Context, session string, to uint64, files, conversation, only bool) ([]string, error) {
 	t, err := r.Task(ctx, session)
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *Remote) Await(ctx context.Context, id string) (t Task, err error) {
 	return t, err
 }
 
-// await waits until a task is as it is wanted.
+// await waits until wanted is true for a task.
 func (r *Remote) await(ctx context.Context, id string, wanted func(Task) bool) (t Task, err error) {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -159,7 +159,7 @@ func (r *Remote) Task(ctx context.Context, session string) (t Task, err error) {
 	return t, err
 }
 
-// Resolve is the id of the session there that a person means, see [store.Resolve].
+// Resolve returns the id of the session there that a person means, see [store.Resolve].
 func (r *Remote) Resolve(ctx context.Context, text string) (string, error) {
 	id, err := store.Resolve(ctx, r, text)
 	if p := (*Problem)(nil); errors.Is(err, fs.ErrNotExist) && !errors.As(err, &p) { // in words of this server
@@ -180,7 +180,7 @@ func (r *Remote) list(ctx context.Context) ([]sessionInfo, error) {
 	return out.Sessions, err
 }
 
-// info is what the server says of a session.
+// info reads the server's information about a session.
 func (r *Remote) info(ctx context.Context, id string) (sessionInfo, error) {
 	all, err := r.all(ctx)
 	if err != nil {
@@ -224,7 +224,7 @@ func (r *Remote) List(ctx context.Context) ([]store.Info, error) {
 	return out, err
 }
 
-// Holder implements [store.Store]. The server drives what is not over.
+// Holder implements [store.Store]. The server drives each session that is not over.
 func (r *Remote) Holder(ctx context.Context, id string) (*store.Holder, error) {
 	info, err := r.info(ctx, id)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -251,7 +251,7 @@ func (r *Remote) Held(ctx context.Context) (out []store.Holder, err error) {
 	return out, err
 }
 
-// Standings are how the sessions there stand, as the page shows them.
+// Standings returns the states of the sessions there, as the page shows them.
 func (r *Remote) Standings(ctx context.Context) (map[string]running.Standing, error) {
 	var shown board
 	err := r.Call(ctx, http.MethodGet, fmt.Sprintf("/api/v1/board?limit=%d", mostListed), nil, &shown)
@@ -274,37 +274,37 @@ func (r *Remote) Open(ctx context.Context, id string) (store.Log, error) {
 	return &remoteLog{of: r, id: id}, nil
 }
 
-// Search implements [store.Store]: it yields only that it can't.
+// Search implements [store.Store]: it yields only an error, as it is not supported.
 func (r *Remote) Search(context.Context, *regexp.Regexp) iter.Seq2[store.Hit, error] {
 	return func(yield func(store.Hit, error) bool) { yield(store.Hit{}, errRemote) }
 }
 
-// Usage implements [store.Store]: it is not told.
+// Usage implements [store.Store]: it is not supported.
 func (r *Remote) Usage(context.Context, string) (int64, error) { return 0, errRemote }
 
-// Create implements [store.Store]: it can't be.
+// Create implements [store.Store]: it is not supported.
 func (r *Remote) Create(context.Context) (store.Log, error) { return nil, errRemote }
 
-// Child implements [store.Store]: it can't be.
+// Child implements [store.Store]: it is not supported.
 func (r *Remote) Child(context.Context, string, string) (store.Log, bool, error) {
 	return nil, false, errRemote
 }
 
-// Fork implements [store.Store]: it can't be.
+// Fork implements [store.Store]: it is not supported.
 func (r *Remote) Fork(context.Context, string, uint64) (store.Log, error) { return nil, errRemote }
 
-// Remove implements [store.Store]: it can't be.
+// Remove implements [store.Store]: it is not supported.
 func (r *Remote) Remove(context.Context, string) error { return errRemote }
 
-// remoteLog is a session there.
+// remoteLog is the log of a session there.
 type remoteLog struct {
 	of *Remote
 	id string
 
 	mu       sync.Mutex
-	followed bool   // somebody waits for it to grow, and so for a server that is away for a while
-	waited   uint64 // the number behind which events came, as the server said last
-	empty    int    // how often it has said so in vain
+	followed bool   // a caller waits for it to grow, and so for an unavailable server
+	waited   uint64 // the number after which there were events, by the server's last response
+	empty    int    // consecutive times that there were none
 }
 
 func (l *remoteLog) ID() string                            { return l.id }
@@ -321,8 +321,8 @@ func (l *remoteLog) AppendAs(context.Context, event.Driver, ...event.Body) ([]ev
 	return nil, event.ErrNotDriver
 }
 
-// Append implements [event.Log] for inputs. The server says who has sent them. For an input with a
-// key (see [event.Key]) a server that is away is waited for: however often it is sent, it counts once.
+// Append implements [event.Log] for inputs. The server records the sender. For an input with a key (see
+// [event.Key]) it waits for an unavailable server: however often the input is sent, it counts once.
 func (l *remoteLog) Append(ctx context.Context, bodies ...event.Body) (out []event.Event, err error) {
 	for _, b := range bodies {
 		raw, err := json.Marshal(b)
@@ -376,11 +376,10 @@ func (b remoteBlobs) Get(ctx context.Context, name string) (io.ReadCloser, error
 	return io.NopCloser(bytes.NewReader(out.Data)), err
 }
 
-// Put implements [tool.Blobs]: it can't be.
+// Put implements [tool.Blobs]: it is not supported.
 func (b remoteBlobs) Put(context.Context, io.Reader) (string, error) { return "", errRemote }
 
-// TokenOf is the token for a server: that of the variable INSPAN_REMOTE_TOKEN, or what a file
-// holds.
+// TokenOf returns the token for a server: the value of INSPAN_REMOTE_TOKEN, or the content of a file.
 func TokenOf(file string) (string, error) {
 	if file == "" {
 		if token := os.Getenv("INSPAN_REMOTE_TOKEN"); token != "" {

@@ -10,8 +10,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// responseRequest asks for a response. What only means something for a model itself is accepted and
-// has no effect.
+// responseRequest asks for a response. Fields that matter only to a model are accepted and have no effect.
 type responseRequest struct {
 	Model        string          `json:"model" jsonschema:"inspan for the server's own choice, or provider/model"`
 	Input        json.RawMessage `json:"input" jsonschema:"a text, or a list of messages"`
@@ -40,19 +39,19 @@ type responseRequest struct {
 	Background json.RawMessage `json:"background,omitempty" jsonschema:"false"`
 }
 
-// responseText is in which form an answer is wanted.
+// responseText is the requested form of the reply.
 type responseText struct {
 	Format    json.RawMessage `json:"format,omitempty" jsonschema:"type text"`
 	Verbosity json.RawMessage `json:"verbosity,omitempty" jsonschema:"has no effect"`
 }
 
-// plain is as that of a [completionRequest].
+// plain is like that of a [completionRequest].
 func (in responseRequest) plain() error {
 	return cmp.Or(neutral("tools", in.Tools, `[]`), neutral("tool_choice", in.ToolChoice, `"auto"`, `"none"`),
 		neutral("background", in.Background, `false`), neutral("text.format", in.Text.Format, `{"type":"text"}`))
 }
 
-// response is one as clients read it.
+// response is a response as clients read it.
 type response struct {
 	ID         string         `json:"id"`
 	Object     string         `json:"object"`
@@ -96,7 +95,7 @@ type responseUsage struct {
 	Total         int            `json:"total_tokens"`
 }
 
-// exchange is what a request wants answered.
+// exchange returns the message to answer, and its context.
 func (in responseRequest) exchange() (x exchange, err error) {
 	x = exchange{field: "input", model: in.Model, system: in.Instructions, key: in.Previous}
 	if err := in.plain(); err != nil {
@@ -120,7 +119,7 @@ func (in responseRequest) exchange() (x exchange, err error) {
 	return x, x.read(list)
 }
 
-// respond answers an input. A client goes on with the same agent by naming the response before.
+// respond answers an input. To continue with the same agent, a client names the previous response.
 func (c *call) respond(in responseRequest) (*response, error) {
 	x, err := in.exchange()
 	if err != nil {
@@ -154,7 +153,7 @@ func (c *call) respond(in responseRequest) (*response, error) {
 	}
 	if in.Stream {
 		w.end(a, err)
-		return nil, nil //nolint:nilnil // it was answered in a stream
+		return nil, nil //nolint:nilnil // the reply was streamed
 	}
 	if err == nil {
 		err = a.failure()
@@ -163,13 +162,13 @@ func (c *call) respond(in responseRequest) (*response, error) {
 	return out, err
 }
 
-// responseStream is a response that is being written, to a client that looks on or not.
+// responseStream is a response in progress, whether the client streams it or not.
 type responseStream struct {
 	*response
 	item string
 	out  *chunked // nil: the client waits for the end
 	seq  int
-	err  error // the client has gone
+	err  error // the client has disconnected
 }
 
 // tell sends an event.
@@ -191,7 +190,7 @@ func (w *responseStream) begin() {
 	w.tell("response.content_part.added", w.at(map[string]any{"part": responsePart{"output_text", "", []any{}}}))
 }
 
-// at says where in the response something is.
+// at adds the position in the response to fields.
 func (w *responseStream) at(fields map[string]any) map[string]any {
 	fields["item_id"], fields["output_index"], fields["content_index"] = w.item, 0, 0
 	return fields

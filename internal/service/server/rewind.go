@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// lastingList is what a session has done that no rewind undoes.
+// lastingList lists the effects of a session that no rewind undoes.
 type lastingList struct {
 	Effects []running.Lasting `json:"effects"`
 }
@@ -24,7 +24,7 @@ func (c *call) effects(in one) (lastingList, error) {
 	return lastingList{append([]running.Lasting{}, list...)}, err
 }
 
-// pointList is where a session can be rewound to.
+// pointList lists the points to which a session can be rewound.
 type pointList struct {
 	Points []running.Point `json:"points"`
 }
@@ -37,7 +37,7 @@ func (c *call) points(in one) (pointList, error) {
 	return pointList{append([]running.Point{}, list...)}, err
 }
 
-// wayBack is a rewind that is wanted.
+// wayBack is a request to rewind.
 type wayBack struct {
 	ID           string `json:"-" path:"id"`
 	To           uint64 `json:"to,omitempty" jsonschema:"number of the message to go back to before (default: the last message)"`
@@ -48,7 +48,7 @@ type wayBack struct {
 	DryRun       bool   `json:"dry_run,omitempty" jsonschema:"only say what would happen"`
 }
 
-// rewound is what a rewind does, or would do.
+// rewound is the result of a rewind, or of a preview.
 type rewound struct {
 	To      uint64             `json:"to,omitempty" jsonschema:"event that the conversation goes back to"`
 	Changed []running.FileBack `json:"changed"`
@@ -56,8 +56,7 @@ type rewound struct {
 	Done    bool               `json:"done"`
 }
 
-// rewind takes an idle task back. Whoever says something meanwhile begins a run, and then nothing
-// is put back.
+// rewind rewinds an idle task. If a message begins a run meanwhile, nothing is restored.
 func (c *call) rewind(in wayBack) (rewound, error) {
 	t, err := c.Find(in.ID)
 	switch {

@@ -14,21 +14,21 @@ import (
 )
 
 // The runtime contract of Bedrock AgentCore: POST /invocations, GET /ping (health.go) and /ws (socket.go). A
-// conversation is named by a header, and is one open task whichever way its client comes.
+// header names the conversation, which is one open task on each of these ways.
 
 const (
 	runtimeSession = "X-Amzn-Bedrock-AgentCore-Runtime-Session-Id"
-	byRuntime      = "the runtime's client" // principal of requests that the runtime has let in
-	mostHeld       = 14 * time.Minute       // for which a call is held; the runtime ends it after 15
+	byRuntime      = "the runtime's client" // principal of requests that the runtime has authenticated
+	mostHeld       = 14 * time.Minute       // how long a call is held; the runtime ends it after 15 minutes
 )
 
-// invocation is what a client wants of an agent.
+// invocation is a request to an agent.
 type invocation struct {
 	Spec
 	Background bool `json:"background,omitempty" jsonschema:"answer at once; the agent works on, and GET /ping says HealthyBusy until it is done"`
 }
 
-// conversationOf is the name of the conversation that a request belongs to; empty: it has none.
+// conversationOf returns the name of the conversation of a request; empty: it has none.
 func conversationOf(r *http.Request) (string, error) {
 	name := r.Header.Get(runtimeSession)
 	if name != "" && (len(name) < 33 || len(name) > mostKey) {
@@ -37,7 +37,8 @@ func conversationOf(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// conversation is the open task of a conversation. It begins as spec says, without a prompt, unless it has begun.
+// conversation returns the open task of a conversation. If there is none yet, it begins one from spec without a
+// prompt.
 func (v *Visit) conversation(name string, spec Spec) (t Task, err error) {
 	settings := !reflect.DeepEqual(spec, Spec{})
 	spec.Open, spec.IdleTimeout = true, int(chatIdle.Seconds())
@@ -63,8 +64,8 @@ func sameJSON(a, b any) bool {
 	return err == nil && bad == nil && string(one) == string(other)
 }
 
-// invoke has an agent work: on a task of its own, or with a header on in the conversation that it names. The answer
-// is the task when that has ended, or its run in the conversation has; and after a while as it stands then.
+// invoke runs an agent: on a new task, or, with a header, in the conversation that it names. It responds with
+// the task when that, or its run in the conversation, has ended, or after a while with the current state.
 func (c *call) invoke(in invocation) (*Task, error) {
 	if in.Open {
 		return nil, Wrong("open", "an open task has no end to wait for", "POST /api/v1/tasks, or a session header")
@@ -91,8 +92,8 @@ func (c *call) invoke(in invocation) (*Task, error) {
 	return &t, err
 }
 
-// converse says something in a conversation, behind the event with the number. Without a prompt nothing is
-// said: the client only waits for what goes on.
+// converse sends a message in a conversation, and returns the number of the event before its effects. Without a
+// prompt it sends nothing: the client only waits for the current run.
 func (c *call) converse(name string, spec Spec) (t Task, after uint64, err error) {
 	prompt := spec.Prompt
 	spec.Prompt = ""
@@ -109,7 +110,7 @@ func (c *call) converse(name string, spec Spec) (t Task, after uint64, err error
 	return t, after, err
 }
 
-// held waits until what was asked for is done, but not longer than a client can wait.
+// held waits until the request is done, but not longer than a client can wait.
 func (c *call) held(t Task, after uint64) (Task, error) {
 	patient, end := context.WithTimeout(c, mostHeld)
 	defer end()
@@ -128,8 +129,8 @@ func (c *call) held(t Task, after uint64) (Task, error) {
 	return now, err
 }
 
-// stopBehind waits until a run of a task has stopped behind an event, and returns the number of the stop; 0: there
-// is no such event.
+// stopBehind waits until a run of a task has stopped after an event, and returns the number of the stop; 0:
+// there is no such event.
 func (v *Visit) stopBehind(task string, after uint64) (uint64, error) {
 	if after == 0 {
 		return 0, nil
@@ -146,7 +147,7 @@ func (v *Visit) stopBehind(task string, after uint64) (uint64, error) {
 	return 0, v.Err()
 }
 
-// invokeLive is the answer as a stream: every event of the session as it comes, and then the task.
+// invokeLive responds with a stream: every event of the session as it comes, and then the task.
 func (c *call) invokeLive(t Task, after uint64) error {
 	events, err := c.Follow(t.ID, Feed{After: after, Live: true})
 	if err != nil {
@@ -155,7 +156,7 @@ func (c *call) invokeLive(t Task, after uint64) error {
 	out := NewSSE(c.w)
 	for e := range events {
 		if out.event(e) != nil {
-			return nil // the client has gone
+			return nil // the client has disconnected
 		}
 		if _, stopped := e.Body.(event.Stopped); stopped && t.Spec.Open {
 			break

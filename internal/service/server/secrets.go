@@ -10,12 +10,12 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// Secrets are what clients give and never get back, and what one answer alone has shown: tokens,
-// credentials, keys of webhooks. They lie in a folder of the state folder, as tokens of logins do;
-// the book holds that there is one. A secret has the name of what it belongs to, so nobody of
-// another tenant can name it.
+// Secrets are values that clients give and never get back, or that were shown in one response only: tokens,
+// credentials, keys of webhooks. They are stored in a folder of the state folder, like tokens of logins; the
+// book records only that there is one. The name of a secret is derived from its owner, so another tenant can't
+// name it.
 
-// KeepSecret keeps a secret, in place of one that had its name.
+// KeepSecret stores a secret, and replaces one with the same name.
 func (s *Server) KeepSecret(ctx context.Context, name string, value any) error {
 	if s.State == "" {
 		return &Problem{
@@ -29,7 +29,7 @@ func (s *Server) KeepSecret(ctx context.Context, name string, value any) error {
 	return s.secrets.Set(ctx, name, raw)
 }
 
-// Secret reads a secret. The error of one that is not there is [fs.ErrNotExist].
+// Secret reads a secret. The error for a missing one is [fs.ErrNotExist].
 func (s *Server) Secret(ctx context.Context, name string, into any) error {
 	raw, _, err := s.secrets.Get(ctx, name)
 	if err != nil {
@@ -38,15 +38,15 @@ func (s *Server) Secret(ctx context.Context, name string, into any) error {
 	return json.Unmarshal(raw, into)
 }
 
-// ForgetSecret forgets a secret. What can't be forgotten now is when the server starts again.
+// ForgetSecret removes a secret. If that fails, it is removed when the server starts again.
 func (s *Server) ForgetSecret(name string) {
 	if err := s.secrets.Delete(context.Background(), name); err != nil {
 		s.warn("a secret that is to go stays until the server starts again: " + err.Error())
 	}
 }
 
-// Logins gets tokens that are refreshed, and keeps them among the secrets. The address is that of
-// the server that they are refreshed at, which clients name: it is reached as their MCP servers are.
+// Logins returns a client that refreshes tokens, and stores them among the secrets. The address is that of the
+// server that refreshes them. Clients name it, so it is reached like their MCP servers.
 func (s *Server) Logins(address string) *oauth.Client {
 	var local []netip.Prefix
 	if s.Guard != nil {
@@ -55,8 +55,8 @@ func (s *Server) Logins(address string) *oauth.Client {
 	return &oauth.Client{HTTP: netguard.For(address, local).Unredirected(), Store: s.secrets}
 }
 
-// SweepSecrets forgets the secrets that belong to nothing, as a crash has left them. Left says that
-// of a name, and nothing of names that it does not know.
+// SweepSecrets removes secrets without an owner, which a crash has left. Left reports that for a name, and
+// returns false for names that it does not know.
 func (s *Server) SweepSecrets(ctx context.Context, left func(name string) bool) error {
 	if s.State == "" {
 		return nil

@@ -1,25 +1,25 @@
-// Package server runs many agents on one machine for clients that come over HTTP.
+// Package server runs many agents on one machine for clients that connect over HTTP.
 //
-// A task is work for one agent: [Spec] says what. Its life is a row of stages ([event.Stage],
-// stages.go), each an event in the book of the server, a log beside the sessions ([store.Booker]).
-// So all that the server knows is a fold over that book (book.go), and all that an agent does is in
-// the session of its task. Nothing else is kept: a server that is killed goes on where it was.
+// A task is work for one agent, described by a [Spec]. Its life is a sequence of stages ([event.Stage],
+// stages.go), each an event in the book of the server, a log next to the sessions ([store.Booker]). So the
+// server's whole state is a fold over that book (book.go), and everything that an agent does is in the session
+// of its task. Nothing else is stored: a server that is killed continues where it was.
 //
-//	api.go       the endpoints, one row each, and what their requests may say
-//	visit.go     what a visitor may do, for these and for doors of other protocols
-//	objects.go   what such doors keep in the book, and content.go beside it
+//	api.go       the endpoints, one row each, and the form of their requests
+//	visit.go     the acts of a visitor, for these and for doors of other protocols
+//	objects.go   objects that such doors store in the book, and content.go their blobs
 //	stream.go    events of a session, from any sequence number on
 //	approvals.go questions of all sessions, and their answers
-//	page.go      the web page; board.go what all sessions do, view.go what one does, as it shows them,
+//	page.go      the web page; board.go all sessions at a glance, view.go one session, as it shows them,
 //	             signin.go how a browser gets a token, and ours.go sessions of no task
 //	shared.go    several servers of one store; engine.go sessions that other machines drive
 //	github.go    issues that tasks are about
-//	fork.go      copies of sessions; rewind.go their ways back
-//	webhooks.go  who is told of what happens; news.go what that is, deliver.go how
-//	secrets.go   what is kept apart from the book
-//	health.go    whether it lives, and whether it takes tasks
-//	identity.go  who may do what, and whose tasks are whose; admin.go changes that, oidc.go is
-//	             about identities of a provider
+//	fork.go      copies of sessions; rewind.go rewinds
+//	webhooks.go  registered webhooks; news.go their events, deliver.go the deliveries
+//	secrets.go   secrets, which are not in the book
+//	health.go    liveness, and readiness for tasks
+//	identity.go  roles, and the owners of tasks; admin.go changes them, oidc.go has
+//	             identities of a provider
 //
 // One process serves a store at a time: it holds the lease of the book. Others may stand by.
 package server
@@ -51,16 +51,16 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// Server runs tasks. Fill in the fields of its setup, then [Server.Start] it, serve [Server.Handler]
-// behind a gate with [Server.Who], and [Server.Close] it. They are not changed after Start; the
-// methods are safe for concurrent use.
+// Server runs tasks. Fill in the fields of its setup, then [Server.Start] it, serve [Server.Handler] behind a
+// gate with [Server.Who], and [Server.Close] it. The fields must not change after Start; the methods are safe
+// for concurrent use.
 type Server struct {
 	Setup
 
 	book     *book
-	books    store.Booker // keeps it; nil: Sessions does
+	books    store.Booker // stores it; nil: Sessions does
 	pool     *running.Pool
-	opens    keep.Turns // of sessions: one at a time, so that a processor is there for whoever asks
+	opens    keep.Turns // opens sessions one at a time, so that requests still get a processor
 	live     feeds
 	meters   meters
 	sources  sources
@@ -71,29 +71,29 @@ type Server struct {
 	codes    codes
 	provider provider // of OIDC
 
-	ctx    context.Context // of all work; ends with Close
+	ctx    context.Context // of all work; Close cancels it
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
 	mu       sync.Mutex
-	at       map[string]*work // tasks that are worked on here, by id
-	keys     sync.Mutex       // of who looks a key up in a session before it is used
-	poked    map[string]bool  // idle tasks that may have something to do, by id
+	at       map[string]*work // tasks in progress here, by id
+	keys     sync.Mutex       // held while a key is looked up in a session before its use
+	poked    map[string]bool  // idle tasks that may have work, by id
 	draining bool
-	wake     chan struct{} // has a token if there may be something to begin
+	wake     chan struct{} // has a token if a task may be ready to begin
 
 	secrets   *oauth.Keychain
 	renewing  sync.Mutex    // of secrets of webhooks
-	leads     leader        // what the book says of this server, if it is one of several
-	lost      chan struct{} // closed when another server has taken the book over
-	hookEnded chan struct{} // has a token if nothing is delivered to a webhook any more
+	leads     leader        // this server as the book records it, if it is one of several
+	lost      chan struct{} // closed when another server has taken over the book
+	hookEnded chan struct{} // has a token if deliveries to a webhook have stopped
 }
 
-// Setup is what a server works with. It can be copied, for another server of the same store.
+// Setup is the configuration of a server. It can be copied, for another server of the same store.
 type Setup struct {
-	// Sessions keeps the sessions and the book. It must be a [store.Booker].
+	// Sessions stores the sessions and the book. It must be a [store.Booker].
 	Sessions store.Store
-	// Trees keeps the copies in which agents of tasks work apart; nil: there are none.
+	// Trees stores the separate copies in which agents of tasks work; nil: there are none.
 	Trees *worktree.Store
 	// Host makes the agents of a task.
 	Host func(app.Options) (*inspan.Host, error)
@@ -102,115 +102,115 @@ type Setup struct {
 	ToolNames func(ctx context.Context, root string) []string
 	// Send appends what a client says to a session, as [app.App.Send] does.
 	Send func(ctx context.Context, session string, m app.Message) (event.Event, error)
-	// Redact takes the secrets out of what is written into the book. Nil: nothing is.
+	// Redact removes the secrets from events before they are written into the book. Nil: nothing is removed.
 	Redact func(event.Body) event.Body
-	// Git runs git in a folder; its error holds what git complained of.
+	// Git runs git in a folder; its error has git's own message.
 	Git func(ctx context.Context, dir string, args ...string) (string, error)
-	// Options are those of every task, which may say less, not more: a task's own mode, cost and
-	// turns count as far as they are below these.
+	// Options apply to every task. A task can lower them but not raise them: its own mode, cost and turns count
+	// as far as they are below these.
 	Options app.Options
-	// Dir is where tasks that name no folder have their workspaces.
+	// Dir is the folder of the workspaces of tasks that name no folder.
 	Dir string
-	// State is the folder of what Sessions keeps, which is closed to agents: its disk is watched as
-	// that of Dir is, and doors keep secrets there. Empty: none is, and they keep none.
+	// State is the folder of the data of Sessions, to which agents have no access: its disk is watched like
+	// that of Dir, and doors store secrets there. Empty: there is none, and they store no secrets.
 	State string
-	// Floor is how many bytes must stay free on these disks: with less no task begins, and those at
-	// work rest. 0: any number.
+	// Floor is the number of bytes that must stay free on these disks: with less, no task begins, and running
+	// ones pause. 0: any number.
 	Floor int64
-	// Folders are those in which, or below which, a task may work that names one. Empty: none.
+	// Folders are those in which, or below which, a task that names a folder may work. Empty: none.
 	Folders []string
-	// Guard says which hosts have addresses that repositories may come from; nil: the public ones.
+	// Guard decides which hosts have addresses that repositories may come from; nil: those with public
+	// addresses.
 	Guard *netguard.Guard
 	// CloneFrom are further hosts that they may come from.
 	CloneFrom netguard.Hosts
-	// Unwalled is why commands run without a sandbox here; empty: they don't. Then nobody of a tenant
-	// approves any.
+	// Unwalled is why commands run without a sandbox here; empty: they run in one. If set, identities of a
+	// tenant can't approve commands.
 	Unwalled string
 	// Contract is added to the system prompt of every task; empty: [Contract].
 	Contract string
-	// AtOnce is how many tasks may work at once; 0: [DefaultAtOnce]. Those that wait for somebody's
-	// decision don't count.
+	// AtOnce is how many tasks may work at once; 0: [DefaultAtOnce]. Tasks that wait for a person's decision
+	// don't count.
 	AtOnce int
-	// Keep says which workspaces stay when their task has ended, unless the task says it itself.
+	// Keep says which workspaces stay when their task has ended, unless the task itself says so.
 	Keep Keep
-	// Owner is the token of who may do all; empty: there is none.
+	// Owner is the token with all permissions; empty: there is none.
 	Owner string
-	// Runtime says that a runtime such as Bedrock AgentCore stands before the server and has looked who sends
-	// requests to /invocations, /ws and /ping: they need no token.
+	// Runtime says that a runtime such as Bedrock AgentCore is in front of the server and authenticates the
+	// senders of requests to /invocations, /ws and /ping: they need no token.
 	Runtime bool
 	// Also adds endpoints of other protocols, which are built on [Server.Visit]. Nil: there are none.
 	// Forms are paths of theirs that take files.
 	Also  func(*http.ServeMux)
 	Forms []string
-	// Equip gives the agent of a task what a door keeps for it, whenever its session is opened. Nil:
-	// nothing is. Furnish puts into a new workspace what the door keeps for that, before the session
-	// begins. Visits are those of [Server.For].
+	// Equip gives the agent of a task the things that a door stores for it, whenever its session is opened.
+	// Nil: it does nothing. Furnish puts the door's things into a new workspace before the session begins.
+	// Visits are those of [Server.For].
 	Equip   func(v *Visit, t Task, o *app.Options) error
 	Furnish func(v *Visit, t Task, dir string) error
-	// Workflows returns those that tasks may perform, each checked. Nil: there are none.
+	// Workflows returns the workflows that tasks may run, each checked. Nil: there are none.
 	Workflows func() []*workflow.Workflow
-	// Schedules begin runs by themselves on this machine, beside the tasks. Nil: nobody looks at them here.
+	// Schedules start scheduled runs on this machine, in addition to the tasks. Nil: this server runs none.
 	Schedules *schedule.Set
-	// GitHub is where issues and pull requests are read. Its token is for tasks of no tenant alone:
-	// whoever submits others could read with it what is not theirs.
+	// GitHub is where issues and pull requests are read. Its token is only for tasks without a tenant: a tenant
+	// could otherwise read things with it to which it has no right.
 	GitHub forge.Site
-	// OIDC lets in tokens of an identity provider too. Without an issuer there is none.
+	// OIDC also lets in tokens of an identity provider. Without an issuer there is none.
 	OIDC OIDC
-	// Rewind finds the ways back of sessions, and takes their checkpoints.
+	// Rewind lists the rewind points of sessions, and takes their checkpoints.
 	Rewind *running.Rewinds
-	// HasModel reports why no request could go to a model, by its name. Nil: every name is taken.
+	// HasModel reports why no request could go to a model, by its name. Nil: every name is accepted.
 	HasModel func(name string) error
-	// Ours shows whoever sees all tenants the sessions of the store that belong to no task too: those
-	// of a person's own terminals. They can be watched, answered and taken over as tasks.
+	// Ours also shows the sessions of the store that belong to no task, those of a person's own terminals, to
+	// visitors who see all tenants. They can be watched, answered and taken over as tasks.
 	Ours bool
-	// Warn is told what the operator should know. Nil: nobody is.
+	// Warn is called with messages for the operator. Nil: they are dropped.
 	Warn func(string)
-	// Clock tells when something is due. Nil: the system's.
+	// Clock is the source of time. Nil: the system's.
 	Clock Clock
-	// Tells says of which types events for webhooks come of a change of a door's objects or tasks, and
-	// Tellable which types there are. Nil: of none.
+	// Tells returns the types of the webhook events for a change of a door's objects or tasks, and Tellable all
+	// such types. Nil: none.
 	Tells    func(Change) []string
 	Tellable []string
-	// Whose says to which agent and environment an object of a door belongs, for identities that are
-	// confined to some. A task belongs where the object with its id does. Nil: all are nobody's.
+	// Whose returns the agent and environment that own an object of a door, for identities that are confined to
+	// some. A task belongs to the owner of the object with its id. Nil: no object has an owner.
 	Whose func(of, id string, value json.RawMessage) Place
 	// WebhookTo are hosts without public addresses that webhooks may have.
 	WebhookTo netguard.Hosts
-	// Carry has the workspaces of tasks travel through the store, and Folders have no part in it: each machine
-	// has a folder Dir of its own, at the same path. Nil: all that work on a task see the same Dir.
+	// Carry makes the workspaces of tasks travel through the store, except those in Folders: each machine has a
+	// folder Dir of its own, at the same path. Nil: all machines that work on a task see the same Dir.
 	Carry *running.Carriers
-	// Fleeting says that workspaces which travel leave this machine with the end of their task, also those
-	// that Keep has stay: they stay in the store.
+	// Fleeting removes travelling workspaces from this machine when their task ends, even if Keep would have
+	// them stay: they stay in the store.
 	Fleeting bool
-	// Engine has other machines drive the sessions of tasks, see [Server.Work]. Nil: this one does.
+	// Engine makes other machines drive the sessions of tasks, see [Server.Work]. Nil: this one does.
 	Engine running.Engine
-	// SkipMissed has runs of schedules that were due while nothing could begin them left out. Else the
-	// last one of each schedule is made up.
+	// SkipMissed skips scheduled runs that were due while none could begin. Otherwise the last one of each
+	// schedule is made up.
 	SkipMissed bool
 }
 
-// Nice is how far the commands of tasks stand back behind the server, as nice(1) has it: it answers,
-// however much they compute.
+// Nice is the niceness, see nice(1), of the commands of tasks: the server responds, however much they compute.
 const Nice = 10
 
-// DefaultAtOnce is how many tasks work at once where nothing is said.
+// DefaultAtOnce is the default number of tasks that work at once.
 const DefaultAtOnce = 8
 
-// Contract is how tasks are to be done, in the words that the model reads.
+// Contract tells the model how to do tasks.
 //
 //go:embed contract.md
 var Contract string
 
-// DefaultDrain is how long calls that run have to finish when a server ends.
+// DefaultDrain is how long running calls have to finish when a server ends.
 const DefaultDrain = time.Minute
 
 const (
 	bookName = "server"
-	letGo    = time.Minute // how long a session that waits for an answer is held open
+	letGo    = time.Minute // how long a session that waits for an answer stays open
 )
 
-// Start takes the book and goes on with the tasks that are not over. It fails with a
-// [*store.BusyError] if another process serves the same store.
+// Start takes the book and continues the tasks that are not over. It fails with a [*store.BusyError] if another
+// process serves the same store.
 func (s *Server) Start(ctx context.Context) error {
 	books := s.books
 	if books == nil {
@@ -258,7 +258,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.hookEnded = make(chan struct{}, 1)
 	for _, t := range s.book.open() {
-		s.poked[t.ID] = true // somebody may have said something, and then there was a crash
+		s.poked[t.ID] = true // a message may have come before a crash
 	}
 	s.pool = &running.Pool{Open: s.reopen, LetGo: letGo, OnEvent: s.saw}
 	s.opens.Most = 1
@@ -276,7 +276,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// saw is told every event of every run here.
+// saw is called with every event of every run here.
 func (s *Server) saw(e event.Event) {
 	s.pulse.beat()
 	s.live.tell(e)
@@ -286,7 +286,7 @@ func (s *Server) saw(e event.Event) {
 	}
 }
 
-// follow takes in what others write into the book.
+// follow folds events that other processes write into the book.
 func (s *Server) follow() {
 	for s.ctx.Err() == nil {
 		err := s.book.wait(s.ctx)
@@ -307,7 +307,7 @@ func (s *Server) follow() {
 	}
 }
 
-// stir has it looked whether there is something to begin.
+// stir makes dispatch check whether a task may begin.
 func (s *Server) stir() {
 	select {
 	case s.wake <- struct{}{}:
@@ -315,7 +315,7 @@ func (s *Server) stir() {
 	}
 }
 
-// poke has it looked whether a task has something to do.
+// poke makes dispatch check whether a task has work.
 func (s *Server) poke(id string) {
 	s.mu.Lock()
 	s.poked[id] = true
@@ -329,9 +329,8 @@ func (s *Server) warn(text string) {
 	}
 }
 
-// Drain takes no more tasks and begins none. Calls that run are finished, no new ones begin, and
-// each session is let go where it is, for the server that comes next. It returns when that is so,
-// or when ctx is done.
+// Drain stops the acceptance and the start of tasks. Running calls finish, no new ones begin, and each session
+// is released where it is, for the next server. It returns when this is done, or when ctx is done.
 func (s *Server) Drain(ctx context.Context) {
 	s.mu.Lock()
 	s.draining = true
@@ -339,8 +338,8 @@ func (s *Server) Drain(ctx context.Context) {
 	s.pool.Drain(ctx)
 }
 
-// Close ends all that goes on, as a crash would, and waits. The book and the sessions hold all that
-// was acknowledged.
+// Close ends everything in progress, as a crash would, and waits. The book and the sessions have everything
+// that was acknowledged.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.draining = true
@@ -358,8 +357,8 @@ func (s *Server) isDraining() bool {
 	return s.draining
 }
 
-// Handler serves the endpoints. It checks the rights of identities, and nothing of where requests
-// come from: put [Server.Gate] before it.
+// Handler serves the endpoints. It checks the rights of identities but not the origin of requests: put
+// [Server.Gate] in front of it.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, e := range s.endpoints() {
@@ -380,8 +379,8 @@ func (s *Server) Handler() http.Handler {
 	return otherMethods(mux)
 }
 
-// otherMethods answers requests to our paths with methods that these don't take. The mux itself
-// can't, as it has patterns for what nobody else takes.
+// otherMethods responds to requests to our paths with unsupported methods. The mux itself can't, as it has
+// catch-all patterns.
 func otherMethods(mux *http.ServeMux) http.Handler {
 	taken := func(r *http.Request) bool {
 		_, pattern := mux.Handler(r)

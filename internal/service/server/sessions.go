@@ -18,8 +18,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Sessions are what the agents of tasks do, and of those that work for them. A [Remote] store is
-// made of these endpoints.
+// Sessions are those of tasks and of the subagents that work for them. A [Remote] store uses these endpoints.
 
 // sessionInfo is a session in a list.
 type sessionInfo struct {
@@ -42,7 +41,7 @@ type sessionList struct {
 	Sessions []sessionInfo `json:"sessions"`
 }
 
-// owner is the task that a session belongs to, if there is one that the visitor sees.
+// owner returns the task of a session, if the visitor sees it.
 func (v *Visit) owner(session string) (Task, error) {
 	t, err := v.lists(session)
 	if err == nil && t.ID == "" {
@@ -51,7 +50,7 @@ func (v *Visit) owner(session string) (Task, error) {
 	return t, err
 }
 
-// lists is the owner of a session of which it is known that it is there.
+// lists is owner for a session that is known to exist.
 func (v *Visit) lists(session string) (Task, error) {
 	for at := session; at != ""; at = store.Parent(at) {
 		if t, known := v.book.taskOf(at); known && v.who.sees(t.Tenant, t.place) && (!v.Ours || !t.left()) {
@@ -78,14 +77,14 @@ func (c *call) sessions(nothing) (sessionList, error) {
 	return out, nil
 }
 
-// part asks for a part of a session.
+// part is a request for a part of a session.
 type part struct {
 	ID    string `json:"-" path:"id"`
 	After string `json:"-" query:"after"`
 	Limit *int   `json:"-" query:"limit"`
 }
 
-// pageOfEvents is a part of a session: each event as docs/EVENTS.md has it.
+// pageOfEvents is a page of a session: each event in the form of docs/EVENTS.md.
 type pageOfEvents struct {
 	Events []any `json:"events"`
 	More   bool  `json:"more" jsonschema:"further events follow the last one"`
@@ -126,7 +125,7 @@ func (c *call) readEvents(in part) (out pageOfEvents, err error) {
 	return out, nil
 }
 
-// trace is a part of what a session did when.
+// trace is a page of the timeline of a session.
 type trace struct {
 	Spans []transcript.Span `json:"spans" jsonschema:"in the order in which they began"`
 	More  bool              `json:"more" jsonschema:"further spans follow the last one: those after its seq"`
@@ -179,15 +178,15 @@ func (c *call) followSession(in followed) error {
 	return nil
 }
 
-// input is one event that a client appends, as docs/EVENTS.md has it: said, steered, withdrawn,
-// decided, cancelled, titled or pinned. By is who sends it.
+// input is one event that a client appends, in the form of docs/EVENTS.md: said, steered, withdrawn, decided,
+// cancelled, titled or pinned. By is the sender.
 type input struct {
 	ID   string          `json:"-" path:"id"`
 	Kind string          `json:"kind" jsonschema:"said, steered, withdrawn, decided, cancelled, titled or pinned"`
 	Body json.RawMessage `json:"body" jsonschema:"fields of the event; the server sets by"`
 }
 
-// append takes an input for a session.
+// append adds an input to a session.
 func (c *call) append(in input) (sent, error) {
 	t, err := c.owner(in.ID)
 	if err != nil {
@@ -221,7 +220,7 @@ func (c *call) append(in input) (sent, error) {
 	return sent{seq}, err
 }
 
-// own is an input in the name of the visitor, if it is one that clients may send.
+// own returns an input in the name of the visitor, if it is one that clients may send.
 func (c *call) own(body event.Body) (event.Body, error) {
 	switch b := body.(type) {
 	case event.Said:
@@ -240,7 +239,7 @@ func (c *call) own(body event.Body) (event.Body, error) {
 		"said, steered, withdrawn, decided, cancelled, titled or pinned")
 }
 
-// whole reports an input whose body says too little, or what no such event has.
+// whole reports an input whose body lacks a field or has an unknown one.
 func whole(body event.Body, raw json.RawMessage) error {
 	if err := DecodeRaw(raw, reflect.New(reflect.TypeOf(body)).Interface()); err != nil {
 		return Within("body", err)
@@ -249,7 +248,7 @@ func whole(body event.Body, raw json.RawMessage) error {
 		return err
 	}
 	var has map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &has) // it is an object, as it was read
+	_ = json.Unmarshal(raw, &has) // it is an object, as it was decoded before
 	for kind, needed := range map[string]string{
 		event.Steered{}.Kind(): "parts", event.Decided{}.Kind(): "allow", event.Withdrawn{}.Kind(): "of",
 		event.Titled{}.Kind(): "title", event.Pinned{}.Kind(): "on",
@@ -261,7 +260,7 @@ func whole(body event.Body, raw json.RawMessage) error {
 	return nil
 }
 
-// decided decides as [Visit.Decide] does.
+// decided decides like [Visit.Decide].
 func (c *call) decided(t Task, d event.Decided) (sent, error) {
 	in := Decision{Task: t.ID, Question: d.Call, Seq: d.Question, Also: d.Also, Decision: "deny", Reason: d.Reason}
 	if d.Allow {
@@ -280,7 +279,7 @@ func (c *call) decided(t Task, d event.Decided) (sent, error) {
 	return c.decide(in)
 }
 
-// costs is what a session has cost.
+// costs is a request for the costs of a session.
 type costs struct {
 	ID string `json:"-" path:"id"`
 	By string `json:"-" query:"by"`
@@ -291,7 +290,7 @@ type costRows struct {
 	Total cost.Row   `json:"total"`
 }
 
-// cost sums up a session and those that have worked for it.
+// cost sums up the costs of a session and its subagents.
 func (c *call) cost(in costs) (out costRows, err error) {
 	out.Rows = []cost.Row{}
 	if in.By == "" {
@@ -323,7 +322,7 @@ func (c *call) cost(in costs) (out costRows, err error) {
 	return out, err
 }
 
-// spend explains what a session and those that have worked for it have cost.
+// spend explains the costs of a session and its subagents.
 func (c *call) spend(in one) (cost.Report, error) {
 	if _, err := c.owner(in.ID); err != nil {
 		return cost.Report{}, err
@@ -332,7 +331,7 @@ func (c *call) spend(in one) (cost.Report, error) {
 	out, err := cost.Explain(c, c.Sessions, cost.Question{Session: in.ID, By: cost.Causes}, func(why string) {
 		faults = append(faults, errors.New(why))
 	})
-	return out, errors.Join(append(faults, err)...) // a part of it would look like all
+	return out, errors.Join(append(faults, err)...) // a partial report would look complete
 }
 
 // worksFor reports whether a session works for another, directly or not.
@@ -345,13 +344,13 @@ func worksFor(id, other string) bool {
 	return false
 }
 
-// blobOf names a blob of a session.
+// blobOf is a request for a blob of a session.
 type blobOf struct {
 	ID     string `json:"-" path:"id"`
 	Digest string `json:"-" path:"digest"`
 }
 
-const mostBlob = 32 << 20 // bytes of one that is sent
+const mostBlob = 32 << 20 // bytes of a blob that is sent
 
 type blob struct {
 	Data []byte `json:"data" jsonschema:"in base64"`

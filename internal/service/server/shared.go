@@ -20,30 +20,29 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Several servers of one store: the one that has the lease of the book leads, and says in the book
-// where it is. The others stand by. They pass requests on to it, and one of them leads when its lease
-// has ended.
+// Several servers of one store: the one with the lease of the book leads, and records its address in the book.
+// The others stand by: they forward requests to it, and one of them leads when its lease has ended.
 
-// Among says where a server of several is found.
+// Among configures one of several servers.
 type Among struct {
 	// Advertise is the URL at which the others reach this server, http://host:port. Empty: its address,
 	// which then must name one host.
 	Advertise string
-	// Stands is told whom this server stands by for, and with an empty text that it leads itself. Nil:
-	// nobody is.
+	// Stands is called with the address of the leader for which this server stands by, and with an empty text
+	// when it leads itself. Nil: it is not called.
 	Stands func(leader string)
-	// NewOwner makes the owner's token of this server that of all of them. Without it a server with another token than
-	// the last one that has led does not start.
+	// NewOwner makes the owner's token of this server that of all of them. Without it, a server does not start
+	// if its token differs from that of the last leader.
 	NewOwner bool
 }
 
-// otherOwner says that the servers of the store have another owner's token.
+// otherOwner returns the error for another owner's token than that of the other servers of the store.
 func otherOwner() error {
 	return words.Misuse{Err: errors.New("the servers of this store have another owner's token; give this one their --token-file, " +
 		"or start it with --new-owner to change the token of all, which ends the others until they have it too")}
 }
 
-// ErrTakenOver says that another server leads: this one was out of reach of the store for too long.
+// ErrTakenOver says that another server leads: this one could not reach the store for too long.
 var ErrTakenOver = errors.New("another server has taken over")
 
 const (
@@ -51,8 +50,8 @@ const (
 	relayed = "Inspan-Relayed"
 )
 
-// ServeAmong is [Server.Serve] for one of several servers of a store. It fails with [ErrTakenOver] if
-// it has led and another leads now. Whoever started it starts it again, to stand by.
+// ServeAmong is [Server.Serve] for one of several servers of a store. It fails with [ErrTakenOver] if it has
+// led and another leads now. The caller starts it again, to stand by.
 func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Duration) (err error) {
 	if s.Owner, err = netguard.Token(d.TokenFile); err != nil {
 		return err
@@ -95,7 +94,7 @@ func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Dur
 		over()
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = nil // it was to end
+		err = nil // it was asked to end
 	}
 	end()
 	return errors.Join(err, <-served)
@@ -129,26 +128,26 @@ func (s *Server) lead(ctx context.Context, d Door, at string, a Among, grace tim
 	return errors.Join(err, s.Close())
 }
 
-// vigil has a server that leads answer nothing after its process or its machine has slept, until the book says that
-// no other leads by now.
+// vigil makes a leading server refuse requests after its process or its machine has slept, until the book
+// confirms that no other leads by now.
 type vigil struct {
 	server *Server
 
 	mu     sync.Mutex
-	looked time.Time // when it was known to be awake, by the clock of the wall
+	looked time.Time // last time that it was known to be awake, by the wall clock
 }
 
 const (
 	lookEvery = 250 * time.Millisecond
-	slept     = time.Second // between two looks of a server that was not awake
+	slept     = time.Second // gap between two checks after which the server counts as having slept
 )
 
-// keep looks until ctx ends.
+// keep checks until ctx ends.
 func (v *vigil) keep(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		_ = v.look() // requests ask again
+		_ = v.look() // requests check again
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -156,7 +155,7 @@ func (v *vigil) keep(ctx context.Context) {
 	}
 }
 
-// look returns why the server may not lead any more.
+// look returns why the server may no longer lead.
 func (v *vigil) look() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -174,7 +173,7 @@ func (v *vigil) look() error {
 	return nil
 }
 
-// advertised is the URL of a server that listens at an address.
+// advertised returns the URL of a server that listens at an address.
 func advertised(said, listens string) (*url.URL, error) {
 	if said == "" {
 		said = "http://" + listens
@@ -195,22 +194,22 @@ type standby struct {
 	gate   *netguard.Gate
 	at     string // its own URL
 	stands func(string)
-	told   string // that it stands by for
+	told   string // the leader last reported to Stands
 	leader atomic.Pointer[leading]
 
-	anyOwner bool       // the owner's token may be another than that of the server that leads
-	refused  chan error // why this one can't stand by
+	anyOwner bool       // the owner's token may differ from that of the leader
+	refused  chan error // why this server can't stand by
 }
 
-// leading is a server that leads, or did. Over ends when another does.
+// leading is a current or former leader. Over is cancelled when another server leads.
 type leading struct {
 	url  *url.URL
 	over context.Context
 	end  context.CancelFunc
 }
 
-// turn has requests passed on to another leader; nil: none. Those that the one before has not answered are
-// unanswered: it may hang, or be on a machine that is gone.
+// turn forwards requests to another leader; nil: none. Pending requests to the previous one fail: it may hang,
+// or be on a machine that is gone.
 func (b *standby) turn(to *url.URL) {
 	var next *leading
 	if to != nil {
@@ -228,7 +227,7 @@ func (b *standby) await(ctx context.Context) error {
 	var followed sync.WaitGroup
 	defer followed.Wait()
 	defer stop()
-	follow := sync.OnceFunc(func() { followed.Go(func() { b.follow(following) }) }) // of a book that is there
+	follow := sync.OnceFunc(func() { followed.Go(func() { b.follow(following) }) }) // of a book that exists
 	tick := time.NewTicker(tryLead)
 	defer tick.Stop()
 	for {
@@ -250,7 +249,7 @@ func (b *standby) await(ctx context.Context) error {
 	}
 }
 
-// tell tells whom the server stands by for, if it is another one than before.
+// tell reports the leader for which the server stands by, if it has changed.
 func (b *standby) tell() {
 	leader := b.leader.Load()
 	if leader == nil || leader.url.String() == b.told {
@@ -261,7 +260,7 @@ func (b *standby) tell() {
 	}
 }
 
-// follow reads in the book who leads, until ctx ends.
+// follow reads from the book which server leads, until ctx ends.
 func (b *standby) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := b.read(ctx); err != nil && ctx.Err() == nil {
@@ -291,7 +290,7 @@ func (b *standby) read(ctx context.Context) error {
 			seq = e.Seq
 			if r, is := e.Body.(event.Recorded); is {
 				if l, ok := leaderIn(r); ok {
-					last, _ = url.Parse(l.URL) // which it has checked
+					last, _ = url.Parse(l.URL) // which the leader has checked
 					other = l.another(b.server.Owner)
 				}
 			}
@@ -299,7 +298,7 @@ func (b *standby) read(ctx context.Context) error {
 		if other && !b.anyOwner {
 			select {
 			case b.refused <- otherOwner():
-			default: // it is told already
+			default: // one error is already reported
 			}
 		}
 		if last != nil && last.String() != b.at {
@@ -311,18 +310,18 @@ func (b *standby) read(ctx context.Context) error {
 	}
 }
 
-// leader is what the book says of a server that leads.
+// leader is the record of a leading server in the book.
 type leader struct {
 	URL string `json:"url"`
-	Run string `json:"run"` // of the process, which may have the URL of another
-	// Owner is the digest of the owner's token; empty: a server of version 0.1 leads.
+	Run string `json:"run"` // of the process, as another one may have the same URL
+	// Owner is the digest of the owner's token; empty: the leader has version 0.1.
 	Owner string `json:"owner,omitempty"`
 }
 
-// another reports whether the server has another owner's token.
+// another reports whether the leader has another owner's token.
 func (l leader) another(token string) bool { return l.Owner != "" && l.Owner != digestOf(token) }
 
-// leaderIn is the leader that is recorded.
+// leaderIn returns the recorded leader.
 func leaderIn(r event.Recorded) (l leader, ok bool) {
 	return l, r.Of == ofLeader && json.Unmarshal(r.Value, &l) == nil
 }
@@ -334,10 +333,9 @@ func (s *Server) overtaken() bool {
 	return s.leads.Run != "" && s.book.leader.Run != "" && s.book.leader != s.leads
 }
 
-// ServeHTTP passes requests on to the server that leads. Where they are from is checked here, and who
-// sends them there.
+// ServeHTTP forwards requests to the leader. This server checks their origin, and the leader the sender.
 func (b *standby) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet && r.URL.Path == "/ping" { // which asks about this process
+	if r.Method == http.MethodGet && r.URL.Path == "/ping" { // it asks about this process
 		Reply(w, http.StatusOK, health{Status: "Healthy", Last: b.server.pulse.last.Load()})
 		return
 	}
@@ -364,7 +362,7 @@ func (b *standby) pass(w http.ResponseWriter, r *http.Request, tokens http.Heade
 				}
 			}
 			p.Out.Header.Set(relayed, "1")
-			for _, name := range []string{"Origin", "Sec-Fetch-Site"} { // of a page that this server has sent
+			for _, name := range []string{"Origin", "Sec-Fetch-Site"} { // of a page from this server
 				p.Out.Header.Del(name)
 			}
 		},
@@ -374,7 +372,7 @@ func (b *standby) pass(w http.ResponseWriter, r *http.Request, tokens http.Heade
 	proxy.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// unled answers while nobody leads.
+// unled responds while no server leads.
 func (b *standby) unled(w http.ResponseWriter) {
 	RefuseWith(w, &Problem{
 		Status: http.StatusServiceUnavailable, Type: "overloaded_error", Retry: 1,
@@ -382,14 +380,14 @@ func (b *standby) unled(w http.ResponseWriter) {
 	})
 }
 
-// Free says why a session can't leave its store: a task works in it, or will.
+// Free returns why a session can't leave its store: a task works in it, or will.
 func Free(ctx context.Context, s store.Store, session string) error {
 	of := ""
 	for e, err := range store.Events(ctx, s, session) {
 		if opened, is := e.Body.(event.Opened); is {
 			of = opened.Labels[labelTask]
 		}
-		if err != nil || e.Seq > 0 { // the first event says it
+		if err != nil || e.Seq > 0 { // the first event decides
 			break
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// shownItem is one thing of a transcript as the web page shows it. Its kind says which of the fields
-// are there. Texts of others have their hidden characters spelled out.
+// shownItem is one item of a transcript as the web page shows it. Its kind determines which fields are set. In
+// texts of others, hidden characters are spelled out.
 type shownItem struct {
 	N    int       `json:"n" jsonschema:"place in the transcript; the first is 0"`
 	Kind string    `json:"kind" jsonschema:"said, reply, call, note, agent or stop"`
@@ -58,14 +58,13 @@ type shownFile struct {
 	Diff string `json:"diff,omitempty" jsonschema:"unified diff"`
 }
 
-// shownImage is an image by the blob that has its bytes.
+// shownImage is an image, named by the blob with its bytes.
 type shownImage struct {
 	Digest string `json:"digest"`
 	Type   string `json:"type" jsonschema:"media type"`
 }
 
-// shownQuestion is an open question as the page shows it, with the call and what it would change as
-// they can be read.
+// shownQuestion is an open question as the page shows it, with the call and its changes in readable form.
 type shownQuestion struct {
 	Approval
 
@@ -77,7 +76,7 @@ type shownQuestion struct {
 	Set []shownWish `json:"set,omitempty" jsonschema:"the calls that the question is about, the first one included, where several are asked about together; with names the others"`
 }
 
-// shownWish is one of several calls that a question is about.
+// shownWish is one of several calls of a question.
 type shownWish struct {
 	Tool    string   `json:"tool"`
 	Why     string   `json:"why,omitempty"`
@@ -103,24 +102,23 @@ func showQuestion(t Task, p inspan.Pending) shownQuestion {
 	return out
 }
 
-// shownCall is a call as it will run: its command, if it has one, and the other arguments below.
+// shownCall returns a call as it will run: its command, if it has one, and the other arguments below.
 func shownCall(c llm.Call) string {
 	command, others := words.Asked(c)
 	return strings.TrimSpace(command + "\n" + others)
 }
 
-// Bounds of the texts of one item, in bytes. Who asks for a single item gets more.
+// Limits for the texts of one item, in bytes. A request for a single item gets more.
 const (
 	mostOfItem  = 8_000
 	mostOfReply = 200_000
 	mostOfOne   = 8 << 20
 )
 
-// shower makes items for the page. Whole has them with texts of any length, as far as a page can
-// bear that.
+// shower makes items for the page. With whole, texts have any length that a page can handle.
 type shower struct{ whole bool }
 
-// cut is the beginning of a text, with its hidden characters spelled out.
+// cut returns the beginning of a text, with its hidden characters spelled out.
 func (s shower) cut(i *shownItem, of string, most int) string {
 	if s.whole {
 		most = mostOfOne
@@ -130,7 +128,7 @@ func (s shower) cut(i *shownItem, of string, most int) string {
 	return text.VisibleLines(head)
 }
 
-// show is an item that is in the transcript.
+// show returns the form for the page of an item of the transcript.
 func (s shower) show(item transcript.Item) (out shownItem) {
 	switch i := item.(type) {
 	case *transcript.Said:
@@ -160,7 +158,7 @@ func (s shower) show(item transcript.Item) (out shownItem) {
 	return out
 }
 
-// stoppedBy is how something has ended, for people.
+// stoppedBy describes the end of a run for people.
 func stoppedBy(reason, detail string) string {
 	reason = strings.ReplaceAll(reason, "_", " ")
 	if detail != "" {

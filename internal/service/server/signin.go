@@ -9,37 +9,37 @@ import (
 	"time"
 )
 
-// A browser signs in with a code: an address with a token in it would stand in histories. A code is a
-// bearer token within a minute, for one request, which can only be to sign in. It reaches the browser by
-// a private file ([Web.Show]). It counts only with the cookie that a browser got when it fetched the page:
-// whoever has read the code elsewhere, and is no browser at this page, gets nothing for it.
+// A browser signs in with a code, as an address with a token would be stored in histories. A code is a bearer
+// token that is valid for a minute and for one request, which must be to sign in. It reaches the browser in a
+// private file ([Web.Show]). It is valid only with the cookie that a browser got when it fetched the page. So a
+// program that has read the code, and is not a browser at this page, can't use it.
 
 const (
 	codeMark = "inspan-code-"
 	codeTime = time.Minute
-	pageTime = 30 * 24 * time.Hour // that a signed-in page stays so
+	pageTime = 30 * 24 * time.Hour // how long a page stays signed in
 )
 
-// codes are those that nobody has used. The zero value is ready.
+// codes are the unused codes. The zero value is ready.
 type codes struct {
 	mu     sync.Mutex
-	all    map[string]time.Time // until when they can be used, by digest
-	visits map[string]time.Time // cookies of browsers that have fetched the page, likewise
+	all    map[string]time.Time // expiry by digest
+	visits map[string]time.Time // expiry of the cookies of browsers that have fetched the page
 }
 
-// visitCookie is the name of such a cookie, and mostVisits how many are known at once.
+// visitCookie is the name of such a cookie, and mostVisits the largest number of valid ones.
 const (
 	visitCookie = "inspan-visit"
 	mostVisits  = 1000
 )
 
-// byCode is the principal of whoever sends a code. It may do nothing but sign in.
+// byCode is the principal of a request with a code. It may only sign in.
 const (
 	byCode     = "owner's code"
 	signInPath = "/api/v1/sign-in"
 )
 
-// Code makes a code by which a browser signs in once, with the rights of the owner.
+// Code makes a code with which a browser signs in once, with the rights of the owner.
 func (s *Server) Code() string { return s.codes.make() }
 
 func (c *codes) make() string {
@@ -50,7 +50,7 @@ func (c *codes) make() string {
 	return text
 }
 
-// noted adds a text to those that count for a while, without those whose time is over.
+// noted adds a text to those that are valid for a while, and drops expired ones.
 func noted(all map[string]time.Time, text string) map[string]time.Time {
 	if all == nil {
 		all = map[string]time.Time{}
@@ -60,7 +60,7 @@ func noted(all map[string]time.Time, text string) map[string]time.Time {
 	return all
 }
 
-// use tells whether it is a code, once.
+// use reports whether text is a valid code, and uses it up.
 func (c *codes) use(text string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,14 +80,14 @@ func (c *codes) visit(w http.ResponseWriter) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.visits = noted(c.visits, text); len(c.visits) > mostVisits {
-		clear(c.visits) // somebody floods it: the next one counts
+		clear(c.visits) // a flood: the next one is valid
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: visitCookie, Value: text, Path: signInPath, MaxAge: int(codeTime.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
 }
 
-// visited tells whether a request comes from such a browser, once.
+// visited reports whether a request comes from such a browser, once.
 func (c *codes) visited(r *http.Request) bool {
 	cookie, err := r.Cookie(visitCookie)
 	c.mu.Lock()
@@ -108,7 +108,7 @@ func (c *call) makeCode(nothing) (madeCode, error) {
 	return madeCode{c.codes.make(), time.Now().Add(codeTime)}, nil
 }
 
-// signIn makes an identity for a browser. Those whose time is over go.
+// signIn makes an identity for a browser, and removes expired ones.
 func (c *call) signIn(nothing) (shownIdentity, error) {
 	if c.principal != owner && c.principal != byCode {
 		return shownIdentity{}, Forbidden("a browser signs in with a code of 'inspan web', or with the owner's token")

@@ -15,13 +15,13 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// socketMessage is what a client sends over /ws. With both, the prompt comes behind the interrupt.
+// socketMessage is a message of a client over /ws. With both fields, the prompt follows the interrupt.
 type socketMessage struct {
 	Prompt    string `json:"prompt,omitempty"`
 	Interrupt bool   `json:"interrupt,omitempty"`
 }
 
-// socket is the endpoint of conversations over a WebSocket.
+// socket returns the endpoint of conversations over a WebSocket.
 func (s *Server) socket() endpoint {
 	says := map[int]reflect.Type{http.StatusSwitchingProtocols: reflect.TypeFor[nothing]()}
 	e := plain("/ws", Operator, "Talk to an agent over a WebSocket. See docs/SERVER.md.", says, s.talk)
@@ -29,15 +29,14 @@ func (s *Server) socket() endpoint {
 	return e
 }
 
-// rejoined says where a client comes back to its conversation.
+// rejoined says at which event a client rejoins its conversation.
 type rejoined struct {
 	After string `json:"-" query:"after"`
 }
 
-// talk is a conversation over a WebSocket: the client sends prompts, and gets every event of the
-// session, transient ones included, in the form of docs/EVENTS.md. A client that names its
-// conversation by the header comes back to it, behind the event that "after" names. Otherwise the
-// conversation ends with the connection.
+// talk serves a conversation over a WebSocket: the client sends prompts, and gets every event of the session,
+// transient ones included, in the form of docs/EVENTS.md. A client that names its conversation by the header
+// can rejoin it, behind the event that "after" names. Otherwise the conversation ends with the connection.
 func (s *Server) talk(w http.ResponseWriter, r *http.Request) {
 	v, err := s.Visit(r, Operator)
 	var name string
@@ -56,9 +55,9 @@ func (s *Server) talk(w http.ResponseWriter, r *http.Request) {
 		RefuseWith(w, err)
 		return
 	}
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the gate has looked where it is from
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // the gate has checked the origin
 	if err != nil {
-		return // it was answered
+		return // it has responded
 	}
 	defer func() { _ = conn.CloseNow() }()
 	ctx, end := context.WithCancel(r.Context())
@@ -75,7 +74,7 @@ func (s *Server) talk(w http.ResponseWriter, r *http.Request) {
 	(&socket{conn: conn, Visit: v, task: t.ID}).serve(after)
 	if name == "" {
 		v.Context = context.WithoutCancel(ctx)
-		_, _ = v.Finish(t.ID) // it closes when nobody talks to it, if that fails
+		_, _ = v.Finish(t.ID) // if that fails, the task closes when it has been idle long enough
 	}
 	_ = conn.Close(websocket.StatusNormalClosure, "")
 }
@@ -85,10 +84,10 @@ type socket struct {
 	*Visit
 	conn *websocket.Conn
 	task string
-	mu   sync.Mutex // of what is sent
+	mu   sync.Mutex // held while sending
 }
 
-// serve takes what the client sends and sends what happens, until either ends.
+// serve handles the client's messages and sends events, until either side ends.
 func (s *socket) serve(after uint64) {
 	ctx, end := context.WithCancel(s.Context)
 	s.Context = ctx
@@ -107,7 +106,7 @@ func (s *socket) serve(after uint64) {
 		})
 	})
 	for e := range events {
-		heard() // nothing is missed of what the client begins
+		heard() // no event that the client causes is missed
 		raw := []byte(`{"kind":"beat"}`)
 		if e.Body != nil {
 			if raw, err = event.Encode(e); err != nil {
@@ -120,12 +119,12 @@ func (s *socket) serve(after uint64) {
 	}
 }
 
-// hear takes what the client sends.
+// hear reads the client's messages.
 func (s *socket) hear() {
 	s.conn.SetReadLimit(2 * mostPrompt)
 	for {
 		kind, raw, err := s.conn.Read(s)
-		if err != nil || !s.Known() { // a client may send for as long as it does not take the end in
+		if err != nil || !s.Known() { // a removed client could otherwise send as long as it does not react to the end
 			return
 		}
 		var m socketMessage
@@ -152,15 +151,15 @@ func (s *socket) hear() {
 	}
 }
 
-// refuse tells the client what was not done.
+// refuse tells the client that its request failed.
 func (s *socket) refuse(err error) {
 	raw, bad := json.Marshal(map[string]any{"type": "error", "error": ProblemOf(err)})
 	if bad == nil {
-		_ = s.send(raw) // the client may have gone
+		_ = s.send(raw) // the client may have disconnected
 	}
 }
 
-// send sends a message. A client that does not take it in time is gone.
+// send sends a message. A client that does not accept it in time is disconnected.
 func (s *socket) send(raw []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// follow says which stages may follow one. Whatever is not final can also be cancelled, fail, and
-// run out of time. A server that comes after a crash does the stage again that it finds.
+// follow returns the stages that may follow one. A task in a stage that is not final can also be cancelled,
+// fail, and run out of time. After a crash, the next server repeats the stage that it finds.
 func follow(from event.Stage) []event.Stage {
 	switch from {
 	case "":
@@ -30,7 +30,7 @@ func follow(from event.Stage) []event.Stage {
 	return nil
 }
 
-// stages are all that there are.
+// stages returns all stages.
 func stages() []event.Stage {
 	return []event.Stage{
 		event.StageSubmitted, event.StageQueued, event.StageHydrating, event.StageRunning, event.StageWaiting, event.StageIdle,

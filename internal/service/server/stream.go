@@ -14,26 +14,26 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// feeds tells those who follow sessions that run here what happens. Nobody is waited for. The zero
-// value is ready.
+// feeds passes events of sessions that run here to their followers, and does not wait for them. The zero value
+// is ready.
 type feeds struct {
 	mu    sync.Mutex
 	seats map[string]map[*seat]bool // by session
-	begun map[string]bool           // sessions of whose reply some text was told
+	begun map[string]bool           // sessions with a reply in progress of which some text was passed on
 }
 
-// seat is one who follows a session.
+// seat is a follower of a session.
 type seat struct {
 	feeds   *feeds
 	session string
-	events  chan event.Event // transient and stored; some are missing for whoever is slow; nil: not wanted
+	events  chan event.Event // transient and stored; a slow follower misses some; nil: not wanted
 	turns   chan struct{}    // has a token if something was decided, asked or ended
-	torn    bool             // some text of the reply that is written was not told: the rest is not either
+	torn    bool             // some text of the reply in progress was missed: the rest is not passed on either
 }
 
 const seatLength = 256
 
-// follow takes a seat, for the events too if they are wanted. Whoever has it leaves it.
+// follow adds a follower, with events if they are wanted. The caller must call leave.
 func (f *feeds) follow(session string, events bool) *seat {
 	s := &seat{feeds: f, session: session, turns: make(chan struct{}, 1)}
 	if events {
@@ -60,8 +60,8 @@ func (s *seat) leave() {
 	}
 }
 
-// tell passes an event on. Of a reply whose text somebody has missed some of they are told nothing
-// more: the stored reply has it whole.
+// tell passes an event on. A follower that has missed some text of a reply gets no more of that text: the
+// stored reply has it whole.
 func (f *feeds) tell(e event.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,7 +70,7 @@ func (f *feeds) tell(e event.Event) {
 		if s.torn = s.torn && f.begun[e.Session]; !text || !s.torn {
 			select {
 			case s.events <- e:
-			default: // it is slow, and finds what is stored in the log
+			default: // it is slow, and finds stored events in the log
 				s.torn = s.torn || text
 			}
 		}
@@ -92,8 +92,8 @@ func turns(b event.Body) bool {
 	return false
 }
 
-// text reports whether an event is text of a reply that is written, and notes whether one is. The
-// lock is held.
+// text reports whether an event is text of a reply in progress, and records whether there is one. The caller
+// holds the lock.
 func (f *feeds) text(e event.Event) bool {
 	d, is := e.Body.(event.Delta)
 	switch {
@@ -110,8 +110,8 @@ func (f *feeds) text(e event.Event) bool {
 }
 
 const (
-	beatEvery = 30 * time.Second // of a stream on which nothing happens
-	writeTime = 30 * time.Second // that a client may take to accept what is sent
+	beatEvery = 30 * time.Second // interval on an idle stream
+	writeTime = 30 * time.Second // how long a client may take to accept data
 )
 
 // SSE is a stream of server-sent events to one client.
@@ -120,19 +120,19 @@ type SSE struct {
 	ctl *http.ResponseController
 }
 
-// NewSSE begins the answer to a client.
+// NewSSE begins the response to a client.
 func NewSSE(w http.ResponseWriter) *SSE {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Accel-Buffering", "no") // proxies pass on what comes as it comes
+	h.Set("X-Accel-Buffering", "no") // proxies must not buffer
 	w.WriteHeader(http.StatusOK)
 	return &SSE{w: w, ctl: http.NewResponseController(w)}
 }
 
-// Send sends one event; without an id a client can't ask for what follows it. A client that does
-// not take it in time is gone.
+// Send sends one event; without an id, a client can't ask for the events behind it. A client that does not
+// accept it in time is disconnected.
 func (s *SSE) Send(id, name string, data []byte) error {
 	text := "event: " + name + "\ndata: " + string(data) + "\n\n"
 	if id != "" {
@@ -154,17 +154,16 @@ func (s *SSE) write(text string) error {
 	return s.ctl.Flush()
 }
 
-// Feed says which events of a task are followed.
+// Feed selects the events of a task to follow.
 type Feed struct {
-	Child string // those of the session of a subagent with that id; empty: those of the task's own
+	Child string // id of a subagent whose session is meant; empty: the task's own session
 	After uint64 // behind this number
-	Live  bool   // with the transient events of a run that goes on here; they have no number
+	Live  bool   // includes transient events of a run on this server; they have no number
 }
 
-// Follow yields the events of a session of a task, and then what comes, until the visitor goes, is
-// not known any more, the server ends, or nothing more can come. An event without a body comes at
-// the beginning, and now and then where nothing happens. It waits for a session if there is none
-// yet.
+// Follow yields the events of a session of a task, and then new ones, until the visitor disconnects or loses
+// access, the server ends, or no more can come. An event without a body comes at the beginning, and now and
+// then while nothing happens. If there is no session yet, it waits for one.
 func (v *Visit) Follow(id string, feed Feed) (iter.Seq[event.Event], error) {
 	t, err := v.Find(id)
 	if err == nil && t.Session == "" && !over(t.Stage) {
@@ -185,8 +184,8 @@ func (v *Visit) Follow(id string, feed Feed) (iter.Seq[event.Event], error) {
 	return v.followed(session, t.ID, feed)
 }
 
-// followed yields the events of a session as [Visit.Follow] does, until its task has ended; without
-// a task as long as they come.
+// followed yields the events of a session like [Visit.Follow], until its task has ended; without a task, as
+// long as they come.
 func (v *Visit) followed(session, task string, feed Feed) (iter.Seq[event.Event], error) {
 	src, err := v.sources.open(v, v.Sessions, session)
 	if err != nil {
@@ -210,7 +209,7 @@ func (v *Visit) followed(session, task string, feed Feed) (iter.Seq[event.Event]
 	}, nil
 }
 
-// reaches reports whether a log has an event with a number, behind which somebody wants to go on.
+// reaches returns an error if a log has no event with the number behind which a client wants to continue.
 func (v *Visit) reaches(log store.Log, after uint64) error {
 	if after == 0 {
 		return nil
@@ -221,13 +220,13 @@ func (v *Visit) reaches(log store.Log, after uint64) error {
 	return Wrong("Last-Event-ID", fmt.Sprintf("the session has no event %d", after), "the id of the last event that you have")
 }
 
-// follower is one who follows a session.
+// follower follows a session.
 type follower struct {
 	*Visit
 	*source
 	task  string
-	seq   uint64             // of the last event that was yielded
-	live  <-chan event.Event // nil: what is not stored is not wanted
+	seq   uint64             // of the last yielded event
+	live  <-chan event.Event // nil: only stored events are wanted
 	yield func(event.Event) bool
 }
 
@@ -246,7 +245,7 @@ func (f *follower) follow() {
 	}
 }
 
-// upTo yields the stored events that were not yielded, up to a number; 0: all.
+// upTo yields further stored events, up to a number; 0: all.
 func (f *follower) upTo(seq uint64) bool {
 	for e, err := range f.log.Read(f, f.seq) {
 		if err != nil || !f.yield(e) {
@@ -259,8 +258,8 @@ func (f *follower) upTo(seq uint64) bool {
 	return true
 }
 
-// next yields what the run shows until the log has grown or the task has ended, and what of that
-// comes with it.
+// next yields transient events until the log has grown or the task has ended, and those that come with that
+// change.
 func (f *follower) next(grown, ended <-chan struct{}, beat <-chan time.Time) bool {
 	for {
 		select {
@@ -269,7 +268,7 @@ func (f *follower) next(grown, ended <-chan struct{}, beat <-chan time.Time) boo
 				return false
 			}
 		case <-grown:
-			for len(f.live) > 0 { // what is shown before what is stored
+			for len(f.live) > 0 { // transient events before stored ones
 				if !f.take(<-f.live) {
 					return false
 				}
@@ -298,8 +297,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// take yields an event of the run: a stored one with all before it. Whoever was removed meanwhile
-// gets none.
+// take yields an event of the run: a stored one with all before it. A visitor that was removed meanwhile gets
+// none.
 func (f *follower) take(e event.Event) bool {
 	switch {
 	case !f.Known():
@@ -324,7 +323,7 @@ func (c *call) stream(events iter.Seq[event.Event]) {
 	}
 }
 
-// event sends an event of a session: under its number, if it has one. One without a body only keeps
+// event sends an event of a session, with its number as id if it has one. An event without a body only keeps
 // the connection alive.
 func (s *SSE) event(e event.Event) error {
 	if e.Body == nil {
@@ -341,26 +340,25 @@ func (s *SSE) event(e event.Event) error {
 	return s.Send(id, e.Body.Kind(), raw)
 }
 
-// sources are the logs that streams read, each open once however many read it. The zero value is
-// ready.
+// sources are the logs that streams read. Each is open once, for all its readers. The zero value is ready.
 type sources struct {
 	mu  sync.Mutex
 	all map[string]*source // by session
 }
 
-// source is one of them.
+// source is one log.
 type source struct {
 	log   store.Log
 	of    *sources
 	users int
-	end   context.CancelFunc // of who waits for the log to grow
+	end   context.CancelFunc // ends the wait for the log to grow
 	done  chan struct{}
 
 	mu    sync.Mutex
 	grown chan struct{} // closed and replaced when the log has grown
 }
 
-// open opens the log of a session, or finds it open. It is released.
+// open opens the log of a session, or shares the open one. The caller must release it.
 func (s *sources) open(ctx context.Context, sessions store.Store, session string) (*source, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -397,7 +395,7 @@ func (s *source) release() {
 	}
 }
 
-// watch says whenever the log has grown, until ctx is done or the log can't be read any more.
+// watch signals growth of the log, until ctx is done or the log can't be read any more.
 func (s *source) watch(ctx context.Context) {
 	defer close(s.done)
 	seq := uint64(0)
@@ -415,15 +413,15 @@ func (s *source) watch(ctx context.Context) {
 	}
 }
 
-// news is closed when the log grows.
+// news returns a channel that is closed when the log grows.
 func (s *source) news() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.grown
 }
 
-// lastEventID is where a client wants to go on: behind the number in the query, or in the header,
-// which a client that reconnects sets by itself.
+// lastEventID returns the event behind which a client wants to continue: the number in the query, or in the
+// header that a reconnecting client sets by itself.
 func lastEventID(r *http.Request) (last uint64, err error) {
 	for _, at := range [][2]string{{"after", r.URL.Query().Get("after")}, {"Last-Event-ID", r.Header.Get("Last-Event-ID")}} {
 		field, text := at[0], at[1]

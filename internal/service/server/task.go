@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Spec is what a task is to do, as a client says it.
+// Spec is a client's description of a task.
 type Spec struct {
 	Prompt      string            `json:"prompt" jsonschema:"what to do, with all the context that the agent needs"`
 	Workflow    string            `json:"workflow,omitempty" jsonschema:"workflow to perform, in the place of a prompt: one that is built in, or of the server's user"`
@@ -44,7 +44,7 @@ type Spec struct {
 	Elsewhere   bool              `json:"elsewhere,omitempty" jsonschema:"the agent has no tools of the server but for the web"`
 }
 
-// Repository is what a workspace is made of.
+// Repository is the source of a workspace.
 type Repository struct {
 	URL    string `json:"url" jsonschema:"https, ssh or file address to clone"`
 	Ref    string `json:"ref,omitempty" jsonschema:"branch or tag to start from (default: the default branch)"`
@@ -54,27 +54,27 @@ type Repository struct {
 // Keep says whether the workspace of a task stays when that has ended.
 type Keep string
 
-// What may be kept. One that stays is the operator's to remove.
+// Values of Keep. The operator removes workspaces that stay.
 const (
-	KeepFailed Keep = "failed" // of a task that has not completed; the default
+	KeepFailed Keep = "failed" // if the task has not completed; the default
 	KeepNever  Keep = "never"
 	KeepAlways Keep = "always"
 )
 
-// Known reports whether it is one of these, or empty.
+// Known reports whether k is one of these values, or empty.
 func (k Keep) Known() bool { return slices.Contains([]Keep{"", KeepNever, KeepFailed, KeepAlways}, k) }
 
 const (
 	mostPrompt     = 1 << 20 // characters
 	mostTitle      = 500     // characters
 	mostRef        = 200     // bytes of the name of a branch
-	labelTask      = "task"  // that sessions have, and the next
+	labelTask      = "task"  // labels of sessions: this and the next
 	labelTenant    = "tenant"
 	mostTimeout    = 14 * 24 * time.Hour
 	defaultTimeout = 6 * time.Hour
 )
 
-// Task is one task and where it is.
+// Task is a task and its state.
 type Task struct {
 	ID        string      `json:"id"`
 	Tenant    string      `json:"tenant,omitempty"`
@@ -89,20 +89,20 @@ type Task struct {
 	Result    *Result     `json:"result,omitempty"`
 	History   []Move      `json:"history"`
 
-	cancelled string    // who wants it cancelled; empty: nobody
-	closed    string    // the same of an open one that is to end
-	moved     time.Time // when it came to its stage
-	place     Place     // that of the object with its id
+	cancelled string    // the identity that wants it cancelled; empty: none
+	closed    string    // the same for an open task that is to end
+	moved     time.Time // when it reached its stage
+	place     Place     // place of the object with its id
 }
 
-// Move is a stage that a task came to.
+// Move is a stage that a task reached.
 type Move struct {
 	Stage event.Stage `json:"stage"`
 	At    time.Time   `json:"at"`
 	Why   string      `json:"why,omitempty"`
 }
 
-// Result is what a task brought: what its agent says of it, and beside that what can be seen.
+// Result is the result of a task: its agent's own words, and in addition the evidence.
 type Result struct {
 	Says     string   `json:"says,omitempty" jsonschema:"the agent's last message"`
 	Stopped  string   `json:"stopped,omitempty" jsonschema:"why the run stopped"`
@@ -114,7 +114,7 @@ type Result struct {
 	Seconds  float64  `json:"seconds" jsonschema:"since it was submitted"`
 }
 
-// Evidence is what was found in the workspace, whatever the agent says.
+// Evidence was found in the workspace, independently of the agent's words.
 type Evidence struct {
 	Branch      string   `json:"branch,omitempty"`
 	Base        string   `json:"base,omitempty" jsonschema:"commit that the work started from"`
@@ -124,10 +124,9 @@ type Evidence struct {
 	Problem     string   `json:"problem,omitempty" jsonschema:"why git could not tell"`
 }
 
-// rests reports whether nothing is to be done for a task until somebody says something, and for how
-// long.
+// rests reports whether a task has no work until a message comes, and for how long at most.
 func (t *Task) rests(now time.Time) (left time.Duration, ok bool) {
-	left = time.Hour // it is asked again then
+	left = time.Hour // then it is checked again
 	if !t.Deadline.IsZero() {
 		left = min(left, t.Deadline.Sub(now))
 	}
@@ -137,12 +136,12 @@ func (t *Task) rests(now time.Time) (left time.Duration, ok bool) {
 	return left, t.Stage == event.StageIdle && t.cancelled == "" && t.closed == "" && left > 0
 }
 
-// light reports whether working on the task takes no place, or none for long.
+// light reports whether work on the task takes no slot, or only briefly.
 func (t *Task) light() bool {
 	return t.cancelled != "" || t.Stage == event.StageWaiting && t.Why == ""
 }
 
-// copied is the task for somebody else to keep.
+// copied returns a copy of the task that the caller may keep.
 func (t *Task) copied() Task {
 	c := *t
 	c.History = slices.Clone(t.History)
@@ -152,7 +151,7 @@ func (t *Task) copied() Task {
 // check reports what is wrong with a spec of a tenant.
 func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 	if err := clean("", reflect.ValueOf(p)); err != nil {
-		return err // doors of other protocols come here too
+		return err // doors of other protocols use this too
 	}
 	switch {
 	case p.Workflow != "":

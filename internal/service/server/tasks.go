@@ -20,9 +20,9 @@ func (c *Visit) Submit(spec Spec) (Task, error) {
 	return c.submitted("task_", spec, spec, nil, nil)
 }
 
-// SubmitAs admits a task together with an object of a kind, which has the same id: one that begins
-// with the prefix. Said is the whole request, as for [Visit.Make]. More puts what goes with both,
-// whose id it gets; nil: nothing does. An error of it admits nothing.
+// SubmitAs admits a task together with an object of a kind, which has the same id: one that begins with the
+// prefix. Said is the whole request, as for [Visit.Make]. More gets that id and puts related objects; nil:
+// there are none. If it fails, nothing is admitted.
 func (c *Visit) SubmitAs(of, prefix string, object, said any, spec Spec, more func(e *Edit, id string) error) (Task, error) {
 	raw, err := shelved(c.who.tenant, object, Content{})
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Reco
 	return t, nil
 }
 
-// admit reports why a tenant can have no more tasks. The book's lock is held.
+// admit returns why a tenant can have no more tasks. The caller holds the book's lock.
 func (c *Visit) admit(name string, now time.Time) error {
 	bounds := Tenant{}
 	if t := c.book.tenants[name]; t != nil {
@@ -104,7 +104,7 @@ func (c *Visit) admit(name string, now time.Time) error {
 	used := c.book.usage(name)
 	full := func(retry int, format string, args ...any) error {
 		p := &Problem{Status: http.StatusTooManyRequests, Type: "rate_limit_error", Message: fmt.Sprintf(format, args...), Retry: retry}
-		if c.who.confined() { // the others' tasks are not its business
+		if c.who.confined() { // a confined visitor may not learn of other tasks
 			p.Message, p.Retry = "the tenant has reached one of its limits", 0
 		}
 		return p
@@ -122,16 +122,15 @@ func (c *Visit) admit(name string, now time.Time) error {
 	return nil
 }
 
-// moment is now, as the book keeps times.
+// moment returns the current time, in the precision of the book.
 func moment() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
 const mostKey = 256 // bytes of an idempotency key
 
-// record has f change the book, once for the same key of the same visitor, and returns the id of
-// the object that f puts first: that of the first time, if this is not it. Said is what the client
-// has sent.
+// record calls f to change the book, once for each key of a visitor, and returns the id of the object that f
+// puts first; for a repeated key, that of the first time. Said is the client's request.
 func (c *Visit) record(of, id string, said any, f func(*Edit) error) (string, error) {
 	request, err := json.Marshal([]any{of, said})
 	if err != nil {
@@ -168,14 +167,14 @@ func (c *Visit) repeated() bool {
 	return again && c.key != ""
 }
 
-// page asks for a part of a list.
+// page is a request for a part of a list.
 type page struct {
 	Stage string `json:"-" query:"stage"`
 	After string `json:"-" query:"after"`
 	Limit *int   `json:"-" query:"limit"`
 }
 
-// most is how many things a client wants at most, or what there is without its word.
+// most returns the largest number of entries that a client wants, or the default.
 func most(l *int, without int) (int, error) {
 	switch {
 	case l == nil:
@@ -233,10 +232,10 @@ func (c *call) cancelTask(in one) (Task, error) { return c.Cancel(in.ID) }
 
 func (c *call) closeTask(in one) (Task, error) { return c.Finish(in.ID) }
 
-// removal is which workspace goes.
+// removal names the workspace to remove.
 type removal struct {
 	ID      string `json:"-" path:"id"`
-	Discard bool   `json:"-" query:"discard"` // also changes in copies of its agents that nobody has merged
+	Discard bool   `json:"-" query:"discard"` // also unmerged changes in copies of its agents
 }
 
 func (c *call) removeWorkspace(in removal) (nothing, error) {
@@ -261,13 +260,13 @@ func (c *call) removeWorkspace(in removal) (nothing, error) {
 	return nothing{}, c.discard(t)
 }
 
-// stopped says why a run is interrupted.
+// stopped is why a run is interrupted.
 type stopped struct {
 	ID     string `json:"-" path:"id"`
 	Reason string `json:"reason,omitempty" jsonschema:"for people"`
 }
 
-// sent is where something came to in a session.
+// sent is the position of an input in a session.
 type sent struct {
 	Seq uint64 `json:"seq" jsonschema:"number of the event in the session"`
 }
@@ -280,7 +279,7 @@ func (c *call) interrupt(in stopped) (sent, error) {
 	return sent{seq}, err
 }
 
-// said is what is said to the agent of a task.
+// said is a message to the agent of a task.
 type said struct {
 	ID   string `json:"-" path:"id"`
 	Text string `json:"text" jsonschema:"what to say"`

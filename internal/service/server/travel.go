@@ -15,27 +15,27 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// Workspaces that travel (Setup.Carry): their states are among the blobs of the sessions. Each machine that
-// has to do with a task makes a folder of the newest state. That of whoever drives the session is ahead of
-// it, and all others are only to be looked at.
+// Travelling workspaces (Setup.Carry): their states are stored as blobs of the sessions. Each machine that
+// handles a task makes a folder from the newest state. The driver's folder is ahead of it, and all others are
+// only for reading.
 
-// Travel has the workspaces of tasks travel. What is known of those on this machine lies beside them, as others
-// may have the same folder State.
+// Travel turns on travelling workspaces. Their records on this machine are next to them, as several servers may
+// share the folder State.
 func (s *Server) Travel() {
 	s.Carry = &running.Carriers{Dir: filepath.Join(s.Dir, ".copies"), Sessions: s.Sessions, Spare: s.Floor}
 }
 
-// travels reports whether the workspace of a task does.
+// travels reports whether the workspace of a task travels.
 func (s *Server) travels(t Task) bool {
 	return s.Carry != nil && !t.Spec.Elsewhere && t.Spec.Folder+t.Spec.Session == ""
 }
 
-// arrive makes sure that the workspace of a task is here, as its session has left it. Else an agent would
-// find an empty folder, and believe it.
+// arrive makes sure that the workspace of a task is here, as its session has left it. Otherwise an agent would
+// find an empty folder, and take that for the truth.
 func (s *Server) arrive(ctx context.Context, t Task) error {
 	dir := s.workspace(t)
 	if s.Carry != nil && t.Spec.Elsewhere {
-		return os.MkdirAll(dir, 0o700) // nothing is in it
+		return os.MkdirAll(dir, 0o700) // it is empty
 	}
 	var err error
 	if s.travels(t) {
@@ -49,8 +49,8 @@ func (s *Server) arrive(ctx context.Context, t Task) error {
 	return nil
 }
 
-// holdsWork says which copy of a task's workspace holds changes that nobody has merged; empty: none, or
-// nothing of the task is to be kept.
+// holdsWork describes the copy of a task's workspace that has unmerged changes; empty: there is none, or the
+// task keeps nothing.
 func (s *Server) holdsWork(t Task) string {
 	if t.Session == "" || cmp.Or(t.Spec.Keep, s.Keep) == KeepNever {
 		return ""
@@ -70,14 +70,14 @@ func (s *Server) unmerged(t Task) string {
 		"DELETE /api/v1/tasks/%s/workspace?discard=true removes them too", copies[0].Agent, text.Count(len(copies[0].Changed), "file"), t.ID)
 }
 
-// copies knows those of workspaces in which agents work apart.
+// copies returns the table of the workspace copies in which agents work apart.
 func (s *Server) copies() *running.Table {
 	return &running.Table{Sessions: s.Sessions, Trees: s.Trees}
 }
 
-// discard removes the workspace of a task, wherever this server can reach it, with the copies of it.
+// discard removes the workspace of a task and its copies, wherever this server can reach it.
 func (s *Server) discard(t Task) (err error) {
-	if t.Session != "" { // while the workspace is there, as git keeps a list of them in it
+	if t.Session != "" { // before the workspace goes, as git lists the copies in it
 		err = s.copies().DropCopies(s.ctx, t.Session)
 	}
 	err = errors.Join(err, s.discardHere(t))
@@ -96,7 +96,7 @@ func (s *Server) discardHere(t Task) error {
 	return os.RemoveAll(s.workspace(t))
 }
 
-// sweepCopies removes the workspaces of tasks that are over from this machine, until the server ends.
+// sweepCopies removes the workspaces of finished tasks from this machine, until the server ends.
 func (s *Server) sweepCopies() {
 	for s.Carry != nil && s.ctx.Err() == nil {
 		roots, err := s.Carry.Roots()
@@ -117,7 +117,7 @@ func (s *Server) sweepCopies() {
 	}
 }
 
-// leaves reports whether the workspace of a task is not to be on this machine any more.
+// leaves reports whether the workspace of a task must leave this machine.
 func (s *Server) leaves(task string) bool {
 	t, known := s.book.task(task)
 	if !known || !over(t.Stage) || !s.stays(t, t.Stage) {
@@ -127,10 +127,11 @@ func (s *Server) leaves(task string) bool {
 		return false
 	}
 	state, err := s.Carry.State(s.ctx, t.Session)
-	return err == nil && state.Stays == "" // else it is here or nowhere
+	return err == nil && state.Stays == "" // otherwise it is the only one
 }
 
-// held is how many bytes the workspace of a task holds: here, where a call may be at work, or in its state.
+// held returns the number of bytes of the workspace of a task: of its folder here, which a call may be
+// changing, or of its stored state.
 func (s *Server) held(t Task) int64 {
 	here := weight(s.workspace(t))
 	if !s.travels(t) || t.Session == "" || over(t.Stage) && !s.stays(t, t.Stage) {
@@ -146,7 +147,7 @@ func (s *Server) held(t Task) int64 {
 	return max(here, bytes)
 }
 
-// InWorkspace has f change the workspace of a task that nobody works on.
+// InWorkspace calls f to change the workspace of a task that is not at work.
 func (v *Visit) InWorkspace(t Task, f func(dir string) error) error {
 	dir := v.workspace(t)
 	if !v.travels(t) {

@@ -19,14 +19,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A view is a session as the web page shows it: the items of its transcript, each under its place,
-// and what goes on now. It is the one fold that all front ends have ([transcript.Fold]), so the page
-// folds nothing.
+// A view is a session as the web page shows it: the items of its transcript, each with its index (its place),
+// and the current activity. It uses the fold of all front ends ([transcript.Fold]), so the page folds nothing.
 //
-// What is not in the log has no place: text of a reply that is written goes to the page as it comes,
-// and is forgotten with the next event. So the places are the same whenever a session is looked at,
-// and a page that comes back after a while, or to another server, says from which place on it has
-// them and up to which event.
+// Text of a reply in progress is not in the log and has no place: it is sent to the page as it comes, and is
+// dropped with the next event. So the places are the same at each view of a session. A page that reconnects,
+// also to another server, says from which place on it has items and up to which event.
 type view struct {
 	*Visit
 	shower
@@ -35,15 +33,15 @@ type view struct {
 	fold    transcript.Fold
 	items   []transcript.Item
 	places  map[transcript.Item]int
-	changed map[int]bool // places of what was not told since
+	changed map[int]bool // places that have changed since the last part
 	asked   []shownQuestion
-	last    shownNow // as it was told
+	last    shownNow // as it was sent
 	put     []uint64 // numbers of the questions in asked
 	written *transcript.Reply
-	told    int // bytes of its text
+	told    int // bytes of it that were sent
 }
 
-// shownPart is a part of a session, and what goes on in it.
+// shownPart is a part of a session, and its current activity.
 type shownPart struct {
 	Total int           `json:"total" jsonschema:"items of the transcript"`
 	Items []shownItem   `json:"items" jsonschema:"those that are new or have changed"`
@@ -51,13 +49,13 @@ type shownPart struct {
 	Write *shownWriting `json:"write,omitempty"`
 }
 
-// shownWriting is a piece of a reply that is being written.
+// shownWriting is a piece of a reply in progress.
 type shownWriting struct {
 	Text  string `json:"text"`
 	Fresh bool   `json:"fresh,omitempty" jsonschema:"what was written before counts for nothing"`
 }
 
-// shownNow is what a session is and what goes on in it.
+// shownNow is the state of a session and its current activity.
 type shownNow struct {
 	Session   string          `json:"session"`
 	Task      string          `json:"task,omitempty" jsonschema:"task that the session belongs to"`
@@ -88,7 +86,7 @@ type shownNow struct {
 	Questions []shownQuestion `json:"questions,omitempty"`
 }
 
-// viewOf reads a session that the visitor sees up to its end.
+// viewOf reads a session that the visitor sees, up to its end.
 func (v *Visit) viewOf(id string, upTo uint64) (*view, error) {
 	t, err := v.owner(id)
 	if err != nil {
@@ -126,7 +124,7 @@ func (v *view) apply(e event.Event) {
 	}
 }
 
-// lasts reports whether an item is in the transcript for good, and has something to show.
+// lasts reports whether an item stays in the transcript, and has content to show.
 func lasts(item transcript.Item) bool {
 	switch i := item.(type) {
 	case *transcript.Said:
@@ -141,7 +139,7 @@ func lasts(item transcript.Item) bool {
 	return false
 }
 
-// part is what has changed from a place on, and what goes on. Then it has been told.
+// part returns the changes from a place on, and the current activity. It marks them as sent.
 func (v *view) part(from int) (shownPart, error) {
 	out := shownPart{Total: len(v.items), Items: []shownItem{}}
 	for place := range v.changed {
@@ -164,7 +162,7 @@ func (v *view) at(place int) shownItem {
 	return i
 }
 
-// now is what goes on.
+// now returns the current activity.
 func (v *view) now() (shownNow, error) {
 	f := &v.fold
 	if t, known := v.book.task(v.task.ID); known {
@@ -190,7 +188,7 @@ func (v *view) now() (shownNow, error) {
 	return out, err
 }
 
-// first is what was said first.
+// first returns the first message.
 func (v *view) first() string {
 	for _, item := range v.items {
 		if s, is := item.(*transcript.Said); is {
@@ -200,7 +198,7 @@ func (v *view) first() string {
 	return ""
 }
 
-// questions are those that are open. The session is asked for them when others are.
+// questions returns the open questions. It reads them from the session only if they have changed.
 func (v *view) questions() ([]shownQuestion, error) {
 	var open []uint64
 	for _, q := range v.fold.Now.Questions {
@@ -220,7 +218,7 @@ func (v *view) questions() ([]shownQuestion, error) {
 	return v.asked, nil
 }
 
-// writing is what is new of a reply that is being written; nil: nothing.
+// writing returns the new text of a reply in progress; nil: none.
 func (v *view) writing() *shownWriting {
 	r := v.fold.Now.Reply
 	out := shownWriting{Fresh: r != v.written}
@@ -236,16 +234,16 @@ func (v *view) writing() *shownWriting {
 	return &out
 }
 
-// viewed asks for a view.
+// viewed is a request for a view.
 type viewed struct {
 	ID    string `json:"-" path:"id"`
 	After string `json:"-" query:"after"`
 	From  *int   `json:"-" query:"from"`
 }
 
-const firstItems = 200 // that a page gets at once
+const firstItems = 200 // most items that a page gets at once
 
-// from is the first place that a page wants: that which it says, or the beginning of the last ones.
+// from returns the first place that a page wants: the one that it names, or the beginning of the last ones.
 func (v *view) from(said *int, most int) (int, error) {
 	switch {
 	case said == nil:
@@ -256,7 +254,7 @@ func (v *view) from(said *int, most int) (int, error) {
 	return *said, nil
 }
 
-// followView sends a session and then what changes.
+// followView sends a session and then its changes.
 func (c *call) followView(in viewed) error {
 	after, err := lastEventID(c.r)
 	if err != nil {
@@ -284,11 +282,11 @@ func (c *call) followView(in viewed) error {
 	return nil
 }
 
-// together is for how long changes are gathered that go to a page at once.
+// together is how long changes are gathered before they are sent to a page.
 const together = 40 * time.Millisecond
 
-// send sends what has changed from a place on, and then what changes, until the page has gone or
-// nothing more can come. Then it sends an end. End ends the events.
+// send sends the changes from a place on, and then new ones, until the page disconnects or no more can come.
+// Then it sends an end. End stops the events.
 func (v *view) send(out *SSE, from int, events iter.Seq[event.Event], end func()) {
 	if out.write("retry: 1000\n\n") != nil || v.sendPart(out, from) != nil {
 		return
@@ -302,7 +300,7 @@ func (v *view) send(out *SSE, from int, events iter.Seq[event.Event], end func()
 	}()
 	defer func() {
 		end()
-		for range next { // until it has noticed
+		for range next { // until the sender has noticed
 		}
 	}()
 	var soon <-chan time.Time
@@ -313,7 +311,7 @@ func (v *view) send(out *SSE, from int, events iter.Seq[event.Event], end func()
 			switch {
 			case !more:
 				if v.sendPart(out, from) == nil {
-					_ = out.Send("", "end", []byte("{}")) // whoever has gone need not know
+					_ = out.Send("", "end", []byte("{}")) // the client may have disconnected
 				}
 				return
 			case e.Body == nil && out.Beat() != nil:
@@ -324,7 +322,7 @@ func (v *view) send(out *SSE, from int, events iter.Seq[event.Event], end func()
 			if v.apply(e); soon == nil {
 				soon = time.After(together)
 			}
-		case <-news: // its task may be at another stage
+		case <-news: // its task may have reached another stage
 			if soon == nil {
 				soon = time.After(together)
 			}
@@ -352,7 +350,7 @@ func (v *view) sendPart(out *SSE, from int) error {
 	return out.Send(strconv.FormatUint(v.fold.Seq, 10), "view", raw)
 }
 
-// stretch asks for the items of some places.
+// stretch is a request for the items of some places.
 type stretch struct {
 	ID    string `json:"-" path:"id"`
 	From  *int   `json:"-" query:"from"`
@@ -360,7 +358,7 @@ type stretch struct {
 	Whole bool   `json:"-" query:"whole"`
 }
 
-// items are those of some places, the last ones if none are named.
+// items returns the items of some places, or the last ones if none are named.
 func (c *call) items(in stretch) (out shownPart, err error) {
 	v, err := c.viewOf(in.ID, 0)
 	if err != nil {

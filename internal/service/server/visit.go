@@ -18,24 +18,24 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Visit is one visitor's request: what it may see and do is checked by the methods. Doors that
-// speak other protocols are built on it. It is for one goroutine.
+// Visit is one visitor's request: its methods check what it may see and do. Doors for other protocols are built
+// on it. It is for one goroutine.
 type Visit struct {
 	*Server
 	context.Context
 
 	who       visitor
-	key       string // by which the visitor knows its request again; empty: it does not
+	key       string // with which the visitor can repeat its request; empty: none
 	principal string
 }
 
-// Visit begins the visit of who sends a request, if it may at least what the role may.
+// Visit begins the visit of the sender of a request, if that has at least the role.
 func (s *Server) Visit(r *http.Request, role Role) (*Visit, error) {
 	principal := netguard.Principal(r.Header)
 	if principal == byCode && r.URL.Path != signInPath {
 		return nil, Forbidden("this is a code for a browser; it can only sign in")
 	}
-	who, _ := s.visitor(principal) // one that is not known has no role
+	who, _ := s.visitor(principal) // an unknown one has no role
 	v := &Visit{Server: s, Context: r.Context(), who: who, principal: principal}
 	if err := v.Needs(role); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (s *Server) Visit(r *http.Request, role Role) (*Visit, error) {
 	return v, nil
 }
 
-// Needs reports that the visitor may not what a role may.
+// Needs returns an error if the visitor lacks the role.
 func (v *Visit) Needs(role Role) error {
 	if v.who.role.atLeast(role) {
 		return nil
@@ -56,13 +56,13 @@ func (v *Visit) Needs(role Role) error {
 	return Forbidden("this needs role " + string(role) + "; your token has role " + string(v.who.role))
 }
 
-// Self is the visit of the server itself, which sees all. Ctx is one of [Server.Go].
+// Self returns the visit of the server itself, which sees everything. Ctx is one of [Server.Go].
 func (s *Server) Self(ctx context.Context) *Visit {
 	return &Visit{Server: s, Context: ctx, who: visitor{name: "inspan serve", role: Admin, root: true}, principal: owner}
 }
 
-// For is a visit in the name of whoever has submitted a task, for what goes on for them. The key is
-// that of what it makes.
+// For returns a visit in the name of the submitter of a task, for work on their behalf. The key applies to the
+// objects that it makes.
 func (s *Server) For(ctx context.Context, id, key string) (*Visit, error) {
 	t, known := s.book.task(id)
 	if !known {
@@ -71,13 +71,13 @@ func (s *Server) For(ctx context.Context, id, key string) (*Visit, error) {
 	return s.Behalf(ctx, t.By, t.Tenant, key), nil
 }
 
-// Behalf is a visit in the name of somebody of a tenant, for what goes on for them.
+// Behalf returns a visit in the name of an identity of a tenant, for work on its behalf.
 func (s *Server) Behalf(ctx context.Context, name, tenant, key string) *Visit {
 	return &Visit{Server: s, Context: ctx, who: visitor{name: name, tenant: tenant, role: Operator}, key: key, principal: owner}
 }
 
-// Go has f run as long as the server does. Ctx ends with it. It reports whether f runs: the server
-// may have ended.
+// Go runs f as long as the server runs. Ctx ends with the server. It reports whether f runs: the server may
+// have ended.
 func (s *Server) Go(f func(ctx context.Context)) bool {
 	if s.ctx.Err() != nil {
 		return false
@@ -86,20 +86,20 @@ func (s *Server) Go(f func(ctx context.Context)) bool {
 	return true
 }
 
-// Name is what the visitor is called.
+// Name returns the name of the visitor.
 func (v *Visit) Name() string { return v.who.name }
 
-// Tenant is that of what the visitor makes.
+// Tenant returns the tenant of everything that the visitor makes.
 func (v *Visit) Tenant() string { return v.who.tenant }
 
-// Known reports whether the visitor still is one: its identity may have been removed meanwhile.
+// Known reports whether the visitor still has access: its identity may have been removed meanwhile.
 func (v *Visit) Known() bool {
 	_, known := v.visitor(v.principal)
 	return known
 }
 
-// Key is by what the request is known again, in sessions too, if the client has given it an
-// Idempotency-Key: nobody else's is the same. Empty: it has none.
+// Key returns the unique key of the request, also for use in sessions, if the client has sent an
+// Idempotency-Key. Empty: it has not.
 func (v *Visit) Key() string {
 	if v.key == "" {
 		return ""
@@ -107,7 +107,7 @@ func (v *Visit) Key() string {
 	return v.who.name + "/" + v.key
 }
 
-// Find is a task that the visitor sees. Of others it is not told whether they are there.
+// Find returns a task that the visitor sees. The error does not reveal whether another task exists.
 func (v *Visit) Find(id string) (Task, error) {
 	t, known := v.book.task(id)
 	if !known || !v.who.sees(t.Tenant, t.place) {
@@ -116,7 +116,7 @@ func (v *Visit) Find(id string) (Task, error) {
 	return t, nil
 }
 
-// Wait waits for a task to be so.
+// Wait waits until so is true for a task.
 func (v *Visit) Wait(id string, so func(Task) bool) (Task, error) {
 	for {
 		news := v.book.news()
@@ -134,19 +134,18 @@ func (v *Visit) Wait(id string, so func(Task) bool) (Task, error) {
 	}
 }
 
-// News is closed when something has changed of what the server knows.
+// News returns a channel that is closed when the server's state changes.
 func (v *Visit) News() <-chan struct{} { return v.book.news() }
 
-// Unfinished are the tasks that keep is true for, of those that the visitor sees and that are not
-// over, without their histories. It must not change them.
+// Unfinished returns the tasks that the visitor sees, that are not over, and for which keep is true, without
+// their histories. Keep must not change them.
 func (v *Visit) Unfinished(keep func(*Task) bool) []Task {
 	return v.book.openIf(func(t *Task) bool { return keep(t) && v.who.sees(t.Tenant, t.place) })
 }
 
-// Say says something to the agent of a task. One that works sees it with the results of its calls;
-// one that is idle begins with it. What was said before under the same key, if there is one, is not
-// said again; another text under it is a conflict. It returns the number of the event in the
-// session.
+// Say sends a message to the agent of a task. A running agent sees it with the results of its calls; an idle
+// one begins with it. A message that was sent before under the same key, if there is one, is not sent again;
+// another text under it is a conflict. It returns the number of the event in the session.
 func (v *Visit) Say(id string, parts llm.Parts, key string) (uint64, error) {
 	if err := clean("text", reflect.ValueOf(parts.Text())); err != nil {
 		return 0, err
@@ -154,13 +153,12 @@ func (v *Visit) Say(id string, parts llm.Parts, key string) (uint64, error) {
 	return v.tell(id, event.Steered{Origin: event.OriginPerson, Parts: parts, By: v.who.name, Message: key})
 }
 
-// Inform puts something before the agent of a task as what its operator says. It begins no run.
+// Inform sends the agent of a task a message of its operator. It begins no run.
 func (v *Visit) Inform(id string, parts llm.Parts, key string) (uint64, error) {
 	return v.tell(id, event.Steered{Parts: parts, By: v.who.name, Origin: event.OriginHook, Message: key})
 }
 
-// Note writes into the session of a task what a door wants to find there again. It changes nothing
-// for the agent.
+// Note writes data of a door into the session of a task. It has no effect on the agent.
 func (v *Visit) Note(id, of, name string, value any) (uint64, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -169,7 +167,7 @@ func (v *Visit) Note(id, of, name string, value any) (uint64, error) {
 	return v.tell(id, event.Recorded{Of: of, ID: name, Value: raw, By: v.who.name})
 }
 
-// Status is how the session of a task stands; the zero value if there is none yet.
+// Status returns the status of the session of a task; the zero value if there is none yet.
 func (v *Visit) Status(id string) (inspan.Status, error) {
 	t, err := v.Find(id)
 	if err != nil || t.Session == "" {
@@ -178,8 +176,7 @@ func (v *Visit) Status(id string) (inspan.Status, error) {
 	return v.status(t.Session)
 }
 
-// Respec changes what a task that stays open is, from its next run on. It fails while the task
-// runs.
+// Respec changes the spec of an open task, from its next run on. It fails while the task runs.
 func (v *Visit) Respec(id string, f func(*Spec)) error {
 	t, err := v.Find(id)
 	if err != nil {
@@ -201,8 +198,8 @@ func (v *Visit) Respec(id string, f func(*Spec)) error {
 	})
 }
 
-// Interrupt stops the run of a task that goes on. Of what its agent was told meanwhile nothing is
-// lost. The task is cancelled by it, unless it stays open. The key is as for [Visit.Say].
+// Interrupt stops the current run of a task. No message that came meanwhile is lost. It cancels the task unless
+// that is open. The key is as for [Visit.Say].
 func (v *Visit) Interrupt(id, reason, key string) (uint64, error) {
 	return v.tell(id, event.Cancelled{By: v.who.name, Reason: reason, All: true, Message: key})
 }
@@ -237,7 +234,7 @@ func (v *Visit) put(log store.Log, input event.Body) (uint64, error) {
 	if key := event.Key(input); key != "" {
 		before, last, err := v.sent(log, key, 0)
 		if err == nil && before.Seq == 0 {
-			v.keys.Lock() // the others wait for what is new since only
+			v.keys.Lock() // the others then read only the newer events
 			defer v.keys.Unlock()
 			before, _, err = v.sent(log, key, last)
 		}
@@ -257,8 +254,8 @@ func (v *Visit) put(log store.Log, input event.Body) (uint64, error) {
 	return events[0].Seq, nil
 }
 
-// sent is what stands in a log under a key behind a number, with the number 0 if there is nothing, and
-// how far was looked.
+// sent returns the event in a log with a key, after a number; its number is 0 if there is none. Last is the
+// number up to which it has looked.
 func (v *Visit) sent(log store.Log, key string, after uint64) (found event.Event, last uint64, err error) {
 	for e, err := range log.Read(v, after) {
 		if err != nil || event.Key(e.Body) == key {
@@ -269,7 +266,7 @@ func (v *Visit) sent(log store.Log, key string, after uint64) (found event.Event
 	return event.Event{}, after, nil
 }
 
-// Sent is all that was sent to the session of a task under keys, by these.
+// Sent returns the events with keys that were sent to the session of a task, by key.
 func (v *Visit) Sent(id string) (map[string]event.Event, error) {
 	t, err := v.Find(id)
 	out := map[string]event.Event{}
@@ -287,7 +284,7 @@ func (v *Visit) Sent(id string) (map[string]event.Event, error) {
 	return out, nil
 }
 
-// stored is an input whose images lie beside the session.
+// stored returns an input whose images are in blobs of the session.
 func stored(ctx context.Context, blobs tool.Blobs, input event.Body) (event.Body, error) {
 	var err error
 	switch b := input.(type) {
@@ -301,7 +298,7 @@ func stored(ctx context.Context, blobs tool.Blobs, input event.Body) (event.Body
 	return input, err
 }
 
-// spilled are parts whose images lie in blobs.
+// spilled returns parts whose images are in blobs.
 func spilled(ctx context.Context, blobs tool.Blobs, parts llm.Parts) (llm.Parts, error) {
 	parts = slices.Clone(parts)
 	for i, part := range parts {
@@ -318,11 +315,11 @@ func spilled(ctx context.Context, blobs tool.Blobs, parts llm.Parts) (llm.Parts,
 	return parts, nil
 }
 
-// Cancel ends a task in stage cancelled, whatever it is at.
+// Cancel ends a task in stage cancelled, whatever its stage is.
 func (v *Visit) Cancel(id string) (Task, error) { return v.wish(id, ofCancel) }
 
-// Finish ends a task that stays open, when it is idle next. It takes nothing more. One that waits for
-// an answer is interrupted, as nobody may give one.
+// Finish ends an open task when it is next idle. It accepts no more messages. A task that waits for an answer
+// is interrupted, as no answer may come.
 func (v *Visit) Finish(id string) (Task, error) {
 	t, err := v.Find(id)
 	if err == nil && !t.Spec.Open {
@@ -337,7 +334,7 @@ func (v *Visit) Finish(id string) (Task, error) {
 	return v.wish(id, ofClose)
 }
 
-// wish notes that somebody wants a task to end.
+// wish records a request to end a task.
 func (v *Visit) wish(id, of string) (Task, error) {
 	t, err := v.Find(id)
 	if err != nil || over(t.Stage) || t.cancelled != "" || of == ofClose && t.closed != "" {
@@ -353,7 +350,7 @@ func (v *Visit) wish(id, of string) (Task, error) {
 	return v.Find(id)
 }
 
-// spoken is a text that a client says.
+// spoken returns the parts for a client's text.
 func spoken(field, text string) (llm.Parts, error) {
 	switch {
 	case strings.TrimSpace(text) == "":

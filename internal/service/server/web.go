@@ -18,19 +18,19 @@ import (
 // recordName is the file in the state folder that has the address of the server of that folder.
 const recordName = "server.address"
 
-// signInName is the file in the state folder that leads a browser to the page with a code.
+// signInName is the file in the state folder that opens the page with a code.
 const signInName = "sign-in.html"
 
-// Web opens the web page in the browser of whoever uses this machine.
+// Web opens the web page in the browser of this machine's user.
 type Web struct {
-	Quiet   bool // only tell where the page is; no browser is opened
-	Private bool // nobody else reads what is told, as in a terminal
+	Quiet   bool // only print the page's address; no browser is opened
+	Private bool // others can't read the printed text, as in a terminal
 	Tell    func(string)
 }
 
-// Show opens the page of a server, signed in by a code, and tells its address. The browser gets the
-// code from a file that nobody else can read, as command lines stand in the list of processes. Where
-// no browser can be opened, it tells how to sign one in.
+// Show opens the page of a server, signed in by a code, and prints its address. The browser gets the code from
+// a private file, as the list of processes shows command lines. If no browser can be opened, it prints how to
+// sign in.
 func (w Web) Show(ctx context.Context, state, address, code string) {
 	page := "http://" + address + "/"
 	file := filepath.Join(state, signInName)
@@ -47,8 +47,8 @@ func (w Web) Show(ctx context.Context, state, address, code string) {
 	}
 }
 
-// Elsewhere shows the page of the server that another process runs over the same state folder, if that is
-// why one did not start here. Any other reason it returns.
+// Elsewhere shows the page of the server that another process runs with the same state folder, if that is why
+// one did not start here. It returns any other error.
 func (w Web) Elsewhere(ctx context.Context, why error, state, tokenFile string) error {
 	if !errors.Is(why, store.ErrBusy) {
 		return why

@@ -23,7 +23,7 @@ const (
 	disabled = "disabled"
 )
 
-// Webhook is an address that is told of what happens.
+// Webhook is an address that gets events.
 type Webhook struct {
 	ID          string    `json:"id"`
 	Type        string    `json:"type"`
@@ -40,7 +40,7 @@ type Webhook struct {
 	All         bool      `json:"all_tenants,omitempty" jsonschema:"it is told of all tenants, as an admin without a tenant has created it"`
 }
 
-// NewWebhook is one that is to be made, or what is to change of one: what is nil stays.
+// NewWebhook is a request to make or change a webhook; nil fields stay as they are.
 type NewWebhook struct {
 	ID          string    `json:"-" path:"id"`
 	URL         *string   `json:"url,omitempty" jsonschema:"https address on a public host"`
@@ -55,7 +55,7 @@ const (
 	mostAddress  = 2048 // bytes
 )
 
-// onto changes a webhook as a request says.
+// onto applies a request to a webhook.
 func (in NewWebhook) onto(s *Server, w *Webhook) error {
 	set := func(into *string, from *string) {
 		if from != nil {
@@ -94,7 +94,7 @@ func (in NewWebhook) onto(s *Server, w *Webhook) error {
 	return err
 }
 
-// tellable are the types of all events.
+// tellable returns the types of all events.
 func (s *Server) tellable() []string {
 	var out []string
 	for _, stage := range []event.Stage{
@@ -106,8 +106,8 @@ func (s *Server) tellable() []string {
 	return append(out, s.Tellable...)
 }
 
-// receiver is how an address of a webhook is reached, if it may be. A name is looked up when
-// something is delivered.
+// receiver returns the guard for an address of a webhook, if it is allowed. Names are looked up at each
+// delivery.
 func (s *Server) receiver(address string) (*netguard.Guard, error) {
 	bad := Wrong("url", "not an address that can be called", "https://HOST/...")
 	if len(address) > mostAddress {
@@ -145,7 +145,7 @@ func (s *Server) receiver(address string) (*netguard.Guard, error) {
 
 const secretOfHook = "webhook/"
 
-// newSecret makes a secret for a webhook, in place of the one that it had.
+// newSecret makes a secret for a webhook, and replaces an old one.
 func (v *Visit) newSecret(id string) (string, error) {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
@@ -153,7 +153,7 @@ func (v *Visit) newSecret(id string) (string, error) {
 	return secret, v.KeepSecret(v, secretOfHook+id, secret)
 }
 
-// sweepHooks removes the secrets of webhooks that there are not.
+// sweepHooks removes the secrets of webhooks that no longer exist.
 func (s *Server) sweepHooks() error {
 	return s.SweepSecrets(s.ctx, func(name string) bool {
 		id, is := strings.CutPrefix(name, secretOfHook)
@@ -162,7 +162,7 @@ func (s *Server) sweepHooks() error {
 	})
 }
 
-// webhook is one that the visitor sees.
+// webhook returns a webhook that the visitor sees.
 func (v *Visit) webhook(id string) (hook, error) {
 	h, known := v.book.hook(id)
 	if !known || !v.who.hears(h.Webhook) {
@@ -171,7 +171,7 @@ func (v *Visit) webhook(id string) (hook, error) {
 	return h, nil
 }
 
-// MakeWebhook makes a webhook. Only what it returns has the secret.
+// MakeWebhook makes a webhook. Only its return value has the secret.
 func (v *Visit) MakeWebhook(in NewWebhook) (Webhook, error) {
 	now := moment()
 	w := Webhook{
@@ -210,7 +210,7 @@ func (v *Visit) MakeWebhook(in NewWebhook) (Webhook, error) {
 	return w, nil
 }
 
-// Webhooks are those that the visitor sees, the oldest first.
+// Webhooks returns the webhooks that the visitor sees, oldest first.
 func (v *Visit) Webhooks() []Webhook {
 	v.book.mu.Lock()
 	defer v.book.mu.Unlock()
@@ -224,12 +224,12 @@ func (v *Visit) Webhooks() []Webhook {
 	return out
 }
 
-// Compare says which webhook is the older one.
+// Compare orders webhooks by age.
 func (w Webhook) Compare(other Webhook) int {
 	return cmp.Or(w.Created.Compare(other.Created), strings.Compare(w.ID, other.ID))
 }
 
-// WebhookAt is a webhook that the visitor sees, or where one stood in lists that is gone.
+// WebhookAt returns a webhook that the visitor sees, or the former list position of a removed one.
 func (v *Visit) WebhookAt(id string) (Webhook, bool) {
 	if w, err := v.Webhook(id); err == nil {
 		return w, true
@@ -240,16 +240,16 @@ func (v *Visit) WebhookAt(id string) (Webhook, bool) {
 	return w, was && v.who.hears(w)
 }
 
-// hears reports whether a webhook is the visitor's business.
+// hears reports whether the visitor may see a webhook.
 func (v visitor) hears(w Webhook) bool { return v.root || w.Tenant == v.tenant && !w.All }
 
-// Webhook is one that the visitor sees.
+// Webhook returns a webhook that the visitor sees.
 func (v *Visit) Webhook(id string) (Webhook, error) {
 	h, err := v.webhook(id)
 	return h.Webhook, err
 }
 
-// ChangeWebhook changes one.
+// ChangeWebhook changes a webhook.
 func (v *Visit) ChangeWebhook(in NewWebhook) (Webhook, error) {
 	var w Webhook
 	err := v.alterWebhook(in.ID, func(h *hook) ([]event.Body, error) {
@@ -263,7 +263,7 @@ func (v *Visit) ChangeWebhook(in NewWebhook) (Webhook, error) {
 	return w, err
 }
 
-// RemoveWebhook removes one with its secret and its dead letters.
+// RemoveWebhook removes a webhook with its secret and its dead letters.
 func (v *Visit) RemoveWebhook(id string) error {
 	err := v.alterWebhook(id, func(*hook) ([]event.Body, error) {
 		return []event.Body{event.Recorded{Of: ofWebhook, ID: id, By: v.who.name}}, nil
@@ -274,7 +274,7 @@ func (v *Visit) RemoveWebhook(id string) error {
 	return err
 }
 
-// RenewWebhook gives one another secret, which is returned and counts from now on.
+// RenewWebhook makes and returns a new secret, which is valid from now on.
 func (v *Visit) RenewWebhook(id string) (string, error) {
 	v.renewing.Lock()
 	defer v.renewing.Unlock()
@@ -299,7 +299,7 @@ func (v *Visit) RenewWebhook(id string) (string, error) {
 	return v.newSecret(id)
 }
 
-// webhookBodies is a webhook for the book, if that keeps its address as it is.
+// webhookBodies returns the events that store a webhook. It fails if the book would redact the address.
 func (v *Visit) webhookBodies(h *hook) ([]event.Body, error) {
 	b, err := recorded(ofWebhook, h.ID, v.who.name, h.Webhook)
 	if err != nil {
@@ -312,7 +312,7 @@ func (v *Visit) webhookBodies(h *hook) ([]event.Body, error) {
 	return []event.Body{b}, nil
 }
 
-// alterWebhook writes what f makes of a webhook that the visitor sees.
+// alterWebhook writes the events that f returns for a webhook that the visitor sees.
 func (v *Visit) alterWebhook(id string, f func(*hook) ([]event.Body, error)) error {
 	if _, err := v.webhook(id); err != nil {
 		return err
@@ -329,17 +329,17 @@ func (v *Visit) alterWebhook(id string, f func(*hook) ([]event.Body, error)) err
 
 // The endpoints.
 
-// webhookList is all webhooks that a visitor may know of.
+// webhookList lists all webhooks that a visitor sees.
 type webhookList struct {
 	Webhooks []Webhook `json:"webhooks"`
 }
 
-// renewed is the secret of a webhook from now on.
+// renewed is the new secret of a webhook.
 type renewed struct {
 	Secret string `json:"signing_secret"`
 }
 
-// letterList are dead letters.
+// letterList lists dead letters.
 type letterList struct {
 	Letters []letter `json:"dead_letters"`
 }

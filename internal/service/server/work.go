@@ -24,10 +24,10 @@ type work struct {
 	*Server
 	tenant string
 	cancel context.CancelCauseFunc
-	idle   atomic.Bool // it waits for somebody's decision, and takes no place
+	idle   atomic.Bool // it waits for a person's decision, and takes no slot
 }
 
-// again is how long it takes until something is tried again that could not be done.
+// again is the pause before a retry.
 const again = 2 * time.Second
 
 var (
@@ -45,7 +45,7 @@ func rest(ctx context.Context) {
 	}
 }
 
-// run takes a task from the stage that it is in to its end, unless the server ends before.
+// run takes a task from its stage to its end, unless the server ends before.
 func (w *work) run(ctx context.Context, t Task) error {
 	if err := w.book.heal(ctx); err != nil {
 		return w.wait(t, err)
@@ -93,7 +93,7 @@ func (w *work) run(ctx context.Context, t Task) error {
 	case err == nil || w.ctx.Err() != nil || w.isDraining():
 		return err
 	case lacksRoom(err):
-		if t.Stage == event.StageIdle { // somebody has said something
+		if t.Stage == event.StageIdle { // a message has come
 			_ = w.to(w.ctx, &t, event.Staged{Stage: event.StageRunning})
 		}
 		return w.stall(t, "workspace: "+err.Error(), err)
@@ -103,13 +103,13 @@ func (w *work) run(ctx context.Context, t Task) error {
 	return errors.Join(err, w.end(ctx, t, err, nil))
 }
 
-// lacksRoom reports whether only the workspace of this task has no room here.
+// lacksRoom reports whether only the workspace of this task is out of room here.
 func lacksRoom(err error) bool {
 	_, lacks := errors.AsType[*running.RoomError](err)
 	return lacks
 }
 
-// stall leaves a task where it is until it is tried again, and says why.
+// stall leaves a task in its stage until it is retried, and records why.
 func (w *work) stall(t Task, why string, err error) error {
 	if t.Stage == event.StageRunning {
 		_ = w.to(w.ctx, &t, event.Staged{Stage: event.StageWaiting, Why: why})
@@ -117,14 +117,13 @@ func (w *work) stall(t Task, why string, err error) error {
 	return err
 }
 
-// diskFault reports whether an error says that there is no room to go on with.
+// diskFault reports whether an error says that there is no room to continue.
 func diskFault(err error) bool {
 	_, short := errors.AsType[*DiskError](err)
 	return short || keep.DiskFault(err)
 }
 
-// wait leaves a task where it is until it is tried again, and says why as far as that can be
-// written.
+// wait leaves a task in its stage until it is retried, and records why, as far as that can be written.
 func (w *work) wait(t Task, err error) error {
 	if keep.DiskFault(err) {
 		w.disk.failed(err)
@@ -136,7 +135,7 @@ func (w *work) wait(t Task, err error) error {
 	return err
 }
 
-// why is why a context is done, if somebody or the clock has ended the task.
+// why returns the cause of a done context, if a person or the clock has ended the task.
 func why(ctx context.Context) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errCancelled) || errors.Is(cause, errTimedOut) || errors.Is(cause, errQuota) {
 		return cause
@@ -144,7 +143,7 @@ func why(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// to moves the task on.
+// to moves the task to another stage.
 func (w *work) to(ctx context.Context, t *Task, m event.Staged) error {
 	m.Task = t.ID
 	if err := w.book.move(ctx, m); err != nil {
@@ -155,7 +154,7 @@ func (w *work) to(ctx context.Context, t *Task, m event.Staged) error {
 	return nil
 }
 
-// end is the last move of a task that has not completed, or has for want of an error.
+// end makes the last move of a task. Without a cause it has completed.
 func (w *work) end(ctx context.Context, t Task, cause error, r *Result) error {
 	m := event.Staged{Stage: event.StageCompleted}
 	switch {
@@ -193,7 +192,7 @@ func (s *Server) reopen(ctx context.Context, id string) (*inspan.Session, error)
 	return s.inTurn(ctx, func() (*inspan.Session, error) { return host.Open(ctx, id) })
 }
 
-// driven has the agent work until its run has stopped: here, or wherever the engine says.
+// driven runs the agent until its run has stopped: here, or on the machine that the engine chooses.
 func (w *work) driven(ctx context.Context, t *Task, opened *inspan.Session) error {
 	if w.Engine == nil {
 		return w.drive(ctx, t, opened)
@@ -206,7 +205,7 @@ func (w *work) driven(ctx context.Context, t *Task, opened *inspan.Session) erro
 	return w.supervise(ctx, t)
 }
 
-// drive has the agent work until its run has stopped.
+// drive runs the agent until its run has stopped.
 func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error {
 	r, err := w.pool.Drive(w.ctx, t.Session, opened)
 	told, seen := false, uint64(0)
@@ -229,7 +228,7 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 		case len(st.Questions()) > 0 && ctx.Err() == nil:
 			err = w.await(ctx, t, st.Seq, 0)
 		case st.Active && st.Seq > seen:
-			seen = st.Seq // somebody has said something when the run was about to end
+			seen = st.Seq // a message came when the run was about to end
 		case ctx.Err() == nil:
 			return errors.New("its run has ended without a reason")
 		}
@@ -243,8 +242,7 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 	return err
 }
 
-// settle moves on a task whose run has stopped: to its end, or, if it stays open, to where it takes
-// more.
+// settle moves a task whose run has stopped: to its end, or, if it stays open, to idle.
 func (w *work) settle(ctx context.Context, t *Task, st inspan.Status) error {
 	if !t.Spec.Open || ctx.Err() != nil {
 		return w.to(w.ctx, t, event.Staged{Stage: event.StageFinalizing})
@@ -260,8 +258,8 @@ func (w *work) settle(ctx context.Context, t *Task, st inspan.Status) error {
 	return w.to(w.ctx, t, event.Staged{Stage: event.StageIdle, Result: raw})
 }
 
-// attend waits until a run is over. Meanwhile it notes whether the run waits for somebody, and
-// interrupts it when the task is cancelled or its time over.
+// attend waits until a run is over. Meanwhile it records whether the run waits for a person, and interrupts it
+// when the task is cancelled or its time over.
 func (w *work) attend(ctx context.Context, t *Task, r *running.Run, told *bool) error {
 	seen := w.live.follow(t.Session, false)
 	defer seen.leave()
@@ -276,13 +274,13 @@ func (w *work) attend(ctx context.Context, t *Task, r *running.Run, told *bool) 
 		}
 		select {
 		case <-r.Done():
-			if left { // whatever it says
+			if left { // whatever error it has
 				return &DiskError{noRoom}
 			}
 			return nil
 		case <-full:
 			full, left = nil, true
-			r.Detach() // as it is, behind the calls that run
+			r.Detach() // without an interrupt, after the running calls
 		case <-seen.turns:
 		case <-gone:
 			if w.ctx.Err() != nil {
@@ -305,7 +303,7 @@ func (w *work) interrupter(id string) string {
 	return "inspan serve"
 }
 
-// attitude moves a task between running and waiting, as its session is.
+// attitude moves a task between running and waiting, following its session.
 func (w *work) attitude(t *Task, st inspan.Status) error {
 	stage := event.StageRunning
 	if len(st.Questions()) > 0 {
@@ -317,7 +315,7 @@ func (w *work) attitude(t *Task, st inspan.Status) error {
 	if stage == t.Stage {
 		return nil
 	}
-	if t.Stage == event.StageIdle && stage == event.StageWaiting { // it has asked before anybody looked
+	if t.Stage == event.StageIdle && stage == event.StageWaiting { // it asked before the task was seen running
 		if err := w.to(w.ctx, t, event.Staged{Stage: event.StageRunning}); err != nil {
 			return err
 		}
@@ -325,8 +323,7 @@ func (w *work) attitude(t *Task, st inspan.Status) error {
 	return w.to(w.ctx, t, event.Staged{Stage: stage})
 }
 
-// await waits until there is more in a session, its task is over, or so much time has passed; 0:
-// any time may.
+// await waits until there is more in a session, its task is over, or the time has passed; 0: no limit.
 func (w *work) await(ctx context.Context, t *Task, seq uint64, most time.Duration) error {
 	log, err := w.Sessions.Open(w.ctx, t.Session)
 	if err != nil {
@@ -344,7 +341,7 @@ func (w *work) await(ctx context.Context, t *Task, seq uint64, most time.Duratio
 	return w.ctx.Err()
 }
 
-// status is how a session stands.
+// status returns the status of a session.
 func (s *Server) status(id string) (inspan.Status, error) {
 	w, err := (&inspan.Host{Store: s.Sessions}).Watch(s.ctx, id)
 	if err != nil {
@@ -353,7 +350,7 @@ func (s *Server) status(id string) (inspan.Status, error) {
 	return w.Status(), w.Close()
 }
 
-// finish gathers what a task has brought, clears its workspace, and ends it.
+// finish collects the result of a task, clears its workspace, and ends it.
 func (w *work) finish(ctx context.Context, t Task) error {
 	st, err := w.status(t.Session)
 	if err != nil {
@@ -379,7 +376,7 @@ func (w *work) finish(ctx context.Context, t Task) error {
 	return w.end(ctx, t, cause, r)
 }
 
-// result is what a task has brought so far, but for the evidence.
+// result returns the result of a task so far, without the evidence.
 func (w *work) result(t Task, st inspan.Status) (*Result, error) {
 	r := &Result{Seq: st.Seq, Turns: st.Turns, Cost: st.Cost, Unpriced: st.Unpriced, Seconds: time.Since(t.Created).Round(time.Millisecond).Seconds()}
 	if st.Stopped != nil {
@@ -390,9 +387,9 @@ func (w *work) result(t Task, st inspan.Status) (*Result, error) {
 	return r, err
 }
 
-const mostSaid = 64 << 10 // bytes of what an agent says in the end
+const mostSaid = 64 << 10 // bytes of the agent's last words
 
-// says is what the agent of a session has said last.
+// says returns the last words of the agent of a session.
 func (s *Server) says(id string) (string, error) {
 	var f transcript.Fold
 	for e, err := range store.Events(s.ctx, s.Sessions, id) {
@@ -404,15 +401,15 @@ func (s *Server) says(id string) (string, error) {
 	return text.Head(f.Last, mostSaid), nil
 }
 
-// stays reports whether the workspace of a task does that has ended so.
+// stays reports whether the workspace of a task stays after this end.
 func (s *Server) stays(t Task, end event.Stage) bool {
 	keep := cmp.Or(t.Spec.Keep, s.Keep)
 	return keep == KeepAlways || keep != KeepNever && end != event.StageCompleted && t.Session != ""
 }
 
-// clear removes the workspace of a task that has ended, unless it is to stay, or others work there:
-// the last of these clears it. It also stays while a copy of it holds changes that nobody has merged, unless
-// none is to be kept.
+// clear removes the workspace of a task that has ended, unless it should stay, or other tasks work there: the
+// last of these clears it. It also stays while a copy of it has unmerged changes, unless the task keeps
+// nothing.
 func (s *Server) clear(t Task, end event.Stage) {
 	last := t.ID
 	if other, known := s.book.task(t.Spec.Beside); known {
@@ -423,7 +420,7 @@ func (s *Server) clear(t Task, end event.Stage) {
 	switch {
 	case s.stays(t, end):
 		if s.travels(t) && t.Session != "" {
-			if err := s.arrive(s.ctx, t); err != nil { // else what stays is of the beginning
+			if err := s.arrive(s.ctx, t); err != nil { // else the remaining workspace would be the initial one
 				s.warn(err.Error())
 			}
 		}

@@ -26,7 +26,7 @@ var (
 	credential  = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=([^/]+)/\d{8}/([^/]+)/([^/]+)/aws4_request, SignedHeaders=([^,]+), Signature=[0-9a-f]{64}$`)
 )
 
-// model returns the model that is asked: a cloud has it in the path.
+// model returns the requested model: a cloud has it in the path.
 func (s *Server) model(r *http.Request, body []byte) string {
 	switch s.Dialect {
 	case "bedrock", "vertex":

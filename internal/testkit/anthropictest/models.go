@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// list answers the question for models as the vendor does, and reports whether r is that.
+// list answers a request for the list of models as the vendor does, and reports whether r is one.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet || r.URL.Path != "/v1/models" || s.Dialect != "" {
 		return false

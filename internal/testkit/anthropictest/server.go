@@ -19,18 +19,16 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Answer is what the server does with one request.
+// Answer is the server's response to one request.
 type Answer = fake.Answer
 
-// Server is an [http.Handler] that answers POST /v1/messages, or what takes its
-// place on a cloud. A request the vendor would refuse is answered with status 400
-// and never reaches Answer; if that is for its tools, it fails the test of Start or Transport. Safe for
-// concurrent use if Answer is.
+// Server is an [http.Handler] that answers POST /v1/messages, or the equivalent of a cloud. A request that the
+// vendor would refuse is answered with status 400 and never reaches Answer; if the reason is its tools, it
+// fails the test of Start or Transport. Safe for concurrent use if Answer is.
 type Server struct {
-	// Answer decides what to do with a request; nil: an empty reply.
+	// Answer decides the response to a request; nil: an empty reply.
 	Answer func(r *http.Request, body []byte) Answer
-	// Key is the API key to insist on, or the bearer token of a cloud; empty: any
-	// or none will do.
+	// Key is the required API key, or the bearer token of a cloud; empty: any or none.
 	Key string
 	// Dialect is "bedrock" or "vertex" to play one of them; empty: the vendor's
 	// own API. Errors are those of the cloud: an Answer's Type is the exception at
@@ -96,7 +94,7 @@ func (s *Server) requestID() string {
 	return "Request-Id"
 }
 
-// refuse returns the answer to a request that is not well-formed, nil if it is.
+// refuse returns the answer to a malformed request, nil if it is valid.
 func (s *Server) refuse(r *http.Request, body []byte) *Answer {
 	switch s.Dialect {
 	case "bedrock":
@@ -240,8 +238,7 @@ func (n *renderer) delta(i int, kind, field, piece string) {
 	n.event("content_block_delta", append(append(b, fake.Quote(piece)...), "}}"...))
 }
 
-// Sign returns the signature the server gives to thinking, which it wants to
-// see again unmodified.
+// Sign returns the signature the server gives to thinking, which must come back unmodified.
 func Sign(text string) string {
 	sum := sha256.Sum256([]byte("anthropictest:" + text))
 	return base64.StdEncoding.EncodeToString(sum[:])

@@ -65,7 +65,7 @@ func toolsObjection(r *request) error {
 	return nil
 }
 
-// editorObjection is what the vendor has against an editor of its own, which has one name and no schema.
+// editorObjection returns the vendor's objection to an editor of its own, which has one name and no schema.
 func editorObjection(i int, t tool) error {
 	if string(t.fields["type"]) != `"text_editor_20250728"` || t.Name != "str_replace_based_edit_tool" {
 		return refuse("tools.%d: Input tag does not match any of the expected tags, or the name is not that of its type", i)

@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit/fake"
 )
 
-// request holds those fields of a request that are looked at.
+// request has the checked fields of a request.
 type request struct {
 	Model     string    `json:"model"`
 	Version   string    `json:"anthropic_version"`
@@ -128,7 +128,7 @@ func validate(dialect string, body []byte) error {
 	return nil
 }
 
-// fields returns what a request may hold beside what every dialect takes.
+// fields returns the allowed fields of a request in addition to those of every dialect.
 func fields(dialect string) []string {
 	switch dialect {
 	case "bedrock":
@@ -272,7 +272,7 @@ func checkImage(at string, b content) error {
 	return nil
 }
 
-// checkImages holds the limits of one image and of many.
+// checkImages checks the limits of one image and of many.
 func checkImages(r *request) error {
 	var all []content
 	for _, m := range r.Messages {
@@ -311,8 +311,7 @@ func checkSignature(at string, b content, role string) error {
 	return nil
 }
 
-// checkPairs holds the rule of calls and results: every call is answered once,
-// in the next message, before anything else.
+// checkPairs checks calls and results: every call is answered once, in the next message, before anything else.
 func checkPairs(r *request) error {
 	open, seen := map[string]bool{}, map[string]bool{}
 	used := false

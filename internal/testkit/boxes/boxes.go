@@ -1,5 +1,5 @@
-// Package boxes opens workspaces for tests of the sandbox and its rooms, and runs scripts in their boxes. A test binary
-// that starts boxes calls [sandbox.Keeper] first of all in TestMain.
+// Package boxes opens workspaces for tests of the sandbox, and runs scripts in sandboxes. A test binary that
+// starts boxes calls [sandbox.Keeper] first in TestMain.
 package boxes
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Unwalled opens an environment without walls.
+// Unwalled opens an environment without a sandbox.
 func Unwalled(t testing.TB) tool.Env {
 	t.Helper()
 	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{})

@@ -22,13 +22,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// New opens a workspace with secrets, a repository and a home beside it.
+// New opens a workspace with secrets, a repository and a home next to it.
 func New(t testing.TB) (env tool.Env, home, state string) {
 	t.Helper()
 	return NewWithLandlock(t, 0)
 }
 
-// pool knows which boxes work here. To find that out takes longer than most tests.
+// pool knows which boxes work here. Finding that out takes longer than most tests.
 var pool sandbox.Pool
 
 // NewWithLandlock is New on a kernel with an older Landlock; see [sandbox.Options.Landlock].
@@ -66,7 +66,7 @@ func NewWithLandlock(t testing.TB, landlock int) (env tool.Env, home, state stri
 	return env, home, state
 }
 
-// Close ends what the boxes of an environment share.
+// Close releases the shared resources of an environment's boxes.
 func Close(t testing.TB, env tool.Env) {
 	t.Helper()
 	if err := env.Close(); err != nil {
@@ -74,7 +74,7 @@ func Close(t testing.TB, env tool.Env) {
 	}
 }
 
-// Need skips a test where a box can't be built, and says why.
+// Need skips a test if a box can't be built, and says why.
 func Need(t *testing.T, env tool.Env, level tool.Level) {
 	t.Helper()
 	if level == tool.BoxRead && !env.Walls.Read || level == tool.BoxWorkspace && !env.Walls.Workspace {
@@ -82,8 +82,7 @@ func Need(t *testing.T, env tool.Env, level tool.Level) {
 	}
 }
 
-// Run runs a script in a box and returns its exit code, its output and what
-// was refused.
+// Run runs a script in a box and returns its exit code, its output and what was refused.
 func Run(t testing.TB, env tool.Env, box tool.Box, text string, vars ...string) (int, string, []string) {
 	t.Helper()
 	var out bytes.Buffer
@@ -108,7 +107,7 @@ func Run(t testing.TB, env tool.Env, box tool.Box, text string, vars ...string) 
 // Writable is a workspace box.
 var Writable = tool.Box{Level: tool.BoxWorkspace}
 
-// Background starts a script in a box that goes on until the test ends.
+// Background starts a script in a box that runs until the test ends.
 func Background(t *testing.T, env tool.Env, box tool.Box, text string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -177,8 +176,7 @@ func Start(t *testing.T, ctx context.Context, env tool.Env, c tool.Command) (too
 	return p, pid
 }
 
-// Running reports whether a process runs; one that has ended and was not
-// waited for does not.
+// Running reports whether a process runs; a zombie does not.
 func Running(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -233,7 +231,7 @@ func Text(t *testing.T, path string) string {
 	return string(data)
 }
 
-// lines hands over the lines a process prints.
+// lines passes on the lines that a process prints.
 type lines chan string
 
 func (l lines) Write(p []byte) (int, error) {
@@ -243,7 +241,7 @@ func (l lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Ready is a writer that tells when something was written.
+// Ready is a writer that signals the first write.
 type Ready struct {
 	once sync.Once
 	Done chan struct{} // closed then

@@ -1,6 +1,5 @@
-// Package fake is what the fake servers of all vendors share: the neutral
-// answer they render, the writing of an event stream with every accident that
-// can happen to one, and connections in memory.
+// Package fake is shared by the fake servers of all vendors: the neutral answer that they render, the writing
+// of an event stream with all possible accidents, and connections in memory.
 package fake
 
 import (
@@ -14,15 +13,14 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// An Answer is what a fake server does with one request. The zero value is an
-// empty reply.
+// An Answer is a fake server's response to one request. The zero value is an empty reply.
 type Answer struct {
 	// Parts of the reply: Text, Reasoning and Call. A Call's Invalid, if set,
 	// is sent as its arguments. Reasoning whose Opaque is the JSON string
 	// "redacted" is hidden by the vendor, where the vendor does that.
 	Parts llm.Parts
 	Stop  llm.Stop // empty: StopCalls if there are calls, else StopEnd
-	// StopReason is the vendor's own word; it goes before Stop.
+	// StopReason is the vendor's own word; it overrides Stop.
 	StopReason string
 	Usage      llm.Usage
 
@@ -36,12 +34,12 @@ type Answer struct {
 	Body    string
 	Header  http.Header // added to the answer's
 
-	// Split bounds the pieces in which text is streamed, in bytes; 0: 24.
+	// Split is the largest size of the pieces in which text is streamed, in bytes; 0: 24.
 	Split int
-	// Write bounds how many bytes are written and flushed at once; 0: an event.
+	// Write is how many bytes are written and flushed at once; 0: an event.
 	Write int
-	// CutAt breaks the connection instead of sending this event; 1 is the
-	// first, 0: none. Clean ends the body there as if that was all.
+	// CutAt breaks the connection instead of sending this event; 1 is the first, 0: none. Clean ends the body
+	// there as if it were complete.
 	CutAt int
 	Clean bool
 	// ErrorAt sends the error instead of this event and ends; 0: none.
@@ -54,8 +52,8 @@ type Answer struct {
 	Pace time.Duration
 }
 
-// Befallen returns the answer with an accident: the connection breaks in the middle of it, or
-// it hangs in a phase, "first byte" or "idle"; in "total" it goes on for long.
+// Befallen returns the answer with an accident: the connection breaks in the middle of it, or it hangs in a
+// phase, "first byte" or "idle"; in "total" it continues for long.
 func (a Answer) Befallen(cut bool, phase string) Answer {
 	const middle = 6 // events
 	if cut {
@@ -83,9 +81,8 @@ func (a Answer) Reason() llm.Stop {
 	return llm.StopEnd
 }
 
-// Decide returns the answer to a request, with its header set. ok is false if
-// the answer is an error, which fail has written then: the refusal, or what
-// answer wants. A nil answer is an empty reply.
+// Decide returns the answer to a request, with its header set. ok is false if the answer is an error, which
+// fail has written then: the refusal, or the error from answer. A nil answer is an empty reply.
 func Decide(w http.ResponseWriter, r *http.Request, body []byte, refusal *Answer,
 	answer func(*http.Request, []byte) Answer, fail func(http.ResponseWriter, Answer),
 ) (a Answer, ok bool) {
@@ -223,16 +220,16 @@ func (s *Stream) Flush() {
 // A Gauge counts requests being answered. Safe for concurrent use.
 type Gauge struct{ n atomic.Int64 }
 
-// Enter counts one in and returns what counts it out.
+// Enter counts a request, until leave is called.
 func (g *Gauge) Enter() (leave func()) {
 	g.n.Add(1)
 	return func() { g.n.Add(-1) }
 }
 
-// Value returns how many are in.
+// Value returns the current count.
 func (g *Gauge) Value() int { return int(g.n.Load()) }
 
-// Quote returns text as a JSON string, by other code than that of the adapters which read it.
+// Quote returns text as a JSON string, by code independent of the adapters that read it.
 func Quote(text string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

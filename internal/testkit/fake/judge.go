@@ -11,23 +11,23 @@ import (
 	"testing"
 )
 
-// Violation is what a vendor refuses about the tools or the messages of a request: roles and their order,
-// calls and their results, ids, empty texts, thoughts, images. An adapter must never send it.
+// Violation is a refusal that concerns the tools or the messages of a request: roles and their order, calls and
+// their results, ids, empty texts, thoughts, images. An adapter must never send such a request.
 type Violation struct{ Why error }
 
 func (v Violation) Error() string { return v.Why.Error() }
 
 func (v Violation) Unwrap() error { return v.Why }
 
-// Judge fails the test of a fake server that gets a request with a Violation. The zero value fails
-// none. Safe for concurrent use.
+// Judge fails the test of a fake server that gets a request with a Violation. The zero value fails none. Safe
+// for concurrent use.
 type Judge struct {
 	mu    sync.Mutex
 	t     testing.TB
 	heard int
 }
 
-// Sit has the judge fail t until it ends.
+// Sit makes the judge fail t until it ends.
 func (j *Judge) Sit(t testing.TB) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -60,7 +60,7 @@ func (j *Judge) Hear(err error) error {
 // Schema is a JSON Schema as a vendor reads it: an object, or true or false.
 type Schema = any
 
-// Walk visits a schema and all in it, outermost first, with the path to each, until visit returns an
+// Walk visits a schema and all schemas in it, outermost first, with the path to each, until visit returns an
 // error. It does not enter values such as those of enum and default.
 func Walk(s Schema, visit func(path []string, s map[string]any) error) error {
 	return walk(nil, s, visit)
@@ -100,8 +100,8 @@ func walk(path []string, s Schema, visit func([]string, map[string]any) error) e
 	return nil
 }
 
-// kindOf is the form of the value of a keyword in draft 2020-12
-// (https://json-schema.org/draft/2020-12/schema); empty: any.
+// kindOf returns the form of a keyword's value in draft 2020-12 (https://json-schema.org/draft/2020-12/schema);
+// empty: any.
 func kindOf(keyword string) string {
 	switch keyword {
 	case "items", "contains", "additionalProperties", "propertyNames", "not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties",
@@ -129,8 +129,8 @@ func kindOf(keyword string) string {
 	return ""
 }
 
-// Draft returns what is wrong with a schema by draft 2020-12, in the words of a common validator, and
-// where. The words are empty if nothing is.
+// Draft returns what is wrong with a schema by draft 2020-12, in the words of a common validator, and where.
+// The words are empty if it is valid.
 func Draft(s Schema) (path []string, words string) {
 	_ = Walk(s, func(at []string, m map[string]any) error {
 		for _, name := range slices.Sorted(maps.Keys(m)) {
@@ -219,7 +219,7 @@ func distinctTexts(list []any) bool {
 	return true
 }
 
-// python is a value as the vendors' validators, which are in Python, write it.
+// python returns a value as the vendors' validators, which are in Python, write it.
 func python(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -236,7 +236,7 @@ func python(v any) string {
 	return string(raw)
 }
 
-// Context is a path as OpenAI writes it.
+// Context returns a path in OpenAI's form.
 func Context(path []string) string {
 	quoted := make([]string, len(path))
 	for i, p := range path {
@@ -249,7 +249,7 @@ func Context(path []string) string {
 	return "(" + text + ")"
 }
 
-// Dotted is a path as Google and Ollama write it.
+// Dotted returns a path in the form of Google and Ollama.
 func Dotted(path []string) string {
 	var b strings.Builder
 	for _, p := range path {

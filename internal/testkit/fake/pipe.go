@@ -8,9 +8,8 @@ import (
 	"testing"
 )
 
-// Pipe returns a transport whose every connection ends at h, in memory, so
-// that it can be used in a synctest bubble. Hosts and ports mean nothing. It
-// is torn down with the test.
+// Pipe returns a transport whose every connection ends at h, in memory, so that it can be used in a synctest
+// bubble. Hosts and ports are ignored. It is closed with the test.
 func Pipe(t testing.TB, h http.Handler) *http.Transport {
 	l := &listener{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: h}

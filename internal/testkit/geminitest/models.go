@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// list answers the question for models as the vendor does, and reports whether r is that. An
-// embedding model is among them.
+// list answers a request for the list of models as the vendor does, and reports whether r is one. An embedding
+// model is among them.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet || r.URL.Path != "/v1beta/models" {
 		return false
@@ -27,7 +27,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// keyless is the answer to a request without the right key, nil if it has it.
+// keyless returns the answer to a request without the right key, nil if it has it.
 func (s *Server) keyless(r *http.Request) *Answer {
 	if s.Key == "" || r.Header.Get("X-Goog-Api-Key") == s.Key || r.Header.Get("Authorization") == "Bearer "+s.Key {
 		return nil

@@ -89,8 +89,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n.render()
 }
 
-// refuse returns the model that is asked, and the answer to a request that is
-// not well-formed, nil if it is.
+// refuse returns the requested model, and the answer to a malformed request, nil if it is valid.
 func (s *Server) refuse(r *http.Request, body []byte) (model string, a *Answer) {
 	_, model, ok := strings.Cut(r.URL.Path, "/models/")
 	model, method, _ := strings.Cut(model, ":")
@@ -184,7 +183,7 @@ func (n *renderer) pieces(text, fields string) {
 	}
 }
 
-// call sends a call. Of those that run side by side only the first is signed.
+// call sends a call. Of parallel calls only the first is signed.
 func (n *renderer) call(i int, c llm.Call) {
 	id, signature := "", ""
 	if n.signs {
@@ -244,9 +243,8 @@ func (n *renderer) finish() string {
 	}
 }
 
-// Sign returns the signature the server gives to a part and wants to see again
-// on exactly that part: a call under its name, with its arguments, or a text
-// under "text".
+// Sign returns the signature the server gives to a part and requires on exactly that part: a call under its
+// name, with its arguments, or a text under "text".
 func Sign(kind, content string) string {
 	if kind != "text" {
 		args := map[string]any{}                   // none are the same as empty ones

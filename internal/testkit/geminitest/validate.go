@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit/fake"
 )
 
-// request is what a request may hold; any other field is refused.
+// request has the allowed fields of a request; any other field is refused.
 type request struct {
 	SystemInstruction *content  `json:"systemInstruction"`
 	Contents          []content `json:"contents"`
@@ -79,8 +79,7 @@ type response struct {
 
 var goodName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.-]{0,63}$`)
 
-// sentinel is what the vendor takes for the signature of a call that it did
-// not write.
+// sentinel is what the vendor accepts as the signature of a call that it did not write.
 const sentinel = "skip_thought_signature_validator"
 
 // objection is why a request is refused, in the vendor's words.
@@ -230,8 +229,8 @@ func (b *blob) check() error {
 
 func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 
-// pairs holds the rule of calls and responses: as many responses as calls, in
-// their order, right behind them and before anything else.
+// pairs checks calls and responses: as many responses as calls, in their order, right behind them and before
+// anything else.
 func (v *validator) pairs() error {
 	var open []*call
 	for i, c := range v.Contents {
@@ -266,8 +265,8 @@ func (v *validator) pairs() error {
 	return nil
 }
 
-// signatures holds that every signature is on the part it came with, and from
-// generation 3 on that the first call of every step has one.
+// signatures checks that every signature is on the part with which it came, and from generation 3 on that the
+// first call of every step has one.
 func (v *validator) signatures() error {
 	for i, c := range v.Contents {
 		called := false

@@ -31,15 +31,14 @@ type Server struct {
 	Answer func(r *http.Request, body []byte) Answer
 	// Key is the bearer token to insist on; empty: any or none will do.
 	Key string
-	// Models that the server has; Model, Window, Images and NoTools are looked
-	// at. A chat with any other is answered all the same.
+	// Models that the server has; it uses Model, Window, Images and NoTools. A chat with any other is answered
+	// anyway.
 	Models []llm.Info
-	// Facts are what is told of a model beside that, by its name.
+	// Facts are further facts about models, by name.
 	Facts map[string]Facts
 	// Largest is the largest window a model is loaded with; 0: any.
 	Largest int
-	// Old makes it a server of the time before /api/ps and capabilities, which
-	// ignores what it is told of truncating.
+	// Old makes it a server from before /api/ps and capabilities, which ignores the truncation setting.
 	Old bool
 
 	active fake.Gauge
@@ -48,8 +47,8 @@ type Server struct {
 	loaded map[string]int // windows by full name
 }
 
-// Facts are what a server tells of a model. In Info the names lack the
-// architecture; a list of more than five is sent only if all is asked for.
+// Facts are a server's facts about a model. In Info the names lack the architecture; a list of more than five
+// is sent only if everything is requested.
 type Facts struct {
 	Info  map[string]any
 	Size  int64 // bytes on disk, and in memory once it is loaded
@@ -57,7 +56,8 @@ type Facts struct {
 	Embed bool  // it makes embeddings and does not converse
 }
 
-// Sit has a chat that a server refuses fail t, for who serves s otherwise than by Start or Transport.
+// Sit makes a chat that a server refuses fail t, for callers that serve s in other ways than by Start or
+// Transport.
 func (s *Server) Sit(t testing.TB) { s.judge.Sit(t) }
 
 // Start serves s on a local port until the test ends and returns its base URL.
@@ -127,8 +127,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request, body []byte) {
 	n.render()
 }
 
-// load gives the model the window that is asked for, within what it and the
-// server can.
+// load gives the model the requested window, within the limits of the model and the server.
 func (s *Server) load(r request) {
 	window := cmp.Or(r.Options.NumCtx, 4096)
 	if m, ok := s.model(r.Model); ok && m.Window > 0 {
@@ -145,7 +144,7 @@ func (s *Server) load(r request) {
 	s.loaded[full(r.Model)] = window
 }
 
-// full is a name with the tag that the server adds.
+// full returns a name with the tag that the server adds.
 func full(name string) string {
 	if !strings.Contains(name, ":") {
 		name += ":latest"
@@ -290,8 +289,7 @@ func (n *renderer) reason() string {
 	}
 }
 
-// request is what a request may hold; the server would ignore any other field,
-// the fake refuses it.
+// request has the allowed fields of a request; the server would ignore any other field, the fake refuses it.
 type request struct {
 	Model    string          `json:"model"`
 	Stream   bool            `json:"stream"`

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// rules are what a server wants of a request. The zero value is OpenAI, as far
-// as the shape of thoughts is not concerned.
+// rules are a server's requirements for a request. The zero value is OpenAI, except for the shape of thoughts.
 type rules struct {
 	names     []string // of Server.Dialect
 	keyHeader string   // carries the key; empty: Authorization as a bearer token
@@ -116,7 +115,7 @@ func dialects() []rules {
 	}
 }
 
-// rulesOf returns the rules of a dialect. It panics if the fake can't be that.
+// rulesOf returns the rules of a dialect. It panics for an unknown one.
 func rulesOf(name string) rules {
 	if name == "" {
 		return rules{fields: dialects()[0].fields, mostTools: dialects()[0].mostTools, developer: true}
@@ -141,7 +140,7 @@ func (r rules) takes(field string) bool {
 	return slices.Contains(common, field) || slices.Contains(r.fields, field)
 }
 
-// history refuses what only some servers do.
+// history refuses histories that only some servers refuse.
 func (r rules) history(req *request) error {
 	calls, users, images, ids, before := false, 0, 0, map[string]bool{}, ""
 	for i, m := range req.Messages {
@@ -242,7 +241,7 @@ func (r rules) message(i int, m message) error {
 	return nil
 }
 
-// errorBody is the body of an error in the form of the server.
+// errorBody returns the body of an error in the server's form.
 func (r rules) errorBody(a Answer) []byte {
 	switch {
 	case a.Body != "" || !r.flat && !r.textError:

@@ -42,7 +42,7 @@ func (s *Server) models(path string) any {
 	return map[string]any{"object": "list", "data": list}
 }
 
-// tell adds to an entry what the server says of a model.
+// tell adds the server's facts about a model to an entry.
 func tell(e map[string]any, dialect string, m llm.Info) {
 	inputs := []string{"text"}
 	if m.Images {

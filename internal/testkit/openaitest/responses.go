@@ -217,7 +217,7 @@ func (n *responseRenderer) message(index int, text string) {
 	})
 }
 
-// phase is that of a message: what comes before a call is no answer.
+// phase returns the phase of a message: one before a call is not an answer.
 func (n *responseRenderer) phase(index int) string {
 	if !n.phases {
 		return "null"
@@ -240,7 +240,7 @@ func (n *responseRenderer) reasoning(index int, v llm.Reasoning) {
 		sealed = fake.Quote(seal(id, summary))
 	}
 	head := `{"id":` + fake.Quote(id) + `,"type":"reasoning","encrypted_content":`
-	// The vendor warns that what comes with added may be incomplete.
+	// The vendor warns that data in added may be incomplete.
 	n.item(index, head+`"begun","summary":[]}`, head+sealed+`,"summary":`+summary+`}`, func(at string) {
 		if summary == `[]` {
 			return
@@ -272,7 +272,7 @@ func (n *responseRenderer) call(index int, c llm.Call) {
 	})
 }
 
-// failure is the event that reports the error of the answer.
+// failure returns the event that reports the error of the answer.
 func (n *responseRenderer) failure(failed bool) []byte {
 	code, message := "null", fake.Quote(n.a.Message)
 	if n.a.Code != "" {

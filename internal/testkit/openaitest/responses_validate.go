@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit/fake"
 )
 
-// responseRequest holds those fields of a request that are looked at.
+// responseRequest has the checked fields of a request.
 type responseRequest struct {
 	Model     string          `json:"model"`
 	Stream    bool            `json:"stream"`
@@ -201,7 +201,7 @@ func checkInput(i int, raw json.RawMessage) error {
 	return nil
 }
 
-// checkThought refuses reasoning of which a byte was changed.
+// checkThought refuses modified reasoning.
 func checkThought(i int, it inputItem) error {
 	var summary bytes.Buffer
 	switch {
@@ -217,9 +217,8 @@ func checkThought(i int, it inputItem) error {
 	return nil
 }
 
-// checkSequence holds the rules between items: a call has one output behind
-// it, reasoning stands before an item of the model, and an item that came with
-// reasoning has it before it.
+// checkSequence checks the rules between items: a call has one output behind it, reasoning is before an item of
+// the model, and an item that came with reasoning has it before it.
 func checkSequence(items []inputItem) error {
 	open, thoughts := map[string]bool{}, map[string]bool{}
 	for i, it := range items {

@@ -30,20 +30,19 @@ type Server struct {
 	Answer func(r *http.Request, body []byte) Answer
 	// Key is the API key to insist on; empty: any or none will do.
 	Key string
-	// Dialect names the server that this one is, as openai.Dialects does. It
-	// wants what that server wants, and refuses what it refuses. Empty: OpenAI,
-	// with a mild eye on thoughts.
+	// Dialect names the server to imitate, as in openai.Dialects. It requires and refuses the same as that
+	// server. Empty: OpenAI, with lenient checks of thoughts.
 	Dialect string
 	// Habits are those of an imitator; the zero value is those of Dialect.
 	Habits Habits
-	// Models are what it has to offer. It tells no more of them than Dialect does.
+	// Models are the models on offer. It reveals no more about them than Dialect does.
 	Models []llm.Info
 
 	active fake.Gauge
 	judge  fake.Judge
 }
 
-// Habits are what servers do differently.
+// Habits are the differences of servers.
 type Habits struct {
 	// Reasoning is the field of thoughts: "reasoning_content" (the default),
 	// "reasoning", "reasoning_details", "parts" of the content, or "none".
@@ -140,7 +139,7 @@ func refused(r *http.Request, path, keyHeader, key string) *Answer {
 	return nil
 }
 
-// objected returns the answer to a request that is not valid.
+// objected returns the answer to an invalid request.
 func objected(err error) *Answer {
 	if err == nil {
 		return nil
@@ -260,8 +259,7 @@ func (n *renderer) reasoning(v llm.Reasoning) {
 	}
 }
 
-// Sign returns the signature of reasoning_details, which the server wants to
-// see again unmodified.
+// Sign returns the signature of reasoning_details, which must come back unmodified.
 func Sign(text string) string {
 	sum := sha256.Sum256([]byte("openaitest:" + text))
 	return hex.EncodeToString(sum[:])

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit/fake"
 )
 
-// request holds those fields of a request that are looked at.
+// request has the checked fields of a request.
 type request struct {
 	Model         string    `json:"model"`
 	Stream        bool      `json:"stream"`
@@ -60,13 +60,13 @@ func (m *message) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &m.fields)
 }
 
-// text is the content if it is a text.
+// text returns the content if it is a text.
 func (m message) text() (s string) {
 	_ = json.Unmarshal(m.Content, &s) // a list is none
 	return s
 }
 
-// parts is the content if it is a list.
+// parts returns the content if it is a list.
 func (m message) parts() (list []part) {
 	_ = json.Unmarshal(m.Content, &list) // a text is none
 	return list
@@ -202,8 +202,7 @@ func checkContent(i int, m message) error {
 	return nil
 }
 
-// checkPairs holds the rule of calls and results: every call is answered once,
-// in the messages right behind it.
+// checkPairs checks calls and results: every call is answered once, in the messages right behind it.
 func checkPairs(messages []message) error {
 	open := map[string]bool{}
 	for i, m := range messages {

@@ -1,12 +1,12 @@
-// Command suite runs 'go test' and reports on it: a line for each package, the whole output of each test
-// that failed, the tests that were skipped, and the slowest packages and tests.
+// Command suite runs 'go test' and reports on it: a line for each package, the whole output of each failed
+// test, the skipped tests, and the slowest packages and tests.
 //
 //	suite [-rerun 2] [-slow 15] -- [flags and packages of go test]
 //
-// With -rerun, a test that failed runs again, alone, at most so often. If it passes then, suite prints a
-// line that begins with FLAKY, and the output of both runs; the exit status does not count it. A package
-// whose tests have not all run, as it panicked or ran out of time, runs again as a whole: that one test
-// passes would say nothing about the others.
+// With -rerun, a failed test runs again, alone, at most so often. If it passes then, suite prints a line that
+// begins with FLAKY, and the output of both runs; the exit status does not count it. A package whose tests have
+// not all run, because of a panic or a timeout, runs again as a whole: that one test passes would say nothing
+// about the others.
 package main
 
 import (
@@ -69,8 +69,8 @@ func (r result) String() string {
 	return r.pkg + " " + r.test
 }
 
-// whole reports whether all tests of a package have run: then the testing package prints its verdict. A
-// panic, a timeout and a call of os.Exit leave out the tests that were to come.
+// whole reports whether all tests of a package have run: then the testing package prints its verdict. After a
+// panic, a timeout and a call of os.Exit, the remaining tests have not run.
 func (r result) whole() bool {
 	return strings.HasPrefix(r.output, "FAIL\n") || strings.Contains(r.output, "\nFAIL\n")
 }
@@ -88,7 +88,7 @@ func (r *report) run(args []string) error {
 	return goTest(append([]string{"test", "-json"}, args...), r.add)
 }
 
-// add takes the results of a package, its own being the last.
+// add adds the results of a package, its own being the last.
 func (r *report) add(results []result) {
 	pkg := results[len(results)-1]
 	r.done = append(r.done, results...)
@@ -117,8 +117,8 @@ func (r *report) add(results []result) {
 	}
 }
 
-// failedByPart reports whether a test failed only because a subtest did. Then the subtest is reported, and
-// it is enough to run that one again.
+// failedByPart reports whether a test failed only because a subtest did. Then the subtest is reported, and only
+// that one needs to run again.
 func failedByPart(results []result, whole result) bool {
 	return reason(whole.output) == "" && slices.ContainsFunc(results, func(part result) bool {
 		return part.action == "fail" && strings.HasPrefix(part.test, whole.test+"/")
@@ -137,7 +137,7 @@ func (r *report) printPackage(p result) {
 }
 
 // rerun gives each failed test more tries, alone, and each package whose tests have not all run. Those that
-// pass are taken out of failed.
+// pass are removed from failed.
 func (r *report) rerun(most int, args []string) {
 	r.failed = slices.DeleteFunc(r.failed, func(f result) bool { return r.passesAlone(f, most, args) })
 }
@@ -180,7 +180,7 @@ func pattern(test string) string {
 	return strings.Join(parts, "/")
 }
 
-// flagsOf leaves out the packages. A flag and its value are one argument here, as in -timeout=15m.
+// flagsOf omits the packages. A flag and its value are one argument here, as in -timeout=15m.
 func flagsOf(args []string) []string {
 	return slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return !strings.HasPrefix(arg, "-") })
 }
@@ -211,7 +211,7 @@ func (r *report) slowest(many int) {
 	}
 }
 
-// summary says why tests were skipped, and ends with one line for people and programs.
+// summary prints why tests were skipped, and ends with one line for people and programs.
 func (r *report) summary() {
 	passed := 0
 	for _, d := range r.done {
@@ -235,10 +235,10 @@ func (r *report) summary() {
 	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", passed+len(r.flaky), len(r.failed), len(r.skipped))
 }
 
-// judgedBy stands before the number of requests that a fake server of a vendor has judged in a test.
+// judgedBy precedes the number of requests that a fake server of a vendor has judged in a test.
 const judgedBy = "requests judged: "
 
-// judged is how many requests fake servers have judged.
+// judged returns how many requests fake servers have judged.
 func (r *report) judged() (n int) {
 	for _, d := range r.done {
 		for line := range strings.Lines(d.output) {
@@ -251,7 +251,7 @@ func (r *report) judged() (n int) {
 	return n
 }
 
-// reason is the last line that a test printed itself.
+// reason returns the last line that a test printed itself.
 func reason(output string) (said string) {
 	for line := range strings.Lines(output) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "--- ") && !strings.HasPrefix(line, "=== ") &&
@@ -262,8 +262,8 @@ func reason(output string) (said string) {
 	return said
 }
 
-// goTest runs the go command, and hands over how the tests of each package ended as soon as it has ended,
-// the package last. That tests fail is no error.
+// goTest runs the go command, and reports the results of each package as soon as it has ended, that of the
+// package last. Failing tests are not an error.
 func goTest(args []string, ended func([]result)) error {
 	cmd := exec.Command("go", args...)
 	cmd.Stderr = os.Stderr
@@ -286,7 +286,7 @@ func goTest(args []string, ended func([]result)) error {
 	return nil
 }
 
-// running is a package of which some tests have ended.
+// running is a package with some finished tests.
 type running struct {
 	results []result
 	output  map[string]*strings.Builder // of what has not ended; that of the package by ""
@@ -317,7 +317,7 @@ func collect(from io.Reader, ended func([]result)) {
 	}
 }
 
-// take reports whether the package has ended. Its tests that have not are failed then: go names no result
+// take reports whether the package has ended. Its unfinished tests then count as failed: go reports no result
 // for them.
 func (p *running) take(e event) bool {
 	text := p.output[e.Test]

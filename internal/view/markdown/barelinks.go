@@ -10,19 +10,18 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// bareLinks reads addresses that stand in the text as they are: of the web, with
-// a scheme or www., and of mail.
+// bareLinks recognizes bare addresses in text: of the web, with a scheme or www., and of mail.
 type bareLinks struct{}
 
-// beforeLink are the characters that an address may follow, beside those that
-// the parser takes for marks.
+// beforeLink are the characters that may precede an address, in addition to those that the parser treats as
+// marks.
 const beforeLink = " ~("
 
-// Trigger is what may stand before an address; the blank is the beginning of a
-// line as well.
+// Trigger returns the characters that may precede an address; the blank also stands for the beginning of a
+// line.
 func (bareLinks) Trigger() []byte { return []byte(beforeLink) }
 
-// Parse takes an address and the character before it, which stays text.
+// Parse reads an address and the character before it, which stays text.
 func (bareLinks) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	if pc.IsInLinkLabel() {
 		return nil
@@ -62,8 +61,8 @@ func mailAddress(l []byte) int {
 	return n
 }
 
-// webAddress returns the length of the address that l begins with, or 0: a
-// scheme or www., a host with a dot and, it may be, a port and what follows it.
+// webAddress returns the length of the address that l begins with, or 0: a scheme or www., a host with a dot,
+// and an optional port and path.
 func webAddress(l []byte) int {
 	n := 0
 	for _, begin := range []string{"http://", "https://", "ftp://", "www."} {
@@ -113,11 +112,11 @@ func hostLength(l []byte) int {
 
 func isSmall(b byte) bool { return b >= 'a' && b <= 'z' }
 
-// isName reports whether a byte is one of those that names are made of.
+// isName reports whether a byte can be part of a name.
 func isName(b byte) bool { return util.IsAlphaNumeric(b) || b == '-' || b == '_' }
 
-// withoutEnd returns the length of an address without what belongs to the text
-// around it: punctuation, brackets that were not opened in it, and entities.
+// withoutEnd returns the length of an address without the surrounding text: punctuation, brackets that were not
+// opened in it, and entities.
 func withoutEnd(l []byte) int {
 	n := len(l)
 	open := bytes.Count(l, []byte("(")) - bytes.Count(l, []byte(")"))

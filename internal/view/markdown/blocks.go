@@ -7,7 +7,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// painter shows what the parser has read of src.
+// painter shows the parsed document of src.
 type painter struct {
 	style Style
 	src   []byte
@@ -21,7 +21,7 @@ func (p *painter) blocks(n ast.Node, width int) []line {
 	var out []line
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		lines := p.block(c, width)
-		for len(lines) > 0 && len(trimmed(lines[len(lines)-1])) == 0 { // such as of code that is one blank
+		for len(lines) > 0 && len(trimmed(lines[len(lines)-1])) == 0 { // such as a blank line of code
 			lines = lines[:len(lines)-1]
 		}
 		if len(lines) == 0 {
@@ -35,8 +35,8 @@ func (p *painter) blocks(n ast.Node, width int) []line {
 	return out
 }
 
-// apart reports whether an empty line stands before a block: in lists where
-// one was written, everywhere else always.
+// apart reports whether an empty line comes before a block: in lists if one was written, everywhere else
+// always.
 func apart(n ast.Node) bool {
 	switch n.Parent().(type) {
 	case *ast.ListItem, *ast.List:
@@ -73,9 +73,9 @@ func (p *painter) block(n ast.Node, width int) []line {
 	return nil
 }
 
-// prefix shows what body returns for the width that is left beside first, on
-// the first line, and other, on all others. Where nothing would be left, first stands
-// above and nothing is put before the lines.
+// prefix shows the result of body for the remaining width, with first before the first line, and other before
+// all others. If there would be no width left, first gets its own line above and nothing is put before the
+// lines.
 func prefix(body func(width int) []line, first, other span, width int) []line {
 	w := cells(first.text)
 	if width-w < least {
@@ -146,12 +146,12 @@ func (p *painter) code(n ast.Node, language string, width int) []line {
 	return out[:kept]
 }
 
-// codeLines is a line of code, set in by two cells where there is room.
+// codeLines returns the lines of a line of code, indented by two cells if there is room.
 func codeLines(l line, width int) []line {
 	return prefix(func(w int) []line { return chop(l, w) }, span{"  ", look{}}, span{"  ", look{}}, width)
 }
 
-// html shows HTML as the text it is.
+// html shows HTML as plain text.
 func (p *painter) html(n *ast.HTMLBlock, width int) []line {
 	text := p.lines(n)
 	if n.HasClosure() {
@@ -164,7 +164,7 @@ func (p *painter) html(n *ast.HTMLBlock, width int) []line {
 	return out
 }
 
-// lines is the source of a block.
+// lines returns the source of a block.
 func (p *painter) lines(n ast.Node) string {
 	var b strings.Builder
 	for i := range n.Lines().Len() {

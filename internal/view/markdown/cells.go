@@ -7,13 +7,13 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Table is rows of text below a head. Rows may be shorter or longer than others.
+// Table has rows of text below a head. Rows may differ in length.
 type Table struct {
 	Head []string
 	Rows [][]string
 }
 
-// columns is the most cells of a row.
+// columns returns the largest number of cells in a row.
 func (t Table) columns() int {
 	n := len(t.Head)
 	for _, r := range t.Rows {
@@ -22,8 +22,8 @@ func (t Table) columns() int {
 	return n
 }
 
-// Markdown writes the table in markdown. What is markdown in a cell stays markdown;
-// bars and line ends in it do not end the cell.
+// Markdown writes the table in markdown. Markdown in a cell stays markdown; bars and line ends in it do not end
+// the cell.
 func (t Table) Markdown() string {
 	n := t.columns()
 	if n == 0 {
@@ -51,7 +51,7 @@ func at(cells []string, i int) string {
 	return ""
 }
 
-// markdownCell escapes bars. Backslashes before one are doubled, so that they stay.
+// markdownCell escapes bars. Backslashes before one are doubled, so that they are kept.
 func markdownCell(text string) string {
 	text = strings.TrimSpace(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text))
 	var b strings.Builder
@@ -74,7 +74,7 @@ func markdownCell(text string) string {
 	return b.String()
 }
 
-// HTML writes the table for a page. Cells are text, whatever is in them.
+// HTML writes the table for a page. Cells are text, whatever their content.
 func (t Table) HTML() string {
 	n := t.columns()
 	if n == 0 {

@@ -1,8 +1,8 @@
 package markdown
 
-// Charts are drawn as text for terminals and as SVG for pages, tables as markdown and as HTML, and
-// pages hold them. The same figure always looks the same. Labels, names and cells may hold anything;
-// they are escaped for their destination.
+// Charts are drawn as text for terminals and as SVG for pages, tables as markdown and as HTML, and pages
+// contain them. The same figure always looks the same. Labels, names and cells may have any content; they are
+// escaped for their destination.
 
 import (
 	"errors"
@@ -16,26 +16,25 @@ import (
 // Kinds of charts.
 const (
 	Bar       = "bar"       // a bar for each label, for each series
-	Line      = "line"      // values in order, along the labels if there are some
-	Scatter   = "scatter"   // the first series holds x, each other one y
+	Line      = "line"      // values in order, along the labels if there are any
+	Scatter   = "scatter"   // the first series has x, each other one y
 	Histogram = "histogram" // how many values of one series lie in each range
 )
 
-// Bounds of a chart.
+// Limits of a chart.
 const (
 	MaxPoints = 2000 // of all series together
 	MaxSeries = 12
 	maxValue  = 1e300 // so that the difference of two values is a number
 )
 
-// Chart is numbers to be drawn. Check it first: what Check refuses is drawn as the
-// words of the refusal.
+// Chart is a chart of numbers. Check it first: a chart that Check refuses is drawn as the text of the refusal.
 type Chart struct {
 	Kind   string   `json:"kind"` // Bar, Line, Scatter or Histogram
 	Title  string   `json:"title,omitempty"`
-	X      string   `json:"x,omitempty"` // what the axes show; may be empty
+	X      string   `json:"x,omitempty"` // title of the axis; may be empty
 	Y      string   `json:"y,omitempty"`
-	Labels []string `json:"labels,omitempty"` // of the values of each series, in order; nil: they are counted from 1
+	Labels []string `json:"labels,omitempty"` // of the values of each series, in order; nil: counted from 1
 	Series []Series `json:"series"`
 }
 
@@ -45,7 +44,7 @@ type Series struct {
 	Values []float64 `json:"values"`
 }
 
-// Check tells what is wrong with the chart, for whoever made it; nil: it can be drawn.
+// Check returns what is wrong with the chart, for its maker; nil: it can be drawn.
 func (c Chart) Check() error {
 	if !slices.Contains([]string{Bar, Line, Scatter, Histogram}, c.Kind) {
 		return fmt.Errorf("kind %q is not one of %s, %s, %s, %s", c.Kind, Bar, Line, Scatter, Histogram)
@@ -89,7 +88,7 @@ func (c Chart) checkValues() error {
 	return nil
 }
 
-// name is what a series is called in errors.
+// name returns the name of a series in errors.
 func (c Chart) name(i int) string {
 	if name := c.Series[i].Name; name != "" {
 		return strconv.Quote(name)
@@ -97,7 +96,7 @@ func (c Chart) name(i int) string {
 	return fmt.Sprintf("series %d", i+1)
 }
 
-// label is that of the value with an index.
+// label returns the label of the value with an index.
 func (c Chart) label(i int) string {
 	if i < len(c.Labels) {
 		return c.Labels[i]
@@ -105,7 +104,7 @@ func (c Chart) label(i int) string {
 	return strconv.Itoa(i + 1)
 }
 
-// extent is the smallest and the largest of values.
+// extent returns the smallest and the largest of values.
 func extent(values ...[]float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, list := range values {
@@ -119,8 +118,8 @@ func extent(values ...[]float64) (low, high float64) {
 // scale is an axis: a range that begins and ends at round numbers.
 type scale struct{ low, high, step float64 }
 
-// scaleOf covers values with about so many steps. Those that floating point can
-// hardly tell apart are one.
+// scaleOf covers values with about the given number of steps. Values that floating point can hardly distinguish
+// count as one.
 func scaleOf(low, high float64, steps int) scale {
 	if high-low <= 1e-12*max(math.Abs(low), math.Abs(high))+1e-290 {
 		pad := max(math.Abs(low)/2, 0.5)
@@ -130,7 +129,7 @@ func scaleOf(low, high float64, steps int) scale {
 	return scale{math.Floor(low/step) * step, math.Ceil(high/step) * step, step}
 }
 
-// round is the next of 1, 2 and 5 times a power of ten.
+// round returns the next of 1, 2 and 5 times a power of ten.
 func round(step float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(step)))
 	for _, n := range []float64{1, 2, 5} {
@@ -141,7 +140,7 @@ func round(step float64) float64 {
 	return 10 * power
 }
 
-// ticks are the round numbers on the axis, the lowest first.
+// ticks returns the round numbers on the axis, lowest first.
 func (s scale) ticks() []float64 {
 	n := int(math.Round((s.high - s.low) / s.step))
 	var out []float64
@@ -151,10 +150,10 @@ func (s scale) ticks() []float64 {
 	return out
 }
 
-// at is where a value lies on the axis, from 0 to 1.
+// at returns the place of a value on the axis, from 0 to 1.
 func (s scale) at(v float64) float64 { return max(0, min(1, (v-s.low)/(s.high-s.low))) }
 
-// tick writes a number of the axis with no more digits than tell the steps apart.
+// tick formats a number of the axis with no more digits than needed to distinguish the steps.
 func (s scale) tick(v float64) string {
 	if math.Abs(v) < s.step/2 {
 		return "0"
@@ -165,7 +164,7 @@ func (s scale) tick(v float64) string {
 	return strconv.FormatFloat(v, 'f', max(0, int(math.Ceil(-math.Log10(s.step)-1e-9))), 64)
 }
 
-// numeral writes a value in a few characters, with six digits at most.
+// numeral formats a value in a few characters, with at most six digits.
 func numeral(v float64) string {
 	short := strconv.FormatFloat(v, 'g', 6, 64)
 	if strings.Contains(short, "e") && math.Abs(v) < 1e9 && math.Abs(v) >= 1e6 {
@@ -191,7 +190,7 @@ func (c Chart) bins() Chart {
 	return out
 }
 
-// lines are the series that a line or scatter chart shows over x.
+// lines returns the series that a line or scatter chart shows over x.
 func (c Chart) lines() (x []float64, ys []Series) {
 	if c.Kind == Scatter {
 		return c.Series[0].Values, c.Series[1:]

@@ -6,14 +6,13 @@ import (
 )
 
 const (
-	fenceWord  = "chart" // the language of a block that holds a chart
-	fenceWidth = 72      // cells of the drawing in it, which fits where 80 do
-	mostWidth  = 100     // that a chart is drawn in, however wide the terminal is
+	fenceWord  = "chart" // the language of a block with a chart
+	fenceWidth = 72      // cells of the drawing in it, which fits into 80
+	mostWidth  = 100     // largest width of a chart, however wide the terminal is
 )
 
-// Markdown is the chart as a block of code: a drawing of 72 cells for whoever knows no
-// more than markdown, and in the line of its fence the data, from which Drawn makes one
-// that fits.
+// Markdown returns the chart as a block of code: a drawing of 72 cells for readers of plain markdown, and the
+// data in the line of its fence, from which Drawn makes a fitting one.
 func (c Chart) Markdown() string {
 	data, err := json.Marshal(c)
 	if err != nil { // Check has refused it
@@ -23,8 +22,8 @@ func (c Chart) Markdown() string {
 	return "```" + fenceWord + " " + info + "\n" + c.Text(fenceWidth) + "\n```\n"
 }
 
-// Drawn draws a block of code anew from what stands behind its fence, in at most so many
-// cells. It is empty if the block is not a chart of Markdown.
+// Drawn redraws a block of code from the text behind its fence, in at most the given width. It is empty if the
+// block is not a chart of Markdown.
 func Drawn(info string, width int) string {
 	data, ok := strings.CutPrefix(info, fenceWord+" ")
 	var c Chart

@@ -12,7 +12,7 @@ import (
 const (
 	defaultWidth = 80
 	leastWidth   = 10 // below it nothing can be drawn, so lines are cut
-	leastBar     = 3  // cells that the longest bar has, or there are none
+	leastBar     = 3  // cells of the longest bar, or there are no bars
 )
 
 // Text draws the chart in lines of at most width cells, without colours and without
@@ -53,7 +53,7 @@ type bar struct {
 	head  bool // it has only a label: that of the bars below
 }
 
-// barList is all of a chart.
+// barList has all bars of a chart.
 type barList []bar
 
 func (c Chart) bars() (out barList) {
@@ -74,8 +74,8 @@ func (c Chart) bars() (out barList) {
 	return out
 }
 
-// textBars draws bars from left to right: the label, the bar, the number. Where some
-// are below zero, they go to the left of a line.
+// textBars draws bars from left to right: the label, the bar, the number. Negative ones go to the left of a
+// line.
 func (c Chart) textBars(width int) (out []string) {
 	bars, labels, room := c.bars().laidOut(width)
 	low, high := extent(valuesOf(c.Series)...)
@@ -103,9 +103,8 @@ func (c Chart) textBars(width int) (out []string) {
 	return out
 }
 
-// laidOut cuts the labels so that the numbers stay, and tells how wide the labels and
-// the bars may be. Labels give way to bars, and bars to numbers: there are none if the
-// room is 0.
+// laidOut cuts the labels so that the numbers stay, and returns the widths for the labels and the bars. Labels
+// give way to bars, and bars to numbers: there are none if the room is 0.
 func (bars barList) laidOut(width int) (out barList, labels, room int) {
 	numbers := 0
 	for _, b := range bars {
@@ -133,8 +132,7 @@ func (bars barList) laidOut(width int) (out barList, labels, room int) {
 	return out, labels, room
 }
 
-// strip is a bar in left cells for what is below zero and right ones above. Only a
-// zero has no bar.
+// strip returns a bar in left cells for the part below zero and right ones above. Only a zero has no bar.
 func strip(v, low, high float64, left, right int) string {
 	const eighths = "▏▎▍▌▋▊▉█"
 	if v < 0 {
@@ -157,7 +155,7 @@ func strip(v, low, high float64, left, right int) string {
 	return line
 }
 
-// subject says what bars show: the values by the labels.
+// subject describes the bars: the values by the labels.
 func (c Chart) subject() string {
 	if c.X != "" && c.Y != "" {
 		return c.Y + " by " + c.X

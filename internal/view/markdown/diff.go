@@ -6,11 +6,9 @@ import (
 	"strings"
 )
 
-// Diff shows a unified diff: its files as headings, then the lines with their
-// numbers (those of the new file; of the old one for lines that went), their
-// signs and colours. In lines that were changed, the words that differ are
-// reversed. Lines that are too long go on below. Width is as for Render. What is no
-// diff is shown as text.
+// Diff shows a unified diff: its files as headings, then the lines with their numbers (those of the new file;
+// of the old one for removed lines), their signs and colours. In changed lines, the different words are
+// reversed. Long lines are wrapped. Width is as for Render. Text that is not a diff is shown as text.
 func Diff(unified string, width int, s Style) string {
 	if width <= 0 {
 		width = 80
@@ -29,8 +27,8 @@ func Diff(unified string, width int, s Style) string {
 	return strings.TrimRight(strings.Join(s.paintAll(d.out), "\n"), "\n")
 }
 
-// lineEnd is "\r" if all lines of the files end with it. If only some do, it is
-// part of what has changed, and is shown.
+// lineEnd returns "\r" if all lines of the files end with it. If only some do, it is part of the change, and is
+// shown.
 func lineEnd(lines []string) string {
 	for _, l := range lines {
 		if signed(l) && !strings.HasSuffix(l, "\r") && !strings.HasPrefix(l, "--- ") && !strings.HasPrefix(l, "+++ ") {
@@ -59,11 +57,11 @@ type differ struct {
 	out    []line
 
 	old, fresh         int    // numbers of the next lines
-	oldLeft, freshLeft int    // lines that the hunk still has
+	oldLeft, freshLeft int    // remaining lines of the hunk
 	path               string // the line, up to a tab
 	from               string
 	held               []string   // of a file's head; dropped if the file gets a heading
-	minus, plus        []numbered // of the change that is being read
+	minus, plus        []numbered // of the current change
 }
 
 type numbered struct {
@@ -71,7 +69,7 @@ type numbered struct {
 	text   string
 }
 
-// hunk reads "@@ -1,2 +3,4 @@"; ok tells that it is one.
+// hunk parses "@@ -1,2 +3,4 @@"; ok reports whether it is one.
 func hunk(l string) (old, oldCount, fresh, freshCount int, ok bool) {
 	fields := strings.Fields(l)
 	if len(fields) < 4 || fields[0] != "@@" || fields[3] != "@@" {
@@ -90,11 +88,11 @@ func lineRange(field, sign string) (start, count int, ok bool) {
 	if two && err == nil {
 		count, err = strconv.Atoi(second)
 	}
-	const most = 1 << 40 // beyond, nothing is a line number
+	const most = 1 << 40 // larger ones are not line numbers
 	return start, count, ok && err == nil && start >= 0 && count >= 0 && start < most && count < most
 }
 
-// digits is how wide the column of numbers must be.
+// digits returns the width of the column of numbers.
 func digits(lines []string) int {
 	most := 0
 	for _, l := range lines {
@@ -133,7 +131,7 @@ func (d *differ) line(l string) {
 	}
 }
 
-// other takes a line that is none of a file, such as the head of a hunk.
+// other handles a line that is not of a file, such as the head of a hunk.
 func (d *differ) other(l string) {
 	d.tell()
 	how := look{faint: true}
@@ -144,7 +142,7 @@ func (d *differ) other(l string) {
 	d.add(line{{l, how}})
 }
 
-// gone takes a line that went. After those that came, it begins another change.
+// gone handles a removed line. After added lines, it begins another change.
 func (d *differ) gone(number int, text string) {
 	if len(d.plus) > 0 {
 		d.change()
@@ -152,7 +150,7 @@ func (d *differ) gone(number int, text string) {
 	d.minus = append(d.minus, numbered{number, text})
 }
 
-// inHunk takes a line if the hunk that is open still has some.
+// inHunk handles a line if the open hunk has lines left.
 func (d *differ) inHunk(l string) bool {
 	sign := " "
 	if l != "" {
@@ -178,7 +176,7 @@ func (d *differ) inHunk(l string) bool {
 	return true
 }
 
-// tell shows what was held back, as no heading says it.
+// tell shows the held lines, as there is no heading for them.
 func (d *differ) tell() {
 	for _, l := range d.held {
 		d.add(line{{l, look{faint: true}}})
@@ -186,7 +184,7 @@ func (d *differ) tell() {
 	d.from, d.held = "", nil
 }
 
-// file shows which file the next hunks are of.
+// file shows the name of the file of the next hunks.
 func (d *differ) file(to string) {
 	from := d.from
 	name := func(p string) string { return strings.TrimPrefix(strings.TrimPrefix(p, "a/"), "b/") }
@@ -206,8 +204,7 @@ func (d *differ) file(to string) {
 	d.add(line{{title, look{bold: true, color: d.style.pick(heading)}}})
 }
 
-// change shows the lines that went and those that came in their place, compared
-// one by one.
+// change shows removed lines and their replacements, compared one by one.
 func (d *differ) change() {
 	gone := look{color: d.style.pick(removed)}
 	come := look{color: d.style.pick(added)}

@@ -8,8 +8,8 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// What follows is beside the standard. The parser's own package for it would cost
-// every start of the program as much as the rest of the parser.
+// Extensions of the standard. The parser's own package for them would cost every start of the program as much
+// as the rest of the parser.
 var (
 	_ parser.ParagraphTransformer = tables{}
 	_ parser.InlineParser         = tasks{}
@@ -18,7 +18,7 @@ var (
 	_ parser.InlineParser         = bareLinks{}
 )
 
-// checkBox says whether the task that it stands before is done.
+// checkBox says whether the task behind it is done.
 type checkBox struct {
 	ast.BaseInline
 	done bool
@@ -30,13 +30,13 @@ func (*checkBox) Kind() ast.NodeKind { return ast.KindString }
 // Dump shows it to whoever debugs the parser.
 func (n *checkBox) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// tasks reads [ ] and [x] where the text of a list's item begins.
+// tasks recognizes [ ] and [x] at the beginning of a list item.
 type tasks struct{}
 
 // Trigger is what a box begins with.
 func (tasks) Trigger() []byte { return []byte{'['} }
 
-// Parse takes the box and the blanks after it.
+// Parse reads the box and the blanks after it.
 func (tasks) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	item, ok := parent.Parent().(*ast.ListItem)
 	if !ok || item.FirstChild() != parent || parent.HasChildren() {
@@ -50,7 +50,7 @@ func (tasks) Parse(parent ast.Node, block text.Reader, _ parser.Context) ast.Nod
 	return &checkBox{done: l[1] != ' '}
 }
 
-// struck is text that is struck out.
+// struck is struck-through text.
 type struck struct{ ast.BaseInline }
 
 // Kind is that of another look.
@@ -59,13 +59,13 @@ func (*struck) Kind() ast.NodeKind { return ast.KindEmphasis }
 // Dump shows it to whoever debugs the parser.
 func (n *struck) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// strikes reads ~text~ and ~~text~~. More tildes are only tildes.
+// strikes recognizes ~text~ and ~~text~~. More tildes are just tildes.
 type strikes struct{}
 
 // Trigger is the mark.
 func (strikes) Trigger() []byte { return []byte{'~'} }
 
-// Parse takes one or two tildes that may begin or end such a text.
+// Parse reads one or two tildes that may begin or end such a text.
 func (s strikes) Parse(_ ast.Node, block text.Reader, pc parser.Context) ast.Node {
 	l, at := block.PeekLine()
 	before := block.PrecendingCharacter()
@@ -87,5 +87,5 @@ func (strikes) CanOpenCloser(opener, closer *parser.Delimiter) bool {
 	return opener.Char == closer.Char
 }
 
-// OnMatch makes what the text between two marks is put into.
+// OnMatch returns the node for the text between two marks.
 func (strikes) OnMatch(int) ast.Node { return &struck{} }

@@ -12,20 +12,19 @@ const (
 	muchCode = 20_000 // lines of one block beyond which it is not
 )
 
-// code highlights line by line: what a line looks like never depends on those
-// that follow, so that it can be settled at once. The zero value leaves
-// everything as it is. It can be copied to look ahead.
+// code highlights line by line: the look of a line never depends on later ones, so that it can be settled at
+// once. The zero value changes nothing. It can be copied to look ahead.
 type code struct {
 	style Style
 	all   *Lexers
 	lexer *lexer
 	state chroma.LexerState // between lines
 	lines int
-	in    block // what is open; its end is "" if nothing is
+	in    block // the open block; its end is "" if there is none
 	kind  chroma.TokenType
 }
 
-// highlighter returns what highlights a language.
+// highlighter returns a highlighter for a language.
 func highlighter(s Style, language string) code {
 	c := code{style: s, all: s.Lexers}
 	if c.all == nil {
@@ -43,7 +42,7 @@ func highlighter(s Style, language string) code {
 	return c
 }
 
-// begin gets hold of a state of the lexer, or reports that it can't.
+// begin gets a state of the lexer, or reports that it can't.
 func (c *code) begin() (ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -111,7 +110,7 @@ func (c *code) open(text string) line {
 	return c.spans(tokens, text)
 }
 
-// lex reads text with what is open in state. It fails where the lexer does.
+// lex reads text with the open state. It fails if the lexer does.
 func lex(state *chroma.LexerState, text string) (tokens []chroma.Token, ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -128,8 +127,7 @@ func lex(state *chroma.LexerState, text string) (tokens []chroma.Token, ok bool)
 	return tokens, true
 }
 
-// spanning returns the kind of the token that goes on over the newline at the
-// given byte and holds more than it, if there is one.
+// spanning returns the kind of a token that contains the newline at the given byte and more, if there is one.
 func spanning(tokens []chroma.Token, newline int) (chroma.TokenType, bool) {
 	at := 0
 	for _, t := range tokens {
@@ -142,7 +140,7 @@ func spanning(tokens []chroma.Token, newline int) (chroma.TokenType, bool) {
 	return 0, false
 }
 
-// spans paints the tokens that make up text. Should they not, it is left as it is.
+// spans paints the tokens of text. If they don't add up to text, it stays as it is.
 func (c *code) spans(tokens []chroma.Token, text string) line {
 	var out line
 	at := 0

@@ -9,11 +9,10 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// HTML is markdown for a page. Nothing in it does anything: HTML in the text is
-// shown as the text it is, links lead to http, https and mailto addresses only,
-// and images are those whose PNG, JPEG or GIF is in their address. Control
-// characters are visible, as Plain makes them. Any text has a form, and every tag
-// that is opened is closed.
+// HTML converts markdown for a page. Nothing in it is active: HTML in the text is shown as text, links lead
+// only to http, https and mailto addresses, and images are only those whose PNG, JPEG or GIF is in their
+// address. Control characters are visible, as in Plain. Any text has a form, and every tag that is opened is
+// closed.
 func HTML(text string) string {
 	var src strings.Builder
 	for l := range strings.Lines(Plain(text)) {
@@ -110,7 +109,7 @@ func (w *pageWriter) table(n *table, depth int) {
 		for r := n.FirstChild(); r != nil; r = r.NextSibling() {
 			w.within("tr", "", func() {
 				c := r.FirstChild()
-				for _, at := range n.columns { // what a row has beyond them is left out
+				for _, at := range n.columns { // surplus cells of a row are omitted
 					style := map[side]string{atRight: ` style="text-align:right"`, atCenter: ` style="text-align:center"`}[at]
 					w.within(tag, style, func() {
 						if c != nil {
@@ -186,7 +185,7 @@ func (w *pageWriter) run(n *ast.Text) {
 	}
 }
 
-// link writes a link if it leads where links may.
+// link writes a link if its address is allowed.
 func (w *pageWriter) link(to string, inner func()) {
 	for _, scheme := range []string{"http://", "https://", "mailto:"} {
 		if len(to) > len(scheme) && strings.EqualFold(to[:len(scheme)], scheme) {
@@ -211,7 +210,7 @@ func (w *pageWriter) inlineImage(n *ast.Image) {
 	w.image(p.media, p.data, strings.TrimRight("[image: "+name.String(), ": ")+"]")
 }
 
-// image writes an image with its data, or what stands for it.
+// image writes an image with its data, or its replacement text.
 func (w *pageWriter) image(media, data, name string) {
 	if data == "" {
 		w.text(Plain(name))
@@ -221,7 +220,7 @@ func (w *pageWriter) image(media, data, name string) {
 	w.WriteString(`<img src="data:` + media + ";base64," + data + `" alt="` + escaper.EscapeString(alt) + `">`)
 }
 
-// rawHTML writes a tag as text, but for the one that breaks lines.
+// rawHTML writes a tag as text, except the one that breaks lines.
 func (w *pageWriter) rawHTML(n *ast.RawHTML) {
 	var b strings.Builder
 	for i := range n.Segments.Len() {

@@ -7,7 +7,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// deepest is how far looks within looks are followed.
+// deepest is the largest depth of nested looks.
 const deepest = 200
 
 // inline returns the text of a block.
@@ -30,7 +30,7 @@ func (w *writer) put(text string, l look) {
 	}
 }
 
-// mark writes what stands for a look where there are no colours.
+// mark writes the mark for a look if there are no colours.
 func (w *writer) mark(text string, l look) {
 	if w.style.NoColor {
 		w.put(text, l)
@@ -117,7 +117,7 @@ func (w *writer) emphasis(n *ast.Emphasis, l look, depth int) {
 	w.mark(mark, l)
 }
 
-// link shows the text and, where it says something else, the address.
+// link shows the text and, if it differs, the address.
 func (w *writer) link(n *ast.Link, l look, depth int) {
 	text := l
 	text.color, text.under = w.style.pick(link), true
@@ -149,7 +149,7 @@ func (w *writer) image(n *ast.Image, l look) {
 	}
 }
 
-// rawHTML shows a tag as it is, but for the one that breaks lines.
+// rawHTML shows a tag as it is, except the one that breaks lines.
 func (w *writer) rawHTML(n *ast.RawHTML, l look) {
 	var b strings.Builder
 	for i := range n.Segments.Len() {
@@ -176,7 +176,7 @@ func (w *writer) raw(n ast.Node) string {
 	return Plain(b.String())
 }
 
-// address makes the destination of a link harmless, and one line of it.
+// address makes the destination of a link harmless, and one line.
 func address(raw []byte) string {
 	return strings.ReplaceAll(Plain(unescape(string(raw))), "\n", " ")
 }

@@ -1,13 +1,10 @@
-// Package markdown shows markdown, code and diffs on a terminal, and draws charts, tables and small
-// images for terminals and pages.
+// Package markdown shows markdown, code and diffs on a terminal, and draws charts, tables and small images for
+// terminals and pages.
 //
-// It computes and does nothing else. Whatever it is given is first made
-// harmless, as Plain does: the only escape sequences in what it returns are
-// colours (SGR) of its own, and each line ends with a reset, so that lines can be
-// printed one by one.
+// It only computes. All input is first made harmless, as by Plain: the only escape sequences in the output are
+// its own colours (SGR), and each line ends with a reset, so that lines can be printed one by one.
 //
-// Text is settled block by block: Render is a Stream that is given everything
-// at once, so both show the same.
+// Text is settled block by block: Render is a Stream that gets everything at once, so both show the same.
 package markdown
 
 import "strings"
@@ -15,9 +12,9 @@ import "strings"
 // Style is how text is painted. The zero value is for a dark background.
 type Style struct {
 	Light   bool    // the background is light
-	NoColor bool    // no escape sequence at all; markup is kept where it would be lost
+	NoColor bool    // no escape sequences; marks are kept if they would be lost
 	Named   bool    // pictures are named, not drawn
-	Lexers  *Lexers // what is known of languages, to be shared; nil: each Render, Stream and Code reads what it needs
+	Lexers  *Lexers // shared caches; nil: each Render, Stream and Code loads its own
 }
 
 // Render shows markdown in lines of at most width cells, without a newline at
@@ -31,9 +28,8 @@ func Render(text string, width int, s Style) string {
 	return join(out, st.Close())
 }
 
-// Code highlights code, line for line; nothing is wrapped or indented. An
-// unknown language is left as it is. language is the word after the fence, such
-// as "go" or "c++".
+// Code highlights code, line by line; nothing is wrapped or indented. Code in an unknown language stays as it
+// is. language is the word after the fence, such as "go" or "c++".
 func Code(text, language string, s Style) string {
 	lines := strings.Split(Plain(text), "\n")
 	h := highlighter(s, language)

@@ -11,10 +11,9 @@ import (
 //go:embed page.css
 var pageStyle string
 
-// Page is one HTML page that stands for itself: no scripts, nothing from elsewhere,
-// and a policy in it that tells browsers so. The title is text. Each piece of the body
-// is put in as it is, so it must be harmless: what Chart.SVG, Table.HTML and
-// markdown.HTML return is.
+// Page returns one self-contained HTML page: no scripts, nothing external, and a policy that tells browsers so.
+// The title is text. Each piece of the body is inserted unchanged, so it must be harmless: the results of
+// Chart.SVG, Table.HTML and markdown.HTML are.
 func Page(title string, body ...string) string {
 	title = escaper.EscapeString(text.Line(title))
 	var b strings.Builder

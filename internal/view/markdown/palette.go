@@ -6,7 +6,7 @@ import (
 	"github.com/alecthomas/chroma/v2"
 )
 
-// role is what a piece of text is; each has a colour.
+// role is the role of a piece of text; each has a colour.
 type role int
 
 const (
@@ -25,8 +25,7 @@ const (
 	special
 )
 
-// pick returns the SGR parameters of a role: a colour of the 256 that can be
-// read on the background.
+// pick returns the SGR parameters of a role: a readable colour of the 256 on the background.
 func (s Style) pick(r role) string {
 	dark, light := "", ""
 	switch r {
@@ -81,7 +80,7 @@ func (s Style) token(t chroma.TokenType) look {
 	return look{}
 }
 
-// generic is the look of what languages for text and diffs know.
+// generic returns the look of a token of languages for text and diffs.
 func (s Style) generic(t chroma.TokenType) look {
 	switch t {
 	case chroma.GenericInserted:
@@ -98,8 +97,8 @@ func (s Style) generic(t chroma.TokenType) look {
 	return look{}
 }
 
-// nearest is the number of that of the 256 colours which is most like a
-// premultiplied one; empty: what is seen through it is more than what it is.
+// nearest returns the number of the most similar of the 256 colours to a premultiplied one; empty: it is mostly
+// transparent.
 func nearest(r, g, b, a uint32) string {
 	if a < 0x8000 {
 		return ""

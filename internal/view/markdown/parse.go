@@ -13,7 +13,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// references are the addresses of links that were defined so far.
+// references are the addresses of links defined so far.
 type references struct {
 	by map[string]parser.Reference
 }
@@ -22,7 +22,7 @@ func (r *references) clone() *references {
 	return &references{maps.Clone(r.by)}
 }
 
-// scope is what one block is read with: it knows the references of all before.
+// scope is the context for reading one block: it knows the references of all before.
 type scope struct {
 	parser.Context
 	refs *references
@@ -43,14 +43,12 @@ func (s scope) Reference(label string) (parser.Reference, bool) {
 	return ref, ok
 }
 
-// longText is how many bytes of one paragraph, heading or cell are read as
-// markdown. The parser takes time in the square of them for some texts; what is
-// longer is shown as it is.
+// longText is how many bytes of one paragraph, heading or cell are read as markdown. For some texts the parser
+// takes quadratic time; a longer one is shown as plain text.
 const longText = 8 << 10
 
-// newParser reads what is common: tables, task lists, struck text and bare
-// links beside the standard. For a big text it does without headings that are
-// underlined, as they can be of any length.
+// newParser returns a parser for the common extensions: tables, task lists, struck-through text and bare links
+// in addition to the standard. For a big text it omits underlined headings, which can have any length.
 func newParser(big bool) parser.Parser {
 	blocks := parser.DefaultBlockParsers()
 	if big {
@@ -71,9 +69,8 @@ func newParser(big bool) parser.Parser {
 	)
 }
 
-// cutter takes paragraphs that are too long out of the parser's hands: those
-// with a line that is, those that begin like references, or, after tables are
-// found, all.
+// cutter keeps paragraphs that are too long away from the parser: those with a long line, those that begin like
+// references, or, after tables are found, all.
 type cutter struct{ all bool }
 
 func (c cutter) Transform(n *ast.Paragraph, r text.Reader, _ parser.Context) {
@@ -98,7 +95,7 @@ func (c cutter) Transform(n *ast.Paragraph, r text.Reader, _ parser.Context) {
 	n.Parent().RemoveChild(n.Parent(), n)
 }
 
-// longBlock is a paragraph that is shown as it is.
+// longBlock is a paragraph that is shown as plain text.
 type longBlock struct{ ast.BaseBlock }
 
 // Kind is that of text.
@@ -110,7 +107,7 @@ func (*longBlock) IsRaw() bool { return true }
 // Dump shows it to whoever debugs the parser.
 func (n *longBlock) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// parse reads a block, or several. Should the parser fail, it is plain text.
+// parse reads a block, or several. If the parser fails, it is plain text.
 func (s *Stream) parse(src []byte) (doc ast.Node) {
 	defer func() {
 		if recover() != nil {
@@ -124,7 +121,7 @@ func (s *Stream) parse(src []byte) (doc ast.Node) {
 	return p.Parse(text.NewReader(src), parser.WithContext(scope{parser.NewContext(), s.refs}))
 }
 
-// verbatim is a document that shows its source.
+// verbatim returns a document that shows its source.
 func verbatim(src []byte) ast.Node {
 	doc, block := ast.NewDocument(), ast.NewCodeBlock()
 	for at := 0; at < len(src); {

@@ -13,22 +13,22 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Bounds of a picture that is drawn in a terminal.
+// Limits of a picture that is drawn in a terminal.
 const (
 	pictureColumns = 120
 	pictureRows    = 60
 	pictureBytes   = 64 << 10 // of base64
-	picturePixels  = 1 << 20  // of the image, before it is made small
+	picturePixels  = 1 << 20  // of the image, before it is shrunk
 )
 
-// picture is a paragraph that is nothing but an image with its data in its
-// address. The parser never sees the data, as it takes long for what is long.
+// picture is a paragraph that is only an image with its data in its address. The parser never sees the data, as
+// it is slow for long text.
 type picture struct {
 	ast.BaseBlock
-	name  string // what stands for it in words
+	name  string // its replacement text
 	title string // more about it
 	media string // such as "image/png"
-	data  string // base64; empty: what was written is broken
+	data  string // base64; empty: it is broken
 }
 
 // Kind is that of text.
@@ -58,8 +58,8 @@ func (pictures) Transform(n *ast.Paragraph, r text.Reader, _ parser.Context) {
 	n.Parent().RemoveChild(n.Parent(), n)
 }
 
-// readPicture reads ![name](data:image/...;base64,...), with a title or without
-// one; nil: the line is something else. One whose end has not come is broken.
+// readPicture parses ![name](data:image/...;base64,...), with or without a title; nil: the line is something
+// else. An incomplete one is broken.
 func readPicture(line string) *picture {
 	rest, ok := strings.CutPrefix(line, "![")
 	name, rest, found := strings.Cut(rest, "](data:image/")
@@ -80,8 +80,7 @@ func readPicture(line string) *picture {
 	return p
 }
 
-// named is the picture in words: what it is called and what its title says, or else its
-// type and its size.
+// named returns the picture in words: its name and title, or else its type and size.
 func (n *picture) named() string {
 	about := n.title
 	if about == "" && n.media != "" {
@@ -93,7 +92,7 @@ func (n *picture) named() string {
 	return Plain(strings.TrimSuffix(n.name, "]") + ", " + about + "]")
 }
 
-// about is the type and the size of the data.
+// about returns the type and the size of the data.
 func (n *picture) about() string {
 	about := strings.ToUpper(strings.TrimPrefix(n.media, "image/"))
 	raw := base64.NewDecoder(base64.StdEncoding, strings.NewReader(n.data))
@@ -119,8 +118,8 @@ func isBase64(text string) bool {
 	return text != ""
 }
 
-// picture draws a PNG with half blocks, where there are colours; all else, and what
-// is broken or too big, is named.
+// picture draws a PNG with half blocks, if there are colours; all others, and broken or too big ones, are
+// named.
 func (p *painter) picture(n *picture, width int) []line {
 	if !p.style.NoColor && !p.style.Named {
 		if img := n.decode(); img != nil {
@@ -149,8 +148,7 @@ func (n *picture) decode() image.Image {
 	return img
 }
 
-// halves draws an image in at most so many columns. Each cell shows two pixels, one
-// above the other.
+// halves draws an image in at most the given columns. Each cell shows two pixels, one above the other.
 func halves(img image.Image, columns int) []line {
 	b := img.Bounds()
 	w, h := min(b.Dx(), columns), 0
@@ -175,7 +173,7 @@ func halves(img image.Image, columns int) []line {
 	return out
 }
 
-// half is a cell of two colours; an empty one is the background's.
+// half returns a cell of two colours; an empty one is the background's.
 func half(upper, lower string) span {
 	switch {
 	case upper == "" && lower == "":
@@ -190,20 +188,20 @@ func half(upper, lower string) span {
 	return span{"▀", look{color: "38;5;" + upper + ";48;5;" + lower}}
 }
 
-// withoutData takes the data out of the addresses in text that is shown as it is.
+// withoutData removes the data from the addresses in text that is shown as it is.
 func withoutData(text string) string {
 	var d dataless
 	out := d.write(text)
 	return out + d.rest()
 }
 
-// dataless is withoutData for text that comes in pieces.
+// dataless is withoutData for text in pieces.
 type dataless struct {
-	held   string // what may be the beginning of an address with data
+	held   string // possible beginning of an address with data
 	within bool   // the text is data
 }
 
-// dataStart is what an address with data begins with.
+// dataStart is the beginning of an address with data.
 const dataStart = "](data:"
 
 func (d *dataless) write(text string) string {
@@ -231,7 +229,7 @@ func (d *dataless) write(text string) string {
 	return b.String() + text
 }
 
-// rest returns what was held back.
+// rest returns the held text.
 func (d *dataless) rest() string {
 	held := d.held
 	d.held = ""

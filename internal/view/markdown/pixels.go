@@ -5,9 +5,8 @@ import (
 	"image/color"
 )
 
-// Shrink is a part of an image as w by h pixels, each the [Mean] of those that it stands
-// for. The part lies in the image and is not empty, w and h are 1 or more; where the
-// part has fewer pixels than that, some are shown several times.
+// Shrink returns a part of an image as w by h pixels, each the [Mean] of the pixels that it covers. The part is
+// in the image and not empty, w and h are 1 or more; if the part has fewer pixels than that, some are repeated.
 func Shrink(img image.Image, part image.Rectangle, w, h int) *image.NRGBA {
 	out := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
@@ -18,21 +17,21 @@ func Shrink(img image.Image, part image.Rectangle, w, h int) *image.NRGBA {
 	return out
 }
 
-// Cell is what of a part of an image the pixel at x, y stands for if the part is shown
-// as w by h pixels. It is never empty.
+// Cell returns the rectangle that the pixel at x, y covers if the part is shown as w by h pixels. It is never
+// empty.
 func Cell(part image.Rectangle, x, y, w, h int) image.Rectangle {
 	left, right := stretch(part.Dx(), x, w)
 	top, bottom := stretch(part.Dy(), y, h)
 	return image.Rect(left, top, right, bottom).Add(part.Min)
 }
 
-// stretch is the i-th of n pieces of a length.
+// stretch returns the i-th of n pieces of a length.
 func stretch(length, i, n int) (from, to int) {
 	from = i * length / n
 	return from, max((i+1)*length/n, from+1)
 }
 
-// Mean is the mean colour of a part of an image, which is not empty.
+// Mean returns the mean colour of a part of an image, which is not empty.
 func Mean(img image.Image, part image.Rectangle) color.RGBA64 {
 	var r, g, b, a, n uint64
 	for y := part.Min.Y; y < part.Max.Y; y++ {

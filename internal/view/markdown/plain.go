@@ -8,24 +8,22 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Plain makes text harmless: control characters, and characters that reorder or
-// hide text, become visible escapes such as \x1b and \u202e; bytes that are no
-// UTF-8 become \xff. Newlines stay, "\r\n" becomes one, and tabs become spaces
-// up to the next multiple of four. What is plain stays as it is.
+// Plain makes text harmless: control characters, and characters that reorder or hide text, become visible
+// escapes such as \x1b and \u202e; bytes that are not UTF-8 become \xff. Newlines stay, "\r\n" becomes one, and
+// tabs become spaces up to the next multiple of four. Plain text is unchanged.
 func Plain(text string) string {
 	var c cleaner
 	out := c.write(text)
 	return out + c.rest()
 }
 
-// cleaner is Plain for text that comes in pieces.
+// cleaner is Plain for text in pieces.
 type cleaner struct {
 	held   string // the beginning of a character, or of "\r\n"
 	column int    // of the next character, counted in characters
 }
 
-// write returns what is certain of all that came; only the beginning of a
-// character is held back.
+// write returns the text that is certain so far; only the beginning of a character is held back.
 func (c *cleaner) write(text string) string {
 	if c.held == "" && simple(text) {
 		c.advance(text)
@@ -54,7 +52,7 @@ func (c *cleaner) write(text string) string {
 	return b.String()
 }
 
-// rest returns what was held back.
+// rest returns the held text.
 func (c *cleaner) rest() string {
 	var b strings.Builder
 	for i := range len(c.held) {
@@ -86,7 +84,7 @@ func simple(text string) bool {
 	return true
 }
 
-// spell writes a character that can't be seen so that it can; s is r itself.
+// spell returns an invisible character in visible form; s is r itself.
 func spell(r rune, s string) string {
 	if r == '\n' || !text.Hidden.Has(r) {
 		return s

@@ -13,10 +13,10 @@ import (
 const (
 	fewestRows = 6
 	mostRows   = 18
-	leastPlot  = 7 // cells across, or the numbers of the axis leave their place beside it
+	leastPlot  = 7 // cells across; below it the numbers are not next to the axis
 )
 
-// canvas is cells of two by four dots each. Letters stand above the dots.
+// canvas has cells of two by four dots each. Letters cover the dots.
 type canvas struct {
 	columns, rows int
 	dots          []uint8
@@ -27,7 +27,7 @@ func newCanvas(columns, rows int) *canvas {
 	return &canvas{columns, rows, make([]uint8, columns*rows), make([]rune, columns*rows)}
 }
 
-// dot sets one; y counts from below.
+// dot sets a dot; y counts from below.
 func (c *canvas) dot(x, y int) {
 	bits := [4][2]uint8{{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}}
 	y = 4*c.rows - 1 - y
@@ -64,14 +64,14 @@ func (c *canvas) row(i int) string {
 	return b.String()
 }
 
-// textPlot draws lines or points with their axes, and which is which.
+// textPlot draws lines or points with their axes, and a legend.
 func (c Chart) textPlot(width int) (out []string) {
 	x, ys := c.lines()
 	rows := max(fewestRows, min(mostRows, width/5))
 	low, high := extent(valuesOf(ys)...)
 	up := scaleOf(low, high, rows/3)
 	steps := len(up.ticks()) - 1
-	rows = steps*max(1, rows/steps) + 1 // so that all ticks are as far apart
+	rows = steps*max(1, rows/steps) + 1 // so that all ticks are equally far apart
 	marks := marksOf(up, rows)
 	margin := 0
 	for _, m := range marks {
@@ -80,7 +80,7 @@ func (c Chart) textPlot(width int) (out []string) {
 	if c.Y != "" {
 		out = append(out, words.OneLine(c.Y, width))
 	}
-	if width-margin-2 < leastPlot { // the numbers stand above
+	if width-margin-2 < leastPlot { // the numbers are above
 		out = append(out, words.OneLine(up.tick(up.low)+" to "+up.tick(up.high), width))
 		marks, margin = make([]string, rows), 0
 	}
@@ -102,7 +102,7 @@ func (c Chart) textPlot(width int) (out []string) {
 	return append(out, legend(ys, width)...)
 }
 
-// marksOf are the numbers beside the rows that they lie in; empty beside the others.
+// marksOf returns the numbers next to their rows; empty for the other rows.
 func marksOf(up scale, rows int) []string {
 	out := make([]string, rows)
 	for _, v := range up.ticks() {
@@ -111,7 +111,7 @@ func marksOf(up scale, rows int) []string {
 	return out
 }
 
-// across is the axis of x. That of a line ends with its values.
+// across returns the axis of x. For a line it ends with its values.
 func (c Chart) across(x []float64) scale {
 	low, high := extent(x)
 	if c.Kind == Scatter {
@@ -120,8 +120,8 @@ func (c Chart) across(x []float64) scale {
 	return scale{low, max(high, low+1), 1}
 }
 
-// draw puts the series on the canvas. One of several is told by its letter: at each
-// point, or at the last one of a line.
+// draw puts the series on the canvas. Each of several is marked by its letter: at each point, or at the last
+// one of a line.
 func (c Chart) draw(g *canvas, across, up scale, x []float64, ys []Series) {
 	at := func(s Series, i int) (int, int) {
 		// The lowest and the highest tick lie in the middle of their rows.
@@ -148,7 +148,7 @@ func (c Chart) draw(g *canvas, across, up scale, x []float64, ys []Series) {
 	}
 }
 
-// underAxis is what stands at the ends of the axis of x, and in its middle.
+// underAxis returns the text at the ends of the axis of x, and in its middle.
 func (c Chart) underAxis(columns int, across scale) string {
 	n := len(c.Series[0].Values)
 	left, right, middle := across.tick(across.low), across.tick(across.high), across.tick((across.low+across.high)/2)
@@ -171,7 +171,7 @@ func (c Chart) underAxis(columns int, across scale) string {
 	return line + right
 }
 
-// legend tells the letters, or the name of the only series.
+// legend explains the letters, or names the only series.
 func legend(ys []Series, width int) []string {
 	if len(ys) == 1 {
 		if ys[0].Name == "" {

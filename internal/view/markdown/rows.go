@@ -9,7 +9,7 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// side is where the text of a column stands.
+// side is the alignment of a column.
 type side int
 
 const (
@@ -31,8 +31,8 @@ func (*table) Kind() ast.NodeKind { return ast.KindTextBlock }
 // Dump shows it to whoever debugs the parser.
 func (n *table) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
-// tables makes a table of the end of a paragraph that has a line of rules in it,
-// if the line above has no more cells than the rules make columns.
+// tables makes a table from the end of a paragraph with a line of rules, if the line above has no more cells
+// than the rules have columns.
 type tables struct{}
 
 // Transform leaves the paragraph the lines before the head.
@@ -67,7 +67,7 @@ func (tables) Transform(n *ast.Paragraph, r text.Reader, _ parser.Context) {
 	lines.Set(rule-2, last)
 }
 
-// readRules reads the line below the head of a table; nil: it is none.
+// readRules parses the line below the head of a table; nil: it is not one.
 func readRules(l []byte) []side {
 	if len(bytes.Trim(l, " -|:\n")) > 0 || indent(string(l)) > 3 {
 		return nil
@@ -91,8 +91,7 @@ func readRules(l []byte) []side {
 	return out
 }
 
-// readRow splits a line at its bars, but for those after a backslash. The bars at
-// both ends may be left out.
+// readRow splits a line at its bars, except those after a backslash. The bars at both ends are optional.
 func readRow(at text.Segment, src []byte) ast.Node {
 	row := ast.NewTextBlock()
 	at = at.TrimLeftSpace(src)
@@ -111,7 +110,7 @@ func readRow(at text.Segment, src []byte) ast.Node {
 	return row
 }
 
-// barAt returns where the first bar is that ends a cell, or the end.
+// barAt returns the place of the first bar that ends a cell, or the end.
 func barAt(l []byte) int {
 	for i, b := range l {
 		if b == '|' && (i == 0 || l[i-1] != '\\') {

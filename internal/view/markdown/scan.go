@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// indent counts the blanks a line begins with; tabs are gone by now.
+// indent counts the blanks at the start of a line; tabs are already replaced.
 func indent(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
 
 func blank(l string) bool { return strings.TrimLeft(l, " ") == "" }
@@ -78,9 +78,9 @@ func isQuote(l string) bool {
 
 // item is the marker of a list's item.
 type item struct {
-	mark   byte // the bullet, or what follows the number; 0: the line begins no item
+	mark   byte // the bullet, or the character after the number; 0: the line begins no item
 	number string
-	offset int // where the text of the item begins, and what belongs to it
+	offset int // start of the item's text
 	empty  bool
 }
 
@@ -115,9 +115,8 @@ func (i item) interrupts() bool {
 	return i.mark != 0 && !i.empty && (i.number == "" || strings.TrimLeft(i.number, "0") == "1")
 }
 
-// htmlEnd returns what ends the block of HTML that a line begins: a text, or
-// "blank" for a blank line. It is empty if the line begins none. after tells that
-// it follows a paragraph, which not all can end.
+// htmlEnd returns the end mark of the block of HTML that a line begins: a text, or "blank" for a blank line. It
+// is empty if the line begins none. after says that it follows a paragraph, which not all blocks can end.
 func htmlEnd(l string, after bool) string {
 	t := strings.ToLower(strings.TrimLeft(l, " "))
 	if indent(l) > 3 || !strings.HasPrefix(t, "<") {
@@ -146,7 +145,7 @@ func htmlEnd(l string, after bool) string {
 	return ""
 }
 
-// blockTags are the elements that begin a block of HTML wherever they stand.
+// blockTags are the elements that always begin a block of HTML.
 const blockTags = " address article aside base basefont blockquote body caption center col colgroup dd details dialog dir div dl dt fieldset " +
 	"figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr html iframe legend li link main menu menuitem meta nav " +
 	"noframes ol optgroup option p param search section summary table tbody td tfoot th thead title tr track ul "
@@ -154,12 +153,12 @@ const blockTags = " address article aside base basefont blockquote body caption 
 // maxDepth is how deep blocks are nested by the marks of one line.
 const maxDepth = 20
 
-// maxIndent is how many blanks a line may begin with, which limits how deep
-// lists are nested; it loses those beyond.
+// maxIndent is how many blanks a line may begin with, which limits the depth of lists; further blanks are
+// dropped.
 const maxIndent = 200
 
-// shallow escapes the mark that would nest a block deeper than maxDepth, and
-// the one that would make a heading of a text that is too long.
+// shallow escapes a mark that would nest a block deeper than maxDepth, or would make a heading from a text that
+// is too long.
 func shallow(l string) string {
 	if in := indent(l); in > maxIndent {
 		l = l[in-maxIndent:]

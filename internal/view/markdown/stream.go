@@ -8,18 +8,16 @@ import (
 	"github.com/yuin/goldmark/parser"
 )
 
-// Stream is markdown as it is written. Set Width and Style before the first
-// Write and leave them; a stream is used by one goroutine.
+// Stream shows markdown while it is written. Set Width and Style before the first Write and leave them; a
+// stream is used by one goroutine.
 //
-// What Write returns, and last Close, put together with newlines (an empty
-// text stands for no line) is what Render gives for the whole text, in however
-// small pieces it came. There is one difference: a link whose address is defined
-// further down, below the end of its block, has none in a stream.
+// The results of Write, and finally Close, joined with newlines (an empty text stands for no line), equal the
+// result of Render for the whole text, in however small pieces it came. There is one difference: a link whose
+// address is defined further down, below the end of its block, has none in a stream.
 //
-// A block is settled when it is certain to have ended, which is often only
-// known from the line after it: paragraphs, quotes and tables as a whole, lists
-// item by item, code line by line. A settled text begins with an empty line
-// where one stands between it and what came before.
+// A block is settled when it has certainly ended, which is often known only from the next line: paragraphs,
+// quotes and tables as a whole, lists item by item, code line by line. A settled text begins with an empty line
+// if one separates it from the previous one.
 type Stream struct {
 	Width int // in cells, as for Render
 	Style Style
@@ -28,11 +26,11 @@ type Stream struct {
 	part []byte // of a line that has not ended
 
 	kind  kind
-	chunk []byte // lines of the block that may go on
+	chunk []byte // lines of the current block
 	gap   bool   // there is an empty line before the next line that is settled
 	shown bool   // something has been settled
 
-	blanks int // lines of code, or after an item, that only count if something follows
+	blanks int // lines of code, or after an item, that count only if more follows
 
 	fence   fence
 	drawn   bool // the block of code is a figure, so its lines are not shown
@@ -40,7 +38,7 @@ type Stream struct {
 	htmlEnd string
 
 	item    item // that began the chunk
-	number  int  // of the next item, if the list goes on
+	number  int  // of the next item, if the list continues
 	goingOn bool // the chunk belongs to the list that was settled last
 
 	refs   *references
@@ -61,8 +59,8 @@ const (
 	fenced
 )
 
-// Write takes the next piece and returns the lines that will never change any
-// more, "" if there are none. There is no newline at their end.
+// Write handles the next piece and returns the lines that can no longer change, "" if there are none. There is
+// no newline at their end.
 func (s *Stream) Write(text string) (settled string) {
 	s.ready()
 	var out []string
@@ -86,8 +84,8 @@ func (s *Stream) take(text string, out *[]string) {
 	}
 }
 
-// Tail returns what is not settled yet as it would be shown if nothing else
-// came. It costs as much as the unsettled text is long.
+// Tail returns the unsettled text as it would be shown if nothing else came. Its cost is proportional to the
+// length of that text.
 func (s *Stream) Tail() string {
 	s.ready()
 	look := *s
@@ -97,7 +95,7 @@ func (s *Stream) Tail() string {
 	return look.finish()
 }
 
-// Close returns the lines that are left. The stream is as new after it.
+// Close returns the remaining lines, and resets the stream.
 func (s *Stream) Close() (rest string) {
 	s.ready()
 	rest = s.finish()
@@ -115,7 +113,7 @@ func (s *Stream) finish() string {
 	return strings.Join(out, "\n")
 }
 
-// line takes a whole line and settles what is certain after it.
+// line handles a complete line and settles what is then certain.
 func (s *Stream) line(l string, out *[]string) {
 	switch s.kind {
 	case fenced:
@@ -144,7 +142,7 @@ func (s *Stream) keep(l string) {
 	s.chunk = append(s.chunk, '\n')
 }
 
-// begin takes a line where no block is open.
+// begin handles a line outside of any open block.
 func (s *Stream) begin(l string, out *[]string) {
 	if blank(l) {
 		return
@@ -180,7 +178,7 @@ func (s *Stream) begin(l string, out *[]string) {
 	s.keep(l)
 }
 
-// textLine takes a line after one of a paragraph or of a quote.
+// textLine handles a line after one of a paragraph or of a quote.
 func (s *Stream) textLine(l string, out *[]string) {
 	switch {
 	case blank(l):
@@ -200,7 +198,7 @@ func (s *Stream) textLine(l string, out *[]string) {
 	}
 }
 
-// ends reports whether a line can't go on with the paragraph it follows.
+// ends reports whether a line can't continue the paragraph before it.
 func (s *Stream) ends(l string) bool {
 	if indent(l) > 3 {
 		return false
@@ -210,7 +208,7 @@ func (s *Stream) ends(l string) bool {
 		htmlEnd(l, true) != "" || it.interrupts() || s.kind != paragraph && it.mark != 0
 }
 
-// listLine takes a line after one of an item.
+// listLine handles a line after one of an item.
 func (s *Stream) listLine(l string, out *[]string) {
 	it := opensItem(l)
 	switch {
@@ -261,7 +259,7 @@ func (s *Stream) htmlLine(l string, out *[]string) {
 	}
 }
 
-// chart settles what is drawn in the place of a block of code.
+// chart settles the drawing that replaces a block of code.
 func (s *Stream) chart(out *[]string) {
 	s.drawn = false
 	var lines []line
@@ -320,7 +318,7 @@ func (s *Stream) flush(out *[]string) {
 	s.chunk = s.chunk[:0:0]
 }
 
-// next is the number that the first item of the chunk gets, 0 for its own.
+// next returns the number of the first item of the chunk, 0 for its own.
 func (s *Stream) next() int {
 	if s.goingOn {
 		return s.number
@@ -347,7 +345,7 @@ func (s *Stream) width() int {
 	return s.Width
 }
 
-// ready makes what is kept from block to block.
+// ready initializes the state shared by blocks.
 func (s *Stream) ready() {
 	if s.parser != nil {
 		return
@@ -358,7 +356,7 @@ func (s *Stream) ready() {
 	}
 }
 
-// style is the one of the stream, with lexers.
+// style returns the stream's style, with lexers.
 func (s *Stream) style() Style {
 	style := s.Style
 	style.Lexers = s.lexers

@@ -24,9 +24,8 @@ const (
 	svgPlot   = 300
 )
 
-// SVG draws the chart as one element that stands for itself and can be read on a
-// light background and on a dark one. A chart that Check refuses is the words of the
-// refusal.
+// SVG draws the chart as one self-contained element that is readable on a light and a dark background. For a
+// chart that Check refuses it is the text of the refusal.
 func (c Chart) SVG() string {
 	s := &svg{top: svgMargin}
 	name := c.Title
@@ -52,7 +51,7 @@ func (c Chart) SVG() string {
 	return s.whole(name)
 }
 
-// svg collects what is drawn, from the top downwards.
+// svg collects drawings, from the top downwards.
 type svg struct {
 	strings.Builder
 	top float64
@@ -64,7 +63,7 @@ func (s *svg) whole(name string) string {
 		svgWidth, math.Ceil(s.top+svgMargin), svgWidth, safe(name, 200), strings.TrimSpace(svgStyle), s.String())
 }
 
-// safe is text within an element or an attribute, in at most so many cells.
+// safe returns text for an element or an attribute, in at most the given cells.
 func safe(text string, cells int) string { return escaper.EscapeString(words.OneLine(text, cells)) }
 
 // text writes text at a place; anchor is start, middle or end, and room its width.
@@ -82,7 +81,7 @@ func (s *svg) line(class string, x1, y1, x2, y2 float64) {
 	fmt.Fprintf(s, `<line class="%s" x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f"/>`, class, x1, y1, x2, y2)
 }
 
-// note writes a line of text below all before.
+// note writes a line of text below everything before.
 func (s *svg) note(text string) {
 	if text != "" {
 		s.top += svgLine
@@ -91,7 +90,7 @@ func (s *svg) note(text string) {
 	}
 }
 
-// legend tells the colours of series.
+// legend explains the colours of series.
 func (s *svg) legend(series []Series) {
 	if len(series) < 2 {
 		return
@@ -111,8 +110,8 @@ func (s *svg) legend(series []Series) {
 	s.top += 6
 }
 
-// bars draws them from left to right. Where there are very many, they are thin and
-// only some have their label and their number.
+// bars draws bars from left to right. If there are very many, they are thin and only some have their label and
+// their number.
 func (s *svg) bars(c Chart) {
 	s.note(c.subject())
 	s.legend(c.Series)

@@ -41,7 +41,7 @@ func (p *painter) cell(c ast.Node, head bool) []span {
 	return w.out
 }
 
-// widest is the width of a cell's longest line.
+// widest returns the width of a cell's longest line.
 func widest(cell []span) (most int) {
 	n := 0
 	for _, s := range cell {
@@ -99,7 +99,7 @@ func (g *grid) sum(limit int) (n int) {
 	return n
 }
 
-// draw shows the table in a box. Rows are ruled off where one has several lines.
+// draw shows the table in a box. There are rules between rows if one has several lines.
 func (g *grid) draw() []line {
 	cellLines := make([][][]line, len(g.rows))
 	tall := false
@@ -171,8 +171,7 @@ func (g *grid) pad(text line, column int) line {
 	return append(append(out, text...), span{strings.Repeat(" ", space-left), look{}})
 }
 
-// list shows a table that is too wide for any box: each row as lines of a
-// column's name and what it holds.
+// list shows a table that is too wide for any box: each row as lines with a column's name and content.
 func (g *grid) list(width int) []line {
 	var out []line
 	for r, row := range g.rows[1:] {

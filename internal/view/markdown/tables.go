@@ -5,28 +5,28 @@ import (
 	"strings"
 )
 
-// Tables passes markdown on as it is written, but for what nobody can read that way:
-// tables are laid out, images with their data in them are named. Set Width and Style
-// before the first Write; a Tables is used by one goroutine.
+// Tables passes markdown on as it is written, except parts that are unreadable in that form: tables are laid
+// out, images with their data in them are named. Set Width and Style before the first Write; a Tables is used
+// by one goroutine.
 //
-// What is passed on comes at once. Only lines that may be a table's, or an image's, wait
-// until it is certain. A table whose head begins without a bar is left as it is, since
-// that would hold back every line. Blocks of code stay as they are.
+// Text is passed on at once. Only possible lines of a table, or of an image, wait until it is certain. A table
+// whose head begins without a bar stays as it is, since waiting would delay every line. Blocks of code stay as
+// they are.
 type Tables struct {
-	// Width is that of the terminal, for tables in boxes. Zero: it is not one, so tables
-	// stay markdown, with their columns aligned.
+	// Width is that of the terminal, for tables in boxes. Zero: it is not a terminal, so tables stay markdown,
+	// with their columns aligned.
 	Width int
 	Style Style
 
-	line   string // as far as it has come
-	passed int    // bytes of it that are passed on
+	line   string // the current line so far
+	passed int    // bytes of it already passed on
 	rows   []string
-	table  bool // rows have a line of rules
+	table  bool // the held rows include a line of rules
 	fence  fence
 	data   dataless
 }
 
-// Write takes the next piece and returns what can be shown by now.
+// Write handles the next piece and returns the text that can be shown so far.
 func (t *Tables) Write(text string) string {
 	var b strings.Builder
 	for text != "" {
@@ -44,7 +44,7 @@ func (t *Tables) Write(text string) string {
 	return b.String()
 }
 
-// Close returns what was held back. The Tables is as new after it.
+// Close returns the held text, and resets the Tables.
 func (t *Tables) Close() string {
 	var b strings.Builder
 	if t.line != "" && t.passed == 0 {
@@ -59,7 +59,7 @@ func (t *Tables) Close() string {
 	return b.String()
 }
 
-// waits reports whether a line that is not whole may become one that is not passed on.
+// waits reports whether an incomplete line may become one that is not passed on.
 func (t *Tables) waits() bool {
 	in := indent(t.line)
 	if t.fence.mark != 0 || in > 3 {
@@ -75,7 +75,7 @@ func (t *Tables) waits() bool {
 	return len(t.rows) == 1 && strings.IndexByte("-:", begins[0]) >= 0
 }
 
-// whole takes a line that has ended.
+// whole handles a complete line.
 func (t *Tables) whole(b *strings.Builder) {
 	l := t.line
 	switch {
@@ -103,7 +103,7 @@ func (t *Tables) whole(b *strings.Builder) {
 	t.line, t.passed, t.data = "", 0, dataless{}
 }
 
-// row takes a line that belongs to a table or may begin one, and reports whether it does.
+// row handles a line that belongs to a table or may begin one, and reports whether it does.
 func (t *Tables) row(b *strings.Builder) bool {
 	l, in := t.line, indent(t.line)
 	bar := in <= 3 && strings.HasPrefix(l[in:], "|")
@@ -120,7 +120,7 @@ func (t *Tables) row(b *strings.Builder) bool {
 	return bar
 }
 
-// settle shows the rows that were held back.
+// settle shows the held rows.
 func (t *Tables) settle(b *strings.Builder) {
 	switch {
 	case len(t.rows) == 0:
@@ -135,7 +135,7 @@ func (t *Tables) settle(b *strings.Builder) {
 	t.rows, t.table = nil, false
 }
 
-// pass passes on what has come of the line.
+// pass passes on the current line so far.
 func (t *Tables) pass(b *strings.Builder) {
 	text := t.line[t.passed:]
 	if t.fence.mark == 0 {
@@ -145,11 +145,11 @@ func (t *Tables) pass(b *strings.Builder) {
 	t.passed = len(t.line)
 }
 
-// mostPadding is the widest that a column is made by blanks, so that one long cell does
-// not make every row of a file as long.
+// mostPadding is the largest width of a padded column, so that one long cell does not make every row of a file
+// as long.
 const mostPadding = 60
 
-// aligned is a table in markdown whose columns stand below each other.
+// aligned returns a table in markdown with aligned columns.
 func aligned(rows []string) string {
 	sides := readRules([]byte(rows[1]))
 	width := make([]int, len(sides))
@@ -181,7 +181,7 @@ func aligned(rows []string) string {
 	return b.String()
 }
 
-// ruled is the rule below a column's head, with the colons that it was written with.
+// ruled returns the rule below a column's head, with the colons of the original.
 func ruled(s side, written string, w int) string {
 	left, right := "-", "-"
 	if strings.HasPrefix(written, ":") {
@@ -193,7 +193,7 @@ func ruled(s side, written string, w int) string {
 	return left + strings.Repeat("-", w-2) + right
 }
 
-// padded fills a cell with blanks where its column says.
+// padded pads a cell with blanks by the alignment of its column.
 func padded(text string, s side, w int) string {
 	space := max(0, w-cells(text))
 	left := 0

@@ -97,7 +97,7 @@ func trimmed(l line) line {
 	return nil
 }
 
-// cells is how wide text is on the screen.
+// cells returns the width of text on the screen.
 func cells(text string) int {
 	for i := range len(text) {
 		if text[i] < ' ' || text[i] > '~' {
@@ -114,8 +114,7 @@ func width(l line) (n int) {
 	return n
 }
 
-// cluster returns the first character of text, with all that combines with it,
-// and its width.
+// cluster returns the first character of text, with all characters that combine with it, and its width.
 func cluster(text string) (string, int) {
 	if len(text) == 1 || text[0] >= ' ' && text[0] <= '~' && text[1] >= ' ' && text[1] <= '~' {
 		return text[:1], 1
@@ -123,7 +122,7 @@ func cluster(text string) (string, int) {
 	return ansi.FirstGraphemeCluster(text, ansi.GraphemeWidth)
 }
 
-// chop breaks a line by cells, blanks kept. At least one character goes on each.
+// chop breaks a line by cells, and keeps blanks. Each part has at least one character.
 func chop(l line, limit int) []line {
 	var out []line
 	var cur line
@@ -159,8 +158,8 @@ func fitting(text string, room int, must bool) (n, w int) {
 	return n, w
 }
 
-// wrap breaks text by words, and words that are too long by cells. Newlines in
-// it break the line. Between wide characters a line may break anywhere.
+// wrap breaks text between words, and inside of words that are too long. Newlines in it break the line. Between
+// wide characters a line may break anywhere.
 func wrap(text []span, limit int) []line {
 	w := wrapper{limit: limit}
 	for _, s := range text {
@@ -178,7 +177,7 @@ type wrapper struct {
 	lines []line
 	cur   line
 	used  int
-	gap   line // blanks after cur that come only if a word follows
+	gap   line // blanks after cur, used only if a word follows
 	gapW  int
 	word  line
 	wordW int
@@ -205,8 +204,7 @@ func (w *wrapper) add(s span) {
 	}
 }
 
-// character adds one that may be wide or combined to the word, and returns what
-// follows it.
+// character adds a possibly wide or combined character to the word, and returns the rest of the text.
 func (w *wrapper) character(text string, l look) string {
 	c, cw := cluster(text)
 	if cw > 1 {
@@ -219,8 +217,8 @@ func (w *wrapper) character(text string, l look) string {
 	return text[len(c):]
 }
 
-// plainRun is the length of the ASCII that text begins with, up to a blank. Its
-// last character is left out if something may combine with it.
+// plainRun returns the length of the ASCII at the start of text, up to a blank. Its last character is excluded
+// if something may combine with it.
 func plainRun(text string) int {
 	n := 0
 	for n < len(text) && text[n] > ' ' && text[n] <= '~' {
@@ -242,7 +240,7 @@ func (w *wrapper) word2line() {
 	if w.used > 0 {
 		w.cur, w.used = append(w.cur, w.gap...), w.used+w.gapW
 	}
-	w.gap, w.gapW = w.gap[:0], 0 // what was in it is copied, as is the word below
+	w.gap, w.gapW = w.gap[:0], 0 // its content was copied, like that of the word below
 	if w.wordW > w.limit {
 		parts := chop(w.word, w.limit)
 		w.lines = append(w.lines, parts[:len(parts)-1]...)

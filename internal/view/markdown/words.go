@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	mostWords = 150 // of a line; beyond, only its beginning and its end are compared
-	alike     = 2   // one part in so many must be the same, or the lines are just different
+	mostWords = 150 // of a line; for more, only its beginning and its end are compared
+	alike     = 2   // one part in this many must be the same, or the lines count as different
 )
 
-// reworded paints two lines, with the words reversed that are in one of them only.
+// reworded paints two lines, with the words reversed that are only in one of them.
 func reworded(a, b string, la, lb look) (line, line) {
 	as, bs := split(a), split(b)
 	keepA, keepB := common(as, bs)
