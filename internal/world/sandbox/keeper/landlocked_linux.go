@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// prepareRead makes the folder for temporary files, unless it stands.
+// prepareRead creates the folder for temporary files, unless it exists.
 func (c *command) prepareRead() error {
 	dir := c.order.Temp
 	if dir == "" {
@@ -41,5 +41,5 @@ func (c *command) enterRead() error {
 	return walls.During("restrict system calls", walls.Filter(tool.BoxRead))
 }
 
-// abi returns the version of Landlock to build with.
+// abi returns the version of Landlock to use.
 func (c *command) abi() int { return walls.UsableABI(c.order.ABI) }
