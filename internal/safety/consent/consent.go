@@ -29,8 +29,8 @@ import (
 // A file that can't be trusted (damaged, of a later version, or writable by others) is an error that names the
 // file and the remedy. Callers treat that as no consent.
 type Store struct {
-	// Dir is a folder that no tool can reach. It is made when first needed,
-	// for this user alone. Empty: every method returns an error.
+	// Dir is a folder that no tool can reach. It is created when first needed, for this user only. Empty: every
+	// method returns an error.
 	Dir string
 
 	mu    sync.Mutex
