@@ -29,7 +29,7 @@ func (d *Deadline) Set(at time.Time) {
 	d.arm()
 }
 
-// Pause stops the clock until resume is called, once.
+// Pause pauses the deadline until resume is called, once.
 func (d *Deadline) Pause() (resume func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

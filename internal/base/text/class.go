@@ -43,9 +43,9 @@ const (
 
 // Policies: what counts as hidden for whom.
 const (
-	// Hidden is what a person who decides must see spelled out, since the text would else
-	// look like another one. Joiners and selectors are not in it, as scripts and emoji are
-	// written with them, nor are private characters, which show at least a box.
+	// Hidden is the characters that are spelled out for a person who decides, since the text would otherwise
+	// look like another one. It excludes joiners and selectors, which scripts and emoji need, and private
+	// characters, which show at least a box.
 	Hidden = Newline | Tab | Return | Control | Separator | Bidi | Override | Mark | ByteOrder | ZeroWidth | Operator | SoftHyphen |
 		Filler | Empty | Blank | Tag | Ignorable | Annotation | Musical | Nonchar
 
