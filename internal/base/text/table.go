@@ -10,7 +10,7 @@ import (
 // Table writes rows with aligned cells, two blanks apart. Pass untrusted text through [Line] first.
 type Table struct{ w *tabwriter.Writer }
 
-// NewTable begins a table with its titles, if it has any.
+// NewTable begins a table, with its titles if any.
 func NewTable(out io.Writer, titles ...string) Table {
 	t := Table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
 	if len(titles) > 0 {

@@ -49,7 +49,7 @@ func (c *call) builtin() bool {
 	return true
 }
 
-// quietly is for builtins that are harmless with plain words.
+// quietly accepts builtins that are harmless with plain words.
 func (c *call) quietly() {
 	options := map[string]string{"pwd": " -P -L ", "type": " -a -t -p -P -f ", "jobs": " -l -p -r -s "}[c.name]
 	for _, w := range c.args {
