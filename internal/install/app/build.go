@@ -80,8 +80,8 @@ func (b *build) export() {
 	}
 }
 
-// close closes all resources of the build. It first ensures that the sandbox is ready, to not wait for its
-// preparation later.
+// close closes all resources of the build. It first cancels the preparation of sandboxes, which it would
+// otherwise wait for.
 func (b *build) close() error {
 	if procs, ok := b.env.Procs.(tool.Readier); ok {
 		procs.Ready()
