@@ -1,7 +1,7 @@
-// Package base is the ground that every other room stands on: text, files, locks and framing. It knows nothing of
-// agents.
+// Package base provides the foundation of all other packages: text, files, locks and framing. It knows nothing
+// of agents.
 //
-// Begin with keep: its locks and atomic writes are what a crash leaves whole.
+// Begin with keep: its locks and atomic writes keep files consistent in a crash.
 //
 //	text     invisible characters; cleaning, cutting and counting text; pure
 //	keep     locks, atomic writes, bounded reads, digests of folders, bounded writers

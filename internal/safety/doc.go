@@ -1,12 +1,13 @@
-// Package safety answers one question: may it happen? It proves what a command or an edit would do, knows which
+// Package safety decides whether a call may run. It proves the effects of a command or an edit, knows which
 // places and values are secret, and holds the rules, modes and approvals that judge a call.
 //
-// A call is judged in this order: the tool names its effects (those of bash come from the syntax tree of the command
-// line, see shell), policy looks at each effect alone (deny rules, sensitive places, ask rules, files whose names
-// make them secret, the mode, allow rules), further judges can only tighten the verdict, a person answers what asks,
-// and the tool runs in the box that follows from the same effects.
+// A call is judged in this order: the tool names its effects (those of bash come from the syntax tree of the
+// command line, see shell), policy judges each effect alone (deny rules, sensitive places, ask rules, files
+// whose names make them secret, the mode, allow rules), further judges can only tighten the verdict, a person
+// answers questions, and the tool runs in the sandbox that follows from the same effects.
 //
-// Nothing here acts: files with secret names are read through places.Map.Look only, which the sandbox implements.
+// Nothing here acts: files with secret names are read only through places.Map.Look, which the sandbox
+// implements.
 //
 // Begin with policy, then shell.
 //

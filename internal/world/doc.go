@@ -1,7 +1,7 @@
-// Package world is how things happen on this machine: boxes and processes, checkpoints, copies of a repository, web
-// pages, language servers, forges. It decides nothing about permissions; it holds what was decided.
+// Package world acts on this machine: sandboxes and processes, checkpoints, copies of a repository, web pages,
+// language servers, forges. It decides nothing about permissions; it enforces decisions.
 //
-// Begin with sandbox, whose doc.go lists the rooms below it: nothing else starts processes.
+// Begin with sandbox, whose doc.go lists its subpackages: nothing else starts processes.
 //
 //	sandbox   files, processes and their boxes; it and its keepers start all processes
 //	snapshot  checkpoints of a workspace, stored outside of it

@@ -1,9 +1,9 @@
-// Package jsonrpc speaks JSON-RPC 2.0 with one peer: requests in both directions,
-// notifications in order, and cancellations. The caller chooses the framing: one message a
-// line ([Lines], [Outbox]) or a header with the length ([Header], [Decoder]).
+// Package jsonrpc implements JSON-RPC 2.0 with one peer: requests in both directions, notifications in order,
+// and cancellations. The caller chooses the framing: one message per line ([Lines], [Outbox]) or a header with
+// the length ([Header], [Decoder]).
 //
-// The peer is not trusted. Messages, queues and concurrent work are bounded. Unknown ids are
-// ignored. A peer that neither reads nor writes blocks nobody forever.
+// The peer is not trusted. Messages, queues and concurrent work are bounded. Unknown ids are ignored. A peer
+// that neither reads nor writes blocks no caller forever.
 package jsonrpc
 
 import (
@@ -17,19 +17,18 @@ import (
 	"sync"
 )
 
-// maxRunning is how many requests of the peer are worked on at once.
+// maxRunning bounds the concurrent requests of the peer.
 const maxRunning = 256
 
-// ErrWithdrawn is the cause of the end of a context of [Work] whose request the peer has
-// withdrawn.
+// ErrWithdrawn is the cancellation cause of the context of [Work] whose request the peer has withdrawn.
 var ErrWithdrawn = errors.New("the request was withdrawn")
 
-// Work is what a request or a notification asks for. Its context ends when the peer
-// withdraws the request, and with that of the connection. What it returns is answered if
-// it was a request; an error that is no [*Error] gets a code of its own.
+// Work handles a request or a notification. Its context ends when the peer withdraws the request, or with the
+// connection. The result of a request is sent as its response; an error that is not an [*Error] gets a code of
+// its own.
 type Work func(ctx context.Context) (any, error)
 
-// Then is a result of [Work], with what is to be done once it is sent.
+// Then is a result of [Work], with a function to call once it is sent.
 type Then struct {
 	Result any
 	Do     func()
@@ -37,28 +36,25 @@ type Then struct {
 
 // Options of a connection.
 type Options struct {
-	// Send writes one message without what sets it apart on the wire. It keeps the
-	// order, takes the message over, and must not wait for the peer to read for ever.
+	// Send writes one message without its framing. It preserves the order, takes ownership of the message, and
+	// must not wait forever for the peer to read.
 	Send func(body []byte) error
-	// Handle is called for each request and notification, one after another, in the
-	// order of their arrival; it must not wait. What it returns is done beside the rest.
-	// Nil: there is nothing to do.
+	// Handle is called for each request and notification, sequentially in the order of arrival; it must not
+	// block. The returned Work runs concurrently. Nil: nothing to do.
 	Handle func(method string, params json.RawMessage, request bool) Work
-	// Inline has work done before the next message is taken; it must not wait then. So
-	// the answers have the order of the requests, too.
+	// Inline runs work before the next message is handled, so that responses have the order of the requests.
+	// The work must not block then.
 	Inline bool
-	// Lenient passes over messages that are none, and takes those without a version.
-	// Otherwise they are refused.
+	// Lenient ignores invalid messages, and accepts those without a version. Otherwise they are rejected.
 	Lenient bool
-	// Withdraw is the method of the notification by which requests are withdrawn, and
-	// WithdrawnID the name of the id in it.
+	// Withdraw is the method of the notification that withdraws a request, and WithdrawnID the name of its id
+	// parameter.
 	Withdraw, WithdrawnID string
-	// Log takes what goes wrong and nobody else is told. Nil: it is lost.
+	// Log receives errors that are not reported otherwise. Nil: they are discarded.
 	Log func(format string, args ...any)
 }
 
-// Conn is a connection. Safe for concurrent use, but for Receive, which one goroutine
-// calls.
+// Conn is a connection. It is safe for concurrent use, except Receive, which a single goroutine calls.
 type Conn struct {
 	options Options
 
@@ -67,13 +63,13 @@ type Conn struct {
 	over chan struct{} // closed when err is set
 
 	mu      sync.Mutex
-	err     error // the connection is over
+	err     error // the connection is closed
 	last    int64
 	asked   map[string]chan message            // our requests, by id
-	running map[string]context.CancelCauseFunc // theirs, by id
+	running map[string]context.CancelCauseFunc // the peer's requests, by id
 }
 
-// New returns a connection. The contexts of all work follow from ctx.
+// New returns a connection. The contexts of all work derive from ctx.
 func New(ctx context.Context, o Options) *Conn {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
@@ -84,10 +80,10 @@ func New(ctx context.Context, o Options) *Conn {
 	}
 }
 
-// Context is that which the connection was made with.
+// Context returns the context that the connection was created with.
 func (c *Conn) Context() context.Context { return c.ctx }
 
-// Receive takes one message of the peer. The body may be used again once it returns.
+// Receive handles one message of the peer. The body may be reused once it returns.
 func (c *Conn) Receive(body []byte) {
 	var m message
 	err := json.Unmarshal(body, &m)
@@ -115,12 +111,12 @@ func (c *Conn) Receive(body []byte) {
 	}
 }
 
-// TooLong refuses a message that was skipped, as it has more bytes than are read.
+// TooLong rejects a message that was skipped because it has more than most bytes.
 func (c *Conn) TooLong(most int) {
 	c.reject(fmt.Sprintf("the message is longer than %d bytes", most), InvalidRequest)
 }
 
-// reject answers a message that could not be read.
+// reject responds to an unreadable message.
 func (c *Conn) reject(why string, code int) {
 	if !c.options.Lenient {
 		c.refuse(json.RawMessage("null"), &Error{Code: code, Message: why})
@@ -175,7 +171,7 @@ func (c *Conn) requested(m message) {
 	}
 }
 
-// begin does what a message asks for.
+// begin starts the work of a message.
 func (c *Conn) begin(do func()) bool {
 	if !c.options.Inline {
 		return c.Go(do)
@@ -187,8 +183,7 @@ func (c *Conn) begin(do func()) bool {
 	return true
 }
 
-// Go does something beside the rest, unless the connection is over. [Conn.Wait] waits for
-// it.
+// Go runs a function concurrently, unless the connection is closed. [Conn.Wait] waits for it.
 func (c *Conn) Go(do func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,10 +194,10 @@ func (c *Conn) Go(do func()) bool {
 	return true
 }
 
-// Wait waits for all work to end. Nothing begins any more once the connection is over.
+// Wait waits for all work to end. Once the connection is closed, no work begins.
 func (c *Conn) Wait() { c.work.Wait() }
 
-// guarded does the work of a request; a panic of it is an error like any other.
+// guarded runs the work of a request, and converts a panic to an error.
 func (c *Conn) guarded(ctx context.Context, do Work) (result any, err error) {
 	if do == nil {
 		return nil, nil
@@ -230,7 +225,7 @@ func (c *Conn) answer(id json.RawMessage, result any, err error) {
 
 func (c *Conn) refuse(id json.RawMessage, err *Error) { c.reply(message{ID: id, Error: err}) }
 
-// reply sends an answer. If that fails the connection is over.
+// reply sends a response. On failure it closes the connection.
 func (c *Conn) reply(m message) {
 	if err := c.send(m); err != nil {
 		c.options.Log("send: %v", err)
@@ -238,7 +233,7 @@ func (c *Conn) reply(m message) {
 	}
 }
 
-// withdrawn ends a request of the peer's.
+// withdrawn cancels a request of the peer.
 func (c *Conn) withdrawn(params json.RawMessage) {
 	var p map[string]json.RawMessage
 	if json.Unmarshal(params, &p) != nil || !isID(p[c.options.WithdrawnID]) {
@@ -252,19 +247,19 @@ func (c *Conn) withdrawn(params json.RawMessage) {
 	}
 }
 
-// deliver hands an answer to whoever has asked, if anybody waits.
+// deliver passes a response to the waiting caller, if any.
 func (c *Conn) deliver(m message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if answer, ok := c.asked[key(m.ID)]; ok {
 		delete(c.asked, key(m.ID))
-		answer <- m // it holds one
+		answer <- m // its capacity is one
 	}
 }
 
-// Call sends a request and waits for its answer, which is decoded into result unless that is
-// nil. An error that the peer answers with is an [*Error]; that of a connection that is over
-// is the one that it was closed with. When ctx is done the peer is told that nobody waits.
+// Call sends a request, waits for its response, and decodes it into result unless that is nil. An error
+// response is an [*Error]; on a closed connection the error is that of Close. When ctx is done the request is
+// withdrawn.
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
 	id, answer, err := c.expect()
 	if err != nil {
@@ -284,7 +279,7 @@ func (c *Conn) Call(ctx context.Context, method string, params, result any) erro
 	case <-c.over:
 		return c.Err()
 	case <-ctx.Done():
-		_ = c.Notify(c.options.Withdraw, map[string]any{c.options.WithdrawnID: id}) // a courtesy
+		_ = c.Notify(c.options.Withdraw, map[string]any{c.options.WithdrawnID: id}) // best effort
 		return fmt.Errorf("%s: %w", method, ctx.Err())
 	}
 }
@@ -307,7 +302,7 @@ func (c *Conn) forget(id json.RawMessage) {
 	delete(c.asked, key(id))
 }
 
-// decoded reads an answer.
+// decoded decodes a response.
 func decoded(m message, method string, result any) error {
 	switch {
 	case m.Error != nil:
@@ -330,7 +325,7 @@ func (c *Conn) Notify(method string, params any) error {
 	return c.send(message{Method: method, Params: raw})
 }
 
-// encoded leaves out params that are nil.
+// encoded encodes params, and omits nil.
 func encoded(params any) (json.RawMessage, error) {
 	if params == nil {
 		return nil, nil
@@ -347,8 +342,7 @@ func (c *Conn) send(m message) error {
 	return c.options.Send(body)
 }
 
-// Close ends the connection: whoever waits for an answer, and all who call later, get err,
-// and no work begins any more. Only the first one counts.
+// Close closes the connection: waiting and later calls get err, and no work begins. Only the first call counts.
 func (c *Conn) Close(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -358,7 +352,7 @@ func (c *Conn) Close(err error) {
 	}
 }
 
-// Err is what the connection was closed with; nil while it is not.
+// Err returns the error of Close; nil while the connection is open.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

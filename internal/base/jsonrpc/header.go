@@ -11,26 +11,26 @@ import (
 const (
 	maxMessage = 32 << 20 // bytes of one message
 	maxHeader  = 8 << 10  // bytes of the lines before it
-	maxKept    = 1 << 20  // bytes of buffer that are kept between messages
+	maxKept    = 1 << 20  // bytes of buffer that are reused for the next message
 )
 
-// Header puts a header with its length before the body of a message.
+// Header prepends a header with its length to the body of a message.
 func Header(body []byte) []byte {
 	return append(fmt.Appendf(nil, "Content-Length: %d\r\n\r\n", len(body)), body...)
 }
 
-// A Decoder cuts what a peer writes into messages with headers. It is an [io.Writer], so
-// that no goroutine has to read. What comes after an error is dropped.
+// A Decoder splits a stream into messages with headers. It is an [io.Writer], so that no goroutine is needed
+// for reading. Data after an error is dropped.
 type Decoder struct {
 	Take func(body []byte) // the body is valid until it returns
 
 	buf  []byte
-	body int // length of the body that is awaited; 0 while the header is
+	body int // length of the expected body; 0 while the header is expected
 	err  error
 }
 
-// Write implements [io.Writer]. The messages that p completes are handled
-// before it returns. The error is that of a stream that is none of messages.
+// Write implements [io.Writer]. It handles the messages that p completes before it returns. The error says that
+// the stream is invalid.
 func (d *Decoder) Write(p []byte) (int, error) {
 	if d.err != nil {
 		return 0, d.err
@@ -52,8 +52,7 @@ func (d *Decoder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep moves what is left to the front of the buffer, and lets go of one that a
-// single big message has made.
+// keep moves the rest to the front of the buffer, and releases a buffer that a single big message enlarged.
 func (d *Decoder) keep(rest []byte) {
 	if cap(d.buf) > maxKept && len(rest) < maxKept/2 {
 		d.buf = append([]byte(nil), rest...)
@@ -62,8 +61,7 @@ func (d *Decoder) keep(rest []byte) {
 	d.buf = d.buf[:copy(d.buf, rest)]
 }
 
-// next takes one header or one body from the front and returns its length, 0 if
-// there is none yet.
+// next takes one header or one body from the front and returns its length, 0 if it is incomplete.
 func (d *Decoder) next(data []byte) int {
 	if d.body > 0 {
 		if len(data) < d.body {
@@ -85,7 +83,7 @@ func (d *Decoder) next(data []byte) int {
 	return end + 4
 }
 
-// bodyLength reads a header.
+// bodyLength parses a header.
 func bodyLength(header string) (int, error) {
 	length := 0
 	for line := range strings.SplitSeq(header, "\r\n") {

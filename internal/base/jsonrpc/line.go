@@ -7,12 +7,11 @@ import (
 	"io"
 )
 
-// MaxLine is how long a message on a line of its own may be, in bytes.
+// MaxLine bounds a message on its own line, in bytes.
 const MaxLine = 64 << 20
 
-// Lines reads messages of a line each until in ends, and hands them to take, which returns
-// whether to go on. A line that is too long is skipped: take gets nil for it. The end of in
-// is no error.
+// Lines reads messages of one line each until in ends, and calls take, which returns whether to continue. A
+// line that is too long is skipped: take gets nil for it. The end of in is not an error.
 func Lines(in io.Reader, take func(body []byte) bool) error {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {

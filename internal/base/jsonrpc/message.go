@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Codes of errors.
+// Error codes.
 const (
 	ParseError     = -32700
 	InvalidRequest = -32600
@@ -20,17 +20,17 @@ const (
 	Cancelled      = -32800
 )
 
-// maxError is how much of an error is told, in bytes.
+// maxError bounds the text of an error, in bytes.
 const maxError = 2000
 
-// Error is an answer that there is none. Data may be anything.
+// Error is an error response. Data may be anything.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    any    `json:"data,omitempty"`
 }
 
-// Error is the message and what data there is, cut in the middle if that is long.
+// Error returns the message and the data, shortened in the middle if it is long.
 func (e *Error) Error() string {
 	text := e.Message
 	if data, err := json.Marshal(e.Data); err == nil && e.Data != nil {
@@ -43,7 +43,7 @@ func (e *Error) Error() string {
 	return head + " … " + tail
 }
 
-// asError is an error as it is answered with.
+// asError converts an error to an error response.
 func asError(err error) *Error {
 	var known *Error
 	switch {
@@ -55,7 +55,7 @@ func asError(err error) *Error {
 	return &Error{Code: Internal, Message: err.Error()}
 }
 
-// message is a request, a notification or an answer. What is nil is not there.
+// message is a request, a notification or a response. Nil fields are missing.
 type message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -65,12 +65,12 @@ type message struct {
 	Error   *Error          `json:"error,omitempty"`
 }
 
-// isID reports whether an id is a text or a number.
+// isID reports whether an id is a string or a number.
 func isID(raw json.RawMessage) bool {
 	return len(raw) > 0 && strings.ContainsRune(`"-0123456789`, rune(raw[0]))
 }
 
-// key is how an id is known, however it is spelled.
+// key returns a canonical form of an id.
 func key(id json.RawMessage) string {
 	var text string
 	if json.Unmarshal(id, &text) == nil {

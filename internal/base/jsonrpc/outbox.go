@@ -8,27 +8,26 @@ import (
 	"time"
 )
 
-// maxQueued is how much may wait to be written, in bytes, before those who send wait
-// too.
+// maxQueued bounds the queued data, in bytes; beyond it senders wait.
 const maxQueued = 8 << 20
 
-// Outbox writes lines in the order in which they are put in, by one goroutine, so
-// that a client which does not read holds up nobody for ever.
+// Outbox writes lines in order from a single goroutine, so that a client which does not read blocks no sender
+// forever.
 type Outbox struct {
 	w      io.Writer
-	broken chan struct{} // closed when nothing can be written any more
+	broken chan struct{} // closed when writing is no longer possible
 
 	mu      sync.Mutex
 	changed *sync.Cond
 	lines   [][]byte
 	size    int
-	hurried bool // nobody waits for room any more
+	hurried bool // senders no longer wait for room
 	closed  bool
 	err     error
 	done    chan struct{}
 }
 
-// NewOutbox returns an outbox, whose [Outbox.Finish] is to be called.
+// NewOutbox returns an outbox. Call its [Outbox.Finish].
 func NewOutbox(w io.Writer) *Outbox {
 	o := &Outbox{w: w, broken: make(chan struct{}), done: make(chan struct{})}
 	o.changed = sync.NewCond(&o.mu)
@@ -36,8 +35,8 @@ func NewOutbox(w io.Writer) *Outbox {
 	return o
 }
 
-// Put adds a message, which it takes over and which gets a line of its own. It waits while too much is queued; when
-// the conversation is over the message is dropped instead.
+// Put queues a message, takes ownership of it and writes it on its own line. It waits while too much is queued;
+// when the connection is closed it drops the message instead.
 func (o *Outbox) Put(body []byte) {
 	body = append(body, '\n')
 	o.mu.Lock()
@@ -82,17 +81,17 @@ func (o *Outbox) write() {
 	}
 }
 
-// Err is why nothing can be written any more; nil while it can.
+// Err returns why writing is no longer possible; nil while it is.
 func (o *Outbox) Err() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.err
 }
 
-// Broken is closed when nothing can be written any more.
+// Broken returns a channel that is closed when writing is no longer possible.
 func (o *Outbox) Broken() <-chan struct{} { return o.broken }
 
-// Hurry lets nobody wait for room any more.
+// Hurry makes senders no longer wait for room.
 func (o *Outbox) Hurry() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -100,7 +99,7 @@ func (o *Outbox) Hurry() {
 	o.changed.Broadcast()
 }
 
-// Finish writes what is left, unless that takes longer than patience.
+// Finish writes the rest, for at most patience.
 func (o *Outbox) Finish(patience time.Duration) error {
 	o.mu.Lock()
 	o.closed = true
@@ -108,7 +107,7 @@ func (o *Outbox) Finish(patience time.Duration) error {
 	o.mu.Unlock()
 	select {
 	case <-o.done:
-		return nil // a failure was told when it came
+		return nil // a failure was reported when it occurred
 	case <-time.After(patience):
 		return errors.New("the client does not read what is written to it")
 	}

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Deadline calls a function when its time has come. The time can be moved, and paused, which puts it
-// off. Safe for concurrent use.
+// Deadline calls a function at a time. The time can be moved, and paused, which postpones it. It is safe for
+// concurrent use.
 type Deadline struct {
-	Do func() // is called in a goroutine of its own
+	Do func() // called in its own goroutine
 
 	mu     sync.Mutex
 	at     time.Time // zero: never
@@ -29,7 +29,7 @@ func (d *Deadline) Set(at time.Time) {
 	d.arm()
 }
 
-// Pause stops the clock until resume is called, once.
+// Pause pauses the deadline until resume is called, once.
 func (d *Deadline) Pause() (resume func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,7 +49,7 @@ func (d *Deadline) resume() {
 	}
 }
 
-// arm sets the timer to what the fields say.
+// arm sets the timer according to the fields.
 func (d *Deadline) arm() {
 	if d.timer != nil && d.timer.Stop() {
 		d.doing.Done()

@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// A Digest names the content of a file, of what a link leads to, or of all that is in a
-// folder: whatever changes in it changes the digest, also a name, or where a link leads.
-// Whoever asks for trust and whoever checks it use the same, so that they can't disagree.
-// The zero value is ready for the entry Top; files are added in the order of their paths.
+// A Digest identifies the content of a file, of a link's target, or of a whole folder: any change of content,
+// of a name, or of a link's target changes the digest. Code that requests trust and code that checks it use the
+// same digest, so they can't disagree. The zero value is ready for the entry Top; add files sorted by path.
 type Digest struct {
-	Top    string // path of the entry, as those of the files begin
+	Top    string // path of the entry, a prefix of those of the files
 	leaves strings.Builder
 	last   string
 }
 
-// A Leaf takes the content of one file of a [Digest].
+// A Leaf receives the content of one file of a [Digest].
 type Leaf struct {
 	d               *Digest
 	at, target      string
@@ -27,10 +26,10 @@ type Leaf struct {
 	content, linked hash.Hash
 }
 
-// File begins a file. Its content is written to the leaf, which is closed then.
+// File begins a file. Write its content to the leaf, then close it.
 func (d *Digest) File(at string) *Leaf { return d.leaf(at, "", false) }
 
-// Link begins a link, whose content is that of the file it leads to.
+// Link begins a link, whose content is that of its target file.
 func (d *Digest) Link(at, target string) *Leaf { return d.leaf(at, target, true) }
 
 func (d *Digest) leaf(at, target string, link bool) *Leaf {
@@ -49,8 +48,7 @@ func (l *Leaf) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close implements [io.Closer]: the file is a part of the digest from here on. It never
-// fails.
+// Close implements [io.Closer]: it adds the file to the digest. It never fails.
 func (l *Leaf) Close() error {
 	how, content := "file", hex.EncodeToString(l.content.Sum(nil))
 	l.d.last = content
@@ -61,14 +59,14 @@ func (l *Leaf) Close() error {
 	return nil
 }
 
-// Single is the digest of an entry that is one file or one link.
+// Single returns the digest of an entry that is one file or one link.
 func (d *Digest) Single() string { return d.last }
 
-// Folder is the digest of an entry that is a folder.
+// Folder returns the digest of an entry that is a folder.
 func (d *Digest) Folder() string {
 	sum := sha256.Sum256([]byte(d.leaves.String()))
 	return hex.EncodeToString(sum[:])
 }
 
-// IsDigest reports whether a text has the form of a digest: 64 hexadecimal digits in small letters.
+// IsDigest reports whether a text has the form of a digest: 64 lower-case hexadecimal digits.
 func IsDigest(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }

@@ -6,18 +6,18 @@ import (
 	"syscall"
 )
 
-// Fault is why a file could not be written or synced that is ours and open. Whatever reason the system
-// gives, the disk does not work.
+// Fault is an error of writing or syncing one of our open files. Whatever the system's reason, the disk is not
+// working.
 type Fault struct{ Err error }
 
 // Error implements error.
 func (f Fault) Error() string { return f.Err.Error() }
 
-// Unwrap returns what the system has said.
+// Unwrap returns the system's error.
 func (f Fault) Unwrap() error { return f.Err }
 
-// DiskFault reports whether an error says that a disk takes nothing more or does not work: what
-// failed can succeed later, unchanged.
+// DiskFault reports whether an error says that a disk is full or not working: the operation can succeed later,
+// unchanged.
 func DiskFault(err error) bool {
 	_, ours := errors.AsType[Fault](err)
 	return ours || slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS}, func(e error) bool { return errors.Is(err, e) })

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// Why an [Input] took nothing. The words continue the name of the program.
+// Errors of an [Input]. The words continue the name of the program.
 var (
 	ErrClosed = errors.New("it is ending")
 	ErrFull   = errors.New("it does not read what it is sent")
 )
 
-// An Input is the standard input of a program, to which is written while the program
-// runs. So whoever handles what the program says can answer it: writing never waits for
-// the program. Safe for concurrent use; [NewInput] makes one.
+// An Input is the standard input of a program that is written while the program runs. Writing never waits for
+// the program, so code that handles the program's output can respond to it. It is safe for concurrent use;
+// [NewInput] creates one.
 type Input struct {
 	max    int
 	mu     sync.Mutex
@@ -25,14 +25,14 @@ type Input struct {
 	closed bool
 }
 
-// NewInput returns an Input in which so many bytes may wait to be read.
+// NewInput returns an Input that buffers at most limit bytes.
 func NewInput(limit int) *Input {
 	in := &Input{max: limit}
 	in.more = sync.NewCond(&in.mu)
 	return in
 }
 
-// Read implements [io.Reader]. It waits for something to read, or for Close.
+// Read implements [io.Reader]. It waits for data, or for Close.
 func (in *Input) Read(p []byte) (int, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -49,8 +49,7 @@ func (in *Input) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write implements [io.Writer]. It takes all of the data or, with [ErrClosed] or
-// [ErrFull], nothing.
+// Write implements [io.Writer]. It accepts all of the data or, with [ErrClosed] or [ErrFull], none.
 func (in *Input) Write(data []byte) (int, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -65,8 +64,8 @@ func (in *Input) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Close implements [io.Closer]: nothing more is taken, and the input ends once all of it
-// is read. It never fails, and can be called again.
+// Close implements [io.Closer]: no more data is accepted, and the input ends once all of it is read. It never
+// fails, and may be called again.
 func (in *Input) Close() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -75,11 +74,10 @@ func (in *Input) Close() error {
 	return nil
 }
 
-// usualTail is how much a Tail keeps that has no limit, in bytes.
+// usualTail is the default limit of a Tail, in bytes.
 const usualTail = 4 << 10
 
-// A Tail keeps the last Limit bytes of what is written to it, 4 KiB if that is 0. Safe for
-// concurrent use.
+// A Tail keeps the last Limit bytes of the written data, 4 KiB if that is 0. It is safe for concurrent use.
 type Tail struct {
 	Limit int
 
@@ -99,21 +97,21 @@ func (t *Tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Text is what is kept. It may begin in the middle of a character.
+// Text returns the kept data. It may begin in the middle of a character.
 func (t *Tail) Text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.buf)
 }
 
-// A Head keeps the first Limit bytes of what is written to it and lets the rest go by, so
-// that the writer is never held up. Safe for concurrent use.
+// A Head keeps the first Limit bytes of the written data and discards the rest, so that the writer is never
+// blocked. It is safe for concurrent use.
 type Head struct {
 	Limit int
 
 	mu   sync.Mutex
 	buf  []byte
-	more bool // than was kept
+	more bool // data was discarded
 }
 
 // Write implements [io.Writer]. It never fails.
@@ -126,14 +124,14 @@ func (h *Head) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Bytes is what is kept, and whether there was more.
+// Bytes returns the kept data, and whether there was more.
 func (h *Head) Bytes() (data []byte, more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.buf, h.more
 }
 
-// Reading is r until ctx is done; then it is the error of ctx.
+// Reading returns a reader of r that returns the error of ctx once ctx is done.
 func Reading(ctx context.Context, r io.Reader) io.Reader { return reading{ctx, r} }
 
 type reading struct {

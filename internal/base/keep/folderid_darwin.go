@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// FolderID tells a folder from all others of its file system, whatever it is called: its inode, and when
-// that was made. Empty: the system does not tell.
+// FolderID identifies a folder within its file system, independent of its name: by its inode and creation time.
+// Empty: unknown.
 func FolderID(path string) string {
 	var st syscall.Stat_t
 	if syscall.Stat(path, &st) != nil || st.Birthtimespec.Sec == 0 {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FolderID tells a folder from all others of its file system, whatever it is called: its inode, and when
-// that was made. Empty: the system does not tell.
+// FolderID identifies a folder within its file system, independent of its name: by its inode and creation time.
+// Empty: unknown.
 func FolderID(path string) string {
 	var st unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_STATX_DONT_SYNC, unix.STATX_INO|unix.STATX_BTIME, &st)

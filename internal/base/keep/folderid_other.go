@@ -2,6 +2,5 @@
 
 package keep
 
-// FolderID tells a folder from all others of its file system, whatever it is called. Here the system does
-// not tell.
+// FolderID identifies a folder within its file system. It returns "" on this platform, which has no such id.
 func FolderID(string) string { return "" }

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 )
 
-// Free is how many bytes a user may still write below a path.
+// Free returns the number of bytes that a user may still write below a path.
 func Free(string) (uint64, error) { return 0, errors.New("not known on this system") }
 
-// Taken is how many bytes a file takes up on its disk.
+// Taken returns the disk space of a file, in bytes.
 func Taken(info fs.FileInfo) int64 { return info.Size() }

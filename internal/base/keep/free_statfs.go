@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Free is how many bytes a user may still write below a path.
+// Free returns the number of bytes that a user may still write below a path.
 func Free(path string) (uint64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
@@ -18,7 +18,7 @@ func Free(path string) (uint64, error) {
 	return st.Bavail * uint64(st.Bsize), nil
 }
 
-// Taken is how many bytes a file takes up on its disk.
+// Taken returns the disk space of a file, in bytes.
 func Taken(info fs.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return st.Blocks * 512

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Home is the user's home folder, absolute and without links; empty if there is none,
-// as for some services.
+// Home returns the user's home folder, absolute and without links; empty if there is none, as for some
+// services.
 func Home() string {
 	dir, err := os.UserHomeDir()
 	if err == nil {
@@ -23,7 +23,7 @@ func Home() string {
 	return dir
 }
 
-// AtHome is a path below the user's home folder; empty if there is none.
+// AtHome returns a path below the user's home folder; empty if there is none.
 func AtHome(parts ...string) string {
 	home := Home()
 	if home == "" {
@@ -32,7 +32,7 @@ func AtHome(parts ...string) string {
 	return filepath.Join(home, filepath.Join(parts...))
 }
 
-// Real is a path without links, as far as it is there.
+// Real resolves the links in the existing part of a path.
 func Real(path string) string {
 	if at, err := filepath.EvalSymlinks(path); err == nil {
 		return at
@@ -44,8 +44,8 @@ func Real(path string) string {
 	return filepath.Join(Real(dir), filepath.Base(path))
 }
 
-// Programs lists the folders below the user's home where programs are looked up by their
-// names, without links; the home itself is none.
+// Programs lists the folders below the user's home in which programs are looked up, without links, except the
+// home itself.
 func Programs() []string {
 	home := Home()
 	if home == "" {
@@ -64,8 +64,8 @@ func Programs() []string {
 	return out
 }
 
-// Moved tells which folders of the user's home lie elsewhere, without links, by their usual
-// names: the environment says so.
+// Moved maps the usual names of folders of the user's home to their locations elsewhere according to the
+// environment, without links.
 func Moved() map[string]string {
 	home, out := Home(), map[string]string{}
 	for name, variable := range map[string]string{

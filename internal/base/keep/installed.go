@@ -10,9 +10,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Installed finds where a program lies that is named by paths, or found in the PATH of a
-// home: the projects that its files belong to, or else their folders. The walls around it
-// hide them else, as they may be anywhere below the person's home.
+// Installed returns the folders of a program given by paths, or found in the PATH of a home: the projects of
+// its files, or otherwise their folders. The sandbox would hide them, as they may be anywhere below the
+// person's home.
 func Installed(command []string) []string {
 	var out []string
 	add := func(path string) {
@@ -39,8 +39,8 @@ func Installed(command []string) []string {
 	return out
 }
 
-// inHome is where a program is found in a folder of the person's; empty: it is found in
-// one of the system first, or not at all.
+// inHome returns the path of a program in one of the person's folders; empty: it is found in a system folder
+// first, or not at all.
 func inHome(name string) string {
 	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
 		if at := filepath.Join(dir, name); regular(at) {
@@ -53,16 +53,16 @@ func inHome(name string) string {
 	return ""
 }
 
-// named is the folder that an option of a launcher names as that of a project.
+// named returns the folder that an option of a launcher names as its project.
 func named(option, word string) string {
 	options := []string{"--directory", "--project", "--prefix", "--cwd", "--dir", "-C"}
 	if slices.Contains(options, option) && filepath.IsAbs(word) && project(filepath.Clean(word)) == filepath.Clean(word) {
 		return filepath.Clean(word)
 	}
-	return "" // data, which it is for the person to open
+	return "" // data, which the person must open
 }
 
-// homes lists the folders of a file: where it stands, and where it leads to.
+// homes lists the folders of a file: its own, and that of its link target.
 func homes(word string) []string {
 	if !filepath.IsAbs(word) {
 		return nil
@@ -78,8 +78,8 @@ func homes(word string) []string {
 	return out
 }
 
-// interpreters are where the Python of a virtual environment lies, which is only a shell
-// around it: of the folder, or of that of a project.
+// interpreters returns the folders of the Python that a virtual environment wraps: that of the folder, or of a
+// project's.
 func interpreters(dir string) []string {
 	var out []string
 	for _, env := range []string{dir, filepath.Join(dir, ".venv"), filepath.Join(dir, "venv")} {
@@ -94,8 +94,7 @@ func interpreters(dir string) []string {
 	return out
 }
 
-// around is what has to be read beside a file for it to run: the modules that it lies in,
-// its project, or its folder.
+// around returns the folder that a file needs to run: its modules, its project, or its own folder.
 func around(path string) string {
 	if before, _, ok := strings.Cut(filepath.ToSlash(path), "/node_modules/"); ok {
 		return filepath.Join(filepath.FromSlash(before), "node_modules")
@@ -109,7 +108,7 @@ func around(path string) string {
 	return path
 }
 
-// project is the nearest folder, at or above one, that is a project or an environment of its own; empty: there is none.
+// project returns the nearest folder, at or above one, that is a project or an environment; empty: none.
 func project(dir string) string {
 	for ; narrow(dir); dir = filepath.Dir(dir) {
 		for _, name := range []string{"package.json", "pyproject.toml", "pyvenv.cfg"} {
@@ -117,7 +116,7 @@ func project(dir string) string {
 				continue
 			}
 			if up := filepath.Dir(dir); name == "pyvenv.cfg" && narrow(up) && regular(filepath.Join(up, "pyproject.toml")) {
-				return up // whose code it may lead to
+				return up // its code may be there
 			}
 			return dir
 		}
@@ -125,13 +124,14 @@ func project(dir string) string {
 	return ""
 }
 
-// narrow reports whether a folder is neither the root, nor right below it, such as /tmp, nor has the person's home in it.
+// narrow reports whether a folder is not the root or directly below it, such as /tmp, and doesn't contain the
+// person's home.
 func narrow(dir string) bool {
 	parent := filepath.Dir(dir)
 	return dir != parent && parent != filepath.Dir(parent) && !tool.Inside(dir, Home())
 }
 
-// below reports whether a folder is one in the person's home, not the home itself.
+// below reports whether a folder is below the person's home, and not the home itself.
 func below(dir string) bool {
 	home := Home()
 	return dir != home && tool.Inside(home, dir)

@@ -11,17 +11,15 @@ import (
 	"time"
 )
 
-// tryEvery is how often a lock is tried that somebody else holds.
+// tryEvery is how often a lock is tried that another process holds.
 const tryEvery = 2 * time.Millisecond
 
-// A Lock keeps others out of what a file stands for. The system gives it back when the
-// process dies, however it dies. Each value excludes every other one, also in the same
-// process.
+// A Lock is an exclusive or shared lock of a file or folder. The system releases it when the process dies.
+// Locks exclude each other also within a process.
 type Lock struct{ f *os.File }
 
-// LockFile takes the lock of a file, which is made for this user alone if it is not there.
-// It waits until ctx is done, and for at most so long if most is not 0; the error says then
-// what is to be looked at.
+// LockFile locks a file, which is created for this user only if it is missing. It waits until ctx is done, and
+// at most most if that is not 0; then the error says what to check.
 func LockFile(ctx context.Context, path string, most time.Duration) (*Lock, error) {
 	f, err := openLock(path)
 	if err != nil {
@@ -30,7 +28,7 @@ func LockFile(ctx context.Context, path string, most time.Duration) (*Lock, erro
 	return wait(ctx, f, most, false)
 }
 
-// LockShared is LockFile for those who only read: several may have it at once.
+// LockShared is LockFile for readers: several may hold the lock at once.
 func LockShared(ctx context.Context, path string, most time.Duration) (*Lock, error) {
 	f, err := openLock(path)
 	if err != nil {
@@ -39,8 +37,8 @@ func LockShared(ctx context.Context, path string, most time.Duration) (*Lock, er
 	return wait(ctx, f, most, true)
 }
 
-// LockFolder is LockFile for a folder that is there, so that no file for the lock shows up
-// in it. Windows can't lock folders: there the file is ".lock" in it.
+// LockFolder is LockFile for an existing folder, without a lock file in it. Windows can't lock folders: there
+// it uses the file ".lock" in it.
 func LockFolder(ctx context.Context, dir string, most time.Duration) (*Lock, error) {
 	if runtime.GOOS == "windows" {
 		return LockFile(ctx, filepath.Join(dir, ".lock"), most)
@@ -52,7 +50,7 @@ func LockFolder(ctx context.Context, dir string, most time.Duration) (*Lock, err
 	return wait(ctx, f, most, false)
 }
 
-// wait takes the lock of an open file, and closes it if it can't.
+// wait locks an open file, and closes it on failure.
 func wait(ctx context.Context, f *os.File, most time.Duration, shared bool) (*Lock, error) {
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if most > 0 {
@@ -60,7 +58,7 @@ func wait(ctx context.Context, f *os.File, most time.Duration, shared bool) (*Lo
 	}
 	defer cancel()
 	for {
-		got, err := false, limited.Err() // whoever has given up gets nothing
+		got, err := false, limited.Err() // no lock if ctx is already done
 		if err == nil {
 			got, err = TryLock(f, shared)
 		}
@@ -80,8 +78,8 @@ func wait(ctx context.Context, f *os.File, most time.Duration, shared bool) (*Lo
 	}
 }
 
-// openLock opens a file to be locked. Some file systems lock only what is open for writing;
-// a file on a disk that is only read can't be opened so.
+// openLock opens a file to lock. Some file systems lock only files that are open for writing; on a read-only
+// disk that is impossible.
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|nonblock, 0o600)
 	if err == nil {
@@ -93,20 +91,20 @@ func openLock(path string) (*os.File, error) {
 	return nil, err
 }
 
-// Close gives the lock back. Without a lock, or again, it does nothing.
+// Close releases the lock. On nil, or again, it does nothing.
 func (l *Lock) Close() error {
 	if l == nil {
 		return nil
 	}
-	_ = Unlock(l.f) // to close it is not enough: a process that is just being started has a copy of it
+	_ = Unlock(l.f) // closing is not enough: a process being started has a copy of the descriptor
 	if err := l.f.Close(); !errors.Is(err, fs.ErrClosed) {
 		return err
 	}
 	return nil
 }
 
-// Sleep waits so long, or until ctx is done, and returns why it is then. It stands here,
-// as waiting for what somebody else holds is what most rooms sleep for.
+// Sleep waits for a duration, or until ctx is done, and then returns its error. It is here because most
+// packages sleep to wait for a lock.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err

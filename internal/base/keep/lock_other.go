@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// TryLock always fails: there is no lock here that dies with its process.
+// TryLock always fails: this platform has no locks that are released when their process dies.
 func TryLock(f *os.File, _ bool) (bool, error) {
 	return false, fmt.Errorf("lock %s: %w on this system", f.Name(), errors.ErrUnsupported)
 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// TryLock takes the flock(2) lock of an open file, if nobody has it. The kernel gives it
-// back when the file is closed or the process dies, however it dies.
+// TryLock acquires the flock(2) lock of an open file, if it is free. The kernel releases it when the file is
+// closed or the process dies.
 func TryLock(f *os.File, shared bool) (bool, error) {
 	how := syscall.LOCK_EX
 	if shared {
@@ -22,10 +22,10 @@ func TryLock(f *os.File, shared bool) (bool, error) {
 	return err == nil, err
 }
 
-// Unlock gives the lock of an open file back.
+// Unlock releases the lock of an open file.
 func Unlock(f *os.File) error { return flock(f, syscall.LOCK_UN) }
 
-// flock asks again if a signal interrupts it.
+// flock retries if a signal interrupts it.
 func flock(f *os.File, how int) error {
 	conn, err := f.SyscallConn()
 	if err != nil {

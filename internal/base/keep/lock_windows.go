@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// TryLock takes the lock of an open file, if nobody has it. The system gives it back when
-// the file is closed or the process dies.
+// TryLock acquires the lock of an open file, if it is free. The system releases it when the file is closed or
+// the process dies.
 func TryLock(f *os.File, shared bool) (bool, error) {
 	how := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
 	if !shared {
@@ -21,7 +21,7 @@ func TryLock(f *os.File, shared bool) (bool, error) {
 	return err == nil, err
 }
 
-// Unlock gives the lock of an open file back.
+// Unlock releases the lock of an open file.
 func Unlock(f *os.File) error {
 	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, &windows.Overlapped{})
 }

@@ -4,10 +4,10 @@ package keep
 
 import "os"
 
-// nonblock is nothing where no file of a folder makes open wait.
+// nonblock is 0 on platforms where no file in a folder blocks open.
 const nonblock = 0
 
-// Sync does nothing where the system keeps the names in a folder by itself.
+// Sync does nothing where the system persists the names in a folder by itself.
 func Sync(string) error { return nil }
 
 // SyncFile does nothing, as Sync.

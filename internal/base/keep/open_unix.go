@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// nonblock lets open return at once, also for a pipe that nobody writes to.
+// nonblock makes open return at once, even for a pipe without a writer.
 const nonblock = syscall.O_NONBLOCK
 
-// Sync puts the names in a folder on the disk, where the file system can: the others say
-// so with EINVAL, and keep names in their own way.
+// Sync syncs the names in a folder, if the file system supports it: others return EINVAL, and persist names in
+// their own way.
 func Sync(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -21,7 +21,7 @@ func Sync(path string) error {
 	return errors.Join(SyncFile(dir), dir.Close())
 }
 
-// SyncFile is [Sync] for a folder that is open.
+// SyncFile is [Sync] for an open folder.
 func SyncFile(dir *os.File) error {
 	err := dir.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {

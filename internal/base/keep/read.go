@@ -9,15 +9,15 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Why [ReadFile] reads nothing. [ErrTooBig] is wrapped with the bound.
+// Errors of [ReadFile]. [ErrTooBig] is wrapped with the bound.
 var (
 	ErrNoFile = errors.New("it is not a regular file")
 	ErrTooBig = errors.New("it is too long")
 )
 
-// ReadFile reads a regular file of at most so many bytes below a root. It never waits: a
-// pipe or a device is [ErrNoFile]. No link leads out of the root; one that stays in it is
-// followed. A file that grows meanwhile is read up to the bound.
+// ReadFile reads a regular file of at most most bytes below a root. It never blocks: a pipe or a device is
+// [ErrNoFile]. It follows links inside the root, but none out of it. A file that grows meanwhile is read up to
+// the bound.
 func ReadFile(root *os.Root, name string, most int) ([]byte, error) {
 	f, err := OpenFile(root, name)
 	if err != nil {

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// Sidecar is the content of a file that only saves time: numbers and texts one behind the other,
-// read back in the same order. The first text names the format. What was damaged, cut or written
-// in another format is not opened, so its reader makes it anew.
+// Sidecar is the content of a cache file: a sequence of numbers and texts, read back in the same order. The
+// first text names the format. Damaged, cut or differently formatted content can't be opened, so its reader
+// regenerates it.
 //
-// The zero value is an empty one to write to; a reader gets one from [OpenSidecar].
+// The zero value is empty, for writing; a reader gets one from [OpenSidecar].
 type Sidecar struct {
 	data []byte
-	text string // data, to read texts without copies
+	text string // data as a string, to read texts without copies
 	at   int
 	bad  bool
 }
 
-// NewSidecar begins one in a format.
+// NewSidecar begins a Sidecar in a format.
 func NewSidecar(format string) *Sidecar {
 	s := new(Sidecar)
 	s.PutText(format)
 	return s
 }
 
-// OpenSidecar reads what [Sidecar.Bytes] returned, if it is whole and in the format.
+// OpenSidecar opens a result of [Sidecar.Bytes], if it is complete and in the format.
 func OpenSidecar(data []byte, format string) (*Sidecar, bool) {
 	end := len(data) - crc32.Size
 	if end < 0 || binary.LittleEndian.Uint32(data[end:]) != sidecarSum(data[:end]) {
@@ -35,21 +35,21 @@ func OpenSidecar(data []byte, format string) (*Sidecar, bool) {
 	return s, s.Text() == format && s.Good()
 }
 
-// Bytes is all that was put, and a checksum.
+// Bytes returns the written content with a checksum.
 func (s *Sidecar) Bytes() []byte { return binary.LittleEndian.AppendUint32(s.data, sidecarSum(s.data)) }
 
 func sidecarSum(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
 
-// PutInt puts a number.
+// PutInt writes a number.
 func (s *Sidecar) PutInt(n int64) { s.data = binary.AppendVarint(s.data, n) }
 
-// PutText puts a text.
+// PutText writes a text.
 func (s *Sidecar) PutText(text string) {
 	s.PutInt(int64(len(text)))
 	s.data = append(s.data, text...)
 }
 
-// PutTime puts a time, to the nanosecond.
+// PutTime writes a time, with nanoseconds.
 func (s *Sidecar) PutTime(t time.Time) {
 	s.PutInt(t.Unix())
 	s.PutInt(int64(t.Nanosecond()))
@@ -81,8 +81,8 @@ func (s *Sidecar) Text() string {
 // Time returns the next time, in UTC.
 func (s *Sidecar) Time() time.Time { return time.Unix(s.Int(), s.Int()).UTC() }
 
-// Good reports whether all that was asked for was there.
+// Good reports whether all reads succeeded.
 func (s *Sidecar) Good() bool { return !s.bad }
 
-// More reports whether anything is left to read.
+// More reports whether any content is left to read.
 func (s *Sidecar) More() bool { return s.at < len(s.data) }

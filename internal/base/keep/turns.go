@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Turns has only so many do at once what takes a processor whole: more would only keep each other,
-// and all else that this program does, from it. The zero value is ready. It is safe for concurrent
-// use, and is not changed once somebody has taken a turn.
+// Turns limits concurrent work that needs a whole processor: more at once would only slow each other and the
+// rest of this program. The zero value is ready. It is safe for concurrent use; don't change it after the first
+// turn.
 type Turns struct {
-	Most int // at once; 0: as many as there are processors
+	Most int // concurrent turns; 0: the number of processors
 
 	once   sync.Once
-	places chan struct{} // holds one for each turn that is taken
+	places chan struct{} // holds one value for each taken turn
 }
 
-// longestTurn is how long somebody waits for the turns of others at most.
+// longestTurn bounds the wait for a turn.
 const longestTurn = 5 * time.Second
 
-// Take waits for a turn and returns what ends it; an error, if ctx is done before. What takes a turn
-// must be right without it: somebody who hangs holds the others up for 5 seconds and no longer.
+// Take waits for a turn and returns the function that ends it; an error if ctx is done first. The work must be
+// correct without a turn, too: a hanging turn delays others by at most 5 seconds.
 func (t *Turns) Take(ctx context.Context) (end func(), err error) {
 	late := time.NewTimer(longestTurn)
 	defer late.Stop()
@@ -35,7 +35,7 @@ func (t *Turns) Take(ctx context.Context) (end func(), err error) {
 	}
 }
 
-// Taken reports whether somebody would have to wait for a turn.
+// Taken reports whether Take would wait.
 func (t *Turns) Taken() bool { return len(t.made()) == cap(t.places) }
 
 func (t *Turns) made() chan struct{} {

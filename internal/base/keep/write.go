@@ -1,9 +1,8 @@
-// Package keep holds the file operations that several packages share: private files that
-// survive any crash whole, locks between processes, bounded reads of untrusted files, digests
-// of whole folders, and bounded writers.
+// Package keep provides file operations that several packages share: private files that survive any crash,
+// locks between processes, bounded reads of untrusted files, digests of folders, and bounded writers.
 //
-// Several goroutines and processes may call all of it at once. Callers coordinate several
-// writers of one file themselves, mostly with a [Lock].
+// Everything is safe for concurrent use by goroutines and processes. Callers coordinate several writers of one
+// file themselves, usually with a [Lock].
 package keep
 
 import (
@@ -18,12 +17,11 @@ import (
 	"time"
 )
 
-// mark stands in the names of files that are being written, behind what they will be.
+// mark is in the names of files being written, after their final names.
 const mark = ".new-"
 
-// MakeDir makes a folder, and those above it that are missing, with mode 0700. The name
-// of each that it made is on the disk when it returns. What is there stays as it is; if
-// that is no folder, the error says so.
+// MakeDir creates a folder and its missing parents, with mode 0700, and syncs their names. Existing folders are
+// unchanged; if the path is not a folder, the error says so.
 func MakeDir(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -40,7 +38,7 @@ func MakeDir(dir string) error {
 		return err
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
-		// Somebody else may have been faster, or it is a link that leads nowhere.
+		// Another process may have created it, or it is a dangling link.
 		if info, gone := os.Stat(dir); gone != nil || !info.IsDir() {
 			return err
 		}
@@ -48,9 +46,8 @@ func MakeDir(dir string) error {
 	return Sync(parent)
 }
 
-// Write replaces a file as a whole, with mode 0600. The data are on the disk when it
-// returns without an error; after one, the file has the old content or the new one, and
-// nothing is left beside it. A link is replaced by a file. The folder must be there.
+// Write replaces a file atomically, with mode 0600. On success the data is synced; after an error the file has
+// the old or the new content, and no other file is left. A link is replaced by a file. The folder must exist.
 func Write(path string, data []byte) error {
 	temp := path + mark + rand.Text()
 	err := fill(temp, data)
@@ -64,7 +61,7 @@ func Write(path string, data []byte) error {
 	return Sync(filepath.Dir(path))
 }
 
-// fill makes a file, on the disk when it returns.
+// fill creates and syncs a file.
 func fill(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -77,8 +74,7 @@ func fill(path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// Remove removes a file. Its name is gone from the disk when it returns. Nothing there,
-// not even a folder: no error.
+// Remove removes a file and syncs the removal. A missing file or folder is not an error.
 func Remove(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -89,9 +85,8 @@ func Remove(path string) error {
 	return nil
 }
 
-// Sweep removes what calls of [Write] for a path left beside it when their process was
-// killed. Nobody else may be writing there meanwhile: it would lose what it writes. What
-// can't be removed now is left to the next time.
+// Sweep removes leftovers of killed calls of [Write] for a path. No other process may be writing there: it
+// would lose its data. Errors are ignored until the next call.
 func Sweep(path string) {
 	dir, name := filepath.Dir(path), filepath.Base(path)
 	entries, err := os.ReadDir(dir)
@@ -105,8 +100,8 @@ func Sweep(path string) {
 	}
 }
 
-// rename moves a file over another one. On Windows that fails while somebody reads
-// the other, which takes a moment.
+// rename moves a file over another one. On Windows that fails while another process reads the target, which
+// takes a moment.
 func rename(from, to string) (err error) {
 	for range 200 {
 		if err = os.Rename(from, to); err == nil || runtime.GOOS != "windows" {

@@ -2,8 +2,8 @@ package text
 
 import "strings"
 
-// Address is an address as others may read it: *** stands for who asks, and for all behind a
-// question mark, as both may hold a key. It need not be a valid one.
+// Address returns an address for display: *** replaces the user part and everything after a question mark, as
+// both may contain a key. It need not be valid.
 func Address(url string) string {
 	scheme, rest, _ := strings.Cut(url, "://")
 	host, _, _ := strings.Cut(rest, "/")

@@ -1,14 +1,14 @@
-// Package text has the rules for untrusted text: which characters are invisible, and how to
-// clean, join, cut and count text. It knows nothing of sessions, models or terminals.
+// Package text defines the rules for untrusted text: which characters are invisible, and how to clean, join,
+// cut and count text. It knows nothing of sessions, models or terminals.
 //
-// [Of] holds the only table of characters. Code that shows, strips or refuses characters
-// names a policy below, which is a set of classes, and has no list of its own.
+// [Of] contains the only table of characters. Code that shows, strips or rejects characters uses a policy
+// below, which is a set of classes, and has no list of its own.
 package text
 
 import "unicode"
 
-// A Class is a set of classes of characters. A character that everybody sees as what it
-// is has none; every other one has exactly one.
+// A Class is a set of classes of characters. A plain, visible character has none; every other one has exactly
+// one.
 type Class uint32
 
 // The classes.
@@ -43,42 +43,42 @@ const (
 
 // Policies: what counts as hidden for whom.
 const (
-	// Hidden is what a person who decides must see spelled out, since the text would else
-	// look like another one. Joiners and selectors are not in it, as scripts and emoji are
-	// written with them, nor are private characters, which show at least a box.
+	// Hidden is the characters that are spelled out for a person who decides, since the text would otherwise
+	// look like another one. It excludes joiners and selectors, which scripts and emoji need, and private
+	// characters, which show at least a box.
 	Hidden = Newline | Tab | Return | Control | Separator | Bidi | Override | Mark | ByteOrder | ZeroWidth | Operator | SoftHyphen |
 		Filler | Empty | Blank | Tag | Ignorable | Annotation | Musical | Nonchar
 
-	// Unread is what is taken out of text that is only read: a page, a result, a log. Lines
-	// and tabs stay.
+	// Unread is the characters that are removed from text that is only read: a page, a result, a log. Newlines
+	// and tabs are preserved.
 	Unread = Hidden &^ (Newline | Tab)
 
-	// Unseen is what a word can have inside and still read as that word. A known secret is
-	// looked for as if it weren't there. The blank is not in it, as it shows a gap.
+	// Unseen is the characters that a word can contain without looking different. Known secrets are found as if
+	// they weren't there. It excludes the blank, which shows a gap.
 	Unseen = Unread&^Blank | Joiner | Selector
 
-	// Covert is what a model must be told of, as it reads what people don't see: also what
-	// scripts need, wherever it doesn't belong. The blank is not in it: drawings consist of
-	// it, and it says nothing to a model.
+	// Covert is the characters that a model must be told about, as it reads characters that people don't see,
+	// including those that scripts need if they are misplaced. It excludes the blank: drawings consist of it,
+	// and it carries no meaning for a model.
 	Covert = Unread&^(Return|Blank) | Joiner | Selector | Private
 
-	// Unshown is what nothing holds that a person approves to the byte, and that is used as it is then.
+	// Unshown is the characters that must not be in content that a person approves byte for byte.
 	Unshown = Covert | Return
 
-	// Unproven is what no command holds that is proven to be harmless: shells, terminals and
-	// people read it differently, and a shell takes other spaces for letters. Selectors may
-	// stand, as emoji in messages have them.
+	// Unproven is the characters that must not be in a command that is proven harmless: shells, terminals and
+	// people read them differently, and a shell takes other spaces for letters. It excludes selectors, which
+	// emoji in messages have.
 	Unproven = Unread | Joiner | Space | Format
 
-	// Ignored is what some file systems leave out when they compare names.
+	// Ignored is the characters that some file systems ignore when they compare names.
 	Ignored = Bidi | Override | Mark | Joiner | ByteOrder | ZeroWidth | Operator
 
-	// Unclear is all that is not plain: what a person is asked to trust is spelled out if it
-	// holds any of it, and front matter that holds it is left to a full parser.
+	// Unclear is all characters that are not plain: text that a person is asked to trust is spelled out if it
+	// contains any, and front matter with any is left to a full parser.
 	Unclear = ^Class(0)
 )
 
-// Of is the class of a character, 0 if it is plain.
+// Of returns the class of a character, 0 if it is plain.
 func Of(r rune) Class {
 	if c := listed(r); c != 0 {
 		return c
@@ -86,14 +86,13 @@ func Of(r rune) Class {
 	return other(r)
 }
 
-// Has reports whether a character is in one of the classes. It can be used where a
-// function of a rune is wanted.
+// Has reports whether a character is in one of the classes. Use it as a function of a rune.
 func (c Class) Has(r rune) bool {
 	return c&listed(r) != 0 || c&(Space|Format|Unassigned) != 0 && listed(r) == 0 && c&other(r) != 0
 }
 
-// listed is the class of a character as far as the table has it. The order of the cases is
-// for speed: what most texts consist of comes first.
+// listed returns the class of a character according to the table. The cases are ordered for speed: the most
+// common characters come first.
 func listed(r rune) Class {
 	switch {
 	case r < 0x7f:
@@ -142,7 +141,7 @@ func low(r rune) Class {
 	return 0
 }
 
-// punctuation has U+2000 to U+206F.
+// punctuation covers U+2000 to U+206F.
 func punctuation(r rune) Class {
 	switch {
 	case r == 0x200b || r == 0x2060:
@@ -199,7 +198,7 @@ func high(r rune) Class {
 	return 0
 }
 
-// other has the classes that Unicode itself lists.
+// other covers the classes that Unicode itself lists.
 func other(r rune) Class {
 	switch {
 	case r >= ' ' && r < 0x7f, unicode.IsPrint(r):
@@ -212,7 +211,7 @@ func other(r rune) Class {
 	return Unassigned
 }
 
-// Mirrored is the character of ASCII that a tag mirrors, 0 if it mirrors none that prints.
+// Mirrored returns the printable ASCII character that a tag mirrors, 0 if none.
 func Mirrored(r rune) rune {
 	if r >= 0xe0020 && r < 0xe007f {
 		return r - 0xe0000
@@ -223,8 +222,8 @@ func Mirrored(r rune) rune {
 // TagEnd ends a run of tags, such as that of a flag.
 const TagEnd rune = 0xe007f
 
-// Selected is the number that a selector carries, from 0 to 255. Selectors from 16 on are
-// for Chinese characters alone.
+// Selected returns the number of a selector, from 0 to 255. Selectors from 16 on are only for Chinese
+// characters.
 func Selected(r rune) byte {
 	if r <= 0xfe0f {
 		return byte(r - 0xfe00)

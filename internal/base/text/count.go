@@ -2,7 +2,7 @@ package text
 
 import "strconv"
 
-// Thousands writes a number so that people can read it: 12,345.
+// Thousands formats a number for people: 12,345.
 func Thousands(n int) string {
 	s := strconv.Itoa(n)
 	first := 0
@@ -15,14 +15,13 @@ func Thousands(n int) string {
 	return s
 }
 
-// Count writes how many there are of something, of which word is the singular:
-// "1 call", "1,200 calls".
+// Count formats a number of things, with the singular word: "1 call", "1,200 calls".
 func Count(n int, word string) string { return Counted(n, word, word+"s") }
 
-// Counted is Count for what has a plural of its own: "2 entries", "1 file is".
+// Counted is Count with an irregular plural: "2 entries", "1 file is".
 func Counted(n int, one, many string) string { return Thousands(n) + " " + Plural(n, one, many) }
 
-// Plural chooses the form of a word for n things.
+// Plural returns the form of a word for n things.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one

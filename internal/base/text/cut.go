@@ -5,10 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// More stands for what is left out of a text.
+// More marks an omitted part of a text.
 const More = "…"
 
-// Head is the beginning of a text: at most n bytes, in whole characters.
+// Head returns the beginning of a text: at most n bytes, in whole characters.
 func Head(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -20,7 +20,7 @@ func Head(s string, n int) string {
 	return s[:n]
 }
 
-// Tail is the end of a text: at most n bytes, in whole characters.
+// Tail returns the end of a text: at most n bytes, in whole characters.
 func Tail(s string, n int) string {
 	from := len(s) - max(n, 0)
 	if from <= 0 {
@@ -32,8 +32,8 @@ func Tail(s string, n int) string {
 	return s[from:]
 }
 
-// Cut is a text in at most n bytes. If it has more, its beginning with [More] behind it,
-// which counts; nothing, if there is no room for that.
+// Cut returns a text in at most n bytes. A longer one is cut, and ends with [More], which counts; empty, if
+// there is no room for that.
 func Cut(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -60,17 +60,16 @@ func Clip(s string, n int) string {
 	return strings.TrimRight(s[:end], " ") + More
 }
 
-// FirstLine is the first line of a text, without blanks around it.
+// FirstLine returns the first line of a text, trimmed.
 func FirstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return strings.TrimSpace(line)
 }
 
-// Short is a text on one line, as [Flat] makes it, in at most n bytes, as [Cut] does it.
+// Short returns a text on one line, as [Flat] does, in at most n bytes, as [Cut] does.
 func Short(s string, n int) string { return Cut(Flat(s), n) }
 
-// TrimStart leaves out the part of a character that bytes begin with, which were cut
-// anywhere.
+// TrimStart removes an incomplete character at the beginning of bytes that were cut anywhere.
 func TrimStart(p []byte) []byte {
 	for i := range min(len(p), utf8.UTFMax) {
 		if utf8.RuneStart(p[i]) {
@@ -78,12 +77,12 @@ func TrimStart(p []byte) []byte {
 		}
 	}
 	if len(p) < utf8.UTFMax {
-		return p[len(p):] // the end of a character, and nothing else
+		return p[len(p):] // only the end of a character
 	}
 	return p
 }
 
-// TrimEnd leaves out the part of a character that bytes end with.
+// TrimEnd removes an incomplete character at the end of bytes.
 func TrimEnd(p []byte) []byte {
 	for i := len(p) - 1; i >= 0 && i >= len(p)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(p[i]) {

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printed makes text of bytes that a program wrote: without what moves or colours a
-// terminal, and without blanks around it. It is for
-// models and logs; people are shown it by [Clean].
+// Printed converts the output of a program to text: without terminal control sequences and surrounding blanks.
+// It is for models and logs; for people use [Clean].
 func Printed(s string) string {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	var b strings.Builder

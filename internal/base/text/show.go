@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Spelled writes a character so that it can be seen whatever it is: \x1b,
-// \u202e, \U000e0041.
+// Spelled returns a visible form of any character: \x1b, \u202e, \U000e0041.
 func Spelled(r rune) string {
 	switch {
 	case r < 0x100:
@@ -19,10 +18,9 @@ func Spelled(r rune) string {
 	return fmt.Sprintf(`\U%08x`, r)
 }
 
-// Clean takes out of text whatever could drive the terminal, and leaves the rest
-// as it is: what it returns holds no hidden character but newlines and tabs. What
-// ends a line unseen becomes a newline, what looks like a space one, and what is
-// no UTF-8 U+FFFD. For what is read, not for what is decided on.
+// Clean removes everything that could control the terminal from text, and preserves the rest: the result
+// contains no hidden characters except newlines and tabs. Other line ends become newlines, other spaces a
+// space, and invalid UTF-8 becomes U+FFFD. It is for text that is only read, not for decisions.
 func Clean(s string) string {
 	return rewrite(s, Unread, func(b *strings.Builder, r rune, bad string) {
 		if bad != "" {
@@ -32,8 +30,8 @@ func Clean(s string) string {
 	})
 }
 
-// Page is Clean for the text of a web page: carriage returns and form feeds end lines, as
-// browsers have it, and what is no UTF-8 is left out.
+// Page is Clean for the text of a web page: carriage returns and form feeds end lines, as in browsers, and
+// invalid UTF-8 is removed.
 func Page(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -50,7 +48,7 @@ func Page(s string) string {
 	}, s)
 }
 
-// stand is what a character becomes that is not shown, mostly nothing.
+// stand returns the replacement of a hidden character, mostly nothing.
 func stand(r rune) string {
 	switch Of(r) {
 	case Separator:
@@ -61,24 +59,22 @@ func stand(r rune) string {
 	return ""
 }
 
-// Visible spells out what a person could not see, newlines too: what it returns
-// is one line without hidden characters. A tab becomes four spaces, and a byte
-// that is no UTF-8 \xff. For what is decided on: what is shown is what runs.
+// Visible spells out hidden characters, including newlines: the result is one line without hidden characters. A
+// tab becomes four spaces, and a byte of invalid UTF-8 \xff. It is for decisions: the shown text is exactly
+// what runs.
 func Visible(s string) string { return rewrite(s, Hidden, spell) }
 
-// VisibleLines is Visible for text of several lines: newlines stay.
+// VisibleLines is Visible for text of several lines: newlines are preserved.
 func VisibleLines(s string) string { return rewrite(s, Hidden&^Newline, spell) }
 
-// Line is prose as one line without hidden characters: white space of any kind
-// becomes one space, the rest is as in Visible.
+// Line returns prose as one line without hidden characters: white space of any kind becomes one space, the rest
+// is as in Visible.
 func Line(s string) string { return Visible(Flat(s)) }
 
-// Flat is a text on one line: white space of any kind becomes one space, and none is left
-// at either end.
+// Flat returns a text on one line: white space of any kind becomes one space, and both ends are trimmed.
 func Flat(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Quoted is a text on one line in which every character can be told; quoted as in Go if
-// that takes spelling some of them out.
+// Quoted returns a text on one line without ambiguous characters; quoted as in Go if some must be spelled out.
 func Quoted(s string) string {
 	if !Holds(s, Unclear) {
 		return s
@@ -94,7 +90,7 @@ func Quoted(s string) string {
 	return b.String()
 }
 
-// Holds reports whether a text has a character of the classes, or is no UTF-8.
+// Holds reports whether a text contains a character of the classes, or invalid UTF-8.
 func Holds(s string, c Class) bool { return !utf8.ValidString(s) || strings.ContainsFunc(s, c.Has) }
 
 func spell(b *strings.Builder, r rune, bad string) {
@@ -108,8 +104,8 @@ func spell(b *strings.Builder, r rune, bad string) {
 	}
 }
 
-// rewrite calls put for each character of the classes, and for each byte that is no
-// UTF-8, which is bad then.
+// rewrite calls put for each character of the classes, and for each byte of invalid UTF-8, which is then in
+// bad.
 func rewrite(s string, hide Class, put func(b *strings.Builder, r rune, bad string)) string {
 	first := strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || hide.Has(r) })
 	if first < 0 {

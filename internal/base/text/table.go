@@ -7,11 +7,10 @@ import (
 	"text/tabwriter"
 )
 
-// Table writes rows whose cells stand below each other, two blanks apart. What others have said goes
-// through [Line] before.
+// Table writes rows with aligned cells, two blanks apart. Pass untrusted text through [Line] first.
 type Table struct{ w *tabwriter.Writer }
 
-// NewTable begins a table with its titles, if it has any.
+// NewTable begins a table, with its titles if any.
 func NewTable(out io.Writer, titles ...string) Table {
 	t := Table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
 	if len(titles) > 0 {
@@ -20,7 +19,7 @@ func NewTable(out io.Writer, titles ...string) Table {
 	return t
 }
 
-// Row adds a row. A row of one cell, or of none, begins the columns anew.
+// Row adds a row. A row with one cell or none restarts the columns.
 func (t Table) Row(cells ...any) {
 	for i, cell := range cells {
 		if i > 0 {

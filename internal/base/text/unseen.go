@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// longestSequence is more bytes than a control sequence of a terminal has, in practice.
+// longestSequence is longer than terminal control sequences are in practice, in bytes.
 const longestSequence = 64
 
-// Invisible is how many bytes at the beginning of a text show nothing by themselves: a character
-// of [Unseen], or a control sequence of a terminal. cut says that the text must go on to tell.
+// Invisible returns how many bytes at the beginning of a text are invisible by themselves: a character of
+// [Unseen], or a terminal control sequence. cut says that more text is needed to decide.
 func Invisible(s string) (n int, cut bool) {
 	if !MayHide(s) {
 		return 0, false
@@ -27,8 +27,8 @@ func Invisible(s string) (n int, cut bool) {
 	return 0, false
 }
 
-// MayHide is a quick look at whether a text can begin with what [Invisible] counts. It looks at
-// two bytes.
+// MayHide is a fast check of whether a text can begin with something that [Invisible] counts. It examines two
+// bytes.
 func MayHide(s string) bool {
 	switch {
 	case s == "" || s[0] >= ' ' && s[0] < 0x7f:
@@ -58,8 +58,8 @@ func MayHide(s string) bool {
 	return next != "" && (len(s) < 2 || strings.IndexByte(next, s[1]) >= 0)
 }
 
-// sequence is the size of the control sequence of a terminal that a text begins with: one of CSI,
-// or one that chooses a set of characters. cut says that there may be one if the text goes on.
+// sequence returns the size of the terminal control sequence at the beginning of a text: CSI, or one that
+// selects a character set. cut says that more text is needed to decide.
 func sequence(s string) (n int, cut bool) {
 	if len(s) < 3 || s[0] != '\x1b' {
 		return 0, s == "\x1b" || s == "\x1b[" || s == "\x1b(" || s == "\x1b)"

@@ -19,15 +19,15 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// leastTeam is the context window from which a model is told of agents, in tokens:
-// one with less has enough to do.
+// leastTeam is the smallest context window, in tokens, with which a model gets agents. A smaller window is
+// needed for the work itself.
 const leastTeam = 50_000
 
 func roomy(window int) bool { return window == 0 || window >= leastTeam }
 
-// team lets a session have others work for it.
+// team returns the team that lets a session delegate work to subagents.
 func (a *App) team(o Options, root string, hooks []tool.Hook) *subagent.Team {
-	quiet := func(string) {} // whoever opened the session has been warned
+	quiet := func(string) {} // the person was warned when the session opened
 	return &subagent.Team{
 		Sessions: a.Running.Sessions, Hooks: hooks, Trees: subagent.Copies(), MaxDepth: a.Config.Agents.Depth, MaxOpen: a.Config.Agents.Open,
 		MinuteCost: a.Config.MinuteCost, MinuteTokens: a.Config.MinuteTokens,
@@ -38,17 +38,16 @@ func (a *App) team(o Options, root string, hooks []tool.Hook) *subagent.Team {
 	}
 }
 
-// child is the agent of a session that works for another. It is made like any, and
-// gets less.
+// child builds the agent of a subagent's session. It is built like any other, with fewer means.
 func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
 	o.Model = a.childModel(ord)
 	o.System, o.Mode, o.MaxTurns, o.MaxCost, o.MaxTokens, o.MaxTime = "", "", 0, 0, 0, 0
 	o.AppendSystem = strings.TrimSpace(ord.Role.Prompt + "\n\n" + o.AppendSystem + "\n\n" +
 		equipment.Loaded(a.Extensions.Skills(at.Root), ord.Role.Skills))
-	o.Record, o.Program = "", nil // a file has one session, and so has a workflow
+	o.Record, o.Program = "", nil // a recording and a workflow belong to one session
 	o.order = &ord
 	if ord.Limited {
-		o.MaxCost = 1 // so that the model must have a price; what holds is set by the team
+		o.MaxCost = 1 // requires that the model has a price; the team sets the real limit
 	}
 	for _, rule := range ord.Rules {
 		o.Allow = append(o.Allow[:len(o.Allow):len(o.Allow)], rule)
@@ -56,7 +55,7 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	if ord.Copy != nil && ord.Copy.Closed {
 		o.Deny = append(o.Deny[:len(o.Deny):len(o.Deny)], "network")
 	}
-	if ord.Copy != nil && ord.Mode == tool.ModeYolo { // there is no box that is the copy, so what is known to write beside it is denied
+	if ord.Copy != nil && ord.Mode == tool.ModeYolo { // yolo has no sandbox that confines writes to the copy, so known writes to the original are denied
 		of := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "{", `\{`).Replace(ord.Copy.Of)
 		o.Deny = append(o.Deny[:len(o.Deny):len(o.Deny)], "write("+of+"/[^.]*)", "write("+of+"/[^.]*/**)")
 	}
@@ -87,8 +86,8 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	return agent, nil
 }
 
-// corpus gives an agent the tools of its kind for a corpus. Pieces are read by the model with the
-// name small, which is held to the limits of the session. Only is as for [corpus.Set].
+// corpus gives an agent the corpus tools of its role. The model named small reads pieces, within the limits of
+// the session. Only is as for [corpus.Set].
 func (b *build) corpus(role skill.Role, small string, only []event.Source, held func(llm.Model) llm.Model) equipment.Corpus {
 	if b.o.Elsewhere {
 		return nil
@@ -105,8 +104,8 @@ func (b *build) corpus(role skill.Role, small string, only []event.Source, held 
 	}, b.wrap)
 }
 
-// leadOn is what a session for a person gets that an agent of the kind for a corpus works in: its
-// instructions, and no tools but those of the kind. An old session is one as it was begun.
+// leadOn adds the corpus role to a session for a person: its instructions, its mode and only its tools. A
+// resumed session keeps the role that it was opened with.
 func (o Options) leadOn(at inspan.Place) (Options, skill.Role, func([]tool.Tool) []tool.Tool) {
 	if at.New && len(o.Sources) == 0 || !at.New && !at.Corpus.Asked() {
 		return o, skill.Role{}, func(list []tool.Tool) []tool.Tool { return list }
@@ -117,8 +116,8 @@ func (o Options) leadOn(at inspan.Place) (Options, skill.Role, func([]tool.Tool)
 	return o, role, equipment.Pick(role)
 }
 
-// answers gives the agent of a session that answers questions from a corpus its sources and its tools.
-// What can't be had of them fails here, before a model costs anything.
+// answers gives the agent of a session that answers questions from a corpus its sources and tools. Missing
+// sources or a missing model fail here, before a model costs anything.
 func (b *build) answers(ctx context.Context, role skill.Role, held func(llm.Model) llm.Model) (err error) {
 	if role.Name == "" {
 		return nil
@@ -153,9 +152,8 @@ func (b *build) answers(ctx context.Context, role skill.Role, held func(llm.Mode
 	return nil
 }
 
-// childModel is the model that a child works with: what was asked for, what its
-// kind of agent has, or that of its parent. A file that came with a repository
-// can't choose to whom its content is sent.
+// childModel returns the model of a subagent: the requested one, the one of its role, or that of its parent. A
+// role file from a repository can't choose the provider that receives its content.
 func (a *App) childModel(ord subagent.Order) string {
 	name := ord.Model
 	if name == "" {

@@ -1,5 +1,5 @@
-// Package app turns the settings into the host that every front end uses. It is
-// straight-line code and holds no rule of the agent.
+// Package app turns the settings into the host that every front end uses. It only wires; it contains no rules
+// of the agent.
 package app
 
 import (
@@ -30,7 +30,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// App is inspan with its settings read: the rooms of an installation, wired.
+// App is inspan with its settings loaded: the parts of an installation, wired together.
 type App struct {
 	*config.Installation
 	Consent    *consent.Store
@@ -43,13 +43,13 @@ type App struct {
 	Rewind     *running.Rewinds
 	Running    *running.Table
 	Notify     *Notifier
-	Canaries   *Canaries // nil: no session tries anything
+	Canaries   *Canaries // nil: no session tries changes
 
 	sessions *session.Store
 	exporter func() (*running.Exporter, error) // for all sessions of the process
 }
 
-// Load reads the settings that the environment names. Self is as in [config.Installation].
+// Load reads the settings that the environment points to. Self is as in [config.Installation].
 func Load(self string) (*App, error) {
 	at, err := config.Here()
 	if err != nil {
@@ -58,7 +58,7 @@ func Load(self string) (*App, error) {
 	return LoadFrom(self, at)
 }
 
-// LoadFrom is [Load] with the settings and the state that lie there.
+// LoadFrom is [Load] with the settings and the state at the given place.
 func LoadFrom(self string, at config.Where) (*App, error) {
 	set, err := open(self, at)
 	if err != nil {
@@ -81,7 +81,7 @@ To try inspan offline, without any key:
   inspan demo
   inspan run --model script "bash: ls"`
 
-// New wires the rooms of an installation.
+// New wires the parts of an installation.
 func New(set *config.Installation) *App {
 	a := &App{Installation: set, sessions: &session.Store{Dir: set.SessionsDir()}, Consent: &consent.Store{Dir: set.ConsentDir()}}
 	a.Permission = &permission.Set{Installation: set, Consent: a.Consent}
@@ -106,35 +106,34 @@ func New(set *config.Installation) *App {
 	return a
 }
 
-// spentToday is what the sessions say was spent on this day.
+// spentToday returns the money that the sessions report for today.
 func (a *App) spentToday(ctx context.Context) (float64, error) {
 	return cost.Today(ctx, a.Running.Sessions)
 }
 
-// Order is what a process of its own is to do.
+// Order is the job of a separate process.
 type Order = running.Order
 
-// Board is what is known of all sessions.
+// Board is the list of all sessions with their state.
 type Board = running.Board
 
 // Row is a session on a [Board].
 type Row = running.Row
 
-// Notifier calls a person who is away.
+// Notifier notifies a person who is away.
 type Notifier = running.Notifier
 
-// Front is where a person is, for a [Notifier].
+// Front is the front end that a person uses, for a [Notifier].
 type Front = running.Front
 
-// Point is a message that a session can be rewound to before it.
+// Point is a message that a session can be rewound to. The message itself is removed.
 type Point = running.Point
 
-// Options is what a command says beyond the settings. Zero fields leave the
-// settings as they are.
+// Options are the flags of a command. Zero fields leave the settings as they are.
 type Options struct {
 	Model        string
 	Mode         tool.Mode
-	MaxTurns     int // as inspan.Agent has it
+	MaxTurns     int // as in inspan.Agent
 	MaxCost      float64
 	MaxTokens    int64
 	MaxTime      time.Duration
@@ -143,53 +142,52 @@ type Options struct {
 	Allow, Ask   []string // rules
 	Deny         []string
 	Container    string // image that commands run in
-	Trust        string // what consent.Sum says of the workspace content that may run
+	Trust        string // the consent.Sum of the workspace content that may run
 	Unattended   bool
-	Patient      bool                  // as inspan.Agent has it
-	RetryFor     time.Duration         // as inspan.Agent has it
-	Record       string                // file to record the model to; it must not be there yet
+	Patient      bool                  // as in inspan.Agent
+	RetryFor     time.Duration         // as in inspan.Agent
+	Record       string                // file to record the model to; it must not exist yet
 	Replay       string                // file to play instead of asking a model
-	Servers      []mcp.Server          // MCP servers that the client brings, with Source mcp.Client
-	Variables    []permission.Variable // that commands send, and don't have
+	Servers      []mcp.Server          // MCP servers from the client, with Source mcp.Client
+	Variables    []permission.Variable // that commands can send, but can't read
 	NoServers    bool                  // no MCP servers are used
-	Folders      []string              // as inspan.Agent has them, but with links; beside those of the settings and of the session
-	OnlyFolders  bool                  // without those that an old session has besides
-	AllTools     bool                  // whoever calls is told of every tool: none is left to tool_search
-	Sources      []string              // that a new session answers questions from; nil: it does the usual work
-	Small        string                // model that reads pieces of them; empty: that of the settings
-	KeepJobs     bool                  // whatever bash is told to keep goes on after the session, unasked
-	Unapproved   bool                  // what a person has allowed for a project or always does not hold
-	// Apart are folders where agents of others work too: of these a session reaches only its own
-	// workspace. It remembers nothing, and knows no other session.
+	Folders      []string              // as in inspan.Agent, links allowed; in addition to those of the settings and the session
+	OnlyFolders  bool                  // drops further folders of a resumed session
+	AllTools     bool                  // the model gets every tool at once: tool_search hides none
+	Sources      []string              // from which a new session answers questions; nil: an ordinary session
+	Small        string                // model that reads pieces of Sources; empty: that of the settings
+	KeepJobs     bool                  // jobs that bash is asked to keep outlive the session without approval
+	Unapproved   bool                  // ignores approvals that a person gave for a project or always
+	// Apart are folders where agents of other users work too. The session can reach only its own workspace
+	// among them. It has no memory and can't see other sessions.
 	Apart []string
-	// Elsewhere: the files and commands of the session are on another machine, where Tools reach them.
-	// Of this machine it has tools for the web and the servers of Servers, and no others.
+	// Elsewhere says that the files and commands of the session are on another machine, reached through Tools.
+	// On this machine it has only web tools and the servers in Servers.
 	Elsewhere bool
-	// Guest: whoever began the session is not the person whose tokens for GitHub and GitLab are in the
-	// environment, so its workflow is not to use them.
+	// Guest says that the session was started by someone other than the owner of the GitHub and GitLab tokens
+	// in the environment. Its workflow must not use them.
 	Guest bool
-	Tools []tool.Tool // of the program that embeds the agent; the model is told of them in every request
-	Hooks []tool.Hook // of that program, behind all others
-	// Labels and Traceparent are those of a new session that works for no other, as
-	// inspan.Agent has them.
+	Tools []tool.Tool // of the program that embeds the agent; every request lists them
+	Hooks []tool.Hook // of that program; they run after all others
+	// Labels and Traceparent are those of a new session that is not a subagent's, as in inspan.Agent.
 	Labels      map[string]string
 	Traceparent string
-	// Program is the workflow that a new session performs. Nil: a model answers. An old session goes on
-	// as what it was begun as.
+	// Program is the workflow that a new session runs. Nil: a model answers. A resumed session stays a workflow
+	// or a conversation as it was opened.
 	Program *Program
-	// Carry has the workspace travel between machines. Nil: it stays on this one.
+	// Carry moves the workspace between machines. Nil: it stays on this one.
 	Carry *running.Carrier
 
-	shown bool            // somebody only looks at the agent: it is not told what waits for trust
-	alone bool            // the session is one call
-	order *subagent.Order // of a session that works for another
+	shown bool            // the agent is only inspected: no warnings about content that waits for trust
+	alone bool            // the session is a single call
+	order *subagent.Order // of a subagent's session
 	role  skill.Role      // of a session that answers from a corpus
 }
 
-// Store is where the sessions lie.
+// Store returns the store in the sessions folder.
 func (a *App) Store() *session.Store { return a.sessions }
 
-// Check looks whether the mode and the rules can be. What can't is a [words.Misuse].
+// Check validates the mode, the labels and the rules. Errors are a [words.Misuse].
 func (o Options) Check() error {
 	if err := o.Mode.Check(); err != nil {
 		return misused("--mode: %w", err)
@@ -200,8 +198,8 @@ func (o Options) Check() error {
 	return o.checkRules(nil)
 }
 
-// CheckNames looks whether the rules name tools that there are: the built-in ones, those of the
-// options, and others that are installed. What can't match is a [words.Misuse].
+// CheckNames checks that the rules name existing tools: built-in ones, those of the options, and installed
+// ones. A rule that can't match is a [words.Misuse].
 func (o Options) CheckNames(installed []string) error {
 	l := o.line()
 	return o.checkRules(slices.Concat(equipment.Names(), l.Given, installed))
@@ -214,7 +212,7 @@ func (o Options) checkRules(known []string) error {
 	return nil
 }
 
-// line is what the options say of permissions.
+// line returns the permissions that the options set.
 func (o Options) line() permission.Line {
 	l := permission.Line{Allow: o.Allow, Ask: o.Ask, Deny: o.Deny, Trust: o.Trust, KeepJobs: o.KeepJobs, Unapproved: o.Unapproved}
 	for _, t := range o.Tools {
@@ -223,19 +221,18 @@ func (o Options) line() permission.Line {
 	return l
 }
 
-// Host builds the host for a command. Warn receives what a person should know
-// although it stops nothing. Resumed sessions keep the mode and the limits
-// they have unless the options, not the settings, name others.
+// Host builds the host for a command. Warn receives warnings for the person that stop nothing. Resumed sessions
+// keep their mode and limits unless the options, not the settings, set others.
 //
-// It takes what the environment has for the model of the options, so it is not for use beside a
-// host that works; see [Hosts].
+// It reads the environment for the model of the options, so don't call it while another host of the app runs;
+// see [Hosts].
 func (a *App) Host(o Options, warn func(string)) *inspan.Host {
 	aim(a, o, warn)
 	return hostOf(a, o, warn)
 }
 
-// aim tells what the settings warn of, takes what the environment has for the model of the options,
-// and holds its sessions apart from others.
+// aim reports the warnings of the settings, reads the environment for the model of the options, and separates
+// its sessions from those of others.
 func aim(a *App, o Options, warn func(string)) {
 	if len(o.Apart) > 0 {
 		a.Config.Memory.Off = true
@@ -251,8 +248,8 @@ func aim(a *App, o Options, warn func(string)) {
 	}
 }
 
-// apart are folders where others work too, without links, with the one for the copies that agents
-// work in.
+// apart resolves links in folders where others also work, and adds the folder for the copies that agents work
+// in.
 func apart(dirs []string) (out []string) {
 	if copies := subagent.Copies(); copies != nil {
 		dirs = append(slices.Clone(dirs), copies.Dir)
@@ -263,7 +260,7 @@ func apart(dirs []string) (out []string) {
 	return out
 }
 
-// hostOf is Host of an app that is aimed.
+// hostOf is Host without aim.
 func hostOf(a *App, o Options, warn func(string)) *inspan.Host {
 	return &inspan.Host{
 		Dir: a.sessions.Dir, Store: a.Running.Sessions,
@@ -273,7 +270,7 @@ func hostOf(a *App, o Options, warn func(string)) *inspan.Host {
 	}
 }
 
-// lead is the agent of a session that works for a person.
+// lead builds the agent of a session that works for a person.
 func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*inspan.Agent, error) {
 	if err := roomToRun(); err != nil {
 		return nil, err
@@ -299,7 +296,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 		team.Wire(b.agent)
 		b.agent.Tools = slices.Concat(b.agent.Tools, b.wrap(a.Extensions.Asking(team, a.Running.Sessions)))
 	} else {
-		team.Watch(b.agent) // what bounds a minute holds for it all the same
+		team.Watch(b.agent) // limits per minute apply to it anyway
 	}
 	if err := o.Program.Wire(b.agent, at, team, forges, a.Notify.Tell, a.Self); err != nil {
 		return nil, errors.Join(err, b.close())
@@ -319,8 +316,8 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	return b.agent, nil
 }
 
-// Context tells what the next prompt of a session is made of; an empty id means
-// a new one in the folder root.
+// Context returns the content of the next prompt of a session. An empty id means a new session in the folder
+// root.
 func (a *App) Context(ctx context.Context, root, id string, warn func(string)) (inspan.Context, error) {
 	if id == "" {
 		agent, err := a.lead(ctx, Options{shown: true}, inspan.Place{Root: root, New: true}, warn)
@@ -342,21 +339,21 @@ func (a *App) Context(ctx context.Context, root, id string, warn func(string)) (
 	return inspan.ContextOf(ctx, log)
 }
 
-// byHand is the agent of a session without a model, whose calls a person types. It has
-// the tools that a session in the folder root would have, under the same trust.
+// byHand builds an agent without a model, for tool calls that a person types. It has the tools and the trust of
+// a session in the folder root.
 func (a *App) byHand(ctx context.Context, o Options, root string, warn func(string)) (*inspan.Agent, error) {
 	o.Model, o.AllTools = "script", true
 	agent, err := a.lead(ctx, o, inspan.Place{Root: root, New: true}, warn)
 	if err != nil {
 		return nil, err
 	}
-	agent.Workspace.Checkpoint = nil // there is nothing to go back to
+	agent.Workspace.Checkpoint = nil // there is nothing to rewind to
 	return agent, nil
 }
 
-// Tools lists what a model can call in the folder root: the built-in tools, the programs
-// of the user, those of the workspace as far as they are trusted, and what MCP servers
-// offer. It waits a while for servers that were never met.
+// Tools lists the tools that a model can call in the folder root: the built-in tools, the user's programs, the
+// trusted ones of the workspace, and those of MCP servers. It waits a while for servers that were never
+// connected before.
 func (a *App) Tools(ctx context.Context, root string, warn func(string)) ([]tool.Tool, error) {
 	agent, err := a.byHand(ctx, Options{shown: true}, root, warn)
 	if err != nil {
@@ -365,8 +362,8 @@ func (a *App) Tools(ctx context.Context, root string, warn func(string)) ([]tool
 	return equipment.List(ctx, agent, warn), agent.Lifecycle.Close()
 }
 
-// CallTool runs one tool in the folder root, see [equipment.Call]. The mode and the rules of the
-// options count. With Unattended nobody has typed the call, so one that would ask is denied.
+// CallTool runs one tool in the folder root, see [equipment.Call]. The mode and the rules of the options apply.
+// With Unattended a call that would ask is denied.
 func (a *App) CallTool(ctx context.Context, o Options, root, name string, args json.RawMessage, warn func(string)) (string, error) {
 	o.alone = true
 	agent, err := a.byHand(ctx, o, root, warn)

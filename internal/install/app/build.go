@@ -23,7 +23,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// build is an agent that is made, step by step.
+// build is an agent under construction.
 type build struct {
 	*App
 	o    Options
@@ -33,17 +33,17 @@ type build struct {
 	model  llm.Model
 	rules  []inspan.Rule
 	env    tool.Env
-	wrap   func([]tool.Tool) []tool.Tool // holds results to the checks
+	wrap   func([]tool.Tool) []tool.Tool // checks tool results
 	prompt knowledge.Prompt
-	// knowledge is that of the application, with what the session tries
+	// knowledge is that of the application plus the changes that the session tries
 	knowledge *knowledge.Base
-	come      func(context.Context) []tool.Tool // lists the tools that come and go
+	come      func(context.Context) []tool.Tool // lists the dynamic tools
 	agent     *inspan.Agent
-	letGo     func() error   // ends what runs in env
-	ends      []func() error // of what was opened, the first one last
+	letGo     func() error   // ends everything that runs in env
+	ends      []func() error // closes resources, in reverse order of opening
 }
 
-// build makes the agent of a session, with all its tools but those that come and go.
+// build builds the agent of a session with all its tools except the dynamic ones.
 func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*build, error) {
 	b := &build{App: a, o: o, at: at, warn: warn, agent: &inspan.Agent{
 		Mode: o.Mode, Limits: inspan.Limits{Turns: o.MaxTurns, Cost: o.MaxCost, Tokens: o.MaxTokens, Time: o.MaxTime, RetryLong: o.Patient, Retry: cmp.Or(o.RetryFor, a.Config.RetryFor)},
@@ -63,7 +63,7 @@ func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(s
 	return b, nil
 }
 
-// export tells a receiver of OpenTelemetry what the session does, if there is one.
+// export sends the events of the session to an OpenTelemetry receiver, if one is configured.
 func (b *build) export() {
 	exporter, err := b.exporter()
 	switch {
@@ -71,7 +71,7 @@ func (b *build) export() {
 		b.warn(err.Error())
 	case exporter != nil:
 		b.agent.Lifecycle.Stored = func(_ *inspan.Session, e event.Event) { exporter.OnEvent(e) }
-		b.ends = append(b.ends, func() error { // nothing of the session fails with it
+		b.ends = append(b.ends, func() error { // a failed export doesn't fail the session
 			if err := exporter.Over(b.at.ID); err != nil {
 				b.warn(err.Error())
 			}
@@ -80,7 +80,8 @@ func (b *build) export() {
 	}
 }
 
-// close ends what was opened. A box that was made ready meanwhile would have to be waited for.
+// close closes all resources of the build. It first cancels the preparation of sandboxes, which it would
+// otherwise wait for.
 func (b *build) close() error {
 	if procs, ok := b.env.Procs.(tool.Readier); ok {
 		procs.Ready()
@@ -93,7 +94,7 @@ func (b *build) close() error {
 	return errors.Join(errs...)
 }
 
-// choose takes the model of the session.
+// choose picks the model of the session.
 func (b *build) choose(ctx context.Context) (err error) {
 	b.model, err = b.Providers.Choose(ctx, b.o.Replay, b.o.Model, b.at.Route, b.warn)
 	if err != nil {
@@ -106,10 +107,10 @@ func (b *build) choose(ctx context.Context) (err error) {
 	return nil
 }
 
-// perMinute reports whether somebody has set how much money a minute may cost.
+// perMinute reports whether a limit of money per minute is set.
 func (b *build) perMinute() bool { return b.Config.MinuteCost != nil && *b.Config.MinuteCost > 0 }
 
-// permit says what the session may do, and makes the world that its tools see.
+// permit sets the permissions of the session, and creates the environment for its tools.
 func (b *build) permit(context.Context) (err error) {
 	if b.rules, err = b.Permission.RulesFor(b.at.Root, b.o.line()); err != nil {
 		return err
@@ -125,7 +126,7 @@ func (b *build) permit(context.Context) (err error) {
 		}
 	}
 	b.agent.Rules = b.rules
-	// a child has the placeholders of its parent
+	// a subagent uses the placeholders of its parent
 	if b.agent.Secrets.Key, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" {
 		b.warn("what stands for a secret now stands for nothing after this run: " + err.Error())
 	}
@@ -146,9 +147,8 @@ func (b *build) permit(context.Context) (err error) {
 	return nil
 }
 
-// withhold keeps what is sent to the MCP servers that the client brings, and in the place of
-// variables, out of the session, as one who gets it may say it. Nothing there stands for it: the
-// session may use it and not have it.
+// withhold keeps header values of the client's MCP servers and values of variables out of the session, since a
+// server may echo them. They get no placeholder: the session may use them, but not read them.
 func (b *build) withhold() {
 	values := map[string]string{}
 	for _, v := range b.o.Variables {
@@ -159,7 +159,7 @@ func (b *build) withhold() {
 			values["the header "+name+" of the MCP server "+s.Name] = value[strings.LastIndex(value, " ")+1:]
 		}
 	}
-	others := b.agent.Secrets.Withheld // nil: there are none
+	others := b.agent.Secrets.Withheld // nil: no others
 	switch {
 	case len(values) == 0:
 	case others == nil:
@@ -173,7 +173,7 @@ func (b *build) withhold() {
 	}
 }
 
-// judge adds the judges, and holds the model to what the settings say.
+// judge adds the judges, and wraps the model with the limits and checks of the settings.
 func (b *build) judge(ctx context.Context) error {
 	checks, err := b.Permission.Checks()
 	if err != nil {
@@ -192,7 +192,7 @@ func (b *build) judge(ctx context.Context) error {
 	return nil
 }
 
-// trust adds what the workspace and plugins have run, as far as the person trusts it.
+// trust adds the hooks of the workspace and of plugins, as far as the person trusts them.
 func (b *build) trust(ctx context.Context) error {
 	b.cautions()
 	if !b.o.shown {
@@ -215,7 +215,7 @@ func (b *build) trust(ctx context.Context) error {
 		b.ends = append(b.ends, func() error { end(); return nil })
 	}
 	if b.o.Elsewhere {
-		return nil // there is nothing here to go back to
+		return nil // checkpoints cover only files on this machine
 	}
 	if b.agent.Workspace.Checkpoint, err = b.Rewind.Checkpointing(ctx, b.env.Root, b.warn); err == nil && b.o.Carry != nil {
 		b.o.Carry.Wire(b.agent, b.at, b.o.order == nil)
@@ -223,7 +223,7 @@ func (b *build) trust(ctx context.Context) error {
 	return err
 }
 
-// mode is the one that the session begins in.
+// mode returns the initial mode of the session.
 func (b *build) mode() tool.Mode {
 	if ord := b.o.order; ord != nil {
 		return cmp.Or(b.at.Mode, ord.Mode)
@@ -231,14 +231,14 @@ func (b *build) mode() tool.Mode {
 	return cmp.Or(b.o.Mode, b.at.Mode, b.Config.Mode)
 }
 
-// cautions tells a person what is not as they may think.
+// cautions warns about settings that don't take effect and about a missing sandbox.
 func (b *build) cautions() {
 	if b.at.Parent == "" {
 		for _, p := range append(b.Extensions.Problems(), b.Permission.Unheeded(b.env.Root)...) {
 			b.warn(p)
 		}
 	}
-	if b.env.Walls.Why != "" && b.mode() != tool.ModeYolo { // which asks for nothing, and has no box
+	if b.env.Walls.Why != "" && b.mode() != tool.ModeYolo { // yolo asks nothing and has no sandbox
 		b.warn("no full sandbox: " + b.env.Walls.Why + "; more commands will ask, and hooks run without it, see 'inspan doctor sandbox'")
 	}
 	if b.at.Parent == "" && tool.Inside(b.env.Root, keep.Home()) {
@@ -251,7 +251,7 @@ func (b *build) cautions() {
 func (b *build) equip(ctx context.Context) error {
 	root, noKeep := b.env.Root, b.Running.NoKeep(b.o.Container)
 	skills := b.Extensions.Skills(root)
-	if b.at.New && !b.o.Elsewhere { // brief lists them
+	if b.at.New && !b.o.Elsewhere { // brief lists the skills
 		wait := skills.Prefetch()
 		b.ends = append(b.ends, func() error { wait(); return nil })
 	}
@@ -305,7 +305,7 @@ func (b *build) equip(ctx context.Context) error {
 	return nil
 }
 
-// visiting connects to the MCP servers, and says for whom tools that come and go are listed.
+// visiting connects to the MCP servers, and returns the session that dynamic tools are listed for.
 func (b *build) visiting() equipment.Session {
 	var hub *connect.Hub
 	if root := b.env.Root; !b.o.NoServers {
@@ -316,7 +316,7 @@ func (b *build) visiting() equipment.Session {
 		hub = b.Hubs.Open(root, servers, b.env)
 	}
 	b.ends = append(b.ends, func() error { hub.Close(); return nil })
-	if b.at.Parent == "" { // a child has those of its parent
+	if b.at.Parent == "" { // a subagent uses the servers of its parent
 		b.agent.Dynamic.Servers = hub.Served()
 	}
 	return equipment.Session{
@@ -325,10 +325,10 @@ func (b *build) visiting() equipment.Session {
 	}
 }
 
-// scripts reports whether scripts can be tools.
+// scripts reports whether agents can save scripts as tools.
 func (b *build) scripts() bool { return b.Scripts(b.agent.Opening.Levers, b.o.Unattended) }
 
-// brief says what the agent is told at its start, and of files on its way.
+// brief builds the system prompt, and sets the source of instructions for files that the agent touches later.
 func (b *build) brief(ctx context.Context) error {
 	if !b.o.Elsewhere {
 		b.agent.Dynamic.Instructions = b.knowledge.Instructions(b.env.Root)
@@ -338,7 +338,7 @@ func (b *build) brief(ctx context.Context) error {
 	}
 	settle(b.agent, b.Config)
 	b.prompt.Limits = knowledge.Limits{Mode: b.agent.Mode, MaxTurns: b.agent.Limits.Turns, MaxCost: b.agent.Limits.Cost, MaxTime: b.agent.Limits.Time}
-	if ord := b.o.order; ord != nil { // what holds for a child is set when it is made
+	if ord := b.o.order; ord != nil { // limits of a subagent are set when it is created
 		b.prompt.Limits = knowledge.Limits{Mode: ord.Mode, MaxTurns: ord.MaxTurns, MaxCost: ord.MaxCost, MaxTime: ord.MaxTime}
 	}
 	if !b.gets("skill") {
@@ -349,7 +349,7 @@ func (b *build) brief(ctx context.Context) error {
 	return nil
 }
 
-// gets reports whether the agent gets a tool that there is.
+// gets reports whether the agent will have the named tool, if it exists.
 func (b *build) gets(name string) bool {
 	role, named := b.o.role, []string(nil)
 	if ord := b.o.order; ord != nil {
@@ -358,7 +358,7 @@ func (b *build) gets(name string) bool {
 	return len(equipment.Pick(role)([]tool.Tool{{Name: name}})) > 0 && (named == nil || slices.Contains(named, name))
 }
 
-// settle fills in what the command left open.
+// settle fills in from the settings the fields that the command left empty.
 func settle(agent *inspan.Agent, c config.Config) {
 	if agent.Mode == "" {
 		agent.Mode = c.Mode

@@ -26,13 +26,13 @@ func (b *build) arm(context.Context) error {
 		return nil
 	}
 	labels, instead, err := b.Canaries.Arm(b.at.Root, store.Lead(b.at.ID))
-	if err != nil { // the session runs without them
+	if err != nil { // the session continues without them
 		b.warn("changes that are tried here are left out: " + err.Error())
 		return nil //nolint:nilerr // the person is warned, and a trial keeps nobody from working
 	}
 	base.Instead = instead
 	if b.at.Parent == "" && len(labels) > 0 {
-		maps.Copy(labels, b.agent.Opening.Labels) // those that somebody has given say what is so
+		maps.Copy(labels, b.agent.Opening.Labels) // labels set by the caller take precedence
 		b.agent.Opening.Labels = labels
 	}
 	return nil

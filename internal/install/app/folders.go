@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/internal/safety/places"
 )
 
-// folders are those that a session uses as it uses its workspace, without links: those that it has, those of the settings
-// and those of the options. One of the settings that can't be is left out, with a warning.
+// folders returns the extra folders of a session, without links: its own, those of the settings and those of
+// the options. An unusable folder of the settings is left out, with a warning.
 func (a *App) folders(o Options, at inspan.Place, warn func(string)) ([]string, error) {
 	var out []string
 	add := func(dir string) {
@@ -50,7 +50,7 @@ func (a *App) folders(o Options, at inspan.Place, warn func(string)) ([]string, 
 	return out, nil
 }
 
-// Folder is a folder that a session may use as it uses its workspace, without links.
+// Folder returns the path, without links, of a folder that a session may use like its workspace.
 func (a *App) Folder(path string) (string, error) {
 	dir, err := filepath.Abs(path)
 	if err == nil {

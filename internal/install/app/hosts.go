@@ -7,20 +7,20 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Hosts makes hosts for sessions that run beside each other and may have different models. The
-// fields are not changed once it is in use; it is safe for concurrent use. What is apart is so for
-// all sessions of a model, as its first options say. The sessions are those of guests.
+// Hosts makes hosts for concurrent sessions that may use different models. Set the fields before the first use;
+// then it is safe for concurrent use. The first options for a model decide which folders are apart, for all its
+// sessions. The sessions belong to guests.
 type Hosts struct {
 	Load   func() (*App, error) // reads the settings
 	Warn   func(string)         // as in [App.Host]
 	Nice   int                  // as in [permission.Set]
 	Closed []string             // the same
 
-	// Sessions keeps the sessions. Nil: the folder of this machine does.
+	// Sessions stores the sessions. Nil: in the folder of this machine.
 	Sessions store.Store
 
 	mu   sync.Mutex
-	apps map[string]*App // by model, as options name it: each has what the environment has for it
+	apps map[string]*App // by model name of the options: each app has read the environment for its model
 }
 
 // Host is [App.Host]. The settings are read when a model is first used.

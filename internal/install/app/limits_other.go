@@ -2,5 +2,5 @@
 
 package app
 
-// roomToRun knows of no limits here.
+// roomToRun checks no limits on this platform.
 func roomToRun() error { return nil }

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	leastFiles = 64         // that may be open: with fewer, no command can be started in the sandbox
-	leastSpace = 1600 << 20 // bytes of addresses: with fewer, the program may end at any moment
+	leastFiles = 64         // open files: with fewer, no command can start in the sandbox
+	leastSpace = 1600 << 20 // bytes of address space: with less, the program may crash at any moment
 )
 
-// roomToRun returns why the limits of this process are too small for a session; nil if they
-// are not. Without it a run would fail at some step, with an error that does not say why.
+// roomToRun returns an error if the limits of this process are too small for a session. Without this check a
+// run would fail at some step with an unclear error.
 func roomToRun() error {
 	var files, space syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) == nil && files.Cur < leastFiles {

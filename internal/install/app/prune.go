@@ -12,13 +12,14 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// leftoverAge is how old what no session needs must be: younger files may still be written.
+// leftoverAge is the minimum age of files that no session needs before they are deleted: younger files may
+// still be written.
 const leftoverAge = 24 * time.Hour
 
-// Pruning is what a retention no longer keeps, and what no session needs.
+// Pruning lists the sessions beyond the retention and the files that no session needs.
 type Pruning struct {
 	Stale     []running.Stale
-	Left      int64 // bytes of the sessions that stay
+	Left      int64 // bytes of the remaining sessions
 	Leftovers []session.Leftover
 	Unused    []running.Unused
 
@@ -26,8 +27,8 @@ type Pruning struct {
 	rest running.Rest
 }
 
-// NewPruning looks for it; see [running.Table.Stale]. It deletes nothing. Of a store that several
-// machines share it finds sessions only: what is on their disks is theirs.
+// NewPruning finds sessions and files to delete; see [running.Table.Stale]. It deletes nothing. In a store that
+// several machines share it only finds sessions: files on their disks belong to the machines.
 func NewPruning(ctx context.Context, a *App, age time.Duration, size int64) (p Pruning, err error) {
 	p.app, p.rest = a, running.Rest{Trees: subagent.Copies(), Age: age, Before: time.Now().Add(-leftoverAge)}
 	if p.Stale, p.Left, err = a.Running.Stale(ctx, age, size); err != nil {
@@ -45,7 +46,7 @@ func NewPruning(ctx context.Context, a *App, age time.Duration, size int64) (p P
 
 func (p Pruning) shared() bool { return p.app.Running.Sessions != store.Store(p.app.sessions) }
 
-// each deletes sessions, and yields what came of it.
+// each deletes sessions, and yields each id with the result.
 func (p Pruning) each(ctx context.Context, ids []string) iter.Seq2[string, error] {
 	if !p.shared() {
 		return p.app.sessions.RemoveEach(ctx, ids)
@@ -59,8 +60,8 @@ func (p Pruning) each(ctx context.Context, ids []string) iter.Seq2[string, error
 	}
 }
 
-// Prune deletes it, and calls told with the id or path of each thing that is gone. What somebody
-// has begun to use since stays.
+// Prune deletes the sessions and files, and calls told with the id or path of each deleted one. Sessions and
+// files that are in use again are left alone.
 func (p Pruning) Prune(ctx context.Context, told func(name string)) (err error) {
 	ids := make([]string, len(p.Stale))
 	for i, s := range p.Stale {

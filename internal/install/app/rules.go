@@ -12,14 +12,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// RuleNote is a rule in force, and what a person should know of it.
+// RuleNote is a rule in force, with notes for a person.
 type RuleNote struct {
 	inspan.Rule
-	Unmatched error        // why it matches nothing; nil: it can match
-	By        *inspan.Rule // the rule that decides all that it matches, so that it changes nothing
+	Unmatched error        // why it can't match anything; nil: it can
+	By        *inspan.Rule // the rule that already decides everything it matches, so it has no effect
 }
 
-// Rules lists the rules that hold in the folder root, and which of them change nothing.
+// Rules lists the rules in force in the folder root, with notes on those that have no effect.
 func (a *App) Rules(ctx context.Context, root string) ([]RuleNote, error) {
 	rules, err := a.Permission.Rules(root)
 	if err != nil {
@@ -28,8 +28,8 @@ func (a *App) Rules(ctx context.Context, root string) ([]RuleNote, error) {
 	return a.noteRules(ctx, root, rules, nil)
 }
 
-// noteRules looks which rules can't match, as they name no tool of a session in root, and which are
-// swallowed by others. Given are the names of further tools that the session has.
+// noteRules finds rules that can't match, because they name no tool of a session in root, and rules that others
+// make redundant. Given are the names of further tools of the session.
 func (a *App) noteRules(ctx context.Context, root string, rules []inspan.Rule, given []string) ([]RuleNote, error) {
 	var read []policy.Rule
 	var out []RuleNote
@@ -43,7 +43,7 @@ func (a *App) noteRules(ctx context.Context, root string, rules []inspan.Rule, g
 	}
 	known := slices.Concat(equipment.Names(), given)
 	unknown := func(r policy.Rule) bool { return r.Names(known) != nil }
-	if slices.ContainsFunc(read, unknown) { // to list what is installed takes a while
+	if slices.ContainsFunc(read, unknown) { // listing installed tools is slow
 		known = append(known, a.Extensions.ToolNames(ctx, root)...)
 	}
 	for i, r := range read {
@@ -55,8 +55,8 @@ func (a *App) noteRules(ctx context.Context, root string, rules []inspan.Rule, g
 	return out, nil
 }
 
-// rulesMatch tells of rules that match nothing. Those of the command line are an error. Others may be
-// for the tools of another folder; if they deny or ask, they stop work that nobody attends.
+// rulesMatch warns about rules that match nothing. On the command line they are an error. Other rules may be
+// for the tools of another folder. If they deny or ask, they are an error in unattended work.
 func (b *build) rulesMatch(ctx context.Context) error {
 	if b.o.shown || b.at.Parent != "" {
 		return nil

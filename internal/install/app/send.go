@@ -14,26 +14,26 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Message is what a person sends to a session from elsewhere: a new task, or what one of the fields
-// makes of the text.
+// Message is input that a person sends to a session from elsewhere. It is a new task unless one of the fields
+// gives the text another meaning.
 type Message struct {
-	By     string // what sends it
+	By     string // the name of the sender
 	Text   string
 	Steer  bool   // the model sees the text during the run
 	Cancel bool   // interrupts the run; the text is the reason
-	Allow  string // id of a waiting call; the text answers it, if it asks for an answer
-	For    string // what Allow holds for: once, session, edits, host, project or always
+	Allow  string // id of a waiting call; the text is the answer, if the call asks for one
+	For    string // scope of Allow: once, session, edits, host, project or always
 	Deny   string // id of a waiting call; the text is the reason
-	// Question is the number of the question that Allow or Deny was decided on, as [inspan.Pending]
-	// has it, so that it counts for no later one; 0: the one that is open.
+	// Question is the number of the question that Allow or Deny refers to, as in [inspan.Pending]. The decision
+	// doesn't apply to a later question. 0: the open one.
 	Question uint64
-	// Also are the numbers of further questions that were put with it, as those of event.Decided.
+	// Also are the numbers of further questions that were asked together with it, as in event.Decided.
 	Also []uint64
-	Key  string // by which the sender knows it again, see [event.Key]
+	Key  string // identifies the message to its sender, see [event.Key]
 }
 
-// Send appends a message to the log of the session that the text means. Who drives it reads it at
-// once, otherwise it waits. What can't be sent is a [words.Misuse].
+// Send appends a message to the log of the named session. A process that drives the session reads it at once;
+// otherwise it waits. Invalid messages are a [words.Misuse].
 func (a *App) Send(ctx context.Context, session string, m Message) (event.Event, error) {
 	input, err := m.input()
 	if err != nil {
@@ -48,7 +48,7 @@ func (a *App) Send(ctx context.Context, session string, m Message) (event.Event,
 		return event.Event{}, err
 	}
 	defer log.Close()
-	w, err := (&inspan.Host{Store: a.Running.Sessions}).Watch(ctx, id) // or nobody here could go on with it
+	w, err := (&inspan.Host{Store: a.Running.Sessions}).Watch(ctx, id) // fails if this installation can't continue the session
 	if err != nil {
 		return event.Event{}, err
 	}
@@ -73,7 +73,8 @@ func (a *App) Send(ctx context.Context, session string, m Message) (event.Event,
 	return events[0], nil
 }
 
-// Undecided are the ids of what waits for a person in a session. A message that is no answer waits behind it.
+// Undecided returns the ids of questions that wait for a person in a session. A message that is not an answer
+// waits until they are decided.
 func (a *App) Undecided(ctx context.Context, session string) ([]string, error) {
 	w, err := (&inspan.Host{Store: a.Running.Sessions}).Watch(ctx, session)
 	if err != nil {
@@ -82,8 +83,8 @@ func (a *App) Undecided(ctx context.Context, session string) ([]string, error) {
 	return questions(w.Status()), w.Close()
 }
 
-// answered makes a message the answer to the question that the session puts to the person, if it waits for
-// one: a message would wait behind it.
+// answered turns a message into the answer to the only question that waits for one. As a message it would wait
+// until the question is answered.
 func answered(st inspan.Status, said event.Said) (event.Body, error) {
 	var asks []string
 	var one inspan.Pending
@@ -102,7 +103,7 @@ func answered(st inspan.Status, said event.Said) (event.Body, error) {
 		len(asks), strings.Join(asks, " | "), st.Session)
 }
 
-// input is the event that a message is.
+// input returns the event for the message.
 func (m Message) input() (event.Body, error) {
 	switch {
 	case m.Cancel:
@@ -119,7 +120,7 @@ func (m Message) input() (event.Body, error) {
 	return event.Said{Parts: llm.Say(m.Text), By: m.By, Message: m.Key}, nil
 }
 
-// questions are the ids of those that wait in a session.
+// questions returns the ids of the open questions of a session.
 func questions(st inspan.Status) (ids []string) {
 	for _, p := range inspan.Sets(st.Questions()) {
 		ids = append(ids, p.ID())
@@ -127,7 +128,7 @@ func questions(st inspan.Status) (ids []string) {
 	return ids
 }
 
-// alone are the ids of the calls of a set, in order.
+// alone returns the ids of the calls of a set, in order.
 func alone(p inspan.Pending) (ids []string) {
 	set := slices.Clone(p.Set)
 	slices.SortFunc(set, func(a, b inspan.Pending) int { return cmp.Compare(a.Question, b.Question) })
@@ -137,8 +138,8 @@ func alone(p inspan.Pending) (ids []string) {
 	return ids
 }
 
-// decision is what was decided, if somebody waits for it. One that holds for longer
-// holds for the rules that the question names; the settings keep them.
+// decision checks a decision against the open questions. One with a scope beyond once applies to the rules that
+// the question names. Those for a project or always are saved in the settings.
 func (a *App) decision(ctx context.Context, st inspan.Status, d event.Decided, holds string) (event.Body, error) {
 	known := slices.Contains([]string{"once", "session", "edits", "host", "project", "always"}, holds)
 	open := questions(st)

@@ -11,8 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/install/providers"
 )
 
-// Open reads the settings as [config.Open] does, and has those check them who make rules, servers
-// and logins of them.
+// Open reads the settings as [config.Open] does. The packages that use rules, servers and logins check them.
 func Open(self string) (*config.Installation, error) {
 	at, err := config.Here()
 	if err != nil {
@@ -41,8 +40,8 @@ func Settings(path string) (config.Config, error) {
 	return c, config.Faulty(path, err, check(c))
 }
 
-// SettingsFile is the person's settings file, or that of the project in root, to be changed with the checks
-// of [Open], and with one of the models that are named.
+// SettingsFile returns the person's settings file, or that of the project in root, for changes that pass the
+// checks of [Open] and name known models.
 func SettingsFile(set *config.Installation, root string, project bool) config.File {
 	if project {
 		return config.File{Path: filepath.Join(root, config.ProjectFile), Project: true, Check: permission.CheckProject}
@@ -53,7 +52,7 @@ func SettingsFile(set *config.Installation, root string, project bool) config.Fi
 	}}
 }
 
-// Set changes one setting in the person's file as 'inspan config set' does, and says where it stands now.
+// Set changes one setting in the person's file as 'inspan config set' does, and reports where it is now set.
 func Set(set *config.Installation, key, value string) (told string, err error) {
 	file, change := SettingsFile(set, "", false), config.Change{Key: key, Values: []string{value}}
 	if err := file.Set(change); err != nil {
@@ -63,13 +62,13 @@ func Set(set *config.Installation, key, value string) (told string, err error) {
 	return strings.TrimSpace(done + " " + shadow), nil
 }
 
-// Organisation reads the settings of the organisation, with the checks of [Open].
+// Organisation reads the organisation's settings, with the checks of [Open].
 func Organisation() (config.Organisation, error) {
 	o, err := config.LoadOrganisation(config.OrganisationFile)
 	return o, config.Faulty(config.OrganisationFile, err, checkOrganisation(o))
 }
 
-// check returns an error for each setting that can't be; it begins with the key.
+// check returns an error for each invalid setting; it begins with the key.
 func check(c config.Config) error {
 	return errors.Join(permission.CheckRules(c.Allow, c.Ask, c.Deny, c.Rules), connect.Check(c), providers.Check(c))
 }

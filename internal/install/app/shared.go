@@ -16,16 +16,16 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// StoreVariable holds the URL of a shared store where no flag says it. It may hold a password, so
-// [Shared.Open] takes it out of the environment: commands of agents don't get it.
+// StoreVariable holds the URL of a shared store if no flag sets it. It may contain a password, so [Shared.Open]
+// removes it from the environment: agents' commands don't get it.
 const StoreVariable = config.StoreVariable
 
-// Shared reaches what several machines share. The zero value opens folders only: a binary that links
-// more fills in the fields.
+// Shared connects to stores and engines that several machines share. The zero value opens folders only;
+// binaries with drivers set the fields.
 type Shared struct {
 	// Store opens a store by a URL with a scheme.
 	Store func(ctx context.Context, url string) (SharedStore, error)
-	// Engine connects to what decides which machine drives a session of a store.
+	// Engine connects to the engine that decides which machine drives a session of a store.
 	Engine func(ctx context.Context, url string, s store.Store) (Engine, error)
 }
 
@@ -35,14 +35,13 @@ type SharedStore interface {
 	io.Closer
 }
 
-// Engine is what decides which machine drives a session.
+// Engine decides which machine drives a session.
 type Engine = running.Engine
 
-// StoreOf is the store that a flag or the environment names; empty: neither does.
+// StoreOf returns the store that the flag or the environment names; empty: neither does.
 func StoreOf(flag string) string { return cmp.Or(flag, os.Getenv(StoreVariable)) }
 
-// Open opens a store: a URL, or a folder of sessions. Name is how it is told to people, without a
-// password.
+// Open opens a store: a URL, or a folder of sessions. Name is for display, without a password.
 func (s Shared) Open(ctx context.Context, where string) (opened SharedStore, name string, err error) {
 	if err := os.Unsetenv(StoreVariable); err != nil {
 		return nil, "", err
@@ -51,7 +50,7 @@ func (s Shared) Open(ctx context.Context, where string) (opened SharedStore, nam
 	switch {
 	case where == "":
 		return nil, "", misused("--store is missing: a folder of sessions, or postgres://...; put a URL with a password into %s", StoreVariable)
-	case !isURL && strings.Contains(where, "="): // keywords of libpq, perhaps with a password
+	case !isURL && strings.Contains(where, "="): // libpq keywords, perhaps with a password
 		return nil, "", misused("--store: write a database as a URL, postgres://user:password@host:5432/name")
 	case !isURL:
 		dir, err := filepath.Abs(where)
@@ -63,15 +62,15 @@ func (s Shared) Open(ctx context.Context, where string) (opened SharedStore, nam
 	return opened, redacted(where), err
 }
 
-// FullBuild is the inspan that links all drivers.
+// FullBuild describes the build of inspan that links all drivers.
 const FullBuild = "the one that is built from engine/temporal/cmd/inspan of its source"
 
-// folder is a store that there is nothing to close of.
+// folder is a store with nothing to close.
 type folder struct{ *session.Store }
 
 func (folder) Close() error { return nil }
 
-// redacted is a URL without its password and parameters, which may have one too.
+// redacted returns a URL without its password and its parameters, which may contain one too.
 func redacted(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -89,9 +88,9 @@ func (s Shared) Connect(ctx context.Context, url string, of store.Store) (Engine
 	return s.Engine(ctx, url, of)
 }
 
-// Move moves the session that a person names to another store, with its agents, and returns their
-// ids, the session's last. Free says why it can't go away, if it can't. It is removed from the first
-// store once the second one has the same bytes, unless it is to stay.
+// Move moves the session that a person names to another store, with its subagents, and returns their ids, the
+// session's last. Free returns an error if the session can't be removed now. It is removed from the first store
+// once the second one has the same bytes, unless stays is set.
 func Move(
 	ctx context.Context, from, to store.Store, named string, stays bool, free func(context.Context, store.Store, string) error,
 ) ([]string, error) {
@@ -112,8 +111,8 @@ func Move(
 	return moved, nil
 }
 
-// Use has an app keep what it drives from now on in a store that several machines share; nil: in the
-// folder of this machine, as before.
+// Use makes an app store the sessions that it drives from now on in a shared store; nil: in the folder of this
+// machine, as before.
 func Use(a *App, s store.Store) {
 	if s != nil {
 		a.Running.Sessions, a.Rewind.Sessions = s, s

@@ -12,16 +12,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// StatusLine runs the command of the settings that prints a status line, in the sandbox, as hooks
-// run. It is safe for concurrent use.
+// StatusLine runs the status line command of the settings, in the same sandbox as hooks. It is safe for
+// concurrent use.
 type StatusLine struct {
 	App *App
 
 	mu  sync.Mutex
-	env tool.Env // of the folder that it ran in last
+	env tool.Env // of the folder of the last run
 }
 
-// Run runs the command in a folder, and returns what it prints.
+// Run runs the command in a folder, and returns its output.
 func (l *StatusLine) Run(ctx context.Context, root string, mode tool.Mode, state string) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +52,7 @@ func (l *StatusLine) Run(ctx context.Context, root string, mode tool.Mode, state
 	return string(printed), err
 }
 
-// Close ends what the sandbox keeps for the command.
+// Close ends the sandbox of the command.
 func (l *StatusLine) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

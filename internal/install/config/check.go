@@ -45,7 +45,7 @@ func (s Sandbox) check() error {
 	)
 }
 
-// mostMegabytes is what fits into a number of bytes.
+// mostMegabytes is the largest number of megabytes whose bytes fit into an int64.
 const mostMegabytes = math.MaxInt64 >> 20
 
 func checkRange(key string, n, most int64) error {
@@ -99,7 +99,7 @@ func checkPublic(globs []string) error {
 	return nil
 }
 
-// check returns an error for each setting that can't be; it begins with the key.
+// check returns an error for each invalid setting; it begins with the key.
 func (c Config) check() error {
 	return errors.Join(
 		keyed("mode", c.Mode.Check()),
@@ -115,7 +115,7 @@ func (c Config) check() error {
 	)
 }
 
-// keyed puts the key of a setting before an error about its value.
+// keyed prefixes an error about a value with the key of the setting.
 func keyed(key string, err error) error {
 	if err == nil {
 		return nil
@@ -131,7 +131,7 @@ func notNegative[N int | int64 | float64 | time.Duration](key string, n N) error
 	return nil
 }
 
-// value is that of a setting; zero if it is not set.
+// value returns the value of a setting; zero if it is not set.
 func value[N any](set *N) (n N) {
 	if set != nil {
 		n = *set
@@ -150,7 +150,7 @@ func (c Config) checkLimits() error {
 	)
 }
 
-// aSecond returns an error for a time below a second that is not 0.
+// aSecond returns an error for a positive time below a second.
 func aSecond(key string, d time.Duration) error {
 	if d != 0 && d < time.Second {
 		return fmt.Errorf("%s: want a time such as \"10m\", at least a second; 0 means no limit", key)

@@ -8,17 +8,17 @@ import (
 	"github.com/inspan/inspan/internal/safety/foreign"
 )
 
-// ClaudeFiles are the settings files of Claude Code in a workspace.
+// ClaudeFiles returns the settings files of Claude Code in a workspace.
 func ClaudeFiles() []string { return []string{".claude/settings.json", ".claude/settings.local.json"} }
 
-// Claude is what a settings file of Claude Code says about permissions.
+// Claude is the permissions part of a Claude Code settings file.
 type Claude struct {
 	File string // of [ClaudeFiles]
 	foreign.Permissions
-	Err error // it can't be read
+	Err error // why it can't be read
 }
 
-// Claudes reads the settings files of Claude Code that a workspace has.
+// Claudes reads the Claude Code settings files of a workspace that exist.
 func Claudes(root string) (out []Claude) {
 	for _, file := range ClaudeFiles() {
 		data, err := ReadFile(filepath.Join(root, filepath.FromSlash(file)))

@@ -1,6 +1,6 @@
-// Package config reads inspan's settings: one strict TOML file for the user.
-// An unknown key is an error that names the nearest known one. It checks fields; whoever makes
-// rules, servers and logins of them checks those, before the settings are used.
+// Package config reads inspan's settings: one strict TOML file for the user. An unknown key is an error that
+// names the nearest known one. It checks fields; the packages that use rules, servers and logins check those
+// before the settings are used.
 package config
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Config is all that can be set. The zero value works.
+// Config is the settings of a person. The zero value works.
 type Config struct {
 	Model     string        `toml:"model"`            // "provider/model"; empty: the first configured one
 	Mode      tool.Mode     `toml:"mode"`             // permission mode; empty: ask
@@ -79,7 +79,7 @@ type Config struct {
 	Router      *Router                        `toml:"router"`       // rules of the model "router/auto"; nil: there is none
 }
 
-// Sandbox says what processes get beside the walls that the modes give them.
+// Sandbox says what processes get in addition to the sandbox of the modes.
 type Sandbox struct {
 	Off         bool     `toml:"off"`         // no sandbox; more commands will ask
 	Container   string   `toml:"container"`   // run commands in a container of this image instead of the kernel sandbox; empty: none
@@ -93,7 +93,7 @@ type Sandbox struct {
 	FileSize    int64    `toml:"file_mb"`     // largest file a process may write; 0: no limit
 }
 
-// Ranges are the local ranges.
+// Ranges returns the local ranges.
 func (s Sandbox) Ranges() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, text := range s.Local {
@@ -106,19 +106,19 @@ func (s Sandbox) Ranges() ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// Skills says where skills lie beside the usual folders.
+// Skills lists further folders of skills.
 type Skills struct {
 	Off       bool     `toml:"off"`        // no skills
 	NoBuiltin bool     `toml:"no_builtin"` // no built-in skills
 	Folders   []string `toml:"folders"`    // absolute paths
 }
 
-// Memory says what is remembered between sessions.
+// Memory says whether sessions have a memory.
 type Memory struct {
 	Off bool `toml:"off"` // no memory
 }
 
-// Agents says how sessions have others work for them.
+// Agents configures subagents.
 type Agents struct {
 	Off   bool   `toml:"off"`   // no subagents
 	Small string `toml:"small"` // "provider/model" for small tasks; empty: the parent's model
@@ -133,22 +133,22 @@ type Agents struct {
 	Corpus bool `toml:"corpus"` // the tool ask_corpus, and the kind of agent behind it
 }
 
-// Checkpoints says what is kept of workspaces so that they can be rewound.
+// Checkpoints configures the checkpoints of workspaces.
 type Checkpoints struct {
 	Off   bool  `toml:"off"`      // no checkpoints
 	Quota int64 `toml:"quota_mb"` // most megabytes for one workspace; the oldest checkpoints go first; 0: 2 GiB
 }
 
-// Retention says which sessions 'inspan sessions prune' removes. Without it that is none.
+// Retention says which sessions 'inspan sessions prune' removes. By default it removes none.
 type Retention struct {
 	Days int64 `toml:"days"`    // sessions that nobody used for so long; 0: any may stay
 	Size int64 `toml:"size_mb"` // most megabytes of all sessions together, the oldest go first; 0: no limit
 }
 
-// mostDays is what fits into a duration.
+// mostDays is the largest number of days that fits into a duration.
 const mostDays = 100_000
 
-// Check returns what is out of range.
+// Check returns errors for values out of range.
 func (r Retention) Check() error {
 	return errors.Join(checkRange("retention.days", r.Days, mostDays), checkRange("retention.size_mb", r.Size, mostMegabytes))
 }
@@ -161,8 +161,8 @@ type Reviewer struct {
 	Allow   bool          `toml:"allow"`    // in unattended mode auto it decides instead of a person
 }
 
-// Organisation is what a machine's administrator sets for all its users. It
-// comes on top of what they set themselves.
+// Organisation is the settings of a machine's administrator for all its users. They apply in addition to the
+// users' own.
 type Organisation struct {
 	Modes []tool.Mode `toml:"modes"` // the permission modes that may be used; none: all
 	Allow []string    `toml:"allow"`
@@ -171,24 +171,23 @@ type Organisation struct {
 	Rules []Rule      `toml:"rule"`
 }
 
-// OrganisationFile is where the organisation's settings lie.
+// OrganisationFile is the path of the organisation's settings.
 const OrganisationFile = "/etc/inspan/config.toml"
 
-// Project is what the folder that is worked in sets. It can only make things
-// stricter.
+// Project is the settings of the workspace. They can only restrict.
 type Project struct {
 	Ask   []string `toml:"ask"`
 	Deny  []string `toml:"deny"`
-	Rules []Rule   `toml:"rule"` // none that allows
+	Rules []Rule   `toml:"rule"` // none of them allows
 	// Hooks run once the person trusts the content of the file.
 	Hooks []hook.Config `toml:"hook"`
 }
 
-// ProjectFile is where a project's settings lie, below its root.
+// ProjectFile is the path of a project's settings, below its root.
 const ProjectFile = ".inspan/config.toml"
 
-// Dir is the folder of the user's settings. INSPAN_CONFIG_DIR overrides it. For a user
-// without a home folder it lies in that of the sessions, if that is named.
+// Dir returns the folder of the user's settings. INSPAN_CONFIG_DIR overrides it. For a user without a home
+// folder it is below the sessions folder, if that is set.
 func Dir() (string, error) {
 	if dir := os.Getenv("INSPAN_CONFIG_DIR"); dir != "" {
 		return filepath.Abs(dir)
@@ -203,9 +202,8 @@ func Dir() (string, error) {
 	return "", fmt.Errorf("find the settings folder: %w", err)
 }
 
-// StateDir is the folder of sessions. INSPAN_STATE_DIR overrides it, then
-// XDG_STATE_HOME. For a user without a home folder it lies in that of the settings, if
-// that is named.
+// StateDir returns the state folder. INSPAN_STATE_DIR overrides it, then XDG_STATE_HOME. For a user without a
+// home folder it is below the settings folder, if that is set.
 func StateDir() (string, error) {
 	if dir := namedState(); dir != "" {
 		return filepath.Abs(dir)
@@ -220,7 +218,7 @@ func StateDir() (string, error) {
 	return "", fmt.Errorf("find the folder for sessions: %w", err)
 }
 
-// namedState is the folder of sessions as the environment names it; empty if it does not.
+// namedState returns the state folder that the environment sets; empty if it does not.
 func namedState() string {
 	if dir := os.Getenv("INSPAN_STATE_DIR"); dir != "" {
 		return dir
@@ -231,14 +229,14 @@ func namedState() string {
 	return ""
 }
 
-// Load reads the file at path. A file that is not there gives the zero Config. The error names every
-// [Fault] of the file; beside it stands what is right.
+// Load reads the file at path. A missing file gives the zero Config. The error contains every [Fault] of the
+// file; valid settings are returned anyway.
 func Load(path string) (Config, error) {
 	c, err := decode[Config](path)
 	return c, Faulty(path, err, c.check())
 }
 
-// LoadOrganisation reads the settings of the organisation at path, as [Load] does.
+// LoadOrganisation reads the organisation's settings at path, as [Load] does.
 func LoadOrganisation(path string) (Organisation, error) {
 	o, err := decode[Organisation](path)
 	errs := []error{err, checkActions(o.Rules)}
@@ -248,20 +246,19 @@ func LoadOrganisation(path string) (Organisation, error) {
 	return o, Faulty(path, errs...)
 }
 
-// LoadProject reads the settings of a project at path, as [Load] does.
+// LoadProject reads a project's settings at path, as [Load] does.
 func LoadProject(path string) (Project, error) {
 	p, err := decode[Project](path)
 	return p, Faulty(path, err, p.check())
 }
 
-// Read reads a strict file of another kind at path into a struct with toml tags, as [Load] does.
+// Read reads another strict file at path into a struct with toml tags, as [Load] does.
 func Read[T any](path string) (T, error) {
 	c, err := decode[T](path)
 	return c, Faulty(path, err)
 }
 
-// decode reads what is right of a file; the error is of all the rest. A file that is not there gives
-// the zero value.
+// decode reads the valid part of a file; the error is about the rest. A missing file gives the zero value.
 func decode[T any](path string) (T, error) {
 	var c, zero T
 	data, tree, err := parsed(path)
@@ -275,7 +272,7 @@ func decode[T any](path string) (T, error) {
 	for _, wrong := range f.wrong {
 		errs = append(errs, Fault{Path: path, Line: lineOf(lines, wrong.key), Key: wrong.key, Err: wrong.err})
 	}
-	if len(errs) > 0 { // else it is as it was written
+	if len(errs) > 0 { // otherwise the file is decoded as written
 		var b bytes.Buffer
 		if err := toml.NewEncoder(&b).Encode(fits); err != nil {
 			return zero, errors.Join(append(errs, err)...)
@@ -286,7 +283,7 @@ func decode[T any](path string) (T, error) {
 	return c, errors.Join(errs...)
 }
 
-// parsed reads a file as a tree; nil: it is not there.
+// parsed parses a file into a tree; nil: it is missing.
 func parsed(path string) (data []byte, tree map[string]any, err error) {
 	data, err = read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -302,7 +299,7 @@ func parsed(path string) (data []byte, tree map[string]any, err error) {
 	return data, tree, nil
 }
 
-// Decode reads TOML of the file at path. The error is a [Fault], in words for people.
+// Decode decodes the TOML of the file at path. The error is a [Fault], in words for people.
 func Decode(path string, data []byte, into any) error {
 	if deep(string(data)) {
 		return Fault{Path: path, Err: fmt.Errorf("it is nested too deep: keys have at most %d parts, and tables lie in at most %d others",
@@ -323,30 +320,28 @@ func Decode(path string, data []byte, into any) error {
 	return f
 }
 
-// wrongType finds the line and the key in an error of the decoder, which has no type.
+// wrongType matches the line and the key in an error of the decoder, which has no type for it.
 var wrongType = regexp.MustCompile(`line (\d+) \(last key "(.+?)"\)`)
 
 // Values of leftovers.
 const (
 	LeftoversEnd  = "end"  // nothing outlives a session
-	LeftoversKeep = "keep" // whatever runs at its normal end does
+	LeftoversKeep = "keep" // running processes do
 )
 
-// Keeps reports whether whatever runs at the normal end of a session in that mode goes on.
-// If nothing is set it does where everything is allowed; elsewhere only what bash was told
-// to keep does.
+// Keeps reports whether processes that run at the normal end of a session continue. By default they do in mode
+// yolo. In other modes only jobs that bash was asked to keep continue.
 func (c Config) Keeps(mode tool.Mode) bool {
 	return c.Leftovers == LeftoversKeep || c.Leftovers == "" && mode == tool.ModeYolo
 }
 
-// keysAt lists the keys of the table at a path below a type, in the order of
-// its fields.
+// keysAt lists the keys of the table at a path below a type, in the order of its fields.
 func keysAt(t reflect.Type, path []string) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
 	if t.Kind() == reflect.Map && len(path) > 0 {
-		return keysAt(t.Elem(), path[1:]) // any name will do
+		return keysAt(t.Elem(), path[1:]) // any name is valid
 	}
 	if t.Kind() != reflect.Struct {
 		return nil
@@ -355,7 +350,7 @@ func keysAt(t reflect.Type, path []string) []string {
 	for _, f := range reflect.VisibleFields(t) {
 		key := f.Tag.Get("toml")
 		if f.Anonymous || key == "-" {
-			continue // its fields follow, or it is not of the file
+			continue // its fields follow, or it is not in the file
 		}
 		if len(path) > 0 && strings.EqualFold(key, path[0]) {
 			return keysAt(f.Type, path[1:])

@@ -9,10 +9,10 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// byDefault is the origin of a setting that nobody has set.
+// byDefault is the origin of a setting with its default value.
 const byDefault = "default"
 
-// defaults are the values that a setting has if nobody sets it, where that is not the zero value of its type.
+// defaults returns the default values of settings that differ from the zero value of their type.
 func defaults() map[string]string {
 	out := map[string]string{
 		"mode": `"ask"`, "max_turns": "200", "protected_branches": `["main", "master"]`, "checkpoints.quota_mb": "2048",
@@ -24,8 +24,8 @@ func defaults() map[string]string {
 	return out
 }
 
-// Defaults lists the value of a key, or those of the table of that name, that nobody has set, but for
-// tables that need not be there. Their File is "default".
+// Defaults lists the settings of a key, or of the table of that name, that have their default value. Optional
+// tables are left out. Their File is "default".
 func Defaults(key string, set []Setting) (out []Setting) {
 	known := defaults()
 	visit(reflect.TypeFor[Config](), parsedKey(key), func(key string, t reflect.Type) {
@@ -62,11 +62,11 @@ func visit(t reflect.Type, path []string, found func(key string, t reflect.Type)
 	}
 }
 
-// zero is the value of a type that says nothing, as TOML writes it.
+// zero returns the empty value of a type, as TOML writes it.
 func zero(t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Pointer:
-		return `""` // it depends
+		return `""` // depends on other settings
 	case t == reflect.TypeFor[time.Duration]():
 		return `"0s"`
 	case t.Kind() == reflect.Slice:
@@ -80,8 +80,8 @@ func inside(key, of string) bool {
 	return strings.HasPrefix(key, of+".") || strings.HasPrefix(key, of+"[")
 }
 
-// Of are the settings in force of a key, or of the table of that name. Of several values the last one
-// counts, but rules of all add up.
+// Of returns the settings of a key, or of the table of that name, that are in force. The last of several values
+// counts, but rules add up.
 func Of(key string, list []Setting) (out []Setting) {
 	for _, s := range list {
 		switch {

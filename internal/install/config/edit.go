@@ -13,9 +13,8 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// AddServer writes the table of a server at the end of a settings file, which is made
-// if need be. Nothing else of the file changes. A name that is taken is an error. Several
-// processes may edit one file at once.
+// AddServer appends the table of a server to a settings file, which is created if necessary. The rest of the
+// file is unchanged. A name in use is an error. Several processes may edit a file concurrently.
 func AddServer(path, name string, s MCPServer) error {
 	path = followed(path)
 	unlock, err := lock(path)
@@ -27,7 +26,7 @@ func AddServer(path, name string, s MCPServer) error {
 	if err != nil {
 		return err
 	}
-	if before, _ := Load(path); before.MCP.Servers != nil { // its faults are for those who use it
+	if before, _ := Load(path); before.MCP.Servers != nil { // code that uses the settings reports faults
 		if _, taken := before.MCP.Servers[name]; taken {
 			return fmt.Errorf("%s has a server %q already", path, name)
 		}
@@ -62,15 +61,15 @@ func AddServer(path, name string, s MCPServer) error {
 		return err
 	}
 	for line := range strings.Lines(table.String()) {
-		if line != "[mcp]\n" && line != "[mcp.servers]\n" { // the file may have those
+		if line != "[mcp]\n" && line != "[mcp.servers]\n" { // the file may already contain them
 			b.WriteString(line)
 		}
 	}
 	return replace(path, b.Bytes())
 }
 
-// RemoveServer takes the tables of a server out of a settings file, with the comments
-// in them. A server that is written in another way is an error.
+// RemoveServer removes the tables of a server from a settings file, with the comments in them. A server in
+// another notation is an error.
 func RemoveServer(path, name string) error {
 	path = followed(path)
 	unlock, err := lock(path)
@@ -101,7 +100,7 @@ func RemoveServer(path, name string) error {
 	return replace(path, []byte(strings.TrimRight(strings.Join(out, ""), "\n")+"\n"))
 }
 
-// replace writes a settings file as a whole, if that adds no fault to it. The caller holds its lock.
+// replace replaces a settings file if that adds no fault to it. The caller holds its lock.
 func replace(path string, data []byte) error {
 	_, before := Load(path)
 	return replaceChecked(path, data, func(path string) error {
@@ -110,8 +109,7 @@ func replace(path string, data []byte) error {
 	})
 }
 
-// replaceChecked writes a settings file as a whole, if it passes the check then. The caller holds
-// its lock.
+// replaceChecked replaces a settings file if the new one passes the check. The caller holds its lock.
 func replaceChecked(path string, data []byte, check func(path string) error) error {
 	mode := fs.FileMode(0o600)
 	if info, err := os.Stat(path); err == nil {
@@ -121,14 +119,14 @@ func replaceChecked(path string, data []byte, check func(path string) error) err
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // it is gone if all went well
+	defer func() { _ = os.Remove(f.Name()) }() // already renamed on success
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if err := check(f.Name()); err != nil {
 		if fault, ok := errors.AsType[Fault](err); ok {
-			err = fault.Err // the path is that of a file that goes away
+			err = fault.Err // the path is that of a temporary file
 		}
 		return fmt.Errorf("nothing was changed, as the settings would be broken: %w", err)
 	}

@@ -16,30 +16,29 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Settings come, each over the one before, from the file, from a preset, from the
-// environment and from flags. In the environment each setting that is one value is
-// called as in the file, in capitals behind INSPAN_, with two underscores for a
-// dot: INSPAN_MAX_TURNS, INSPAN_SANDBOX__OFF. A variable that is empty counts as
-// one that is not there. These are not of the file:
+// Settings come from the file, a preset, the environment and flags; later ones override earlier ones. In the
+// environment, each setting with a single value has its name from the file in capitals after INSPAN_, with two
+// underscores for a dot: INSPAN_MAX_TURNS, INSPAN_SANDBOX__OFF. An empty variable counts as missing. These are
+// not in the file:
 const (
 	PresetVariable  = "INSPAN_PRESET"   // see Preset
-	StoreVariable   = "INSPAN_STORE"    // URL of a store that machines share; no setting, as it may hold a password
-	baseURLVariable = "INSPAN_BASE_URL" // address of the provider of the model that is named
+	StoreVariable   = "INSPAN_STORE"    // URL of a shared store; not a setting, as it may contain a password
+	baseURLVariable = "INSPAN_BASE_URL" // address of the provider of the model in use
 	keyVariable     = "INSPAN_API_KEY"  // key of that provider
 	modelVariable   = "INSPAN_MODEL"
 )
 
-// others are variables that people set beside those for settings.
+// others returns the variables for users that are not settings.
 func others() []string {
 	return []string{"INSPAN_CONFIG_DIR", "INSPAN_STATE_DIR", "INSPAN_REMOTE_TOKEN", PresetVariable, StoreVariable, baseURLVariable, keyVariable}
 }
 
-// ours are variables that commands, tools and hooks get from inspan.
+// ours returns the variables that inspan sets for commands, tools and hooks.
 func ours() []string {
 	return []string{"INSPAN_CALL", "INSPAN_SESSION", "INSPAN_AGENT", "INSPAN_PARENT", "INSPAN_LEAD", "INSPAN_ROOT", "INSPAN_KEY", "INSPAN_PLUGIN_ROOT"}
 }
 
-// Presets lists the presets and what they are for.
+// Presets lists the presets with descriptions.
 func Presets() [][2]string {
 	return [][2]string{{
 		"container",
@@ -47,7 +46,7 @@ func Presets() [][2]string {
 	}}
 }
 
-// preset sets what a preset stands for.
+// preset applies a preset.
 func (c *Config) preset(name string) error {
 	switch name {
 	case "":
@@ -64,9 +63,9 @@ func (c *Config) preset(name string) error {
 	return fmt.Errorf("%s: unknown preset %q%s", PresetVariable, name, cmp.Or(didYouMean(name, names), "; use "+strings.Join(names, " or ")))
 }
 
-// Over puts what the preset and the variables of an environment say over settings.
-// It returns what they have set, and warnings about variables that are called like
-// ours and are none. A value that can't be is an error that names its variable.
+// Over overrides settings with the preset and the variables of an environment. It returns the settings that it
+// changed, and warnings about unknown variables that begin with INSPAN_. An invalid value is an error that
+// names its variable.
 func (c *Config) Over(environment []string) (set []Setting, warnings []string, err error) {
 	values := map[string]string{}
 	for _, kv := range environment {
@@ -103,7 +102,7 @@ func (c *Config) Over(environment []string) (set []Setting, warnings []string, e
 	return set, warnings, nil
 }
 
-// putAll sets the values of some variables, and looks at what comes out.
+// putAll sets the values of some variables, and checks the result.
 func (c *Config) putAll(keys, values map[string]string, names []string) error {
 	for _, name := range names {
 		if err := c.put(keys[name], values[name]); err != nil {
@@ -113,7 +112,7 @@ func (c *Config) putAll(keys, values map[string]string, names []string) error {
 	return first(c.check())
 }
 
-// first is the first of joined errors.
+// first returns the first of joined errors.
 func first(err error) error {
 	if all := single(err); len(all) > 0 {
 		return all[0]
@@ -121,7 +120,7 @@ func first(err error) error {
 	return nil
 }
 
-// blame names the variable without which there would be no error.
+// blame names the variable that causes an error: without it, there is none.
 func (c Config) blame(keys, values map[string]string, names []string, err error) error {
 	if strings.HasPrefix(err.Error(), "INSPAN_") {
 		return err
@@ -135,7 +134,7 @@ func (c Config) blame(keys, values map[string]string, names []string, err error)
 	return fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
 }
 
-// didYouMean words as words.DidYouMean does.
+// didYouMean is like words.DidYouMean.
 func didYouMean(want string, names []string) string {
 	if near := tool.Nearest(want, names); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
@@ -143,10 +142,9 @@ func didYouMean(want string, names []string) string {
 	return ""
 }
 
-// Aim gives the provider of a model the address and the key that the environment
-// has for it. The model that the environment names comes before all others: an
-// address must not get the key of another provider. Without a name there is none to
-// give it to. Route is the "provider/model" that a name stands for.
+// Aim sets the address and the key of a model's provider from the environment. The model that the environment
+// names takes precedence: an address must not get the key of another provider. Without a model name it changes
+// nothing. Route resolves a name to "provider/model".
 func (c *Config) Aim(model string, route func(name string) (string, error)) error {
 	url, key := os.Getenv(baseURLVariable), os.Getenv(keyVariable)
 	if url == "" && key == "" {
@@ -178,8 +176,7 @@ func (c *Config) Aim(model string, route func(name string) (string, error)) erro
 	return nil
 }
 
-// scalars lists the settings that are one value, by the variables that set them:
-// the dotted key of each.
+// scalars maps the variables of settings with a single value to their dotted keys.
 func scalars(t reflect.Type, prefix string) map[string]string {
 	out := map[string]string{}
 	for _, f := range reflect.VisibleFields(t) {
@@ -209,7 +206,7 @@ func (c *Config) put(key, text string) error {
 			return f.Tag.Get("toml") == name
 		})
 		if v.Kind() == reflect.Pointer {
-			fresh := reflect.New(v.Type().Elem()) // not the one of another Config
+			fresh := reflect.New(v.Type().Elem()) // not shared with another Config
 			if !v.IsNil() {
 				fresh.Elem().Set(v.Elem())
 			}
@@ -220,7 +217,7 @@ func (c *Config) put(key, text string) error {
 	return parse(v, text)
 }
 
-// parse reads a value as the file would have it, without quotes.
+// parse parses a value as in the file, without quotes.
 func parse(v reflect.Value, text string) error {
 	want := func(what string) error { return fmt.Errorf("%q is not %s", text, what) }
 	if v.Type() == reflect.TypeFor[time.Duration]() {

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Fault is one thing that is wrong with a settings file. For people it reads "PATH:LINE: KEY: ...".
+// Fault is an error in a settings file. For people it reads "PATH:LINE: KEY: ...".
 type Fault struct {
 	Path string
-	Line int    // 0: it can't be told
-	Key  string // empty: it is about the file, or more than one key
-	Err  error  // of whoever checked the setting; it begins with the key, as in "sandbox.memory_mb: ..."
+	Line int    // 0: unknown
+	Key  string // empty: it concerns the file, or more than one key
+	Err  error  // of the check; it begins with the key, as in "sandbox.memory_mb: ..."
 }
 
 // Error implements [error].
@@ -24,14 +24,14 @@ func (f Fault) Error() string {
 	return fmt.Sprintf("%s: %v", f.Path, f.Err)
 }
 
-// About reports whether the fault is about a setting, or about a table that it stands in.
+// About reports whether the fault concerns a setting, or a table that contains it.
 func (f Fault) About(key string) bool { return f.Key == key || inside(key, f.Key) }
 
 // Unwrap implements the convention of [errors.Unwrap].
 func (f Fault) Unwrap() error { return f.Err }
 
-// Faulty says where in the file at path each thing is that is wrong: the errors of those who checked its
-// settings, which begin with the key. What is a [Fault] already stays one. Nil: nothing is wrong.
+// Faulty adds to errors, which begin with a key, their lines in the file at path. A [Fault] is unchanged. Nil:
+// no errors.
 func Faulty(path string, errs ...error) error {
 	var lines map[string]int
 	var faults []Fault
@@ -39,7 +39,7 @@ func Faulty(path string, errs ...error) error {
 		fault, located := errors.AsType[Fault](err)
 		if !located {
 			if lines == nil {
-				text, _ := ReadFile(path) // without it no line is told
+				text, _ := ReadFile(path) // an unreadable file gives no lines
 				lines = keyLines(string(text))
 			}
 			key, _, _ := strings.Cut(err.Error(), ": ")
@@ -55,7 +55,7 @@ func Faulty(path string, errs ...error) error {
 	return errors.Join(out...)
 }
 
-// Faults are the faults in an error of [Faulty], by their lines. Other errors are left out.
+// Faults returns the faults in an error of [Faulty], sorted by line. Other errors are left out.
 func Faults(err error) (out []Fault) {
 	for _, one := range single(err) {
 		if fault, ok := errors.AsType[Fault](one); ok {
@@ -65,7 +65,7 @@ func Faults(err error) (out []Fault) {
 	return out
 }
 
-// single takes joined errors apart.
+// single splits joined errors.
 func single(errs ...error) (out []error) {
 	for _, err := range errs {
 		switch err := any(err).(type) {
@@ -81,7 +81,7 @@ func single(errs ...error) (out []error) {
 	return out
 }
 
-// inTable puts the key of a table before the errors of its settings.
+// inTable prefixes the errors of settings with the key of their table.
 func inTable(table string, err error) error {
 	var out []error
 	for _, one := range single(err) {
@@ -90,7 +90,7 @@ func inTable(table string, err error) error {
 	return errors.Join(out...)
 }
 
-// oneOf returns an error if a value is none of those that a setting can have; empty stands for the default.
+// oneOf returns an error if a value is not one of the allowed ones; empty means the default.
 func oneOf(key, value string, values ...string) error {
 	for _, v := range append(values, "") {
 		if v == value {

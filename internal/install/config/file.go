@@ -12,15 +12,14 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// maxFile is the most bytes of a file of settings.
+// maxFile bounds a settings file, in bytes.
 const maxFile = 1 << 20
 
-// ReadFile reads a file of settings; a link to one counts. It neither waits nor grows
-// with what a repository puts in its place: a pipe, a device, and a file of more than a
-// megabyte are errors, which name the path.
+// ReadFile reads a settings file, following links. A repository can't make it block or use much memory: a pipe,
+// a device, and a file of more than a megabyte are errors, which name the path.
 func ReadFile(path string) ([]byte, error) { return ReadAtMost(path, maxFile) }
 
-// ReadAtMost is [ReadFile] for files that may have another size.
+// ReadAtMost is [ReadFile] with another bound.
 func ReadAtMost(path string, most int64) ([]byte, error) {
 	data, err := read(path, most)
 	if err != nil {
@@ -30,7 +29,7 @@ func ReadAtMost(path string, most int64) ([]byte, error) {
 }
 
 func read(path string, most int64) ([]byte, error) {
-	// To open a pipe would wait for somebody to write to it.
+	// Opening a pipe would block until a writer opens it.
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -54,8 +53,8 @@ const (
 	maxWait = 30 * time.Second // for a process that edits the same file
 )
 
-// lock keeps all others, in this process and elsewhere, from editing a settings file,
-// and makes its folder. The system gives it back when this process dies.
+// lock locks a settings file against other editors, in this and other processes, and creates its folder. If
+// this process dies, the system releases the lock.
 func lock(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func lock(path string) (unlock func(), err error) {
 	return func() { _ = l.Close() }, nil
 }
 
-// followed is where a settings file lies, so that a link to it stays one.
+// followed returns the target of a link to a settings file, so that the link remains.
 func followed(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

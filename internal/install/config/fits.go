@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// fitting looks whether what TOML says can be settings, before it becomes some: the errors of the
-// decoder are for programmers, and it stops at the first.
+// fitting checks a TOML tree against the types of the settings before it is decoded. The decoder's errors are
+// for programmers, and it stops at the first.
 type fitting struct {
 	mask    *mask
-	project bool // it is of a project, which may set little
+	project bool // of a project, which can set few keys
 	wrong   []misfit
 }
 
-// misfit is a value that can't be that of its key.
+// misfit is an invalid value or key.
 type misfit struct {
 	key string
 	err error
 }
 
-// value is what fits of a value; ok is false if nothing does.
+// value returns the valid part of a value; ok is false if nothing is valid.
 func (f *fitting) value(t reflect.Type, key string, v any) (fits any, ok bool) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -58,7 +58,7 @@ func (f *fitting) add(key, format string, args ...any) {
 	f.wrong = append(f.wrong, misfit{key, fmt.Errorf(format, args...)})
 }
 
-// fields is a table whose keys are those of a struct.
+// fields returns the valid keys of a table for a struct.
 func (f *fitting) fields(t reflect.Type, key string, table map[string]any) map[string]any {
 	out := map[string]any{}
 	known := keysAt(t, nil)
@@ -77,7 +77,7 @@ func (f *fitting) fields(t reflect.Type, key string, table map[string]any) map[s
 
 func isList(v any) bool { return reflect.ValueOf(v).Kind() == reflect.Slice }
 
-// list is a list of which all fits, so that places in it are those in the file.
+// list returns a list if all its elements are valid, so that indexes are those in the file.
 func (f *fitting) list(t reflect.Type, key string, list reflect.Value) (fits any, ok bool) {
 	before := len(f.wrong)
 	for i := range list.Len() {
@@ -86,7 +86,7 @@ func (f *fitting) list(t reflect.Type, key string, list reflect.Value) (fits any
 	return list.Interface(), len(f.wrong) == before
 }
 
-// shown is a value for a message, without secrets.
+// shown formats a value for a message, without secrets.
 func (f *fitting) shown(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -100,7 +100,7 @@ func (f *fitting) shown(v any) string {
 	return fmt.Sprint(v)
 }
 
-// misfits says what a value is not, and how it would be right; empty: it fits.
+// misfits returns the description of the expected value, with a hint; empty: the value is valid.
 func misfits(t reflect.Type, v any) string {
 	written, quoted := v.(string)
 	unquoted := func(want string) string {
@@ -154,19 +154,19 @@ func misfits(t reflect.Type, v any) string {
 
 const aTime = `a time such as "90s" or "2h"`
 
-// isFinite reports whether a number in settings is one that comparisons mean something with.
+// isFinite reports whether a number is neither infinite nor NaN.
 func isFinite(f float64) bool { return !math.IsInf(f, 0) && !math.IsNaN(f) }
 
-// below is the path of a key in a table; the fields of an embedded one have none.
+// below returns the path of a key in a table; the fields of an embedded struct have no path of their own.
 func below(table, key string) string { return strings.Trim(table+"."+key, ".") }
 
-// notOfProject is the error about a setting that only a person makes.
+// notOfProject returns the error about a setting that only a person may set.
 func notOfProject(key string) error {
 	may := strings.Join(keysAt(reflect.TypeFor[Project](), nil), ", ")
 	return fmt.Errorf("a project can't set %s, only %s; set it in your own settings", key, may)
 }
 
-// unknown says which key is not known, and names the known one nearest to it.
+// unknown returns the error about an unknown key, with the nearest known one.
 func unknown(key, name string, known []string) error {
 	if slices.Contains(keysOfSecrets(), strings.ToLower(name)) && slices.Contains(known, "key_env") {
 		return fmt.Errorf("unknown key %q; settings hold no keys: name the variable with key_env, or run 'inspan setup'", key)
@@ -181,9 +181,9 @@ func unknown(key, name string, known []string) error {
 	return fmt.Errorf("unknown key %q%s", key, near)
 }
 
-// goneKey is what to do in the place of a key that earlier versions knew.
+// goneKey is a key of earlier versions, with its replacement.
 type goneKey struct {
-	beside string // a key of the table that it was in
+	beside string // a key of the table that contained it
 	do     string
 }
 
@@ -196,7 +196,7 @@ func goneKeys() map[string]goneKey {
 	}
 }
 
-// keysOfSecrets are what other programs call the setting of a key.
+// keysOfSecrets returns the names of API key settings in other programs.
 func keysOfSecrets() []string {
 	return []string{"api_key", "apikey", "key", "token", "auth_token", "api-key"}
 }

@@ -14,42 +14,42 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// ErrSettings says that settings, a model or a key are missing or wrong.
+// ErrSettings says that settings, a model or a key are missing or invalid.
 var ErrSettings = errors.New("configuration")
 
-// Error is an error that is [ErrSettings], with a text of its own.
+// Error is an [ErrSettings] with its own text.
 type Error struct{ Err error }
 
 func (e Error) Error() string        { return e.Err.Error() }
 func (e Error) Unwrap() error        { return e.Err }
 func (e Error) Is(target error) bool { return target == ErrSettings }
 
-// Installation is inspan as it is set up for a person: its settings, and where its files lie.
+// Installation is a person's installation of inspan: its settings, and the places of its files.
 type Installation struct {
 	Config       Config
 	ConfigPath   string // the settings file, whether it exists or not; without links
-	StateDir     string // everything inspan keeps; without links
-	Self         string // the program that keeps processes, see sandbox.Options, and runs scripts; empty: none does
+	StateDir     string // everything that inspan stores; without links
+	Self         string // the program that supervises processes, see sandbox.Options, and runs scripts; empty: none
 	Organisation Organisation
 	Warnings     []string // about the environment
 
-	set       []Setting           // by the environment
-	providers map[string]Provider // as the file has them; nil until they are known
+	set       []Setting           // from the environment
+	providers map[string]Provider // as in the file; nil until first needed
 }
 
-// Scripts reports whether agents with these levers can run scripts: the lever is on, and there is a program
-// that runs them. Unattended is as in [event.Lever.Active].
+// Scripts reports whether agents with these levers can run scripts: the lever is on, and Self is set.
+// Unattended is as in [event.Lever.Active].
 func (i *Installation) Scripts(levers event.Levers, unattended bool) bool {
 	return i.Self != "" && levers.Script.Active(unattended)
 }
 
-// Where says where a person's files lie.
+// Where is the location of a person's files.
 type Where struct {
 	Settings string // the settings file, whether it exists or not
-	State    string // the folder of everything inspan keeps
+	State    string // the folder of everything that inspan stores
 }
 
-// Here is where they lie as the environment has it.
+// Here returns the location according to the environment.
 func Here() (Where, error) {
 	path, err := Path()
 	state, missing := StateDir()
@@ -59,8 +59,8 @@ func Here() (Where, error) {
 	return Where{path, state}, nil
 }
 
-// Open reads the settings of the organisation and the user, and what the environment says.
-// Every error is [ErrSettings]. The caller has the rules, servers and logins in them checked.
+// Open reads the settings of the organisation, the user and the environment. Every error is [ErrSettings]. The
+// caller must check the rules, servers and logins in them.
 func Open(self string, at Where) (*Installation, error) {
 	c, err := Load(at.Settings)
 	if err != nil {
@@ -74,20 +74,20 @@ func Open(self string, at Where) (*Installation, error) {
 	if err != nil {
 		return nil, Error{err}
 	}
-	// What is judged has no links, and what keeps it apart must not have any either.
+	// Judged paths have no links, so the protected paths must not have any either.
 	return &Installation{
 		Config: c, ConfigPath: keep.Real(at.Settings), StateDir: keep.Real(at.State), Self: self, Organisation: org, Warnings: warnings,
 		set: set, providers: c.Providers,
 	}, nil
 }
 
-// Path is where the user's settings are, whether they exist or not.
+// Path returns the path of the user's settings, whether the file exists or not.
 func Path() (string, error) {
 	dir, err := Dir()
 	return filepath.Join(dir, "config.toml"), err
 }
 
-// Aim gives the provider of a model what the environment has for it, and no other, see
+// Aim sets the address and the key of a model's provider, and of no other, from the environment, see
 // [Config.Aim].
 func (i *Installation) Aim(model string, route func(name string) (string, error)) error {
 	if i.providers == nil {
@@ -100,8 +100,8 @@ func (i *Installation) Aim(model string, route func(name string) (string, error)
 	return nil
 }
 
-// Settings lists what is set for a workspace: by the organisation, by the user, by
-// the preset and the environment, and by the workspace itself, in force or not.
+// Settings lists the settings for a workspace: from the organisation, the user, the preset, the environment and
+// the workspace, in force or not.
 func (i *Installation) Settings(root string) ([]Setting, error) {
 	var out []Setting
 	for _, path := range []string{OrganisationFile, i.ConfigPath, filepath.Join(root, ProjectFile)} {
@@ -117,20 +117,20 @@ func (i *Installation) Settings(root string) ([]Setting, error) {
 	return out, nil
 }
 
-// Sets reports whether a variable of the environment sets something.
+// Sets reports whether an environment variable sets a setting.
 func (i *Installation) Sets(variable string) bool {
 	return slices.ContainsFunc(i.set, func(s Setting) bool { return s.File == variable })
 }
 
-// SessionsDir is the folder of sessions.
+// SessionsDir returns the folder of sessions.
 func (i *Installation) SessionsDir() string { return filepath.Join(i.StateDir, "sessions") }
 
-// CheckpointDir is the folder that keeps the checkpoints of a workspace.
+// CheckpointDir returns the folder of a workspace's checkpoints.
 func (i *Installation) CheckpointDir(root string) string {
 	return filepath.Join(i.StateDir, "snapshots", tool.Digest([]byte(root)))
 }
 
-// PluginsDir is the folder of plugins, absolute.
+// PluginsDir returns the folder of plugins, an absolute path.
 func (i *Installation) PluginsDir() string {
 	dir := filepath.Join(i.StateDir, "plugins")
 	if abs, err := filepath.Abs(dir); err == nil {
@@ -139,19 +139,19 @@ func (i *Installation) PluginsDir() string {
 	return dir
 }
 
-// ConsentDir is the folder of what the person agreed to for longer than a session.
+// ConsentDir returns the folder of the person's lasting approvals.
 func (i *Installation) ConsentDir() string { return filepath.Join(i.StateDir, "consent") }
 
-// ToolsDir is the folder of the person's tools, which run from there. The boxes open it for them;
-// what the model asks for is judged without it.
+// ToolsDir returns the folder of the person's tools, which run from there. Sandboxes of tools can read it;
+// calls of the model are judged without it.
 func (i *Installation) ToolsDir() string { return filepath.Join(filepath.Dir(i.ConfigPath), "tools") }
 
-// WrittenDir is the folder of the tools that models have written and nobody has approved, each in a
-// folder of its own. The boxes open it for them, as ToolsDir. It can be removed at any time.
+// WrittenDir returns the folder of unapproved tools that models wrote, each in its own folder. Sandboxes of
+// tools can read it, as ToolsDir. It can be removed at any time.
 func (i *Installation) WrittenDir() string { return filepath.Join(i.StateDir, "written") }
 
-// Local are the ranges of private addresses that the person lets tools and servers reach.
+// Local returns the private address ranges that tools and servers may reach.
 func (i *Installation) Local() []netip.Prefix {
-	local, _ := i.Config.Sandbox.Ranges() // they were read when the settings were
+	local, _ := i.Config.Sandbox.Ranges() // validated when the settings were read
 	return local
 }

@@ -11,20 +11,19 @@ import (
 
 const masked = "***"
 
-// Masks returns what makes a text one that others may read: *** stands where a secret may be, by its
-// shape or by the name before it. It rather hides too much. The function is for one goroutine.
+// Masks returns a function that replaces possible secrets in a text with ***, detected by their form or by the
+// name before them. It prefers to hide too much. The function is not safe for concurrent use.
 func Masks() func(text string) string { return newMask().text }
 
-// Secret reports whether a text looks like a secret, or has one in it.
+// Secret reports whether a text contains a likely secret.
 func Secret(text string) bool { return len(secret.Find(text)) > 0 }
 
-// mask takes out of settings what nobody should read over a shoulder or in a report:
-// it rather hides too much.
+// mask hides possible secrets in settings for display and reports. It prefers to hide too much.
 type mask struct {
 	finder    secret.Finder
-	user      *regexp.Regexp   // what stands before the host of an address
+	user      *regexp.Regexp   // the user part before the host of an address
 	named     []*regexp.Regexp // a name and its value, in a command line or an address
-	reference *regexp.Regexp   // a value that is elsewhere
+	reference *regexp.Regexp   // a reference to a value elsewhere
 }
 
 func newMask() *mask {
@@ -40,7 +39,7 @@ func newMask() *mask {
 	}
 }
 
-// value is a value without its secrets. Path is the keys that lead to it.
+// value returns a value without its secrets. Path is the keys that lead to it.
 func (m *mask) value(path []string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -69,7 +68,7 @@ func (m *mask) value(path []string, v any) any {
 	return v
 }
 
-// list also hides what follows an option such as --token.
+// list also hides the value after an option such as --token.
 func (m *mask) list(path []string, list []any) []any {
 	out := make([]any, len(list))
 	for i, v := range list {
@@ -86,7 +85,7 @@ func (m *mask) list(path []string, list []any) []any {
 	return out
 }
 
-// text hides secrets in a text by their shape, and by the names before them.
+// text hides secrets in a text by their form, and by the names before them.
 func (m *mask) text(text string) string {
 	text = m.user.ReplaceAllString(m.finder.Hidden(text, masked), "://"+masked+"@")
 	for _, re := range m.named {
@@ -111,16 +110,14 @@ func replaceGroups(re *regexp.Regexp, text string, value func(name, value string
 	return b.String() + text[at:]
 }
 
-// named reports whether an option, a variable or a header is called like one with a
-// secret.
+// named reports whether the name of an option, a variable or a header suggests a secret.
 func named(name string) bool {
 	name = strings.ReplaceAll(strings.TrimLeft(name, "-"), "-", "_")
 	return secret.Named(name) || strings.HasSuffix(strings.ToLower(name), "authorization")
 }
 
-// secretly reports whether a value may be a secret for the names above it: all of
-// environments and headers, and what is called like one. Settings themselves are none,
-// as key_env.
+// secretly reports whether the names above a value suggest a secret: all values of environments and headers,
+// and those with such a name. Keys of settings, such as key_env, don't.
 func secretly(path []string) bool {
 	table, key := path[:len(path)-1], path[len(path)-1]
 	known := keysAt(reflect.TypeFor[Config](), table)

@@ -2,8 +2,8 @@ package config
 
 import "time"
 
-// MCP says which servers of the Model Context Protocol sessions have, beside those
-// of plugins and of workspaces.
+// MCP configures the Model Context Protocol servers of sessions, in addition to those of plugins and
+// workspaces.
 type MCP struct {
 	Off     bool                 `toml:"off"`     // no servers
 	Servers map[string]MCPServer `toml:"servers"` // by a name of letters, digits, _ and -
@@ -16,8 +16,7 @@ type MCP struct {
 	Document string `toml:"client_document"`
 }
 
-// MCPServer is one server: a program or an address. Texts may have ${NAME} in them,
-// or ${NAME:-what is used without}.
+// MCPServer is one server: a program or an address. Texts may contain ${NAME}, or ${NAME:-DEFAULT}.
 type MCPServer struct {
 	Command []string          `toml:"command"`       // a program and its arguments
 	Env     map[string]string `toml:"env"`           // in addition to the environment of every command
@@ -37,8 +36,7 @@ type MCPServer struct {
 	Off     bool              `toml:"off"`           // do not use it
 }
 
-// OAuth is what a login needs beyond what servers say of themselves; for a provider,
-// all there is.
+// OAuth configures a login beyond the information that servers provide; for a provider, all of it.
 type OAuth struct {
 	ClientID  string   `toml:"client_id"`         // registered beforehand; empty: discovered or registered at the first login
 	SecretEnv string   `toml:"client_secret_env"` // environment variable with its secret; empty: it has none
@@ -58,8 +56,7 @@ type OAuth struct {
 	IDPSecretEnv string `toml:"idp_client_secret_env"` // environment variable with its secret; empty: it has none
 }
 
-// ProviderOAuth is how one logs in to a provider of models. An address that is empty is
-// not there.
+// ProviderOAuth configures the login to a model provider. Empty addresses are unsupported.
 type ProviderOAuth struct {
 	OAuth
 	Authorize string `toml:"authorize_url"`

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Notify says how inspan calls a person who is away, and for what. Only the person's own settings
-// have it, so a folder can't choose who learns what happens in it.
+// Notify configures the notifications of a person who is away. Only the person's own settings have it, so a
+// folder can't choose who receives them.
 type Notify struct {
 	// bell and desktop: the interactive front end uses the terminal, others notify-send or osascript.
 	// Not set: both, in the interactive front end only
@@ -35,7 +35,7 @@ const (
 	NotifyDesktop = "desktop"
 )
 
-// What Notify.On names.
+// Values of Notify.On.
 const (
 	NotifyWaiting = "waiting"
 	NotifyFailed  = "failed"
@@ -43,7 +43,7 @@ const (
 	NotifyDone    = "done"
 )
 
-// Check returns what is wrong.
+// Check returns errors for invalid values.
 func (n Notify) Check() error {
 	_, _, quiet := n.quiet()
 	errs := []error{quiet, notNegative("after", n.After), httpAddress("url", n.URL), httpAddress("ntfy", n.Ntfy), httpAddress("link", n.Link)}
@@ -61,8 +61,8 @@ func (n Notify) Check() error {
 	return errors.Join(errs...)
 }
 
-// httpAddress returns an error for what is no address of a web server. It does not repeat the
-// address, which may hold a secret.
+// httpAddress returns an error for an invalid address of a web server. It does not repeat the address, which
+// may contain a secret.
 func httpAddress(key, address string) error {
 	if address == "" {
 		return nil
@@ -73,12 +73,12 @@ func httpAddress(key, address string) error {
 	return nil
 }
 
-// Wants reports whether something is worth a call at a time.
+// Wants reports whether an event is to be notified at a time.
 func (n Notify) Wants(what string, at time.Time) bool {
 	return (n.On == nil || slices.Contains(n.On, what)) && (!n.Sleeps(at) || slices.Contains(n.QuietExcept, what))
 }
 
-// Sleeps reports whether a time is in the quiet hours of its place.
+// Sleeps reports whether a time is in the quiet hours, in its time zone.
 func (n Notify) Sleeps(at time.Time) bool {
 	from, to, err := n.quiet()
 	now := at.Hour()*60 + at.Minute()
@@ -91,7 +91,7 @@ func (n Notify) Sleeps(at time.Time) bool {
 	return from <= now || now < to // over midnight
 }
 
-// quiet is when the quiet hours begin and end, in minutes of the day.
+// quiet returns the begin and the end of the quiet hours, in minutes of the day.
 func (n Notify) quiet() (from, to int, err error) {
 	if n.Quiet == "" {
 		return 0, 0, nil
@@ -105,10 +105,10 @@ func (n Notify) quiet() (from, to int, err error) {
 	return b.Hour()*60 + b.Minute(), e.Hour()*60 + e.Minute(), nil
 }
 
-// Patience is After, or what it is when not set.
+// Patience returns After, or its default.
 func (n Notify) Patience() time.Duration { return cmp.Or(n.After, 10*time.Second) }
 
-// AtTerminal is Notify as an interactive front end has it.
+// AtTerminal returns Notify with the defaults of an interactive front end.
 func (n Notify) AtTerminal() Notify {
 	if n.To == nil {
 		n.To = []string{NotifyBell, NotifyDesktop}

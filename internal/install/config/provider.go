@@ -21,7 +21,7 @@ type Router struct {
 	Private []string          `toml:"private"` // regular expressions of text that must stay on local models, beside secrets
 }
 
-// Models are the settings that name a model, by their keys.
+// Models returns the settings that name a model, by their keys.
 func (c Config) Models() (out []Setting) {
 	add := func(key, name string) {
 		if name != "" {
@@ -45,7 +45,7 @@ func (c Config) Models() (out []Setting) {
 	return out
 }
 
-// Provider is a place that serves models.
+// Provider is a provider of models.
 type Provider struct {
 	Kind       string `toml:"kind"`        // wire, one of Kinds; empty: that of the name, else openai
 	BaseURL    string `toml:"base_url"`    // empty: the vendor's own
@@ -64,8 +64,7 @@ type Provider struct {
 	Models    map[string]Model `toml:"models"`              // facts about single models
 }
 
-// Deadlines bound one request, as "90s"; a phase that is not set has what is usual
-// for the provider. See llm.Deadlines.
+// Deadlines bound one request, as "90s"; a phase that is not set has the provider's default. See llm.Deadlines.
 type Deadlines struct {
 	Connect   time.Duration `toml:"connect"`
 	FirstByte time.Duration `toml:"first_byte"`
@@ -73,7 +72,7 @@ type Deadlines struct {
 	Total     time.Duration `toml:"total"`
 }
 
-// Model is what the catalogue does not know of a model, or knows wrongly.
+// Model adds or corrects facts about a model in the catalogue.
 type Model struct {
 	Window    int        `toml:"window"`     // context window in tokens
 	MaxOutput int        `toml:"max_output"` // longest reply in tokens
@@ -82,14 +81,13 @@ type Model struct {
 	NoTools   bool       `toml:"no_tools"`   // no tool support; tools go into the prompt
 }
 
-// Kinds lists the wires a provider can speak: Anthropic Messages, OpenAI Chat
-// Completions and whatever speaks like it, OpenAI Responses, Gemini's
-// generateContent, and Ollama's own API.
+// Kinds lists the wire protocols of providers: Anthropic Messages, OpenAI Chat Completions and compatible ones,
+// OpenAI Responses, Gemini's generateContent, and Ollama's own API.
 func Kinds() []string {
 	return []string{"anthropic", "openai", "openai-responses", "gemini", "ollama"}
 }
 
-// check returns an error for each setting that can't be; it begins with the key.
+// check returns an error for each invalid setting; it begins with the key.
 func (p Provider) check() error {
 	var address error
 	if u, err := url.Parse(p.BaseURL); p.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {

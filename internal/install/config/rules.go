@@ -7,20 +7,18 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Rule is a rule with what a person wants to know of it, and examples that show
-// that it means what they think.
+// Rule is a rule with a reason for people, and examples that verify its meaning.
 type Rule struct {
 	Action tool.Action `toml:"action"` // allow, ask or deny
 	Text   string      `toml:"rule"`   // as in the lists
 	Reason string      `toml:"reason"` // shown where it asks or denies
-	// Match lists what the rule speaks of and NotMatch what it doesn't: command
-	// lines, hosts or paths, as the rule has it. Settings with an example that is
-	// wrong are not taken.
+	// Match lists examples that the rule matches and NotMatch examples that it doesn't: command lines, hosts or
+	// paths, depending on the rule. Settings with a wrong example are rejected.
 	Match    []string `toml:"match"`
 	NotMatch []string `toml:"not_match"`
 }
 
-// AllRules are the rules of the lists and those with examples, in their order.
+// AllRules returns the rules of the lists and those with examples, in order.
 func AllRules(allow, ask, deny []string, more []Rule) []Rule {
 	var out []Rule
 	for _, list := range []struct {
@@ -34,7 +32,7 @@ func AllRules(allow, ask, deny []string, more []Rule) []Rule {
 	return append(out, more...)
 }
 
-// checkActions returns an error for each rule that does nothing.
+// checkActions returns an error for each rule without an action.
 func checkActions(rules []Rule) error {
 	var out []error
 	for i, r := range rules {

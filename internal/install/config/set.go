@@ -16,11 +16,11 @@ import (
 // File is a settings file that [File.Set] writes.
 type File struct {
 	Path    string
-	Project bool                    // it is that of a project, which may set little
-	Check   func(path string) error // all that is wrong with it, see [Faulty]; nil: as [Load] or [LoadProject] see it
+	Project bool                    // of a project, which can set few keys
+	Check   func(path string) error // returns all faults of a file, see [Faulty]; nil: those of [Load] or [LoadProject]
 }
 
-// Faulty says what is wrong with the file; nil: nothing is.
+// Faulty returns the faults of the file; nil: none.
 func (f File) Faulty() error { return f.check(f.Path) }
 
 func (f File) check(path string) (err error) {
@@ -35,14 +35,14 @@ func (f File) check(path string) (err error) {
 	return err
 }
 
-// Change is what one setting becomes.
+// Change is the change of one setting.
 type Change struct {
 	Key    string   // as TOML writes it: "sandbox.memory_mb", "providers.\"my host\".kind"
-	Values []string // one, or those of a list; none: it is removed
-	Add    bool     // the values are added to the list that is there
+	Values []string // one, or the elements of a list; none: the setting is removed
+	Add    bool     // add the values to the existing list
 }
 
-// Told says what a change has made of the file, and which variable comes before that, if one does.
+// Told describes the effect of a change, and the variable that overrides it, if any.
 func (f File) Told(c Change) (done, shadow string) {
 	does := "Set "
 	if len(c.Values) == 0 {
@@ -54,10 +54,9 @@ func (f File) Told(c Change) (done, shadow string) {
 	return does + c.Key + " in " + f.Path + ".", shadow
 }
 
-// Set changes settings in a file, which is made if need be. Comments, order and everything else
-// stay as they are. Nothing is written if the changes add a fault to the file, or it would say anything
-// more than them; a file with faults can be mended one by one. Several processes may edit one file at
-// once.
+// Set changes settings in a file, which is created if necessary. Comments and order are preserved. It writes
+// nothing if a change adds a fault to the file, or would affect other settings. The faults of a file can be
+// corrected one by one. Several processes may edit a file concurrently.
 func (f File) Set(changes ...Change) error {
 	path := followed(f.Path)
 	unlock, err := lock(path)
@@ -91,7 +90,7 @@ func (f File) Set(changes ...Change) error {
 	})
 }
 
-// worse returns the first thing that is wrong with a file and was not before.
+// worse returns the first fault of a file that is new.
 func worse(before []Fault, now error) error {
 	for _, one := range single(now) {
 		fault, ok := errors.AsType[Fault](one)
@@ -105,7 +104,7 @@ func worse(before []Fault, now error) error {
 	return nil
 }
 
-// changed is the text of a file after one change.
+// changed returns the text of a file after one change.
 func (f File) changed(text string, c Change) (string, error) {
 	lines := statements(text)
 	if len(c.Values) == 0 {
@@ -139,8 +138,8 @@ func (f File) changed(text string, c Change) (string, error) {
 	return inserted(text, lines, key, value), nil
 }
 
-// removed is a text without a key, or without all of its table. A key that is not known can be removed
-// if it is there.
+// removed returns a text without a key, or without all of its table. An unknown key can be removed if the file
+// contains it.
 func (f File) removed(text string, lines []statement, name string) (string, error) {
 	key, out, at := parsedKey(name), "", 0
 	for _, s := range lines {
@@ -160,13 +159,13 @@ func (f File) removed(text string, lines []statement, name string) (string, erro
 	return "", fmt.Errorf("%s is not set in %s", name, f.Path)
 }
 
-// CheckKey returns an error for what is not a key of a person's settings, with the nearest one.
+// CheckKey returns an error for an unknown key of a person's settings, with the nearest one.
 func CheckKey(text string) error {
 	_, _, err := File{}.kind(text)
 	return err
 }
 
-// kind is a key in its parts, and the type of its value.
+// kind splits a key into its parts, and returns the type of its value.
 func (f File) kind(text string) (toml.Key, reflect.Type, error) {
 	key := parsedKey(text)
 	if key == nil {
@@ -185,17 +184,17 @@ func (f File) kind(text string) (toml.Key, reflect.Type, error) {
 	return key, kind, nil
 }
 
-// unknownIn is the error about a key that no table below a type has.
+// unknownIn returns the error about a key that no table below a type has.
 func unknownIn(in reflect.Type, key toml.Key) error {
 	known := keysAt(in, key[:len(key)-1])
-	for len(known) == 0 && len(key) > 1 { // the table that it stands in is not known either
+	for len(known) == 0 && len(key) > 1 { // its table is also unknown
 		key = key[:len(key)-1]
 		known = keysAt(in, key[:len(key)-1])
 	}
 	return unknown(key.String(), key[len(key)-1], known)
 }
 
-// typeAt is the type of the value at a key; nil: there is no such key.
+// typeAt returns the type of the value at a key; nil: unknown key.
 func typeAt(t reflect.Type, key toml.Key) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -216,7 +215,7 @@ func typeAt(t reflect.Type, key toml.Key) reflect.Type {
 	return nil
 }
 
-// encoded is a value as TOML writes it.
+// encoded returns a value as TOML writes it.
 func encoded(key string, kind reflect.Type, values []string) (string, error) {
 	switch {
 	case kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.String:
@@ -244,8 +243,8 @@ func asTOML(v any) (string, error) {
 	return strings.TrimSpace(strings.TrimPrefix(b.String(), "v = ")), err
 }
 
-// inserted is a text with one key more: in its table, beside keys that name the table, or in a new
-// table at the end.
+// inserted returns a text with a key added: in its table, next to keys that name the table, or in a new table
+// at the end.
 func inserted(text string, lines []statement, key toml.Key, value string) string {
 	table, name := key[:len(key)-1], key[len(key)-1:]
 	at, short, there := -1, name, false
@@ -265,7 +264,7 @@ func inserted(text string, lines []statement, key toml.Key, value string) string
 			line = "\n" + line
 		}
 		return text[:at] + line + text[at:]
-	case len(table) == 0 && len(lines) > 0: // before the first table, and what is said of it
+	case len(table) == 0 && len(lines) > 0: // before the first table and its comment
 		at = opening(text, lines[0].start)
 		return text[:at] + line + "\n" + text[at:]
 	case len(table) == 0:
@@ -277,7 +276,7 @@ func inserted(text string, lines []statement, key toml.Key, value string) string
 	return text + "[" + spelled(table) + "]\n" + line
 }
 
-// opening is where the comment right above a line begins.
+// opening returns the start of the comment directly above a line.
 func opening(text string, at int) int {
 	for at > 0 {
 		before := strings.LastIndexByte(text[:at-1], '\n') + 1
@@ -296,10 +295,10 @@ func ended(text string) string {
 	return text + "\n"
 }
 
-// Key is one part of a key as TOML writes it.
+// Key returns one part of a key as TOML writes it.
 func Key(part string) string { return bare(part) }
 
-// spelled is a key as TOML writes it.
+// spelled returns a key as TOML writes it.
 func spelled(key toml.Key) string {
 	parts := make([]string, len(key))
 	for i, part := range key {
@@ -321,7 +320,7 @@ func onlyChanged(before, now map[string]any, changes []Change) error {
 	return nil
 }
 
-// without takes a key out of a tree, and the tables that are empty then.
+// without removes a key from a tree, and tables that become empty.
 func without(tree map[string]any, key toml.Key) {
 	if len(key) == 1 {
 		delete(tree, key[0])

@@ -18,25 +18,25 @@ import (
 //go:embed schema.json
 var schemaJSON string
 
-// Schema is the JSON Schema (2020-12) of the user's settings, for editors.
+// Schema returns the JSON Schema (2020-12) of the user's settings, for editors.
 func Schema() []byte { return []byte(schemaJSON) }
 
-// Setting is one value that is set.
+// Setting is the value of one setting.
 type Setting struct {
 	Key   string `json:"key"`   // as "sandbox.memory_mb" or "rule[0].reason"
-	Value string `json:"value"` // as TOML writes it, with *** where a secret may stand
-	File  string `json:"file"`  // or the variable of the environment, "preset" and its name, or "default"
-	Line  int    `json:"line"`  // 0 if it can't be told, or there is none
-	// Ignored says why it is not in force; empty: it is.
+	Value string `json:"value"` // as TOML writes it, with *** for possible secrets
+	File  string `json:"file"`  // or the environment variable, "preset" and its name, or "default"
+	Line  int    `json:"line"`  // 0 if unknown or none
+	// Ignored is the reason why it is not in force; empty: it is.
 	Ignored string `json:"ignored,omitempty"`
-	// Evidence is which effect of a lever was measured.
+	// Evidence is the measured effect of a lever.
 	Evidence string `json:"evidence,omitempty"`
 }
 
-// noEvidence is what is known of every lever: the effect of none was measured with a real model.
+// noEvidence is the value for every lever: no effect was measured with a real model.
 const noEvidence = "no evidence"
 
-// Origin is where the setting is from, for people.
+// Origin returns where the setting comes from, for people.
 func (s Setting) Origin() string {
 	if s.Line > 0 {
 		return fmt.Sprintf("%s:%d", s.File, s.Line)
@@ -44,7 +44,7 @@ func (s Setting) Origin() string {
 	return s.File
 }
 
-// Plain is the value without the quotes that TOML puts around a text.
+// Plain returns the value without the quotes that TOML puts around a string.
 func (s Setting) Plain() string {
 	if text, err := strconv.Unquote(s.Value); err == nil {
 		return text
@@ -52,8 +52,7 @@ func (s Setting) Plain() string {
 	return s.Value
 }
 
-// Settings lists what a settings file sets, in its order. A file that is not
-// there sets nothing; whether its keys are known is for [Load].
+// Settings lists the settings in a file, in its order. A missing file has none; [Load] checks the keys.
 func Settings(path string) ([]Setting, error) {
 	raw, tree, err := parsed(path)
 	if err != nil || tree == nil {
@@ -71,7 +70,7 @@ func Settings(path string) ([]Setting, error) {
 	return out, nil
 }
 
-// Levers lists what each lever is that is not among the settings. Their File is "default".
+// Levers lists the default values of levers that are not among the settings. Their File is "default".
 func Levers(l event.Levers, set []Setting) []Setting {
 	var out []Setting
 	v := reflect.ValueOf(l.Stated())
@@ -100,7 +99,7 @@ func flatten(prefix string, v any, found func(key, value string)) {
 	}
 }
 
-// bare is a key as TOML writes it.
+// bare returns a key as TOML writes it.
 func bare(name string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
@@ -111,7 +110,7 @@ func bare(name string) string {
 	return strconv.Quote(name)
 }
 
-// written is a value as TOML writes it.
+// written returns a value as TOML writes it.
 func written(v any) string {
 	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice {
 		var items []string
@@ -162,7 +161,7 @@ func keyLines(text string) map[string]int {
 			}
 		}
 	}
-	for name, n := range lines { // tables that only stand before others
+	for name, n := range lines { // tables that only prefix others
 		for at := strings.LastIndexByte(name, '.'); at > 0; at = strings.LastIndexByte(name, '.') {
 			name = name[:at]
 			if first, there := above[name]; !there || n < first {
@@ -174,7 +173,7 @@ func keyLines(text string) map[string]int {
 	return above
 }
 
-// lineOf is the line of a key, or of the nearest table that it stands in.
+// lineOf returns the line of a key, or of the nearest table that contains it.
 func lineOf(lines map[string]int, key string) int {
 	for {
 		if n, ok := lines[key]; ok {

@@ -6,21 +6,21 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// statement is a line of a settings file that says something: the header of a table, or a key and
-// its value, which may take several lines. Offsets are in bytes.
+// statement is a line of a settings file: the header of a table, or a key and its value, which may take several
+// lines. Offsets are in bytes.
 type statement struct {
-	table      toml.Key // that it stands in, or opens
-	list       bool     // it is in a table of a list, which has no address
-	key        toml.Key // within the table; nil: it is a header
+	table      toml.Key // that contains it, or that it opens
+	list       bool     // it is in a list of tables, which has no key
+	key        toml.Key // within the table; nil: a header
 	start, end int      // the whole lines
-	value      int      // where the value begins
-	stop       int      // behind it, before a comment
+	value      int      // start of the value
+	stop       int      // end of the value, before a comment
 }
 
-// full is the key from the top of the file.
+// full returns the key from the top of the file.
 func (s statement) full() toml.Key { return append(append(toml.Key{}, s.table...), s.key...) }
 
-// statements takes a file apart that TOML has accepted.
+// statements splits a file that is valid TOML.
 func statements(text string) []statement {
 	var out []statement
 	var table toml.Key
@@ -65,11 +65,11 @@ func statements(text string) []statement {
 	return out
 }
 
-// mostDeep is how deep keys, tables and lists may lie in each other, and mostParts how many parts a key may
-// have. The parser takes a time that grows with the square of both.
+// mostDeep bounds the nesting of keys, tables and lists, and mostParts the parts of a key. The parser takes
+// time quadratic in both.
 const mostDeep, mostParts = 16, 16
 
-// deep reports whether a text that may be TOML has more.
+// deep reports whether a text, which may be TOML, exceeds these bounds.
 func deep(text string) bool {
 	parts, open := 1, 0
 	for at := 0; at < len(text); {
@@ -98,8 +98,8 @@ func deep(text string) bool {
 	return false
 }
 
-// skip returns where the string, list or table ends that begins at a place; the place itself if
-// none does.
+// skip returns the end of the string, list or table that begins at a position; the position itself if none
+// does.
 func skip(text string, at int) int {
 	switch c := text[at]; c {
 	case '"', '\'':
@@ -133,7 +133,7 @@ func skipString(text string, at int) int {
 		}
 		if strings.HasPrefix(text[i:], quote) {
 			end := i + len(quote)
-			for len(quote) == 3 && end < len(text) && text[end] == quote[0] { // up to two may stand before the end
+			for len(quote) == 3 && end < len(text) && text[end] == quote[0] { // up to two quotes may precede the end
 				end++
 			}
 			return end
@@ -142,7 +142,7 @@ func skipString(text string, at int) int {
 	return len(text)
 }
 
-// lineEnd is where the next line begins.
+// lineEnd returns the start of the next line.
 func lineEnd(text string, at int) int {
 	if at >= len(text) {
 		return len(text)
@@ -153,7 +153,7 @@ func lineEnd(text string, at int) int {
 	return len(text)
 }
 
-// parsedKey is a key as TOML writes it, in its parts; nil: it is not one.
+// parsedKey splits a TOML key into its parts; nil: it is invalid.
 func parsedKey(text string) toml.Key {
 	var tree map[string]any
 	meta, err := toml.Decode(text+" = 0", &tree)

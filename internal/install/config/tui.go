@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// TUI says how the interactive front end looks and behaves.
+// TUI configures the appearance and behaviour of the interactive front end.
 type TUI struct {
 	Theme string `toml:"theme"` // light, dark or auto: ask the terminal; empty: auto
 	// command whose first line of output is the status line; it reads the state as JSON
@@ -15,7 +15,7 @@ type TUI struct {
 	ScreenReader bool   `toml:"screen_reader"` // plain lines with words for marks, and nothing that moves
 }
 
-// Check returns what is wrong.
+// Check returns errors for invalid values.
 func (t TUI) Check() error {
 	line := error(nil)
 	if strings.ContainsAny(t.StatusLine, "\x00\n") {

@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox"
 )
 
-// Browse shows an address in the person's browser: that which $BROWSER names, a list of
-// commands in which %s may stand for the address, or the usual one.
+// Browse opens an address in the person's browser: the one that $BROWSER names, a list of commands in which %s
+// stands for the address, or the default one.
 func Browse(ctx context.Context, address string) error {
 	for command := range strings.SplitSeq(os.Getenv("BROWSER"), string(os.PathListSeparator)) {
 		args := strings.Fields(strings.ReplaceAll(command, "%s", address))

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// Check says what is wrong with the servers and the logins of settings; each error begins with the
-// key. Who loads settings calls it.
+// Check returns the errors in the servers and the logins of settings; each begins with the key. Code that loads
+// settings calls it.
 func Check(c config.Config) error {
 	var out []error
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
@@ -54,7 +54,7 @@ func checkProvider(o config.ProviderOAuth) error {
 	return checkOAuth(o.OAuth)
 }
 
-// checkOAuth says what is missing, or makes no sense together.
+// checkOAuth returns errors about missing or conflicting settings.
 func checkOAuth(o config.OAuth) error {
 	for _, path := range []string{o.KeyFile, o.AssertionFile} {
 		if path != "" && !filepath.IsAbs(path) {

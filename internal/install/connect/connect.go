@@ -1,5 +1,5 @@
-// Package connect keeps the connections of a folder to servers of others, and the logins that
-// these and providers of models want.
+// Package connect manages a folder's connections to MCP servers, and the logins to these servers and to model
+// providers.
 package connect
 
 import (
@@ -30,28 +30,28 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// serverFiles are the files of a workspace that name MCP servers, as far as their
-// exact content is trusted.
+// serverFiles returns the workspace files that configure MCP servers. They count if their exact content is
+// trusted.
 func serverFiles() []string { return []string{".mcp.json", filepath.Join(".inspan", "mcp.json")} }
 
-// meetTime is how long a run waits for servers that were never met; those that were are
+// meetTime bounds how long a run waits for servers that were never connected before. Tools of known servers are
 // offered at once.
 const meetTime = 15 * time.Second
 
-// Hubs are the connections that are open, and what it takes to make them.
+// Hubs holds the open connections, and makes new ones.
 type Hubs struct {
 	*config.Installation
 	Logins  *Logins
 	Consent *consent.Store
-	Env     func(root string) (tool.Env, error) // the world that programs of a workspace run in
+	Env     func(root string) (tool.Env, error) // environment for programs of a workspace
 	Plugins func() []plugin.Enabled
 	Sample  func(ctx context.Context, req llm.Request) (reply *llm.Reply, cost float64, err error) // answers servers that ask a model
 
 	mu   sync.Mutex
-	open map[string]*sharedHub // by what they are made of
+	open map[string]*sharedHub // by workspace and servers
 }
 
-// configured are the servers of settings, by name.
+// configured returns the servers of settings, by name.
 func configured(m config.MCP) []mcp.Server {
 	var out []mcp.Server
 	for _, name := range slices.Sorted(maps.Keys(m.Servers)) {
@@ -64,7 +64,7 @@ func configured(m config.MCP) []mcp.Server {
 	return out
 }
 
-// Add writes a server into the person's settings, as [config.AddServer] does, if it can be one.
+// Add writes a server into the person's settings, as [config.AddServer] does, if it is valid.
 func (h *Hubs) Add(name string, s config.MCPServer) error {
 	if err := checkServers(config.MCP{Servers: map[string]config.MCPServer{name: s}}); err != nil {
 		return err
@@ -72,9 +72,9 @@ func (h *Hubs) Add(name string, s config.MCPServer) error {
 	return config.AddServer(h.ConfigPath, name, s)
 }
 
-// Servers lists the MCP servers of a workspace: the person's, those that the client
-// brought, those of plugins, and those of files of the workspace that are trusted.
-// Of two with one name the first counts. Sum is as in [consent.Store.ReviewRunning].
+// Servers lists the MCP servers of a workspace: the person's, the client's, those of plugins, and those of
+// trusted workspace files. The first of two with the same name counts. Sum is as in
+// [consent.Store.ReviewRunning].
 func (h *Hubs) Servers(root, sum string, client []mcp.Server, warn func(string)) []mcp.Server {
 	if h.Config.MCP.Off {
 		return nil
@@ -96,7 +96,7 @@ func (h *Hubs) Servers(root, sum string, client []mcp.Server, warn func(string))
 	return out
 }
 
-// bars says what of Claude Code's settings in a workspace keeps a server out; empty: nothing.
+// bars returns the Claude Code setting in a workspace that excludes a server; empty: none.
 func bars(files []config.Claude, s mcp.Server) string {
 	for _, f := range files {
 		for _, l := range f.Limits {
@@ -116,7 +116,7 @@ func (h *Hubs) pluginServers(root string, warn func(string)) []mcp.Server {
 		}
 		data, err := json.Marshal(map[string]any{"mcpServers": p.Servers})
 		if err != nil {
-			continue // they came as JSON
+			continue // they were JSON before
 		}
 		for _, s := range readServers("plugin "+p.Name, root, data, "plugin "+p.Name, warn) {
 			s.Read = append(s.Read, p.Dir)
@@ -131,14 +131,14 @@ func (h *Hubs) workspaceServers(root, sum string, warn func(string)) []mcp.Serve
 	for _, name := range serverFiles() {
 		data, err := config.ReadFile(filepath.Join(root, name))
 		if err != nil {
-			continue // mostly there is none; what it is otherwise, a review says
+			continue // usually missing; other errors appear in the review
 		}
 		review, err := h.Consent.ReviewRunning(root, sum)
 		trusted := func(i consent.Item) bool { return i.Path == filepath.ToSlash(name) }
 		if err != nil || !slices.ContainsFunc(review.Trusted, trusted) {
 			continue
 		}
-		// What was read must be what is trusted.
+		// The content that was read must be the trusted one.
 		if again, err := config.ReadFile(filepath.Join(root, name)); err != nil || string(again) != string(data) {
 			warn(name + " changed while it was read; its servers are not used")
 			continue
@@ -162,14 +162,14 @@ func readServers(path, root string, data []byte, source string, warn func(string
 	return list
 }
 
-// Hub is the connection to the servers of a workspace. All sessions there share it.
+// Hub is the connection to the servers of a workspace. All its sessions share it.
 type Hub struct {
 	*mcp.Manager
 	logins *Logins
 	close  func()
 }
 
-// Own are the tools that deal with the servers, whatever these offer; none without servers.
+// Own returns the tools that manage the servers, independent of the servers' own; none without servers.
 func (h *Hub) Own() []tool.Tool {
 	if h == nil {
 		return nil
@@ -181,7 +181,7 @@ func (h *Hub) Own() []tool.Tool {
 	return list
 }
 
-// Offered are the tools of the servers; none without servers.
+// Offered returns the tools of the servers; none without servers.
 func (h *Hub) Offered(ctx context.Context) []tool.Tool {
 	if h == nil {
 		return nil
@@ -190,8 +190,8 @@ func (h *Hub) Offered(ctx context.Context) []tool.Tool {
 	return h.Tools()
 }
 
-// Served says how the servers are, for the run of a session, which waits for those that
-// are not known yet. It is nil if there are none.
+// Served returns a function that reports the state of the servers for a session's run. It waits for unknown
+// servers. It is nil without servers.
 func (h *Hub) Served() func(context.Context, func(string)) []event.Server {
 	if h == nil {
 		return nil
@@ -225,8 +225,8 @@ func (h *Hub) Failed() (why string, failed bool) {
 	return "", false
 }
 
-// Close lets go of it. The servers end with the last one that does. Further calls do
-// nothing, nor do those without servers.
+// Close releases the hub. The servers end when the last user has closed it. Further calls do nothing. A nil hub
+// may be closed.
 func (h *Hub) Close() {
 	if h != nil {
 		h.close()
@@ -239,9 +239,9 @@ type sharedHub struct {
 	users   map[*Hub]bool
 }
 
-// Open starts the servers of a workspace in the background, unless they are started
-// already; nil if there are none. Those whose tools are known rest until a model that could
-// call them is asked, or somebody needs them. Whoever gets it closes it.
+// Open starts the servers of a workspace in the background, unless they are running; nil if there are none.
+// Servers with known tools start only when a model that could call them is asked, or when they are needed. The
+// caller closes the hub.
 func (h *Hubs) Open(root string, servers []mcp.Server, env tool.Env) *Hub {
 	if len(servers) == 0 {
 		return nil
@@ -284,8 +284,7 @@ func (h *Hubs) drop(key string, user *Hub) {
 	}
 }
 
-// OpenAt starts the servers of a workspace for somebody who has no session there. Warn is
-// told of what is wrong with their settings.
+// OpenAt starts the servers of a workspace without a session. Warn is called for errors in their settings.
 func (h *Hubs) OpenAt(root, sum string, client []mcp.Server, warn func(string)) (*Hub, error) {
 	env, err := h.Env(root)
 	if err != nil {
@@ -297,24 +296,23 @@ func (h *Hubs) OpenAt(root, sum string, client []mcp.Server, warn func(string)) 
 		letGo := user.close
 		user.close = func() {
 			letGo()
-			_ = env.Close() // what others still use of it goes on, and is swept later
+			_ = env.Close() // what others still use continues, and is cleaned up later
 		}
 	}
 	return user, nil
 }
 
-// settleTime is how long a person waits for servers to connect; each tries for 15
-// seconds, and some twice.
+// settleTime bounds how long a person waits for servers to connect. Each tries for 15 seconds, some twice.
 const settleTime = 35 * time.Second
 
-// Await waits until each server is connected or has failed, as long as a person would wait.
+// Await waits until each server is connected or has failed, at most settleTime.
 func (h *Hub) Await(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	h.Settle(ctx)
 }
 
-// Settled is as OpenAt, and waits for the servers. Nil without an error: there are none.
+// Settled is OpenAt, and waits for the servers. A nil hub without an error means that there are none.
 func (h *Hubs) Settled(ctx context.Context, root string, warn func(string)) (*Hub, error) {
 	hub, err := h.OpenAt(root, "", nil, warn)
 	if err != nil || hub == nil {
@@ -324,7 +322,7 @@ func (h *Hubs) Settled(ctx context.Context, root string, warn func(string)) (*Hu
 	return hub, nil
 }
 
-// With is as Settled, for a workspace that has a server of that name.
+// With is Settled for a workspace that has the named server.
 func (h *Hubs) With(ctx context.Context, root, name string, warn func(string)) (*Hub, error) {
 	hub, err := h.Settled(ctx, root, warn)
 	if err != nil {
@@ -345,7 +343,7 @@ func noServer(name string) error {
 	return fmt.Errorf("there is no MCP server %q here; see 'inspan mcp list'", words.OneLine(name, 60))
 }
 
-// Leave logs out of the server of that name of a workspace, and revokes its tokens.
+// Leave logs out of the named server of a workspace, and revokes its tokens.
 func (h *Hubs) Leave(ctx context.Context, root, name string, warn func(string)) error {
 	for _, s := range h.Servers(root, "", nil, warn) {
 		if s.Name == name {
@@ -355,8 +353,8 @@ func (h *Hubs) Leave(ctx context.Context, root, name string, warn func(string)) 
 	return noServer(name)
 }
 
-// Managers are those of the servers that are started for a workspace. None rests any longer:
-// of what they offer beside tools nothing is known without them.
+// Managers returns the managers of the servers that are open for a workspace. It starts all their servers:
+// prompts and resources are unknown without them.
 func (h *Hubs) Managers(root string) []*mcp.Manager {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -370,10 +368,9 @@ func (h *Hubs) Managers(root string) []*mcp.Manager {
 	return out
 }
 
-// manager makes what keeps the connections to servers.
+// manager creates the manager of the connections to servers.
 func (h *Hubs) manager(servers []mcp.Server, env tool.Env) *mcp.Manager {
-	// Servers are reached where the person, or a file that they trust, says. What comes
-	// from them is bounded message by message.
+	// A server's address comes from the person or a trusted file. Its responses are bounded message by message.
 	reach := func(s mcp.Server) *http.Client {
 		guard := netguard.For(s.URL, h.Local())
 		guard.MaxBytes = 1 << 40
@@ -395,8 +392,8 @@ func (h *Hubs) manager(servers []mcp.Server, env tool.Env) *mcp.Manager {
 	return m
 }
 
-// expand is the value of a variable for a server. Those that are not the person's own
-// get what looks like a secret only where the settings say so.
+// expand returns the value of a variable for a server. Servers that are not the person's own get secrets only
+// if the settings say so.
 func (h *Hubs) expand(s mcp.Server, name string) string {
 	if h.withheld(s, name) {
 		return ""
@@ -404,20 +401,20 @@ func (h *Hubs) expand(s mcp.Server, name string) string {
 	return os.Getenv(name)
 }
 
-// withheld reports whether a server does not get a variable that there is.
+// withheld reports whether an existing variable is withheld from a server.
 func (h *Hubs) withheld(s mcp.Server, name string) bool {
 	own := s.Source == mcp.User || s.Source == mcp.Client
 	return !own && os.Getenv(name) != "" && secret.Named(name) && !slices.Contains(h.Config.MCP.Secrets[s.Name], name)
 }
 
-// PromptNamed is a prompt of a server as a slash command: its name, and what it takes.
+// PromptNamed is a server's prompt as a slash command, with its name and usage.
 type PromptNamed struct {
 	mcp.Prompt
 	Command string // mcp__SERVER__PROMPT
 	Usage   string
 }
 
-// Prompts lists the prompts of the servers that are started for a workspace.
+// Prompts lists the prompts of the servers that are open for a workspace.
 func (h *Hubs) Prompts(root string) []PromptNamed {
 	var out []PromptNamed
 	for _, m := range h.Managers(root) {
@@ -443,9 +440,8 @@ func dashed(r rune) rune {
 	return r
 }
 
-// Fill returns the text of a prompt for the model. Words are its arguments in
-// order, the last one taking the rest; NAME=VALUE names one. The text is marked as
-// the server's.
+// Fill returns the text of a prompt for the model. The words of line are its arguments in order, the last one
+// taking the rest; NAME=VALUE names one. The text is marked as the server's.
 func (h *Hubs) Fill(ctx context.Context, root string, p mcp.Prompt, line string) (string, error) {
 	args, err := promptArgs(p.Args, line)
 	if err != nil {
@@ -462,7 +458,7 @@ func (h *Hubs) Fill(ctx context.Context, root string, p mcp.Prompt, line string)
 	return "", err
 }
 
-// promptArgs gives words to arguments.
+// promptArgs assigns words to arguments.
 func promptArgs(want []mcp.Arg, line string) (map[string]string, error) {
 	out := map[string]string{}
 	rest := strings.TrimSpace(line)

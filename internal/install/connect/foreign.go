@@ -13,13 +13,13 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// Foreign is a server from a file of another program.
+// Foreign is a server from a settings file of another program.
 type Foreign struct {
 	Name, Path string
 	Server     config.MCPServer
 }
 
-// Missing are the variables that the server needs and that are not set here.
+// Missing returns the variables that the server needs and that are not set here.
 func (f Foreign) Missing() []string {
 	var missing []string
 	for _, name := range configured(config.MCP{Servers: map[string]config.MCPServer{f.Name: f.Server}})[0].Variables() {
@@ -30,11 +30,10 @@ func (f Foreign) Missing() []string {
 	return missing
 }
 
-// Foreign reads the files of other programs that are named, or all that there are, for
-// servers that the person does not have. Of two servers with
-// one name the first counts.
+// Foreign reads servers that the person does not have from the named files of other programs, or from all
+// existing ones. The first of two servers with the same name counts.
 func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreign, error) {
-	settings, _ := os.UserConfigDir() // without one there is nothing in it
+	settings, _ := os.UserConfigDir() // without one, no file exists there
 	files := foreignFiles(root, keep.Home(), settings)
 	if len(paths) > 0 {
 		files = nil

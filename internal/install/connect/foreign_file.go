@@ -17,15 +17,15 @@ import (
 	"github.com/inspan/inspan/internal/safety/foreign"
 )
 
-// foreignFile is a file of another program that names MCP servers.
+// foreignFile is a file of another program that configures MCP servers.
 type foreignFile struct {
 	path string
 	read func(f foreignFile, data []byte) (map[string]config.MCPServer, []string, error)
 	root string // workspace that it is read for
 }
 
-// foreignFiles lists where the programs that people come from keep their servers: Cursor,
-// VS Code, Claude Code, Claude Desktop, Codex, Gemini CLI and opencode. They need not exist.
+// foreignFiles lists the files in which other programs configure servers: Cursor, VS Code, Claude Code, Claude
+// Desktop, Codex, Gemini CLI and opencode. They need not exist.
 func foreignFiles(root, home, settings string) []foreignFile {
 	var out []foreignFile
 	for _, f := range []struct {
@@ -53,7 +53,7 @@ func foreignFiles(root, home, settings string) []foreignFile {
 	return out
 }
 
-// foreignFileAt is a file by its path, whose form its name tells.
+// foreignFileAt returns the file at a path; its name determines its format.
 func foreignFileAt(path, root string) foreignFile {
 	read := foreignFile.usual
 	switch base := filepath.Base(path); {
@@ -69,7 +69,7 @@ func foreignFileAt(path, root string) foreignFile {
 	return foreignFile{path, read, root}
 }
 
-// largest is the most bytes of the file of Claude Code, which holds much beside servers.
+// largest bounds a file in bytes. That of Claude Code contains much besides servers.
 const largest = 32 << 20
 
 // ReadForeign reads a settings file of another agent.
@@ -80,7 +80,7 @@ func ReadForeign(path string) ([]byte, error) {
 	return config.ReadFile(path)
 }
 
-// all reads the servers of the file.
+// all reads the servers in the file.
 func (f foreignFile) all() (map[string]config.MCPServer, []string, error) {
 	data, err := ReadForeign(f.path)
 	if err != nil {
@@ -89,7 +89,7 @@ func (f foreignFile) all() (map[string]config.MCPServer, []string, error) {
 	return f.read(f, data)
 }
 
-// usual reads the form that nearly all have: an object of servers.
+// usual reads the most common format: an object of servers.
 func (f foreignFile) usual(data []byte) (map[string]config.MCPServer, []string, error) {
 	var top struct {
 		Usual json.RawMessage `json:"mcpServers"`
@@ -104,7 +104,7 @@ func (f foreignFile) usual(data []byte) (map[string]config.MCPServer, []string, 
 	return f.servers(top.Usual)
 }
 
-// claude reads the servers of the person, and those that they have for this workspace only.
+// claude reads the servers of the person, and those for this workspace only.
 func (f foreignFile) claude(data []byte) (map[string]config.MCPServer, []string, error) {
 	var top struct {
 		Servers  json.RawMessage `json:"mcpServers"`
@@ -124,7 +124,8 @@ func (f foreignFile) claude(data []byte) (map[string]config.MCPServer, []string,
 	return out, append(warnings, more...), err
 }
 
-// gemini reads the settings of Gemini CLI, where $NAME is a variable too, and url the older way over HTTP.
+// gemini reads the settings of Gemini CLI. There $NAME is also a variable, and url means the older HTTP
+// transport.
 func (f foreignFile) gemini(data []byte) (map[string]config.MCPServer, []string, error) {
 	var top struct {
 		Servers json.RawMessage `json:"mcpServers"`
@@ -148,8 +149,8 @@ func (f foreignFile) gemini(data []byte) (map[string]config.MCPServer, []string,
 	return out, warnings, err
 }
 
-// opencode reads the settings of opencode. A server without a command and an address only switches on or
-// off what an organisation offers.
+// opencode reads the settings of opencode. An entry without a command and an address only enables or disables a
+// server of an organisation.
 func (f foreignFile) opencode(data []byte) (map[string]config.MCPServer, []string, error) {
 	var top struct {
 		Servers map[string]map[string]json.RawMessage `json:"mcp"`
@@ -247,7 +248,7 @@ func (f foreignFile) codex(data []byte) (map[string]config.MCPServer, []string, 
 		"env_http_headers", "tool_timeout_sec", "enabled_tools", "disabled_tools", "enabled"), nil
 }
 
-// unread are warnings about the fields of servers that are not taken over.
+// unread returns warnings about fields of servers that are not imported.
 func unread[T any](f foreignFile, servers map[string]map[string]T, known ...string) (warnings []string) {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		for _, field := range slices.Sorted(maps.Keys(servers[name])) {
@@ -260,7 +261,7 @@ func unread[T any](f foreignFile, servers map[string]map[string]T, known ...stri
 	return warnings
 }
 
-// usable is a name as servers have them here.
+// usable returns a name in the form that servers have in inspan.
 func usable(name string) string {
 	name = strings.Trim(regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(name, "-"), "-")
 	return name[:min(len(name), 40)]

@@ -11,10 +11,10 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// keyWait is how long another process may take that keeps a key.
+// keyWait bounds how long to wait for another process that stores a key.
 const keyWait = 10 * time.Second
 
-// keyName is what the key of a provider is kept under.
+// keyName returns the name under which a provider's key is stored.
 func keyName(provider string) string { return "key:" + provider }
 
 // HasKey implements [providers.Keys].
@@ -33,8 +33,8 @@ func (l *Logins) Key(ctx context.Context, provider string) (key, where string, e
 	return key, where, nil
 }
 
-// KeepKey keeps the key of a provider, in the keychain of the system if it answers, else in a file
-// that only this user can read. It returns where.
+// KeepKey stores the key of a provider, in the system's keychain if it responds, otherwise in a file that only
+// this user can read. It returns where.
 func (l *Logins) KeepKey(ctx context.Context, provider, key string) (where string, err error) {
 	l.Note("the key of "+provider, key)
 	data, err := json.Marshal(key)
@@ -53,7 +53,7 @@ func (l *Logins) KeepKey(ctx context.Context, provider, key string) (where strin
 	return where, err
 }
 
-// ForgetKey forgets the key of a provider. Nothing kept: no error.
+// ForgetKey deletes the stored key of a provider. It is not an error if there is none.
 func (l *Logins) ForgetKey(ctx context.Context, provider string) error {
 	unlock, err := l.lockKeys(ctx)
 	if err != nil {

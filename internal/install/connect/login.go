@@ -15,16 +15,16 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// Logins are the logins of a person at MCP servers and providers.
+// Logins are a person's logins to MCP servers and providers.
 type Logins struct {
 	*config.Installation
-	Note func(name, token string) // is told of each token, which is held back from models and logs
+	Note func(name, token string) // is called with each token, to keep it from models and logs
 
 	once     sync.Once
 	keychain *oauth.Keychain
 }
 
-// client gets and keeps access tokens.
+// client returns a client that gets and stores access tokens.
 func (l *Logins) client(address string) *oauth.Client {
 	return &oauth.Client{HTTP: netguard.For(address, l.Local()).Client(), Store: l.tokens(), Document: l.Config.MCP.Document}
 }
@@ -34,8 +34,8 @@ func (l *Logins) tokens() *oauth.Keychain {
 	return l.keychain
 }
 
-// account is what a login to an MCP server is kept as. Only a server of the
-// person's is known by its name alone.
+// account returns the account under which a login to an MCP server is stored. Only servers of the person are
+// identified by name alone.
 func (l *Logins) account(s mcp.Server) oauth.Account {
 	acc := oauth.Account{Name: "mcp:" + s.Name, Resource: s.URL}
 	if s.Source != mcp.User {
@@ -49,7 +49,7 @@ func (l *Logins) account(s mcp.Server) oauth.Account {
 	return as(acc, known)
 }
 
-// as is an account with who we are to it.
+// as adds the client's identity to an account.
 func as(acc oauth.Account, o config.OAuth) oauth.Account {
 	acc.ClientID, acc.Scopes = o.ClientID, o.Scopes
 	acc.Grant, acc.KeyFile, acc.AssertionFile = oauth.Grant(o.Grant), o.KeyFile, o.AssertionFile
@@ -81,7 +81,7 @@ func (l *Logins) Renew(ctx context.Context, s mcp.Server, refused mcp.Pass, chal
 	return l.kept(s, pass, err)
 }
 
-// kept has the token held back from models and logs.
+// kept notes a token, so that it is kept from models and logs.
 func (l *Logins) kept(s mcp.Server, pass oauth.Pass, err error) (mcp.Pass, error) {
 	if errors.Is(err, oauth.ErrLogin) {
 		return nil, nil
@@ -93,7 +93,7 @@ func (l *Logins) kept(s mcp.Server, pass oauth.Pass, err error) (mcp.Pass, error
 	return pass, nil
 }
 
-// given are the passes that a client has for a server. They are held back as those of logins are.
+// given provides a client's tokens for a server. They are kept from models and logs like those of logins.
 type given struct {
 	mcp.Authorizer
 	logins *Logins
@@ -111,7 +111,7 @@ func (g given) Renew(ctx context.Context, s mcp.Server, refused mcp.Pass, challe
 	return g.held(s, pass, err)
 }
 
-// Refused tells the client that a server takes no pass that it has, if it wants to know.
+// Refused tells the client, if it supports that, that a server rejected its tokens.
 func (g given) Refused(ctx context.Context, s mcp.Server, p mcp.Pass) {
 	if a, is := g.Authorizer.(interface {
 		Refused(ctx context.Context, s mcp.Server, p mcp.Pass)
@@ -124,14 +124,14 @@ func (g given) held(s mcp.Server, pass mcp.Pass, err error) (mcp.Pass, error) {
 	if p, is := pass.(oauth.Pass); is && err == nil && p.Token != "" {
 		name := "the token of the MCP server " + s.Name
 		if a, is := g.Authorizer.(interface{ Account() string }); is {
-			name += " (" + a.Account() + ")" // another session has another token for one of that name
+			name += " (" + a.Account() + ")" // sessions can have different tokens for servers of one name
 		}
 		g.logins.Note(name, p.Token)
 	}
 	return pass, err
 }
 
-// Server has the person log in to a server, which is connected to again.
+// Server lets the person log in to a server, and reconnects it.
 func (l *Logins) Server(ctx context.Context, m *mcp.Manager, server string, how Login) error {
 	s, challenge, err := m.Server(server)
 	if err != nil {
@@ -147,7 +147,7 @@ func (l *Logins) Server(ctx context.Context, m *mcp.Manager, server string, how 
 	return nil
 }
 
-// flow is what the tool oauth_flow does.
+// flow returns the function of the tool oauth_flow.
 func (l *Logins) flow(m *mcp.Manager) flow {
 	return func(ctx context.Context, server, said string, tell func(string), paste func(context.Context) (string, error)) error {
 		way, err := Way(said)
@@ -160,12 +160,12 @@ func (l *Logins) flow(m *mcp.Manager) flow {
 	}
 }
 
-// LeaveServer forgets the login to a server, and has it take the tokens back.
+// LeaveServer deletes the login to a server, and revokes its tokens.
 func (l *Logins) LeaveServer(ctx context.Context, s mcp.Server) error {
 	return l.client(s.URL).Logout(ctx, l.account(s).Name)
 }
 
-// providerAccount is what a login to a provider is kept as.
+// providerAccount returns the account under which a login to a provider is stored.
 func providerAccount(name string, o config.ProviderOAuth) oauth.Account {
 	acc := oauth.Account{
 		Name: "provider:" + name, Redirect: o.Redirect,
@@ -174,7 +174,7 @@ func providerAccount(name string, o config.ProviderOAuth) oauth.Account {
 	return as(acc, o.OAuth)
 }
 
-// Provider has the person log in to a provider.
+// Provider lets the person log in to a provider.
 func (l *Logins) Provider(ctx context.Context, provider string, how Login) error {
 	o, err := l.settings(provider)
 	if err != nil {
@@ -183,7 +183,7 @@ func (l *Logins) Provider(ctx context.Context, provider string, how Login) error
 	return l.client(o.Token).Login(ctx, providerAccount(provider, *o), how.Way, how.Person, "")
 }
 
-// LeaveProvider forgets the login to a provider, or the key that inspan keeps for it.
+// LeaveProvider deletes the login to a provider, or its stored key.
 func (l *Logins) LeaveProvider(ctx context.Context, provider string) error {
 	if l.Config.Providers[provider].OAuth == nil && l.HasKey(provider) {
 		return l.ForgetKey(ctx, provider)
@@ -203,7 +203,7 @@ func (l *Logins) settings(provider string) (*config.ProviderOAuth, error) {
 	return o, nil
 }
 
-// ProviderToken is the access token of a provider that one logs in to.
+// ProviderToken returns the access token of a provider with a login.
 func (l *Logins) ProviderToken(ctx context.Context, name string, o config.ProviderOAuth) (string, error) {
 	pass, err := l.client(o.Token).Token(ctx, providerAccount(name, o))
 	if errors.Is(err, oauth.ErrLogin) {
@@ -215,14 +215,14 @@ func (l *Logins) ProviderToken(ctx context.Context, name string, o config.Provid
 	return pass.Token, err
 }
 
-// Login is how a person logs in.
+// Login says how a person logs in.
 type Login struct {
 	Way    oauth.Way
 	Person oauth.Person
 }
 
-// AtTerminal is how somebody at a terminal logs in, said as [Way] has it. They are told what to do,
-// and paste the address that their browser ended at.
+// AtTerminal returns the login for a person at a terminal, in the way that said names, see [Way]. They see
+// instructions, and paste the address that their browser ended at.
 func (l *Logins) AtTerminal(ctx context.Context, said string, tell func(string),
 	paste func(context.Context) (string, error),
 ) (Login, error) {
@@ -235,13 +235,13 @@ func (l *Logins) AtTerminal(ctx context.Context, said string, tell func(string),
 			if err := Browse(ctx, url); err != nil {
 				tell(err.Error())
 			}
-			return nil // the address is shown in any case
+			return nil // the address is shown anyway
 		},
 		Tell: tell, Paste: paste,
 	}}, nil
 }
 
-// Way is how a person logs in best here, or as they say.
+// Way returns the best way to log in here, or the one that said names.
 func Way(said string) (oauth.Way, error) {
 	switch way := oauth.Way(said); {
 	case way == oauth.Browser || way == oauth.Paste || way == oauth.Device:

@@ -18,7 +18,7 @@ type mcpResourceArgs struct {
 	URI    string `json:"uri,omitempty" jsonschema:"what to read; not given: list what there is"`
 }
 
-// mcpResource asks a server, which could do anything to answer.
+// mcpResource returns the tool that reads a server's resources. A server could do anything to respond.
 func mcpResource(m *mcp.Manager) tool.Tool {
 	t := tool.New("mcp_resource", mcpResourceDoc, func(ctx context.Context, _ *tool.Call, in mcpResourceArgs) (tool.Result, error) {
 		if in.URI != "" {

@@ -23,14 +23,14 @@ func mcpServerList(m *mcp.Manager) tool.Tool {
 			b.WriteString(serverLine(s) + "\n")
 		}
 		out := tool.Text(b.String())
-		out.Untrusted = true // names and errors are theirs
+		out.Untrusted = true // names and errors come from servers
 		return out, nil
 	})
 	t.Effects = tool.NoEffects
 	return t
 }
 
-// serverLine is how a server is, on one line.
+// serverLine describes the state of a server in one line.
 func serverLine(s mcp.Status) string {
 	parts := []string{s.Name, string(s.State), s.Kind, "from " + s.Source}
 	if s.Tools > 0 {

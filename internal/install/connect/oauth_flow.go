@@ -13,8 +13,8 @@ import (
 //go:embed oauth_flow.md
 var oauthFlowDoc string
 
-// flow has a person log in to a server, in a way that is said or, if that is empty,
-// is best here. Tell shows them a text; paste waits for what they paste.
+// flow lets a person log in to a server, in the given way or, if empty, the best one. Tell shows a text; paste
+// returns the person's input.
 type flow func(ctx context.Context, server, way string, tell func(string), paste func(context.Context) (string, error)) error
 
 type oauthFlowArgs struct {

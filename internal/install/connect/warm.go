@@ -2,8 +2,8 @@ package connect
 
 import "sync"
 
-// Warm keeps the servers of a folder connected while a front end is there, so that they are when the
-// first session needs them.
+// Warm keeps the servers of a folder connected while a front end runs, so that they are ready for the first
+// session.
 type Warm struct {
 	hubs      *Hubs
 	root, sum string
@@ -13,11 +13,10 @@ type Warm struct {
 	over bool
 }
 
-// Warm is for a folder; sum is what is trusted there, as [consent.Sum] says. Nothing is started
-// before Begin.
+// Warm returns a Warm for a folder; sum is the trusted content, as for [consent.Sum]. Servers start with Begin.
 func (h *Hubs) Warm(root, sum string) *Warm { return &Warm{hubs: h, root: root, sum: sum} }
 
-// Begin starts the servers. What is wrong with them a session says.
+// Begin starts the servers. A session reports their errors.
 func (w *Warm) Begin() {
 	hub, err := w.hubs.OpenAt(w.root, w.sum, nil, func(string) {})
 	if err != nil || hub == nil {
@@ -32,7 +31,7 @@ func (w *Warm) Begin() {
 	w.hub = hub
 }
 
-// Close lets go of the servers, also of those that a Begin is still starting.
+// Close releases the servers, including those that a Begin is still starting.
 func (w *Warm) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

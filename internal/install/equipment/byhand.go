@@ -15,14 +15,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// List lists what a person can call of an agent's tools: those that are always there, and those
-// that come and go. It waits a while for servers that were never met.
+// List lists the tools of an agent that a person can call: permanent and dynamic ones. It waits a while for
+// servers that were never connected before.
 func List(ctx context.Context, agent *inspan.Agent, warn func(string)) []tool.Tool {
 	shown, _ := offered(ctx, agent, warn)
 	return shown
 }
 
-// offered are the tools of an agent, and those that stand for them under other names.
+// offered returns the tools of an agent, and those that stand for them under other names.
 func offered(ctx context.Context, agent *inspan.Agent, warn func(string)) (shown, stand []tool.Tool) {
 	if agent.Dynamic.Servers != nil {
 		for _, s := range agent.Dynamic.Servers(ctx, warn) {
@@ -35,9 +35,9 @@ func offered(ctx context.Context, agent *inspan.Agent, warn func(string)) (shown
 	return slices.Concat(agent.Tools, come), stand
 }
 
-// Call runs one tool of an agent for a person, and returns what the model would see. The agent is
-// closed. The call is judged as in a run: rules and modes that deny, deny. What would ask is
-// allowed once, as the person has typed the call; what a tool asks in turn is not answered.
+// Call runs one tool of an agent for a person, and returns the output that the model would see. It closes the
+// agent. Rules and modes that deny apply as in a run. A call that would ask is approved once, as the person
+// typed it. Questions that the tool itself asks are not answered.
 func Call(ctx context.Context, agent *inspan.Agent, name string, args json.RawMessage, warn func(string)) (string, error) {
 	shown, stand := offered(ctx, agent, warn)
 	if err := isOne(shown, stand, name); err != nil {
@@ -70,7 +70,7 @@ func Call(ctx context.Context, agent *inspan.Agent, name string, args json.RawMe
 	return "", fmt.Errorf("%s was not called", name)
 }
 
-// closed closes an agent that no session does.
+// closed closes an agent that no session has closed.
 func closed(agent *inspan.Agent) error {
 	if agent.Lifecycle.Close == nil {
 		return nil
@@ -100,7 +100,7 @@ func untilEnded(ctx context.Context, s *inspan.Session, inputs []event.Body) (*e
 	return nil, nil
 }
 
-// isOne reports whether a name is that of a tool.
+// isOne returns an error unless a name is that of a tool.
 func isOne(shown, stand []tool.Tool, name string) error {
 	var names []string
 	for _, t := range shown {

@@ -6,9 +6,8 @@ import (
 	"github.com/inspan/inspan/internal/extend/skill"
 )
 
-// Commands lists the slash commands that are markdown files: those of the
-// workspace, of its other agents' folder, and the user's. Of two with one name the
-// first counts. Warn is told of files that are none.
+// Commands lists the slash commands in markdown files: those of the workspace, of other agents' folders in it,
+// and the user's. The first of two with the same name counts. Warn is called for invalid files.
 func (s *Set) Commands(root string, warn func(string)) []skill.Command {
 	out, warnings := skill.Commands(append([]skill.Folder{
 		{Path: filepath.Join(root, ".inspan", "commands"), Source: "project"},

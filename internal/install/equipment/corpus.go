@@ -35,14 +35,14 @@ type AskCorpus struct {
 	Budget   float64  `json:"budget,omitempty" jsonschema:"most US dollars; what the session has left if not given"`
 }
 
-// Task is the question as the agent gets it that answers.
+// Task returns the question as the answering agent gets it.
 func (a AskCorpus) Task() string {
-	sources, _ := json.Marshal(a.Sources) // texts always can
+	sources, _ := json.Marshal(a.Sources) // strings always marshal
 	return strings.TrimSpace(a.Question) + "\n\nSources: " + string(sources)
 }
 
-// Asking is the tool by which a model puts questions to a corpus, if the settings want it: agents
-// of that kind answer, in sessions that are kept there.
+// Asking returns the tool by which a model asks questions of a corpus, if the settings enable it. Subagents of
+// the corpus role answer; sessions is the store of their logs.
 func (s *Set) Asking(agents workflow.Agents, sessions store.Store) []tool.Tool {
 	if !s.Config.Agents.Corpus {
 		return nil
@@ -71,16 +71,16 @@ func (s *Set) Asking(agents workflow.Agents, sessions store.Store) []tool.Tool {
 	return []tool.Tool{t}
 }
 
-// Corpus is what the tools of a session share that answers questions to a corpus; nil: it has none.
+// Corpus is the shared state of a session's corpus tools; nil: it has none.
 type Corpus = *corpus.Set
 
-// Sources are those of a new session that answers questions to a corpus, as [corpus.Fixed] has them.
+// Sources resolves the sources of a new session that answers questions from a corpus, as [corpus.Fixed] does.
 func Sources(ctx context.Context, env tool.Env, names []string, may func([]tool.Effect) error) ([]event.Source, error) {
 	return corpus.Fixed(ctx, env, names, may)
 }
 
-// CorpusRole is the kind of agent that answers questions to a corpus. A file of the person or the
-// workspace of that name goes before it, as for any kind.
+// CorpusRole returns the role of agents that answer questions from a corpus. A file of the person or the
+// workspace with that name takes precedence, as for any role.
 func CorpusRole() skill.Role {
 	r, err := skill.ParseRole(corpus.Kind+".md", "built in", corpus.Agent)
 	if err != nil {
@@ -91,9 +91,9 @@ func CorpusRole() skill.Role {
 
 func isCorpus(r skill.Role) bool { return strings.EqualFold(r.Name, corpus.Kind) }
 
-// Corpus gives an agent the tools of its kind for a corpus, if the kind has such: an order wants
-// them, and no other agent sees them. Model is asked about pieces. It is the last that is done to
-// an agent, as the model is to know of them from the start. Only is as for [corpus.Set].
+// Corpus gives an agent the corpus tools that its role names; other agents don't get them. Model answers
+// questions about pieces. Call it last on an agent, since the model must know these tools from the start. Only
+// is as for [corpus.Set].
 func (s *Set) Corpus(
 	agent *inspan.Agent, role skill.Role, only []event.Source, sessions store.Store, model func(context.Context) (llm.Model, error),
 	wrap func([]tool.Tool) []tool.Tool,
@@ -122,7 +122,7 @@ func (s *Set) Corpus(
 		},
 	}
 	own := wrap(set.Tools())
-	if !slices.ContainsFunc(agent.Tools, func(t tool.Tool) bool { return t.Name == "script" }) { // the lever is for other agents
+	if !slices.ContainsFunc(agent.Tools, func(t tool.Tool) bool { return t.Name == "script" }) { // the lever decides for other agents
 		own = append(own, script.Tool(s.Self))
 	}
 	agent.Tools = slices.Concat(agent.Tools, Pick(role)(own))
@@ -132,12 +132,12 @@ func (s *Set) Corpus(
 	return set
 }
 
-// insisting has an agent go on that would end without an answer whose quotes are verified, or with one that they
+// insisting keeps an agent running that would end without a verified answer, or with an answer that its quotes
 // don't support.
 type insisting struct {
 	mu    sync.Mutex
 	given bool
-	lacks []string // what the quotes of the answer don't have
+	lacks []string // parts of the answer that no quote contains
 }
 
 // At implements [tool.Hook].

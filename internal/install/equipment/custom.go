@@ -12,30 +12,30 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Session is the session that tools which come and go are listed for.
+// Session is the session that dynamic tools are listed for.
 type Session struct {
 	Root, Sum string // Sum is as in [consent.Store.ReviewRunning]
 	Env       tool.Env
-	Own       []tool.Tool                       // that are always there
-	Servers   []tool.Tool                       // that deal with MCP servers
-	Offered   func(context.Context) []tool.Tool // by these servers; nil: there are none
+	Own       []tool.Tool                       // permanent tools
+	Servers   []tool.Tool                       // that manage MCP servers
+	Offered   func(context.Context) []tool.Tool // tools of these servers; nil: none
 	Wrap      func([]tool.Tool) []tool.Tool
 	Warn      func(string)
-	Scripts   bool // can be tools
-	// Elsewhere: the session works on another machine, so no program of this one is a tool of it.
+	Scripts   bool // scripts can be tools
+	// Elsewhere says that the session works on another machine, so programs of this machine are not its tools.
 	Elsewhere bool
 }
 
-// extra is what is known of the programs of a workspace.
+// extra holds the known programs of a workspace and their trust.
 type extra struct {
 	Session
 	mu      sync.Mutex
 	trusted map[string]string              // digests by path
-	pinned  func(path, digest string) bool // of the person's own
+	pinned  func(path, digest string) bool // of the person's own programs
 }
 
-// Tools returns what lists the tools of a session that come and go: the programs in the folders of
-// the user and, as far as their content is trusted, of the workspace, and what MCP servers offer.
+// Tools returns a function that lists the dynamic tools of a session: programs in the user's folders and, as
+// far as their content is trusted, in the workspace, and the tools of MCP servers.
 func (s *Set) Tools(of Session) func(context.Context) []tool.Tool {
 	x := &extra{Session: of}
 	set := &custom.Set{
@@ -74,8 +74,8 @@ func namesOf(list []tool.Tool) (names []string) {
 	return names
 }
 
-// OwnTools tells how many programs in the folders of tools can be used in the folder root,
-// and what is wrong with the others.
+// OwnTools returns how many programs in the tool folders are usable in the folder root, and the problems of the
+// others.
 func (s *Set) OwnTools(ctx context.Context, root string) (usable int, problems []string, err error) {
 	env, err := s.Env(root)
 	if err != nil {
@@ -89,14 +89,14 @@ func (s *Set) OwnTools(ctx context.Context, root string) (usable int, problems [
 	return usable, problems, env.Close()
 }
 
-// trusts reports whether the content of a program of the workspace is trusted.
+// trusts reports whether the content of a workspace program is trusted.
 func (x *extra) trusts(path, digest string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return digest != "" && x.trusted[path] == digest
 }
 
-// pins reports whether the content of a program of the person's may run.
+// pins reports whether the content of one of the person's programs may run.
 func (x *extra) pins(path, digest string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -109,7 +109,7 @@ func (x *extra) pin(may func(path, digest string) bool) {
 	x.pinned = may
 }
 
-// learn takes over what of the workspace is trusted now.
+// learn updates which content of the workspace is trusted.
 func (x *extra) learn(review consent.Review, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -122,7 +122,7 @@ func (x *extra) learn(review consent.Review, err error) {
 	}
 }
 
-// granted is the value of a variable that the settings give to a tool.
+// granted returns the value of a variable that the settings give to a tool.
 func (s *Set) granted(w custom.Want) (value string, ok bool) {
 	if !slices.Contains(s.Config.ToolSecrets[w.Source][w.Tool], w.Name) {
 		return "", false

@@ -24,14 +24,14 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// Program is a workflow that a new session performs in the place of a model.
+// Program is a workflow that a new session runs instead of a model.
 type Program struct {
 	Workflow *workflow.Workflow
 	Inputs   map[string]any
 }
 
-// Model is the model that a run needs which names none: that of the settings, empty, or, without an
-// agent that would ask it, none.
+// Model returns the model for a run that names none: empty for that of the settings, or none if the workflow
+// has no agent that would ask one.
 func (p *Program) Model() string {
 	if p.Workflow.Asks() {
 		return ""
@@ -39,7 +39,7 @@ func (p *Program) Model() string {
 	return script.Provider
 }
 
-// Begin is the message that a run of the workflow begins with.
+// Begin returns the first message of a run of the workflow.
 func (p *Program) Begin() event.Said {
 	text := "/workflow " + p.Workflow.Name
 	for _, name := range slices.Sorted(maps.Keys(p.Inputs)) {
@@ -52,8 +52,7 @@ func (p *Program) Begin() event.Said {
 	return event.Say(text)
 }
 
-// Within is the limits of a session that performs the program: those given, 0 for none, and no higher
-// than its workflow has them. A nil program has none.
+// Within lowers the limits of a session, 0 for none, to those of its workflow. A nil program lowers nothing.
 func (p *Program) Within(dollars float64, tokens int64, length time.Duration) (float64, int64, time.Duration) {
 	if p == nil || p.Workflow == nil {
 		return dollars, tokens, length
@@ -62,9 +61,9 @@ func (p *Program) Within(dollars float64, tokens int64, length time.Duration) (f
 	return config.Lesser(dollars, l.Cost), config.Lesser(tokens, l.Tokens), config.Lesser(length, time.Duration(l.Time))
 }
 
-// Wire has an agent perform a workflow in the place of its model: the one that its session has begun,
-// or begins with; neither: the model answers. Agents do what its steps ask for, and
-// what leaves it goes by forges and, to a person who is away, by tell. Self runs scripts, see [workflow.Options].
+// Wire makes an agent run a workflow instead of its model: the one that its session began, or begins with. With
+// neither, the model answers. Agents perform the agent steps. Outputs leave through forges, and through tell to
+// a person who is away. Self runs scripts, see [workflow.Options].
 func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Agents, forges *Forges, tell Tell, self string) (err error) {
 	switch {
 	case at.Parent != "" || p == nil && at.Workflow == "":
@@ -86,15 +85,15 @@ func (p *Program) Wire(agent *inspan.Agent, at inspan.Place, agents workflow.Age
 	return err
 }
 
-// Workflows are those that can be run in a folder.
+// Workflows lists, checks and prepares the workflows that can be run in a folder.
 type Workflows struct {
 	Set   *Set
 	Root  string
 	Sum   string                  // as in [consent.Store.ReviewRunning]
-	Model func(name string) error // why agents can't have the model of that name
+	Model func(name string) error // returns why agents can't use the named model
 }
 
-// machine is what steps can name here.
+// machine returns the names that steps can use here.
 func (w Workflows) machine(ctx context.Context) workflow.Machine {
 	m := workflow.Machine{Model: w.Model}
 	for _, role := range w.Set.Roles(w.Root, func(string) {}) {
@@ -104,10 +103,10 @@ func (w Workflows) machine(ctx context.Context) workflow.Machine {
 	return m
 }
 
-// List lists them.
+// List lists all workflows, including those that can't be run.
 func (w Workflows) List() []Workflow { return w.Set.Workflows(w.Root, w.Sum) }
 
-// Checked are those that can be run.
+// Checked returns the workflows that can be run.
 func (w Workflows) Checked() (list []*workflow.Workflow) {
 	for _, one := range w.List() {
 		if flow, err := w.Find(one.Name); err == nil {
@@ -117,21 +116,21 @@ func (w Workflows) Checked() (list []*workflow.Workflow) {
 	return list
 }
 
-// Find is one of them by its name, or that of a file, checked.
+// Find returns a workflow by its name or file, checked and trusted to run.
 func (w Workflows) Find(name string) (*workflow.Workflow, error) {
 	return w.Set.Workflow(w.Root, w.Sum, name, true)
 }
 
-// read is Find for what only looks at one.
+// read is Find without the requirement of trust, for inspection.
 func (w Workflows) read(name string) (*workflow.Workflow, error) {
 	return w.Set.Workflow(w.Root, w.Sum, name, false)
 }
 
-// Words are the name and the inputs of a workflow in what was typed behind a slash command.
+// Words splits the text after a slash command into the name and inputs of a workflow.
 func (w Workflows) Words(typed string) []string { return skill.Words(typed) }
 
-// Program makes one of a workflow and of inputs as they are typed: NAME=VALUE, and of a workflow
-// which needs one text more, words that say it.
+// Program prepares a workflow with typed inputs: NAME=VALUE. If the workflow needs one more text, other words
+// form its value.
 func (w Workflows) Program(name string, typed []string) (*Program, error) {
 	flow, err := w.Find(name)
 	if flow != nil {
@@ -147,18 +146,18 @@ func (w Workflows) Program(name string, typed []string) (*Program, error) {
 	return &Program{Workflow: flow, Inputs: inputs}, nil
 }
 
-// Write writes the file of one as it is.
+// Write writes the file of a workflow as it is.
 func (w Workflows) Write(out io.Writer, name string) error {
 	for _, one := range w.List() {
 		if one.Name == name {
-			_, err := io.WriteString(out, text.Clean(string(one.Data))) // a terminal may show it
+			_, err := io.WriteString(out, text.Clean(string(one.Data))) // cleaned, as a terminal may show it
 			return err
 		}
 	}
 	return words.Misuse{Err: fmt.Errorf("there is no workflow %q; see 'inspan workflow list'", name)}
 }
 
-// Draw draws one: as a tree, or for Mermaid.
+// Draw draws a workflow: as a tree, or for Mermaid.
 func (w Workflows) Draw(ctx context.Context, out io.Writer, name string, mermaid bool) error {
 	flow, err := w.planned(ctx, name)
 	if err != nil {
@@ -172,7 +171,7 @@ func (w Workflows) Draw(ctx context.Context, out io.Writer, name string, mermaid
 	return err
 }
 
-// Told lists them for people, one a line.
+// Told writes a list of the workflows for people, one per line.
 func (w Workflows) Told(out io.Writer) {
 	for _, one := range w.List() {
 		what := one.Why
@@ -190,16 +189,16 @@ func (w Workflows) Told(out io.Writer) {
 	}
 }
 
-// planned is the plan of one. With problems it is there as far as it could be read.
+// planned returns the plan of a workflow. With problems the plan covers the readable part.
 func (w Workflows) planned(ctx context.Context, name string) (*workflow.Workflow, error) {
 	flow, err := w.read(name)
 	if err != nil {
 		return flow, err
 	}
-	return flow.Plan(ctx, nil, workflow.Options{Self: w.Set.Self, Unboxed: true}) // it performs nothing
+	return flow.Plan(ctx, nil, workflow.Options{Self: w.Set.Self, Unboxed: true}) // the plan performs nothing
 }
 
-// Check says of one, or of a file, whether it can be run here, or all that is in the way.
+// Check writes whether a workflow, by name or file, can be run here. The error lists all problems.
 func (w Workflows) Check(ctx context.Context, out io.Writer, name string) error {
 	flow, err := w.planned(ctx, name)
 	if flow != nil {

@@ -24,19 +24,19 @@ import (
 // Tell sends a text about a session to a person who is away.
 type Tell func(ctx context.Context, s inspan.Status, text string) error
 
-// Forges are the GitHub and the GitLab that the steps of a session work with: those of the environment.
+// Forges are the GitHub and GitLab sites, from the environment, that the steps of a session work with.
 type Forges struct {
 	session, root string
 	sites         forge.Sites
 	git           *worktree.Store
 
-	once   sync.Once // origin is what it was when it was first needed
+	once   sync.Once // origin is read once
 	from   string
 	failed error
 }
 
-// NewForges are those of a session in a folder. A guest is not the person whose tokens are in the
-// environment, so nothing is asked with them: only what is public can be read.
+// NewForges returns the sites for a session in a folder. A guest does not own the tokens in the environment, so
+// they are not used: only public content can be read.
 func NewForges(session, root string, guest bool) *Forges {
 	sites := forge.FromEnvironment(os.Getenv)
 	for i := range sites {
@@ -47,7 +47,7 @@ func NewForges(session, root string, guest bool) *Forges {
 	return &Forges{session: session, root: root, sites: sites, git: &worktree.Store{Git: sandbox.Git}}
 }
 
-// origin is the address of the repository that the workspace is from; empty: it has none.
+// origin returns the address of the workspace's origin repository; empty: none.
 func (f *Forges) origin(ctx context.Context) (string, error) {
 	f.once.Do(func() {
 		f.from, f.failed = f.git.Origin(ctx, f.root)
@@ -58,7 +58,7 @@ func (f *Forges) origin(ctx context.Context) (string, error) {
 	return f.from, f.failed
 }
 
-// outlets release what leaves a workflow.
+// outlets returns the outlets for a workflow's outputs.
 func (f *Forges) outlets(tell Tell) map[string]workflow.Outlet {
 	return map[string]workflow.Outlet{
 		"comment":      f.comment,
@@ -70,7 +70,7 @@ func (f *Forges) outlets(tell Tell) map[string]workflow.Outlet {
 	}
 }
 
-// published is a value as a text for people elsewhere, without secrets.
+// published returns a value as text for people elsewhere, without secrets.
 func published(v any) string {
 	said, ok := v.(string)
 	if raw, err := json.Marshal(v); !ok && err == nil {
@@ -79,7 +79,7 @@ func published(v any) string {
 	return words.Hidden(strings.TrimSpace(said))
 }
 
-// comment releases a text as a comment to an issue, a pull or a merge request.
+// comment posts a text as a comment on an issue, a pull request or a merge request.
 func (f *Forges) comment(ctx context.Context, r workflow.Release) (string, error) {
 	site, n, err := f.named(ctx, r.To)
 	if err != nil {
@@ -88,8 +88,8 @@ func (f *Forges) comment(ctx context.Context, r workflow.Release) (string, error
 	return site.Comment(ctx, n, f.session+"/"+r.Step, published(r.Value))
 }
 
-// propose pushes a branch and opens a pull or merge request for it. To is the branch, or BASE...BRANCH;
-// the first line of the value is the title, and what is behind it the description.
+// propose pushes a branch and opens a pull or merge request for it. To is the branch, or BASE...BRANCH. The
+// first line of the value is the title, the rest is the description.
 func (f *Forges) propose(ctx context.Context, r workflow.Release) (string, error) {
 	p := forge.Proposal{Branch: r.To}
 	if base, branch, both := strings.Cut(r.To, "..."); both {
@@ -110,8 +110,7 @@ func (f *Forges) propose(ctx context.Context, r workflow.Release) (string, error
 	return site.Propose(ctx, project, p)
 }
 
-// status releases a yes or no as the status of a commit, under the name of its step. To is the full
-// hash of the commit.
+// status sets a boolean as the status of a commit, named after its step. To is the full hash of the commit.
 func (f *Forges) status(ctx context.Context, r workflow.Release) (string, error) {
 	passed, ok := r.Value.(bool)
 	if !ok {
@@ -129,7 +128,7 @@ func (f *Forges) status(ctx context.Context, r workflow.Release) (string, error)
 	return string(s.State), site.SetStatus(ctx, project, r.To, s)
 }
 
-// here is the site that the workspace is from, and its project there.
+// here returns the site and the project of the workspace's origin.
 func (f *Forges) here(ctx context.Context) (forge.Site, string, error) {
 	origin, err := f.origin(ctx)
 	if err != nil {
@@ -138,8 +137,8 @@ func (f *Forges) here(ctx context.Context) (forge.Site, string, error) {
 	return f.sites.Project(origin)
 }
 
-// push pushes a branch to the site that the workspace is from. Git runs outside of the sandbox with the
-// token, in a repository that nobody in the workspace has written to: see decision 048.
+// push pushes a branch to the site of the workspace's origin. Git runs with the token outside of the sandbox,
+// in a repository that nothing in the workspace has written to: see decision 048.
 func (f *Forges) push(ctx context.Context, site forge.Site, project, branch string) (err error) {
 	user, password, err := site.PushAs(ctx, project)
 	if err != nil {
@@ -174,7 +173,7 @@ func (f *Forges) push(ctx context.Context, site forge.Site, project, branch stri
 	return err
 }
 
-// gitVariables are variables for a git that reads no settings but those of the pairs.
+// gitVariables returns an environment in which git reads no settings except those of the pairs.
 func gitVariables(environment, pairs []string) []string {
 	out := slices.DeleteFunc(slices.Clone(environment), func(kv string) bool {
 		return strings.HasPrefix(kv, "GIT_") && !strings.HasPrefix(kv, "GIT_SSL_CA")

@@ -14,18 +14,17 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Parts of a window beyond which the descriptions of tools that are not built in
-// are deferred, and what that comes to where the window is not known.
+// Tools that are not built in are deferred if their descriptions exceed one part in mostDescribed of the
+// window, or fewDescribed tokens if the window is unknown.
 const (
 	mostDescribed = 10
 	fewDescribed  = 20_000 // tokens
 )
 
-// Furnish says which of the tools of an agent the model is told of in each request: those
-// of every day. The others are found by tool_search, built-in ones always, those that come
-// and go where there are many. Told: it is told
-// of all of them. Come lists those that come and go. Mode is that of the session; empty: the usual one.
-// It is the last that is done to an agent.
+// Furnish decides which tools of an agent every request describes: the everyday ones. The others are found with
+// tool_search. Built-in ones are deferred if the lever or the window demands it, dynamic ones if there are
+// many. With told, every tool is described. Come lists the dynamic tools. Mode is that of the session; empty:
+// ask. Call it last on an agent, before corpus tools.
 func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come func(context.Context) []tool.Tool, told bool) {
 	levers, unattended := agent.Opening.Levers, agent.Unattended
 	mode = cmp.Or(mode, tool.ModeAsk)
@@ -39,7 +38,7 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 	if levers.Names.Active(unattended) {
 		all = tools.Mended(all)
 	}
-	var beside []tool.Tool // of which the model is not told
+	var beside []tool.Tool // not described to the model
 	switch profile.For(agent.Model.Info().Route(), c.Config.Profiles).Edit {
 	case "patch":
 		all, beside = tools.Patching(all)
@@ -47,7 +46,7 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 		all, beside = tools.Editing(all)
 	}
 	room := allowance(agent.Model.Info().Window)
-	var rare, known []tool.Tool // known are those that tool_search tells more of
+	var rare, known []tool.Tool // known have arguments that only tool_search describes
 	if !told && (levers.Deferred.Active(unattended) || described(all) > room) {
 		all, rare = daily(all, agent.Model.Info().Window)
 		all, known = brief(all)
@@ -78,11 +77,11 @@ func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come f
 	}
 }
 
-// Helper runs this process as that of a script, if it was started as one: see [script.Child].
+// Helper runs this process as the helper of a script, if it was started as one: see [script.Child].
 func Helper() (ran bool, code int) { return script.Child() }
 
-// brief leaves rare arguments out of what the model is told of in each request. Known are
-// the tools that have some.
+// brief hides rarely used arguments from the descriptions in requests. Known are the tools with hidden
+// arguments.
 func brief(list []tool.Tool) (out, known []tool.Tool) {
 	out = slices.Clone(list)
 	rare := map[string][]string{
@@ -98,14 +97,14 @@ func brief(list []tool.Tool) (out, known []tool.Tool) {
 	return out, known
 }
 
-// attended are tools for sessions that somebody watches.
+// attended returns the tools that need a person who watches the session.
 func attended() []string { return []string{"ask_user", "render"} }
 
-// leastDaily is the window, in tokens, from which a model is told of all that it needs every day:
-// in a smaller one these descriptions would take a third of what a prompt may have.
+// leastDaily is the window, in tokens, from which all everyday tools are described. In a smaller window they
+// would take a third of the prompt's share.
 const leastDaily = 16_000
 
-// daily parts built-in tools into those that a model needs every day and the rest.
+// daily splits built-in tools into everyday ones and the rest.
 func daily(list []tool.Tool, window int) (shown, rare []tool.Tool) {
 	names := []string{
 		"read_file", "write_file", "edit_file", "edit_lines", "apply_patch", "str_replace_based_edit_tool", "list_files", "search_files", "bash", "todo", "ask_user", "history",
@@ -130,7 +129,7 @@ func allowance(window int) int {
 	return window / mostDescribed
 }
 
-// described is about how many tokens the descriptions of tools take.
+// described estimates the tokens of the tools' descriptions.
 func described(list []tool.Tool) int {
 	req := llm.Request{}
 	for _, t := range list {

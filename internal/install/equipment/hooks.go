@@ -20,11 +20,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// hooksEnd is how long a session that is closed waits for hooks in the background.
+// hooksEnd bounds how long closing a session waits for background hooks.
 const hooksEnd = 5 * time.Second
 
-// Hooks are the hooks of a session: the user's own, and those of the workspace
-// whose exact content the person trusts. All run in the sandbox of commands. The function ends them.
+// Hooks returns the hooks of a session: the user's own, and those of the workspace whose exact content the
+// person trusts. All run in the sandbox of commands. The returned function ends them.
 func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.Hook, func(), error) {
 	mine, theirs := slices.Clone(s.Config.Hooks), []hook.Config(nil)
 	for i := range mine {
@@ -64,7 +64,7 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 			theirs = append(theirs, claudeHooks(filepath.Join(root, path), warn)...)
 		}
 	}
-	if len(theirs) > 0 { // they may have changed while they were read
+	if len(theirs) > 0 { // the files may have changed during reading
 		if err := still(); err != nil {
 			return nil, nil, fmt.Errorf("the hooks of this folder: %w", err)
 		}
@@ -85,8 +85,8 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 	return out, func() { closing(sets...) }, nil
 }
 
-// KindHooks are the hooks that a kind of agent brings. They are its guard, so what can't run of them is
-// an error. Those of a repository or a plugin nobody has trusted.
+// KindHooks returns the hooks of an agent role. The role relies on them as its guard, so a hook that can't run
+// is an error. Hooks of roles from a repository or a plugin are rejected as untrusted.
 func (s *Set) KindHooks(role skill.Role, env tool.Env, warn func(string)) ([]tool.Hook, func(), error) {
 	if role.Hooks == nil {
 		return nil, func() {}, nil
@@ -108,7 +108,7 @@ func (s *Set) KindHooks(role skill.Role, env tool.Env, warn func(string)) ([]too
 	return []tool.Hook{set}, func() { closing(set) }, nil
 }
 
-// closing waits a while for hooks in the background.
+// closing waits up to hooksEnd for background hooks.
 func closing(sets ...*hook.Set) {
 	ctx, cancel := context.WithTimeout(context.Background(), hooksEnd)
 	defer cancel()
@@ -118,8 +118,7 @@ func closing(sets ...*hook.Set) {
 }
 
 func (s *Set) hookSet(list []hook.Config, own bool, env tool.Env, warn func(string)) *hook.Set {
-	// Hooks are reached at addresses of the person's settings, which may be this
-	// machine.
+	// Hooks call addresses in the person's settings, which may be on this machine.
 	env.HTTP = netguard.Here(s.Local()).Unredirected()
 	return &hook.Set{
 		Hooks: list, Env: env, Walls: hook.Walls{Own: own, Outside: s.Config.Sandbox.Outside}, Getenv: os.Getenv,
@@ -128,7 +127,7 @@ func (s *Set) hookSet(list []hook.Config, own bool, env tool.Env, warn func(stri
 	}
 }
 
-// claudeHooks reads a settings file of Claude Code, if it is there.
+// claudeHooks reads the hooks of a Claude Code settings file, if it exists.
 func claudeHooks(path string, warn func(string)) []hook.Config {
 	data, err := config.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,17 +138,17 @@ func claudeHooks(path string, warn func(string)) []hook.Config {
 	if err == nil {
 		list, notes, err = hook.ReadClaude(data, path)
 	}
-	if err != nil { // it names the file
+	if err != nil { // the error names the file
 		warn(fmt.Sprintf("hooks do not run: %v", err))
 	}
-	for _, n := range notes { // they name the file
+	for _, n := range notes { // the notes name the file
 		warn(n)
 	}
 	return list
 }
 
-// tightening are hooks that came with a repository or a plugin: they never allow what
-// would ask, and run only while all they may run is what the person trusts.
+// tightening wraps hooks from a repository or a plugin. They can't allow calls that would ask, and run only
+// while everything that they may run is trusted.
 type tightening struct {
 	tool.Hook
 	still func() error
@@ -159,7 +158,7 @@ type tightening struct {
 func (t tightening) At(ctx context.Context, p tool.Point) (tool.Outcome, error) {
 	err := t.still()
 	if err != nil && p.Moment == tool.BeforeCall && p.Mode == tool.ModeYolo {
-		return tool.Outcome{}, nil // it is noted at other moments; what was not written by a person denies nothing here
+		return tool.Outcome{}, nil // other moments report it; untrusted content must not deny calls in yolo
 	}
 	if err != nil {
 		return tool.Outcome{}, fmt.Errorf("its hooks do not run: %w", err)

@@ -29,22 +29,23 @@ import (
 var learnPrompt string
 
 const (
-	maxRecord = 120 << 10 // bytes of a session that a model reads
+	maxRecord = 120 << 10 // bytes of a session's record that a model reads
 	maxSkill  = 16 << 10  // bytes of a draft
 	skillFile = "SKILL.md"
 )
 
-// SkillDraft is a skill that a model has written and nobody has approved. No session reads it where it lies.
+// SkillDraft is a skill that a model wrote and no person has approved. No session reads it in the drafts
+// folder.
 type SkillDraft struct {
 	Name    string
-	Content []byte // of its SKILL.md, with where it is from among its metadata
+	Content []byte // the SKILL.md, with its origin in the metadata
 }
 
-// draftsDir is the folder of skills that nobody has approved.
+// draftsDir returns the folder of unapproved skills.
 func (s *Set) draftsDir() string { return filepath.Join(s.StateDir, "drafts") }
 
-// Learn has a model write a skill from a session that has ended well, and keeps it as a draft. Sample asks
-// the model. Root is the workspace of the session.
+// Learn asks a model to write a skill from a session that ended well, and stores it as a draft. Sample asks the
+// model. Root is the session's workspace.
 func (s *Set) Learn(
 	ctx context.Context, id, root string, events iter.Seq2[event.Event, error],
 	sample func(context.Context, llm.Request) (*llm.Reply, float64, error),
@@ -79,7 +80,7 @@ func (s *Set) Learn(
 	return d, keep.Write(filepath.Join(dir, skillFile), d.Content)
 }
 
-// solved tells where a skill would be from. It is an error if the session did not end as done.
+// solved returns the origin of a skill from a session. It is an error if the session did not end as done.
 func solved(id string, events iter.Seq2[event.Event, error]) (at Origin, err error) {
 	at.Session = id
 	var last event.Reason
@@ -102,7 +103,7 @@ func solved(id string, events iter.Seq2[event.Event, error]) (at Origin, err err
 	return at, nil
 }
 
-// relative leaves out where the workspace and the home of the person are.
+// relative replaces the paths of the workspace and of the person's home.
 func relative(s, root string) string {
 	s = strings.ReplaceAll(s, root+"/", "")
 	s = strings.ReplaceAll(s, root, ".")
@@ -112,8 +113,8 @@ func relative(s, root string) string {
 	return s
 }
 
-// readSkill makes a draft of what a model has answered. Its front matter is written anew, so that it grants
-// nothing and starts nothing.
+// readSkill makes a draft of a model's answer. It rewrites the front matter, so that the skill grants nothing
+// and starts nothing.
 func readSkill(answer string, at Origin) (SkillDraft, error) {
 	answer = strings.TrimSpace(answer)
 	if fenced, is := strings.CutPrefix(answer, "```"); is {
@@ -147,7 +148,7 @@ func readSkill(answer string, at Origin) (SkillDraft, error) {
 	return d, d.Check()
 }
 
-// Check says what is wrong with a draft. What it lets through can be shown as it is.
+// Check returns the problems of a draft. A draft that passes can be shown as it is.
 func (d SkillDraft) Check() error {
 	s := string(d.Content)
 	switch {
@@ -178,11 +179,11 @@ func (d SkillDraft) Check() error {
 	return err
 }
 
-// secretWords finds what is said to be a password or a token in prose, and keys in the home of a person.
+// secretWords matches passwords and tokens in prose, and keys in a person's home.
 const secretWords = `(?i)\b(pass(word|wd|phrase)|secret|token|api[_-]?key)["']?\s*[:=]\s*["']?[^\s"'<$*{]{8,}|\b(bearer|basic)\s+[\w.~+/-]{12,}|` +
 	`~/\.(ssh|aws|gnupg|netrc)\b`
 
-// absolute is the first word of a text that names a place of one machine; empty: none does.
+// absolute returns the first word of a text that names a place on one machine; empty: none.
 func absolute(s string) string {
 	places := `(^|[\s` + "`" + `"'()\[\]<>=,;:@!|&{}*])(` +
 		`//?(bin|boot|dev|etc|home|lib|media|mnt|opt|private|proc|root|run|srv|sys|tmp|usr|var|work|Users|Volumes)(/|\b)\S*|` +
@@ -193,7 +194,7 @@ func absolute(s string) string {
 	return ""
 }
 
-// SkillDrafts are those that wait for somebody's decision.
+// SkillDrafts lists the drafts that wait for a decision.
 func (s *Set) SkillDrafts() ([]SkillDraft, error) {
 	entries, err := os.ReadDir(s.draftsDir())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -213,7 +214,7 @@ func (s *Set) SkillDrafts() ([]SkillDraft, error) {
 	return out, nil
 }
 
-// SkillShelf is the folder of the skills of a workspace, or of the person's own.
+// SkillShelf returns the folder of a workspace's skills, or of the person's own.
 func (s *Set) SkillShelf(root string, user bool) Shelf {
 	if user {
 		return Shelf{Source: "user", root: filepath.Dir(s.ToolsDir()), below: "skills"}
@@ -221,8 +222,8 @@ func (s *Set) SkillShelf(root string, user bool) Shelf {
 	return Shelf{Source: "project", root: root, below: ".inspan/skills"}
 }
 
-// KeepSkill writes just this content where sessions find it, and removes the draft. Who calls it has shown it
-// to a person.
+// KeepSkill writes exactly this content to a folder that sessions read, and removes the draft. The caller has
+// shown it to a person.
 func (s *Set) KeepSkill(d SkillDraft, shelf Shelf) error {
 	if err := d.Check(); err != nil {
 		return err

@@ -25,7 +25,7 @@ import (
 //go:embed make_tool.md
 var makeToolDoc string
 
-// MakeTool is the name of the tool by which a model writes others.
+// MakeTool is the name of the tool by which a model writes tools.
 const MakeTool = "make_tool"
 
 type makeArgs struct {
@@ -52,7 +52,7 @@ type makeTest struct {
 	Calls  []custom.TestCall `json:"calls,omitempty" jsonschema:"of a script: what its calls bring, as no tool is called"`
 }
 
-// draft is what the model has written.
+// draft returns the draft that the model wrote.
 func (in makeArgs) draft() (custom.Draft, error) {
 	d := custom.Draft{Kind: in.Kind, Name: in.Name, Description: in.Description, Seconds: in.Seconds, Code: in.Code}
 	if d.Kind == "" {
@@ -70,8 +70,8 @@ func (in makeArgs) draft() (custom.Draft, error) {
 	return d, errors.Join(err, d.Check())
 }
 
-// Maker is the tool by which a model writes others, for a session with some tools already. Where no
-// box would hold what it writes there is none. Scripts says whether it may also be a script.
+// Maker returns the tool by which a model writes tools, for a session with the tools in list. Without a sandbox
+// there is none. Scripts says whether the model may also write scripts.
 func (s *Set) Maker(env tool.Env, list []tool.Tool, scripts bool) []tool.Tool {
 	if env.Procs == nil || !env.Walls.Workspace || !env.Walls.Read {
 		return nil
@@ -96,7 +96,7 @@ func (s *Set) Maker(env tool.Env, list []tool.Tool, scripts bool) []tool.Tool {
 	return []tool.Tool{t}
 }
 
-// maker makes tools.
+// maker creates tools.
 type maker struct {
 	set     *Set
 	taken   []string
@@ -121,7 +121,7 @@ func (m maker) read(c *tool.Call) (custom.Draft, error) {
 	return d, nil
 }
 
-// run tries a draft and keeps it if its tests pass.
+// run tests a draft and proposes it if its tests pass.
 func (m maker) run(ctx context.Context, c *tool.Call, _ makeArgs) (tool.Result, error) {
 	d, err := m.read(c)
 	if err != nil {
@@ -156,7 +156,7 @@ func (m maker) run(ctx context.Context, c *tool.Call, _ makeArgs) (tool.Result, 
 	return out, nil
 }
 
-// Try runs the tests of a draft in a box around a fresh folder that is gone afterwards.
+// Try runs the tests of a draft in a sandbox around a temporary folder.
 func (s *Set) Try(ctx context.Context, d custom.Draft) (trials []custom.Trial, err error) {
 	fresh, err := os.MkdirTemp("", "inspan-trial-")
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Set) Try(ctx context.Context, d custom.Draft) (trials []custom.Trial, e
 	return d.Try(ctx, env, own)
 }
 
-// trial is the tool of a draft for its tests.
+// trial returns the tool of a draft for its tests.
 func (s *Set) trial(d custom.Draft, walls tool.Walls) (tool.Tool, error) {
 	if d.Kind == custom.KindScript {
 		return s.scripted(d), nil
@@ -187,11 +187,11 @@ func (s *Set) trial(d custom.Draft, walls tool.Walls) (tool.Tool, error) {
 	return in.Trial(dir, walls)
 }
 
-// mostScripts is how many calls can be above one of a script, so that scripts which call themselves or each
-// other end soon: each level can make a thousand calls for each of the one above.
+// mostScripts bounds the calls above a call of a script, so that scripts that call themselves or each other end
+// soon: each level multiplies the calls by up to a thousand.
 const mostScripts = 2
 
-// scripted is the tool of a script: each call that it makes is judged like one of the model.
+// scripted returns the tool of a script. Each call that it makes is judged like one of the model.
 func (s *Set) scripted(d custom.Draft) tool.Tool {
 	return tool.Tool{
 		Name: d.Name, Doc: d.Description, Schema: d.Schema, Calls: true,
@@ -204,8 +204,8 @@ func (s *Set) scripted(d custom.Draft) tool.Tool {
 	}
 }
 
-// laid is a draft of a program as it lies in a folder that holds nothing else. That can be removed at any
-// time: what counts is the blob that the draft is made of, and its digest, which each call looks at.
+// laid writes a draft of a program to a folder of its own. The folder can be removed at any time: the blob of
+// the draft is authoritative, and each call checks the digest.
 func (s *Set) laid(d custom.Draft) (in custom.Installed, dir string, err error) {
 	if in, err = d.Install(nil); err != nil {
 		return in, "", err
@@ -215,7 +215,7 @@ func (s *Set) laid(d custom.Draft) (in custom.Installed, dir string, err error) 
 		return in, "", err
 	}
 	err = in.Write(dir, ".")
-	if errors.Is(err, fs.ErrExist) { // somebody has changed it, or was faster
+	if errors.Is(err, fs.ErrExist) { // changed, or written by another process
 		if err = os.RemoveAll(filepath.Join(dir, in.Name)); err == nil {
 			err = in.Write(dir, ".")
 		}
@@ -223,8 +223,9 @@ func (s *Set) laid(d custom.Draft) (in custom.Installed, dir string, err error) 
 	return in, dir, err
 }
 
-// Written makes the tools that the model of a session has written, whose blobs these are, see
-// [inspan.Agent]. What a log says is checked like what a model says. Scripts is as for [Set.Maker].
+// Written returns a function that makes tools from the proposals of a session's model, whose blobs are given,
+// see [inspan.Agent]. Content from a log gets the same checks as content from a model. Scripts is as for
+// [Set.Maker].
 func (s *Set) Written(
 	blobs tool.Blobs, wrap func([]tool.Tool) []tool.Tool, scripts bool,
 ) func(context.Context, tool.Proposal) (tool.Tool, error) {

@@ -10,10 +10,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// ToolNames lists the names of the tools that a session in the folder root can have beside the
-// built-in ones and those of MCP servers: programs of the user, of plugins and of the workspace. Those
-// that nobody trusts yet are among them, by the names of their files. Without a root those of a
-// workspace are left out.
+// ToolNames lists the names of the tools that a session in the folder root can have in addition to built-in
+// ones and those of MCP servers: programs of the user, of plugins and of the workspace. Untrusted ones are
+// included, by the names of their files. Without a root those of a workspace are left out.
 func (s *Set) ToolNames(ctx context.Context, root string) (names []string) {
 	dirs := []string{s.ToolsDir()}
 	if root != "" {
@@ -25,7 +24,7 @@ func (s *Set) ToolNames(ctx context.Context, root string) (names []string) {
 		}
 	}
 	for _, dir := range dirs {
-		entries, _ := os.ReadDir(dir) // a folder that is not there has none
+		entries, _ := os.ReadDir(dir) // a missing folder has no entries
 		for _, e := range entries {
 			if name := e.Name(); !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, ".") {
 				names = append(names, name, strings.TrimSuffix(name, filepath.Ext(name)))

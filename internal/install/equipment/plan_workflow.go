@@ -19,7 +19,7 @@ type planArgs struct {
 	Inputs map[string]any `json:"inputs,omitempty" jsonschema:"to plan with"`
 }
 
-// planWorkflow shows a person what a workflow would do that a model has written.
+// planWorkflow returns the tool that shows a person the plan of a workflow that a model wrote.
 func planWorkflow(self string) tool.Tool {
 	t := tool.New("plan_workflow", strings.TrimSpace(planWorkflowDoc), func(ctx context.Context, c *tool.Call, in planArgs) (tool.Result, error) {
 		return plan(ctx, workflow.Options{Self: self, Env: c.Env, Unboxed: c.Mode == tool.ModeYolo}, in)

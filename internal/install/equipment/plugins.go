@@ -1,6 +1,6 @@
-// Package equipment is what an agent is equipped with: the tools of its session, which of them its
-// model is told of, and what people, workspaces and plugins add to inspan, as far as that is
-// trusted: skills, slash commands, kinds of agents, tools and hooks.
+// Package equipment provides an agent's equipment: the tools of its session, which of them requests describe,
+// and the additions from people, workspaces and plugins, as far as they are trusted: skills, slash commands,
+// agent roles, tools and hooks.
 package equipment
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Set is what extends an installation: what people, workspaces and plugins bring. The plugins are
-// those that were enabled when the process first asked.
+// Set is the extensions of an installation, from people, workspaces and plugins. The plugins are those that
+// were enabled when the process first asked.
 type Set struct {
 	*config.Installation
 	Consent *consent.Store
-	Env     func(root string) (tool.Env, error) // the world that programs of a workspace run in
-	// Apart says that the folder of the settings file is not that of the command: nothing
-	// counts that lies in the person's home.
+	Env     func(root string) (tool.Env, error) // environment for programs of a workspace
+	// Apart says that the settings file is not in the command's folder: content in the person's home is
+	// ignored.
 	Apart bool
 
 	once     sync.Once
@@ -34,23 +34,22 @@ type Set struct {
 	problems []string
 }
 
-// Store is where plugins are kept.
+// Store returns the store of plugins.
 func (s *Set) Store() *plugin.Store { return &plugin.Store{Dir: s.PluginsDir(), Git: git} }
 
-// Plugins are the enabled ones.
+// Plugins returns the enabled plugins.
 func (s *Set) Plugins() []plugin.Enabled {
 	s.once.Do(func() { s.plugins, s.problems = s.Store().Enabled(context.Background()) })
 	return s.plugins
 }
 
-// Problems is what is wrong with plugins.
+// Problems returns the problems of plugins.
 func (s *Set) Problems() []string {
 	s.Plugins()
 	return s.problems
 }
 
-// git runs git in a folder, without walls and without anybody to ask, and returns
-// what it prints.
+// git runs git in a folder, outside of the sandbox and without prompts, and returns its output.
 func git(ctx context.Context, dir string, args ...string) (string, error) {
 	printed, complaints, code, err := sandbox.Capture(ctx, nil, append([]string{"git", "-C", dir}, args...)...)
 	if err == nil && code != 0 {

@@ -20,33 +20,32 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// projectTools is the folder of a workspace's tools in it.
+// projectTools is the folder of a workspace's tools, relative to it.
 const projectTools = ".inspan/tools"
 
-// Origin is where a tool is from that a model has written: the file beside the code of one that a person
-// has approved.
+// Origin is the origin of a tool that a model wrote: a file next to the code of an approved tool.
 type Origin struct {
 	Session string    `json:"session"`
-	Event   uint64    `json:"event"` // that proposed it
+	Event   uint64    `json:"event"` // of the proposal
 	Model   string    `json:"model,omitempty"`
 	Written time.Time `json:"written"`
-	// Untrusted says that the session had seen text that nobody here has written, so that it may be what
-	// somebody else wants.
+	// Untrusted says that the session had seen text from unverified sources, so the tool may serve someone
+	// else's purpose.
 	Untrusted bool      `json:"untrusted,omitempty"`
 	Approved  time.Time `json:"approved,omitzero"`
 }
 
-// Proposed is a tool that the model of a session has written.
+// Proposed is a tool that the model of a session wrote.
 type Proposed struct {
 	Origin
 	Name  string
 	Draft custom.Draft
-	Err   error // why there is no draft; nil: there is one
+	Err   error // why the draft is missing; nil: it is there
 	blob  string
 }
 
-// Proposed lists what the models of the sessions in a workspace have written and nobody has taken back, the
-// newest first, but for what has become a tool since.
+// Proposed lists the tools that models wrote in sessions of a workspace, the newest first. Withdrawn proposals
+// and those that were promoted are left out.
 func (s *Set) Proposed(ctx context.Context, sessions store.Store, root string) ([]Proposed, error) {
 	list, err := sessions.List(ctx)
 	if err != nil {
@@ -72,7 +71,7 @@ func (s *Set) Proposed(ctx context.Context, sessions store.Store, root string) (
 	}), nil
 }
 
-// proposedIn are those of one session. Of a log that can't be read to its end it is as far as it goes.
+// proposedIn returns the proposals of one session. If a log can't be read to its end, it returns those before.
 func proposedIn(ctx context.Context, sessions store.Store, id string) (out []Proposed, err error) {
 	model, st := "", loop.State{}
 	for e, err := range store.Events(ctx, sessions, id) {
@@ -107,7 +106,7 @@ func proposedIn(ctx context.Context, sessions store.Store, id string) (out []Pro
 	return out, log.Close()
 }
 
-// Drop takes a proposal back: its session has the tool no longer.
+// Drop withdraws a proposal: its session no longer has the tool.
 func (p Proposed) Drop(ctx context.Context, sessions store.Store) error {
 	log, err := sessions.Open(ctx, p.Session)
 	if err != nil {
@@ -120,12 +119,12 @@ func (p Proposed) Drop(ctx context.Context, sessions store.Store) error {
 // Shelf is a folder of tools that outlive a session.
 type Shelf struct {
 	Source string // "project" or "user"
-	root   string // that consent is kept for
-	below  string // the folder in it
+	root   string // the root that consent is recorded for
+	below  string // the folder, relative to root
 	work   string // the workspace
 }
 
-// Shelf is that of the workspace, or the person's own.
+// Shelf returns the tool folder of the workspace, or the person's own.
 func (s *Set) Shelf(root string, user bool) Shelf {
 	if user {
 		return Shelf{Source: "user", root: filepath.Dir(s.ToolsDir()), below: filepath.Base(s.ToolsDir()), work: root}
@@ -133,24 +132,24 @@ func (s *Set) Shelf(root string, user bool) Shelf {
 	return Shelf{Source: "project", root: root, below: projectTools, work: root}
 }
 
-// Dir is the folder.
+// Dir returns the path of the folder.
 func (f Shelf) Dir() string { return filepath.Join(f.root, filepath.FromSlash(f.below)) }
 
-// item is what consent knows an entry as.
+// item returns the consent item of an entry.
 func (f Shelf) item(in custom.Installed) consent.Item {
 	return consent.Item{Path: f.below + "/" + in.Name + "/", Digest: in.Digest(), Kind: consent.Tool}
 }
 
-// Promoted is a tool in a folder of tools that a model wrote and a person approved.
+// Promoted is a tool, written by a model and approved by a person, in a folder of tools.
 type Promoted struct {
 	custom.Installed
 	Shelf
 	Origin  Origin
-	Changed bool // it is not what was approved, so it is no tool now
+	Changed bool // differs from the approved content, so it is not used as a tool
 	Err     error
 }
 
-// Promoted lists those of a workspace and of the person.
+// Promoted lists the promoted tools of a workspace and of the person.
 func (s *Set) Promoted(root string) (out []Promoted) {
 	for _, shelf := range []Shelf{s.Shelf(root, false), s.Shelf(root, true)} {
 		names, err := os.ReadDir(shelf.Dir())
@@ -172,7 +171,7 @@ func (s *Set) promoted(shelf Shelf, name string) (p Promoted, is bool) {
 	if err != nil {
 		return p, false
 	}
-	if entry.Mode()&os.ModeSymlink != 0 { // of one that was approved, so that it can be removed
+	if entry.Mode()&os.ModeSymlink != 0 { // replaced an approved tool; listed so that it can be removed
 		pins, err := s.Consent.Pins(shelf.root)
 		p = Promoted{Shelf: shelf, Installed: custom.Entry(name, nil), Changed: true, Err: errors.New("a link has taken its place")}
 		return p, err == nil && len(pins[shelf.below+"/"+name+"/"]) > 0
@@ -187,19 +186,19 @@ func (s *Set) promoted(shelf Shelf, name string) (p Promoted, is bool) {
 	}
 	review, err := s.Consent.Review(shelf.root, []consent.Item{shelf.item(p.Installed)})
 	p.Changed = err != nil || p.Err != nil || len(review.Trusted) == 0
-	return p, err != nil || len(review.New) == 0 // else nobody here has approved it, whatever its file says
+	return p, err != nil || len(review.New) == 0 // otherwise no person approved it here, whatever its file says
 }
 
-// Promotion is a tool as it will lie in its folder if a person approves it: these bytes, and no others.
+// Promotion is a tool for a person to approve: exactly these bytes will be written.
 type Promotion struct {
 	custom.Installed
 	Draft  custom.Draft
 	Origin Origin
 	Shelf
-	Trials []custom.Trial // in a fresh box
+	Trials []custom.Trial // in a fresh sandbox
 }
 
-// Promotion prepares what a person is to approve. Nothing is written yet.
+// Promotion prepares the approval of a proposal. It writes nothing yet.
 func (s *Set) Promotion(ctx context.Context, p Proposed, shelf Shelf, now time.Time) (out Promotion, err error) {
 	if p.Err != nil {
 		return out, fmt.Errorf("%s can't be read: %w", p.Name, p.Err)
@@ -230,11 +229,11 @@ func (s *Set) Promotion(ctx context.Context, p Proposed, shelf Shelf, now time.T
 	return out, err
 }
 
-// alike is the entry of a folder of tools that would be off, or switch another off, beside a tool with this
-// name; empty: there is none. That of the very name in the folder itself is not told here.
+// alike returns an entry of a tool folder that would conflict with a tool of this name; empty: none. An entry
+// with exactly this name in the same folder is not reported here.
 func (s *Set) alike(name string, shelf Shelf) string {
 	for _, other := range []Shelf{shelf, s.Shelf(shelf.work, shelf.Source != "user")} {
-		entries, _ := os.ReadDir(other.Dir()) // without such a folder there is none
+		entries, _ := os.ReadDir(other.Dir()) // a missing folder has no entries
 		for _, e := range entries {
 			if strings.EqualFold(e.Name(), name) && (e.Name() != name || other.Source != shelf.Source) {
 				return filepath.Join(other.Dir(), e.Name())
@@ -244,7 +243,7 @@ func (s *Set) alike(name string, shelf Shelf) string {
 	return ""
 }
 
-// Again prepares the approval of one that was changed.
+// Again prepares the approval of a promoted tool that was changed.
 func (s *Set) Again(ctx context.Context, p Promoted) (out Promotion, err error) {
 	if p.Err != nil {
 		return out, p.Err
@@ -256,7 +255,7 @@ func (s *Set) Again(ctx context.Context, p Promoted) (out Promotion, err error) 
 	return out, err
 }
 
-// Promote remembers that a person approved exactly this content, and writes it.
+// Promote records that a person approved exactly this content, and writes it.
 func (s *Set) Promote(ctx context.Context, p Promotion) error {
 	if !custom.Passed(p.Trials) {
 		return errors.New("its tests do not pass")
@@ -270,7 +269,7 @@ func (s *Set) Promote(ctx context.Context, p Promotion) error {
 	return p.Write(p.root, p.below)
 }
 
-// Remove removes one that was promoted, and forgets that it was.
+// Remove removes a promoted tool, and its approval.
 func (s *Set) Remove(ctx context.Context, p Promoted) error {
 	root, err := os.OpenRoot(p.root)
 	if err != nil {
@@ -283,8 +282,8 @@ func (s *Set) Remove(ctx context.Context, p Promoted) error {
 	return s.Consent.Distrust(ctx, p.root, p.item(p.Installed).Path)
 }
 
-// pinned tells which entries of the person's folder may run: all but those that were promoted and have
-// changed since, or whose consent can't be read.
+// pinned returns a function that reports which entries of the person's folder may run: all except promoted ones
+// that changed since. If the approvals can't be read, none may.
 func (s *Set) pinned() func(path, digest string) bool {
 	shelf := s.Shelf("", true)
 	pins, err := s.Consent.Pins(shelf.root)
@@ -294,7 +293,7 @@ func (s *Set) pinned() func(path, digest string) bool {
 	}
 }
 
-// scripts are the tools of a workspace and of the person that are scripts, as a person approved them.
+// scripts returns the approved, unchanged script tools of a workspace and of the person.
 func (s *Set) scripts(root string, taken []string) (out []tool.Tool) {
 	for _, p := range s.Promoted(root) {
 		d, err := p.Draft()

@@ -20,7 +20,7 @@ var readIssueDoc string
 const (
 	usualIssue = 100_000 // bytes
 	mostIssue  = 150_000
-	partIssue  = 28_000 // of one part of a result, which a little more would cut in the middle
+	partIssue  = 28_000 // per part of a result; longer parts would be cut in the middle
 )
 
 type issueArgs struct {
@@ -29,8 +29,8 @@ type issueArgs struct {
 	Max   int    `json:"max_bytes,omitempty" jsonschema:"bytes of text; 100000 if not given, at most 150000"`
 }
 
-// Tools are those that steps can call beside the others. An agent gets one only if its order names it:
-// see [Ordered].
+// Tools returns the further tools for workflow steps. An agent gets them only if its order names them: see
+// [Ordered].
 func (f *Forges) Tools() []tool.Tool {
 	t := tool.New("read_issue", strings.TrimSpace(readIssueDoc), f.read)
 	t.Effects = func(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
@@ -48,12 +48,12 @@ func (f *Forges) Tools() []tool.Tool {
 	return []tool.Tool{t}
 }
 
-// Ordered leaves those tools out of a list that an agent gets only if its order wants them.
+// Ordered removes tools from a list that an agent gets only if its order names them.
 func Ordered(list []tool.Tool, wants func(name string) bool) []tool.Tool {
 	return slices.DeleteFunc(slices.Clone(list), func(t tool.Tool) bool { return t.Name == "read_issue" && !wants(t.Name) })
 }
 
-// read is the tool.
+// read runs the tool.
 func (f *Forges) read(ctx context.Context, _ *tool.Call, in issueArgs) (tool.Result, error) {
 	if in.From < 0 || in.Max < 0 || in.Max > mostIssue {
 		return tool.Result{}, fmt.Errorf("from can't be negative, and max_bytes is at most %d", mostIssue)
@@ -81,7 +81,7 @@ func (f *Forges) read(ctx context.Context, _ *tool.Call, in issueArgs) (tool.Res
 	return tool.Result{Untrusted: true, Parts: inParts(shown)}, nil
 }
 
-// inParts is a text in parts of which none is too long for a result.
+// inParts splits a text into parts that each fit into a result.
 func inParts(all string) (out llm.Parts) {
 	for all != "" {
 		part := text.Head(all, partIssue)
@@ -90,7 +90,7 @@ func inParts(all string) (out llm.Parts) {
 	return out
 }
 
-// named is the site that a name is about, and the name with its project.
+// named returns the site of an issue name, and the full name with its project.
 func (f *Forges) named(ctx context.Context, issue string) (forge.Site, forge.Name, error) {
 	n, err := forge.Parse(strings.TrimSpace(issue))
 	if err != nil {

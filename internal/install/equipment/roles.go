@@ -10,9 +10,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Roles lists the kinds of agents that a session in a workspace can spawn: those of
-// the workspace, the user's, and those that are built in. Warn is told of files
-// that are none.
+// Roles lists the roles of agents that a session in a workspace can spawn: those of the workspace, the user's,
+// and built-in ones. Warn is called for invalid files.
 func (s *Set) Roles(root string, warn func(string)) []skill.Role {
 	list, warnings := skill.Roles(append([]skill.Folder{
 		{Path: filepath.Join(root, ".inspan", "agents"), Source: skill.FromProject},
@@ -23,7 +22,7 @@ func (s *Set) Roles(root string, warn func(string)) []skill.Role {
 		warn(w)
 	}
 	own, _ := skill.Roles(s.own("agents", ".claude"))
-	for _, mine := range own { // its guard is not to be had off by a file of the same name
+	for _, mine := range own { // a file of the same name must not remove its guard
 		i := slices.IndexFunc(list, func(r skill.Role) bool { return strings.EqualFold(r.Name, mine.Name) })
 		if mine.Hooks != nil && i >= 0 && list[i].Source == skill.FromProject {
 			warn("the kind of agent " + list[i].Name + " of this folder is left out: your own of that name has hooks, which guard it")
@@ -39,7 +38,7 @@ func (s *Set) Roles(root string, warn func(string)) []skill.Role {
 	return list
 }
 
-// Pick picks those of a list of tools that a kind of agent gets.
+// Pick returns a function that selects the tools of a role.
 func Pick(role skill.Role) func([]tool.Tool) []tool.Tool {
 	without := ours(role.Without, foreign.DeniedTools)
 	kind := ours(slices.DeleteFunc(slices.Clone(role.Tools), patterned), foreign.OwnTools)
@@ -50,11 +49,11 @@ func Pick(role skill.Role) func([]tool.Tool) []tool.Tool {
 	}
 }
 
-// patterned reports whether a file wants a tool for some uses only, as
-// "Bash(git log:*)". The whole tool would be more than that, so it is none.
+// patterned reports whether a file allows only some uses of a tool, as in "Bash(git log:*)". Granting the whole
+// tool would be more, so it is not granted.
 func patterned(written string) bool { return strings.Contains(written, "(") }
 
-// ours are our names of tools as Claude Code's or ours are written in files, by what each stands for.
+// ours converts tool names of Claude Code or inspan in a file to inspan's names.
 func ours(written []string, standsFor func(name string) []string) []string {
 	var out []string
 	for _, name := range written {

@@ -14,11 +14,11 @@ import (
 
 const (
 	setupTime   = 15 * time.Minute
-	setupOutput = 64 << 10 // bytes that are read of what it prints
+	setupOutput = 64 << 10 // bytes of its output that are read
 )
 
-// SetUp makes a copy of a workspace ready in which an agent will work apart, as the settings say; without a
-// command there is nothing to do. The error is for the agent. A closed copy reaches no host.
+// SetUp runs the setup command of the settings in a copy of a workspace before an agent works there; without a
+// command it does nothing. The error is for the agent. A closed copy has no network.
 func (s *Set) SetUp(ctx context.Context, env tool.Env, mode tool.Mode, closed bool) error {
 	c := hook.Config{Command: s.Config.Agents.Setup, Hosts: s.Config.Agents.SetupHosts}
 	if closed {

@@ -16,13 +16,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// SkillFolders are the folders of the person's own skills that are there: what a skill tells
-// to read or to run lies in them.
+// SkillFolders returns the existing folders of the person's own skills. Skills refer to files and programs in
+// them.
 func (s *Set) SkillFolders() []string {
 	var out []string
 	for _, f := range s.Skills("").Folders {
 		at := keep.Real(f.Path)
-		whole := tool.Inside(at, keep.Home()) // a home, or more, is not a folder of skills
+		whole := tool.Inside(at, keep.Home()) // a home, or a folder above it, is not a folder of skills
 		if info, err := os.Stat(at); f.Source == "user" && filepath.IsAbs(at) && !whole && err == nil && info.IsDir() {
 			out = append(out, at)
 		}
@@ -30,8 +30,8 @@ func (s *Set) SkillFolders() []string {
 	return out
 }
 
-// Skills is the library of a workspace: its own skills, the user's, and those that
-// are built in. Of two with one name the first counts.
+// Skills returns the library of a workspace: its own skills, the user's, and built-in ones. The first of two
+// with the same name counts.
 func (s *Set) Skills(root string) *skill.Library {
 	if s.Config.Skills.Off {
 		return &skill.Library{}
@@ -54,8 +54,8 @@ func (s *Set) Skills(root string) *skill.Library {
 	return &skill.Library{Folders: folders, Builtin: !s.Config.Skills.NoBuiltin, Heads: filepath.Join(s.StateDir, "skill-heads")}
 }
 
-// own are the folders of that name which are the person's: beside the settings, and in the
-// folders of their home that other agents read too.
+// own returns the person's folders of that name: next to the settings, and in the home folders that other
+// agents read too.
 func (s *Set) own(name string, home ...string) []skill.Folder {
 	out := []skill.Folder{{Path: filepath.Join(filepath.Dir(s.ConfigPath), name), Source: skill.FromUser}}
 	if s.Apart {
@@ -67,7 +67,7 @@ func (s *Set) own(name string, home ...string) []skill.Folder {
 	return out
 }
 
-// Loaded is the text of skills that a kind of agent begins with.
+// Loaded returns the text of the skills that a role begins with.
 func Loaded(l *skill.Library, names []string) string {
 	var texts []string
 	for _, name := range names {
@@ -78,9 +78,8 @@ func Loaded(l *skill.Library, names []string) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// skillGrants is a hook that allows the calls which a skill that was loaded says it
-// needs, until the person says something else. Skills that came with a repository
-// allow nothing.
+// skillGrants is a hook that allows the calls that a loaded skill declares, until the person's next message.
+// Skills from a repository allow nothing.
 type skillGrants struct {
 	library *skill.Library
 	places  places.Map
@@ -89,8 +88,7 @@ type skillGrants struct {
 	rules []policy.Rule
 }
 
-// Grants is a hook that allows the calls which the loaded skills of a library say they need; none
-// without skills.
+// Grants returns a hook that allows the calls that loaded skills of a library declare; none if skills are off.
 func (s *Set) Grants(l *skill.Library, at places.Map) []tool.Hook {
 	if s.Config.Skills.Off {
 		return nil
@@ -116,7 +114,7 @@ func (g *skillGrants) At(ctx context.Context, p tool.Point) (tool.Outcome, error
 	return tool.Outcome{}, nil
 }
 
-// add takes over what the skill of a call may do.
+// add adds the grants of the skill that a call loaded.
 func (g *skillGrants) add(c *tool.Call) {
 	args, err := tool.Args[struct {
 		Name string `json:"name"`

@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// BuiltIn lists the tools that are part of inspan. They belong to no session.
+// BuiltIn lists the built-in tools, without a session.
 func BuiltIn() []tool.Tool {
 	return slices.Concat(tools.WithLSP(&lsp.Manager{}, tools.Core(&tools.Shell{}, "")), tools.Web{}.Tools())
 }
@@ -29,8 +29,8 @@ func Names() []string {
 	return slices.Concat(out, corpus.Names())
 }
 
-// Tools lists the tools of a session that are built in, as the settings want them. Edit is the
-// form of changes that suits its model. The function ends what they have started.
+// Tools lists the built-in tools of a session according to the settings. Edit is the edit format for its model.
+// The function ends everything that the tools started.
 func Tools(c config.Config, shell *tools.Shell, edit string, env tool.Env) (list []tool.Tool, end func()) {
 	servers := &lsp.Manager{Env: env}
 	list = tools.Core(shell, edit)
@@ -47,12 +47,12 @@ func Tools(c config.Config, shell *tools.Shell, edit string, env tool.Env) (list
 	return list, servers.Close
 }
 
-// OffMachine are those of a list that reach no file and no command of this machine.
+// OffMachine keeps the tools that use no files or commands of this machine.
 func OffMachine(list []tool.Tool) []tool.Tool {
 	return slices.DeleteFunc(list, func(t tool.Tool) bool { return !slices.Contains([]string{"todo", "web_fetch", "web_search"}, t.Name) })
 }
 
-// Skilled adds the tool that loads skills, if there can be any.
+// Skilled adds the tool that loads skills, unless skills are off.
 func Skilled(c config.Config, l *skill.Library, list []tool.Tool) []tool.Tool {
 	if c.Skills.Off {
 		return list

@@ -19,25 +19,25 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// Workflow is a file that may be one.
+// Workflow is a file that may contain a workflow.
 type Workflow struct {
-	Name   string // that it is run by: its file's, with that of its plugin before it
+	Name   string // that runs it: that of the file, prefixed with that of its plugin
 	Source string // "project", "user", the plugin, or "built in"
 	File   string
 	Data   []byte
-	Why    string   // it can't be run; empty: nothing is known to be in the way
-	Hides  []string // sources of others of this name
+	Why    string   // why it can't be run; empty: no known obstacle
+	Hides  []string // sources of other workflows with this name
 }
 
-// mostWorkflow bounds a workflow's file, and mostWorkflows how many a folder has.
+// mostWorkflow bounds a workflow's file, and mostWorkflows the workflows per folder.
 const (
 	mostWorkflow  = 256 << 10
 	mostWorkflows = 200
 )
 
-// Workflows lists the workflows that can be run in a workspace, "" for any: its own, the user's, those of plugins,
-// and those that are built in. Of two with one name the first counts. One of the workspace runs only
-// if a person trusts its exact content; sum is as in [consent.Store.ReviewRunning].
+// Workflows lists the workflows for a workspace, "" for any: its own, the user's, those of plugins, and
+// built-in ones. The first of two with the same name counts. One of the workspace runs only if a person trusts
+// its exact content; sum is as in [consent.Store.ReviewRunning].
 func (s *Set) Workflows(root, sum string) []Workflow {
 	var list []Workflow
 	if root != "" {
@@ -95,7 +95,7 @@ func workflowsIn(dir, source string) (out []Workflow) {
 	return out
 }
 
-// trusted says of workflows of the workspace whether they may run. What was read is what is compared.
+// trusted marks workflows of the workspace that may not run. It compares the bytes that were read.
 func (s *Set) trusted(root, sum string, list []Workflow) []Workflow {
 	if len(list) == 0 {
 		return nil
@@ -114,8 +114,8 @@ func (s *Set) trusted(root, sum string, list []Workflow) []Workflow {
 	return list
 }
 
-// settled reports why a file may not run that a person names by its path: one of what inspan reads in
-// the workspace by itself runs only if it is trusted, however it is named.
+// settled returns why a file that a person names by its path may not run. Files that inspan finds in the
+// workspace by itself need trust, however they are named.
 func settled(root, name string, list []Workflow) error {
 	file, err := filepath.EvalSymlinks(name)
 	if err != nil || root == "" {
@@ -126,7 +126,7 @@ func settled(root, name string, list []Workflow) error {
 	}
 	rel, err := filepath.Rel(filepath.Join(root, ".inspan"), file)
 	if err != nil || !filepath.IsLocal(rel) {
-		return nil //nolint:nilerr // it lies elsewhere
+		return nil //nolint:nilerr // it is elsewhere
 	}
 	i := slices.IndexFunc(list, func(w Workflow) bool { return w.File == file })
 	if i < 0 {
@@ -138,8 +138,8 @@ func settled(root, name string, list []Workflow) error {
 	return nil
 }
 
-// Workflow finds one by its name, or reads the file that a person names by a path to a .yaml or .js, with all
-// that it uses, and checks it. To run it, all of that must be trusted.
+// Workflow finds a workflow by its name, or reads the .yaml or .js file that a person names by a path, with
+// everything that it uses, and checks it. To run it, all of that must be trusted.
 func (s *Set) Workflow(root, sum, name string, run bool) (*workflow.Workflow, error) {
 	list := s.Workflows(root, sum)
 	find := func(name string) (string, []byte, error) {

@@ -27,24 +27,24 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Base is what is known between sessions, and of the machine.
+// Base is the knowledge that sessions share: memory, instructions, past sessions and the machine.
 type Base struct {
 	*config.Installation
 	Consent  *consent.Store
 	Sessions *session.Store
 	Places   func(root string) places.Map
-	Redact   func(event.Body) event.Body // takes out the secrets of this user; nil: none are known
-	// Apart says that nothing counts that lies in the person's home, as [equipment.Set] has it.
+	Redact   func(event.Body) event.Body // removes this user's secrets; nil: none are known
+	// Apart ignores files in the person's home, as in [equipment.Set].
 	Apart bool
-	// Instead returns what a session reads in the place of an instruction file; a file that is not there holds nothing.
-	// Nil: each holds what it holds.
+	// Instead returns the content to use instead of an instruction file; a missing file has empty content. Nil:
+	// files are used as they are.
 	Instead func(path string, content []byte) []byte
 }
 
-// Prompt is what the prompt of a new session is made of, beside the settings.
+// Prompt holds the parts of a new session's prompt that are not in the settings.
 type Prompt struct {
 	Replace, Append string // as in [Input]
-	Root            string // where instruction files are looked for
+	Root            string // where the search for instruction files begins
 	Limits          Limits
 	Skills          *skill.Library // nil: the agent can't load any
 	Memory          *memory.Store
@@ -52,15 +52,15 @@ type Prompt struct {
 	Elsewhere       bool // the session's files and commands are on another machine
 }
 
-// Limits are what the prompt tells a model of its session.
+// Limits are the limits of the session that the prompt states.
 type Limits struct {
 	Mode     tool.Mode // empty: ask
-	MaxTurns int       // as [inspan.Agent] has it
+	MaxTurns int       // as in [inspan.Agent]
 	MaxCost  float64
 	MaxTime  time.Duration
 }
 
-// System is the prompt of a new session of an agent.
+// System returns the system prompt of a new session of an agent.
 func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn func(string)) []event.Added {
 	root := agent.Env.Root
 	in := Input{Replace: p.Replace, Append: p.Append}
@@ -81,12 +81,12 @@ func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn f
 	return asSeen(blocks, warn)
 }
 
-// toRemember tells a model that there is a memory, whose tool it may not see until it looks for it.
+// toRemember tells a model about the memory, because tool_search may hide its tool.
 const toRemember = "memory: keep unasked, with the tool memory, what holds beyond this session: preferences and corrections of the person, " +
 	"decisions and why, traps"
 
-// Instructions returns what reads the instruction files between a workspace and a file in it,
-// without the texts that the prompt of the workspace has.
+// Instructions returns a function that reads the instruction files between a workspace and a file in it,
+// without texts that the workspace's prompt already has.
 func (k *Base) Instructions(root string) func(path string) []event.Added {
 	above := sync.OnceValue(func() texts {
 		_, taken := k.instructions(root, root)
@@ -97,8 +97,8 @@ func (k *Base) Instructions(root string) func(path string) []event.Added {
 	}
 }
 
-// asSeen shows a model of the blocks of a prompt what people see of them, and tells both of what
-// they don't see.
+// asSeen spells out invisible characters in the blocks of a prompt. It warns the model and the person about
+// them.
 func asSeen(blocks []event.Added, warn func(string)) []event.Added {
 	for i, b := range blocks {
 		shown, hidden := guard.Marker{}.Instructions(b.Text, text.Visible(b.Source))
@@ -110,7 +110,7 @@ func asSeen(blocks []event.Added, warn func(string)) []event.Added {
 	return blocks
 }
 
-// Beside tells a model of the folders beside the workspace.
+// Beside returns the text that tells a model about further folders of the session.
 func Beside(folders []string) string {
 	if len(folders) == 0 {
 		return ""
@@ -123,7 +123,7 @@ func Beside(folders []string) string {
 		strings.Join(list, "\n")
 }
 
-// facts are what the prompt says of the surroundings of a new session.
+// facts returns what the prompt states about the surroundings of a new session.
 func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []string {
 	l, date := p.Limits, "date: "+time.Now().Format("Monday, 2 January 2006")
 	if p.Elsewhere {
@@ -141,7 +141,7 @@ func (k *Base) facts(ctx context.Context, agent *inspan.Agent, p Prompt) []strin
 	return append(list, Survey(ctx, agent.Env, k.machine(ctx, agent.Env), lever.Strength(0))...)
 }
 
-// turns are the most of one run, 0 for no limit.
+// turns returns the turn limit of one run; 0: none.
 func turns(limit int) int {
 	switch {
 	case limit < 0:
@@ -152,10 +152,10 @@ func turns(limit int) int {
 	return limit
 }
 
-// freshMachine is how long what is known of a machine holds.
+// freshMachine is how long cached facts about a machine are valid.
 const freshMachine = 24 * time.Hour
 
-// machine is what the machine has, asked for once a day.
+// machine returns the facts about the machine. They are cached for freshMachine.
 func (k *Base) machine(ctx context.Context, env tool.Env) Machine {
 	type known struct {
 		Key     string
@@ -169,16 +169,16 @@ func (k *Base) machine(ctx context.Context, env tool.Env) Machine {
 	}
 	m = known{key, time.Now(), AskMachine(ctx, env)}
 	if data, err := json.Marshal(m); err == nil {
-		_ = keep.Write(path, data) // the next session asks again
+		_ = keep.Write(path, data) // on failure the next session surveys again
 	}
 	return m.Machine
 }
 
-// maxSkills is how much of the prompt the list of skills may take, in bytes.
+// maxSkills bounds the list of skills in the prompt, in bytes.
 const maxSkills = 24 << 10
 
-// skillList is what the prompt says of the skills of a library; empty if there are
-// none, or the agent has no tool for them: then there is no library.
+// skillList returns the prompt's text about the skills of a library; empty if there are none. Without the skill
+// tool the library is nil.
 func skillList(l *skill.Library, warn func(string)) string {
 	if l == nil {
 		return ""

@@ -13,15 +13,15 @@ import (
 	"github.com/inspan/inspan/internal/safety/places"
 )
 
-// Bounds of a list of files.
+// Bounds on listing files.
 const (
 	mostNames  = 20_000
 	filesTime  = 3 * time.Second
 	mostIgnore = 1 << 20 // bytes of an ignore file
 )
 
-// Files lists the files below root that git does not ignore, slash-separated and relative,
-// as many as there is time for. Links are not followed.
+// Files lists the files below root that git does not ignore, slash-separated and relative. It stops at a time
+// limit, and doesn't follow links.
 func Files(ctx context.Context, root string) []string {
 	ctx, cancel := context.WithTimeout(ctx, filesTime)
 	defer cancel()
@@ -36,7 +36,7 @@ func Files(ctx context.Context, root string) []string {
 		queue = queue[1:]
 		entries, err := os.ReadDir(filepath.Join(root, f.rel))
 		if err != nil {
-			continue // what can't be read is not offered
+			continue // skip unreadable entries
 		}
 		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == ".gitignore" }) {
 			f.rules = f.rules.Add(f.rel, ignoreFile(root, path.Join(f.rel, ".gitignore")))
@@ -55,7 +55,7 @@ func Files(ctx context.Context, root string) []string {
 	return out[:min(len(out), mostNames)]
 }
 
-// ignoreFile reads an ignore file; one that can't be read ignores nothing.
+// ignoreFile reads an ignore file. An unreadable one ignores nothing.
 func ignoreFile(root, name string) []byte {
 	dir, err := keep.OpenFolder(root)
 	if err != nil {

@@ -9,22 +9,19 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Imports go so deep, and have so many files and bytes for one file of
-// instructions.
+// Bounds on the imports of one instruction file: depth, files and bytes.
 const (
 	maxImports     = 5
 	maxImported    = 100
 	maxImportBytes = 2 * MaxInstructions
 )
 
-// mention finds what could be an import in a line: @ and a path, at its start or
-// behind a space.
+// mention matches a possible import in a line: @ and a path, at the start or after a space.
 var mention = regexp.MustCompile(`(^|\s)@([^\s@` + "`" + `]+)`)
 
-// imported returns the text of an instruction file with the files it names as
-// @path behind it, unless their text was taken. Paths are relative to the file, or
-// to the home with ~/. What is in code is no import, and what can't be read is left
-// as it stands: it may be a name.
+// imported returns the text of an instruction file, followed by the files that it imports as @path, unless
+// their text was already taken. Paths are relative to the file, or to the home with ~/. Mentions in code are
+// not imports. Unreadable paths stay as text: they may be names.
 func (t texts) imported(text, path string, read func(path string) ([]byte, error)) string {
 	seen := map[string]bool{path: true}
 	var b strings.Builder
@@ -65,7 +62,7 @@ func (t texts) imported(text, path string, read func(path string) ([]byte, error
 	return b.String()
 }
 
-// mentions lists the paths named outside of code.
+// mentions lists the paths that are mentioned outside of code.
 func mentions(text string) []string {
 	var out []string
 	fenced := false
@@ -77,7 +74,7 @@ func mentions(text string) []string {
 		if fenced {
 			continue
 		}
-		// What stands between backquotes is code.
+		// Text between backquotes is code.
 		for i, part := range strings.Split(line, "`") {
 			if i%2 == 1 {
 				continue

@@ -17,9 +17,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// reader reads instruction files for a workspace, and what they import: nothing that tools may not
-// read, and from outside of the workspace's repository only files of instructions, so that one that
-// came with a repository can't put a private file before the model.
+// reader reads instruction files for a workspace and the files that they import. It reads nothing that tools
+// may not read. From outside of the repository it reads only instruction files, so that a file from a
+// repository can't put a private file into the prompt.
 func (k *Base) reader(root string) func(path string) ([]byte, error) {
 	at, project := k.Places(root), keep.Repository(root)
 	return func(path string) ([]byte, error) {
@@ -44,8 +44,8 @@ func (k *Base) reader(root string) func(path string) ([]byte, error) {
 	}
 }
 
-// ofProject returns the folders, from below root downwards, whose instructions are those of the project:
-// none that git ignores and none of packages that were installed there, whose authors nobody has asked.
+// ofProject returns the folders, from below root downwards, that contain the project's instructions. It skips
+// folders that git ignores and folders of installed packages, whose authors the person has not approved.
 func ofProject(root string, folders []string) []string {
 	project := keep.Repository(root)
 	rules := (*places.Ignores)(nil).Add("", ignoreFile(project, ".git/info/exclude"))
@@ -56,7 +56,7 @@ func ofProject(root string, folders []string) []string {
 		return ignored
 	}
 	for _, dir := range append([]string{project}, downTo(project, root)...) {
-		enter(dir) // who starts in an ignored folder wants to work there
+		enter(dir) // if the session starts in an ignored folder, its instructions count
 	}
 	for i, dir := range folders {
 		if slices.Contains(ofPackages(), filepath.Base(dir)) || enter(dir) {
@@ -66,18 +66,18 @@ func ofProject(root string, folders []string) []string {
 	return folders
 }
 
-// ofPackages are the names of folders that package managers fill.
+// ofPackages returns the names of folders that package managers fill.
 func ofPackages() []string {
 	return []string{"node_modules", "bower_components", "jspm_packages", "vendor", "site-packages", "dist-packages", ".venv", "venv", ".tox", ".nox", "Pods", "Carthage"}
 }
 
-// IsInstructions reports whether a file has the name of one that is read as instructions.
+// IsInstructions reports whether the file's name is that of an instruction file.
 func IsInstructions(path string) bool {
 	return slices.Contains([]string{"agents.md", "claude.md", "claude.local.md"}, strings.ToLower(filepath.Base(path)))
 }
 
-// Personal are the files with a person's instructions for all workspaces: beside the settings, and
-// those of other agents. They need not exist.
+// Personal returns the paths of a person's instructions for all workspaces: next to the settings, and those of
+// other agents. They need not exist.
 func (k *Base) Personal() []string {
 	var own []string
 	if k.ConfigPath != "" {
@@ -94,8 +94,8 @@ func (k *Base) Personal() []string {
 	return slices.DeleteFunc(own, func(path string) bool { return path == "" })
 }
 
-// instructions are those of the person and, after them, those that count in a folder of a workspace,
-// and all of their texts.
+// instructions returns the person's instruction files followed by those for a folder of a workspace, and all of
+// their texts.
 func (k *Base) instructions(dir, root string) ([]File, texts) {
 	taken := texts{}
 	files := taken.gather(k.Personal(), k.personalReader(root))
@@ -103,14 +103,14 @@ func (k *Base) instructions(dir, root string) ([]File, texts) {
 	return append(files, taken.gather(shared, k.reader(root))...), taken
 }
 
-// personalReader reads instruction files of the person, and what they import: nothing that tools
-// may not read.
+// personalReader reads instruction files of the person and their imports. It reads nothing that tools may not
+// read.
 func (k *Base) personalReader(root string) func(path string) ([]byte, error) {
 	at := k.Places(root)
 	return func(path string) ([]byte, error) {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
-			return nil, err // mostly there is none, and then no places need to be known
+			return nil, err // usually the file is missing, so the places are not computed
 		}
 		if at.Of(real).Guard == places.Secret && !slices.Contains(k.Personal(), path) {
 			return nil, fmt.Errorf("%s: %w", path, fs.ErrPermission)
@@ -120,10 +120,10 @@ func (k *Base) personalReader(root string) func(path string) ([]byte, error) {
 	}
 }
 
-// maxRules bounds the files of rules in one folder.
+// maxRules bounds the number of rule files in one folder.
 const maxRules = 100
 
-// rules are the markdown files in a folder of rules of Claude Code, in the order of their names.
+// rules lists the markdown files in a folder of Claude Code rules, sorted by name.
 func rules(dir string) (paths []string) {
 	if dir == "" {
 		return nil
@@ -131,7 +131,7 @@ func rules(dir string) (paths []string) {
 	left := 10 * maxRules
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if left--; err != nil || left < 0 || len(paths) == maxRules {
-			return fs.SkipAll // what can't be read is as good as not there
+			return fs.SkipAll // an unreadable folder counts as missing
 		}
 		if d.Type().IsRegular() && strings.HasSuffix(path, ".md") {
 			paths = append(paths, path)
@@ -141,7 +141,7 @@ func rules(dir string) (paths []string) {
 	return paths
 }
 
-// scoped is a file of rules without its header. Rules for some files only say so.
+// scoped returns a rule file without its header. If the rules apply only to some files, it says so.
 func scoped(path string, data []byte) []byte {
 	matter, body, err := skill.SplitMatter(data)
 	if err != nil || !strings.Contains(filepath.ToSlash(path), "/.claude/rules/") {
@@ -159,8 +159,8 @@ func scoped(path string, data []byte) []byte {
 	return []byte(body)
 }
 
-// readInstructions reads an instruction file, unless it belongs to another
-// user: anybody can put a file into a directory like /tmp.
+// readInstructions reads an instruction file. Files of other users are rejected: anyone can create a file in a
+// directory like /tmp.
 func readInstructions(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -180,6 +180,5 @@ func readInstructions(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxInstructions))
 }
 
-// maxInstructions is how much of one instruction file is read, in bytes. What is
-// used of all of them together is less.
+// maxInstructions bounds how much of one instruction file is read, in bytes. The total that is used is smaller.
 const maxInstructions = 8 * MaxInstructions

@@ -1,5 +1,5 @@
-// Package knowledge holds what a session knows when it begins, and what it can look up: instruction
-// files, facts about the machine, memory, and past sessions.
+// Package knowledge provides what a session knows at its start and what it can look up: instruction files,
+// facts about the machine, memory, and past sessions.
 package knowledge
 
 import (
@@ -16,9 +16,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Memory is what is remembered for a workspace. What the team keeps there counts as
-// untrusted unless the person trusts the file as it is; what they change themselves they
-// trust.
+// Memory returns the memory of a workspace for the person. The team's memory is untrusted unless the person
+// trusts the file in its current content. The person's own changes are trusted.
 func (k *Base) Memory(root string) *memory.Store {
 	s := k.memoryAt(root)
 	s.Vouched = k.vouched(root, root)
@@ -31,13 +30,13 @@ func (k *Base) Memory(root string) *memory.Store {
 	return s
 }
 
-// Entry is a new entry of the memory.
+// Entry returns a new entry of the memory.
 func (k *Base) Entry(kind, text string) memory.Entry {
 	return memory.Entry{Kind: memory.Kind(kind), Text: text}
 }
 
-// Remember adds an entry to the memory of a workspace, with what goes to its topic, and returns its
-// id. Errors are as those of [memory.Store.Add].
+// Remember adds an entry to the memory of a workspace, with a text for its topic, and returns its id. Errors
+// are as for [memory.Store.Add].
 func (k *Base) Remember(ctx context.Context, root, scope string, e memory.Entry, topic string) (id string, err error) {
 	added, err := k.Memory(root).Add(ctx, memory.Scope(scope), e, topic)
 	return added.ID, err
@@ -52,7 +51,7 @@ func (k *Base) memoryAt(root string) *memory.Store {
 	}}
 }
 
-// redact returns a text without the secrets of this user.
+// redact returns a text without this user's secrets.
 func (k *Base) redact(text string) string {
 	if k.Redact == nil {
 		return text
@@ -60,8 +59,8 @@ func (k *Base) redact(text string) string {
 	return k.Redact(event.Note{Text: text}).(event.Note).Text
 }
 
-// SessionMemory is that of a session, whose own changes nobody stands by. An agent that
-// works in a copy of the workspace goes by what is trusted in the workspace, too.
+// SessionMemory returns the memory of a session, whose own changes are not trusted automatically. An agent that
+// works in a copy of the workspace also uses the trust of the original workspace.
 func (k *Base) SessionMemory(ctx context.Context, id, root string) *memory.Store {
 	s, roots := k.memoryAt(root), []string{root}
 	for id = store.Parent(id); id != ""; id = store.Parent(id) {
@@ -73,8 +72,8 @@ func (k *Base) SessionMemory(ctx context.Context, id, root string) *memory.Store
 	return s
 }
 
-// vouched returns what reports whether the person trusts a file of the team's memory in
-// root, as it is, at its place in one of the workspaces.
+// vouched returns a function that reports whether the person trusts a file of the team's memory in root, with
+// this content, at its place in one of the workspaces.
 func (k *Base) vouched(root string, in ...string) func(memory.Scope, string, []byte) bool {
 	return func(scope memory.Scope, path string, content []byte) bool {
 		item := teamFile(root, path, content)
@@ -88,12 +87,12 @@ func (k *Base) vouched(root string, in ...string) func(memory.Scope, string, []b
 func teamFile(root, path string, content []byte) consent.Item {
 	rel, err := filepath.Rel(root, path)
 	if err != nil {
-		return consent.Item{} // nobody trusts it
+		return consent.Item{} // never trusted
 	}
 	return consent.Remembered(filepath.ToSlash(rel), content)
 }
 
-// rootOf is the workspace of a session; empty if its log does not tell.
+// rootOf returns the workspace of a session; empty if its log doesn't contain it.
 func (k *Base) rootOf(ctx context.Context, id string) string {
 	for e, err := range store.Events(ctx, k.Sessions, id) {
 		if err != nil {
@@ -106,8 +105,7 @@ func (k *Base) rootOf(ctx context.Context, id string) string {
 	return ""
 }
 
-// remembered is what the prompt says of it, and whether some of it comes from
-// content that nobody vouches for.
+// remembered returns the prompt's text of the memory, and whether some of it comes from unverified content.
 func (k *Base) remembered(s *memory.Store, warn func(string)) (text string, claimed bool) {
 	if k.Config.Memory.Off {
 		return "", false
@@ -126,7 +124,7 @@ func (k *Base) remembered(s *memory.Store, warn func(string)) (text string, clai
 	return index.Text(), slices.ContainsFunc(index.Entries, func(e memory.Listed) bool { return e.Untrusted })
 }
 
-// Remembering adds the tool that remembers.
+// Remembering adds the memory tool to the list.
 func (k *Base) Remembering(s *memory.Store, list []tool.Tool) []tool.Tool {
 	if k.Config.Memory.Off {
 		return list
@@ -146,8 +144,8 @@ func (k *Base) Remembering(s *memory.Store, list []tool.Tool) []tool.Tool {
 	}.Tool())
 }
 
-// allowedByPerson reports whether somebody was asked about just this call and allowed it,
-// in a session that works for no other. A rule does not count: nobody has seen the text.
+// allowedByPerson reports whether a person was asked about exactly this call and approved it, in a session that
+// is not a subagent's. A rule does not count: no person has seen the text.
 func (k *Base) allowedByPerson(ctx context.Context, c *tool.Call) bool {
 	if store.Parent(c.Session) != "" {
 		return false

@@ -24,16 +24,15 @@ const (
 	memoryHits    = 8
 	memorySnippet = 300 // bytes shown of a hit
 	memoryDay     = "2006-01-02"
-	maxTold       = 64 << 20 // bytes of a file whose digest is told
+	maxTold       = 64 << 20 // bytes of a file that is hashed
 )
 
-// MemoryTool is what the tool memory works with.
+// MemoryTool holds the dependencies of the memory tool.
 type MemoryTool struct {
 	Store *memory.Store
-	// Team is through what a call changes the team's memory. Nil: Store.
+	// Team returns the store through which a call changes the team's memory. Nil: Store.
 	Team func(ctx context.Context, c *tool.Call) *memory.Store
-	// Search looks into past sessions. Nil: the action search says that there is
-	// none. The session of the call is left out of what it is asked for.
+	// Search searches past sessions, except that of the call. Nil: the action search fails.
 	Search func(ctx context.Context, q recall.Query) ([]recall.Hit, error)
 }
 
@@ -52,7 +51,7 @@ type memoryArgs struct {
 	Since      string   `json:"since,omitempty" jsonschema:"search from this day on, as 2026-11-01"`
 }
 
-// Tool returns the tool that remembers.
+// Tool returns the memory tool.
 func (m MemoryTool) Tool() tool.Tool {
 	t := tool.New("memory", memoryDoc, m.run)
 	t.Effects = m.effects
@@ -84,7 +83,7 @@ func (in memoryArgs) kind() memory.Kind {
 	return memory.Kind(in.Kind)
 }
 
-// lack says what the arguments lack, if anything.
+// lack returns an error text if a required argument is missing.
 func (in memoryArgs) lack() string {
 	need := map[string]string{"remember": in.Text, "forget": in.ID, "read": in.Topic, "list": "-", "search": in.Query}
 	field := map[string]string{"remember": "text", "forget": "id", "read": "topic", "search": "query"}
@@ -98,18 +97,19 @@ func (in memoryArgs) lack() string {
 	return ""
 }
 
-// effects tells what a call would do. What a person keeps for themselves is
-// inspan's own and lies outside of the workspace; what the team shares is a file
-// of it, which tools do not change otherwise: that it is told is what is asked about. What is to hold beyond this project or for others is asked about, as a file
-// of the project could want just that; so is to forget something in a session that has
-// seen what nobody vouches for. In mode ask every change is.
+// effects returns the effects of a call. The person's own memory is a file of inspan outside of the workspace;
+// the team's memory is a file in the workspace that other tools don't change.
+//
+// It asks before it remembers for other projects or for the team, as a file of the project could suggest just
+// that. It also asks before it forgets in a session that has seen unverified content. In mode ask every change
+// asks.
 func (m MemoryTool) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
 	in, err := tool.Args[memoryArgs](c)
 	if err != nil {
 		return nil, err
 	}
 	if in.lack() != "" || m.Store.Path(in.scope(), "") == "" {
-		return []tool.Effect{}, nil // the call fails for the same reason
+		return []tool.Effect{}, nil // the call itself fails with this error
 	}
 	effects := []tool.Effect{}
 	gone := in.Action == "forget" || in.Action == "remember" && len(in.Supersedes) > 0
@@ -120,7 +120,7 @@ func (m MemoryTool) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, e
 	tells := map[memory.Scope]string{
 		memory.User: "tell this to your agents in every project", memory.Team: "tell this to the agents of everybody in this project",
 	}[in.scope()]
-	if tells == "" && c.Mode == tool.ModeAsk { // in which nothing of the agent's comes into later prompts unseen
+	if tells == "" && c.Mode == tool.ModeAsk { // in mode ask nothing from the agent reaches later prompts unseen
 		tells = "tell this to your agents in later sessions of this project"
 	}
 	if tells != "" && in.Action == "remember" {
@@ -136,7 +136,7 @@ func (m MemoryTool) effects(ctx context.Context, c *tool.Call) ([]tool.Effect, e
 	return append(effects, tool.Effect{Kind: tool.Read, Path: at}), nil
 }
 
-// touched lists the files of the team's memory that a call would touch.
+// touched lists the files of the team's memory that a call would change.
 func (m MemoryTool) touched(in memoryArgs) []string {
 	index, topic := m.Store.Path(memory.Team, ""), ""
 	switch in.Action {
@@ -145,7 +145,7 @@ func (m MemoryTool) touched(in memoryArgs) []string {
 			topic = in.Topic
 		}
 	case "forget":
-		e, _ := m.Store.Entry(memory.Team, in.ID) // if there is none the call fails
+		e, _ := m.Store.Entry(memory.Team, in.ID) // if it is missing, the call fails
 		topic = e.Topic
 	default:
 		return nil
@@ -176,7 +176,7 @@ func (m MemoryTool) run(ctx context.Context, c *tool.Call, in memoryArgs) (tool.
 	return m.search(ctx, c, in)
 }
 
-// changed is the store through which a call makes its change.
+// changed returns the store through which a call makes its change.
 func (m MemoryTool) changed(ctx context.Context, c *tool.Call, in memoryArgs) *memory.Store {
 	if m.Team == nil || in.scope() != memory.Team {
 		return m.Store
@@ -184,7 +184,7 @@ func (m MemoryTool) changed(ctx context.Context, c *tool.Call, in memoryArgs) *m
 	return m.Team(ctx, c)
 }
 
-// memoryDate reads a day; an empty one is zero.
+// memoryDate parses a day; an empty one is zero.
 func memoryDate(name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -219,8 +219,7 @@ func (m MemoryTool) remember(ctx context.Context, c *tool.Call, in memoryArgs) (
 	return r, nil
 }
 
-// written are files of the team's memory as a call left them, for who watches the
-// workspace.
+// written returns the files of the team's memory as a call left them, for observers of the workspace.
 func (m MemoryTool) written(ctx context.Context, c *tool.Call, paths []string) []tool.File {
 	var out []tool.File
 	for _, path := range paths {
@@ -234,7 +233,7 @@ func (m MemoryTool) written(ctx context.Context, c *tool.Call, paths []string) [
 	return out
 }
 
-// digest is that of a file; empty if it is gone, or is none that can be read as a whole.
+// digest returns the digest of a file; empty if it is missing, not a regular file or too large.
 func digest(ctx context.Context, c *tool.Call, path string) string {
 	f, err := c.Env.Files.Open(ctx, path)
 	if err != nil {
@@ -280,7 +279,7 @@ func (m MemoryTool) read(in memoryArgs) (tool.Result, error) {
 	return r, nil
 }
 
-// list shows what is there now, which may be more than the prompt has.
+// list shows the current memory, which may be more than the prompt contains.
 func (m MemoryTool) list() (tool.Result, error) {
 	x, err := m.Store.Index()
 	text := x.Text()

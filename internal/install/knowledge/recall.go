@@ -16,18 +16,17 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// syncTime is how long a search first takes up what is new in the logs; the rest
-// comes with the next.
+// syncTime bounds how long a search first indexes new log entries. Later searches index the rest.
 const syncTime = 5 * time.Second
 
-// Search is Recall of words, for at most so many hits. A root means the sessions of that workspace;
-// empty: all.
+// Search is Recall of words with at most most hits. A root limits it to the sessions of that workspace; empty:
+// all.
 func (k *Base) Search(ctx context.Context, words, root string, most int) (hits []recall.Hit, behind int, err error) {
 	return k.Recall(ctx, recall.Query{Text: words, Root: root, Limit: most})
 }
 
-// Recall searches all sessions. Behind is how many of them have parts that are not
-// in the index yet. An index in which damage is met is made anew.
+// Recall searches all sessions. Behind is the number of sessions that are not fully indexed yet. A damaged
+// index is rebuilt.
 func (k *Base) Recall(ctx context.Context, q recall.Query) (hits []recall.Hit, behind int, err error) {
 	hits, behind, err = k.recall(ctx, q)
 	if errors.Is(err, recall.ErrDamaged) {
@@ -45,15 +44,15 @@ func (k *Base) recall(ctx context.Context, q recall.Query) (hits []recall.Hit, b
 	if behind, err = k.takeUp(ctx, x); err != nil {
 		return nil, behind, err
 	}
-	if behind == 0 { // what Open has moved aside is needed no more, and may hold what was said in sessions that are deleted
+	if behind == 0 { // the damaged index that Open moved aside is no longer needed, and may contain text of deleted sessions
 		_ = os.Remove(x.Path + ".aside")
 	}
 	hits, err = x.Search(ctx, q)
 	return hits, behind, err
 }
 
-// takeUp brings the index up to the logs, the newest sessions first, and returns
-// for how many there was no time.
+// takeUp updates the index from the logs, newest sessions first, and returns the number of sessions that it had
+// no time for.
 func (k *Base) takeUp(ctx context.Context, x *recall.Index) (behind int, err error) {
 	marks, err := x.Marks(ctx)
 	if err != nil {
@@ -77,14 +76,14 @@ func (k *Base) takeUp(ctx context.Context, x *recall.Index) (behind int, err err
 			}
 		}
 	}
-	if len(marks) > 0 { // of sessions that are gone
+	if len(marks) > 0 { // of deleted sessions
 		err = x.Forget(ctx, slices.Collect(maps.Keys(marks))...)
 	}
 	return behind, err
 }
 
-// takeUpOne reads a session from its beginning, as what was seen early in it tells
-// whether what follows can be trusted. A log that is damaged counts up to there.
+// takeUpOne indexes a session. It reads from the beginning, because early events decide whether later ones are
+// trusted. A damaged log counts up to the damage.
 func (k *Base) takeUpOne(ctx context.Context, x *recall.Index, id string, from recall.Mark, size int64) error {
 	var docs []recall.Doc
 	to, root, untrusted := from, "", false
@@ -112,13 +111,13 @@ func (k *Base) takeUpOne(ctx context.Context, x *recall.Index, id string, from r
 	return x.Add(ctx, id, to, docs)
 }
 
-// byPerson reports whether a body holds a person's own words, and none of others.
+// byPerson reports whether a body contains only a person's own words.
 func byPerson(body event.Body) bool {
 	b, ok := body.(event.Said)
 	return ok && b.By == "" && !b.Untrusted
 }
 
-// documents are what can be searched of an event.
+// documents returns the searchable texts of an event.
 func documents(body event.Body) []recall.Doc {
 	switch b := body.(type) {
 	case event.Said:
@@ -142,5 +141,5 @@ func documents(body event.Body) []recall.Doc {
 	return nil
 }
 
-// mostIndexed is how much of a result can be searched, in bytes.
+// mostIndexed bounds how much of a result is searchable, in bytes.
 const mostIndexed = 2000

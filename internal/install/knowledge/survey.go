@@ -28,29 +28,29 @@ import (
 //go:embed look.sh
 var look string
 
-// How long programs may take to tell of themselves. What is not known then is left out.
+// patience bounds how long programs may take to report their versions. Slower ones are left out.
 const patience = 2 * time.Second
 
-// Most entries of the folder, and of each folder in it, that are named, and most bytes of a
-// name or of a file that is read.
+// Bounds on the named entries of the folder and of each folder in it, and on the bytes of a name and of a file
+// that is read.
 const (
 	mostTop   = 24
 	mostBelow = 8
 	mostName  = 40
 	mostFile  = 64 << 10
-	mostRead  = 2000 // entries of a folder that are looked at
+	mostRead  = 2000 // entries of a folder that are examined
 )
 
-// Machine is what a machine has. It has a JSON form, so that it can be kept.
+// Machine describes a machine. It has a JSON form for the cache.
 type Machine struct {
-	Tools    []string `json:"tools,omitempty"`    // with their versions, where these matter
+	Tools    []string `json:"tools,omitempty"`    // with versions where they matter
 	Packages []string `json:"packages,omitempty"` // package managers
 	Cores    int      `json:"cores,omitempty"`
-	Memory   int64    `json:"memory,omitempty"` // bytes; 0: not known
+	Memory   int64    `json:"memory,omitempty"` // bytes; 0: unknown
 }
 
-// AskMachine asks the machine of an environment. It starts one process, in the read box where
-// there is one. What can't be learned is left out.
+// AskMachine surveys the machine of an environment. It starts one process, in the read-only sandbox if
+// available. Unknown facts are left out.
 func AskMachine(ctx context.Context, env tool.Env) Machine {
 	ctx, stop := context.WithTimeout(ctx, patience)
 	defer stop()
@@ -89,7 +89,7 @@ func AskMachine(ctx context.Context, env tool.Env) Machine {
 
 var number = regexp.MustCompile(`\d+(?:\.\d+)+`)
 
-// programs are looked for, those that say most of a machine first.
+// programs returns the programs to look for, the most informative first.
 func programs() []string {
 	return []string{
 		"python3", "node", "go", "rustc", "java", "ruby", "php", "perl", "gcc", "clang", "dotnet", "git", "make", "cmake", "docker", "podman",
@@ -108,7 +108,7 @@ func managers() []string {
 	}
 }
 
-// run runs a script with sh and returns what it prints, "" if it fails.
+// run runs a script with sh and returns its output, "" if it fails.
 func run(ctx context.Context, env tool.Env, script string, args ...string) string {
 	if env.Procs == nil {
 		return ""
@@ -131,7 +131,7 @@ func run(ctx context.Context, env tool.Env, script string, args ...string) strin
 	return out.String()
 }
 
-// Survey says what is known, one fact a line, the most useful first, in at most so many tokens.
+// Survey returns facts, one per line, the most useful first, within a number of tokens.
 func Survey(ctx context.Context, env tool.Env, m Machine, tokens int) []string {
 	f := folder{ctx: ctx, env: env}
 	f.rules = f.rules.Add("", []byte(f.read(".gitignore")))
@@ -151,7 +151,7 @@ func Survey(ctx context.Context, env tool.Env, m Machine, tokens int) []string {
 	return out
 }
 
-// tokensOf is about how many tokens a line takes in the prompt.
+// tokensOf estimates how many tokens a line takes in the prompt.
 func tokensOf(line string) int { return llm.Request{System: []string{"- " + line + "\n"}}.Tokens() + 1 }
 
 func hardware(m Machine) string {
@@ -172,14 +172,14 @@ func labelled(label string, list []string) string {
 	return label + ": " + strings.Join(list, ", ")
 }
 
-// folder looks at the workspace through the eyes of its tools.
+// folder reads the workspace with the access of its tools.
 type folder struct {
 	ctx   context.Context
 	env   tool.Env
-	rules *places.Ignores // of its top
+	rules *places.Ignores // ignore rules at the top
 }
 
-// read returns the beginning of a file, "" if there is none that can be read.
+// read returns the beginning of a file, "" if it can't be read.
 func (f folder) read(name string) string {
 	file, err := f.env.Files.Open(f.ctx, filepath.Join(f.env.Root, name))
 	if err != nil {
@@ -196,7 +196,7 @@ func (f folder) read(name string) string {
 	return string(data)
 }
 
-// list returns the entries of a folder below the workspace that are not ignored, in order.
+// list returns the entries, sorted, of a folder below the workspace that are not ignored.
 func (f folder) list(dir string) []fs.DirEntry {
 	file, err := f.env.Files.Open(f.ctx, filepath.Join(f.env.Root, dir))
 	if err != nil {
@@ -207,7 +207,7 @@ func (f folder) list(dir string) []fs.DirEntry {
 	if !ok {
 		return nil
 	}
-	entries, _ := d.ReadDir(mostRead) // what is there says enough
+	entries, _ := d.ReadDir(mostRead) // the first entries suffice
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return e.Name() == ".git" || e.Name() == "node_modules" || f.rules.Ignored(path.Join(dir, e.Name()), e.IsDir())
 	})
@@ -215,7 +215,7 @@ func (f folder) list(dir string) []fs.DirEntry {
 	return entries
 }
 
-// tree names what lies in the folder and in its folders, as far as there is room.
+// tree names the entries of the folder and of its subfolders, within a number of tokens.
 func (f folder) tree(top []fs.DirEntry, tokens int) string {
 	if len(top) == 0 {
 		return "files: none"
@@ -237,7 +237,7 @@ func (f folder) tree(top []fs.DirEntry, tokens int) string {
 	return text
 }
 
-// within names what lies in a folder of the workspace.
+// within names the entries of a folder in the workspace.
 func (f folder) within(dir string) string {
 	var names []string
 	for _, e := range f.list(dir) {
@@ -256,8 +256,7 @@ func (f folder) within(dir string) string {
 	return "(" + strings.Join(names, " ") + ")"
 }
 
-// plain is a name that can't be taken for anything else: those with other characters than
-// names usually have are quoted, and long ones cut.
+// plain returns an unambiguous name: unusual characters are quoted, and long names are cut.
 func plain(name string) string {
 	name = text.Cut(name, mostName)
 	odd := func(r rune) bool {
@@ -269,11 +268,11 @@ func plain(name string) string {
 	return name
 }
 
-// git tells how the repository stands, "" if there is none. Nothing that the repository
-// names is run but in the read box.
+// git describes the state of the repository, "" if there is none. Programs that the repository configures run
+// only in the read-only sandbox.
 func (f folder) git() string {
 	head := f.read(".git/HEAD")
-	if head == "" && f.read(".git") == "" { // a worktree has a file
+	if head == "" && f.read(".git") == "" { // in a worktree .git is a file
 		return ""
 	}
 	text := "git repository"
@@ -303,7 +302,7 @@ func (f folder) git() string {
 	return text + fmt.Sprintf(", %d changed, %d untracked", changed, untracked)
 }
 
-// tests tells how the project is probably tested.
+// tests describes how the project is probably tested.
 func (f folder) tests(top []fs.DirEntry) string {
 	has := func(name string) bool {
 		return slices.ContainsFunc(top, func(e fs.DirEntry) bool { return e.Name() == name })

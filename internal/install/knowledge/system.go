@@ -1,8 +1,8 @@
 package knowledge
 
-// The system prompt: a short static part, then the instruction files of the project, then facts
-// that hold for the session. The most stable text comes first, so that the prefix of every request
-// stands. What is here is pure; files are read through a function that is passed in.
+// The system prompt: a short static part, then the instruction files of the project, then facts about the
+// session. The most stable text comes first, so that the prefix of every request stays cached. This file is
+// pure; files are read through a function that is passed in.
 
 import (
 	_ "embed"
@@ -17,19 +17,19 @@ import (
 //go:embed system.md
 var static string
 
-// MaxInstructions bounds all instruction files together, in bytes. What does
-// not fit is left out, farthest file first, and the prompt says so.
+// MaxInstructions bounds all instruction files together, in bytes. The farthest files are left out first, and
+// the prompt says so.
 const MaxInstructions = 32 * 1024
 
-// Input is what the system prompt is made of.
+// Input holds the parts of the system prompt.
 type Input struct {
-	Replace string   // instead of the static part, if not empty
-	Append  string   // added behind everything else, if not empty
+	Replace string   // replaces the static part, if not empty
+	Append  string   // added after everything else, if not empty
 	Files   []File   // instruction files, outermost first
-	Memory  string   // what was remembered in earlier sessions; may be empty
-	Claimed bool     // some of Memory comes from content that nobody vouches for
+	Memory  string   // from earlier sessions; may be empty
+	Claimed bool     // some of Memory comes from unverified content
 	Skills  string   // list of skills; may be empty
-	Facts   []string // facts about the surroundings, one a line
+	Facts   []string // about the surroundings, one per line
 }
 
 // File is an instruction file.
@@ -73,8 +73,8 @@ func (f File) block() event.Added {
 	}
 }
 
-// nested are the blocks of instruction files for a part of the workspace, to be
-// added where it is first touched.
+// nested returns the blocks of instruction files for a part of the workspace, added when the agent first
+// touches it.
 func nested(files []File) []event.Added {
 	var out []event.Added
 	files, _ = fit(files)
@@ -86,8 +86,7 @@ func nested(files []File) []event.Added {
 	return out
 }
 
-// fit cuts the files to MaxInstructions. The nearest files matter most, so
-// they are given room first.
+// fit cuts the files to MaxInstructions. The nearest files matter most, so they get room first.
 func fit(files []File) (out []File, warnings []string) {
 	out = append(out, files...)
 	left := MaxInstructions
@@ -106,13 +105,12 @@ func fit(files []File) (out []File, warnings []string) {
 	return out, warnings
 }
 
-// names of instruction files, in the order they are read in one directory.
+// names returns the names of instruction files, in reading order within a directory.
 func names() []string {
 	return []string{"AGENTS.md", "agents.md", "CLAUDE.md", "claude.md", ".claude/CLAUDE.md", "CLAUDE.local.md"}
 }
 
-// Paths are where instruction files can lie, from the root of the file system down to dir, an
-// absolute path.
+// Paths returns where instruction files can be, from the root of the file system down to dir, an absolute path.
 func Paths(dir string) []string {
 	var dirs []string
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
@@ -124,7 +122,7 @@ func Paths(dir string) []string {
 	return in(dirs)
 }
 
-// downTo lists the folders from below one down to another.
+// downTo lists the folders from root down to dir.
 func downTo(root, dir string) (dirs []string) {
 	for d := filepath.Clean(dir); d != root && d != filepath.Dir(d); d = filepath.Dir(d) {
 		dirs = append([]string{d}, dirs...)
@@ -141,18 +139,17 @@ func in(dirs []string) (paths []string) {
 	return paths
 }
 
-// Gather returns the instruction files of paths, in their order. The same text is taken once, where
-// it comes first, so a CLAUDE.md that repeats AGENTS.md, imports it, is a link to it or differs only
-// in the case of its name costs nothing. read returns an error for a file that is not there or must
-// not be used.
+// Gather returns the instruction files of paths, in order. A text is taken only once, where it comes first. So
+// a CLAUDE.md that repeats or imports AGENTS.md, links to it, or differs only in the case of its name costs
+// nothing. read returns an error for a file that is missing or must not be used.
 func Gather(paths []string, read func(path string) ([]byte, error)) []File {
 	return texts{}.gather(paths, read)
 }
 
-// texts are the texts of instructions that were taken.
+// texts is the set of instruction texts that were taken.
 type texts map[string]bool
 
-// take returns a text as it is told, and whether it is to be: it is not empty and was not taken.
+// take returns a text as the model gets it, and whether to use it: it is not empty and was not taken before.
 func (t texts) take(raw []byte) (string, bool) {
 	text := strings.TrimPrefix(strings.ToValidUTF8(string(raw), "\uFFFD"), "\uFEFF")
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
@@ -181,8 +178,8 @@ func (t texts) gather(paths []string, read func(path string) ([]byte, error)) []
 	return files
 }
 
-// linked is where a file leads whose only text could be a path, as git writes links where the file
-// system has none; empty: nowhere.
+// linked returns the target of a file whose only text is a path, as git writes links if the file system has
+// none; empty: not a link.
 func linked(raw []byte, path string) string {
 	to := strings.TrimSpace(string(raw))
 	if to == "" || strings.ContainsAny(to, "\n\x00@") || filepath.IsAbs(to) {

@@ -13,13 +13,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What an agent writes into a file of instructions would speak to later agents with the person's
-// voice. So it is told at the end of the session, and later ones are told whose words they are until
-// the person has trusted them or changed the file.
+// An instruction file that an agent writes would speak to later agents with the person's voice. So the end of
+// the session reports it, and later agents are told who wrote it until the person trusts or changes the file.
 
-// Wrote remembers which files of instructions in a workspace have changed while a session ran that
-// may change them unasked, and returns their paths. A change that somebody was asked about and allowed
-// is theirs. It looks at as many files as [Files] does.
+// Wrote records which instruction files in a workspace changed during a session that could change them without
+// asking, and returns their paths. A change that a person approved is not recorded. It looks at as many files
+// as [Files] does.
 func (k *Base) Wrote(ctx context.Context, id, root string) (paths []string, err error) {
 	changed := k.changed(ctx, id, root)
 	if len(changed) == 0 {
@@ -42,7 +41,7 @@ func (k *Base) Wrote(ctx context.Context, id, root string) (paths []string, err 
 	return paths, k.Consent.Wrote(ctx, root, id, files)
 }
 
-// changed lists the files of instructions in a workspace, and those that they import, that have changed since a session
+// changed lists the instruction files in a workspace, and their imports, that have changed since a session
 // began.
 func (k *Base) changed(ctx context.Context, id, root string) (paths []string) {
 	var began time.Time
@@ -71,11 +70,11 @@ func (k *Base) changed(ctx context.Context, id, root string) (paths []string) {
 	return paths
 }
 
-// clockTick is by how much the time of a file can lie before the time at which it was written: file systems read a
+// clockTick is by how much a file's time can lie before the time at which it was written: file systems read a
 // clock that advances up to 10 ms at a time.
 const clockTick = 20 * time.Millisecond
 
-// changedSince reports whether a file, or the link that leads to it, may have changed since a time.
+// changedSince reports whether a file, or the link to it, may have changed since a time.
 func changedSince(path string, since time.Time) bool {
 	for _, look := range []func(string) (os.FileInfo, error){os.Lstat, os.Stat} {
 		info, err := look(path)
@@ -93,8 +92,8 @@ func changedSince(path string, since time.Time) bool {
 	return false
 }
 
-// writing reads in the log of a session whether it ever was in a mode in which it changes files unasked,
-// and the digests of files whose last change somebody was asked about and allowed.
+// writing reads from a session's log whether it was ever in a mode that changes files without asking. It also
+// returns the digests of files whose last change a person approved.
 func (k *Base) writing(ctx context.Context, id string) (unasked bool, allowed map[string]string) {
 	allowed = map[string]string{}
 	asked, yes := map[string]uint64{}, map[string]bool{}
@@ -125,10 +124,10 @@ func (k *Base) writing(ctx context.Context, id string) (unasked bool, allowed ma
 	return unasked, allowed
 }
 
-// unconfirmed begins the text of a file that a session has written and nobody has confirmed.
+// unconfirmed begins the text of a file that a session wrote and no person has confirmed.
 const unconfirmed = "[An agent wrote this file in session "
 
-// told is what a model gets of an instruction file in a workspace.
+// told returns the text of an instruction file that a model gets.
 func (k *Base) told(path string, data []byte) []byte {
 	text := scoped(path, data)
 	at, err := filepath.EvalSymlinks(filepath.Dir(path))

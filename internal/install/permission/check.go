@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// CheckRules returns an error for each rule of settings that can't be read, or is not what its examples
-// say; it begins with the key. Who loads settings calls it.
+// CheckRules returns an error for each rule of settings that is invalid or contradicts its examples; the error
+// begins with the key. Code that loads settings calls it.
 func CheckRules(allow, ask, deny []string, more []config.Rule) error {
 	var out []error
 	for _, r := range config.AllRules(allow, ask, deny, nil) {
@@ -31,25 +31,25 @@ func CheckRules(allow, ask, deny []string, more []config.Rule) error {
 	return errors.Join(out...)
 }
 
-// project reads what the workspace sets, and checks its rules.
+// project reads a workspace's settings file, and checks its rules.
 func project(root string) (config.Project, error) {
 	return projectAt(filepath.Join(root, config.ProjectFile))
 }
 
-// CheckProject returns an error for a project's settings file with a rule that can't be read.
+// CheckProject returns an error if a project's settings file or a rule in it is invalid.
 func CheckProject(path string) error {
 	_, err := projectAt(path)
 	return err
 }
 
-// Broken returns what is wrong with the settings file of a workspace, with which no session can begin.
+// Broken returns the errors in a workspace's settings file. With such errors no session can start.
 func (s *Set) Broken(root string) error {
 	_, err := project(root)
 	return err
 }
 
-// Settings lists what is set for a workspace, as [config.Installation.Settings] does, and says of what is
-// set there and not in force why that is so.
+// Settings lists the settings of a workspace, as [config.Installation.Settings] does. For settings of the
+// workspace that have no effect it adds the reason.
 func (s *Set) Settings(root string) ([]config.Setting, error) {
 	list, err := s.Installation.Settings(root)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *Set) Settings(root string) ([]config.Setting, error) {
 	}
 	path := filepath.Join(root, config.ProjectFile)
 	faults := config.Faults(CheckProject(path))
-	review, _ := s.Consent.ReviewRunning(root, "") // nothing is trusted then
+	review, _ := s.Consent.ReviewRunning(root, "") // on an error nothing is trusted
 	for i := range list {
 		one := &list[i]
 		if one.File != path {
@@ -80,7 +80,7 @@ func projectAt(path string) (config.Project, error) {
 	return p, config.Faulty(path, err, CheckRules(nil, p.Ask, p.Deny, p.Rules))
 }
 
-// checkRule returns an error for a rule that can't be read, or is not what its examples say.
+// checkRule returns an error if a rule is invalid or contradicts its examples.
 func checkRule(r config.Rule) error {
 	rules, err := policy.Read(r.Action, r.Text, "")
 	if err != nil {
@@ -102,7 +102,7 @@ func checkRule(r config.Rule) error {
 	return nil
 }
 
-// speaksOf tries a rule with an example.
+// speaksOf reports whether a rule matches an example.
 func speaksOf(rule policy.Rule, example string) bool {
 	at := places.Map{Root: "/workspace", Home: "/home/user"}
 	name, _, _ := strings.Cut(rule.Text, "(")
@@ -122,7 +122,7 @@ func speaksOf(rule policy.Rule, example string) bool {
 	case "read":
 		return rule.Matches(at, c, []tool.Effect{{Kind: tool.Read, Path: path}})
 	}
-	// The others are named by a tool, and may mean any of what it does.
+	// Other rules name a tool, and may match any of its effects.
 	for _, e := range []tool.Effect{{Kind: tool.Write, Path: path}, {Kind: tool.Network, Text: example}} {
 		if rule.Matches(at, c, []tool.Effect{e}) {
 			return true

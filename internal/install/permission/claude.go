@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// claudeSaid is a rule of Claude Code in a workspace, and what becomes of it.
+// claudeSaid is a rule of Claude Code in a workspace, with its translation.
 type claudeSaid struct {
 	foreign.Translated
 	file string
@@ -25,7 +25,7 @@ func (c claudeSaid) String() string {
 	return fmt.Sprintf("%s: %s %s", c.file, c.Action, text.Line(text.Short(c.Text, 200)))
 }
 
-// claudes are the rules that Claude Code has in a workspace. Problems name files that can't be read.
+// claudes returns the Claude Code rules of a workspace. Problems name unreadable files.
 func claudes(root string) (list []claudeSaid, problems []string) {
 	for _, f := range config.Claudes(root) {
 		if f.Err != nil {
@@ -44,8 +44,8 @@ func claudes(root string) (list []claudeSaid, problems []string) {
 	return list, problems
 }
 
-// claudeRules are the rules by which Claude Code asks or denies in a workspace. They hold here too,
-// as they only make things stricter. Those that allow don't.
+// claudeRules returns Claude Code's ask and deny rules of a workspace. They also apply here, as they can only
+// restrict. Allow rules don't.
 func claudeRules(root string) (out []inspan.Rule) {
 	list, _ := claudes(root)
 	for _, c := range list {
@@ -59,8 +59,7 @@ func claudeRules(root string) (out []inspan.Rule) {
 	return out
 }
 
-// claudeLimit is the first limit of Claude Code in a workspace that fits, as it is written there; empty:
-// there is none.
+// claudeLimit returns the first Claude Code limit of a workspace that fits, as written; empty: none.
 func claudeLimit(root string, fits func(foreign.Limit) bool) string {
 	for _, f := range config.Claudes(root) {
 		for _, l := range f.Limits {
@@ -81,7 +80,7 @@ func (s *Set) Barred(root string, mode tool.Mode) error {
 	return config.Error{Err: fmt.Errorf("mode %s may not be used in this folder: %s", mode, said)}
 }
 
-// barring are judges that deny everything in a mode that may not be used in a workspace.
+// barring returns judges that deny everything in modes that may not be used in a workspace.
 func (s *Set) barring(root string) (list []tool.Judge) {
 	for _, mode := range tool.Modes() {
 		if err := s.Barred(root, mode); err != nil {
@@ -96,7 +95,8 @@ func (s *Set) barring(root string) (list []tool.Judge) {
 	return list
 }
 
-// Unheeded says what asks, denies or limits in a workspace, by Claude Code's settings, and has no effect here.
+// Unheeded lists the rules and limits of a workspace's Claude Code settings that restrict something and have no
+// effect here. Allow rules are not listed.
 func (s *Set) Unheeded(root string) []string {
 	list, out := claudes(root)
 	for _, c := range list {
@@ -114,9 +114,8 @@ func (s *Set) Unheeded(root string) []string {
 	return out
 }
 
-// unread is what Claude Code's settings in a workspace have of rules that ask or deny and that can't be
-// read, and what of a call they may be about; none: anything. A rule for a tool that inspan does not have
-// stops nothing.
+// unread returns the ask and deny rules of a workspace's Claude Code settings that can't be read, and the kinds
+// of effects each may cover; none: any. Rules for tools that inspan does not have are ignored.
 func unread(root string) (said []string, about [][]tool.EffectKind) {
 	list, said := claudes(root)
 	about = make([][]tool.EffectKind, len(said))
@@ -139,8 +138,8 @@ func unread(root string) (said []string, about [][]tool.EffectKind) {
 	return said, about
 }
 
-// Unread returns an error if Claude Code's settings in a workspace have rules that ask or deny and can't
-// be read, so that nobody knows what they would stop.
+// Unread returns an error if a workspace's Claude Code settings have unreadable ask or deny rules. It is
+// unknown what they would stop.
 func (s *Set) Unread(root string) error {
 	said, _ := unread(root)
 	if len(said) == 0 {
@@ -149,7 +148,7 @@ func (s *Set) Unread(root string) error {
 	return config.Error{Err: errors.New(strings.Join(said, "; ") + "; correct it: rules that can't be read stop unattended work")}
 }
 
-// asking are judges that ask about whatever a rule that can't be read may be about.
+// asking returns judges that ask about every call that an unreadable rule may cover.
 func asking(root string) (list []tool.Judge) {
 	said, about := unread(root)
 	for i, kinds := range about {
@@ -163,8 +162,8 @@ func asking(root string) (list []tool.Judge) {
 	return list
 }
 
-// Heeded says what Claude Code's settings in a workspace mean here, one rule or limit a line, with what has
-// no effect.
+// Heeded explains the effect of a workspace's Claude Code settings here, one rule or limit per line, including
+// those without effect.
 func (s *Set) Heeded(root string) (out []string) {
 	list, _ := claudes(root)
 	for _, c := range list {

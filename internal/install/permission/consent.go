@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Remember keeps rules that a person allowed in the workspace root, or always.
+// Remember saves rules that a person allowed in the workspace root, or always.
 func (s *Set) Remember(ctx context.Context, root string, scope event.Scope, rules []string) error {
 	var list []consent.Approval
 	for _, text := range rules {
@@ -31,7 +31,7 @@ func (s *Set) Remember(ctx context.Context, root string, scope event.Scope, rule
 	return s.Consent.Approve(ctx, list...)
 }
 
-// approved lists the rules a person allowed earlier that hold in a workspace.
+// approved lists the rules that a person allowed earlier and that apply in a workspace.
 func (s *Set) approved(root string) ([]inspan.Rule, error) {
 	list, err := s.Consent.Approvals(root)
 	if err != nil {
@@ -48,8 +48,8 @@ func (s *Set) approved(root string) ([]inspan.Rule, error) {
 	return out, nil
 }
 
-// Inert tells a person what in the workspace waits for trust. Kinds of agents don't: they are read
-// without it.
+// Inert warns a person about workspace content that waits for trust. Agent roles are not listed: they are read
+// without trust.
 func (s *Set) Inert(root, sum string, warn func(string)) error {
 	r, err := s.Consent.ReviewRunning(root, sum)
 	if err != nil && sum != "" {
@@ -77,7 +77,7 @@ func (s *Set) Inert(root, sum string, warn func(string)) error {
 	return nil
 }
 
-// kindOfAgent reports whether an item is the text of a kind of agent.
+// kindOfAgent reports whether an item is the file of an agent role.
 func kindOfAgent(i consent.Item) bool {
 	return i.Kind == consent.Agent && strings.HasSuffix(i.Path, ".md")
 }

@@ -10,19 +10,19 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Explained is what would become of a command line.
+// Explained predicts the decision on a command line.
 type Explained struct {
 	Root     string
 	Mode     tool.Mode
 	Plan     shell.Plan
 	Verdict  tool.Verdict
 	Findings []policy.Finding
-	Tried    []policy.Tried // rules that were tried on it
-	Rules    []string       // the narrowest that would allow what asks; empty: nothing asks, or it can only be allowed once
+	Tried    []policy.Tried // rules that were checked against it
+	Rules    []string       // the narrowest rules that would allow it; empty: nothing asks, or it can only be allowed once
 }
 
-// Explain tells what would become of a command line in a workspace, in a mode;
-// empty means the one new sessions start with. Nothing is run.
+// Explain predicts the decision on a command line in a workspace and a mode; an empty mode means the one that
+// new sessions start with. It runs nothing.
 func (s *Set) Explain(ctx context.Context, root string, mode tool.Mode, command string) (Explained, error) {
 	b, err := s.bench(root)
 	if err != nil {

@@ -19,16 +19,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// How much of the files that a message names comes with it.
+// Bounds on the content of files that a message names.
 const (
 	mostNamed  = 8
-	namedBytes = 16 << 10 // of one
-	namedTotal = 32 << 10 // of all
+	namedBytes = 16 << 10 // per file
+	namedTotal = 32 << 10 // for all files
 )
 
-// Named reads the text files that a message names behind @, and returns what the session is told of
-// them; without parts there are none. It reads what read_file could read unasked in mode ask, as
-// that does, and leaves the rest to the model.
+// Named reads the text files that a message names as @path, and returns their content for the session; without
+// parts there are none. It reads only what read_file could read without asking in mode ask, and leaves other
+// files to the model.
 func (s *Set) Named(ctx context.Context, root, message string) (event.Said, error) {
 	names := named(root, message)
 	if len(names) == 0 {
@@ -57,8 +57,8 @@ func (s *Set) Named(ctx context.Context, root, message string) (event.Said, erro
 	return said, ctx.Err()
 }
 
-// Refused returns an error if a rule denies what a person has asked for themselves. Where a rule or the
-// mode would ask them, they have answered.
+// Refused returns an error if a rule denies effects that a person requested directly. If a rule or the mode
+// would ask, the request counts as approval.
 func (s *Set) Refused(env tool.Env, rules []inspan.Rule, effects []tool.Effect) error {
 	known, err := parsed(rules)
 	if err != nil {
@@ -72,8 +72,8 @@ func (s *Set) Refused(env tool.Env, rules []inspan.Rule, effects []tool.Effect) 
 	return nil
 }
 
-// named are the files that a message names, each once. What ends a sentence ends a name, unless a file
-// is called so.
+// named returns the files that a message names, without duplicates. Punctuation at the end of a name is
+// dropped, unless a file has that name.
 func named(root, message string) (names []string) {
 	for _, word := range strings.Fields(message) {
 		name, marked := strings.CutPrefix(word, "@")
@@ -98,7 +98,7 @@ func isFile(root, name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// bench is where calls of a workspace are judged without a session.
+// bench judges calls in a workspace without a session.
 type bench struct {
 	policy policy.Policy
 	env    tool.Env
@@ -122,7 +122,7 @@ func (s *Set) bench(root string) (b bench, err error) {
 	return b, nil
 }
 
-// call is a call of one of the built-in tools, and how it is judged.
+// call makes a call of a built-in tool, and returns how it is judged.
 func (b bench) call(
 	ctx context.Context, name string, in map[string]string, mode tool.Mode,
 ) (of tool.Tool, call *tool.Call, findings []policy.Finding, err error) {
@@ -140,7 +140,7 @@ func (b bench) call(
 	return of, call, b.policy.Findings(call, effects), nil
 }
 
-// verdict is what findings come to.
+// verdict combines findings into one verdict.
 func verdict(findings []policy.Finding) tool.Verdict {
 	verdicts := []tool.Verdict{}
 	for _, f := range findings {
@@ -149,7 +149,8 @@ func verdict(findings []policy.Finding) tool.Verdict {
 	return policy.Combine(verdicts)
 }
 
-// read reads a text file as read_file does. Without text it may not, or the file is none.
+// read reads a text file as read_file does. The text is empty if reading is not allowed or it is not a text
+// file.
 func (b bench) read(ctx context.Context, name string) (text string, private bool) {
 	of, call, findings, err := b.call(ctx, "read_file", map[string]string{"path": name}, tool.ModeAsk)
 	if err != nil || verdict(findings).Action != tool.Allow {

@@ -1,5 +1,5 @@
-// Package permission says what a session may do and reach: the rules of all scopes, the walls that
-// its programs run in, the judges beside the policy, and the secrets that nobody gets to see.
+// Package permission determines what a session may do and reach: the rules of all scopes, the sandbox that its
+// programs run in, the judges in addition to the policy, and the secrets that are kept from sessions.
 package permission
 
 import (
@@ -29,31 +29,31 @@ import (
 type Set struct {
 	*config.Installation
 	Consent *consent.Store
-	Shown   func() []string                                           // folders of the person that boxes show to programs
-	Keys    func() []string                                           // variables of the environment that hold keys of providers
-	Model   func(ctx context.Context, name string) (llm.Model, error) // for the reviewer, held to what a day may cost
+	Shown   func() []string                                           // folders of the person that sandboxes show to programs
+	Keys    func() []string                                           // environment variables that hold provider keys
+	Model   func(ctx context.Context, name string) (llm.Model, error) // for the reviewer, within the daily budget
 	Closed  []string                                                  // further folders and files that no tool reads or changes, without links
-	Apart   []string                                                  // folders where others work too, as places.Map has them
-	Nice    int                                                       // as [sandbox.Options] has it
-	// Guests says that sessions are those of others: tools get no secret of this machine back, and
-	// see no process of it.
+	Apart   []string                                                  // folders where others work too, as in places.Map
+	Nice    int                                                       // as in [sandbox.Options]
+	// Guests says that sessions belong to other people: tools never get this machine's secrets back, and can't
+	// see its processes.
 	Guests bool
 
-	noted sync.Map // secrets that were seen, by what they are
+	noted sync.Map // secrets seen so far, by description
 	pool  sandbox.Pool
 }
 
-// Line is what a command line says of permissions.
+// Line holds the permissions that a command line sets.
 type Line struct {
 	Allow, Ask, Deny []string // rules
 	Trust            string   // as in [consent.Store.ReviewRunning]
-	KeepJobs         bool     // whatever bash is told to keep goes on after the session, unasked
-	Unapproved       bool     // what a person has allowed for a project or always does not hold
-	Given            []string // names of the tools that the session is given beside its own
+	KeepJobs         bool     // jobs that bash is asked to keep outlive the session without approval
+	Unapproved       bool     // ignores approvals that a person gave for a project or always
+	Given            []string // names of the session's tools from outside
 }
 
-// Check looks whether the rules can be read, in this order. Name is how the caller calls a list, in
-// the error about one of its rules. Tools are those that rules may name; nil: any.
+// Check returns the first invalid rule, in the order of the lists. Name returns the caller's name of a list,
+// for the error. Tools are those that rules may name; nil: any.
 func (l Line) Check(name func(tool.Action) string, tools []string) error {
 	for _, rules := range []struct {
 		action tool.Action
@@ -74,7 +74,7 @@ func (l Line) Check(name func(tool.Action) string, tools []string) error {
 	return nil
 }
 
-// Close keeps tools from a file that holds what they must not have, wherever it lies.
+// Close hides a file from all tools, wherever it is.
 func (s *Set) Close(file string) error {
 	abs, err := filepath.Abs(file)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Set) Close(file string) error {
 	return nil
 }
 
-// Wire tells an agent that works in root what it may touch and what it must not show.
+// Wire sets which places an agent that works in root may touch, and which secrets it must not show.
 func (s *Set) Wire(agent *inspan.Agent, root string) {
 	agent.Places.Private, agent.Places.Readable, agent.Places.Public = s.private(), s.shared(), s.public(root)
 	if s.Guests {
@@ -98,7 +98,7 @@ func (s *Set) Wire(agent *inspan.Agent, root string) {
 	}
 }
 
-// parsed reads rules.
+// parsed parses rules.
 func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
 	var out []policy.Rule
 	for _, r := range rules {
@@ -114,10 +114,10 @@ func parsed(rules []inspan.Rule) ([]policy.Rule, error) {
 	return out, nil
 }
 
-// Rules lists all rules that hold in a workspace, by scope.
+// Rules lists all rules that apply in a workspace, by scope.
 func (s *Set) Rules(root string) ([]inspan.Rule, error) { return s.RulesFor(root, Line{}) }
 
-// RulesFor gathers the rules of all scopes for a workspace.
+// RulesFor returns the rules of all scopes for a workspace and a command line.
 func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
 	theirs, err := project(root)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Set) RulesFor(root string, l Line) ([]inspan.Rule, error) {
 	return slices.Concat(out, claudeRules(root), s.kept(root, l.Trust), approved), err
 }
 
-// allowed are the rules by which the command line allows.
+// allowed returns the allow rules of the command line.
 func (l Line) allowed() []string {
 	if l.KeepJobs {
 		return append(slices.Clone(l.Allow), string(tool.Keep)+"(*)")
@@ -163,18 +163,17 @@ func (l Line) allowed() []string {
 	return l.Allow
 }
 
-// kept are rules that keep what may run, as the person trusts its exact content,
-// from being changed by tools.
+// kept returns rules that keep tools from changing content that may run because the person trusts it as it is.
 func (s *Set) kept(root, sum string) []inspan.Rule {
 	review, err := s.Consent.ReviewRunning(root, sum)
 	if err != nil {
-		return nil // then nothing is trusted
+		return nil // on an error nothing is trusted
 	}
 	var out []inspan.Rule
 	for _, i := range review.Trusted {
 		path := filepath.Join(root, filepath.FromSlash(i.Path))
 		if strings.ContainsAny(path, `*?[]{}()\`) {
-			continue // it is no pattern; what runs is checked again before it does
+			continue // not usable as a pattern; content is checked again before it runs
 		}
 		for _, text := range []string{path, path + "/**"} {
 			out = append(out, inspan.Rule{
@@ -186,7 +185,7 @@ func (s *Set) kept(root, sum string) []inspan.Rule {
 	return out
 }
 
-// Checks are the checks of the settings.
+// Checks compiles the checks of the settings.
 func (s *Set) Checks() (guard.Checks, error) {
 	checks, err := guard.Compile(s.Config.Checks)
 	if err != nil {
@@ -195,7 +194,7 @@ func (s *Set) Checks() (guard.Checks, error) {
 	return checks, nil
 }
 
-// Judges are those beside the policy for a session in root, cheap ones first.
+// Judges returns the judges, in addition to the policy, for a session in root, cheap ones first.
 func (s *Set) Judges(ctx context.Context, root string, checks guard.Checks, unattended bool) ([]tool.Judge, error) {
 	list := append(s.barring(root), asking(root)...)
 	if len(s.Organisation.Modes) > 0 {
@@ -214,7 +213,7 @@ func (s *Set) Judges(ctx context.Context, root string, checks guard.Checks, unat
 	return append(list, reviewer), nil
 }
 
-// Reviewer is the second model of the settings; nil: there is none.
+// Reviewer returns the second model of the settings; nil: none.
 func (s *Set) Reviewer(ctx context.Context) (*guard.Reviewer, error) {
 	r := s.Config.Reviewer
 	if r == nil {
@@ -227,7 +226,7 @@ func (s *Set) Reviewer(ctx context.Context) (*guard.Reviewer, error) {
 	return &guard.Reviewer{Model: model, MaxCost: r.MaxCost, Timeout: r.Timeout}, nil
 }
 
-// modeAllowed denies everything in a mode that the organisation does not want.
+// modeAllowed denies everything in modes that the organisation does not allow.
 func (s *Set) modeAllowed(_ context.Context, c *tool.Call, _ []tool.Effect) (tool.Verdict, error) {
 	if slices.Contains(s.Organisation.Modes, c.Mode) {
 		return tool.Verdict{}, nil

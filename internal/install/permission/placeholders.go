@@ -17,12 +17,12 @@ import (
 	"github.com/inspan/inspan/internal/safety/secret"
 )
 
-// leastKey is how many bytes a key for placeholders has at least.
+// leastKey is the minimum length of a key for placeholders, in bytes.
 const leastKey = 16
 
-// PlaceholderKey is what the placeholders of this user's secrets are made with, see
-// [inspan.Agent]. It lies in a file of the state folder, which no tool reads, and is made when it
-// is first needed. Of processes that make it at the same time, one does.
+// PlaceholderKey returns the key for the placeholders of this user's secrets, see [inspan.Agent]. It is stored
+// in the state folder, which no tool reads, and created on first use. If several processes create it at once,
+// one of them wins.
 func (s *Set) PlaceholderKey() ([]byte, error) {
 	path := filepath.Join(s.StateDir, "placeholder.key")
 	key, err := readKey(path)
@@ -38,21 +38,21 @@ func (s *Set) PlaceholderKey() ([]byte, error) {
 	}
 	defer os.Remove(made)
 	if err := os.Link(made, path); err != nil && !errors.Is(err, fs.ErrExist) {
-		if err := os.Rename(made, path); err != nil { // there are no hard links here
+		if err := os.Rename(made, path); err != nil { // the file system has no hard links
 			return nil, err
 		}
 	}
 	return readKey(path)
 }
 
-// Redacted is a body without the secrets of this user, for the log of a session that another
-// process drives. What that process has not seen itself, such as a token that stands in the body
-// alone, its placeholder does not stand for there.
+// Redacted returns a body without this user's secrets, for the log of a session that another process drives.
+// That process can't resolve placeholders of secrets that it has not seen itself, such as a token that only
+// appears in the body.
 func (s *Set) Redacted(body event.Body) event.Body {
 	return event.MapText(body, s.vault().Redact)
 }
 
-// Clean is [tool.Env.Clean] before there is a session, as Redacted is for bodies.
+// Clean is [tool.Env.Clean] for use before a session exists, as Redacted is for bodies.
 func (s *Set) Clean(r io.Reader) io.Reader {
 	raw, err := io.ReadAll(r)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Set) Clean(r io.Reader) io.Reader {
 	return strings.NewReader(s.vault().Redact(string(raw)))
 }
 
-// vault knows the secrets of this user.
+// vault returns a vault with this user's secrets.
 func (s *Set) vault() *secret.Vault {
 	key, err := s.PlaceholderKey()
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Set) vault() *secret.Vault {
 	return vault
 }
 
-// readKey reads a key. What is too short to be one is not: it was cut off or emptied.
+// readKey reads a key. One that is too short is an error: the file was truncated or emptied.
 func readKey(path string) ([]byte, error) {
 	raw, err := keep.Read(path)
 	if err != nil {

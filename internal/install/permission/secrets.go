@@ -12,11 +12,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Note takes a secret down that was seen. Name says what it is.
+// Note records a secret that was seen. Name describes it.
 func (s *Set) Note(name, value string) { s.noted.Store(name, value) }
 
-// secrets are the values that no session may show: those of variables that are
-// called like secrets, passwords in the addresses of others, and the keys that commands have printed.
+// secrets returns the values that no session may show: variables named like secrets, passwords in addresses in
+// other variables, inspan's own keys, and keys that were noted.
 func (s *Set) secrets() map[string]string {
 	out := map[string]string{}
 	for _, kv := range os.Environ() {
@@ -37,10 +37,9 @@ func (s *Set) secrets() map[string]string {
 	return out
 }
 
-// isPlace reports whether a value says where something is, as those of SSH_AUTH_SOCK and
-// GOOGLE_APPLICATION_CREDENTIALS do: the full path of what is there now, in a folder. Whoever
-// works in the workspace can name a file like a secret there, but not so that its full path is
-// the secret. What begins with a slash by chance, as base64 may, is in no folder but the root.
+// isPlace reports whether a value is the path of an existing file in a folder, as in SSH_AUTH_SOCK and
+// GOOGLE_APPLICATION_CREDENTIALS. Someone who works in the workspace can't create a file whose full path is the
+// secret. Secrets that happen to begin with a slash, as base64 may, are never below a folder.
 func isPlace(value string) bool {
 	if !filepath.IsAbs(value) || filepath.Clean(value) != value || filepath.Dir(filepath.Dir(value)) == filepath.Dir(value) {
 		return false
@@ -49,8 +48,7 @@ func isPlace(value string) bool {
 	return err == nil
 }
 
-// keys are the variables that hold keys of inspan itself: of its providers, of its
-// tools and of the web.
+// keys returns the variables that hold inspan's own keys: for providers, tools, the web and notifications.
 func (s *Set) keys() []string {
 	var out []string
 	out = append(out, s.Keys()...)
@@ -66,13 +64,12 @@ func (s *Set) keys() []string {
 	return slices.DeleteFunc(out, func(name string) bool { return name == "" })
 }
 
-// Withheld lists the variables of the environment that commands don't get in a
-// mode.
+// Withheld lists the environment variables that commands don't get in a mode.
 func (s *Set) Withheld(mode tool.Mode) []sandbox.Withheld {
 	return sandbox.Withhold(os.Environ(), s.walls(places.Map{}, ""), mode == tool.ModeYolo)
 }
 
-// Explained is what of that a failed command is told, by name.
+// Explained returns, by name, the reason why a variable is withheld, for the output of failed commands.
 func (s *Set) Explained(mode tool.Mode) map[string]string {
 	out := map[string]string{}
 	for _, w := range s.Withheld(mode) {

@@ -13,29 +13,30 @@ import (
 	"github.com/inspan/inspan/internal/safety/policy"
 )
 
-// Variable is a secret that commands have as a variable: they see a stand-in, which is replaced in
-// requests that they send out of the sandbox.
+// Variable is a secret for commands. They see a stand-in, which is replaced by the value in requests that leave
+// the sandbox.
 type Variable struct {
 	Name, StandIn, Value string
-	Hosts                []string // to which it is sent; nil: all that a command may reach
+	Hosts                []string // that it is sent to; nil: every host that a command may reach
 	Header, Body         bool     // where it is replaced
 }
 
-// Outlet is how commands of a session send what they don't have. Nil: there is nothing of the kind.
+// Outlet replaces stand-ins in the requests of a session's commands. Nil: requests are not changed.
 type Outlet struct {
 	swap *netguard.Swap
-	dir  string   // with the certificates that commands trust
-	vars []string // of each command
+	dir  string   // for the certificates that commands trust
+	vars []string // set for each command
 }
 
-// NewOutlet makes one for variables, or for rules that open package registries. It is closed after the last command.
+// NewOutlet returns an outlet for variables, or for rules that open package registries; nil if there are
+// neither. Close it after the last command.
 func NewOutlet(vars []Variable, rules []inspan.Rule) (*Outlet, error) {
 	known, err := parsed(rules)
 	if err != nil {
 		return nil, err
 	}
 	if open, _, _ := policy.Registries(known); len(vars)+len(open) == 0 {
-		return nil, nil //nolint:nilnil // there is nothing of the kind
+		return nil, nil //nolint:nilnil // nothing to replace
 	}
 	o := &Outlet{}
 	var secrets []netguard.Secret
@@ -52,7 +53,7 @@ func NewOutlet(vars []Variable, rules []inspan.Rule) (*Outlet, error) {
 	if o.dir, err = filepath.EvalSymlinks(o.dir); err != nil {
 		return nil, errors.Join(err, o.Close())
 	}
-	trust := filepath.Join(o.dir, "certificates") // as a *.pem, no command could read it
+	trust := filepath.Join(o.dir, "certificates") // not named *.pem, which no command could read
 	if err := os.WriteFile(trust, append(system(), o.swap.PEM()...), 0o600); err != nil {
 		return nil, errors.Join(err, o.Close())
 	}
@@ -62,7 +63,7 @@ func NewOutlet(vars []Variable, rules []inspan.Rule) (*Outlet, error) {
 	return o, nil
 }
 
-// trusting are the variables that name the file with the certificates that programs trust.
+// trusting returns the variables that name the file of trusted certificates for programs.
 func trusting() []string {
 	return []string{
 		"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_CAINFO", "AWS_CA_BUNDLE", "PIP_CERT",
@@ -70,10 +71,10 @@ func trusting() []string {
 	}
 }
 
-// Trusts reports whether a variable says whom programs trust.
+// Trusts reports whether a variable names the certificates that programs trust.
 func Trusts(name string) bool { return slices.Contains(trusting(), name) }
 
-// system are the certificates that programs of this machine trust, where they lie in one file.
+// system returns the certificates that programs on this machine trust, if they are in one file.
 func system() []byte {
 	for _, path := range []string{
 		os.Getenv("SSL_CERT_FILE"), "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
@@ -86,7 +87,7 @@ func system() []byte {
 	return nil
 }
 
-// Close removes what commands need to send.
+// Close removes the certificate file of the outlet.
 func (o *Outlet) Close() error {
 	if o == nil {
 		return nil

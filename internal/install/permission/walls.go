@@ -20,9 +20,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// EnvOf is the machine as the tools of a session see it, with walls where they
-// can be had.
-// It has the folders beside root as it has root.
+// EnvOf returns the environment for a session's tools, sandboxed if the machine supports it. The further
+// folders have the same access as root.
 func (s *Set) EnvOf(root string, folders []string, blobs tool.Blobs, rules []inspan.Rule, image string, out *Outlet) (tool.Env, error) {
 	closed, err := parsed(rules)
 	if err != nil {
@@ -33,7 +32,7 @@ func (s *Set) EnvOf(root string, folders []string, blobs tool.Blobs, rules []ins
 	at.Also = folders
 	walls := s.walls(policy.Close(at.Indexed(), closed), image)
 	if walls.Registries, walls.Fetches, walls.Near = policy.Registries(closed); out == nil {
-		walls.Registries, walls.Fetches, walls.Near = nil, nil, nil // the inside of what is encrypted can't be seen
+		walls.Registries, walls.Fetches, walls.Near = nil, nil, nil // encrypted requests can't be inspected
 	} else {
 		walls.Swap, walls.Vars, walls.Shown = out.swap, out.vars, append(slices.Clone(walls.Shown), out.dir)
 	}
@@ -46,7 +45,7 @@ func (s *Set) EnvOf(root string, folders []string, blobs tool.Blobs, rules []ins
 	return env, err
 }
 
-// Env is the world that programs of a workspace run in.
+// Env returns the environment for programs of a workspace.
 func (s *Set) Env(root string) (tool.Env, error) {
 	rules, err := s.Rules(root)
 	if err != nil {
@@ -55,7 +54,7 @@ func (s *Set) Env(root string) (tool.Env, error) {
 	return s.EnvOf(root, nil, nil, rules, "", nil)
 }
 
-// Unwalled is why commands run without a sandbox on this machine; empty: they don't.
+// Unwalled returns why commands run without a sandbox on this machine; empty: they run in one.
 func (s *Set) Unwalled() (why string, err error) {
 	env, err := s.Env("/")
 	switch {
@@ -67,18 +66,18 @@ func (s *Set) Unwalled() (why string, err error) {
 	return cmp.Or(env.Walls.Why, "there is none"), env.Close()
 }
 
-// Guard says which hosts may be reached: public ones, and those of ranges that the person opens.
+// Guard returns the guard of the network: it admits public hosts, and those in ranges that the person opens.
 func (s *Set) Guard() *netguard.Guard { return &netguard.Guard{Local: s.Local()} }
 
-// http is how tools reach servers.
+// http returns the client of the tools.
 func (s *Set) http() *http.Client {
 	g := s.Guard()
 	g.MaxBytes = tools.MaxBody
 	return g.Unredirected()
 }
 
-// walls says how processes are walled in and watched over. Those that ask for nothing special get
-// the walls of the workspace. Image is what they run in; empty means what the settings say.
+// walls returns the options of the sandbox. Processes without special needs get the sandbox of the workspace.
+// Image is their container image; empty: that of the settings.
 func (s *Set) walls(m places.Map, image string) sandbox.Options {
 	box := s.Config.Sandbox
 	var container *sandbox.Container
@@ -99,17 +98,17 @@ func (s *Set) walls(m places.Map, image string) sandbox.Options {
 	}
 }
 
-// TrySandbox proves the walls by trying to get through them.
+// TrySandbox tests the sandbox by trying to escape it.
 func (s *Set) TrySandbox(ctx context.Context) []sandbox.Check {
 	return sandbox.Probe(ctx, s.walls(s.Places(""), ""))
 }
 
-// TryChildren starts processes in each way that sessions do, and reads what they print to its end.
+// TryChildren starts processes in each way that sessions do, and reads their output to the end.
 func (s *Set) TryChildren(ctx context.Context) []sandbox.Check {
 	return sandbox.Children(ctx, s.walls(s.Places(""), ""))
 }
 
-// Places is the machine as the judges see it.
+// Places returns the places of the machine for the judges.
 func (s *Set) Places(root string) places.Map {
 	return places.Map{
 		Root: root, Home: keep.Home(), Programs: keep.Programs(), Moved: keep.Moved(), Settings: filepath.Dir(s.ConfigPath),
@@ -118,12 +117,12 @@ func (s *Set) Places(root string) places.Map {
 	}.Indexed()
 }
 
-// private lists what no tool of a session reads or changes.
+// private lists the places that no tool of a session reads or changes.
 func (s *Set) private() []string {
 	return append([]string{s.StateDir, filepath.Dir(s.ConfigPath)}, s.Closed...)
 }
 
-// shared lists what of it they read: plugins run from there, and so do scripts of skills.
+// shared lists the private places that tools may read: plugins and scripts of skills run from there.
 func (s *Set) shared() []string {
 	return []string{s.PluginsDir(), filepath.Join(filepath.Dir(s.ConfigPath), "skills")}
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// listTime bounds the question for the models that there are, once one is not.
+// listTime bounds the request for the model list when a model is missing.
 const listTime = 5 * time.Second
 
-// remedied is in an [llm.Error] the cause with what a person can do.
+// remedied is the cause in an [llm.Error], with advice for a person.
 type remedied struct {
 	error
 	failed, remedy string
@@ -30,8 +30,8 @@ type remedied struct {
 
 func (r remedied) Unwrap() error { return r.error }
 
-// Remedy parts the error of a model of [Set] into what failed, in the vendor's words, and what a
-// person can do; empty: nothing is known.
+// Remedy splits the error of a model of [Set] into the failure, in the vendor's words, and advice for a person;
+// empty: no advice.
 func Remedy(err error) (failed, remedy string) {
 	var r remedied
 	if errors.As(err, &r) {
@@ -40,8 +40,8 @@ func Remedy(err error) (failed, remedy string) {
 	return err.Error(), ""
 }
 
-// advised is a model whose errors tell what a person can do about a key that is refused, a model
-// that does not exist, and an address that can't be reached. Run, screen and doctor show that text.
+// advised wraps a model. It adds advice to its errors about a rejected key, a missing model and an unreachable
+// address. Runs, the interactive front end and doctor show that text.
 type advised struct {
 	llm.Model
 	set *Set
@@ -63,7 +63,7 @@ func (m *advised) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 	}
 }
 
-// advise adds to an error what a person can do about it.
+// advise adds advice for a person to an error.
 func (s *Set) advise(ctx context.Context, p Provider, id string, e *llm.Error) *llm.Error {
 	told, remedy := *e, ""
 	switch {
@@ -91,7 +91,7 @@ func (s *Set) advise(ctx context.Context, p Provider, id string, e *llm.Error) *
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// refused says which key was not accepted, from where it was read, and how to change it.
+// refused returns which key was rejected, its source, and how to change it.
 func (s *Set) refused(p Provider) string {
 	from := s.Source(p)
 	switch {
@@ -109,7 +109,7 @@ func (s *Set) refused(p Provider) string {
 	return fmt.Sprintf("the key comes from %s; set %s to use another%s", from, p.KeyEnv, s.orSetup(", or "))
 }
 
-// orSetup names the command that stores a key, behind a link; empty if there is none.
+// orSetup returns the command that stores a key, after a link; empty if there is none.
 func (s *Set) orSetup(link string) string {
 	if s.Advice.Setup == "" {
 		return ""
@@ -117,7 +117,7 @@ func (s *Set) orSetup(link string) string {
 	return link + s.Advice.Setup
 }
 
-// missing names the models that a provider has instead of one.
+// missing lists the models that a provider offers instead.
 func (s *Set) missing(ctx context.Context, p Provider, id string) string {
 	all := ""
 	if s.Advice.Setup != "" {
@@ -158,8 +158,8 @@ func (s *Set) missing(ctx context.Context, p Provider, id string) string {
 	return has + "it has " + strings.Join(near, ", ") + all
 }
 
-// unreached says why an address can't be reached, in place of the system's words, and what to do;
-// empty: the error is another one.
+// unreached explains why an address can't be reached, instead of the system's message, and the remedy; empty:
+// the error is another one.
 func (s *Set) unreached(p Provider, e *llm.Error) (failed, remedy string) {
 	host := address(p)
 	var name *net.DNSError
@@ -192,7 +192,7 @@ func (s *Set) unreached(p Provider, e *llm.Error) (failed, remedy string) {
 	return "", ""
 }
 
-// address is the host of a provider, for people.
+// address returns the host of a provider, for people.
 func address(p Provider) string {
 	if u, err := url.Parse(p.BaseURL); err == nil && u.Host != "" {
 		return u.Host

@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// known is a model that a name without a provider can mean.
+// known is a model that a short name may mean.
 type known struct {
 	provider Provider
 	id       string
@@ -19,14 +19,14 @@ type known struct {
 
 func (k known) route() string { return k.provider.Name + "/" + k.id }
 
-// Route is the "provider/model" that a name without a provider stands for. It means a model of the
-// price book, or one of the person's settings:
+// Route resolves a name without a provider to "provider/model". It means a model of the price book, or one of
+// the person's settings:
 //
 //	gpt-5, claude-opus-5-5-20260101   the id of a model, or of a snapshot
 //	sonnet, flash-lite, claude-opus   words of an id: the newest version of it
 //
-// Providers that have a key go before those that lack one. It is an error if several models remain.
-// A name with a provider, that of a provider, and a name that nothing is known of stay as they are.
+// Providers with a key take precedence over those without. It is an error if several models remain. A name with
+// a provider, the name of a provider, and an unknown name are returned unchanged.
 func (s *Set) Route(name string) (string, error) {
 	list := s.List()
 	if name == "" || strings.Contains(name, "/") || name == script.Provider || name == router.Provider ||
@@ -47,8 +47,8 @@ func (s *Set) Route(name string) (string, error) {
 	return "", config.Error{Err: fmt.Errorf("model %q: several models match; name one of %s", name, strings.Join(routes, ", "))}
 }
 
-// meant are the models with the id; else those whose id ends with the name, else those whose id has
-// it among its words.
+// meant returns the models with the id; otherwise those whose id ends with the name; otherwise those whose id
+// contains it as words.
 func meant(list []Provider, name string) []known {
 	var exact, ends, holds []known
 	for _, k := range every(list) {
@@ -75,8 +75,9 @@ func meant(list []Provider, name string) []known {
 	return nil
 }
 
-// every lists the models that the settings and the price book name, once each. Of vendors that speak another's wire,
-// those of the book count where a key is there: a short name is not to mean a model that nobody here can ask.
+// every lists the models of the settings and the price book, without duplicates. For vendors with the API of
+// another vendor, models of the book count only with a key: a short name must not mean a model that can't be
+// used here.
 func every(list []Provider) []known {
 	var out []known
 	for _, p := range list {
@@ -96,7 +97,7 @@ func every(list []Provider) []known {
 	return out
 }
 
-// withKey are those of providers that are ready, if there are any.
+// withKey returns the models of providers that are ready, or all if none is.
 func withKey(list []known) []known {
 	if those := slices.DeleteFunc(slices.Clone(list), func(k known) bool { return !k.provider.Ready }); len(those) > 0 {
 		return those
@@ -104,7 +105,7 @@ func withKey(list []known) []known {
 	return list
 }
 
-// newest keeps the first of the models of each provider that differ by their version alone.
+// newest keeps only the first of a provider's models that differ by version.
 func newest(list []known) []known {
 	var out []known
 	seen := map[string]bool{}

@@ -21,7 +21,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// build makes the adapter for the wire a provider speaks.
+// build returns a model with the adapter for the provider's wire protocol, and the layers around it.
 func (s *Set) build(ctx context.Context, p Provider, id string) (llm.Model, error) {
 	at := s.Endpoint(p, id)
 	if err := s.credentials(&at, p); err != nil {
@@ -38,16 +38,16 @@ func (s *Set) build(ctx context.Context, p Provider, id string) (llm.Model, erro
 	return &advised{s.limits(p, id).Model(needs.Model(&prompted.Model{Model: &heal.Model{Model: m, Facts: s.Facts(p, id)}, Always: inPrompt})), s, p, id}, nil
 }
 
-// Facts are what the server of a model has refused.
+// Facts returns the stored record of what a model's server has rejected.
 func (s *Set) Facts(p Provider, id string) *heal.Facts {
 	where := sha256.Sum256([]byte(p.Kind + "\n" + p.BaseURL + "\n" + id))
 	return &heal.Facts{Path: filepath.Join(s.StateDir, "facts", fmt.Sprintf("%s-%x.json", p.Name, where[:8])), Route: p.Name + "/" + id}
 }
 
-// Refused are the facts about all models, by the names of these.
+// Refused returns the stored facts about all models, sorted by name.
 func (s *Set) Refused() []*heal.Facts { return heal.All(filepath.Join(s.StateDir, "facts")) }
 
-// Endpoint is what the settings say of a provider's model.
+// Endpoint returns the endpoint of a provider's model according to the settings and the price book.
 func (s *Set) Endpoint(p Provider, id string) llm.Endpoint {
 	known := p.Models[id]
 	at := llm.Endpoint{
@@ -64,7 +64,7 @@ func (s *Set) Endpoint(p Provider, id string) llm.Endpoint {
 	case known.Price != nil:
 		at.Prices = llm.Prices{*known.Price}
 	case p.Keeps(id):
-		at.Prices = llm.Prices{{}} // it costs nothing
+		at.Prices = llm.Prices{{}} // free
 	case p.Stays():
 		at.Prices = sold.Prices // behind a gateway
 	}
@@ -91,8 +91,7 @@ func adapter(kind string, at *llm.Endpoint) (llm.Model, error) {
 	return nil, fmt.Errorf("unknown kind %q", kind)
 }
 
-// credentials puts in what a cloud wants: its address, which depends on the
-// region, and its own way to prove who asks.
+// credentials sets the address and the authentication of a cloud provider, which depend on the region.
 func (s *Set) credentials(at *llm.Endpoint, p Provider) error {
 	publisher := map[string]string{"anthropic": "anthropic", "gemini": "google"}[p.Kind]
 	switch p.Dialect {
@@ -118,8 +117,8 @@ func (s *Set) credentials(at *llm.Endpoint, p Provider) error {
 	return nil
 }
 
-// limits is what the provider's key may do, shared by all sessions of it. Vendors count for each model:
-// what one is told to wait for holds no other back, unless the settings bound the key as a whole.
+// limits returns the rate limit of the provider's key, shared by all sessions. Vendors count per model, so a
+// wait for one model delays no other, unless the settings limit the key as a whole.
 func (s *Set) limits(p Provider, id string) *limit.Limit {
 	name := p.Name
 	if p.Requests == 0 && p.Tokens == 0 {

@@ -18,19 +18,18 @@ import (
 	"github.com/inspan/inspan/llm/openai"
 )
 
-// probeTime bounds the question a local server is asked before a session starts.
+// probeTime bounds the request to a local server before a session starts.
 const probeTime = 2 * time.Second
 
-// Found is what a provider says it has.
+// Found is a provider's model list.
 type Found struct {
 	Provider Provider
 	Models   []llm.Info
-	Err      error // why nothing is known
-	Open     bool  // the list is open to all, so that it proves no key
+	Err      error // why the list is missing
+	Open     bool  // the list needs no key, so it doesn't prove a key
 }
 
-// Discover asks the servers at home, all at once, what they have. Those that do
-// not answer are left out.
+// Discover requests the model lists of local servers concurrently. Servers that don't respond are left out.
 func (s *Set) Discover(ctx context.Context) []Found {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
@@ -55,7 +54,7 @@ func (s *Set) Discover(ctx context.Context) []Found {
 	return there
 }
 
-// DiscoverAt asks one provider, wherever it is.
+// DiscoverAt requests the model list of one provider, local or not.
 func (s *Set) DiscoverAt(ctx context.Context, name string) (Found, error) {
 	for _, p := range s.List() {
 		if p.Name == name {
@@ -69,8 +68,8 @@ func (s *Set) DiscoverAt(ctx context.Context, name string) (Found, error) {
 	return Found{}, config.Error{Err: fmt.Errorf("no provider %q; see 'inspan models'", name)}
 }
 
-// Try asks a provider what it has with a key that is not kept yet. The list proves the key, unless
-// it is open to all.
+// Try requests the model list of a provider with a key that is not stored yet. A list proves the key, unless it
+// needs none.
 func (s *Set) Try(ctx context.Context, p Provider, key string) Found {
 	at := s.Endpoint(p, "")
 	at.Key = func(context.Context) (string, error) { return key, nil }
@@ -83,7 +82,7 @@ func (s *Set) Try(ctx context.Context, p Provider, key string) Found {
 
 func (s *Set) discover(ctx context.Context, p Provider) Found { return list(ctx, p, s.Endpoint(p, "")) }
 
-// list asks for what there is at an address.
+// list requests the model list at an address.
 func list(ctx context.Context, p Provider, at llm.Endpoint) Found {
 	f := Found{Provider: p, Open: p.Dialect == "huggingface"}
 	switch p.Kind {
@@ -101,8 +100,8 @@ func list(ctx context.Context, p Provider, at llm.Endpoint) Found {
 	return f
 }
 
-// probe asks a server at home for what the settings leave open of a model, and
-// whether it takes tools. One that does not answer leaves it open.
+// probe asks a local server for facts about a model that the settings don't set, and whether it supports tools.
+// If the server doesn't respond, they stay unset.
 func (s *Set) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools bool) {
 	if !p.Stays() {
 		return false
@@ -116,7 +115,7 @@ func (s *Set) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools 
 			return false
 		}
 		known = shape.Info
-		if at.Window == 0 { // the devices take a program or two to ask
+		if at.Window == 0 { // querying the devices runs a program or two
 			known.Window = shape.Fit(s.Room(ctx, p, shape))
 		}
 	} else {
@@ -131,8 +130,8 @@ func (s *Set) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools 
 	return known.NoTools
 }
 
-// Room is how many bytes of graphics memory a model may fill where its server runs: what is free, and what
-// models of the server take, as they make room for another. 0: not known, as on another machine.
+// Room returns how many bytes of graphics memory a model may use on its server: the free memory, plus that of
+// the server's loaded models, which it can unload. 0: unknown, as on another machine.
 func (s *Set) Room(ctx context.Context, p Provider, shape ollama.Shape) int64 {
 	if !p.here() {
 		return 0
@@ -141,7 +140,7 @@ func (s *Set) Room(ctx context.Context, p Provider, shape ollama.Shape) int64 {
 	return min(profile.Memory(devices), profile.Free(devices)+shape.Taken)
 }
 
-// Devices returns the machine's graphics processors as they are now.
+// Devices returns the current state of the machine's graphics processors.
 func Devices(ctx context.Context) []profile.Device {
 	run := func(ctx context.Context, args ...string) (string, error) { return sandbox.Output(ctx, nil, args...) }
 	return profile.Devices(ctx, run, os.DirFS("/sys"))

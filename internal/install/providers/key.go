@@ -14,15 +14,15 @@ import (
 // keyTimeout bounds a key command; a person may have to touch a device.
 const keyTimeout = 30 * time.Second
 
-// Keys are the keys that inspan keeps for a person, by the name of a provider.
+// Keys are the stored keys of a person, by the name of a provider.
 type Keys interface {
-	// HasKey reports whether there is one. It asks no keychain.
+	// HasKey reports whether a key is stored. It doesn't query a keychain.
 	HasKey(provider string) bool
-	// Key returns it, and where it is kept, for people.
+	// Key returns the key, and where it is stored, for people.
 	Key(ctx context.Context, provider string) (key, where string, err error)
 }
 
-// key returns what gets the provider's key, nil if it has none.
+// key returns a function that returns the provider's key, nil if it has none.
 func (s *Set) key(name string, p config.Provider) func(context.Context) (string, error) {
 	switch {
 	case p.OAuth != nil:
@@ -43,7 +43,7 @@ func (s *Set) key(name string, p config.Provider) func(context.Context) (string,
 	return nil
 }
 
-// ownKey is the key in a variable, else the one that is kept.
+// ownKey returns the key in a variable, otherwise the stored one.
 func (s *Set) ownKey(ctx context.Context, name, variable string) (string, error) {
 	if key := os.Getenv(variable); key != "" {
 		return key, nil
@@ -58,11 +58,11 @@ func (s *Set) ownKey(ctx context.Context, name, variable string) (string, error)
 	return key, err
 }
 
-// keeps reports whether inspan keeps a key for a provider.
+// keeps reports whether inspan stores a key for a provider.
 func (s *Set) keeps(name string) bool { return s.Keys != nil && s.Keys.HasKey(name) }
 
-// Source is where the key of a provider comes from: its variable, or where inspan keeps it. Empty:
-// there is none, or it comes from a command or a login.
+// Source returns where the key of a provider comes from: its variable, or where inspan stores it. Empty: there
+// is none, or it comes from a command or a login.
 func (s *Set) Source(p Provider) string {
 	switch {
 	case p.KeyEnv == "" || p.KeyCommand != "" || p.OAuth != nil:
@@ -77,7 +77,7 @@ func (s *Set) Source(p Provider) string {
 	return ""
 }
 
-// ready reports whether the key of a provider is there or none is needed, and else what is missing.
+// ready reports whether the provider has a key or needs none, and otherwise what is missing.
 func (s *Set) ready(name string, p config.Provider) (ok bool, need string) {
 	switch {
 	case p.KeyCommand != "", p.KeyEnv == "", os.Getenv(p.KeyEnv) != "", s.keeps(name):
@@ -86,7 +86,7 @@ func (s *Set) ready(name string, p config.Provider) (ok bool, need string) {
 	return false, "set " + p.KeyEnv
 }
 
-// runKeyCommand returns what the command prints.
+// runKeyCommand returns the output of the command.
 func runKeyCommand(ctx context.Context, command string) (string, error) {
 	key, err := sandbox.Output(ctx, os.Environ(), "sh", "-c", command)
 	if err != nil {

@@ -17,16 +17,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Choice is a model and why it was taken.
+// Choice is a model and the reason for choosing it.
 type Choice struct {
 	Model llm.Model
-	Why   string // for people; empty if it was named
+	Why   string // for people; empty if the model was named
 }
 
-// Model returns the model with the name "provider/model", or a name for [Set.Route], or the one the
-// session had, or the one of the settings, or the first that is configured. The
-// fallbacks of the settings stand behind it. A local server is asked for its
-// window. A model that is given goes before all but a name, and has no fallbacks.
+// Model returns the model with the name "provider/model" or a name for [Set.Route], otherwise that of the
+// resumed session, that of the settings, or the first configured one. The fallbacks of the settings follow it.
+// A local server is asked for its window. A model that the embedding program provides takes precedence over all
+// except another name, and has no fallbacks.
 func (s *Set) Model(ctx context.Context, name, had string) (Choice, error) {
 	if s.Given != nil && (name == "" || name == s.Given.Info().Route()) {
 		return Choice{Model: s.Given}, nil
@@ -62,8 +62,8 @@ var errNoModel = errors.New("no model is configured")
 
 func (s *Set) none() error { return fmt.Errorf("%w%s", errNoModel, s.Advice.NoModel) }
 
-// Missing says why the model with a name can't be asked, or that of the settings, or any: none is
-// configured, or its provider has no key. Nil: it may be there. Nothing is asked.
+// Missing returns why the named model, that of the settings, or any model can't be used: none is configured, or
+// its provider has no key. Nil: no known obstacle. It sends no request.
 func (s *Set) Missing(name string) error {
 	name = cmp.Or(name, s.Config.Model)
 	provider, _, _ := strings.Cut(name, "/")
@@ -74,7 +74,7 @@ func (s *Set) Missing(name string) error {
 		if p, _, err := s.find(name); err == nil {
 			return s.keyless(name, p)
 		}
-		return nil // it is wrong in another way
+		return nil // another check reports it
 	}
 	if _, found := s.first(); !found {
 		return config.Error{Err: s.none()}
@@ -82,8 +82,7 @@ func (s *Set) Missing(name string) error {
 	return nil
 }
 
-// Known says why no request could go to the model with a name: nothing is known of it, or its
-// provider has no key. Nothing is asked.
+// Known returns why the named model can't be used: its provider is unknown or has no key. It sends no request.
 func (s *Set) Known(name string) error {
 	if provider, _, _ := strings.Cut(name, "/"); s.Given != nil || provider == script.Provider || provider == router.Provider {
 		return nil
@@ -95,9 +94,8 @@ func (s *Set) Known(name string) error {
 	return s.keyless(name, p)
 }
 
-// Ready says how it stands, before it is asked, with the model that has a name, or else with that
-// of the settings or the one that is taken: its route, what is missing in a few words, and why,
-// with what can be done about it. A server at home is asked whether it is there.
+// Ready checks a model, by name or that of the settings or the default, before its first use. It returns its
+// route, what is missing in a few words, and the reason with a remedy. It only contacts local servers.
 func (s *Set) Ready(ctx context.Context, name string) (route, lacks string, why error) {
 	route = cmp.Or(name, s.Config.Model)
 	provider, _, _ := strings.Cut(route, "/")
@@ -133,7 +131,7 @@ func (s *Set) Ready(ctx context.Context, name string) (route, lacks string, why 
 	return route, "", nil
 }
 
-// first is the provider that is taken if no model is named.
+// first returns the provider that is used if no model is named.
 func (s *Set) first() (Provider, bool) {
 	for _, p := range s.List() {
 		_, set := s.Config.Providers[p.Name]
@@ -144,7 +142,7 @@ func (s *Set) first() (Provider, bool) {
 	return Provider{}, false
 }
 
-// keyless is the error of a model whose provider has no key, nil if it has or needs none.
+// keyless returns an error if the model's provider lacks a key, nil if it has or needs none.
 func (s *Set) keyless(name string, p Provider) error {
 	if p.Ready {
 		return nil
@@ -161,7 +159,7 @@ func (s *Set) choice(ctx context.Context, m llm.Model, p Provider, why string) (
 	return Choice{Model: m, Why: why}, nil
 }
 
-// errNoKey says that a provider lacks its key.
+// errNoKey says that the key of a provider is missing.
 var errNoKey = errors.New("no key")
 
 // named returns the model with the name, and its provider.
@@ -186,8 +184,7 @@ func (s *Set) named(ctx context.Context, name string) (llm.Model, Provider, erro
 	return m, p, err
 }
 
-// described returns the model with the name for its description alone: it needs
-// no key, and no server is asked.
+// described returns the model with the name for its description only: it needs no key, and no request is sent.
 func (s *Set) described(ctx context.Context, name string) (llm.Model, Provider, error) {
 	if provider, _, _ := strings.Cut(name, "/"); provider == script.Provider {
 		return s.named(ctx, name)
@@ -201,7 +198,7 @@ func (s *Set) described(ctx context.Context, name string) (llm.Model, Provider, 
 	return m, p, err
 }
 
-// find returns the provider and the id of the model with the name.
+// find returns the provider and the id of the named model.
 func (s *Set) find(name string) (Provider, string, error) {
 	route, err := s.Route(name)
 	if err != nil {
@@ -235,11 +232,10 @@ func (s *Set) find(name string) (Provider, string, error) {
 		name, errUnknown, what, provider, hint)}
 }
 
-// errUnknown says that there is no such provider or model.
+// errUnknown says that the provider or model is unknown.
 var errUnknown = errors.New("no")
 
-// atHome is the error about a name that nothing is known of, with the models that servers at home have
-// under it.
+// atHome returns the error about an unknown name, with suggestions from local servers.
 func (s *Set) atHome(ctx context.Context, name string, err error) error {
 	var routes []string
 	for _, f := range s.Discover(ctx) {
@@ -256,7 +252,7 @@ func (s *Set) atHome(ctx context.Context, name string, err error) error {
 		name, errUnknown, name, strings.Join(routes[:min(3, len(routes))], " or "))}
 }
 
-// tagged reports whether a name is that of a model on a server, but perhaps for its tag or its owner.
+// tagged reports whether a name is that of a server's model, ignoring its tag or its owner.
 func tagged(id, name string) bool {
 	id, name = strings.ToLower(id), strings.ToLower(name)
 	short := id[strings.LastIndexByte(id, '/')+1:]
@@ -264,8 +260,8 @@ func tagged(id, name string) bool {
 	return slices.Contains([]string{id, short, bare}, name)
 }
 
-// usable are the providers that a person can have meant: those that are set or have a key, else
-// those that most people use.
+// usable returns the providers that a person may have meant: configured ones and those with a key, filled up
+// with the most common ones.
 func (s *Set) usable() (out []string) {
 	list := s.List()
 	for _, p := range list {
@@ -281,12 +277,12 @@ func (s *Set) usable() (out []string) {
 	return out
 }
 
-// CheckModels returns an error for each setting whose model no provider has, as far as that can be
-// told without asking one; it begins with the key. Who changes settings calls it.
+// CheckModels returns an error for each setting that names an unknown model, as far as that is known without a
+// request; the error begins with the key. Code that changes settings calls it.
 func CheckModels(c config.Config) error {
 	var out []error
 	s := &Set{Installation: &config.Installation{Config: c}}
-	_ = s.Aim("") // the environment can have the address of a provider; what is wrong with the model is told below
+	_ = s.Aim("") // the environment may set a provider's address; an invalid model is reported below
 	for _, m := range c.Models() {
 		if err := s.Resolves(m.Value); err != nil {
 			out = append(out, fmt.Errorf("%s: %w", m.Key, err))
@@ -295,7 +291,7 @@ func CheckModels(c config.Config) error {
 	return errors.Join(out...)
 }
 
-// Resolves says why a name stands for no model; nil: it may stand for one. Nothing is asked.
+// Resolves returns why a name can't be a model; nil: it may be one. It sends no request.
 func (s *Set) Resolves(name string) error {
 	if provider, _, _ := strings.Cut(name, "/"); s.Given != nil || provider == script.Provider || provider == router.Provider {
 		return nil
@@ -304,8 +300,8 @@ func (s *Set) Resolves(name string) error {
 	return err
 }
 
-// Doubt says that a provider is not known to have the model with the name, and what it has; empty:
-// it is, or nothing can be said.
+// Doubt returns a warning that the named model is unknown at its provider, with the known ones; empty: it is
+// known, or nothing is known.
 func (s *Set) Doubt(name string) string {
 	p, id, err := s.find(name)
 	ids := s.book().IDs(p.Name)
@@ -320,8 +316,8 @@ func (s *Set) Doubt(name string) string {
 		id, p.Name, strings.Join(near, ", "), p.Name)
 }
 
-// scripted is the offline model: with no name it follows commands in the
-// prompt, otherwise the name is a script file.
+// scripted returns the offline model: without a name it follows commands in the prompt, otherwise the name is a
+// script file.
 func scripted(file string) (llm.Model, error) {
 	if file == "" || file == "commands" {
 		return &script.Model{}, nil

@@ -13,10 +13,10 @@ import (
 	"github.com/inspan/inspan/llm/catalog"
 )
 
-// mostBook is how many bytes a person's own price book has at the most.
+// mostBook bounds a person's own price book, in bytes.
 const mostBook = 1 << 20
 
-// PricesPath is the file of the person's own price book, which need not be there.
+// PricesPath returns the path of the person's own price book, which need not exist.
 func PricesPath(set *config.Installation) string {
 	return filepath.Join(filepath.Dir(set.ConfigPath), "prices.toml")
 }
@@ -38,7 +38,7 @@ func OwnPrices(set *config.Installation) (*catalog.Book, error) {
 	return b, nil
 }
 
-// TakePrices makes a file the person's own price book, if it is one.
+// TakePrices installs a file as the person's own price book, if it is valid.
 func TakePrices(set *config.Installation, from string) (*catalog.Book, error) {
 	data, err := config.ReadAtMost(from, mostBook)
 	if err != nil {
@@ -54,7 +54,7 @@ func TakePrices(set *config.Installation, from string) (*catalog.Book, error) {
 	return b, keep.Write(PricesPath(set), data)
 }
 
-// book is the price book that counts.
+// book returns the price book in use.
 func (s *Set) book() *catalog.Book {
 	if s.Prices != nil {
 		return s.Prices
@@ -62,7 +62,7 @@ func (s *Set) book() *catalog.Book {
 	return catalog.BuiltIn()
 }
 
-// priced is what the price book knows of a provider's model. The adapters know the built-in book themselves.
+// priced returns the price book's entry for a provider's model. Adapters use the built-in book themselves.
 func (s *Set) priced(p Provider, id string) llm.Info {
 	vendor := p.Dialect
 	switch {

@@ -69,15 +69,14 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// Set is the models of an installation and who provides them. Its sessions share what is
-// learned of them.
+// Set is the models of an installation and their providers. Its sessions share what is learned about models.
 type Set struct {
 	*config.Installation
-	Token  func(ctx context.Context, provider string, o config.ProviderOAuth) (string, error) // of a provider that one logs in to
-	Keys   Keys                                                                               // nil: inspan keeps none
-	Note   func(name, key string)                                                             // is told of each key that a command has printed
-	Spent  func(context.Context) (float64, error)                                             // US dollars on this day of UTC
-	Given  llm.Model                                                                          // by the program that embeds the agent; nil: none
+	Token  func(ctx context.Context, provider string, o config.ProviderOAuth) (string, error) // of providers with a login
+	Keys   Keys                                                                               // nil: no stored keys
+	Note   func(name, key string)                                                             // is called with each key that a command printed
+	Spent  func(context.Context) (float64, error)                                             // US dollars spent today (UTC)
+	Given  llm.Model                                                                          // from the program that embeds the agent; nil: none
 	Prices *catalog.Book                                                                      // the person's own price book; nil: the built-in one
 	Advice Advice
 
@@ -85,15 +84,15 @@ type Set struct {
 	google cloud.Google
 }
 
-// Advice says how a person or a program chooses a model, which differs by front end. It stands behind
-// what is wrong; empty: nothing does.
+// Advice holds texts about choosing a model, which differ by front end. They are appended to errors; empty:
+// nothing is.
 type Advice struct {
 	NoModel string // no model is configured
-	Choose  string // a model was taken as none is named, or is not the right one
+	Choose  string // a default model was chosen, or the chosen one is wrong
 	Setup   string // stores a key, as in "run 'inspan setup'"
 }
 
-// KeyVariables are the variables of the environment that hold keys of providers.
+// KeyVariables returns the environment variables that hold provider keys.
 func (s *Set) KeyVariables() []string {
 	var out []string
 	for _, p := range s.known() {
@@ -104,19 +103,17 @@ func (s *Set) KeyVariables() []string {
 	return out
 }
 
-// Provider is a place where models are to be had, as far as the settings and
-// the environment tell.
+// Provider is a provider of models, according to the settings and the environment.
 type Provider struct {
 	Name string
 	config.Provider
-	Ready bool   // a key is there, or none is needed
+	Ready bool   // it has a key, or needs none
 	Need  string // what is missing, for people
 	book  *catalog.Book
 }
 
-// presets are the providers that need no settings beyond a key. The order is
-// that in which a model is chosen when none is named. Servers that speak Chat
-// Completions come from the table of those.
+// presets returns the providers that need no settings except a key. The order is that in which a default model
+// is chosen. Servers with the Chat Completions API come from the table of dialects.
 func presets() []Provider {
 	list := []Provider{
 		{Name: "anthropic", Provider: config.Provider{Kind: "anthropic", KeyEnv: "ANTHROPIC_API_KEY", Default: "claude-sonnet-5-5"}},
@@ -136,9 +133,8 @@ func presets() []Provider {
 	return list
 }
 
-// ollamaAt is where the server is that OLLAMA_HOST names, as Ollama's own client reads it: a host, a
-// port or both, or an address. The addresses that a server listens at on all networks are this
-// machine's.
+// ollamaAt returns the address of the server that OLLAMA_HOST names, as Ollama's own client reads it: a host, a
+// port or both, or an address. Addresses that listen on all networks mean this machine.
 func ollamaAt(named string) string {
 	scheme, rest, some := strings.Cut(strings.TrimSpace(named), "://")
 	if !some {
@@ -159,8 +155,7 @@ func ollamaAt(named string) string {
 	return strings.TrimRight(scheme+"://"+net.JoinHostPort(host, cmp.Or(port, usual))+"/"+path, "/")
 }
 
-// List lists the configured providers by name, then the presets, each
-// overlaid with what the settings say of it.
+// List lists the configured providers by name, then the presets, each overlaid with its settings.
 func (s *Set) List() []Provider {
 	list := s.known()
 	for i := range list {
@@ -169,12 +164,12 @@ func (s *Set) List() []Provider {
 	return list
 }
 
-// known is List without a look at what is ready.
+// known is List without checking which are ready.
 func (s *Set) known() []Provider {
 	list := []Provider{}
 	for _, name := range slices.Sorted(maps.Keys(s.Config.Providers)) {
 		if p := s.Config.Providers[name]; !preset(name) {
-			p.Kind = cmp.Or(p.Kind, "openai") // most servers speak Chat Completions
+			p.Kind = cmp.Or(p.Kind, "openai") // the most common API
 			list = append(list, Provider{Name: name, Provider: p, book: s.book()})
 		}
 	}
@@ -188,11 +183,11 @@ func (s *Set) known() []Provider {
 	return list
 }
 
-// Aim gives the provider of a model what the environment has for it.
+// Aim gives the provider of a model the address and the key from the environment.
 func (s *Set) Aim(model string) error { return s.Installation.Aim(model, s.Route) }
 
-// Check returns an error for each provider of settings that can't be asked; it begins with the key.
-// Who loads settings calls it.
+// Check returns an error for each configured provider that can't be used; it begins with the key. Code that
+// loads settings calls it.
 func Check(c config.Config) error {
 	var out []error
 	for _, name := range slices.Sorted(maps.Keys(c.Providers)) {
@@ -203,12 +198,12 @@ func Check(c config.Config) error {
 	return errors.Join(out...)
 }
 
-// preset reports whether a provider needs no settings beyond a key.
+// preset reports whether a provider needs no settings except a key.
 func preset(name string) bool {
 	return slices.ContainsFunc(presets(), func(p Provider) bool { return p.Name == name })
 }
 
-// overlay adds what the settings say of a preset.
+// overlay overlays a preset with its settings.
 func overlay(base, set config.Provider) config.Provider {
 	set.Kind = cmp.Or(set.Kind, base.Kind)
 	if set.BaseURL == "" {
@@ -226,14 +221,14 @@ func overlay(base, set config.Provider) config.Provider {
 	return set
 }
 
-// Keeps reports whether what a model of the provider is sent stays on the user's machine or network. One that a
-// vendor sells does not, whatever the address is: something there passes it on.
+// Keeps reports whether requests to a model stay on the user's machine or network. Requests to a vendor's
+// commercial model don't, whatever the address: a local gateway forwards them.
 func (p Provider) Keeps(id string) bool {
 	_, sold := p.prices().Sold(id)
 	return p.Stays() && (p.Local != nil || !sold)
 }
 
-// prices is the price book that counts.
+// prices returns the price book in use.
 func (p Provider) prices() *catalog.Book {
 	if p.book == nil {
 		return catalog.BuiltIn()
@@ -241,8 +236,8 @@ func (p Provider) prices() *catalog.Book {
 	return p.book
 }
 
-// Stays reports whether what the provider is sent stays on the user's machine
-// or network, as far as the address tells. LiteLLM passes it on.
+// Stays reports whether requests to the provider stay on the user's machine or network, judging by the address.
+// LiteLLM forwards them.
 func (p Provider) Stays() bool {
 	switch {
 	case p.Local != nil:
@@ -260,7 +255,7 @@ func (p Provider) Stays() bool {
 	return p.here() || err == nil && ip.IsPrivate()
 }
 
-// here reports whether the provider's server runs on this machine, by its address.
+// here reports whether the provider's server runs on this machine, judging by its address.
 func (p Provider) here() bool {
 	u, err := url.Parse(p.BaseURL)
 	if err != nil || p.BaseURL == "" {

@@ -16,8 +16,8 @@ import (
 // namer returns the model with a name, and its provider.
 type namer func(ctx context.Context, name string) (llm.Model, Provider, error)
 
-// routed returns the router of the settings. choice is "auto" or the name of a
-// route to take whatever the rules say.
+// routed returns the router of the settings. choice is "auto", or the name of a route to use whatever the rules
+// say.
 func (s *Set) routed(ctx context.Context, choice string, named namer) (*router.Model, error) {
 	c := s.Config.Router
 	if c == nil {
@@ -50,9 +50,8 @@ func (s *Set) routed(ctx context.Context, choice string, named namer) (*router.M
 	return m, nil
 }
 
-// localFirst are the rules of a router that has none: what is hard goes to the
-// route "cloud" first, all else to "local". With other routes there are none
-// either, and they are taken in order.
+// localFirst returns default rules for a router without rules: hard tasks go to the route "cloud" first, others
+// to "local". Without these two routes there are no rules, and routes are tried in order.
 func localFirst(routes []router.Route) []router.Rule {
 	for _, name := range []string{"local", "cloud"} {
 		if !slices.ContainsFunc(routes, func(r router.Route) bool { return r.Name == name }) {
@@ -65,8 +64,8 @@ func localFirst(routes []router.Route) []router.Rule {
 	}
 }
 
-// Hybrid returns a router of a local model and a cloud model, or that of the
-// settings where neither is named. It is for its decisions: it may lack keys.
+// Hybrid returns a router of a local model and a cloud model, or that of the settings if neither is named. It
+// is only for its decisions: its models may lack keys.
 func (s *Set) Hybrid(ctx context.Context, local, cloud string) (*router.Model, error) {
 	if local == "" && cloud == "" && s.Config.Router != nil {
 		return s.routed(ctx, "auto", s.described)
@@ -98,9 +97,9 @@ func route(ctx context.Context, name, model string, named namer) (router.Route, 
 	return router.Route{Name: name, Model: m, Local: p.Keeps(m.Info().Model)}, nil
 }
 
-// chain puts the models of the settings behind one, to be taken in order when it
-// can't be had. Those that lack a key are left out. Whoever chose a model of a
-// cloud lets its stand-ins see as much; behind a local one secrets stay local.
+// chain adds the fallback models of the settings to a model. They are tried in order when it fails. Those
+// without a key are left out. If the first model is in a cloud, the fallbacks may see the same content; after a
+// local one, secrets stay local.
 func (s *Set) chain(ctx context.Context, first llm.Model, p Provider) (llm.Model, error) {
 	m := &router.Model{Routes: []router.Route{{Name: first.Info().Route(), Model: first, Local: true}}, Health: &s.health}
 	for _, name := range s.Config.Fallback {

@@ -17,8 +17,8 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// Choose is the model of a session, or the cassette that stands for it. Cassette is a file
-// that was recorded; name and had are as for [Set.Model].
+// Choose returns the model of a session, or a player of the recorded file cassette. Name and had are as for
+// [Set.Model].
 func (s *Set) Choose(ctx context.Context, cassette, name, had string, warn func(string)) (llm.Model, error) {
 	if cassette == "" {
 		choice, err := s.Model(ctx, name, had)
@@ -39,7 +39,7 @@ func (s *Set) Choose(ctx context.Context, cassette, name, had string, warn func(
 	return player, nil
 }
 
-// Scheduled has a model think as hard as each request needs, unless the settings say how hard.
+// Scheduled adapts a model's reasoning effort to each request, unless the settings set it.
 func (s *Set) Scheduled(m llm.Model, wanted bool) llm.Model {
 	if s.Config.Effort != "" || !wanted {
 		return m
@@ -47,12 +47,12 @@ func (s *Set) Scheduled(m llm.Model, wanted bool) llm.Model {
 	return profile.Scheduled(m)
 }
 
-// Needs is what a model needs from the harness.
+// Needs returns the profile of a model.
 func (s *Set) Needs(m llm.Model) profile.Profile {
 	return profile.For(m.Info().Route(), s.Config.Profiles)
 }
 
-// Budgeted holds a model to what may be spent in a day, unless it costs nothing.
+// Budgeted limits a model to the daily budget, unless it is free.
 func (s *Set) Budgeted(m llm.Model) llm.Model {
 	prices := m.Info().Prices
 	if _, cassette := m.(*script.Player); cassette || s.Config.DayCost == 0 || prices.Free() {
@@ -62,7 +62,7 @@ func (s *Set) Budgeted(m llm.Model) llm.Model {
 	return budget.Model(m)
 }
 
-// Held is the model with the name, held to what may be spent in a day.
+// Held returns the named model, limited to the daily budget.
 func (s *Set) Held(ctx context.Context, name string) (llm.Model, error) {
 	choice, err := s.Model(ctx, name, "")
 	if err != nil {
@@ -71,8 +71,8 @@ func (s *Set) Held(ctx context.Context, name string) (llm.Model, error) {
 	return s.Budgeted(choice.Model), nil
 }
 
-// Recorded writes down what a model answers, if there is a file for it. Whoever
-// gets it closes it.
+// Recorded records the replies of a model to a file, if path is set. The caller calls the returned function to
+// close it.
 func Recorded(m llm.Model, path string) (llm.Model, func() error, error) {
 	if path == "" {
 		return m, func() error { return nil }, nil
@@ -87,7 +87,7 @@ func Recorded(m llm.Model, path string) (llm.Model, func() error, error) {
 	return &script.Recorder{Model: m, To: f}, f.Close, nil
 }
 
-// Priced returns an error if what a model costs can't be known.
+// Priced returns an error if a price of the model is unknown.
 func (s *Set) Priced(m llm.Model) error {
 	if r, ok := m.(*router.Model); ok {
 		if r.Judge != nil {
@@ -113,7 +113,7 @@ func (s *Set) Priced(m llm.Model) error {
 		info.Route(), info.Provider, info.Model, s.ConfigPath)}
 }
 
-// Sample has the model of the settings answer a request of an MCP server.
+// Sample answers a request of an MCP server with the small model of the settings.
 func (s *Set) Sample(ctx context.Context, req llm.Request) (reply *llm.Reply, cost float64, err error) {
 	choice, err := s.Model(ctx, s.Config.Agents.Small, "")
 	if err != nil {

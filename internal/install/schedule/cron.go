@@ -13,24 +13,24 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// ErrZone says that there is no such time zone.
+// ErrZone says that the time zone does not exist.
 var ErrZone = errors.New("there is no such time zone")
 
-// Cron is the times of a cron expression in a time zone. A time that the clocks skip comes at the first
-// moment after it, and one that they show twice comes once, the first time. If the hour is any, what
-// the clocks show counts, each time.
+// Cron is the times of a cron expression in a time zone. A local time that is skipped when clocks change occurs
+// at the first moment after the gap. One that clocks show twice occurs once, the first time. If the hour field
+// begins with *, each local time counts as shown.
 type Cron struct {
 	of    cron.Schedule
 	loc   *time.Location
-	every bool // the hour is any, or every so many
+	every bool // the hour field begins with *
 }
 
-// mostExpression bounds the characters of an expression.
+// mostExpression bounds the bytes of an expression.
 const mostExpression = 256
 
-// ParseCron reads five fields: minute, hour, day of the month, month, day of the week, each a list of
-// numbers, names, ranges and steps. The zone is a name of the IANA database. The error wraps ErrZone
-// if that is what is wrong.
+// ParseCron parses five fields: minute, hour, day of the month, month, day of the week, each a list of numbers,
+// names, ranges and steps. The zone is a name of the IANA database. The error wraps ErrZone if the zone is
+// invalid.
 func ParseCron(expression, zone string) (Cron, error) {
 	loc, err := time.LoadLocation(zone)
 	if err != nil || zone == "" || zone == "Local" {
@@ -54,7 +54,7 @@ func ParseCron(expression, zone string) (Cron, error) {
 	return c, nil
 }
 
-// strict refuses what the parser takes although it is no part of a field.
+// strict rejects input that the parser accepts although it is not a valid field.
 func strict(fields []string) error {
 	const digits, letters = "0123456789", "abcdefghijklmnopqrstuvwxyz"
 	isOf := func(text, of string) bool { return text != "" && strings.Trim(strings.ToLower(text), of) == "" }
@@ -72,7 +72,7 @@ func strict(fields []string) error {
 	return nil
 }
 
-// After is the first time behind another one, in UTC; zero: there is none.
+// After returns the first time after another one; zero: none.
 func (c Cron) After(at time.Time) time.Time {
 	if c.every {
 		return c.nextShown(at.In(c.loc))
@@ -85,7 +85,7 @@ func (c Cron) After(at time.Time) time.Time {
 	return time.Time{}
 }
 
-// nextShown is the first moment behind a time at which the clocks show a time of the expression.
+// nextShown returns the first moment after a time at which clocks show a time of the expression.
 func (c Cron) nextShown(at time.Time) time.Time {
 	shown := shownAt(at)
 	for {
@@ -99,24 +99,25 @@ func (c Cron) nextShown(at time.Time) time.Time {
 			return real
 		}
 		at = change.In(c.loc)
-		shown = shownAt(at).Add(-time.Nanosecond) // what they show at the change itself counts too
+		shown = shownAt(at).Add(-time.Nanosecond) // the time shown at the change itself counts too
 	}
 }
 
-// shownAt is what the clocks show at a time, as a time in UTC.
+// shownAt returns the local time as if it were UTC.
 func shownAt(at time.Time) time.Time {
 	_, offset := at.Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// firstReached is the first moment at which the clocks of a zone show a time or, if they skip it, a later one.
+// firstReached returns the first moment at which the clocks of a zone show a time, or a later one if they skip
+// it.
 func firstReached(shown time.Time, loc *time.Location) time.Time {
 	at := time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), shown.Second(), 0, loc)
 	from, to := at.ZoneBounds()
 	switch is := shownAt(at); {
-	case is.After(shown): // skipped, and told by the clocks before the change
+	case is.After(shown): // skipped; the offset is that before the change
 		return from
-	case is.Before(shown): // skipped, and told by those after it
+	case is.Before(shown): // skipped; the offset is that after the change
 		return to
 	}
 	if !from.IsZero() {
@@ -128,8 +129,7 @@ func firstReached(shown time.Time, loc *time.Location) time.Time {
 	return at
 }
 
-// Last are the last times that have come by now behind another one, the oldest first, and at most so
-// many.
+// Last returns the latest times after since and up to now, the oldest first, at most most.
 func (c Cron) Last(since, now time.Time, most int) []time.Time {
 	for step := time.Minute; ; step *= 2 {
 		from := now.Add(-step)
@@ -148,7 +148,7 @@ func (c Cron) Last(since, now time.Time, most int) []time.Time {
 	}
 }
 
-// Next are the first times behind another one, at most so many.
+// Next returns the first times after another one, at most most.
 func (c Cron) Next(after time.Time, most int) (times []time.Time) {
 	for at := c.After(after); !at.IsZero() && len(times) < most; at = c.After(at) {
 		times = append(times, at)

@@ -16,10 +16,10 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// every is how often [Set.Keep] looks.
+// every is how often [Set.Keep] checks the schedules.
 const every = 5 * time.Second
 
-// Keep begins what is due until ctx ends. Warn is told what goes wrong, each thing once.
+// Keep starts due runs until ctx ends. It calls warn for an error, unless it repeats the last one.
 func (s *Set) Keep(ctx context.Context, warn func(string)) {
 	last := ""
 	for ctx.Err() == nil {
@@ -34,8 +34,8 @@ func (s *Set) Keep(ctx context.Context, warn func(string)) {
 	}
 }
 
-// Due begins what is due, and returns what has come of it. Where another process looks at a schedule
-// at this moment, that is left to it.
+// Due starts due runs, and returns the handled occasions. Schedules that another process is checking at this
+// moment are left to it.
 func (s *Set) Due(ctx context.Context) (past []Occasion, err error) {
 	list, err := s.List(ctx)
 	for _, one := range list {
@@ -44,18 +44,18 @@ func (s *Set) Due(ctx context.Context) (past []Occasion, err error) {
 		}
 		came, bad := s.due(ctx, one.ID)
 		past = append(past, came...)
-		if bad != nil && !errors.Is(bad, ErrNone) { // else it was removed meanwhile
+		if bad != nil && !errors.Is(bad, ErrNone) { // otherwise it was removed meanwhile
 			err = errors.Join(err, fmt.Errorf("%s: %w", one.ID, bad))
 		}
 	}
 	return past, err
 }
 
-// byHand begins the keys of occasions that a person has made.
+// byHand begins the keys of occasions that a person starts.
 const byHand = "by hand "
 
-// Run begins a run at once, whatever the times are. An occasion with neither a session nor a reason
-// waits for the run before to end.
+// Run starts a run at once, whatever the times are. An occasion with neither a session nor a reason waits for
+// the previous run to end.
 func (s *Set) Run(ctx context.Context, id string) (Occasion, error) {
 	key := byHand + s.now().Format(time.RFC3339Nano)
 	one, err := s.update(ctx, id, func(one *Schedule) error {
@@ -80,7 +80,7 @@ func (s *Set) Run(ctx context.Context, id string) (Occasion, error) {
 	return Occasion{Key: key, At: s.now()}, err
 }
 
-// due begins what is due of one schedule, unless somebody else looks at it.
+// due starts the due runs of one schedule, unless another process is checking it.
 func (s *Set) due(ctx context.Context, id string) (past []Occasion, err error) {
 	looking, err := s.alone(id)
 	if looking == nil || err != nil {
@@ -90,8 +90,8 @@ func (s *Set) due(ctx context.Context, id string) (past []Occasion, err error) {
 	return s.begins(ctx, id)
 }
 
-// begins is due for whoever alone looks at the schedule. Of one that is paused, it begins what a
-// person wants begun.
+// begins starts the due runs; the caller holds the lock of the schedule. If the schedule is paused, it starts
+// only runs that a person requested.
 func (s *Set) begins(ctx context.Context, id string) (past []Occasion, err error) {
 	one, err := s.update(ctx, id, func(one *Schedule) error {
 		if one.Paused {
@@ -121,7 +121,7 @@ func (s *Set) begins(ctx context.Context, id string) (past []Occasion, err error
 	return past, err
 }
 
-// alone is held by whoever looks at a schedule; nil: somebody else does.
+// alone locks a schedule for starting runs; nil: another process holds the lock.
 func (s *Set) alone(id string) (*os.File, error) {
 	f, err := os.OpenFile(s.looking(id), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -133,10 +133,9 @@ func (s *Set) alone(id string) (*os.File, error) {
 	return f, nil
 }
 
-// begin begins the run of an occasion, and returns it with what has come of it. Wait says that it is
-// not its turn yet. The session is made first and stands in the file of the schedule before its run
-// begins: whoever finds it there after a crash begins the run in that session, which takes the task
-// once.
+// begin starts the run of an occasion, and returns it with its outcome. Wait says that the occasion must wait.
+// The session is created first and recorded in the schedule's file before its run starts. After a crash another
+// process starts the run in that session, which accepts the task only once.
 func (s *Set) begin(ctx context.Context, one Schedule, o Occasion) (_ Occasion, wait bool, err error) {
 	if o.Session == "" && one.Overlap != Parallel && s.goesOn(ctx, one) {
 		o.Skipped, o.Why = true, "the run before still went on"
@@ -155,20 +154,20 @@ func (s *Set) begin(ctx context.Context, one Schedule, o Occasion) (_ Occasion, 
 	if ctx.Err() != nil || err == nil && start.Session != "" {
 		return o, false, ctx.Err()
 	}
-	driver, _ := s.Table.Sessions.Holder(ctx, o.Session) // is asked before, as it may begin the run at this moment
+	driver, _ := s.Table.Sessions.Holder(ctx, o.Session) // checked before has, as the driver may begin the run at this moment
 	switch {
 	case s.has(ctx, o.Session):
 		return o, false, nil
-	case driver != nil || start.Code == running.Busy: // started by a process that was killed then; it may just have ended
+	case driver != nil || start.Code == running.Busy: // started by a process that was killed; it may have just ended
 		return o, true, nil
 	}
 	o.Why = failure(start, err)
-	_ = s.Table.Sessions.Remove(ctx, o.Session) // it is empty, and else listed as such
+	_ = s.Table.Sessions.Remove(ctx, o.Session) // it is empty, and would be listed
 	o.Session = ""
 	return o, false, nil
 }
 
-// failure is why no run has begun.
+// failure returns why no run has begun.
 func failure(start running.Start, err error) string {
 	if err != nil {
 		return err.Error()
@@ -177,7 +176,7 @@ func failure(start running.Start, err error) string {
 		fmt.Sprintf("the process ended with code %d before the run began", start.Code))
 }
 
-// claim makes the session of an occasion.
+// claim creates the session of an occasion.
 func (s *Set) claim(ctx context.Context, one Schedule, o Occasion) (Occasion, error) {
 	log, err := s.Table.Sessions.Create(ctx)
 	if err != nil {
@@ -204,7 +203,7 @@ func (s *Set) has(ctx context.Context, session string) bool {
 	return err == nil && (st.Active || st.Stopped != nil)
 }
 
-// goesOn reports whether the last run of the schedule goes on. One that was broken off does not.
+// goesOn reports whether the last run of the schedule is in progress. A run whose process died is not.
 func (s *Set) goesOn(ctx context.Context, one Schedule) bool {
 	for _, o := range slices.Backward(one.Past) {
 		if o.Session == "" {
@@ -220,7 +219,7 @@ func (s *Set) goesOn(ctx context.Context, one Schedule) bool {
 	return false
 }
 
-// news is what a task is told of the event of an occasion, which strangers may have written.
+// news returns the text for a task about the event of an occasion. Its content is untrusted.
 func (s *Schedule) news(o Occasion) string {
 	if len(o.Event) == 0 {
 		return ""

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	settled   = 2 * time.Second // for which a file must not have changed
+	settled   = 2 * time.Second // how long a file must be unchanged
 	mostFiles = 10000           // that one schedule may watch
 )
 
@@ -27,9 +27,9 @@ func checkGlob(glob string) error {
 	return nil
 }
 
-// look notes the files that are new or have changed, each content once. First says that they are all
-// known from now on. A file that still changes is left for later. Links are not followed, but for one
-// to a folder below Root that the glob names.
+// look records new and changed files, each content once. First records all files as known without occasions. A
+// file that is still changing is left for later. Links are not followed, except one to a folder below Root that
+// the glob names.
 func (s *Schedule) look(ctx context.Context, now time.Time, first bool) error {
 	if s.Files == "" {
 		return nil
@@ -60,11 +60,11 @@ func (s *Schedule) look(ctx context.Context, now time.Time, first bool) error {
 	return nil
 }
 
-// seen notes one file.
+// seen records one file.
 func (s *Schedule) seen(root *os.Root, name string, now time.Time, first bool) error {
 	info, err := root.Lstat(name)
 	if err != nil || !first && now.Sub(info.ModTime()) < settled {
-		return nil //nolint:nilerr // it went meanwhile, or still changes
+		return nil //nolint:nilerr // it is gone, or still changing
 	}
 	var size, changed int64
 	var digest string
@@ -74,7 +74,7 @@ func (s *Schedule) seen(root *os.Root, name string, now time.Time, first bool) e
 	}
 	sum, err := digestOf(root, name)
 	if err != nil {
-		return nil //nolint:nilerr // it went meanwhile, or can't be read, which may change
+		return nil //nolint:nilerr // it is gone, or unreadable, which may change
 	}
 	state := fmt.Sprint(info.Size(), info.ModTime().UnixNano(), " ", sum)
 	if !first && sum != digest {
@@ -83,7 +83,7 @@ func (s *Schedule) seen(root *os.Root, name string, now time.Time, first bool) e
 			return err
 		}
 		if !s.add(Occasion{Key: name + " " + sum[:16] + info.ModTime().UTC().Format(" 20060102T150405.000000000"), At: now, Event: event}) {
-			return nil // later
+			return nil // retry later
 		}
 	}
 	s.saw(name, state)

@@ -20,35 +20,35 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// Hook is a webhook that others call.
+// Hook is a webhook of a schedule.
 type Hook struct {
-	Secret string   `json:"secret"`           // that calls are signed with
-	Events []string `json:"events,omitempty"` // of GitHub that count, such as issues.opened or push; none: all do
+	Secret string   `json:"secret"`           // signs the calls
+	Events []string `json:"events,omitempty"` // GitHub events that count, such as issues.opened or push; none: all
 }
 
-// MaxEvent is how many bytes the body of a call may have.
+// MaxEvent bounds the body of a call, in bytes.
 const MaxEvent = 256 << 10
 
 const (
 	secretMark = "whsec_"
-	mostSeen   = 5000             // calls that are remembered, and bodies
-	clockSkew  = 5 * time.Minute  // by which the time of a call may differ from ours
-	remembered = 24 * time.Hour   // for which a call counts once
-	mostNews   = 64 << 10         // bytes of an event that a task is told
-	mostID     = 256              // bytes of the name of a call
-	github     = "github"         // that calls, in what is typed
-	eventField = "X-Github-Event" // the header of GitHub that names the event
+	mostSeen   = 5000             // remembered calls, and bodies
+	clockSkew  = 5 * time.Minute  // maximum difference between the time of a call and ours
+	remembered = 24 * time.Hour   // how long repeated calls are recognized
+	mostNews   = 64 << 10         // bytes of an event in a task
+	mostID     = 256              // bytes of a call's id
+	github     = "github"         // prefix of typed GitHub events
+	eventField = "X-Github-Event" // GitHub's header with the event name
 	before     = "it was taken before"
 )
 
-// NewSecret is one for a [Hook].
+// NewSecret returns a random secret for a [Hook].
 func NewSecret() string {
 	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never fails
 	return secretMark + base64.StdEncoding.EncodeToString(key)
 }
 
-// On reads what begins a run, as it is typed: webhook, github:EVENT,... or file:GLOB.
+// On parses the trigger of a run as typed: webhook, github:EVENT,... or file:GLOB.
 func (s *Schedule) On(typed string) error {
 	kind, rest, some := strings.Cut(typed, ":")
 	switch {
@@ -81,28 +81,28 @@ func (h *Hook) check() error {
 type Call struct {
 	Header  http.Header
 	Body    []byte
-	Session string // whose step is answered, by its whole id; empty: every session that waits
+	Session string // full id of the session whose step it answers; empty: every waiting session
 }
 
-// ErrSignature says that there is no such webhook, or that the call is not signed with its secret.
+// ErrSignature says that the webhook does not exist, or that the call is not signed with its secret.
 var ErrSignature = errors.New("there is no such webhook, or the signature is wrong")
 
-// ErrFull says that too many calls wait already.
+// ErrFull says that too many calls are already waiting.
 var ErrFull = errors.New("too many calls wait already; try again later")
 
 // ErrLarge says that the body of a call is larger than MaxEvent.
 var ErrLarge = errors.New("the body is too large")
 
-// Called takes a call of the webhook of a schedule, and returns in words what comes of it. A call that
-// was taken before changes nothing. The error is ErrSignature, ErrLarge, ErrFull, a [words.Misuse]
-// about the body, or says that nothing can be taken now.
+// Called handles a call of a schedule's webhook, and returns the outcome in words. A repeated call changes
+// nothing. The error is ErrSignature, ErrLarge, ErrFull, a [words.Misuse] about the body, or says that calls
+// can't be accepted now.
 func (s *Set) Called(ctx context.Context, id string, c Call) (string, error) {
 	one, err := s.Find(id)
 	if err != nil && !errors.Is(err, ErrNone) {
 		return "", err
 	}
 	if one.Hook == nil {
-		one.Hook = &Hook{Secret: NewSecret()} // so that the answer takes as long
+		one.Hook = &Hook{Secret: NewSecret()} // so that the response takes the same time
 	}
 	key, ok := one.Hook.signed(c, s.now())
 	switch {
@@ -139,9 +139,9 @@ func (s *Set) Called(ctx context.Context, id string, c Call) (string, error) {
 	return what, err
 }
 
-// signed reports whether a call is signed with the secret, and by what it is known again. Two forms
-// are known: that of Standard Webhooks, whose calls have a time, and that of GitHub, which signs the
-// body alone: the name of a delivery tells equal bodies apart, see [Schedule.knows].
+// signed reports whether a call is signed with the secret, and returns a key that identifies it. It accepts two
+// forms. Calls of Standard Webhooks have a time. GitHub signs only the body; the delivery id distinguishes
+// equal bodies, see [Schedule.knows].
 func (h *Hook) signed(c Call, now time.Time) (key string, ok bool) {
 	if sum, some := strings.CutPrefix(c.Header.Get("X-Hub-Signature-256"), "sha256="); some {
 		given, err := hex.DecodeString(sum)
@@ -172,19 +172,19 @@ func mac(key []byte, text string) []byte {
 	return m.Sum(nil)
 }
 
-// counts reports whether a call is one of the events that count. GitHub tries each new webhook by a
-// ping.
+// counts reports whether a call is one of the events that count. GitHub tests each new webhook with a ping,
+// which doesn't count.
 func (h *Hook) counts(c Call) bool {
 	name := c.Header.Get(eventField)
 	if name == "ping" {
 		return false
 	}
 	var body struct{ Action string }
-	_ = json.Unmarshal(c.Body, &body) // it may have none
+	_ = json.Unmarshal(c.Body, &body) // the action may be missing
 	return len(h.Events) == 0 || slices.Contains(h.Events, name) || slices.Contains(h.Events, name+"."+body.Action)
 }
 
-// saw remembers something.
+// saw records a key.
 func (s *Schedule) saw(key, what string) {
 	if s.Seen == nil {
 		s.Seen = map[string]string{}
@@ -192,7 +192,7 @@ func (s *Schedule) saw(key, what string) {
 	s.Seen[key] = what
 }
 
-// bodyMark begins what a body is known again by that is signed without a time.
+// bodyMark begins the keys of bodies that are signed without a time.
 const bodyMark = "body "
 
 func (c Call) body() string {
@@ -200,15 +200,14 @@ func (c Call) body() string {
 	return bodyMark + hex.EncodeToString(digest[:])
 }
 
-// delivery is how GitHub names a call. It is not signed.
+// delivery returns GitHub's delivery id. It is not signed.
 func (c Call) delivery() string { return c.Header.Get("X-GitHub-Delivery") }
 
-// timeless reports whether the signature holds for ever.
+// timeless reports whether the signature never expires.
 func (c Call) timeless() bool { return c.Header.Get("X-Hub-Signature-256") != "" }
 
-// knows reports whether a call was taken before. Whoever has read one that is signed without a time
-// could send it again under other names of deliveries, so its body counts for as long as calls are
-// remembered, and never again.
+// knows reports whether a call is a repetition. An attacker could replay a body signed without a time under
+// other delivery ids. So such a body is accepted only as long as calls are remembered, and never later.
 func (s *Schedule) knows(key string, c Call, now time.Time) bool {
 	if _, known := s.Seen[key]; known || !c.timeless() {
 		return known
@@ -217,8 +216,7 @@ func (s *Schedule) knows(key string, c Call, now time.Time) bool {
 	return known && first < now.Add(-remembered).Format(time.RFC3339)
 }
 
-// took remembers a call. Calls are forgotten after a while, and bodies that are signed without a time
-// when there are too many of them.
+// took records a call. It forgets old calls, and the oldest of too many bodies that are signed without a time.
 func (s *Schedule) took(call string, c Call, now time.Time) {
 	if _, known := s.Seen[c.body()]; c.timeless() && !known {
 		s.saw(c.body(), now.Format(time.RFC3339))
@@ -227,7 +225,7 @@ func (s *Schedule) took(call string, c Call, now time.Time) {
 		s.saw(call, now.Format(time.RFC3339))
 	}
 	keys := sortedKeys(s.Seen)
-	slices.SortStableFunc(keys, func(a, b string) int { return strings.Compare(s.Seen[b], s.Seen[a]) }) // the newest first
+	slices.SortStableFunc(keys, func(a, b string) int { return strings.Compare(s.Seen[b], s.Seen[a]) }) // newest first
 	oldest := now.Add(-remembered).Format(time.RFC3339)
 	bodies, calls := 0, 0
 	for _, key := range keys {
@@ -241,8 +239,7 @@ func (s *Schedule) took(call string, c Call, now time.Time) {
 	}
 }
 
-// answer answers the steps of workflows that wait for the webhook. A call that answered none may come
-// again.
+// answer answers the workflow steps that wait for the webhook. A call that answered none may be repeated.
 func (s *Set) answer(ctx context.Context, one Schedule, key string, c Call) (string, error) {
 	if one.knows(key, c, s.now()) {
 		return before, nil
@@ -269,7 +266,7 @@ func (s *Set) answer(ctx context.Context, one Schedule, key string, c Call) (str
 	return fmt.Sprintf("steps that were answered: %d", answered), err
 }
 
-// waiting are the sessions that wait for somebody.
+// waiting returns the sessions with open questions.
 func (s *Set) waiting(ctx context.Context) (ids []string, err error) {
 	b := s.Table.NewBoard()
 	defer b.Close()
@@ -282,8 +279,8 @@ func (s *Set) waiting(ctx context.Context) (ids []string, err error) {
 	return ids, err
 }
 
-// tell answers the steps of a session that wait for a webhook, and returns how many there were. The
-// answer counts for nothing else that is asked.
+// tell answers the steps of a session that wait for a webhook, and returns their number. Other open questions
+// are not answered.
 func (s *Set) tell(ctx context.Context, session, hook, key string, body []byte) (answered int, err error) {
 	w, err := s.Table.Watch(ctx, session)
 	if err != nil {

@@ -1,15 +1,15 @@
-// Package schedule begins runs by themselves: at the times of a cron expression, when a webhook is
-// called, or when a file changes. A schedule is one file in the state folder of a person. Whoever looks
-// ([Set.Due]), a server or a timer of the system, claims what is due in that file before a run of it
-// begins, so that nothing begins twice and a crash loses nothing.
+// Package schedule starts runs automatically: at the times of a cron expression, when a webhook is called, or
+// when a file changes. A schedule is one file in a person's state folder. A server or a system timer checks it
+// with [Set.Due]. It claims due occasions in that file before their runs start, so that nothing starts twice
+// and a crash loses nothing.
 //
-//	cron.go      when the times of a cron expression are
-//	schedule.go  what a schedule is
+//	cron.go      times of a cron expression
+//	schedule.go  a schedule
 //	set.go       the files of all schedules
-//	due.go       what is due, and how its runs begin
-//	hook.go      calls of webhooks
-//	files.go     files that change
-//	timer.go     the timer of the system that looks
+//	due.go       due occasions, and how their runs start
+//	hook.go      webhook calls
+//	files.go     changes of files
+//	timer.go     the system timer that checks schedules
 package schedule
 
 import (
@@ -25,75 +25,75 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Overlap is what is done with a run that is due while the one before goes on.
+// Overlap says what to do with a due run while the previous one is in progress.
 type Overlap string
 
-// What can be done with it.
+// Values of Overlap.
 const (
-	Skip     Overlap = "skip"     // it is left out
-	Queue    Overlap = "queue"    // it begins after that
-	Parallel Overlap = "parallel" // it begins
+	Skip     Overlap = "skip"     // skip it
+	Queue    Overlap = "queue"    // start it after the previous run
+	Parallel Overlap = "parallel" // start it at once
 )
 
-// CatchUp is what is done with times that came while nobody looked.
+// CatchUp says what to do with times that passed while no process checked.
 type CatchUp string
 
-// What can be done with them.
+// Values of CatchUp.
 const (
-	None CatchUp = "none" // they are left out
-	Once CatchUp = "once" // the last of them is made up for
-	All  CatchUp = "all"  // the last ten of them are
+	None CatchUp = "none" // skip them
+	Once CatchUp = "once" // run the last one
+	All  CatchUp = "all"  // run the last ten
 )
 
 const (
-	mostMissed = 10              // times that are made up for
+	mostMissed = 10              // missed times that are caught up
 	mostPast   = 20              // occasions that are remembered
-	onTime     = 2 * time.Minute // how late a time may be seen without having been missed
+	onTime     = 2 * time.Minute // a time noticed within this delay was not missed
 )
 
-// Schedule is what begins by itself, when, and what has come of it. Texts are as they were typed.
+// Schedule is an automatic run: its trigger, its task and its recent outcomes. Texts are as typed.
 type Schedule struct {
 	ID   string    `json:"id"`
 	Made time.Time `json:"made"`
 
 	Cron  string `json:"cron,omitempty"`
 	Zone  string `json:"zone,omitempty"`  // of the cron expression; empty: that of the machine
-	Hook  *Hook  `json:"hook,omitempty"`  // that calls; nil: none
-	Files string `json:"files,omitempty"` // glob below Root of files whose changes count; empty: none
+	Hook  *Hook  `json:"hook,omitempty"`  // nil: no webhook
+	Files string `json:"files,omitempty"` // glob, below Root, of watched files; empty: none
 
-	Root  string   `json:"root"` // where the runs work
+	Root  string   `json:"root"` // folder of the runs
 	Flow  []string `json:"flow,omitempty"`
 	Task  string   `json:"task,omitempty"`
 	Flags []string `json:"flags,omitempty"` // of inspan run, such as --mode=auto
-	// Inputs are the inputs of the workflow that an event brings: the path of the value in it, such as
-	// issue.number; empty: all of it.
+	// Inputs maps workflow inputs to the path of the value in the event, such as issue.number; empty: the whole
+	// event.
 	Inputs     map[string]string `json:"inputs,omitempty"`
 	Unattended bool              `json:"unattended,omitempty"` // calls that would ask are denied
 
-	Jitter  time.Duration `json:"jitter,omitempty"` // runs begin up to so much later, each schedule's always as much
+	Jitter  time.Duration `json:"jitter,omitempty"` // upper bound of a fixed delay, different for each schedule
 	Overlap Overlap       `json:"overlap"`
 	CatchUp CatchUp       `json:"catch_up,omitempty"`
 	Paused  bool          `json:"paused,omitempty"`
 
-	Since time.Time         `json:"since"`          // times up to this one were seen
-	Seen  map[string]string `json:"seen,omitempty"` // states of files, or times of calls, by what tells them apart
-	Open  []Occasion        `json:"open,omitempty"` // that have come, and of which no run has begun
-	Past  []Occasion        `json:"past,omitempty"` // the last ones, the oldest first
+	Since time.Time         `json:"since"`          // times up to this one were handled
+	Seen  map[string]string `json:"seen,omitempty"` // states of files, or times of calls, by key
+	Open  []Occasion        `json:"open,omitempty"` // occasions whose run has not started
+	Past  []Occasion        `json:"past,omitempty"` // recent ones, the oldest first
 }
 
-// Occasion is one time at which a run begins.
+// Occasion is one time at which a run starts.
 type Occasion struct {
-	Key     string          `json:"key"` // by which it is known again
+	Key     string          `json:"key"` // unique
 	At      time.Time       `json:"at"`
-	Event   json.RawMessage `json:"event,omitempty"` // that has brought it, in the words of others
+	Event   json.RawMessage `json:"event,omitempty"` // that caused it; untrusted content
 	Session string          `json:"session,omitempty"`
-	Why     string          `json:"why,omitempty"`     // no run has begun; empty: one has
-	Skipped bool            `json:"skipped,omitempty"` // it was left out, as the schedule has it
+	Why     string          `json:"why,omitempty"`     // why no run began; empty: one did
+	Skipped bool            `json:"skipped,omitempty"` // skipped because of Overlap
 }
 
 func (o Occasion) failed() bool { return o.Why != "" && !o.Skipped }
 
-// Check reports what is wrong with a new schedule.
+// Check returns an error if a new schedule is invalid.
 func (s *Schedule) Check() error {
 	ways := 0
 	for _, way := range []bool{s.Cron != "", s.Hook != nil, s.Files != ""} {
@@ -132,17 +132,17 @@ func (s *Schedule) Check() error {
 	return nil
 }
 
-// answers reports whether the schedule begins nothing: its webhook answers steps that wait for it.
+// answers reports whether the schedule starts no runs: its webhook answers steps that wait for it.
 func (s *Schedule) answers() bool { return s.Hook != nil && len(s.Flow) == 0 && s.Task == "" }
 
 func misused(format string, args ...any) error { return words.Misuse{Err: fmt.Errorf(format, args...)} }
 
-// known reports whether a text can be the name of a schedule.
+// known reports whether a text is a valid name of a schedule.
 func known(id string) bool {
 	return id != "" && len(id) <= 64 && id[0] != '-' && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }
 
-// times are those of the cron expression.
+// times parses the cron expression.
 func (s *Schedule) times() (Cron, error) {
 	if s.Zone == "" {
 		c, err := ParseCron(s.Cron, "UTC")
@@ -152,7 +152,7 @@ func (s *Schedule) times() (Cron, error) {
 	return ParseCron(s.Cron, s.Zone)
 }
 
-// delay is how much later than its times the runs begin.
+// delay returns the delay of the runs after the times of the expression.
 func (s *Schedule) delay() time.Duration {
 	if s.Jitter <= 0 {
 		return 0
@@ -162,7 +162,7 @@ func (s *Schedule) delay() time.Duration {
 	return time.Duration(binary.BigEndian.Uint64(sum[:8])%whole) * time.Second
 }
 
-// Next are the next times at which runs begin; none without a cron expression.
+// Next returns the next times at which runs start; none without a cron expression, or if paused.
 func (s *Schedule) Next(now time.Time, most int) (times []time.Time) {
 	c, err := s.times()
 	if err != nil || s.Cron == "" || s.Paused {
@@ -174,7 +174,7 @@ func (s *Schedule) Next(now time.Time, most int) (times []time.Time) {
 	return times
 }
 
-// come notes the times that have come by now.
+// come records the times that have passed by now.
 func (s *Schedule) come(now time.Time) error {
 	if s.Cron == "" {
 		return nil
@@ -197,10 +197,10 @@ func (s *Schedule) come(now time.Time) error {
 	return nil
 }
 
-// mostOpen bounds the occasions that wait.
+// mostOpen bounds the waiting occasions.
 const mostOpen = 100
 
-// add notes an occasion, unless it is known. It reports whether there was room for it.
+// add records an occasion, unless it is known. It returns false if too many are waiting.
 func (s *Schedule) add(o Occasion) bool {
 	same := func(other Occasion) bool { return other.Key == o.Key }
 	if slices.ContainsFunc(s.Open, same) || slices.ContainsFunc(s.Past, same) {
@@ -213,7 +213,7 @@ func (s *Schedule) add(o Occasion) bool {
 	return true
 }
 
-// close moves an occasion to those that are over.
+// close moves an occasion from Open to Past.
 func (s *Schedule) close(o Occasion) {
 	s.Open = slices.DeleteFunc(s.Open, func(other Occasion) bool { return other.Key == o.Key })
 	o.Event = nil
@@ -222,7 +222,7 @@ func (s *Schedule) close(o Occasion) {
 	}
 }
 
-// flow are the words that run the workflow on an occasion.
+// flow returns the arguments that run the workflow on an occasion.
 func (s *Schedule) flow(o Occasion) []string {
 	out := slices.Clone(s.Flow)
 	var event any
@@ -237,7 +237,7 @@ func (s *Schedule) flow(o Occasion) []string {
 	return out
 }
 
-// within is the value at a path in another one; nil: there is none.
+// within returns the value at a path in another one; nil: missing.
 func within(value any, path string) any {
 	for path != "" && value != nil {
 		var name string
@@ -248,7 +248,7 @@ func within(value any, path string) any {
 	return value
 }
 
-// typed is a value as a person types it.
+// typed returns a value as a person would type it.
 func typed(value any) string {
 	if s, ok := value.(string); ok {
 		return s

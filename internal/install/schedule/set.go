@@ -19,14 +19,13 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// Set is all schedules of a person on this machine. It is safe for concurrent use, also by several
-// processes.
+// Set is all schedules of a person on this machine. It is safe for concurrent use, also by several processes.
 type Set struct {
 	Table   *running.Table
-	Program string // that runs begin in, see [running.Table.Detach]
-	// Failed is told of each occasion of which no run could begin. Nil: nobody is.
+	Program string // that runs are started with, see [running.Table.Detach]
+	// Failed is called for each occasion whose run could not start. May be nil.
 	Failed func(ctx context.Context, s Schedule, o Occasion)
-	// Now is the time. Nil: that of the machine.
+	// Now returns the time. Nil: that of the machine.
 	Now func() time.Time
 }
 
@@ -37,7 +36,7 @@ func (s *Set) now() time.Time {
 	return time.Now().UTC().Round(0)
 }
 
-// ErrNone says that there is no such schedule.
+// ErrNone says that the schedule does not exist.
 var ErrNone = errors.New("there is no such schedule")
 
 const (
@@ -48,10 +47,10 @@ const (
 func (s *Set) dir() string             { return filepath.Join(s.Table.StateDir, "schedules") }
 func (s *Set) file(name string) string { return filepath.Join(s.dir(), name) }
 
-// looking is the file whose lock whoever begins runs of a schedule has.
+// looking returns the lock file that a process holds while it starts runs of a schedule.
 func (s *Set) looking(id string) string { return s.file(id + ".looking") }
 
-// Add keeps a new schedule. It sees what comes from now on. Without an ID it gets one.
+// Add stores a new schedule. It reacts to events from now on. Without an ID it gets one.
 func (s *Set) Add(ctx context.Context, one Schedule) (Schedule, error) {
 	taken := func(id string) bool { _, err := s.Find(id); return !errors.Is(err, ErrNone) }
 	base := one.ID
@@ -84,7 +83,7 @@ func (s *Set) Add(ctx context.Context, one Schedule) (Schedule, error) {
 	})
 }
 
-// named is a name for a schedule that has none.
+// named returns a name for a schedule that has none.
 func (s *Schedule) named() string {
 	name := "task"
 	if len(s.Flow) > 0 {
@@ -96,7 +95,7 @@ func (s *Schedule) named() string {
 	return name
 }
 
-// List lists them by their names. One that can't be read is an error beside the others.
+// List lists the schedules by name. The error is about unreadable ones; the others are returned anyway.
 func (s *Set) List(ctx context.Context) (list []Schedule, err error) {
 	entries, err := os.ReadDir(s.dir())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +110,7 @@ func (s *Set) List(ctx context.Context) (list []Schedule, err error) {
 		switch {
 		case ctx.Err() != nil:
 			return list, ctx.Err()
-		case errors.Is(bad, ErrNone): // it went meanwhile
+		case errors.Is(bad, ErrNone): // it was removed meanwhile
 		case bad != nil:
 			err = errors.Join(err, bad)
 		default:
@@ -122,7 +121,7 @@ func (s *Set) List(ctx context.Context) (list []Schedule, err error) {
 	return list, err
 }
 
-// Find is one by its name. The error wraps ErrNone if there is none.
+// Find returns a schedule by its name. The error wraps ErrNone if it does not exist.
 func (s *Set) Find(id string) (Schedule, error) {
 	if !known(id) {
 		return Schedule{}, ErrNone
@@ -147,8 +146,8 @@ func (s *Set) read(id string) (one Schedule, err error) {
 	return one, err
 }
 
-// change has f change a schedule, whose ID is empty if there is none, and keeps what comes out; nothing
-// if f fails.
+// change calls f with a schedule, whose ID is empty if it does not exist, and stores the result. If f fails, it
+// stores nothing.
 func (s *Set) change(ctx context.Context, id string, f func(*Schedule) error) (one Schedule, err error) {
 	lock, err := keep.LockFile(ctx, s.file(id+".lock"), lockWait)
 	if err != nil {
@@ -172,7 +171,7 @@ func (s *Set) change(ctx context.Context, id string, f func(*Schedule) error) (o
 	return one, keep.Write(s.file(id+suffix), raw)
 }
 
-// update is change for a schedule that there is.
+// update is change for an existing schedule.
 func (s *Set) update(ctx context.Context, id string, f func(*Schedule) error) (Schedule, error) {
 	if _, err := s.Find(id); err != nil {
 		return Schedule{}, noSchedule(id, err)
@@ -192,20 +191,20 @@ func noSchedule(id string, err error) error {
 	return err
 }
 
-// Remove forgets a schedule. Runs that have begun go on.
+// Remove removes a schedule. Runs in progress continue.
 func (s *Set) Remove(ctx context.Context, id string) error {
-	if _, err := s.Find(id); errors.Is(err, ErrNone) { // one that can't be read goes too
+	if _, err := s.Find(id); errors.Is(err, ErrNone) { // an unreadable one is removed too
 		return noSchedule(id, err)
 	}
 	lock, err := keep.LockFile(ctx, s.file(id+".lock"), lockWait)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Close() }() // the file of the lock stays: another process may wait for it
+	defer func() { _ = lock.Close() }() // the lock file stays: another process may wait for it
 	return noSchedule(id, keep.Remove(s.file(id+suffix)))
 }
 
-// Pause has a schedule begin nothing, or again what comes from now on.
+// Pause pauses a schedule, or resumes it from now on.
 func (s *Set) Pause(ctx context.Context, id string, paused bool) (Schedule, error) {
 	return s.update(ctx, id, func(one *Schedule) error {
 		if one.Paused && !paused {

@@ -12,10 +12,10 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// clock is a time for people.
+// clock formats a time for people.
 func clock(at time.Time) string { return at.Local().Format("2006-01-02 15:04 MST") }
 
-// Told lists schedules for people, one a line.
+// Told writes a list of schedules for people, one per line.
 func Told(out io.Writer, list []Schedule, now time.Time) error {
 	if len(list) == 0 {
 		return nil
@@ -27,7 +27,7 @@ func Told(out io.Writer, list []Schedule, now time.Time) error {
 	return w.Flush()
 }
 
-// Added says what a new schedule waits for.
+// Added writes what a new schedule waits for.
 func (s *Schedule) Added(out io.Writer, now time.Time) (err error) {
 	switch {
 	case s.Hook != nil:
@@ -41,7 +41,7 @@ func (s *Schedule) Added(out io.Writer, now time.Time) (err error) {
 	return err
 }
 
-// waits is what a schedule waits for.
+// waits returns what a schedule waits for, in words.
 func (s *Schedule) waits(now time.Time) string {
 	switch {
 	case s.Paused:
@@ -61,7 +61,7 @@ func (s *Schedule) waits(now time.Time) string {
 	return "never"
 }
 
-// lately is what has come of a schedule last.
+// lately returns the outcome of the last occasion, in words.
 func (s *Schedule) lately() string {
 	if len(s.Past) == 0 {
 		return "never"
@@ -76,7 +76,7 @@ func (s *Schedule) lately() string {
 	}
 }
 
-// runs is what a schedule runs.
+// runs returns what a schedule runs, in words.
 func (s *Schedule) runs() string {
 	switch {
 	case len(s.Flow) > 0:
@@ -87,8 +87,8 @@ func (s *Schedule) runs() string {
 	return s.Task
 }
 
-// Fill says which of the inputs of a workflow an event brings: those that were not typed get the field
-// of their name, and event gets all of it, unless mapped names another field.
+// Fill returns the workflow inputs that an event sets. Inputs that were not typed get the field of their name,
+// and the input event gets the whole event, unless mapped names another field.
 func (s *Schedule) Fill(inputs []string, mapped map[string]string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, name := range inputs {

@@ -12,19 +12,19 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox"
 )
 
-// Names of the units of systemd.
+// Names of the systemd units.
 const (
 	unitName  = "inspan-schedule"
 	timerUnit = unitName + ".timer"
 )
 
-// Timer is the timer of the system that has a program look at schedules every minute.
+// Timer is the system timer that runs a program every minute to check schedules.
 type Timer struct {
-	Command []string // the program's path, and what stands before the name of its command
+	Command []string // the program's path, and arguments before the name of its command
 	Folder  string   // of the user's units
 }
 
-// NewTimer is that of this user for a program with flags.
+// NewTimer returns the timer of this user for a program with flags.
 func NewTimer(command ...string) Timer {
 	folder := os.Getenv("XDG_CONFIG_HOME")
 	if folder == "" {
@@ -33,8 +33,8 @@ func NewTimer(command ...string) Timer {
 	return Timer{command, filepath.Join(folder, "systemd", "user")}
 }
 
-// Units are the files by their names. Runs outlast the service that begins them. What is in the file
-// schedule.env in the folder of settings, such as keys, is in their environment.
+// Units returns the unit files by name. Runs outlive the service that starts them. Variables in the file
+// schedule.env in the settings folder, such as keys, are added to their environment.
 func (t Timer) Units(settings string) map[string]string {
 	var command string
 	for _, word := range t.Command {
@@ -49,7 +49,7 @@ func (t Timer) Units(settings string) map[string]string {
 	}
 }
 
-// Crontab is the line that does the same where there is no systemd.
+// Crontab returns an equivalent crontab line for machines without systemd.
 func (t Timer) Crontab() string {
 	line := "* * * * * "
 	for _, word := range t.Command {
@@ -58,10 +58,10 @@ func (t Timer) Crontab() string {
 	return line + "schedule due"
 }
 
-// ErrNoSystemd says that no systemd of this user answers.
+// ErrNoSystemd says that the user's systemd does not respond.
 var ErrNoSystemd = errors.New("no systemd of this user answers")
 
-// Install writes the units and starts the timer. The error wraps ErrNoSystemd if there is none; then
+// Install writes the units and starts the timer. If systemd does not respond, the error wraps ErrNoSystemd and
 // nothing was changed.
 func (t Timer) Install(ctx context.Context, settings string) error {
 	if err := systemctl(ctx, "show-environment"); err != nil {
@@ -78,10 +78,10 @@ func (t Timer) Install(ctx context.Context, settings string) error {
 	return errors.Join(systemctl(ctx, "daemon-reload"), systemctl(ctx, "enable", "--now", timerUnit))
 }
 
-// Uninstall stops the timer and removes the units. It reports whether there were any.
+// Uninstall stops the timer and removes the units. It reports whether any existed.
 func (t Timer) Uninstall(ctx context.Context) (some bool, err error) {
 	if _, err := os.Stat(filepath.Join(t.Folder, timerUnit)); err != nil {
-		return false, nil //nolint:nilerr // there is none
+		return false, nil //nolint:nilerr // not installed
 	}
 	err = systemctl(ctx, "disable", "--now", timerUnit)
 	for name := range t.Units("") {

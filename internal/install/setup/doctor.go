@@ -1,5 +1,5 @@
-// Package setup sets inspan up for a person: it checks whether inspan can work here, chooses a
-// first model with them, and takes over what they have set in other agents.
+// Package setup sets inspan up for a person: it checks whether inspan works here, helps to choose a first
+// model, and imports settings from other agents.
 //
 // A check returns a finding and, if something is wrong, a remedy. It fixes nothing itself.
 package setup
@@ -32,7 +32,7 @@ type Finding struct {
 	Elapsed time.Duration
 }
 
-// State says how a check came out.
+// State is the outcome of a check.
 type State string
 
 // States. Only Bad keeps inspan from working.
@@ -43,15 +43,14 @@ const (
 	Skip State = "skipped"
 )
 
-// probeTimeout bounds the tiny request that is sent to each provider.
+// probeTimeout bounds the tiny request to each provider.
 const probeTimeout = 20 * time.Second
 
-// lowDisk is how much free space is too little for long sessions, in bytes.
+// lowDisk is the free disk space, in bytes, below which long sessions may fail.
 const lowDisk = 500 << 20
 
-// Doctor makes all checks, for a model that was named in the place of the one of the settings;
-// empty: none was. With probe set each provider that is ready is asked for a word, which costs a
-// few tokens.
+// Doctor runs all checks, for the given model or, if empty, that of the settings. With probe it sends a tiny
+// request to each provider that is ready, which costs a few tokens.
 func Doctor(ctx context.Context, self, model string, probe bool) []Finding {
 	a, err := app.Load(self)
 	if err != nil {
@@ -59,12 +58,12 @@ func Doctor(ctx context.Context, self, model string, probe bool) []Finding {
 	}
 	findings := []Finding{settings(a), state(a), disk(a), environment(a), chosen(ctx, a, model)}
 	model = cmp.Or(model, a.Config.Model)
-	route, _ := a.Providers.Route(model) // one that is wrong is told elsewhere
+	route, _ := a.Providers.Route(model) // chosen reports an invalid one
 	for _, p := range a.Providers.List() {
 		_, set := a.Config.Providers[p.Name]
 		asked, named := strings.CutPrefix(route, p.Name+"/")
 		if named {
-			p.Default = asked // the one that sessions ask
+			p.Default = asked // the model that sessions use
 		}
 		listed := slices.Contains([]string{"ollama", "openai", "openai-responses"}, p.Kind)
 		here := probe && listed && p.Stays() && p.BaseURL != "" && (set || named)
@@ -90,7 +89,7 @@ func Doctor(ctx context.Context, self, model string, probe bool) []Finding {
 	return append(findings, here(ctx, a, root, probe)...)
 }
 
-// unloaded tells each fault of settings that can't be used.
+// unloaded reports each fault of invalid settings.
 func unloaded(err error) []Finding {
 	var out []Finding
 	for _, fault := range config.Faults(err) {
@@ -111,7 +110,7 @@ func settings(a *app.App) Finding {
 	return f
 }
 
-// state writes a file where the sessions lie.
+// state checks that the state folder is writable.
 func state(a *app.App) Finding {
 	dir := a.Store().Dir
 	f := Finding{Check: "sessions", State: Good, Found: dir}
@@ -132,7 +131,7 @@ func state(a *app.App) Finding {
 	return f
 }
 
-// environment names the variables that commands don't get.
+// environment lists the variables that commands don't get.
 func environment(a *app.App) Finding {
 	f := Finding{Check: "environment", State: Good, Found: "commands get the full environment"}
 	var names []string
@@ -157,7 +156,7 @@ func disk(a *app.App) Finding {
 	return f
 }
 
-// existing is path or the nearest folder above it that is there.
+// existing returns path or the nearest existing folder above it.
 func existing(path string) string {
 	for {
 		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
@@ -189,7 +188,7 @@ func chosen(ctx context.Context, a *app.App, model string) Finding {
 	return Finding{Check: "model", State: Good, Found: c.Model.Info().Route() + why}
 }
 
-// provider asks a provider for one word, or what it has if no model of it is named anywhere.
+// provider sends a tiny request to a provider, or lists its models if no model of it is named anywhere.
 func provider(ctx context.Context, a *app.App, p providers.Provider, probe bool) Finding {
 	f := Finding{Check: "provider " + p.Name, State: Good}
 	switch {
@@ -235,7 +234,7 @@ func ask(ctx context.Context, m llm.Model) *llm.Error {
 	return &llm.Error{Kind: llm.KindStreamCut, Message: "no reply"}
 }
 
-// remedy is for what the providers have none for.
+// remedy returns the remedy for errors that the provider package has no advice on.
 func remedy(kind llm.Kind) string {
 	switch kind {
 	case llm.KindAuthExpired:
@@ -248,7 +247,7 @@ func remedy(kind llm.Kind) string {
 	return "try again later"
 }
 
-// programs looks for what tools and agents lean on.
+// programs looks for programs that tools and agents use.
 func programs(ctx context.Context) []Finding {
 	var out []Finding
 	for _, p := range []struct{ name, arg, why string }{

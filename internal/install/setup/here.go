@@ -26,13 +26,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// serverTime is how long MCP servers may take to answer.
+// serverTime bounds how long MCP servers may take to respond.
 const serverTime = 10 * time.Second
 
-// here checks what counts in one folder. With probe set programs of it are started.
+// here checks the settings and the content of one folder. With probe it starts programs of the folder.
 func here(ctx context.Context, a *app.App, root string, probe bool) []Finding {
 	out := refused(a, root)
-	if !slices.ContainsFunc(out, func(f Finding) bool { return f.State == Bad }) { // else it keeps these from being made
+	if !slices.ContainsFunc(out, func(f Finding) bool { return f.State == Bad }) { // a fault keeps these from being created
 		out = append(out, sandboxed(a, root), outside(a, root), ownTools(ctx, a, root))
 		out = append(out, rules(ctx, a, root)...)
 		if probe {
@@ -44,10 +44,10 @@ func here(ctx context.Context, a *app.App, root string, probe bool) []Finding {
 	return append(out, memories(a, root)...)
 }
 
-// refused tells which settings of the folder are not in force.
+// refused reports settings of the folder that have no effect.
 func refused(a *app.App, root string) (out []Finding) {
 	list, err := a.Permission.Settings(root)
-	if err != nil { // the person's were read before
+	if err != nil { // the person's settings were read before
 		return []Finding{{Check: "folder settings", State: Bad, Found: err.Error(), Remedy: "correct the file: inspan config edit --project"}}
 	}
 	_, err = a.Permission.Rules(root)
@@ -72,14 +72,14 @@ func refused(a *app.App, root string) (out []Finding) {
 	return out
 }
 
-// lists asks a provider what it has, which costs nothing.
+// lists requests the model list of a provider, which is free.
 func lists(ctx context.Context, a *app.App, p providers.Provider, what string) Finding {
 	f := Finding{Check: what + " " + p.Name, State: Good}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	found, err := a.Providers.DiscoverAt(ctx, p.Name)
 	switch {
-	case err != nil && llm.AsError(err).Kind == llm.KindInvalid: // there is no list
+	case err != nil && llm.AsError(err).Kind == llm.KindInvalid: // the server has no model list
 		f.State, f.Found, f.Remedy = Skip, "no default model to ask", "set providers."+p.Name+".default in "+a.ConfigPath
 		return f
 	case err != nil:
@@ -94,7 +94,7 @@ func lists(ctx context.Context, a *app.App, p providers.Provider, what string) F
 	return f
 }
 
-// sandboxed tells which walls commands get.
+// sandboxed reports which sandbox commands get.
 func sandboxed(a *app.App, root string) Finding {
 	f := Finding{Check: "sandbox", State: Good, Found: "commands run in it; 'inspan doctor sandbox' tests each barrier"}
 	env, err := a.Permission.Env(root)
@@ -113,7 +113,7 @@ func sandboxed(a *app.App, root string) Finding {
 	return f
 }
 
-// outside lists what runs without the sandbox although no person types it.
+// outside lists hooks, the status line and MCP servers that may run outside the sandbox.
 func outside(a *app.App, root string) Finding {
 	f := Finding{Check: "outside", State: Good, Found: "no hook, status line or MCP server runs outside the sandbox"}
 	var list, unused []string
@@ -142,7 +142,7 @@ func outside(a *app.App, root string) Finding {
 	return f
 }
 
-// rules tells which rules match nothing, and which change nothing because another one decides first.
+// rules reports rules that match nothing, and rules without effect because another one decides first.
 func rules(ctx context.Context, a *app.App, root string) (out []Finding) {
 	notes, err := a.Rules(ctx, root)
 	if err != nil {
@@ -173,7 +173,7 @@ func rules(ctx context.Context, a *app.App, root string) (out []Finding) {
 	return out
 }
 
-// ownTools starts the programs in the folders of tools, as far as they are trusted.
+// ownTools starts the trusted programs in the tool folders.
 func ownTools(ctx context.Context, a *app.App, root string) Finding {
 	f := Finding{Check: "own tools", State: Good}
 	usable, problems, err := a.Extensions.OwnTools(ctx, root)
@@ -220,8 +220,8 @@ func servers(ctx context.Context, a *app.App, root string) (out []Finding) {
 	return out
 }
 
-// folders finds those in which other users of the machine could put something that runs
-// for this one, or that inspan believes.
+// folders finds folders in which other users of the machine could put programs or files that inspan would run
+// or trust.
 func folders(a *app.App, root string) (out []Finding) {
 	settings := filepath.Dir(a.ConfigPath)
 	list := []string{settings, filepath.Join(settings, "tools"), filepath.Join(settings, "skills")}
@@ -244,7 +244,7 @@ func folders(a *app.App, root string) (out []Finding) {
 	return out
 }
 
-// languages looks for the servers of the languages that the folder has at its top.
+// languages looks for language servers for the languages at the top of the folder.
 func languages(root string) (out []Finding) {
 	var found []string
 	served, lacking := map[string]bool{}, map[string][]string{}
@@ -293,7 +293,7 @@ func there(path string) bool {
 	return err == nil
 }
 
-// memories finds files of memory whose end no prompt has.
+// memories finds memory files that are too long for prompts.
 func memories(a *app.App, root string) (out []Finding) {
 	if a.Config.Memory.Off {
 		return nil
@@ -320,10 +320,10 @@ func memories(a *app.App, root string) (out []Finding) {
 	return out
 }
 
-// counted is how many lines and bytes a file has.
+// counted returns the number of lines and bytes of a file.
 func counted(path string) (lines, size int, err error) {
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 16<<20 { // nobody writes that
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 16<<20 { // too large for a memory file
 		if err == nil {
 			err = fmt.Errorf("%s is not a text file", path)
 		}

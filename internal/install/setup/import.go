@@ -22,56 +22,56 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Fate is what becomes of something that another agent has.
+// Fate says whether and how a setting of another agent is taken over.
 type Fate string
 
 // Fates.
 const (
 	Used       Fate = "used"       // inspan reads it where it is
-	Translated Fate = "translated" // it becomes settings, servers or commands of the person
+	Translated Fate = "translated" // becomes settings, servers or commands of the person
 	Ignored    Fate = "ignored"
 )
 
-// Item is something that another agent has, and what becomes of it.
+// Item is a file or setting of another agent, and its fate.
 type Item struct {
 	Agent string `json:"agent"`
-	Path  string `json:"path"`           // for people: from the home folder or the workspace
-	What  string `json:"what,omitempty"` // in it; empty: all of it
+	Path  string `json:"path"`           // for people: relative to the home folder or the workspace
+	What  string `json:"what,omitempty"` // part of the file; empty: all of it
 	Fate  Fate   `json:"fate"`
-	How   string `json:"how"` // what it becomes, or why it is ignored
+	How   string `json:"how"` // the result, or why it is ignored
 
 	change *config.Change
 	server *connect.Foreign
 	file   *command
 }
 
-// command is a file with a slash command that is to be written.
+// command is the file of a slash command to write.
 type command struct{ path, text string }
 
-// Import is what other agents have in a home folder and a workspace.
+// Import is the collected settings of other agents in a home folder and a workspace.
 type Import struct {
 	Items []Item
 
 	app    *app.App
 	root   string
 	home   string
-	by     string              // the agent that is looked at
-	mask   func(string) string // takes secrets out of what is told
+	by     string              // the agent being read
+	mask   func(string) string // removes secrets from output
 	set    map[string]setting  // by key
-	broken []string            // files that can't be read
-	told   []string            // paths that the items are about
-	open   bool                // others can read the person's settings
-	have   map[string][]string // values of lists that are set, by key
+	broken []string            // unreadable files
+	told   []string            // paths that have items
+	open   bool                // other users can read the person's settings
+	have   map[string][]string // values of list settings, by key
 }
 
-// setting is a value that is set, and who has set it.
+// setting is the value of a setting, and its origin.
 type setting struct{ value, by string }
 
-// Agents are those that can be imported from.
+// Agents returns the names of agents to import from.
 func Agents() []string { return []string{"claude", "codex", "opencode", "gemini", "cursor", "copilot"} }
 
-// Look looks at what other agents have, in the person's home and in the workspace root. It changes
-// nothing, and whatever is broken, too large or not a file becomes an item that says so.
+// Look reads the settings of other agents, in the person's home and in the workspace root. It changes nothing.
+// Broken files, files that are too large and paths that are not files become items that say so.
 func Look(a *app.App, root string, agents []string) (*Import, error) {
 	i := newImport(a, root)
 	if i.home == "" {
@@ -94,8 +94,8 @@ func Look(a *app.App, root string, agents []string) (*Import, error) {
 	for _, agent := range []struct {
 		name, title string
 		look        func()
-		homes       []string // servers are below them
-		folders     []string // of which all is told
+		homes       []string // paths with servers
+		folders     []string // folders to report completely
 	}{
 		{"claude", "Claude Code", i.claude, []string{i.at(".claude.json")}, []string{i.at(".claude"), filepath.Join(root, ".claude")}},
 		{"codex", "Codex", i.codex, []string{i.at(".codex")}, []string{i.at(".codex"), filepath.Join(root, ".codex")}},
@@ -118,8 +118,8 @@ func Look(a *app.App, root string, agents []string) (*Import, error) {
 	return i, nil
 }
 
-// LookServers looks only at the MCP servers of other programs: of all that there are, those of the workspace
-// too, or of the files that are named. Warn is told what was left out.
+// LookServers reads only the MCP servers of other programs: of all existing files, including those of the
+// workspace, or of the named files. Warn is called for servers that were left out.
 func LookServers(a *app.App, root string, files []string, warn func(string)) (*Import, error) {
 	i := newImport(a, root)
 	list, err := a.Hubs.Foreign(files, root, warn)
@@ -145,7 +145,7 @@ func newImport(a *app.App, root string) *Import {
 	return i
 }
 
-// Servers are the MCP servers that would be written.
+// Servers returns the MCP servers to write.
 func (i *Import) Servers() (out []connect.Foreign) {
 	for _, item := range i.Items {
 		if item.server != nil {
@@ -155,14 +155,14 @@ func (i *Import) Servers() (out []connect.Foreign) {
 	return out
 }
 
-// mostNamed bounds how many files of a folder are named that are left out.
+// mostNamed bounds how many unused files of a folder are listed.
 const mostNamed = 200
 
-// rest names the files and folders of an agent's folder that no item is about.
+// rest lists the files and folders in an agent's folder that have no item.
 func (i *Import) rest(dir string) {
 	f, err := os.Open(dir)
 	if err != nil {
-		return // there is none, or it was told
+		return // missing, or already reported
 	}
 	defer f.Close()
 	names, _ := f.Readdirnames(mostNamed)
@@ -183,10 +183,10 @@ func (i *Import) rest(dir string) {
 	i.ignored(dir, strings.Join(names, ", "), "inspan reads none of these")
 }
 
-// at is a path below the home folder.
+// at returns a path below the home folder.
 func (i *Import) at(parts ...string) string { return filepath.Join(i.home, filepath.Join(parts...)) }
 
-// shown is a path for people: from the home folder or the workspace.
+// shown returns a path for people: relative to the home folder or the workspace.
 func (i *Import) shown(path string) string {
 	if rel, err := filepath.Rel(i.root, path); err == nil && filepath.IsLocal(rel) {
 		return words.OneLine(filepath.ToSlash(rel), 200)
@@ -202,7 +202,7 @@ func (i *Import) add(fate Fate, path, what, how string) {
 	i.Items = append(i.Items, Item{Agent: i.by, Path: i.shown(path), What: words.OneLine(i.mask(what), 300), Fate: fate, How: words.OneLine(i.mask(how), 400)})
 }
 
-// used tells of a file that inspan reads where it is, if it is there.
+// used reports a file that inspan reads where it is, if it exists.
 func (i *Import) used(path, how string) {
 	info, err := os.Stat(path)
 	switch {
@@ -218,13 +218,13 @@ func (i *Import) ignored(path, what, why string) {
 	i.add(Ignored, path, what, why)
 }
 
-// exists reports whether there is something at a path, without following a link.
+// exists reports whether a path exists, without following a link.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// becomes has a value become a setting, unless the person or another agent has set it.
+// becomes turns a value into a setting, unless the person or another agent has set it.
 func (i *Import) becomes(path, what, key, value string) {
 	now, taken := i.set[key]
 	switch {
@@ -239,7 +239,7 @@ func (i *Import) becomes(path, what, key, value string) {
 	}
 }
 
-// joins has values become part of a list of settings.
+// joins adds values to a list setting.
 func (i *Import) joins(path, what, key string, values ...string) {
 	values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return slices.Contains(i.have[key], v) })
 	if len(values) == 0 {
@@ -250,7 +250,7 @@ func (i *Import) joins(path, what, key string, values ...string) {
 	i.change(path, what, config.Change{Key: key, Values: values, Add: true})
 }
 
-// change adds a change of the settings, unless it exposes a secret.
+// change adds a change of the settings, unless it would expose a secret.
 func (i *Import) change(path, what string, c config.Change) bool {
 	if i.exposes(path, what, c.Values...) {
 		return false
@@ -264,7 +264,8 @@ func (i *Import) change(path, what string, c config.Change) bool {
 	return true
 }
 
-// exposes tells of what is not taken over as it holds a secret, and others can read the person's settings.
+// exposes reports whether texts contain a secret while other users can read the person's settings, and adds an
+// item about that.
 func (i *Import) exposes(path, what string, texts ...string) bool {
 	if !i.open || !slices.ContainsFunc(texts, func(text string) bool { return i.mask(text) != text }) {
 		return false
@@ -273,7 +274,7 @@ func (i *Import) exposes(path, what string, texts ...string) bool {
 	return true
 }
 
-// texts are those of a server that can hold a secret.
+// texts returns the texts of a server that may contain a secret.
 func texts(s config.MCPServer) []string {
 	out := append([]string{s.URL, strings.Join(s.Command, " ")}, s.Command...)
 	for name, value := range s.Env {
@@ -285,8 +286,8 @@ func texts(s config.MCPServer) []string {
 	return out
 }
 
-// servers adds the MCP servers that come from some places. Those of a workspace are not among them:
-// its programs would run in every folder.
+// servers adds the MCP servers from some places. Servers of a workspace are left out: their programs would run
+// in every folder.
 func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
 	of := func(path string) bool {
 		return slices.ContainsFunc(places, func(place string) bool {
@@ -306,7 +307,7 @@ func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
 	}
 }
 
-// server has a server become one of the person.
+// server adds a server to the person's.
 func (i *Import) server(s connect.Foreign) {
 	if i.exposes(s.Path, "MCP server "+s.Name, texts(s.Server)...) {
 		return
@@ -319,7 +320,7 @@ func (i *Import) server(s connect.Foreign) {
 	i.Items[len(i.Items)-1].server = &s
 }
 
-// read reads a settings file. Nothing is there: nil. What can't be read becomes an item.
+// read reads a settings file. A missing file leaves nil. An unreadable one becomes an item.
 func (i *Import) read(path string, into any) bool {
 	if !exists(path) {
 		return false
@@ -334,7 +335,7 @@ func (i *Import) read(path string, into any) bool {
 	return err == nil
 }
 
-// unread tells that a file can't be read.
+// unread reports an unreadable file.
 func (i *Import) unread(path string, err error) {
 	i.broken = append(i.broken, path)
 	why := strings.TrimPrefix(err.Error(), path+": ")
@@ -344,8 +345,7 @@ func (i *Import) unread(path string, err error) {
 	i.ignored(path, "", "it can't be read: "+why)
 }
 
-// text reads a file that is to be copied, and tells of one that can't be. A link must not lead out of
-// the home folder.
+// text reads a file to copy, and reports one that can't be copied. A link must not lead out of the home folder.
 func (i *Import) text(path string) (data string, ok bool) {
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil && !tool.Inside(i.home, real) {
@@ -362,15 +362,15 @@ func (i *Import) text(path string) (data string, ok bool) {
 	return data, err == nil
 }
 
-// mostCounted bounds how much of a folder is looked at.
+// mostCounted bounds how many entries of a folder are examined.
 const mostCounted = 5000
 
-// count is how many files below a folder have an ending.
+// count returns the number of files below a folder with an extension.
 func count(dir, ending string) (n int) {
 	left := mostCounted
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if left--; err != nil || left < 0 {
-			return fs.SkipAll // what can't be read does not count
+			return fs.SkipAll // unreadable entries don't count
 		}
 		if d.Type().IsRegular() && strings.HasSuffix(path, ending) {
 			n++
@@ -380,26 +380,26 @@ func count(dir, ending string) (n int) {
 	return n
 }
 
-// folder tells of a folder of files, if there are any.
+// folder reports a folder with files, if there are any.
 func (i *Import) folder(fate Fate, path, ending, what, how string) {
 	if n := count(path, ending); n > 0 {
 		i.add(fate, path, text.Count(n, what), how)
 	}
 }
 
-// sessions tells of past conversations.
+// sessions reports past conversations.
 func (i *Import) sessions(path, ending string) {
 	i.folder(Ignored, path, ending, "session", "their calls were judged and run by another agent, so inspan can't continue or rewind them")
 }
 
-// skills has folders of skills that inspan does not know become some that it does.
+// skills adds a folder of skills to the settings, unless inspan knows it.
 func (i *Import) skills(path string) {
 	if n := count(path, "SKILL.md"); n > 0 {
 		i.joins(path, text.Count(n, "skill"), "skills.folders", path)
 	}
 }
 
-// command has a text become a slash command of the person, unless they have one of that name.
+// command turns a text into a slash command of the person, unless they have one of that name.
 func (i *Import) command(from, name, written string) {
 	path := filepath.Join(filepath.Dir(i.app.ConfigPath), "commands", filepath.FromSlash(name)+".md")
 	switch {
@@ -413,12 +413,12 @@ func (i *Import) command(from, name, written string) {
 	}
 }
 
-// notTyped reports whether a character is none of those that names of commands have.
+// notTyped reports whether a character can't be in a command name.
 func notTyped(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./", r)
 }
 
-// Pending is how much would be written.
+// Pending returns the number of items to write.
 func (i *Import) Pending() (n int) {
 	for _, item := range i.Items {
 		if item.Fate == Translated {
@@ -428,7 +428,7 @@ func (i *Import) Pending() (n int) {
 	return n
 }
 
-// agents are those that something can be taken over from.
+// agents returns the agents with items to write.
 func (i *Import) agents() (out []string) {
 	for _, item := range i.Items {
 		if item.Fate == Translated && !slices.Contains(out, item.Agent) {
@@ -438,7 +438,7 @@ func (i *Import) agents() (out []string) {
 	return out
 }
 
-// Told says in the end what was written, or how to do so.
+// Told returns the closing text: the items that were written, or how to write them.
 func (i *Import) Told(wrote bool) string {
 	n := i.Pending()
 	switch {
@@ -452,7 +452,7 @@ func (i *Import) Told(wrote bool) string {
 	return "Nothing was written. 'inspan import --write' writes the " + text.Count(n, "item") + " marked as translated."
 }
 
-// Print writes what was found, by agent and by file. Of a file with several things each has a line.
+// Print prints the items, by agent and by file. If a file has several items, each gets a line.
 func (i *Import) Print(out io.Writer) {
 	at := func(n int) (agent, path string) {
 		if n < 0 || n >= len(i.Items) {
@@ -481,7 +481,7 @@ func (i *Import) Print(out io.Writer) {
 	}
 }
 
-// Write writes what is translated: settings in one step, then servers, then commands.
+// Write writes the translated items: settings in one step, then servers, then commands.
 func (i *Import) Write() error {
 	var changes []config.Change
 	for _, item := range i.Items {

@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// claude looks at what Claude Code has.
+// claude reads the files of Claude Code.
 func (i *Import) claude() {
 	i.claudeSettings(i.at(".claude", "settings.json"), true)
 	i.used(i.at(".claude", "CLAUDE.md"), "instructions of every session")
@@ -47,13 +47,13 @@ func (i *Import) claude() {
 	i.claudeState(i.at(".claude.json"))
 }
 
-// claudeSettings looks at a settings.json, of the person or of the workspace.
+// claudeSettings reads a settings.json, of the person or of the workspace.
 func (i *Import) claudeSettings(path string, person bool) {
 	var file map[string]json.RawMessage
 	if !i.read(path, &file) {
 		return
 	}
-	data, _ := config.ReadFile(path) // it has just been read
+	data, _ := config.ReadFile(path) // it was just read
 	p, err := foreign.ReadPermissions(data, i.shown(path))
 	if err != nil {
 		i.ignored(path, "permissions", err.Error())
@@ -96,8 +96,8 @@ func (i *Import) claudeSettings(path string, person bool) {
 	}
 }
 
-// claudeState looks at the file in which Claude Code keeps some settings beside what it has seen. That
-// it can't be read is told with the servers.
+// claudeState reads the file that contains settings and history of Claude Code. The import of servers reports
+// an unreadable one.
 func (i *Import) claudeState(path string) {
 	var file map[string]json.RawMessage
 	data, err := connect.ReadForeign(path)
@@ -111,8 +111,8 @@ func (i *Import) claudeState(path string) {
 	}
 }
 
-// permissions looks at permission rules and the mode. A workspace's own rules hold as they are if they
-// tighten, and have no effect if they allow.
+// permissions imports permission rules and the mode. A workspace's own rules apply as they are if they
+// restrict, and have no effect if they allow.
 func (i *Import) permissions(path string, p foreign.Permissions, person bool) {
 	for _, t := range p.Rules {
 		what := string(t.Action) + " " + words.OneLine(t.Text, 100)
@@ -158,7 +158,7 @@ func (i *Import) permissions(path string, p foreign.Permissions, person bool) {
 	}
 }
 
-// claudeLimits looks at what makes things stricter and is no rule.
+// claudeLimits imports restrictions that are not rules.
 func (i *Import) claudeLimits(path string, limits []foreign.Limit, person bool) {
 	for _, l := range limits {
 		what := words.OneLine(l.Text, 100)
@@ -173,7 +173,7 @@ func (i *Import) claudeLimits(path string, limits []foreign.Limit, person bool) 
 	}
 }
 
-// claudeHooks looks at hooks.
+// claudeHooks imports hooks.
 func (i *Import) claudeHooks(path string, data []byte, person bool) {
 	hooks, notes, err := hook.ReadClaude(data, "")
 	if err != nil {
@@ -197,10 +197,10 @@ func (i *Import) claudeHooks(path string, data []byte, person bool) {
 	}
 }
 
-// claudeModel looks at the name of a model; others than whole names depend on the account there.
+// claudeModel imports a model name. Short names depend on the account there.
 func (i *Import) claudeModel(path string, raw json.RawMessage, person bool) {
 	var name string
-	_ = json.Unmarshal(raw, &name) // what is not a text is no name
+	_ = json.Unmarshal(raw, &name) // a value that is not a string is ignored
 	switch {
 	case !person:
 		i.ignored(path, "model", "a folder can't choose the model")

@@ -19,7 +19,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// wrong says why rules of ours can't be; empty: they can.
+// wrong returns why translated rules are invalid; empty: they are valid.
 func (i *Import) wrong(action tool.Action, rules []string) string {
 	for _, rule := range rules {
 		if _, err := policy.ParseRule(action, rule, ""); err != nil {
@@ -29,7 +29,7 @@ func (i *Import) wrong(action tool.Action, rules []string) string {
 	return ""
 }
 
-// codex looks at what Codex has.
+// codex reads the files of Codex.
 func (i *Import) codex() {
 	dir := i.at(".codex")
 	i.codexSettings(filepath.Join(dir, "config.toml"))
@@ -65,7 +65,7 @@ func (i *Import) codex() {
 	i.used(filepath.Join(i.root, "AGENTS.md"), "instructions of this folder")
 }
 
-// codexRules takes over rules for commands. They stand in a program, of which the plain calls are understood.
+// codexRules imports command rules. They are calls in a program, of which only plain ones are understood.
 func (i *Import) codexRules(path string) {
 	data, ok := i.text(path)
 	if !ok {
@@ -89,10 +89,10 @@ func (i *Import) codexRules(path string) {
 	}
 }
 
-// codexHooks is why hooks of Codex are not taken over.
+// codexHooks is why Codex hooks are not imported.
 const codexHooks = "inspan doesn't read hooks of Codex; write them as [[hook]] in your settings, see docs/HOOKS.md"
 
-// codexProject names what the settings of a folder have, and where the same can be said here.
+// codexProject lists the settings of a folder, and where to set them in inspan.
 func (i *Import) codexProject(path string) {
 	if !exists(path) {
 		return
@@ -126,7 +126,7 @@ func (i *Import) codexProject(path string) {
 	}
 }
 
-// codexAgents takes over the limits of subagents, and names the kinds.
+// codexAgents imports the limits of subagents, and lists the roles.
 func (i *Import) codexAgents(path string, agents map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		what := "agents." + words.OneLine(name, 60)
@@ -145,7 +145,7 @@ func (i *Import) codexAgents(path string, agents map[string]any) {
 	}
 }
 
-// codexSearch takes over that the web is not searched; how it is searched is for the person to choose.
+// codexSearch imports that web search is disabled. Otherwise the person chooses a search engine.
 func (i *Import) codexSearch(path, key string, value any) {
 	what := fmt.Sprintf("%s %v", key, value)
 	if value == "disabled" || value == false {
@@ -155,8 +155,8 @@ func (i *Import) codexSearch(path, key string, value any) {
 	i.ignored(path, what, "inspan searches the web through an engine that you choose: inspan config set web.search ENGINE")
 }
 
-// codexPrompt is a prompt of Codex as a command of ours: $$ is a dollar there, and $FILES what the
-// argument FILES=... gives, which the model looks up here. Why says why there is none.
+// codexPrompt converts a Codex prompt to a command. There, $$ is a dollar sign, and $FILES the value of the
+// argument FILES=..., which the model finds in the arguments here. Why is the reason if it can't be converted.
 func codexPrompt(data string) (written, why string) {
 	_, body, err := skill.SplitMatter([]byte(data))
 	if err != nil || !strings.HasSuffix(data, body) {
@@ -184,7 +184,7 @@ func codexPrompt(data string) (written, why string) {
 	return strings.TrimSuffix(data, body) + text, ""
 }
 
-// codexFile is what is looked at in a config.toml.
+// codexFile is the part of a config.toml that is read.
 type codexFile struct {
 	Model     string                    `toml:"model"`
 	Provider  string                    `toml:"model_provider"`
@@ -214,7 +214,7 @@ func (i *Import) codexSettings(path string) {
 	}
 	i.codexModel(path, file)
 	if file.Effort != "" {
-		raw, _ := json.Marshal(file.Effort) // a text has no error
+		raw, _ := json.Marshal(file.Effort) // a string always marshals
 		i.looks(path, "model_reasoning_effort", raw)
 	}
 	i.codexMode(path, file)
@@ -253,7 +253,7 @@ func (i *Import) codexSettings(path string) {
 	}
 }
 
-// codexTools looks at the table of tools, where older versions say whether the web is searched.
+// codexTools reads the tools table, which enables web search in older versions.
 func (i *Import) codexTools(path string, value any) {
 	tools, _ := value.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(tools)) {
@@ -265,7 +265,7 @@ func (i *Import) codexTools(path string, value any) {
 	}
 }
 
-// codexProvider takes over a provider, and names what inspan has no place for.
+// codexProvider imports a provider, and lists its unsupported settings.
 func (i *Import) codexProvider(path, name string, p map[string]any) {
 	what := "model_providers." + words.OneLine(name, 60)
 	address, _ := p["base_url"].(string)
@@ -307,7 +307,7 @@ func (i *Import) codexProvider(path, name string, p map[string]any) {
 	}
 }
 
-// codexModel takes over a model, if its provider is known here or was taken over.
+// codexModel imports a model, if its provider is known or imported.
 func (i *Import) codexModel(path string, file codexFile) {
 	name, what := cmp.Or(file.Provider, "openai"), "model "+words.OneLine(file.Model, 60)
 	_, own := i.set["providers."+config.Key(name)+".base_url"]
@@ -323,7 +323,7 @@ func (i *Import) codexModel(path string, file codexFile) {
 	}
 }
 
-// codexMode takes over how much runs without asking.
+// codexMode imports how much runs without asking.
 func (i *Import) codexMode(path string, file codexFile) {
 	policy, _ := file.Approval.(string)
 	what := strings.TrimSpace("sandbox_mode " + words.OneLine(file.Sandbox, 40))

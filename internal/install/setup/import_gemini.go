@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// gemini looks at what Gemini CLI has.
+// gemini reads the files of Gemini CLI.
 func (i *Import) gemini() {
 	dir := i.at(".gemini")
 	i.geminiSettings(filepath.Join(dir, "settings.json"))
@@ -38,7 +38,7 @@ func (i *Import) gemini() {
 	i.folder(Ignored, filepath.Join(i.root, ".gemini", "commands"), ".toml", "file", "write them as markdown in .inspan/commands; see docs/COMMANDS.md")
 }
 
-// geminiFile is what is looked at in a settings.json, in its present form and in the older one.
+// geminiFile is the part of a settings.json that is read, in its present and its older form.
 type geminiFile struct {
 	General struct {
 		Mode string `json:"defaultApprovalMode"`
@@ -97,10 +97,10 @@ func (i *Import) geminiSettings(path string) {
 	}
 }
 
-// geminiRest tells what else is in a table of which some keys are taken over.
+// geminiRest reports the remaining keys of a partly imported table.
 func (i *Import) geminiRest(path, table string, raw json.RawMessage) {
 	var keys map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &keys) // it was read as such before
+	_ = json.Unmarshal(raw, &keys) // it was parsed before
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		taken := slices.Contains([]string{"defaultApprovalMode", "allowed", "exclude", "confirmationRequired"}, key)
 		if !taken && !i.looks(path, table+"."+key, keys[key]) {
@@ -109,8 +109,7 @@ func (i *Import) geminiRest(path, table string, raw json.RawMessage) {
 	}
 }
 
-// geminiTools takes over tools that are allowed, asked about or denied, such as
-// "run_shell_command(git)".
+// geminiTools imports allowed, asked or denied tools, such as "run_shell_command(git)".
 func (i *Import) geminiTools(path string, action tool.Action, list []string) {
 	theirs := map[string]string{
 		"run_shell_command": "Bash", "ShellTool": "Bash", "read_file": "Read", "ReadFileTool": "Read", "write_file": "Write",
@@ -126,13 +125,13 @@ func (i *Import) geminiTools(path string, action tool.Action, list []string) {
 			continue
 		}
 		rule := theirs[name]
-		if some && rule == "Bash" { // what is named is how a command begins
+		if some && rule == "Bash" { // the argument is the beginning of a command
 			rule += "(" + pattern + ":*)"
 		} else if some {
 			i.ignored(path, what, "inspan has no patterns for it")
 			continue
 		}
-		rules, why := foreign.OwnTools(rule), "" // of a tool alone, as there each of them is named
+		rules, why := foreign.OwnTools(rule), "" // the tool alone, as each tool is named there
 		if some {
 			rules, why = foreign.Rules(action, rule)
 		}
@@ -147,15 +146,15 @@ func (i *Import) geminiTools(path string, action tool.Action, list []string) {
 	}
 }
 
-// mostCommands bounds how many files of commands are looked at.
+// mostCommands bounds how many command files are read.
 const mostCommands = 200
 
-// geminiCommands takes over commands, which are TOML there.
+// geminiCommands imports commands, which are TOML there.
 func (i *Import) geminiCommands(dir string) {
 	left := mostCommands
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if left--; err != nil || left < 0 {
-			return fs.SkipAll // what can't be read is as good as not there
+			return fs.SkipAll // an unreadable folder counts as missing
 		}
 		if !d.Type().IsRegular() || !strings.HasSuffix(path, ".toml") {
 			return nil

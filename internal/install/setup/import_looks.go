@@ -9,12 +9,12 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// looks takes over a setting of how a terminal looks and behaves, or how hard a model thinks, as several
-// agents have it under various keys. It reports whether the key is one of these.
+// looks imports a setting of the terminal's appearance and behaviour, or of reasoning effort, which several
+// agents have under various keys. It reports whether the key is one of these.
 func (i *Import) looks(path, key string, raw json.RawMessage) bool {
 	var word string
 	var on bool
-	_ = json.Unmarshal(raw, &word) // what is not a text is no known word
+	_ = json.Unmarshal(raw, &word) // a value that is not a string is unknown
 	_ = json.Unmarshal(raw, &on)
 	what := strings.TrimSpace(key + " " + words.OneLine(word, 60))
 	switch key {
@@ -44,7 +44,7 @@ func (i *Import) looks(path, key string, raw json.RawMessage) bool {
 	return true
 }
 
-// lightness is the theme of ours that is most like one of another agent; empty: it is not known.
+// lightness returns the most similar theme of inspan; empty: unknown.
 func lightness(theme string) string {
 	name := strings.ToLower(theme)
 	dark := []string{"default", "dracula", "github", "ansi", "atom one", "ayu", "shades of purple"} // of Gemini CLI
@@ -59,12 +59,12 @@ func lightness(theme string) string {
 	return ""
 }
 
-// statusLine takes over a command that prints a status line. It gets the same JSON here.
+// statusLine imports a status line command. It gets the same JSON in inspan.
 func (i *Import) statusLine(path string, raw json.RawMessage) {
 	var line struct {
 		Command string `json:"command"`
 	}
-	_ = json.Unmarshal(raw, &line) // without a command there is none
+	_ = json.Unmarshal(raw, &line) // without a command nothing is imported
 	if line.Command == "" || strings.ContainsAny(line.Command, "\x00\n") {
 		i.ignored(path, "statusLine", "tui.status_line takes a command of one line")
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// opencode looks at what opencode has.
+// opencode reads the files of opencode.
 func (i *Import) opencode() {
 	dir := i.at(".config", "opencode")
 	for _, name := range []string{"opencode.json", "opencode.jsonc", "config.json"} {
@@ -52,7 +52,7 @@ func (i *Import) opencode() {
 	i.sessions(filepath.Join(share, "storage", "session"), ".json")
 }
 
-// opencodeProject names the instructions that the settings of a folder add.
+// opencodeProject lists the instructions that the settings of a folder add.
 func (i *Import) opencodeProject(path string) {
 	var file struct {
 		Instructions json.RawMessage `json:"instructions"`
@@ -62,15 +62,15 @@ func (i *Import) opencodeProject(path string) {
 	}
 }
 
-// opencodeInstructions names files of instructions, which may be patterns and addresses there.
+// opencodeInstructions lists instruction files, which may be patterns and addresses there.
 func (i *Import) opencodeInstructions(path string, raw json.RawMessage) {
 	var list []string
-	_ = json.Unmarshal(raw, &list) // what is no list names no files
+	_ = json.Unmarshal(raw, &list) // a value that is not a list names no files
 	i.ignored(path, strings.TrimSpace("instructions "+strings.Join(list, ", ")),
 		"inspan doesn't read them; import each file in AGENTS.md with a line such as @docs/style.md")
 }
 
-// commands takes over command files, whose form is that of ours.
+// commands imports command files, whose form is the same.
 func (i *Import) commands(dir string) {
 	files, _ := filepath.Glob(filepath.Join(dir, "*.md"))
 	for _, path := range files {
@@ -117,7 +117,7 @@ func (i *Import) opencodeSettings(path string) {
 	}
 }
 
-// opencodeModel takes over a model of a provider that is known here.
+// opencodeModel imports a model of a known provider.
 func (i *Import) opencodeModel(path, key, name, setting string) {
 	provider, model, _ := strings.Cut(name, "/")
 	ours := map[string]string{"google": "gemini", "llama.cpp": "llamacpp", "moonshotai": "moonshot"}
@@ -135,8 +135,8 @@ func (i *Import) opencodeModel(path, key, name, setting string) {
 	i.becomes(path, key+" "+words.OneLine(name, 80), setting, provider+"/"+model)
 }
 
-// opencodePermission takes over permissions: one word for all, or for a tool, or for patterns of a
-// tool. The last one that fits decides there, and the strictest here.
+// opencodePermission imports permissions: one word for all, for a tool, or for patterns of a tool. The last
+// match decides there, the strictest one here.
 func (i *Import) opencodePermission(path string, raw json.RawMessage) {
 	var tools map[string]json.RawMessage
 	if json.Unmarshal(raw, &tools) != nil {
@@ -163,7 +163,7 @@ func (i *Import) opencodePermission(path string, raw json.RawMessage) {
 	}
 }
 
-// ruleOf names a permission.
+// ruleOf returns the rule for a permission.
 func ruleOf(name, pattern string, action tool.Action) string {
 	return "permission." + words.OneLine(name, 60) + " " + words.OneLine(pattern, 80) + " " + words.OneLine(string(action), 20)
 }
@@ -206,7 +206,7 @@ func (i *Import) opencodeRule(path, name, pattern string, action tool.Action) {
 	i.joins(path, what, string(action), rules...)
 }
 
-// crossing writes a pattern whose * also stands for slashes as a glob.
+// crossing converts a pattern whose * also matches slashes to a glob.
 func crossing(pattern string) (string, bool) {
 	rest, leads := strings.CutPrefix(pattern, "*")
 	body, ends := strings.CutSuffix(rest, "/*")

@@ -10,8 +10,7 @@ import (
 	"github.com/inspan/inspan/llm/ollama"
 )
 
-// video tells what of the graphics memory is free for models, over all cards, and the
-// window that usually fits into it.
+// video reports the free graphics memory of all cards, and the window that usually fits into it.
 func video(devices []profile.Device) Finding {
 	free := profile.Free(devices)
 	window := ollama.Shape{}.Fit(free)
@@ -40,7 +39,7 @@ func video(devices []profile.Device) Finding {
 	return f
 }
 
-// local tells of each model of the Ollama servers at hand which window fits.
+// local reports the window that fits, for each model of the available Ollama servers.
 func local(ctx context.Context, a *app.App) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -61,8 +60,8 @@ func local(ctx context.Context, a *app.App) []Finding {
 	return findings
 }
 
-// fits compares what a model is set to, and loaded with, to what fits. set is the
-// window of the settings, 0: none; memory is that of the GPUs, 0: none.
+// fits compares the configured and the loaded window of a model to the one that fits. set is the window of the
+// settings, 0: none; memory is that of the GPUs, 0: none.
 func fits(s ollama.Shape, set int, memory int64) Finding {
 	window := s.Fit(memory)
 	f := Finding{Check: "model " + s.Route(), State: Good, Found: fmt.Sprintf("a window of %s fits", tokens(window))}
@@ -93,7 +92,7 @@ func fits(s ollama.Shape, set int, memory int64) Finding {
 	return f
 }
 
-// tokens writes a window as people do.
+// tokens formats a window for people.
 func tokens(n int) string {
 	if n >= 1<<10 {
 		return fmt.Sprintf("%dK", n>>10)
@@ -101,7 +100,7 @@ func tokens(n int) string {
 	return fmt.Sprint(n)
 }
 
-// bytes writes an amount of memory in the units of memory.
+// bytes formats an amount of memory.
 func bytes(n int64) string {
 	if n >= 1<<30 {
 		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))

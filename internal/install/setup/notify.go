@@ -7,8 +7,8 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// Notify sends a test notification to each place of the settings. Terminal is where one is shown;
-// nil: there is none. Self is as in [app.App].
+// Notify sends a test notification to each configured place. Terminal shows those for a terminal; nil: none.
+// Self is as in [app.App].
 func Notify(ctx context.Context, self string, terminal io.Writer) []Finding {
 	a, err := app.Load(self)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// Releases is where the list of releases is, as GitHub serves it.
+// Releases is the address of the release list on GitHub.
 const Releases = "https://api.github.com/repos/inspan/inspan/releases"
 
 const (
@@ -26,8 +26,8 @@ const (
 	maxReleases  = 4 << 20 // bytes of the list
 )
 
-// Version is the version of this build: that of its tag, if it was built from one or installed by
-// its version, else that of the source.
+// Version returns the version of this build: that of its tag, if it was built or installed by a version,
+// otherwise that of the source.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -36,7 +36,7 @@ func Version() string {
 	return versionOf(info.Main.Version)
 }
 
-// versionOf is the version of a build whose main module has a version.
+// versionOf returns the version of a build whose main module has a version.
 func versionOf(mod string) string {
 	if !semver.IsValid(mod) || module.IsPseudoVersion(mod) || semver.Build(mod) != "" {
 		return inspan.Version
@@ -44,7 +44,7 @@ func versionOf(mod string) string {
 	return strings.TrimPrefix(mod, "v")
 }
 
-// Release is one of the list of releases.
+// Release is an entry of the release list.
 type Release struct {
 	Tag        string `json:"tag_name"`
 	Page       string `json:"html_url"`
@@ -52,8 +52,8 @@ type Release struct {
 	Prerelease bool   `json:"prerelease"`
 }
 
-// Newest asks the list of releases at url for the newest one. It sends one GET that names nobody:
-// neither the version nor the machine.
+// Newest returns the newest release of the list at url. It sends one GET that identifies neither the version
+// nor the machine.
 func Newest(ctx context.Context, url string) (Release, error) {
 	list, err := releases(ctx, url)
 	if err != nil {
@@ -71,9 +71,9 @@ func Newest(ctx context.Context, url string) (Release, error) {
 	return newest, nil
 }
 
-// guardOf lets a request out. A list that the person names may be on this machine or near it.
+// guardOf returns a guard for the request. A list at another address may be on this machine or network.
 func guardOf(url string) *netguard.Guard {
-	g := &netguard.Guard{Timeout: releasesTime, MaxBytes: 2 * maxReleases} // we say ourselves when it is too long
+	g := &netguard.Guard{Timeout: releasesTime, MaxBytes: 2 * maxReleases} // twice the limit, so that our own error reports a long list
 	if url != Releases {
 		g.Local = netguard.Anywhere()
 	}
@@ -87,7 +87,7 @@ func releases(ctx context.Context, url string) (list []Release, err error) {
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set("User-Agent", "inspan") // some name has to be there
+	req.Header.Set("User-Agent", "inspan") // GitHub requires a name
 	resp, err := guardOf(url).Client().Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -115,5 +115,5 @@ func releases(ctx context.Context, url string) (list []Release, err error) {
 	return list, err
 }
 
-// Newer reports whether a release comes after a version.
+// Newer reports whether a release is newer than a version.
 func (r Release) Newer(version string) bool { return semver.Compare(r.Tag, "v"+version) > 0 }

@@ -7,8 +7,8 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox"
 )
 
-// Sandbox tries to get through each wall around commands, and holds that the
-// same works where there is none. Self is as in [app.App].
+// Sandbox tries to escape the sandbox in several ways, and checks that the same actions work outside of it.
+// Self is as in [app.App].
 func Sandbox(ctx context.Context, self string) []Finding {
 	a, err := app.Load(self)
 	if err != nil {
@@ -25,8 +25,8 @@ func Sandbox(ctx context.Context, self string) []Finding {
 		"until this is fixed, more commands will ask; commands run without this barrier only after you approve them")...)
 }
 
-// Children starts processes in each way that sessions do, and holds that nothing of what they print
-// is lost. Self is as in [app.App].
+// Children starts processes in each way that sessions do, and checks that none of their output is lost. Self is
+// as in [app.App].
 func Children(ctx context.Context, self string) []Finding {
 	a, err := app.Load(self)
 	if err != nil {
@@ -35,7 +35,7 @@ func Children(ctx context.Context, self string) []Finding {
 	return findings(a.Permission.TryChildren(ctx), "commands of sessions would lose output here; read 'inspan doctor sandbox'")
 }
 
-// findings are what trying the system has shown.
+// findings converts checks of the system to findings.
 func findings(checks []sandbox.Check, remedy string) (out []Finding) {
 	for _, c := range checks {
 		f := Finding{Check: c.Name, State: Good, Found: c.Text}

@@ -20,30 +20,30 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// Talk is a person at a terminal who sets inspan up.
+// Talk sets inspan up with a person at a terminal.
 type Talk struct {
 	App  *app.App
 	Root string // the workspace
 	Out  io.Writer
-	// Ask shows a question and returns the line that is typed. Secret does so without showing it.
+	// Ask shows a question and returns the typed line. Secret does so without echo.
 	Ask    func(ctx context.Context, question string) (string, error)
 	Secret func(ctx context.Context, question string) (string, error)
-	Login  func(ctx context.Context, provider string) error // to a provider with logins
+	Login  func(ctx context.Context, provider string) error // for providers with logins
 }
 
-// source is a place that a model can come from.
+// source is a possible origin of a model.
 type source struct {
 	providers.Found
 	title string
 	state string
 }
 
-// mostModels is how many models are shown to choose from; others can be typed.
+// mostModels bounds the models in the menu; others can be typed.
 const mostModels = 9
 
-// Model has the person choose a model: of a provider, with a key or a login, of a server on this
-// machine, or the scripted one. It checks the key with a request, keeps it, and writes the model into
-// the settings. Done is false if the person gave up; nothing is written then.
+// Model lets the person choose a model: of a provider, with a key or a login, of a server on this machine, or
+// the scripted one. It checks the key with a request, stores it, and writes the model into the settings. If the
+// person gives up, done is false and nothing is written.
 func (t *Talk) Model(ctx context.Context) (done bool, err error) {
 	fmt.Fprintln(t.Out, "inspan needs a model: from a provider, with a key, or from a server on this machine.\n"+
 		"Without either, take the offline script to try inspan.")
@@ -70,7 +70,7 @@ func (t *Talk) Model(ctx context.Context) (done bool, err error) {
 	}
 }
 
-// titles are the providers that are offered to everybody, with where a key comes from.
+// titles returns the providers that are always offered, with the origin of their keys.
 func titles() [][3]string {
 	return [][3]string{
 		{"anthropic", "Anthropic", "a key from console.anthropic.com"},
@@ -80,8 +80,8 @@ func titles() [][3]string {
 	}
 }
 
-// sources lists where a model can come from: servers that answer on this machine, logins, the usual
-// providers, and others that have a key here.
+// sources lists possible origins of a model: running servers on this machine, logins, the usual providers, and
+// others with a key here.
 func (t *Talk) sources(ctx context.Context) (out []source) {
 	for _, f := range t.App.Providers.Discover(ctx) {
 		has := text.Count(len(f.Models), "model")
@@ -113,7 +113,7 @@ func (t *Talk) sources(ctx context.Context) (out []source) {
 	return append(out, offline())
 }
 
-// offline is the scripted model, for whoever has neither a key nor a server.
+// offline returns the scripted model, which needs neither a key nor a server.
 func offline() source {
 	m := (&script.Model{}).Info()
 	return source{
@@ -122,7 +122,7 @@ func offline() source {
 	}
 }
 
-// source has the person choose where the model comes from; nil: they gave up.
+// source lets the person choose the origin of the model; nil: they gave up.
 func (t *Talk) source(ctx context.Context) (*source, error) {
 	list := t.sources(ctx)
 	var rows [][2]string
@@ -166,8 +166,8 @@ func (t *Talk) table(rows [][2]string) {
 	fmt.Fprintln(t.Out)
 }
 
-// reach gets the list of models of a provider, with a key that the person types if there is none.
-// Key is that one, not kept yet. Nil: it can't be had, and the person has been told why.
+// reach returns the model list of a provider. If it has no key, the person types one, which is returned in key
+// and not stored yet. Nil: the list is not available, and the person has seen why.
 func (t *Talk) reach(ctx context.Context, from source) (found *providers.Found, key string, err error) {
 	p := from.Provider
 	switch {
@@ -188,12 +188,12 @@ func (t *Talk) reach(ctx context.Context, from source) (found *providers.Found, 
 	}
 	fmt.Fprintf(t.Out, "%v\n", err)
 	if llm.AsError(err).Kind != llm.KindAuth || p.KeyEnv == "" || os.Getenv(p.KeyEnv) != "" {
-		return nil, "", nil // what a person types would not count, or not help
+		return nil, "", nil // a typed key would be ignored, or would not help
 	}
 	return t.typed(ctx, p)
 }
 
-// typed has the person type a key until the provider accepts one.
+// typed lets the person type a key until the provider accepts one.
 func (t *Talk) typed(ctx context.Context, p providers.Provider) (found *providers.Found, key string, err error) {
 	for {
 		key, err := t.Secret(ctx, "Paste the key of "+p.Name+", which is not shown (Enter: back): ")
@@ -227,7 +227,7 @@ func (t *Talk) typed(ctx context.Context, p providers.Provider) (found *provider
 	}
 }
 
-// unlisted has the person name a model of a provider whose list can't be had; empty: they went back.
+// unlisted lets the person name a model of a provider without a model list; empty: they went back.
 func (t *Talk) unlisted(ctx context.Context, p providers.Provider) (string, error) {
 	back := "Enter: back"
 	if p.Default != "" {
@@ -243,7 +243,7 @@ func (t *Talk) unlisted(ctx context.Context, p providers.Provider) (string, erro
 	}
 }
 
-// choose has the person choose a model of a provider; empty: they went back.
+// choose lets the person choose a model of a provider; empty: they went back.
 func (t *Talk) choose(ctx context.Context, f providers.Found) (string, error) {
 	if f.Err != nil {
 		return t.unlisted(ctx, f.Provider)
@@ -294,8 +294,8 @@ func (t *Talk) choose(ctx context.Context, f providers.Found) (string, error) {
 	}
 }
 
-// ordered are the models of a provider: its default, if it has that, then those that inspan knows
-// something of.
+// ordered returns the models of a provider: its default first, if present, then those with known prices, then
+// the others.
 func ordered(f providers.Found) (ids []string, usual bool) {
 	models := slices.Clone(f.Models)
 	first := func(m llm.Info) int {
@@ -315,7 +315,7 @@ func ordered(f providers.Found) (ids []string, usual bool) {
 	return ids, usual
 }
 
-// keep stores what was chosen, and says what comes next.
+// keep stores the choice, and prints the next steps.
 func (t *Talk) keep(ctx context.Context, p providers.Provider, key, model string) error {
 	if key != "" {
 		where, err := t.App.Logins.KeepKey(ctx, p.Name, key)

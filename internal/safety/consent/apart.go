@@ -17,11 +17,11 @@ import (
 type findings struct {
 	lines []string // for people
 	words []word   // that could name files of the workspace
-	quiet bool     // the values of what is visited stand beside a command already
+	quiet bool     // values being visited are already shown with a command
 }
 
-// takeApart tells what a settings file would run, whatever keys it uses: each
-// value that is named like a command, and each address.
+// takeApart lists what a settings file would run, whatever keys it uses: each value with the name of a command,
+// and each address.
 func takeApart(ext string, data []byte) findings {
 	top, err := parse(ext, data)
 	if err != nil {
@@ -60,7 +60,7 @@ func (f *findings) visit(n node, label string, left int) {
 		case runs(kid.key) && len(kid.words()) > 0:
 			f.command(n, kid, label, at)
 		case runs(kid.key):
-			for _, variant := range kid.kids { // such as one for each system
+			for _, variant := range kid.kids { // for example one for each system
 				if variant.scalar != "" {
 					f.command(n, variant, at, at+"."+text.Quoted(variant.key))
 				}
@@ -79,7 +79,7 @@ func (f *findings) visit(n node, label string, left int) {
 	}
 }
 
-// command tells of one command of an object.
+// command adds a command of an object.
 func (f *findings) command(object, command node, label, at string) {
 	if key := strings.ToLower(command.key); label == "" || key != "command" && key != "cmd" {
 		label = at
@@ -98,7 +98,7 @@ func (f *findings) command(object, command node, label, at string) {
 	}
 }
 
-// around tells of the folder, the environment and the rights that an object sets.
+// around describes the folder, the environment and the privileges that an object sets.
 func around(object node) string {
 	var out []string
 	for _, kid := range object.kids {
@@ -125,8 +125,7 @@ func around(object node) string {
 	return " (" + strings.Join(out, "; ") + ")"
 }
 
-// names lists the names of variables: keys of an object, or what stands before
-// the = in a list.
+// names lists the names of variables: keys of an object, or the text before = in a list.
 func (n node) names() []string {
 	var out []string
 	for _, kid := range n.kids {
@@ -139,8 +138,7 @@ func (n node) names() []string {
 	return out
 }
 
-// named lists names with their values, but for those that are named like secrets and take nothing from
-// elsewhere.
+// named lists names with their values. The values of likely secrets that refer to nothing else are left out.
 func (n node) named() []string {
 	out := n.names()
 	for i, kid := range n.kids {
@@ -155,10 +153,10 @@ func (n node) named() []string {
 	return out
 }
 
-// private reports whether the value behind a name may be a secret.
+// private reports whether the value of a name may be a secret.
 func private(name string) bool { return secret.Named(name) || strings.EqualFold(name, "authorization") }
 
-// values is the value of a setting that is a scalar, or a list of them; none of an object.
+// values returns the values of a scalar or a list of scalars; none for an object.
 func (n node) values() []string {
 	if !n.list {
 		if n.scalar == "" {
@@ -175,7 +173,7 @@ func (n node) values() []string {
 	return out
 }
 
-// shownWhole reports whether what an object sets for a key stands beside its command or address.
+// shownWhole reports whether the value of a key is shown with its command or address.
 func (n node) shownWhole(key string) bool {
 	if !slices.ContainsFunc(n.kids, func(kid node) bool { return runs(kid.key) || leads(kid.key) }) {
 		return false
@@ -185,10 +183,10 @@ func (n node) shownWhole(key string) bool {
 	}, strings.ToLower(key))
 }
 
-// mostShown is how many bytes of a value people are shown.
+// mostShown bounds the bytes of a value that people see.
 const mostShown = 300
 
-// shown is a value as people see it.
+// shown returns a value as people see it.
 func shown(value string) string {
 	if cut := text.Cut(value, mostShown); cut != value {
 		return text.Quoted(cut) + fmt.Sprintf(" ... (%d bytes)", len(value))
@@ -196,7 +194,7 @@ func shown(value string) string {
 	return text.Quoted(value)
 }
 
-// words is a text, or the texts of a list and of lists in it.
+// words returns a text, or the texts of a list and of nested lists.
 func (n node) words() []string {
 	if len(n.kids) == 0 && n.scalar != "" {
 		return []string{n.scalar}
@@ -213,7 +211,7 @@ func (n node) words() []string {
 	return out
 }
 
-// text is the text at the first of the keys that an object has.
+// text returns the text at the first existing key of an object.
 func (n node) text(keys ...string) string {
 	for _, kid := range n.kids {
 		if slices.Contains(keys, strings.ToLower(kid.key)) && !n.list {
@@ -223,7 +221,7 @@ func (n node) text(keys ...string) string {
 	return ""
 }
 
-// texts is what stands at the keys of an object, one text or a list of them.
+// texts returns the texts at the keys of an object, each one text or a list.
 func (n node) texts(keys ...string) (out []string, has bool) {
 	for _, kid := range n.kids {
 		if slices.Contains(keys, strings.ToLower(kid.key)) && !n.list {
@@ -233,8 +231,7 @@ func (n node) texts(keys ...string) (out []string, has bool) {
 	return out, has
 }
 
-// runs reports whether a key names a command. Too many do no harm: they are
-// only shown.
+// runs reports whether a key names a command. Too many do no harm: they are only shown.
 func runs(key string) bool {
 	key = strings.ToLower(key)
 	for _, end := range []string{
@@ -254,8 +251,7 @@ func leads(key string) bool {
 	return strings.HasSuffix(key, "url") || strings.HasSuffix(key, "endpoint") || key == "address"
 }
 
-// onlyTightens reports whether a file of project settings does no more than
-// add rules that ask or deny.
+// onlyTightens reports whether a project's settings file only adds rules that ask or deny.
 func onlyTightens(data []byte) bool {
 	top, err := parse(".toml", data)
 	return err == nil && !slices.ContainsFunc(top.kids, func(n node) bool {
@@ -269,9 +265,8 @@ func loosens(rule node) bool {
 	return !has || slices.ContainsFunc(actions, func(a string) bool { return a != "ask" && a != "deny" })
 }
 
-// split returns what could name a file in a text that may be a command line:
-// its words with quotes taken off, what stands between quotes, and all of it.
-// It is rough; what names no file does no harm.
+// split returns the possible file names in a text that may be a command line: its words without quotes, quoted
+// parts, and the whole text. It is approximate; a name without a file does no harm.
 func split(text string) []string {
 	plain := strings.NewReplacer(`"`, "", "'", "").Replace(text)
 	out := strings.FieldsFunc(plain, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("`;|&()<>=", r) })
@@ -281,9 +276,8 @@ func split(text string) []string {
 	return append(out, text)
 }
 
-// places returns the paths below the root that a word may stand for: from its
-// folder, from the root, and with a variable in front that stands for the root.
-// A root has several names if links lead to it.
+// places returns the paths below the root that a word may refer to: from its folder, from the root, and after a
+// variable for the root. A root has several names if links lead to it.
 func (w word) places(roots []string) []string {
 	text := filepath.ToSlash(w.text)
 	if strings.HasPrefix(text, "$") || strings.HasPrefix(text, "%") {
@@ -318,7 +312,7 @@ func program(name string) bool {
 	return false
 }
 
-// quoted is a command line, one word as one.
+// quoted returns a command line; a single word is unchanged.
 func quoted(argv []string) string {
 	out := make([]string, len(argv))
 	for i, arg := range argv {
@@ -330,7 +324,7 @@ func quoted(argv []string) string {
 	return strings.Join(out, " ")
 }
 
-// special reports whether a character means something to a shell.
+// special reports whether a character is special to a shell.
 func special(r rune) bool {
 	return unicode.IsSpace(r) || strings.ContainsRune("\"'`\\$;|&()<>*?[]{}#~!", r)
 }

@@ -23,20 +23,18 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// Store keeps consent in files. Several processes may use one folder at once,
-// and several goroutines one Store. Every file is replaced as a whole or not at
-// all, also when the process is killed or the power fails.
+// Store stores consent in files. Several processes may use one folder concurrently, and several goroutines one
+// Store. Every file is replaced atomically, even if the process is killed or the power fails.
 //
-// A file that can't be taken at its word (damaged, of a later version, or
-// writable by others) is an error that names it and says what to do. Callers
-// treat that as "nothing is agreed to".
+// A file that can't be trusted (damaged, of a later version, or writable by others) is an error that names the
+// file and the remedy. Callers treat that as no consent.
 type Store struct {
-	// Dir is a folder that no tool can reach. It is made when first needed,
-	// for this user alone. Empty: every method returns an error.
+	// Dir is a folder that no tool can reach. It is created when first needed, for this user only. Empty: every
+	// method returns an error.
 	Dir string
 
 	mu    sync.Mutex
-	named map[string][]Item // content that a sum has named, by sum
+	named map[string][]Item // the content that a sum named, by sum
 }
 
 // Names of the files in the folder.
@@ -44,19 +42,18 @@ const (
 	approvalsFile = "approvals.json"
 	trustFile     = "trust.json"
 	writtenFile   = "written.json"
-	lockFile      = "lock" // never renamed, never removed
+	lockFile      = "lock" // never renamed or removed
 )
 
-// maxText is the longest rule or path that is kept, in bytes.
+// maxText bounds a stored rule or path, in bytes.
 const maxText = 16 << 10
 
-// Approval is a rule that a person allowed. The store does not read rules; who
-// offers them checks them.
+// Approval is a rule that a person allowed. The store does not parse rules; the caller checks them.
 type Approval struct {
 	Rule  string      `json:"rule"`
 	Scope event.Scope `json:"scope"`          // event.ScopeProject or event.ScopeAlways
-	Root  string      `json:"root,omitempty"` // for a project its root, and only then
-	At    time.Time   `json:"at"`             // a label; zero: now
+	Root  string      `json:"root,omitempty"` // set only for ScopeProject
+	At    time.Time   `json:"at"`             // for display; zero: now
 	By    string      `json:"by,omitempty"`   // who allowed it
 }
 
@@ -65,9 +62,8 @@ func (a Approval) same(b Approval) bool {
 	return a.Rule == b.Rule && a.Scope == b.Scope && a.Root == b.Root
 }
 
-// Approve remembers approvals, all or none. What is known already stays as it
-// is, with its time and name. After an error of the disk they may be remembered
-// all the same.
+// Approve stores approvals, all or none. A known approval is unchanged, with its time and name. After a disk
+// error they may be stored anyway.
 func (s *Store) Approve(ctx context.Context, approvals ...Approval) error {
 	checked := slices.Clone(approvals)
 	for i := range checked {
@@ -86,7 +82,7 @@ func (s *Store) Approve(ctx context.Context, approvals ...Approval) error {
 	})
 }
 
-// check makes an approval ready to be kept.
+// check validates and completes an approval.
 func (a *Approval) check() error {
 	a.Rule = strings.TrimSpace(a.Rule)
 	if a.Rule == "" {
@@ -114,9 +110,8 @@ func (a *Approval) check() error {
 	return nil
 }
 
-// Approvals returns those that hold in the workspace root, oldest first: its
-// own and those for always. Root "" stands for all there are. A root that does
-// not exist any more has those that were given while it did.
+// Approvals returns the approvals that apply in the workspace root, oldest first: its own and those for always.
+// Root "" means all. A root that no longer exists has those given while it did.
 func (s *Store) Approvals(root string) ([]Approval, error) {
 	list, err := load[Approval](s, approvalsFile)
 	if err != nil || root == "" {
@@ -128,16 +123,14 @@ func (s *Store) Approvals(root string) ([]Approval, error) {
 	return slices.DeleteFunc(list, func(a Approval) bool { return !a.holds(root) }), nil
 }
 
-// holds reports whether the approval holds in a root. A scope that is neither
-// holds nowhere.
+// holds reports whether the approval applies in a root. One with an unknown scope applies nowhere.
 func (a Approval) holds(root string) bool {
 	return a.Scope == event.ScopeAlways || a.Scope == event.ScopeProject && a.Root == root
 }
 
-// Revoke forgets a rule as far as it holds in the workspace root, and returns
-// how many approvals that were: afterwards Approvals(root) has none of this
-// rule. So a rule that was allowed always is gone everywhere. Root "" stands
-// for all roots.
+// Revoke removes a rule as far as it applies in the workspace root, and returns the number of removed
+// approvals: afterwards Approvals(root) doesn't contain it. So a rule that was always allowed is removed
+// everywhere. Root "" means all roots.
 func (s *Store) Revoke(ctx context.Context, rule, root string) (n int, err error) {
 	if root != "" {
 		if root, err = former(root); err != nil {
@@ -156,8 +149,7 @@ func (s *Store) Revoke(ctx context.Context, rule, root string) (n int, err error
 	return n, nil
 }
 
-// checkText refuses what would not come back from the file as it was, or could
-// not be shown on one line.
+// checkText rejects text that could not be restored unchanged from the file, or not be shown on one line.
 func checkText(text string) error {
 	switch {
 	case !utf8.ValidString(text):
@@ -170,7 +162,7 @@ func checkText(text string) error {
 	return nil
 }
 
-// canonical is the one name of a root that exists.
+// canonical returns the unique name of an existing root.
 func canonical(root string) (string, error) {
 	if root == "" {
 		return "", errors.New("no root is named")
@@ -186,8 +178,7 @@ func canonical(root string) (string, error) {
 	return real, checkText(real)
 }
 
-// former is canonical also for a root that is gone: as much of its path as
-// exists is resolved.
+// former is canonical also for a missing root: it resolves the existing part of its path.
 func former(root string) (string, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {

@@ -22,21 +22,20 @@ const (
 	version = 1
 	maxFile = 16 << 20           // bytes of one file
 	maxWait = 30 * time.Second   // for other processes; each holds the lock for milliseconds
-	others  = fs.FileMode(0o077) // what nobody else may do
-	writers = fs.FileMode(0o022) // what makes content doubtful
+	others  = fs.FileMode(0o077) // permissions that others must not have
+	writers = fs.FileMode(0o022) // permissions that make content untrustworthy
 	remedy  = "put back a copy, or remove the file: everything in it is then asked again"
 )
 
-// envelope is the form of a file. The sum is over the entries without white
-// space, so that damage can never make one rule into a wider one.
+// envelope is the format of a file. The sum is over the entries without white space, so that damage can never
+// widen a rule.
 type envelope struct {
 	Version int             `json:"version"`
 	Sum     string          `json:"sha256"`
 	Entries json.RawMessage `json:"entries"`
 }
 
-// load reads a file. It needs no lock, since files are replaced as a whole. A
-// file that is not there is empty.
+// load reads a file. It needs no lock, since files are replaced atomically. A missing file is empty.
 func load[T any](s *Store, name string) ([]T, error) {
 	if s.Dir == "" {
 		return nil, errors.New("consent: no folder is set")
@@ -66,12 +65,12 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// checkMode refuses what is of the wrong type or could have been written by
-// others, and takes the right to read away from them.
+// checkMode rejects a file of the wrong type or one that others could have written, and removes others' read
+// permission.
 func checkMode(path string, want, mode fs.FileMode) error {
 	info, err := os.Lstat(path)
 	if err == nil && want == fs.ModeDir && info.Mode()&fs.ModeSymlink != 0 {
-		info, err = os.Stat(path) // a folder may be elsewhere
+		info, err = os.Stat(path) // a folder may be a link
 	}
 	switch {
 	case err != nil:
@@ -103,7 +102,7 @@ func readBounded(path string) ([]byte, error) {
 	return data, nil
 }
 
-// decode reads the content of a file. Its errors continue the name of the file.
+// decode decodes the content of a file. Its errors continue the name of the file.
 func decode(data []byte, list any) error {
 	if len(data) > maxFile {
 		return fmt.Errorf("is longer than %d bytes", maxFile)
@@ -128,8 +127,7 @@ func decode(data []byte, list any) error {
 	return nil
 }
 
-// strict decodes all of data. Fields that are not known belong to a later
-// version that still calls itself this one.
+// strict decodes all of data. Unknown fields belong to a later version with the same version number.
 func strict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -174,8 +172,7 @@ func encode[T any](list []T) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// change replaces a file with what edit makes of it, under the lock, unless
-// edit says that nothing changed.
+// change replaces the content of a file with the result of edit, under the lock, unless edit reports no change.
 func change[T any](ctx context.Context, s *Store, name string, edit func([]T) ([]T, bool)) error {
 	if s.Dir == "" {
 		return errors.New("consent: no folder is set")
@@ -208,7 +205,7 @@ func change[T any](ctx context.Context, s *Store, name string, edit func([]T) ([
 	return nil
 }
 
-// lock keeps other processes out. The kernel gives it back when this one dies.
+// lock locks the folder against other processes. If this process dies, the kernel releases the lock.
 func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	path := filepath.Join(s.Dir, lockFile)
 	if err := ignoreMissing(checkMode(path, 0, 0o600)); err != nil {

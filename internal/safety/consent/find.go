@@ -14,34 +14,28 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Bounds of Find. What is beyond can't be trusted.
+// Bounds of Find. Items beyond them can't be trusted.
 const (
 	maxContent = 1 << 20   // bytes of one file
 	maxEntries = 1000      // files and folders of all items together
-	maxDepth   = 20        // folders in one another, below an item
-	maxParsed  = 128 << 10 // bytes of a file that is taken apart to tell what it runs
+	maxDepth   = 20        // nested folders below an item
+	maxParsed  = 128 << 10 // bytes of a file that is parsed to show what it runs
 	maxNamed   = 4000      // words of command lines that could name files of the workspace
 )
 
-// Find lists what in the workspace root could start a program or change what
-// inspan does, trusted or not, ordered by path:
+// Find lists the content in the workspace root that could start a program or change inspan's behaviour, trusted
+// or not, ordered by path:
 //
-//   - in .inspan: a config.toml that does more than tighten rules, all of
-//     hooks as one item, each entry of tools, agents, workflows and plugins, each skill
-//     that has more than markdown, and whatever else is not markdown
-//   - .mcp.json, .claude/settings.json, .claude/settings.local.json, and each
-//     entry of .claude/skills that has more than markdown
-//   - in .inspan/memory: MEMORY.md and each topic that has any text, an item each, as
-//     agents are told what they say; files that are being written there are left out
-//   - files of the workspace that the command lines in these name, such as the
-//     script of a hook. What such a file goes on to run or to load is not followed
+//   - in .inspan: a config.toml that does more than tighten rules, all of hooks as one item, each entry of tools, agents, workflows and plugins, each skill that has more than markdown, and everything else that is not markdown
+//   - .mcp.json, .claude/settings.json, .claude/settings.local.json, and each entry of .claude/skills that has more than markdown
+//   - in .inspan/memory: MEMORY.md and each topic that has any text, an item each, since their text goes into prompts; files being written there are left out
+//   - files of the workspace that command lines in these name, such as the script of a hook. What such a file runs or loads is not followed
 //
 // Markdown that is executable, or starts like a script, does not count as such.
 //
-// Find runs nothing, connects to nothing and follows no link out of the root.
-// What can't be read, leads out or is beyond the bounds (a file of 1 MiB, 1,000
-// entries in all) is an item without a digest. An error means that the root
-// itself can't be read.
+// Find runs nothing, connects to nothing and follows no link out of the root. Content that can't be read, leads
+// out or exceeds the bounds (a file of 1 MiB, 1,000 entries in all) is an item without a digest. An error means
+// that the root itself can't be read.
 func Find(root string) ([]Item, error) {
 	if root == "" {
 		return nil, errors.New("list programs that could run: no root is named")
@@ -80,7 +74,7 @@ func rootNames(root string) (names []string) {
 type finder struct {
 	root  *os.Root
 	names []string // absolute paths of the root
-	left  int      // entries that may still be looked at
+	left  int      // remaining number of entries
 	items []Item
 	words []word
 }
@@ -88,8 +82,7 @@ type finder struct {
 // word is part of a command line that could name a file of the workspace.
 type word struct{ text, dir, kind, by string }
 
-// inspan looks at the folder of inspan itself. Whatever is not known to be
-// harmless is an item.
+// inspan examines inspan's own folder. Everything not known to be harmless is an item.
 func (f *finder) inspan() {
 	const top = ".inspan"
 	if !f.folder(top) {
@@ -127,8 +120,8 @@ func (f *finder) inspan() {
 	}
 }
 
-// memory looks at what is remembered for the team. Each file is an item, so that a topic
-// that changes does not put the others in doubt.
+// memory examines the team's memory. Each file is an item, so that a change of one topic does not affect the
+// others.
 func (f *finder) memory(dir string) {
 	entries, err := f.list(dir)
 	if err != nil {
@@ -139,7 +132,7 @@ func (f *finder) memory(dir string) {
 		at := path.Join(dir, name)
 		switch {
 		case file && (name == ".lock" || strings.Contains(name, ".md.new-")):
-			// a writer holds it, and nobody reads it
+			// locked by a writer, and not read
 		case name == "topics" && e.IsDir():
 			f.memory(at)
 		case file && (name == "MEMORY.md" || path.Base(dir) == "topics" && path.Ext(name) == ".md"):
@@ -150,8 +143,7 @@ func (f *finder) memory(dir string) {
 	}
 }
 
-// folder reports whether there is a folder of the name to look into. A link in
-// its place is an item that can't be trusted.
+// folder reports whether the named folder exists. A link in its place is an item that can't be trusted.
 func (f *finder) folder(name string) bool {
 	info, err := f.root.Lstat(name)
 	switch {
@@ -167,7 +159,7 @@ func (f *finder) folder(name string) bool {
 	return info.IsDir()
 }
 
-// file adds the item of a file, if there is one.
+// file adds the item of a file, if it exists.
 func (f *finder) file(name, kind string) {
 	if _, err := f.root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
 		return
@@ -176,7 +168,7 @@ func (f *finder) file(name, kind string) {
 	f.entry(name, kind)
 }
 
-// each adds an item for each entry of a folder, if there is one.
+// each adds an item for each entry of a folder, if it exists.
 func (f *finder) each(dir, kind string) {
 	if !f.folder(dir) {
 		return
@@ -190,7 +182,7 @@ func (f *finder) each(dir, kind string) {
 	}
 }
 
-// list returns the entries of a folder in order, none if there are too many.
+// list returns the sorted entries of a folder, none if there are too many.
 func (f *finder) list(dir string) ([]fs.DirEntry, error) {
 	file, err := keep.OpenFile(f.root, dir)
 	if err != nil {
@@ -219,8 +211,7 @@ func (f *finder) doubtful(at, kind string, why error) {
 	})
 }
 
-// entry adds the item of a file or of a folder with all that is below it,
-// unless it is known to be harmless.
+// entry adds the item of a file, or of a folder with all its content, unless it is known to be harmless.
 func (f *finder) entry(at, kind string) {
 	t := tree{finder: f, kind: kind, sum: keep.Digest{Top: at}}
 	t.add(at, 0)
@@ -238,8 +229,7 @@ func (f *finder) entry(at, kind string) {
 	f.words = append(f.words, t.words...)
 }
 
-// named adds the files of the workspace that command lines name, unless they
-// are part of an item already.
+// named adds the files of the workspace that command lines name, unless they are part of an item already.
 func (f *finder) named() {
 	for _, w := range f.words {
 		for _, at := range w.places(f.names) {
@@ -258,7 +248,7 @@ func (f *finder) named() {
 	}
 }
 
-// with tells why an item can't be trusted.
+// with adds the reasons why an item can't be trusted.
 func (it Item) with(flaws []string) Item {
 	for _, flaw := range flaws {
 		it.Runs = append(it.Runs, "can't be trusted: "+flaw)
@@ -266,8 +256,8 @@ func (it Item) with(flaws []string) Item {
 	return it
 }
 
-// covered reports whether a path is an item, or below one. What is only told to agents
-// covers nothing that a command line names.
+// covered reports whether a path is in an item. An item that is only prompt text doesn't cover files named in
+// command lines.
 func (f *finder) covered(at string) bool {
 	shown := text.Quoted(at)
 	return slices.ContainsFunc(f.items, func(it Item) bool {

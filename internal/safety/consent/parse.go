@@ -14,21 +14,21 @@ import (
 	"github.com/inspan/inspan/internal/safety/foreign"
 )
 
-// node is a value of a settings file. JSON keeps all of several equal keys:
-// readers differ on which of them counts, so people are shown each.
+// node is a value of a settings file. JSON preserves all of several equal keys: parsers differ on which one
+// counts, so people see each.
 type node struct {
 	key    string
 	scalar string // text of a string, number or boolean
 	list   bool
-	kids   []node // of a list or an object
+	kids   []node // elements of a list or an object
 }
 
-// maxNesting bounds how deep values lie in one another.
+// maxNesting bounds the nesting of values.
 const maxNesting = 64
 
 var errNesting = fmt.Errorf("more than %d values in one another", maxNesting)
 
-// parse reads JSON, which may have comments and commas at ends, or TOML.
+// parse parses JSON, with optional comments and trailing commas, or TOML.
 func parse(ext string, data []byte) (node, error) {
 	if len(data) > maxParsed {
 		return node{}, fmt.Errorf("it is longer than %d bytes", maxParsed)

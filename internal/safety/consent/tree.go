@@ -24,20 +24,20 @@ var (
 type tree struct {
 	*finder
 	kind   string
-	folder bool // the item is one
-	risky  bool // it has more than what is known to be harmless
+	folder bool // the item is a folder
+	risky  bool // it contains more than is known to be harmless
 	sum    keep.Digest
 	runs   []string
-	flaws  []string // why it can't be trusted
+	flaws  []string // reasons why it can't be trusted
 	words  []word
 }
 
-// harmless reports whether the item is none at all.
+// harmless reports whether the content needs no item.
 func (t *tree) harmless() bool {
 	return !t.risky && len(t.flaws) == 0
 }
 
-// digest is over all of the item, empty if not all is known.
+// digest returns the digest of the whole item, empty if it is not completely known.
 func (t *tree) digest() string {
 	if len(t.flaws) > 0 {
 		return ""
@@ -52,7 +52,7 @@ func (t *tree) flaw(at string, err error) {
 	t.flaws = append(t.flaws, text.Quoted(at)+": "+text.Quoted(keep.Bare(err).Error()))
 }
 
-// add reads what is at a path: a file, a link or a folder.
+// add reads the content of a path: a file, a link or a folder.
 func (t *tree) add(at string, depth int) {
 	info, err := t.root.Lstat(at)
 	switch {
@@ -87,7 +87,7 @@ func (t *tree) addFolder(at string, depth int) {
 	}
 }
 
-// addLink reads a link to a file of the workspace. The root lets none lead out.
+// addLink reads a link to a file of the workspace. The root rejects links that lead out.
 func (t *tree) addLink(at string, info fs.FileInfo) {
 	target, err := t.root.Readlink(at)
 	if err != nil {
@@ -119,11 +119,11 @@ func (t *tree) addFile(at string, info fs.FileInfo, into *keep.Leaf) {
 		return
 	}
 	_, _ = into.Write(data)
-	_ = into.Close() // neither fails
+	_ = into.Close() // can't fail
 	t.judge(at, info, data)
 }
 
-// judge tells what a file would run, and whether it could run anything.
+// judge determines what a file would run, and whether it could run anything.
 func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	name := strings.ToLower(path.Base(at))
 	script := strings.HasPrefix(string(data), "#!") || info.Mode().IsRegular() && info.Mode()&0o111 != 0
@@ -150,7 +150,7 @@ func (t *tree) judge(at string, info fs.FileInfo, data []byte) {
 	}
 }
 
-// tells shows what agents would be told. An empty file tells nothing.
+// tells adds the text for agents. An empty file has none.
 func (t *tree) tells(data []byte) {
 	before := len(t.runs)
 	for line := range strings.Lines(string(data)) {
@@ -161,7 +161,7 @@ func (t *tree) tells(data []byte) {
 	t.risky = t.risky || len(t.runs) > before
 }
 
-// settings tells what a file of settings would run.
+// settings adds what a settings file would run.
 func (t *tree) settings(at, ext string, data []byte) {
 	found := takeApart(ext, data)
 	for _, line := range found.lines {
@@ -177,8 +177,7 @@ func (t *tree) settings(at, ext string, data []byte) {
 	t.words = append(t.words, found.words...)
 }
 
-// read returns the content of a file, following links inside the root. It
-// never waits for a pipe.
+// read returns the content of a file, following links inside the root. It never blocks on a pipe.
 func (f *finder) read(at string) ([]byte, error) {
 	data, err := keep.ReadFile(f.root, at, maxContent)
 	switch {

@@ -18,40 +18,38 @@ import (
 
 // Kinds of items.
 const (
-	Settings = "settings"   // changes what inspan does
-	Hook     = "hook"       // is run at moments of a session
-	Tool     = "tool"       // is offered to the model, or run by one that is
-	Skill    = "skill"      // has more than text
-	Agent    = "agent"      // sets up an agent of its own
-	Workflow = "workflow"   // runs commands and agents, when a person runs it
+	Settings = "settings"   // changes inspan's behaviour
+	Hook     = "hook"       // runs at moments of a session
+	Tool     = "tool"       // offered to the model, or run by such a tool
+	Skill    = "skill"      // contains more than text
+	Agent    = "agent"      // configures an agent
+	Workflow = "workflow"   // runs commands and agents, when a person starts it
 	Plugin   = "plugin"     // any of these together
-	Server   = "mcp server" // is started, or connected to
-	Memory   = "memory"     // is told to agents as what the team knows; it runs nothing
+	Server   = "mcp server" // started, or connected to
+	Memory   = "memory"     // shown to agents as the team's knowledge; runs nothing
 
-	Instructions = "instructions" // were written by an agent, see [Store.Wrote]; they run nothing
+	Instructions = "instructions" // written by an agent, see [Store.Wrote]; run nothing
 )
 
-// Item is one piece of content in a workspace that could start a program or
-// change what inspan does. Its texts can be shown as they are: each is one
-// line, and what would be invisible in it is spelled out.
+// Item is a piece of content in a workspace that could start a program or change inspan's behaviour. Its texts
+// can be shown as they are: each is one line, with invisible characters spelled out.
 type Item struct {
 	// Path is relative to the root, with slashes; that of a folder ends in one.
 	Path string
-	// Digest is the SHA-256 of the content in hexadecimal. For a folder it is
-	// over the paths and digests of all files below it, in order; for a link
-	// over its target and the content there. Empty: the content is not known,
-	// so that the item can't be trusted, and Runs says why.
+	// Digest is the SHA-256 of the content in hexadecimal. For a folder it is over the sorted paths and digests
+	// of all files below it; for a link over its target and the content there. Empty: the content is unknown,
+	// so the item can't be trusted, and Runs says why.
 	Digest string
-	// Runs says what the item would start or set, one line each, as far as its
-	// content tells: the exact command line, in which folder, and the names of
-	// environment variables. It is for people; a script can do anything.
+	// Runs lists what the item would start or set, one line each, as far as its content tells: the exact
+	// command line, its folder, and the names of environment variables. It is for people; a script can do
+	// anything.
 	Runs []string
 	Kind string // one of the constants
 	// Before is the digest that was trusted before, in Review.Changed.
 	Before string
 }
 
-// Review tells what of the items of a workspace a person agreed to.
+// Review splits the items of a workspace by consent.
 type Review struct {
 	Trusted []Item // exactly this content, at this place in this root
 	New     []Item // nothing was ever trusted at this place
@@ -66,17 +64,16 @@ type pair struct {
 	At     time.Time `json:"at"`
 }
 
-// Remembered is the item of a file of the team's memory, as [Find] lists it, with this
-// content: it is trusted if a person trusts just these bytes at this place.
+// Remembered returns the item of a file of the team's memory with this content, as [Find] lists it: it is
+// trusted if a person trusts exactly these bytes at this place.
 func Remembered(path string, content []byte) Item {
 	return Item{Path: path, Digest: sum(content), Kind: Memory}
 }
 
-// Trust remembers that a person agreed to the items of the workspace root, all
-// or none. What counts is the digests of these items, not what lies in the
-// folder now, so pass what was shown. Content that was trusted earlier at the
-// same place stays trusted, so that changing between two branches does not
-// ask each time. An item without a digest is an error.
+// Trust records consent to the items of the workspace root, all or none. It uses the digests of these items,
+// not the current content of the folder, so pass the items that were shown. Content that was trusted earlier at
+// the same place stays trusted, so that switching between two branches does not ask each time. An item without
+// a digest is an error.
 func (s *Store) Trust(ctx context.Context, root string, items []Item) error {
 	root, err := canonical(root)
 	if err != nil {
@@ -102,7 +99,7 @@ func (s *Store) Trust(ctx context.Context, root string, items []Item) error {
 	})
 }
 
-// check refuses what can't be trusted.
+// check rejects an item that can't be trusted.
 func (it Item) check() error {
 	switch {
 	case it.Digest == "":
@@ -120,7 +117,7 @@ func (p pair) is(root string, it Item) bool {
 	return p.Root == root && p.Path == it.Path && p.Digest == it.Digest
 }
 
-// last is the digest that was trusted last at a place, or empty.
+// last returns the digest that was trusted last at a place, or empty.
 func last(list []pair, root, path string) (digest string) {
 	for _, p := range list {
 		if p.Root == root && p.Path == path {
@@ -130,7 +127,7 @@ func last(list []pair, root, path string) (digest string) {
 	return digest
 }
 
-// Distrust forgets all trust in a workspace root, or that in the items with some paths. It may be gone.
+// Distrust removes all trust in a workspace root, or in the items with the given paths. The root may be gone.
 func (s *Store) Distrust(ctx context.Context, root string, paths ...string) error {
 	if root == "" {
 		return errors.New("distrust: no root is named")
@@ -147,13 +144,12 @@ func (s *Store) Distrust(ctx context.Context, root string, paths ...string) erro
 	})
 }
 
-// Review splits the items of a workspace root, as Find lists them, by what a
-// person agreed to for exactly this root; a folder above, a copy and another
-// worktree of the same repository count for nothing. On an error nothing is
+// Review splits the items of a workspace root, as Find lists them, by consent for exactly this root; consent
+// for a parent folder, a copy or another worktree of the same repository doesn't count. On an error nothing is
 // trusted.
 //
-// Content may change after Find has read it. Whoever starts something from an
-// item asks right before, and keeps the folder from being written to by tools.
+// Content may change after Find has read it. Before starting something from an item, call Review again, and
+// protect the folder from changes by tools.
 func (s *Store) Review(root string, items []Item) (Review, error) {
 	root, err := canonical(root)
 	if err != nil {
@@ -180,10 +176,9 @@ func (s *Store) Review(root string, items []Item) (Review, error) {
 	return r, nil
 }
 
-// ReviewRunning tells what in a workspace would run programs or change what inspan does, and
-// what of it the person trusts. A sum that is not empty names exact content that is trusted
-// beside, see [Sum]. What agents are told of the team's memory is no part of it: it runs
-// nothing, and changes as they work.
+// ReviewRunning reviews the content in a workspace that would run programs or change inspan's behaviour. A sum
+// that is not empty names exact content that is also trusted, see [Sum]. The team's memory is not included: it
+// runs nothing, and changes during work.
 func (s *Store) ReviewRunning(root, sum string) (Review, error) {
 	items, err := Find(root)
 	if err != nil {
@@ -209,7 +204,7 @@ func (s *Store) ReviewRunning(root, sum string) (Review, error) {
 	return r, nil
 }
 
-// differs is the error for content that a sum does not name, or no longer.
+// differs returns the error about content that a sum does not name, or no longer.
 func (s *Store) differs(items []Item, sum string) error {
 	s.mu.Lock()
 	was := s.named[sum]
@@ -230,19 +225,19 @@ func (s *Store) differs(items []Item, sum string) error {
 		strings.Join(paths, ", "), errChanged)
 }
 
-// Runs reports whether what a file of the workspace names may run: the person trusts it, and all else that
-// could run there, as that may run whatever it names.
+// Runs reports whether the programs in a workspace file may run: the person trusts it, and all other content
+// that could run there, as it could run them too.
 func (r Review) Runs(path string) bool {
 	return len(r.New)+len(r.Changed) == 0 && slices.ContainsFunc(r.Trusted, func(i Item) bool { return i.Path == path })
 }
 
 var errChanged = errors.New("review it with 'inspan trust'")
 
-// Sum names all content that was looked at, see [Sum].
+// Sum returns the sum of all reviewed content, see [Sum].
 func (r Review) Sum() string { return Sum(slices.Concat(r.Trusted, r.New, r.Changed)) }
 
-// ReviewAll is what there is for a person to trust in a workspace: what ReviewRunning tells, the team's
-// memory, and instructions that agents have written.
+// ReviewAll reviews everything that needs trust in a workspace: the content for ReviewRunning, the team's
+// memory, and instructions that agents wrote.
 func (s *Store) ReviewAll(root string) (Review, error) {
 	items, err := Find(root)
 	if err != nil {
@@ -255,10 +250,9 @@ func (s *Store) ReviewAll(root string) (Review, error) {
 	return s.Review(root, append(items, written...))
 }
 
-// Sum is one digest, in hexadecimal, over the paths and digests of all items,
-// in whatever order they come. An unattended run is told it to name the exact
-// content that may run; see [Named]. It is empty if the content of one item is
-// not known: then nothing names it.
+// Sum returns one digest, in hexadecimal, over the paths and digests of all items, in any order. An unattended
+// run gets it to name the exact content that may run; see [Named]. It is empty if the content of an item is
+// unknown: then no sum names it.
 func Sum(items []Item) string {
 	if slices.ContainsFunc(items, func(it Item) bool { return it.Digest == "" }) {
 		return ""
@@ -272,8 +266,7 @@ func Sum(items []Item) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Named reports whether sum names exactly the content of the items. An empty
-// sum names nothing.
+// Named reports whether sum names exactly the content of the items. An empty sum names nothing.
 func Named(items []Item, sum string) bool {
 	return sum != "" && sum == Sum(items)
 }
@@ -282,7 +275,7 @@ func byPath(a, b Item) int {
 	return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Digest, b.Digest))
 }
 
-// Pins are the digests that a person agreed to in a workspace root, by the path of the item.
+// Pins returns the digests that a person trusted in a workspace root, by the path of the item.
 func (s *Store) Pins(root string) (map[string][]string, error) {
 	root, err := former(root)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Written is a file of instructions as a session has left it that wrote it without being asked to.
+// Written is an instruction file in the state in which a session wrote it unasked.
 type Written struct {
 	Root    string    `json:"root"`
 	Path    string    `json:"path"` // relative to Root, with slashes
@@ -19,10 +19,10 @@ type Written struct {
 	At      time.Time `json:"at"`
 }
 
-// mostWritten is how many files are remembered; the oldest are forgotten.
+// mostWritten bounds the recorded files; the oldest are removed.
 const mostWritten = 5000
 
-// Wrote remembers files of a workspace root that a session has written, by their content.
+// Wrote records files of a workspace root that a session wrote, by their content.
 func (s *Store) Wrote(ctx context.Context, root, session string, files map[string][]byte) error {
 	root, err := canonical(root)
 	if err != nil {
@@ -38,8 +38,8 @@ func (s *Store) Wrote(ctx context.Context, root, session string, files map[strin
 	})
 }
 
-// Author is the session that has written the file at a path without links just like this, whatever workspace it
-// had, without a person having trusted the content; empty: nothing is known of that.
+// Author returns the session that wrote exactly this content to a path without links, in any workspace, if no
+// person has trusted the content; empty: unknown.
 func (s *Store) Author(path string, content []byte) (session string, err error) {
 	list, err := s.unconfirmed()
 	for _, w := range list {
@@ -52,7 +52,7 @@ func (s *Store) Author(path string, content []byte) (session string, err error) 
 
 func (w Written) file() string { return filepath.Join(w.Root, filepath.FromSlash(w.Path)) }
 
-// unconfirmed lists what sessions have written and nobody has trusted.
+// unconfirmed lists the files that sessions wrote and no person has trusted.
 func (s *Store) unconfirmed() ([]Written, error) {
 	list, err := load[Written](s, writtenFile)
 	if err != nil || len(list) == 0 {
@@ -67,7 +67,7 @@ func (s *Store) unconfirmed() ([]Written, error) {
 	}), nil
 }
 
-// unconfirmedItems are the files in a root that are still as a session has written them.
+// unconfirmedItems returns the files in a root that are unchanged since a session wrote them.
 func (s *Store) unconfirmedItems(root string) ([]Item, error) {
 	root, err := former(root)
 	if err != nil {

@@ -12,45 +12,45 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Translated is a permission rule of Claude Code and what it means here.
+// Translated is a permission rule of Claude Code and its translation.
 type Translated struct {
 	Action tool.Action
-	Text   string   // as written there
-	Rules  []string // the same as rules of ours; none: see Why
-	Wider  string   // why the rules are for more than it says; empty: they are not
-	Why    string   // it is not understood
+	Text   string   // as written
+	Rules  []string // the equivalent rules of inspan; none: see Why
+	Wider  string   // why the rules cover more than the original; empty: they don't
+	Why    string   // why it is not understood
 }
 
-// Permissions are what a settings file of Claude Code says about permissions.
+// Permissions is the permissions part of a Claude Code settings file.
 type Permissions struct {
 	Rules   []Translated // deny first, then ask, then allow
-	Limits  []Limit      // what makes it stricter and is no rule
-	Mode    string       // defaultMode, as written there; may be empty
+	Limits  []Limit      // restrictions that are not rules
+	Mode    string       // defaultMode, as written; may be empty
 	Folders []string     // additionalDirectories
-	Other   []string     // keys below permissions that mean nothing here, sorted
+	Other   []string     // keys below permissions without a meaning here, sorted
 }
 
-// Limit is a setting of Claude Code that makes things stricter and is no rule. It is obeyed as near as can
-// be, and never less than it says where it can be obeyed at all.
+// Limit is a setting of Claude Code that restricts something and is not a rule. It is obeyed as closely as
+// possible, and never less strictly if it can be obeyed at all.
 type Limit struct {
-	Text    string      // as written there
-	Mode    tool.Mode   // that it rules out
-	Servers ServerLimit // whom it keeps out
-	NoAllow bool        // rules that allow don't hold, but for those of an organisation
-	How     string      // what it means here; empty: nothing
+	Text    string      // as written
+	Mode    tool.Mode   // the mode that it excludes
+	Servers ServerLimit // the servers that it excludes
+	NoAllow bool        // allow rules don't apply, except those of an organisation
+	How     string      // its effect here; empty: none
 }
 
-// ServerLimit keeps MCP servers out.
+// ServerLimit excludes MCP servers.
 type ServerLimit struct {
-	Folder  bool     // it speaks of those that came with the folder, and of no others
-	Only    bool     // those that are not named are kept out; else those that are
+	Folder  bool     // it concerns only servers from the folder
+	Only    bool     // all except the named ones are excluded; otherwise the named ones
 	Names   []string // of servers
 	Starts  [][]string
 	Reaches []string // addresses, with * for any text
 	set     bool
 }
 
-// Bars reports whether a server is kept out.
+// Bars reports whether a server is excluded.
 func (l ServerLimit) Bars(name string, command []string, address string, ofFolder bool) bool {
 	if !l.set || l.Folder && !ofFolder {
 		return false
@@ -61,7 +61,7 @@ func (l ServerLimit) Bars(name string, command []string, address string, ofFolde
 	return named != l.Only
 }
 
-// anyText matches a text with a pattern, in which * is any text.
+// anyText matches a text with a pattern, in which * matches any text.
 func anyText(pattern, s string) bool {
 	parts := strings.Split(pattern, "*")
 	rest, ok := strings.CutPrefix(s, parts[0])
@@ -75,10 +75,10 @@ func anyText(pattern, s string) bool {
 	return ok && strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
-// ReadPermissions reads the permissions out of a settings.json of Claude Code. The error is that it can't
-// be read at all, and names source. What is there and of the wrong form is a rule that is not understood.
+// ReadPermissions reads the permissions in a settings.json of Claude Code. If it can't be read at all, the
+// error names source. A value in a wrong form becomes a rule that is not understood.
 func ReadPermissions(data []byte, source string) (Permissions, error) {
-	var file map[string]json.RawMessage // names count exactly as they are written
+	var file map[string]json.RawMessage // keys are case-sensitive
 	r := claudeReading{}
 	err := Unmarshal(data, &file)
 	if raw := file["permissions"]; err == nil && raw != nil {
@@ -95,7 +95,7 @@ func ReadPermissions(data []byte, source string) (Permissions, error) {
 	return r.out, nil
 }
 
-// claudeReading is a settings file as far as it is read.
+// claudeReading is a partly read settings file.
 type claudeReading struct {
 	permissions map[string]json.RawMessage
 	out         Permissions
@@ -137,7 +137,7 @@ func (r *claudeReading) wrong(action tool.Action, said, why string) {
 
 func brief(raw json.RawMessage) string { return text.Clip(text.Flat(text.Printed(string(raw))), 60) }
 
-// servers are the lists by which MCP servers are kept out.
+// servers reads the lists that exclude MCP servers.
 func (r *claudeReading) servers(file map[string]json.RawMessage) {
 	type entry struct {
 		Name    string   `json:"serverName"`
@@ -196,10 +196,10 @@ func (r *claudeReading) servers(file map[string]json.RawMessage) {
 	}
 }
 
-// sandbox is what the sandbox of Claude Code keeps commands from, as rules.
+// sandbox converts the restrictions of Claude Code's sandbox to rules.
 func (r *claudeReading) sandbox(raw json.RawMessage) {
 	var file map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &file) // what is no object keeps nothing out
+	_ = json.Unmarshal(raw, &file) // a value that is not an object restricts nothing
 	var network, files map[string]json.RawMessage
 	_ = json.Unmarshal(file["network"], &network)
 	_ = json.Unmarshal(file["filesystem"], &files)
@@ -227,7 +227,8 @@ func (r *claudeReading) sandbox(raw json.RawMessage) {
 	r.switches("sandbox.filesystem.", files)
 }
 
-// fromRoot is a path of the sandbox, where / is the machine, as rules write it, where / is the folder.
+// fromRoot converts a path of the sandbox, where / is the machine's root, to one in rules, where / is the
+// folder.
 func fromRoot(at string) string {
 	switch {
 	case strings.HasPrefix(at, "/"):
@@ -238,7 +239,7 @@ func fromRoot(at string) string {
 	return "./" + at
 }
 
-// switches are single values that make things stricter.
+// switches reads single values that restrict something.
 func (r *claudeReading) switches(at string, table map[string]json.RawMessage) {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		said := string(table[key])
@@ -263,7 +264,7 @@ func (r *claudeReading) switches(at string, table map[string]json.RawMessage) {
 	}
 }
 
-// understood reports whether a key of the names that tighten is read elsewhere.
+// understood reports whether a key with a restricting name is read elsewhere.
 func understood(key string) bool {
 	return slices.Contains([]string{
 		"disabledMcpjsonServers", "deniedMcpServers", "allowManagedMcpServersOnly", "disableAllHooks",
@@ -271,7 +272,7 @@ func understood(key string) bool {
 	}, key)
 }
 
-// tightens tells by its name that a setting makes things stricter.
+// tightens reports whether a setting restricts something, judging by its name.
 func tightens(key string) bool {
 	return slices.ContainsFunc([]string{"disable", "deny", "denied", "disallow", "block", "forbid", "restrict", "strict", "allowManaged", "require"},
 		func(begin string) bool { return strings.HasPrefix(key, begin) })

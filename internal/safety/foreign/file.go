@@ -22,9 +22,9 @@ func Unmarshal(data []byte, into any) error {
 	return err
 }
 
-// Plain is the JSON of a file of another program, without what these programs and their editors take
-// beside it: a byte order mark, comments, and commas before a closing bracket. All that read such a file
-// read this, so that what is shown, what holds and what runs is the same. The error is that it is no text.
+// Plain returns the JSON in another program's file, without the extensions that these programs and their
+// editors accept: a byte order mark, comments, and trailing commas. All readers of such a file use it, so that
+// what is shown, what applies and what runs is the same. The error says that it is not text.
 func Plain(data []byte) ([]byte, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
@@ -34,7 +34,7 @@ func Plain(data []byte) ([]byte, error) {
 	}
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	out := make([]byte, 0, len(data))
-	comma := -1 // where in out a comma may turn out to be the last
+	comma := -1 // position in out of a possibly trailing comma
 	for i := 0; i < len(data); {
 		n := comment(data[i:])
 		switch c := data[i]; {
@@ -60,7 +60,7 @@ func Plain(data []byte) ([]byte, error) {
 	return out, nil
 }
 
-// comment is the length of a comment at the start of data, or 0.
+// comment returns the length of a comment at the start of data, or 0.
 func comment(data []byte) int {
 	switch {
 	case bytes.HasPrefix(data, []byte("//")):
@@ -77,7 +77,7 @@ func comment(data []byte) int {
 	return 0
 }
 
-// stringLen is the length of the string that data starts with.
+// stringLen returns the length of the string at the start of data.
 func stringLen(data []byte) int {
 	for i := 1; i < len(data); i++ {
 		switch data[i] {

@@ -2,8 +2,8 @@ package foreign
 
 import "slices"
 
-// ClaudeNames lists what Claude Code calls a tool, the present name first. One
-// that it does not have keeps its own name, as those of MCP servers do.
+// ClaudeNames lists Claude Code's names of a tool, the present one first. A tool that it does not have has its
+// own name, as those of MCP servers do.
 func ClaudeNames(own string) []string {
 	switch own {
 	case "bash":
@@ -32,7 +32,7 @@ func ClaudeNames(own string) []string {
 	return []string{own}
 }
 
-// ClaudeKinds lists what Claude Code calls a kind of agent, ours first.
+// ClaudeKinds lists Claude Code's names of an agent role, ours first.
 func ClaudeKinds(own string) []string {
 	switch own {
 	case "explore":
@@ -45,7 +45,7 @@ func ClaudeKinds(own string) []string {
 	return []string{own}
 }
 
-// renamedTools lists our tools that Claude Code has under other names.
+// renamedTools lists our tools that have other names in Claude Code.
 func renamedTools() []string {
 	return []string{
 		"bash", "read_file", "write_file", "edit_file", "edit_lines", "find_files",
@@ -53,7 +53,7 @@ func renamedTools() []string {
 	}
 }
 
-// Names lists the names that Claude Code has for our tools.
+// Names lists Claude Code's names for our tools.
 func Names() []string {
 	var out []string
 	for _, own := range renamedTools() {
@@ -62,8 +62,7 @@ func Names() []string {
 	return out
 }
 
-// OwnTools lists our tools that Claude Code has under a name; one that it does not
-// have keeps its name.
+// OwnTools lists our tools for a name in Claude Code; an unknown name is returned unchanged.
 func OwnTools(name string) []string {
 	var out []string
 	for _, own := range renamedTools() {

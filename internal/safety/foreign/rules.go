@@ -10,10 +10,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// NoSuchTool is why a rule is not understood that names a tool which inspan does not have.
+// NoSuchTool is the reason for not understanding a rule about a tool that inspan does not have.
 const NoSuchTool = "inspan has no such tool"
 
-// Is reports whether a rule is written in the form of another agent: it names one of its tools.
+// Is reports whether a rule is in the format of another agent: it names one of its tools.
 func Is(text string) bool {
 	name := toolOf(text)
 	server, ours := strings.CutPrefix(name, "mcp__")
@@ -21,8 +21,8 @@ func Is(text string) bool {
 		ours && server != "" && !strings.ContainsAny(server, "*?[") && !strings.Contains(server, "__")
 }
 
-// Translate writes a permission rule of Claude Code, Codex, opencode or Gemini as rules of ours.
-// Why says why there are none.
+// Translate translates a permission rule of Claude Code, Codex, opencode or Gemini to rules of inspan. Why is
+// the reason if there are none.
 func Translate(action tool.Action, text string) (rules []string, why string) {
 	text = strings.TrimSpace(text)
 	name, written := toolOf(text), ""
@@ -32,7 +32,7 @@ func Translate(action tool.Action, text string) (rules []string, why string) {
 	if claude := claudeName(name); claude != "" {
 		if written = strings.TrimPrefix(text, name); slices.Contains(prefixed(), name) && strings.HasSuffix(written, ")") {
 			if inner := strings.TrimSuffix(written, ")"); !strings.HasSuffix(inner, "*") {
-				written = inner + ":*)" // Gemini names how a command begins
+				written = inner + ":*)" // Gemini's patterns are command prefixes
 			}
 		}
 		text = claude + written
@@ -45,11 +45,11 @@ func toolOf(text string) string {
 	return strings.TrimSpace(name)
 }
 
-// claudeTools are the tools that Claude Code's rules name.
+// claudeTools returns the tools that Claude Code's rules name.
 func claudeTools() []string { return append(Names(), "NotebookEdit", "Skill", "AskUserQuestion") }
 
-// claudeName is the name that Claude Code has for a tool of Codex, opencode or Gemini; empty: there is
-// none, or we have a tool or a kind of effect of that name.
+// claudeName returns Claude Code's name for a tool of Codex, opencode or Gemini; empty: there is none, or
+// inspan has a tool or an effect of that name.
 func claudeName(name string) string {
 	switch name {
 	case "run_shell_command", "ShellTool", "shell", "local_shell", "exec_command":
@@ -78,19 +78,19 @@ func claudeName(name string) string {
 	return ""
 }
 
-// prefixed are the tools in whose rules a pattern is how a command begins.
+// prefixed returns the tools whose patterns are command prefixes.
 func prefixed() []string { return []string{"run_shell_command", "ShellTool"} }
 
-// prefixRule is how a rule of Codex begins: prefix_rule(pattern = ["git", "push"], decision = "forbidden").
+// prefixRule begins a rule of Codex: prefix_rule(pattern = ["git", "push"], decision = "forbidden").
 const prefixRule = "prefix_rule"
 
-// PrefixRule is one call of a file with rules of Codex.
+// PrefixRule is one call in a Codex rules file.
 type PrefixRule struct {
 	Action tool.Action
 	Text   string
 }
 
-// PrefixRules takes a file with rules of Codex apart: into the calls of prefix_rule, and what else is there.
+// PrefixRules splits a Codex rules file into the calls of prefix_rule and the rest.
 func PrefixRules(file string) (list []PrefixRule, rest string) {
 	var code strings.Builder
 	for line := range strings.Lines(file) {
@@ -113,7 +113,7 @@ func PrefixRules(file string) (list []PrefixRule, rest string) {
 	return list, ""
 }
 
-// oneCall cuts a call of prefix_rule off a text, at the bracket that closes it.
+// oneCall splits off a call of prefix_rule at its closing bracket.
 func oneCall(text string) (call, after string, ok bool) {
 	rest, ok := strings.CutPrefix(text, prefixRule)
 	if !ok || !strings.HasPrefix(strings.TrimSpace(rest), "(") {
@@ -141,12 +141,12 @@ func oneCall(text string) (call, after string, ok bool) {
 
 var decisionForm = regexp.MustCompile(`decision\s*=\s*"(\w+)"`)
 
-// prefixDecisions are ours by theirs.
+// prefixDecisions maps Codex's decisions to actions.
 func prefixDecisions() map[string]tool.Action {
 	return map[string]tool.Action{"allow": tool.Allow, "prompt": tool.Ask, "forbidden": tool.Deny}
 }
 
-// prefixRules are for commands, by the first words of which Codex decides.
+// prefixRules translates rules for commands, which Codex decides by their first words.
 func prefixRules(action tool.Action, text string) ([]string, string) {
 	_, list, found := strings.Cut(text, "[")
 	list, rest, closed := strings.Cut(list, "]")
@@ -172,9 +172,8 @@ func prefixRules(action tool.Action, text string) ([]string, string) {
 	return []string{"bash(" + strings.Join(words, " ") + " *)"}, ""
 }
 
-// Rules writes a permission rule of Claude Code, such as "Bash(git diff:*)", as rules of ours.
-// What they deny or ask about is at least what it does, and what they allow at most. Why says why
-// there are none.
+// Rules translates a permission rule of Claude Code, such as "Bash(git diff:*)", to rules of inspan. They deny
+// or ask about at least what it does, and allow at most that. Why is the reason if there are none.
 func Rules(action tool.Action, text string) (rules []string, why string) {
 	name, pattern, some := strings.Cut(strings.TrimSpace(text), "(")
 	name = strings.TrimSpace(name)
@@ -202,7 +201,7 @@ func Rules(action tool.Action, text string) (rules []string, why string) {
 	case "Edit", "Write", "MultiEdit", "NotebookEdit":
 		return pathRules(action, tool.Write, pattern)
 	case "Grep", "Glob", "LS":
-		if action != tool.Allow { // what may not be read may not be searched, and the other way round
+		if action != tool.Allow { // unreadable files must not be searched, and vice versa
 			return pathRules(action, tool.Read, pattern)
 		}
 	case "Task", "Agent":
@@ -216,7 +215,7 @@ func Rules(action tool.Action, text string) (rules []string, why string) {
 		switch {
 		case !ok || strings.ContainsAny(host, " /()"):
 			return nil, "only domain: and a name are understood"
-		case action == tool.Allow: // for this tool, and not for what commands reach
+		case action == tool.Allow: // for this tool, and not for the network access of commands
 			return []string{"web_fetch(" + host + ")"}, ""
 		}
 		return []string{"network(" + host + ")"}, ""
@@ -227,8 +226,8 @@ func Rules(action tool.Action, text string) (rules []string, why string) {
 	return nil, "inspan has no patterns for " + name
 }
 
-// wider are rules for all that a tool does, where one that denies or asks names a part of it that rules
-// can't name here; none: a part can be named.
+// wider returns rules for the whole tool, if a deny or ask rule names a part that our rules can't name; none:
+// they can.
 func wider(action tool.Action, text string) []string {
 	name := toolOf(text)
 	parts := []string{"Bash", "Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "Grep", "Glob", "LS"}
@@ -239,7 +238,7 @@ func wider(action tool.Action, text string) []string {
 	return rules
 }
 
-// kindRules are for kinds of agents that work for the agent.
+// kindRules translates rules for subagent roles.
 func kindRules(pattern string) ([]string, string) {
 	key, value, other := strings.Cut(pattern, ":")
 	if key = strings.TrimSpace(key); other && key == "subagent_type" {
@@ -254,10 +253,10 @@ func kindRules(pattern string) ([]string, string) {
 	return []string{"spawn_agent(" + pattern + ")"}, ""
 }
 
-// plainName reports whether a text can be the name of a kind of agent or of a skill.
+// plainName reports whether a text can be the name of a role or of a skill.
 func plainName(name string) bool { return regexp.MustCompile(`^[\w.:*-]+$`).MatchString(name) }
 
-// serverRules are for the tools of an MCP server.
+// serverRules translates rules for the tools of an MCP server.
 func serverRules(name string, pattern bool) ([]string, string) {
 	switch {
 	case pattern:
@@ -270,8 +269,8 @@ func serverRules(name string, pattern bool) ([]string, string) {
 	return []string{name}, ""
 }
 
-// bareRules are for all that a tool does. What asks or denies is for all our tools that do the same
-// kind of thing: there, a rule for Edit is for every tool that edits, one for Read for every tool that reads.
+// bareRules translates rules for a whole tool. Ask and deny rules cover all our tools with the same purpose: in
+// Claude Code, a rule for Edit covers every editing tool, one for Read every reading tool.
 func bareRules(action tool.Action, name string) ([]string, string) {
 	if !slices.Contains(claudeTools(), name) {
 		if near := tool.Nearest(name, claudeTools()); near != "" && tool.Distance(name, near) <= max(1, len(name)/3) {
@@ -299,13 +298,12 @@ func bareRules(action tool.Action, name string) ([]string, string) {
 	return rules, ""
 }
 
-// DeniedTools lists our tools that go where a file takes a tool of Claude Code away from an agent. They
-// are those of a rule that denies it: Edit is every tool that edits files. One that it does not
-// have keeps its name.
+// DeniedTools lists our tools to remove if a file removes a tool of Claude Code from an agent. They are those
+// of a deny rule: Edit is every tool that edits files. An unknown name is returned unchanged.
 func DeniedTools(name string) []string {
 	rules, why := bareRules(tool.Deny, name)
 	switch {
-	case why != "" || slices.Contains(rules, string(tool.Read)): // an agent may search what it may not read whole
+	case why != "" || slices.Contains(rules, string(tool.Read)): // an agent may search files that it may not read completely
 		return OwnTools(name)
 	case slices.Contains(rules, string(tool.Write)):
 		return []string{"write_file", "edit_file", "edit_lines", "delete_file", "notebook_edit"}
@@ -313,7 +311,7 @@ func DeniedTools(name string) []string {
 	return rules
 }
 
-// commandRules are for commands. Each looks at one simple command.
+// commandRules translates rules for commands. Each applies to one simple command.
 func commandRules(pattern string) ([]string, string) {
 	if prefix, ok := strings.CutSuffix(pattern, ":*"); ok {
 		pattern = strings.TrimSpace(prefix) + " *"
@@ -324,8 +322,8 @@ func commandRules(pattern string) ([]string, string) {
 	return []string{"bash(" + pattern + ")"}, ""
 }
 
-// pathRules are for files. Patterns there are those of .gitignore: a name is meant in any folder,
-// and a folder with all that it holds. What allows means no more than it says.
+// pathRules translates rules for files. Patterns are those of .gitignore: a name matches in any folder, and a
+// folder includes its content. Allow rules cover no more than the original.
 func pathRules(action tool.Action, kind tool.EffectKind, pattern string) ([]string, string) {
 	if strings.HasPrefix(pattern, "!") || strings.ContainsAny(pattern, "{}\\") {
 		return nil, "exceptions, braces and backslashes in patterns are not understood"

@@ -15,34 +15,32 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What a check looks at.
+// Values of Check.On.
 const (
 	OnCall   = "call"   // the arguments of a call
-	OnInput  = "input"  // what a person says
-	OnOutput = "output" // what the model answers
-	OnResult = "result" // what a call brings back
+	OnInput  = "input"  // the person's messages
+	OnOutput = "output" // the model's replies
+	OnResult = "result" // the results of calls
 )
 
-// Check is a pattern that a person has set.
+// Check is a pattern that a person has configured.
 type Check struct {
 	Name string `json:"name" toml:"name"` // unique; for people
 	On   string `json:"on" toml:"on"`     // [OnCall], [OnInput], [OnOutput] or [OnResult]
-	// Pattern is a regular expression in the syntax of RE2, which may match
-	// anywhere. (?i) at its start makes case not count.
+	// Pattern is a regular expression in RE2 syntax, which may match anywhere. (?i) at its start ignores case.
 	Pattern string `json:"pattern" toml:"pattern"`
 	// Tool is a glob over names of tools, for OnCall and OnResult; empty: all.
 	Tool string `json:"tool,omitempty" toml:"tool"`
-	// Action is Deny, which is what empty means too, or for OnCall also Ask. A
-	// result that is denied is withheld: a sentence stands in its place.
+	// Action is Deny (also if empty) or, for OnCall, Ask. A denied result is withheld and replaced by a
+	// sentence.
 	Action tool.Action `json:"action,omitempty" toml:"action"`
 	Reason string      `json:"reason,omitempty" toml:"reason"` // shown to people and to the model; may be empty
 }
 
-// Checks are compiled checks. The zero value has none. Safe for concurrent use.
+// Checks are compiled checks. The zero value has none. It is safe for concurrent use.
 //
-// Every check looks at the text as it is and as people see it, without hidden
-// characters. It knows nothing of other spellings: who wants around a pattern
-// finds a way.
+// Every check matches the text both as it is and as people see it, without hidden characters. It does not
+// detect other spellings, so a pattern can be evaded.
 type Checks struct {
 	list []compiled
 }
@@ -54,8 +52,7 @@ type compiled struct {
 	re *regexp.Regexp
 }
 
-// Compile makes checks ready. The error names the check that is wrong, and is
-// for all that are.
+// Compile compiles checks. The error names all invalid ones.
 func Compile(list []Check) (Checks, error) {
 	var out Checks
 	var problems []error
@@ -104,8 +101,8 @@ func (c Check) compile() (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// first returns the first check of a kind that matches one of the texts, nil if
-// none does. Of checks that match, one that denies comes before one that asks.
+// first returns the first check of a kind that matches one of the texts, nil if none does. Checks that deny
+// take precedence over those that ask.
 func (c Checks) first(on, toolName string, texts ...string) *Check {
 	var found *Check
 	for _, check := range c.list {
@@ -135,7 +132,7 @@ func (c compiled) matches(text string) bool {
 	return seen != text && c.re.MatchString(seen)
 }
 
-// reason is what a check says, in a short sentence.
+// reason returns the reason of a check, in a short sentence.
 func (c Check) reason(what string) string {
 	if c.Reason != "" {
 		return c.Reason
@@ -143,10 +140,9 @@ func (c Check) reason(what string) string {
 	return what + " matches the check"
 }
 
-// Judge implements [tool.Judge] with the checks on calls. They look at every
-// text, number and name of the arguments, decoded, one by one. Arguments that
-// can't be decoded are an error, which denies, if there is a check that would
-// have looked at them.
+// Judge implements [tool.Judge] with the checks on calls. They match every string, number and name in the
+// decoded arguments, one by one. If arguments can't be decoded, and a check would apply, it returns an error,
+// which denies.
 func (c Checks) Judge(_ context.Context, call *tool.Call, _ []tool.Effect) (tool.Verdict, error) {
 	concerned := func(check compiled) bool { return check.On == OnCall && check.speaksOf(call.Name) }
 	if !slices.ContainsFunc(c.list, concerned) {
@@ -163,7 +159,7 @@ func (c Checks) Judge(_ context.Context, call *tool.Call, _ []tool.Effect) (tool
 	return tool.Verdict{Action: check.Action, By: "check " + check.Name, Reason: check.reason("what the call says")}, nil
 }
 
-// textsOf lists the texts, numbers and names in JSON, each once it is decoded.
+// textsOf lists the decoded strings, numbers and names in JSON.
 func textsOf(raw json.RawMessage) ([]string, error) {
 	if !json.Valid(raw) { // the tokens of half an object end like those of a whole one
 		return nil, errors.New("they are not JSON")
@@ -188,16 +184,15 @@ func textsOf(raw json.RawMessage) ([]string, error) {
 	}
 }
 
-// Input returns the check that refuses what a person says, nil if none does.
+// Input returns the check that denies a person's message, nil if none does.
 func (c Checks) Input(text string) (refused *Check) { return c.first(OnInput, "", text) }
 
-// Output returns the check that refuses what the model answers, nil if none does.
+// Output returns the check that denies a model's reply, nil if none does.
 func (c Checks) Output(text string) (refused *Check) { return c.first(OnOutput, "", text) }
 
-// Wrap returns the tool with its results checked. If a check denies, whether
-// for one of the texts or for all of them together, a sentence that names the
-// check stands in place of all texts; images stay. The text of an error is
-// checked and replaced likewise.
+// Wrap returns the tool with its results checked. If a check denies one of the texts, or all of them joined, a
+// sentence that names the check replaces all texts; images are preserved. The text of an error is checked and
+// replaced likewise.
 func (c Checks) Wrap(t tool.Tool) tool.Tool {
 	if !slices.ContainsFunc(c.list, func(check compiled) bool { return check.On == OnResult && check.speaksOf(t.Name) }) {
 		return t
@@ -225,7 +220,7 @@ func (c Checks) Wrap(t tool.Tool) tool.Tool {
 	return t
 }
 
-// WrapAll holds the results of tools to the checks, see Wrap.
+// WrapAll applies Wrap to all tools.
 func (c Checks) WrapAll(list []tool.Tool) []tool.Tool {
 	out := make([]tool.Tool, len(list))
 	for i, t := range list {
@@ -234,12 +229,12 @@ func (c Checks) WrapAll(list []tool.Tool) []tool.Tool {
 	return out
 }
 
-// instead is what stands in place of a result.
+// instead returns the replacement of a result.
 func (c Check) instead() string {
 	return fmt.Sprintf("[inspan: what the call brought is withheld by the check %s: %s]", c.Name, c.reason("it"))
 }
 
-// withheld returns parts with one sentence for all of their texts.
+// withheld returns parts with one sentence in place of all texts.
 func withheld(parts llm.Parts, check *Check) llm.Parts {
 	out := llm.Say(check.instead())
 	for _, part := range parts {

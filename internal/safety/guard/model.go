@@ -8,11 +8,9 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Model holds a model to the checks of inputs and outputs: what a person said
-// last is looked at before it is sent, and the text of a reply before it
-// counts. What a check denies ends the request as refused. Where replies are
-// checked nothing of one is seen before all of it has passed. With no such checks
-// it returns m.
+// Model applies the checks of inputs and outputs to a model: the person's last message is checked before it is
+// sent, and the text of a reply before it counts. A denial ends the request as refused. With output checks,
+// nothing of a reply is passed on before all of it has passed. Without such checks it returns m.
 func (c Checks) Model(m llm.Model) llm.Model {
 	if !c.has(OnInput) && !c.has(OnOutput) {
 		return m
@@ -51,7 +49,7 @@ func (m *checkedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[ll
 			}
 			if k := m.checks.Output(chunk.Reply.Parts.Text()); k != nil {
 				e := k.refusal("the answer")
-				e.Spent = &llm.Spent{Info: info, Usage: chunk.Reply.Used(req)} // it is paid for
+				e.Spent = &llm.Spent{Info: info, Usage: chunk.Reply.Used(req)} // it was charged
 				yield(llm.Chunk{}, e)
 				return
 			}
@@ -65,12 +63,12 @@ func (m *checkedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[ll
 	}
 }
 
-// has reports whether anything is checked there.
+// has reports whether a check of that kind exists.
 func (c Checks) has(on string) bool {
 	return slices.ContainsFunc(c.list, func(k compiled) bool { return k.On == on })
 }
 
-// newest is what was said since the model's last answer.
+// newest returns the input since the model's last reply.
 func newest(req llm.Request) string {
 	if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == llm.User {
 		return req.Messages[n-1].Parts.Text()

@@ -12,15 +12,14 @@ import (
 )
 
 const (
-	maxQuestion = 48 << 10 // bytes of a call that is shown to a reviewer
+	maxQuestion = 48 << 10 // bytes of a call that a reviewer sees
 	maxTask     = 8 << 10  // bytes of the task in it
-	maxReason   = 300      // bytes of a reason that is kept
+	maxReason   = 300      // bytes of a stored reason
 )
 
-// question puts a call into words for the reviewing model: one JSON object
-// between tags. The JSON has neither < nor > nor line ends in it, whatever the
-// call says, so nothing inside can look like the end of it; and what people
-// would not see is written as an escape.
+// question formats a call for the reviewing model: one JSON object between tags. The JSON contains no <, > or
+// line ends, whatever the call contains, so nothing inside can imitate its end. Characters that people would
+// not see are escaped.
 func question(c *tool.Call, effects []tool.Effect, level Level) (string, error) {
 	task := c.Task
 	if head, tail, dropped := tool.Cut(task, maxTask); dropped > 0 {
@@ -41,13 +40,13 @@ func question(c *tool.Call, effects []tool.Effect, level Level) (string, error) 
 	case err != nil:
 		return "", fmt.Errorf("put call into words: %w", err)
 	case len(raw) > maxQuestion:
-		// Part of it would not do: the harm could be in the rest.
+		// A part of it would not suffice: the harm could be in the rest.
 		return "", fmt.Errorf("it is too long: %d bytes, of which a reviewer reads at most %d", len(raw), maxQuestion)
 	}
 	return "<call>\n" + EscapeHidden(string(raw)) + "\n</call>", nil
 }
 
-// asker says whose the task is.
+// asker says whose task it is.
 func asker(c *tool.Call) string {
 	if c.Led {
 		return "agent"
@@ -55,8 +54,7 @@ func asker(c *tool.Call) string {
 	return "person"
 }
 
-// EscapeHidden writes the characters of a JSON text that people don't see as
-// JSON escapes. They can only stand in its strings.
+// EscapeHidden escapes the characters in JSON text that people don't see. They can only occur in its strings.
 func EscapeHidden(raw string) string {
 	if !hasHidden(raw) {
 		return raw
@@ -78,9 +76,8 @@ func EscapeHidden(raw string) string {
 
 var errAnswer = errors.New("its answer is not one JSON object with a verdict and a reason")
 
-// parseAnswer reads the one object of an answer. Around it there may be text,
-// such as a fence, but no other brace: which of several objects is meant, or
-// whether one is only quoted, can't be told.
+// parseAnswer parses the single object in a reply. There may be text around it, such as a fence, but no other
+// brace: with several objects it is unclear which one is meant and which one is quoted.
 func parseAnswer(text string) (tool.Action, string, error) {
 	start, end := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
 	if start < 0 || end < start || strings.ContainsRune(text[end:], '{') || strings.ContainsRune(text[:start], '}') {
@@ -104,9 +101,8 @@ func parseAnswer(text string) (tool.Action, string, error) {
 	return "", "", errAnswer
 }
 
-// stringFields reads an object whose values are all strings. Names count as
-// they are written, and each may stand once; [json.Unmarshal] would take
-// VERDICT for verdict and the last of two.
+// stringFields parses an object whose values are all strings. Names are case-sensitive, and each may occur
+// once; [json.Unmarshal] would accept VERDICT for verdict, and the last of two.
 func stringFields(raw string) (map[string]string, error) {
 	dec := json.NewDecoder(strings.NewReader(raw))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {

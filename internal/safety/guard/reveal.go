@@ -10,35 +10,32 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// Patterns that few texts need are compiled when one does.
+// Rarely needed patterns, compiled on first use.
 const (
-	// The sequences that a terminal swallows: CSI, those with a string such as
-	// OSC, and short ones. A string that does not end on its line is none, so that
-	// nothing can swallow the rest of a text.
+	// The sequences that a terminal hides: CSI, those with a string such as OSC, and short ones. A string must
+	// end on its line, so that nothing can hide the rest of a text.
 	escapes = `(?:\x1b\[|\x{9b})[0-?]*[ -/]*[@-~]` +
 		`|(?:\x1b[\]PX^_]|[\x{90}\x{98}\x{9d}-\x{9f}])[^\x07\x1b\x{9c}\n]*(?:\x07|\x1b\\|\x{9c})` +
 		`|\x1b[ -/]+[0-~]|\x1b[0-Z\\` + "`" + `-~]`
-	// The escape sequence for text that is not to be seen.
+	// The escape sequence for concealed text.
 	concealed = `(?:\x1b\[|\x{9b})(?:\d*;)*8m`
 )
 
-// hasHidden reports whether a character of the text may be hidden from people.
+// hasHidden reports whether the text may contain a character that people don't see.
 func hasHidden(said string) bool {
 	return strings.ContainsFunc(said, text.Covert.Has)
 }
 
-// reveal writes text so that a model gets what people see: what is hidden is
-// spelled out in brackets or left out. Plain text stays as it is, byte for
-// byte: letters of all scripts, joiners within words, emoji. smuggled says
-// that something was hidden which is never an accident.
+// reveal converts text so that a model gets what people see: hidden characters are spelled out in brackets or
+// removed. Plain text is unchanged, byte for byte: letters of all scripts, joiners within words, emoji.
+// smuggled says that it contained hidden characters that can't be accidental.
 //
-// What is spelled out holds no hidden character, so doing it twice changes
-// nothing more.
+// The result contains no hidden characters, so applying it twice changes nothing more.
 func reveal(said string) (out string, smuggled bool) {
 	if !hasHidden(said) {
 		return said, false
 	}
-	said = strings.TrimPrefix(said, "\ufeff") // the mark of an encoding
+	said = strings.TrimPrefix(said, "\ufeff") // the byte order mark
 	v := revealer{rest: said}
 	if strings.ContainsAny(said, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f") {
 		v.rest = regexp.MustCompile(escapes).ReplaceAllString(said, "")
@@ -51,7 +48,7 @@ func reveal(said string) (out string, smuggled bool) {
 	return v.b.String(), v.smuggled
 }
 
-// revealer walks through a text run by run.
+// revealer processes a text run by run.
 type revealer struct {
 	b        strings.Builder
 	rest     string
@@ -59,7 +56,7 @@ type revealer struct {
 	smuggled bool
 }
 
-// step writes the next character, or the next run of hidden ones of one kind.
+// step processes the next character, or the next run of hidden ones of one kind.
 func (v *revealer) step() {
 	r, n := utf8.DecodeRuneInString(v.rest)
 	if !text.Covert.Has(r) {
@@ -68,7 +65,7 @@ func (v *revealer) step() {
 		return
 	}
 	switch class := text.Of(r); {
-	case class == text.Separator: // a line ends for people, or nothing is there
+	case class == text.Separator: // people see a line end, or nothing
 		v.b.WriteByte('\n')
 		v.before, v.rest = '\n', v.rest[n:]
 	case r <= 0x7f:
@@ -88,8 +85,7 @@ func (v *revealer) step() {
 	}
 }
 
-// take removes the run of characters of some classes from the rest. Those of ASCII are
-// no part of a run.
+// take removes the leading run of characters of some classes from the rest. ASCII characters end a run.
 func (v *revealer) take(c text.Class) []rune {
 	end := strings.IndexFunc(v.rest, func(r rune) bool { return r <= 0x7f || !c.Has(r) })
 	if end < 0 {
@@ -100,8 +96,8 @@ func (v *revealer) take(c text.Class) []rune {
 	return run
 }
 
-// tags spells out characters that mirror ASCII unseen. Those behind a black
-// flag that make the flag of a country are what they are made for.
+// tags spells out invisible copies of ASCII characters. After a black flag they may form the flag of a region,
+// their intended use.
 func (v *revealer) tags(run []rune) {
 	var b strings.Builder
 	for _, r := range run {
@@ -117,8 +113,8 @@ func (v *revealer) tags(run []rune) {
 	v.say("tag", len(run), said)
 }
 
-// selectors keeps one variation selector where it can select something, and
-// spells out runs, which can carry a byte each.
+// selectors preserves one variation selector at a valid place, and spells out runs, which can carry a byte
+// each.
 func (v *revealer) selectors(run []rune) {
 	if len(run) == 1 {
 		if r := run[0]; text.Selected(r) < 16 && v.before > ' ' || unicode.Is(unicode.Han, v.before) {
@@ -133,7 +129,7 @@ func (v *revealer) selectors(run []rune) {
 	v.say("variation selector", len(run), string(raw))
 }
 
-// say writes what hidden characters say, if it is text.
+// say writes the text of hidden characters, if it is text.
 func (v *revealer) say(what string, n int, said string) {
 	v.smuggled = true
 	readable := strings.TrimSpace(said) != "" && utf8.ValidString(said)
@@ -157,9 +153,8 @@ func (v *revealer) privates(run []rune) {
 	}
 }
 
-// invisible keeps a single joiner, break or mark between characters of a script
-// that uses them, and drops others. Long runs can only be there to carry
-// something.
+// invisible preserves a single joiner, break or mark between characters of a script that uses them, and removes
+// others. Long runs can only be there to carry data.
 func (v *revealer) invisible(run []rune) {
 	next, _ := utf8.DecodeRuneInString(v.rest)
 	switch {
@@ -172,5 +167,5 @@ func (v *revealer) invisible(run []rune) {
 	}
 }
 
-// joins are the classes of what can belong between two letters.
+// joins are the classes of characters that can belong between two letters.
 const joins = text.Joiner | text.ZeroWidth | text.Filler

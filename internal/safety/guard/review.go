@@ -21,38 +21,35 @@ const PurposeReview = "review"
 
 const (
 	defaultTimeout = 30 * time.Second
-	maxAnswer      = 1024     // tokens of one answer, reasoning included
-	maxAnswerBytes = 16 << 10 // of text that is waited for
-	maxCached      = 256      // reviews that are remembered
+	maxAnswer      = 1024     // tokens of one reply, reasoning included
+	maxAnswerBytes = 16 << 10 // of text that is read
+	maxCached      = 256      // remembered reviews
 )
 
-// Reviewer is a judge that has a second, cheap model look at calls of Medium
-// and High risk; see [Risk]. It abstains on all others, without asking.
+// Reviewer is a judge that asks a second, cheap model about calls of Medium and High risk; see [Risk]. It
+// abstains on all others without asking.
 //
-// It can only tighten, unless Allows is set. Where its model denies or asks, so does it.
-// Where its model allows, that is a recorded opinion, which outvotes nobody. Where there
-// is no clear answer, as the model fails, rambles, takes too long or has cost
-// too much, a call of High risk asks (it fails closed), and one of Medium risk
-// is left to the others; both say why.
+// It can only tighten, unless Allows is set. If its model denies or asks, so does it. If its model allows, that
+// is a recorded opinion without effect on other verdicts. If the reply is unclear, because the model fails,
+// rambles, takes too long or has cost too much, a call of High risk asks (it fails closed), and one of Medium
+// risk is left to the other judges; both say why.
 //
-// The model reads the call, which may have been written to mislead it. A review
-// is therefore no wall; see the package.
+// The model reads the call, which may have been written to mislead it. So a review is not a security boundary;
+// see the package.
 //
-// The same question (the call with its effects, mode, task and folder) is put
-// once, also if it comes from several goroutines at once. Clear answers are
-// remembered, the last 256 of them. Safe for concurrent use; do not copy.
+// The same question (the call with its effects, mode, task and folder) is asked once, even if it comes from
+// several goroutines at once. The last 256 clear replies are remembered. It is safe for concurrent use; do not
+// copy it.
 type Reviewer struct {
-	// Model answers. Nil counts as one that always fails. It is best wrapped
-	// for retries, within Timeout.
+	// Model reviews. Nil counts as always failing. It should be wrapped for retries, within Timeout.
 	Model llm.Model
-	// MaxCost is the most that all reviews may cost, in US dollars; 0: no limit.
-	// Once it is reached nothing more is sent; what is under way may go beyond.
-	// A model without a known price costs nothing.
+	// MaxCost bounds the total cost of reviews, in US dollars; 0: no limit. Once it is reached nothing more is
+	// sent; requests in progress may exceed it. A model without a known price costs nothing.
 	MaxCost float64
 	// Timeout bounds one review; 0: 30 seconds.
 	Timeout time.Duration
-	// Allows is the mode in which it answers what the mode would ask, as a person would who
-	// is not there: see [tool.Verdict.Grant]. Empty: none.
+	// Allows is the mode in which it answers the mode's questions in place of an absent person: see
+	// [tool.Verdict.Grant]. Empty: none.
 	Allows tool.Mode
 
 	scale  Scale
@@ -64,15 +61,15 @@ type Reviewer struct {
 
 var _ tool.Judge = (*Reviewer)(nil)
 
-// Grants reports whether it may answer what the mode asks. One that may not need not be
-// asked of a call that will not run without such an answer.
+// Grants reports whether it may answer the mode's questions. One that may not need not be asked about a call
+// that can't run without such an answer.
 func (r *Reviewer) Grants() bool { return r.Allows != "" }
 
-// review is one question that was put, or is being put.
+// review is one question, answered or in progress.
 type review struct {
-	done    chan struct{} // closed once the rest is set
+	done    chan struct{} // closed once the other fields are set
 	verdict tool.Verdict
-	asked   bool // there is a verdict; else whoever put the question was interrupted
+	asked   bool // there is a verdict; otherwise the caller that asked was interrupted
 }
 
 // Judge implements [tool.Judge]. The error is that of ctx.
@@ -107,14 +104,13 @@ func (r *Reviewer) Judge(ctx context.Context, c *tool.Call, effects []tool.Effec
 	}
 }
 
-// granting is a verdict that speaks for the person where it may.
+// granting returns a verdict that speaks for the person, if allowed.
 func (r *Reviewer) granting(c *tool.Call, v tool.Verdict) tool.Verdict {
 	v.Grant = r.Allows != "" && r.Allows == c.Mode && v.Action == tool.Allow
 	return v
 }
 
-// enter returns the review of a question, and whether the caller is the one who
-// has to put it.
+// enter returns the review of a question, and whether the caller must ask it.
 func (r *Reviewer) enter(key string) (rv *review, mine bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +130,7 @@ func (r *Reviewer) enter(key string) (rv *review, mine bool) {
 	return rv, true
 }
 
-// lead puts the question and lets those who wait for it know.
+// lead asks the question and notifies the waiting callers.
 func (r *Reviewer) lead(ctx context.Context, key string, rv *review, text string, level Level) (tool.Verdict, error) {
 	clear := false
 	defer func() {
@@ -156,7 +152,7 @@ func (r *Reviewer) lead(ctx context.Context, key string, rv *review, text string
 	return rv.verdict, nil
 }
 
-// forget makes room for the question to be put again.
+// forget lets the question be asked again.
 func (r *Reviewer) forget(key string, rv *review) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -172,7 +168,7 @@ func (r *Reviewer) forget(key string, rv *review) {
 	}
 }
 
-// unclear is the verdict where the model gave none.
+// unclear returns the verdict for an unclear reply.
 func (r *Reviewer) unclear(level Level, a answer, why error) tool.Verdict {
 	v := tool.Verdict{
 		By: r.by(a.route), Cost: a.cost, Route: a.route, Consulted: a.took, Reason: "it could not be reviewed: " + plainLine(why.Error(), 300),
@@ -190,7 +186,7 @@ func (r *Reviewer) by(route string) string {
 	return "reviewer " + cmp.Or(route, "without a model")
 }
 
-// answer is what the model said, or as far as it came.
+// answer is the model's reply, possibly incomplete.
 type answer struct {
 	action tool.Action
 	reason string
@@ -199,7 +195,7 @@ type answer struct {
 	took   []llm.Consulted
 }
 
-// ask puts the question to the model.
+// ask asks the model.
 func (r *Reviewer) ask(ctx context.Context, text string) (answer, error) {
 	if r.Model == nil {
 		return answer{}, errors.New("there is no model to ask")
@@ -241,8 +237,7 @@ func (r *Reviewer) affordable() error {
 	return nil
 }
 
-// stream sends the request. What comes of a stream that fails is priced by an
-// estimate, as it will be charged.
+// stream sends the request. The cost of a failed stream is estimated, as it will be charged.
 func (r *Reviewer) stream(ctx context.Context, req llm.Request) (reply *llm.Reply, a answer, err error) {
 	info, got, began := r.Model.Info(), 0, time.Now()
 	spend := func(route string, u llm.Usage, cause llm.Kind) {

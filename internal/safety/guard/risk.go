@@ -9,18 +9,18 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Level is how much harm a call could do, as far as its effects tell.
+// Level is the potential harm of a call, judging by its effects.
 type Level int
 
 // Levels.
 const (
-	None   Level = iota // it reads, or is proven to
-	Low                 // it changes files of the workspace, and nothing else
-	Medium              // it runs a command of which nothing is proven
-	High                // it reaches beyond the workspace, or destroys, or gets more rights
+	None   Level = iota // it only reads, proven or declared
+	Low                 // it changes only files of the workspace
+	Medium              // it runs an unproven command
+	High                // it reaches beyond the workspace, destroys data, or gains privileges
 )
 
-// String names the level in small letters.
+// String returns the level in lower case.
 func (l Level) String() string {
 	switch l {
 	case None:
@@ -33,15 +33,15 @@ func (l Level) String() string {
 	return "high"
 }
 
-// Scale tells how risky effects are. It asks no model. The zero value is ready;
-// safe for concurrent use.
+// Scale determines the risk of effects, without a model. The zero value is ready; it is safe for concurrent
+// use.
 type Scale struct {
 	once    sync.Once
-	pattern *regexp.Regexp // compiled when it is first needed, as it takes milliseconds
+	pattern *regexp.Regexp // compiled on first use, which takes milliseconds
 }
 
-// Risk is the level of the riskiest of the effects. Root is the workspace; if it
-// is empty nothing is inside. Kinds of effects that are not known are High.
+// Risk returns the level of the riskiest effect. Root is the workspace; if it is empty nothing is inside.
+// Unknown kinds of effects are High.
 func (s *Scale) Risk(root string, effects []tool.Effect) Level {
 	m := places.Map{Root: root}.Indexed()
 	most := None
@@ -77,9 +77,8 @@ func (s *Scale) riskOfCommand(e tool.Effect) Level {
 	return Medium
 }
 
-// drastic is a pattern of commands that destroy much at once, get more rights or
-// run what comes from elsewhere. It is a small table on purpose: what it misses
-// is still Medium.
+// drastic matches commands that destroy much at once, gain privileges or run content from elsewhere. It is
+// deliberately small: other commands are still Medium.
 func drastic() string {
 	return `(?i)(?:(?:^|[\n;&|(){}!` + "`" + `]\s*|(?:^|\s)(?:env|nohup|time|exec|command|xargs|do|then|else|-\w*c)\s+(?:-\S+\s+)*)(?:\w+=\S*\s+)*(?:\S*/)?(?:` + strings.Join([]string{
 		`rm\b[^;&|\n]*\s-(?:-recursive|[a-z]*r)`,
@@ -102,8 +101,7 @@ func drastic() string {
 	}, "|") + `))|>\s*/dev/(?:sd|nvme|disk|mem)|:\(\)\s*\{|\b(?i:drop\s+(?:table|database|schema)|truncate\s+table)\b`
 }
 
-// destroys reports whether a command is one of the drastic ones, as it is
-// written or as its program gets it.
+// destroys reports whether a command is drastic, as written or as its program receives it.
 func (s *Scale) destroys(e tool.Effect) bool {
 	s.once.Do(func() { s.pattern = regexp.MustCompile(drastic()) })
 	bare := strings.NewReplacer(`\`, "", `'`, "", `"`, "", "${IFS}", " ", "$IFS", " ").Replace(e.Text)

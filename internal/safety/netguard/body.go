@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// ErrTooLarge is what reading a body over [Guard.MaxBytes] ends with.
+// ErrTooLarge is the error of reading a body over [Guard.MaxBytes].
 var ErrTooLarge = errors.New("the answer is too large")
 
 func (g *Guard) maxBytes() int64 {
@@ -20,11 +20,11 @@ func (g *Guard) maxBytes() int64 {
 	return g.MaxBytes
 }
 
-// bound puts the limits around the body of an answer. Bytes are counted twice:
-// little may unpack to much, and much to nothing.
+// bound applies the limits to the body of a response. Bytes are counted before and after decompression, as
+// either can be much larger.
 func (g *Guard) bound(resp *http.Response, host string) error {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return nil // no answer, but a connection in both directions
+		return nil // not a response, but a connection in both directions
 	}
 	if err := g.checkType(resp, host); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (g *Guard) bound(resp *http.Response, host string) error {
 	return nil
 }
 
-// body is the bounded body of an answer. Its errors name the host.
+// body is the bounded body of a response. Its errors name the host.
 type body struct {
 	io.Closer
 	r    io.Reader
@@ -58,7 +58,7 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	var late net.Error
 	switch {
-	case err == nil || err == io.EOF: //nolint:errorlint // io.Reader hands EOF out bare
+	case err == nil || err == io.EOF: //nolint:errorlint // io.Reader returns EOF unwrapped
 	case errors.Is(err, ErrTooLarge):
 		err = fmt.Errorf("host %q: %w: over %d bytes", b.host, ErrTooLarge, b.max)
 	case errors.As(err, &late) && late.Timeout():
@@ -69,7 +69,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// counted hands out so many bytes and fails if there are more.
+// counted reads a limited number of bytes and fails if there are more.
 type counted struct {
 	r    io.Reader
 	left int64

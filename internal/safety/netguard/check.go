@@ -16,14 +16,13 @@ import (
 // maxAddress bounds the length of an address, in bytes.
 const maxAddress = 32 << 10
 
-// Check parses an address and returns it in canonical form if its text alone
-// is no reason to refuse it. Only http and https pass; user information,
-// spaces, control characters, backslashes, hosts with characters that not all
-// programs read alike, and numbers in any form but dotted quads and bracketed IPv6 do not. Where a host
-// leads is not looked at: that is for [Guard]. The error is meant for a model.
+// Check parses an address and returns it in canonical form, unless its text alone is a reason to reject it.
+// Only http and https are accepted. It rejects user information, spaces, control characters, backslashes, hosts
+// with characters that programs read differently, and numbers in any form except dotted quads and bracketed
+// IPv6. It does not check where a host leads: [Guard] does. The error is meant for a model.
 //
-// The host of the result is in lower case, in its xn-- form if it is not ASCII, without a trailing dot, an IPv4
-// address in an IPv6 coat without the coat, the port without leading zeros.
+// The host of the result is in lower case, in its xn-- form if it is not ASCII, without a trailing dot; an IPv4
+// address mapped to IPv6 is unmapped, and the port has no leading zeros.
 func Check(raw string) (*url.URL, error) {
 	if err := checkText(raw); err != nil {
 		return nil, fmt.Errorf("address %q: %w", shown(raw), err)
@@ -43,7 +42,7 @@ func Check(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// checkText looks at what parsers disagree about, before one of them runs.
+// checkText checks for text that parsers read differently, before one of them runs.
 func checkText(raw string) error {
 	if raw == "" {
 		return errors.New("is empty")
@@ -67,7 +66,7 @@ func checkText(raw string) error {
 	return nil
 }
 
-// checkURL checks the parts of an address and puts its host into canonical form.
+// checkURL checks the parts of an address and converts its host to canonical form.
 func checkURL(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return fmt.Errorf("has the scheme %q; only http and https can be fetched", u.Scheme)
@@ -78,7 +77,7 @@ func checkURL(u *url.URL) error {
 	if u.User != nil {
 		return fmt.Errorf("has user information before the host %q; write it without", u.Host)
 	}
-	// The parser sees to this too, unless a GODEBUG setting makes it lax.
+	// The parser also checks this, unless a GODEBUG setting makes it lax.
 	if strings.HasPrefix(u.Host, "[") != strings.Contains(u.Hostname(), ":") {
 		return fmt.Errorf("host %q: brackets belong around IPv6 addresses and nothing else", u.Host)
 	}
@@ -113,7 +112,7 @@ func parsePort(text string) (int, error) {
 	return int(n), nil
 }
 
-// portOf returns the port that a checked address leads to.
+// portOf returns the port of a checked address.
 func portOf(u *url.URL) int {
 	if n, err := parsePort(u.Port()); err == nil {
 		return n
@@ -124,8 +123,8 @@ func portOf(u *url.URL) int {
 	return 80
 }
 
-// canonical returns the one spelling under which a host is matched, resolved
-// and shown: a name in lower case or an IP address without brackets.
+// canonical returns the unique spelling in which a host is matched, resolved and shown: a name in lower case,
+// or an IP address without brackets.
 func canonical(host string) (string, error) {
 	if strings.Contains(host, ":") {
 		ip, err := netip.ParseAddr(host)
@@ -147,7 +146,7 @@ func canonical(host string) (string, error) {
 	if err := checkName(strings.TrimSuffix(host, ".")); err != nil {
 		return "", fmt.Errorf("host %q %w", host, err)
 	}
-	name := strings.ToLower(host) // after the check: some letters become ASCII only here
+	name := strings.ToLower(host) // after the check: lower-casing turns some letters into ASCII
 	if !numeric(name) {
 		return strings.TrimSuffix(name, "."), nil
 	}
@@ -158,8 +157,7 @@ func canonical(host string) (string, error) {
 	return ip.String(), nil
 }
 
-// checkName holds a host name to letters, digits, hyphens and underscores in
-// labels of at most 63 bytes.
+// checkName accepts host names with letters, digits, hyphens and underscores in labels of at most 63 bytes.
 func checkName(name string) error {
 	if name == "" {
 		return errors.New("is empty; an address needs a host")
@@ -185,8 +183,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// numeric reports whether some reader takes the name for a number: its last
-// label is decimal, octal or hexadecimal (the test of the WHATWG URL standard).
+// numeric reports whether a parser may read the name as a number: its last label is decimal, octal or
+// hexadecimal (the test of the WHATWG URL standard).
 func numeric(name string) bool {
 	name = strings.TrimSuffix(name, ".")
 	last := name[strings.LastIndexByte(name, '.')+1:]
@@ -196,7 +194,7 @@ func numeric(name string) bool {
 	return strings.Trim(last, "0123456789") == ""
 }
 
-// escapeBytes escapes what is not ASCII; the rest of a query stays as it is.
+// escapeBytes escapes non-ASCII bytes; the rest of a query is unchanged.
 func escapeBytes(query string) string {
 	var b strings.Builder
 	for _, c := range []byte(query) {
@@ -209,7 +207,7 @@ func escapeBytes(query string) string {
 	return b.String()
 }
 
-// shown shortens an address for an error, and leaves credentials out.
+// shown returns a short form of an address for an error, without credentials.
 func shown(raw string) string {
 	raw = text.Head(raw, maxAddress)
 	if at := strings.LastIndexByte(raw, '@'); at >= 0 {

@@ -10,42 +10,39 @@ import (
 	"strings"
 )
 
-// maxRedirects is how many redirects a request may follow.
+// maxRedirects bounds the redirects of a request.
 const maxRedirects = 5
 
-// maxHeader bounds the header of an answer, in bytes.
+// maxHeader bounds the header of a response, in bytes.
 const maxHeader = 256 << 10
 
-// Client returns a client whose every request is held to the rules of the
-// package. It sends requests to the host of their address and to no other, so
-// [http.Request.Host] is ignored. It follows at most 5 redirects; none leads
-// from https to http. When one leaves the scheme, host and port of the first
-// request, only harmless headers go along, from then on, and a request with a
-// body stops. Gzip is undone, other encodings are errors. A body over MaxBytes
-// is read up to there and then fails with [ErrTooLarge]. A connection that was
-// switched to another protocol has no bounds.
+// Client returns a client that applies the rules of the package to every request. It sends requests only to the
+// host of their address, and ignores [http.Request.Host]. It follows at most 5 redirects, none from https to
+// http. Once a redirect leaves the scheme, host and port of the first request, only harmless headers are sent,
+// and a request with a body fails. Gzip is decoded; other encodings are errors. A body over MaxBytes is read up
+// to there and then fails with [ErrTooLarge]. A connection that switched to another protocol has no bounds.
 func (g *Guard) Client() *http.Client {
 	return &http.Client{
 		Timeout:       g.timeout(),
 		CheckRedirect: follow,
 		Transport: &transport{guard: g, next: &http.Transport{
 			DialContext:            g.DialContext,
-			DisableKeepAlives:      true, // a connection used again would skip the checks
-			DisableCompression:     true, // undone in body.go, where both sizes are counted
+			DisableKeepAlives:      true, // a reused connection would skip the checks
+			DisableCompression:     true, // decoded in body.go, where both sizes are counted
 			MaxResponseHeaderBytes: maxHeader,
 			TLSClientConfig:        &tls.Config{RootCAs: g.RootCAs, MinVersion: tls.VersionTLS12},
 		}},
 	}
 }
 
-// Unredirected is like Client, and follows no redirects: whoever asked sees them.
+// Unredirected is like Client, but follows no redirects: the caller sees them.
 func (g *Guard) Unredirected() *http.Client {
 	client := g.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return client
 }
 
-// transport checks each request and bounds each answer.
+// transport checks each request and bounds each response.
 type transport struct {
 	guard *Guard
 	next  http.RoundTripper
@@ -77,8 +74,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// checkType holds an answer to the types that are wanted. A redirect has
-// nothing to show, and neither has an empty answer.
+// checkType checks the type of a response. Redirects and empty responses need none.
 func (g *Guard) checkType(resp *http.Response, host string) error {
 	redirect := resp.StatusCode >= 300 && resp.StatusCode < 400
 	if len(g.Types) == 0 || redirect || resp.ContentLength == 0 {
@@ -96,8 +92,8 @@ func (g *Guard) checkType(resp *http.Response, host string) error {
 	return fmt.Errorf("host %q answered with content type %q; wanted is one of %s", host, said, strings.Join(g.Types, ", "))
 }
 
-// follow implements [http.Client.CheckRedirect]. Allow and the addresses are
-// asked about when the new connection is made.
+// follow implements [http.Client.CheckRedirect]. Allow and the addresses are checked when the new connection is
+// made.
 func follow(req *http.Request, via []*http.Request) error {
 	from := via[len(via)-1].URL
 	if len(via) > maxRedirects {
@@ -127,7 +123,7 @@ func follow(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// origin names the scheme, host and port of an address.
+// origin returns the scheme, host and port of an address.
 func origin(u *url.URL) string {
 	host, err := canonical(u.Hostname())
 	if err != nil {
@@ -136,8 +132,8 @@ func origin(u *url.URL) string {
 	return fmt.Sprintf("%s://%s:%d", u.Scheme, host, portOf(u))
 }
 
-// harmless reports whether a header may go to a host that it was not meant for.
-// Keys come under many names, so the list is of what is known to hold none.
+// harmless reports whether a header may be sent to another host than intended. Keys have many names, so this
+// lists headers that are known to contain none.
 func harmless(header string) bool {
 	switch header {
 	case "Accept", "Accept-Language", "User-Agent", "Range":

@@ -6,11 +6,10 @@ import (
 	"net/netip"
 )
 
-// Denied says why an address must not be dialled, or "" if it may be: what is
-// not a public unicast address in the IANA special-purpose registries (RFC 6890
-// and its successors), the metadata services of clouds, and IPv6 addresses that
-// wrap such an IPv4 address. The address is named neither in the text nor
-// looked up; addresses of this machine's own interfaces are [Guard]'s matter.
+// Denied returns why an address must not be dialled, or "" if it may be. It denies everything except public
+// unicast addresses, according to the IANA special-purpose registries (RFC 6890 and its successors), the
+// metadata services of clouds, and IPv6 addresses that contain a denied IPv4 address. The reason does not
+// contain the address, and nothing is looked up; [Guard] handles addresses of this machine's own interfaces.
 func Denied(ip netip.Addr) string {
 	switch {
 	case !ip.IsValid():
@@ -91,8 +90,8 @@ func denied6(b [16]byte) string {
 	return ""
 }
 
-// deniedInside unpacks the ways in which IPv6 carries an IPv4 address. More
-// than one may hold for one address, so all are tried.
+// deniedInside extracts IPv4 addresses that an IPv6 address contains. Several forms may apply to one address,
+// so all are tried.
 func deniedInside(b [16]byte, hi, lo uint64) string {
 	tail := [4]byte(b[12:])
 	wraps := [...]struct {

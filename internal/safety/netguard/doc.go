@@ -1,34 +1,28 @@
-// Package netguard guards every address that is fetched on behalf of a model,
-// the proxy through which boxed processes reach the net, and, the other way
-// round, our own servers against who may not talk to them ([Gate]).
+// Package netguard guards every address that is fetched on behalf of a model and the proxy through which
+// sandboxed processes reach the network. In the other direction it protects our own servers from unauthorized
+// clients ([Gate]).
 //
-// The rules for what is reached:
+// The rules for requests:
 //
-//   - An address is parsed once, by one parser, and has one spelling. What can
-//     be read in two ways is refused: see [Check]. The very string that is
-//     matched against a list of hosts is the one that is resolved.
-//   - A host is resolved once. Answers that [Denied] names are dropped, and the
-//     connection goes to an answer that was checked, never to the name. The
-//     last address the system is told of is checked again.
-//   - A redirect is a new request: it passes everything the first one passed.
-//   - No connection is used twice and no proxy is taken from the environment,
-//     so there is no way around a check.
-//   - What comes back is bounded in bytes, before and after decompression, and
-//     in time. It is data. Whoever shows it marks it as such and escapes it.
+//   - An address is parsed once, by one parser, and has one spelling. Ambiguous addresses are rejected: see [Check]. Exactly the string that is matched against a list of hosts is resolved.
+//   - A host is resolved once. Addresses that [Denied] names are dropped, and the connection goes to a checked address, never to the name. The final address passed to the system is checked again.
+//   - A redirect is a new request: it passes all checks of the first one.
+//   - No connection is reused and no proxy is taken from the environment, so there is no way around a check.
+//   - Responses are bounded in bytes, before and after decompression, and in time. They are data; code that shows them marks and escapes them.
 //
-// What the guard can't see: an address behind the translator of a network that
-// chose its own NAT64 prefix, and the host name inside an encrypted tunnel. Who
-// may reach one host of a shared front may reach all that lie behind it.
+// The guard can't detect an address behind the translator of a network with its own NAT64 prefix, or the host
+// name inside an encrypted tunnel. A process that may reach one host of a shared front end may reach all hosts
+// behind it.
 package netguard
 
 import "fmt"
 
-// RefusedError says that a host may not be reached. No packet was sent to it;
-// where the reason is its address, its name was looked up.
+// RefusedError says that a host may not be reached. No packet was sent to it; if its address is the reason, its
+// name was looked up.
 type RefusedError struct {
-	Host   string // in canonical form, where it has one
+	Host   string // in canonical form, if it has one
 	Reason string // for a model or a person
-	Err    error  // what [Guard.Allow] said; may be nil
+	Err    error  // the error of [Guard.Allow]; may be nil
 }
 
 // Error names the host and the reason.
@@ -36,5 +30,5 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("host %q may not be reached: %s", e.Host, e.Reason)
 }
 
-// Unwrap returns what [Guard.Allow] said.
+// Unwrap returns the error of [Guard.Allow].
 func (e *RefusedError) Unwrap() error { return e.Err }

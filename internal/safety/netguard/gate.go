@@ -1,24 +1,23 @@
 package netguard
 
-// The gate stands before those servers of ours that others can reach.
+// The gate protects those of our servers that others can reach.
 //
-// A server on this machine is reached by every program on it, and by every web page
-// that its user has open: a page can send requests to 127.0.0.1, and by a name that
-// changes its address it can even read the answers. So each request must prove where
-// it is from ([Gate]), the token is a secret of 256 bits that lies in a file only its
-// owner reads ([Token]), and nobody listens to other machines by accident
-// ([Gate.Listen]). What is asked of a request, in this order:
+// A server on this machine can be reached by every program on it, and by every web page that its user has open:
+// a page can send requests to 127.0.0.1, and with a name that changes its address it can even read the
+// responses. So each request must prove its origin ([Gate]), the token is a 256-bit secret in a file that only
+// its owner can read ([Token]), and no server listens to other machines by accident ([Gate.Listen]). A request
+// is checked in this order:
 //
 //	Host             a loopback name or address with our port, or one of Hosts    403
 //	Origin           none, our own, or one of Origins                             403
-//	Sec-Fetch-Site   none of another site, but for links to paths of Open         403
-//	Authorization    "Bearer" and a token that Who knows, but for Open and Signed 401
-//	X-Api-Key        the token alone, in place of that
-//	Content-Type     application/json, wherever there is a body or may be one,    415
+//	Sec-Fetch-Site   none of another site, except links to paths of Open          403
+//	Authorization    "Bearer" and a token that Who knows, except Open and Signed  401
+//	X-Api-Key        the token alone, instead of that
+//	Content-Type     application/json, if there is or may be a body,              415
 //	                 or multipart/form-data for paths of Forms
 //	size of a body   at most MaxBody                                              413
 //
-// Where a request is from is asked before its token, so that a page can't try tokens.
+// The origin of a request is checked before its token, so that a page can't try tokens.
 
 import (
 	"cmp"
@@ -35,43 +34,40 @@ import (
 	"time"
 )
 
-// PrincipalHeader is the header in which a handler behind the gate finds who sends a
-// request. What the sender wrote into it is thrown away.
+// PrincipalHeader is the header with the sender of a request, for a handler behind the gate. A value from the
+// sender is discarded.
 const PrincipalHeader = "Inspan-Principal"
 
-// Gate says who may talk to a server. The zero value wants no token and takes
-// requests that were sent to a loopback address by its name. Do not change it once it
-// is in use; it is safe for concurrent use if Who is.
+// Gate defines who may use a server. The zero value needs no token and accepts requests to loopback names and
+// addresses. Do not change it once it is in use; it is safe for concurrent use if Who is.
 type Gate struct {
-	// Who tells whose token it is. It should take the same time for every wrong one;
-	// see [One]. Nil: no token is needed, which is for loopback addresses only, and
-	// lets every program of this machine in.
+	// Who returns the owner of a token. It should take the same time for every wrong one; see [One]. Nil: no
+	// token is needed, which is for loopback addresses only, and admits every program on this machine.
 	Who func(token string) (principal string, ok bool)
-	// Hosts are names that a request may be sent to, as its Host header has them,
-	// "name" or "name:port": those of a proxy before the server, such as a tunnel.
+	// Hosts are further accepted values of the Host header, "name" or "name:port": those of a proxy before the
+	// server, such as a tunnel.
 	Hosts []string
-	// Origins are those of web pages that may send requests, "https://example.org".
-	// Nothing is done so that they can read the answers.
+	// Origins are the origins of web pages that may send requests, "https://example.org". They get no headers
+	// that allow them to read the responses.
 	Origins []string
-	// Open are paths that anybody may GET: no token is asked for there. The rest is. A browser may come
-	// to them from a link on a page of another site.
+	// Open are paths for GET requests without a token. A browser may follow a link from another site to them.
 	Open []string
-	// Signed are paths that anybody may POST to: no token is asked for there, as the handler knows the
-	// sender by a signature. A part of a path that is * stands for any name.
+	// Signed are paths for POST requests without a token, as the handler verifies a signature. A * as a part of
+	// a path matches any name.
 	Signed []string
-	// Trusted are paths that whoever reaches the server may send requests to, without a token and under any
-	// name of a host, as something in front of it has looked who that is. They come from the principal As.
+	// Trusted are paths that accept requests without a token and with any host name, as something in front of
+	// the server has authenticated the sender. The principal is As.
 	Trusted []string
 	As      string
-	// Forms are paths whose requests may carry files, as multipart/form-data. In them, as in Open, a part
-	// of a path that is * stands for any name.
+	// Forms are paths whose requests may contain files, as multipart/form-data. As in Open, a * as a part of a
+	// path matches any name.
 	Forms []string
-	// Refuse writes the answer to a request that is not let through, with a status as in
-	// the package's table. Headers are set. Nil: {"error": "why"}.
+	// Refuse writes the response to a rejected request, with a status from the package's table. Headers are
+	// set. Nil: {"error": "why"}.
 	Refuse func(w http.ResponseWriter, status int, why string)
 	// MaxBody bounds the body of a request in bytes; 0 means 16 MiB.
 	MaxBody int64
-	// BodyTime is how long the body of a request may take to come; 0 means a minute.
+	// BodyTime bounds the time for receiving the body of a request; 0 means a minute.
 	BodyTime time.Duration
 }
 
@@ -80,7 +76,7 @@ const (
 	bodyTime = time.Minute
 )
 
-// One is a Who for one principal with one token. An empty token lets nobody in.
+// One is a Who for one principal with one token. An empty token admits no request.
 func One(principal, token string) func(string) (string, bool) {
 	want := sha256.Sum256([]byte(token))
 	return func(got string) (string, bool) {
@@ -90,13 +86,11 @@ func One(principal, token string) func(string) (string, bool) {
 	}
 }
 
-// Principal is who sent a request that came through the gate; empty if the gate wants
-// no token.
+// Principal returns the sender of a request that passed the gate; empty if the gate needs no token.
 func Principal(h http.Header) string { return h.Get(PrincipalHeader) }
 
-// Wrap lets only those requests through to next that pass. The others are answered
-// with a status as in the package's table and what Refuse writes. Next sees the
-// principal in place of the token.
+// Wrap passes only accepted requests to next. Others get a status from the package's table and the response of
+// Refuse. Next sees the principal instead of the token.
 func (g *Gate) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if status, why := g.from(r); status != 0 {
@@ -117,7 +111,7 @@ func (g *Gate) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// passed is the request as the handler gets it.
+// passed returns the request for the handler.
 func (g *Gate) passed(w http.ResponseWriter, r *http.Request, principal string) *http.Request {
 	in := *r
 	in.Header = r.Header.Clone()
@@ -128,8 +122,8 @@ func (g *Gate) passed(w http.ResponseWriter, r *http.Request, principal string) 
 		in.Header.Set(PrincipalHeader, principal)
 	}
 	if bodied(r) && r.Body != nil {
-		// The server takes the deadline off when the body has ended: the answer may take
-		// longer. What is no connection has none, and nobody to be slow on it.
+		// The server removes the deadline at the end of the body: the response may take longer. A request
+		// without a connection has no deadline.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(cmp.Or(g.BodyTime, bodyTime)))
 		in.Body = http.MaxBytesReader(w, r.Body, g.limit())
 	}
@@ -138,7 +132,7 @@ func (g *Gate) passed(w http.ResponseWriter, r *http.Request, principal string) 
 
 func (g *Gate) limit() int64 { return cmp.Or(g.MaxBody, maxBody) }
 
-// from reports what is wrong with where a request comes from; 0: nothing.
+// from checks the origin of a request, and returns why it is rejected; 0: accepted.
 func (g *Gate) from(r *http.Request) (status int, why string) {
 	if !g.host(r) && !matches(g.Trusted, r.URL.Path) {
 		return http.StatusForbidden, "the Host header does not name this server"
@@ -159,8 +153,8 @@ func (g *Gate) from(r *http.Request) (status int, why string) {
 	return 0, ""
 }
 
-// linked reports whether a browser goes to a path that is open, as it does for a link: then the page
-// that has the link learns nothing of the answer.
+// linked reports whether a browser follows a link to an open path: then the page with the link can't read the
+// response.
 func (g *Gate) linked(r *http.Request) bool {
 	return g.open(r) && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
@@ -169,7 +163,7 @@ func (g *Gate) open(r *http.Request) bool {
 	return r.Method == http.MethodGet && matches(g.Open, r.URL.Path)
 }
 
-// matches reports whether a path is one of some patterns.
+// matches reports whether a path matches one of some patterns.
 func matches(patterns []string, at string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		is, err := path.Match(pattern, at)
@@ -177,7 +171,7 @@ func matches(patterns []string, at string) bool {
 	})
 }
 
-// own is the origin of pages that this server itself sends; its host has been checked.
+// own returns the origin of this server's own pages; its host has been checked.
 func own(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + r.Host
@@ -185,7 +179,7 @@ func own(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// host reports whether a request was sent to a name of ours.
+// host reports whether a request was sent to an accepted host.
 func (g *Gate) host(r *http.Request) bool {
 	if slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, r.Host) }) {
 		return true
@@ -204,7 +198,7 @@ func (g *Gate) host(r *http.Request) bool {
 	})
 }
 
-// usual is the port that need not be named.
+// usual returns the default port.
 func usual(r *http.Request) string {
 	if r.TLS != nil {
 		return "443"
@@ -212,7 +206,7 @@ func usual(r *http.Request) string {
 	return "80"
 }
 
-// who tells who sends a request.
+// who returns the sender of a request.
 func (g *Gate) who(r *http.Request) (principal string, ok bool) {
 	if g.Who == nil || g.open(r) || r.Method == http.MethodPost && matches(g.Signed, r.URL.Path) {
 		return "", true
@@ -234,12 +228,12 @@ func (g *Gate) who(r *http.Request) (principal string, ok bool) {
 	return g.Who(token)
 }
 
-// bodied reports whether a request has a body, or could have one.
+// bodied reports whether a request has, or could have, a body.
 func bodied(r *http.Request) bool {
 	return r.ContentLength != 0 || slices.Contains([]string{http.MethodPost, http.MethodPut, http.MethodPatch}, r.Method)
 }
 
-// content reports what is wrong with what a request brings; 0: nothing.
+// content checks the content of a request, and returns why it is rejected; 0: accepted.
 func (g *Gate) content(r *http.Request) (status int, why string) {
 	if !bodied(r) {
 		return 0, ""
@@ -247,7 +241,7 @@ func (g *Gate) content(r *http.Request) (status int, why string) {
 	types := r.Header.Values("Content-Type")
 	form := matches(g.Forms, r.URL.Path)
 	switch {
-	case len(types) == 0 && r.ContentLength == 0: // it says that there is no body
+	case len(types) == 0 && r.ContentLength == 0: // it declares that there is no body
 	case len(types) == 1 && (isJSON(types[0]) || form && isForm(types[0])):
 	case form:
 		return http.StatusUnsupportedMediaType, "Content-Type must be application/json or multipart/form-data"
@@ -280,5 +274,5 @@ func (g *Gate) refuse(w http.ResponseWriter, status int, why string) {
 		return
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": why}) // whoever has gone need not know
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": why}) // the client may be gone
 }

@@ -13,45 +13,40 @@ import (
 	"time"
 )
 
-// Guard dials and fetches. The zero value works: it reaches every public host
-// and nothing else. It is safe for concurrent use once its fields are set.
+// Guard dials and fetches. The zero value reaches every public host and no other. It is safe for concurrent use
+// once its fields are set.
 type Guard struct {
-	// Resolve looks a name up; it gets the canonical name and is called once for
-	// each connection. Nil asks the system, which takes a name with a dot in it
-	// as complete: search domains don't apply.
+	// Resolve looks a name up; it gets the canonical name and is called once for each connection. Nil uses the
+	// system, which treats a name with a dot as complete: search domains don't apply.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Allow is asked for each connection, redirects included, before the host is
-	// looked up; the look-up itself tells the net something. The host is
-	// canonical. Its error is shown to the model. Nil allows every host. It may
-	// be called from several goroutines at once.
+	// Allow is called for each connection, redirects included, before the host is looked up, since the lookup
+	// itself reveals information. The host is canonical. Its error is shown to the model. Nil allows every
+	// host. It may be called concurrently.
 	Allow func(host string, port int) error
-	// Local are ranges that may be reached although [Denied] names them or an
-	// own interface has them. A person sets them, never a model.
+	// Local are ranges that may be reached although [Denied] names them or an own interface has them. A person
+	// sets them, never a model.
 	Local []netip.Prefix
-	// Near are hosts, named by a person, whose addresses may be any.
+	// Near are hosts, named by a person, that may have any address.
 	Near Hosts
-	// Own returns the addresses of this machine, which are denied too. Nil asks
-	// the system.
+	// Own returns the addresses of this machine, which are also denied. Nil uses the system.
 	Own func() ([]netip.Addr, error)
-	// MaxBytes bounds the body of an answer, as sent and as decompressed.
-	// 0 means 10 MiB.
+	// MaxBytes bounds the body of a response, as sent and as decompressed. 0 means 10 MiB.
 	MaxBytes int64
-	// Timeout bounds a request from its look-up to the last byte of its body,
-	// redirects included, and the making of a connection. 0 means 30 seconds.
+	// Timeout bounds a request from its lookup to the last byte of its body, redirects included, and the
+	// dialling of a connection. 0 means 30 seconds.
 	Timeout time.Duration
-	// Types are the media types that an answer may have, such as text/html or
-	// text/*. Empty means every type.
+	// Types are the accepted media types of a response, such as text/html or text/*. Empty means every type.
 	Types []string
-	// RootCAs are the authorities to trust. Nil means the system's.
+	// RootCAs are the trusted authorities. Nil means the system's.
 	RootCAs *x509.CertPool
 }
 
-// Anywhere are all addresses, for [Guard.Local] where a person has named the host.
+// Anywhere returns all addresses, for [Guard.Local] if a person has named the host.
 func Anywhere() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 }
 
-// attempt bounds one connection attempt while other addresses are left to try.
+// attempt bounds one connection attempt if there are other addresses to try.
 const attempt = 5 * time.Second
 
 func (g *Guard) timeout() time.Duration {
@@ -61,8 +56,8 @@ func (g *Guard) timeout() time.Duration {
 	return g.Timeout
 }
 
-// Addresses asks Allow, resolves the host once and returns the answers that may
-// be dialled, in order. If there is none, the error is a *[RefusedError].
+// Addresses calls Allow, resolves the host once and returns the addresses that may be dialled, in order. If
+// there is none, the error is a *[RefusedError].
 func (g *Guard) Addresses(ctx context.Context, host string, port int) ([]netip.AddrPort, error) {
 	name, err := canonical(unbracketed(host))
 	if err != nil {
@@ -103,7 +98,7 @@ func because(reasons []string) string {
 	return "its address " + strings.Join(reasons, "; ") + ". Only a person can open addresses that are not public: sandbox.local in the settings"
 }
 
-// lookup resolves a canonical name, or returns the address that it is.
+// lookup resolves a canonical name, or parses an address.
 func (g *Guard) lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return []netip.Addr{ip}, nil
@@ -112,12 +107,12 @@ func (g *Guard) lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 		return g.Resolve(ctx, name)
 	}
 	if strings.Contains(name, ".") {
-		name += "." // complete, so that no search domain makes another name of it
+		name += "." // complete, so that no search domain is appended
 	}
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 }
 
-// denied is [Denied] with what this machine adds to it.
+// denied is [Denied] plus the addresses of this machine.
 func (g *Guard) denied(ip netip.Addr) string {
 	ip = ip.Unmap()
 	if slices.ContainsFunc(g.Local, func(p netip.Prefix) bool { return p.Contains(ip) }) {
@@ -154,9 +149,8 @@ func interfaces() ([]netip.Addr, error) {
 	return out, nil
 }
 
-// DialContext connects to HOST:PORT over tcp, tcp4 or tcp6. The host is
-// resolved once, addresses that are denied are dropped, and the rest is tried
-// in order. The error is a *[RefusedError] if the host may not be reached.
+// DialContext connects to HOST:PORT over tcp, tcp4 or tcp6. The host is resolved once, denied addresses are
+// dropped, and the others are tried in order. The error is a *[RefusedError] if the host may not be reached.
 func (g *Guard) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	if network != "tcp" && network != "tcp4" && network != "tcp6" {
 		return nil, fmt.Errorf("dial %q: network %q is not tcp", addr, network)
@@ -187,8 +181,8 @@ func (g *Guard) DialContext(ctx context.Context, network, addr string) (net.Conn
 	return conn, nil
 }
 
-// dialFirst returns the first connection that comes about. Without one, the
-// error is the first one: later ones only say that time ran out.
+// dialFirst returns the first successful connection. If all fail, the error is the first one: later ones only
+// say that time ran out.
 func (g *Guard) dialFirst(ctx context.Context, network string, targets []netip.AddrPort) (net.Conn, error) {
 	var first error
 	for i, target := range targets {
@@ -210,7 +204,7 @@ func (g *Guard) dialFirst(ctx context.Context, network string, targets []netip.A
 	return nil, first
 }
 
-// control sees the address that the system is about to connect to.
+// control checks the address that the system is about to connect to.
 func (g *Guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {

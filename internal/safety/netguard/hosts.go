@@ -10,21 +10,18 @@ import (
 
 // Hosts is a list of host patterns:
 //
-//	example.com      this host and no other
+//	example.com      only this host
 //	*.example.com    every name below it, at any depth, but not itself
-//	192.0.2.1        this address, written just so; an IPv6 one in brackets
+//	192.0.2.1        this address, in this notation; an IPv6 one in brackets
 //	*                every host
 //
-// A pattern may end in :PORT; without, it covers every port. A name is matched
-// label by label in canonical form, so neither notexample.com nor
-// example.com.evil.test matches the first two. A match opens nothing that
-// [Denied] closes. The nil list matches nothing, and so does a pattern that
-// [CheckHost] refuses.
+// A pattern may end in :PORT; otherwise it covers every port. A name is matched label by label in canonical
+// form, so neither notexample.com nor example.com.evil.test matches the first two. A match does not override
+// [Denied]. The nil list matches nothing, and neither does a pattern that [CheckHost] rejects.
 type Hosts []string
 
-// Match reports whether a pattern covers the host. The host may be in any
-// spelling that has a canonical form; one that has none never matches, so ask
-// about what [Check] returned when the list is one of hosts to deny.
+// Match reports whether a pattern covers the host. The host may have any spelling with a canonical form; others
+// never match, so pass a result of [Check] if the list denies hosts.
 func (h Hosts) Match(host string, port int) bool {
 	name, err := canonical(unbracketed(host))
 	if err != nil {
@@ -38,9 +35,9 @@ func (h Hosts) Match(host string, port int) bool {
 	return false
 }
 
-// Loopback reports whether a host, with a port or without, is this machine under
-// a name that needs no look-up: localhost, what is below it, or an address of
-// the loopback network. From inside of a sandbox that is what runs beside.
+// Loopback reports whether a host, with or without a port, is this machine under a name that needs no lookup:
+// localhost, a name below it, or an address of the loopback network. Inside of a sandbox these are the
+// session's own processes.
 func Loopback(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -53,7 +50,7 @@ func Loopback(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || err == nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
-// CheckHost says what is wrong with a pattern of [Hosts], for settings.
+// CheckHost returns an error for an invalid pattern of [Hosts], for settings.
 func CheckHost(text string) error {
 	if _, err := parsePattern(text); err != nil {
 		return fmt.Errorf("host pattern %q: %w", text, err)
@@ -112,7 +109,7 @@ func parsePattern(text string) (pattern, error) {
 	return p, err
 }
 
-// unbracketed takes the brackets from an IPv6 address, and from nothing else.
+// unbracketed removes the brackets of an IPv6 address, and of nothing else.
 func unbracketed(host string) string {
 	inner, open := strings.CutPrefix(host, "[")
 	inner, closed := strings.CutSuffix(inner, "]")

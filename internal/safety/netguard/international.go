@@ -12,9 +12,9 @@ import (
 // errInternational explains why a name that is not ASCII is rejected.
 var errInternational = errors.New("has characters that not all programs read alike; write the name in its xn-- form")
 
-// international returns a name with its labels that are not ASCII in punycode, as IDNA2008 registers them:
-// a label with a character that would first have to be mapped to another one, such as a full-width digit
-// or the Kelvin sign, is rejected. So are symbols, and labels that mix scripts with letters that look alike.
+// international returns a name with its non-ASCII labels in punycode, according to IDNA2008. It rejects labels
+// with characters that would first have to be mapped to others, such as a full-width digit or the Kelvin sign,
+// symbols, and labels that mix scripts with similar letters.
 func international(name string) (string, error) {
 	labels := strings.Split(name, ".")
 	for i, label := range labels {
@@ -46,8 +46,8 @@ func lowerASCII(r rune) rune {
 }
 
 // lettersOfOneScript reports whether a label has only letters, their marks, ASCII digits and hyphens, and
-// letters of at most one of the scripts that look alike. Han and kana go together, for instance, as neither
-// looks like another script.
+// letters of at most one of the scripts with similar letters. Han and kana may be mixed, for instance, as
+// neither looks like another script.
 func lettersOfOneScript(label string) bool {
 	var script *unicode.RangeTable
 	before := rune(0)
@@ -56,7 +56,7 @@ func lettersOfOneScript(label string) bool {
 		case r < utf8.RuneSelf && (r == '-' || unicode.IsDigit(r) || unicode.IsLetter(r)):
 		case r < utf8.RuneSelf:
 			return false
-		case unicode.IsMark(r): // a mark on a Latin letter is drawn as part of it
+		case unicode.IsMark(r): // drawn as part of a Latin letter
 			if before < 0x0590 {
 				return false
 			}
@@ -76,7 +76,7 @@ func lettersOfOneScript(label string) bool {
 	return true
 }
 
-// scriptOf returns the script of a letter, nil if no letters of other scripts look like its letters.
+// scriptOf returns the script of a letter, nil if its letters don't resemble those of other scripts.
 func scriptOf(r rune) *unicode.RangeTable {
 	for _, script := range []*unicode.RangeTable{
 		unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Armenian, unicode.Hebrew, unicode.Arabic, unicode.Cherokee,

@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// ErrOpen says that an address would let other machines in, which nobody has asked
-// for, or that no token would keep them out.
+// ErrOpen says that an address would admit other machines, which was not requested, or without a token to
+// restrict them.
 var ErrOpen = errors.New("the address can be reached from other machines")
 
-// Listen listens on a TCP address, "127.0.0.1:0" for instance. One that other
-// machines can reach is refused with ErrOpen, unless others says that it is meant and
-// the gate wants a token. A name counts as what it stands for now. The caller closes
-// the listener.
+// Listen listens on a TCP address, for instance "127.0.0.1:0". An address that other machines can reach is
+// rejected with ErrOpen, unless others is set and the gate needs a token. A name is resolved now. The caller
+// closes the listener.
 func (g *Gate) Listen(ctx context.Context, addr string, others bool) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -42,8 +41,8 @@ func (g *Gate) Listen(ctx context.Context, addr string, others bool) (net.Listen
 	return l, nil
 }
 
-// resolve is the one address that is listened on, so that what was checked and what is
-// bound can't differ. No host at all means all addresses.
+// resolve returns the address to listen on, so that the checked and the bound one can't differ. An empty host
+// means all addresses.
 func resolve(ctx context.Context, host string) (netip.Addr, error) {
 	if host == "" {
 		return netip.IPv6Unspecified(), nil
@@ -60,26 +59,25 @@ func resolve(ctx context.Context, host string) (netip.Addr, error) {
 			return ip.Unmap(), nil
 		}
 	}
-	return list[0], nil // a lookup without an error finds at least one
+	return list[0], nil // a successful lookup returns at least one
 }
 
-// Server is an HTTP server that slow or endless headers don't hold up. Answers may
-// take as long as they like.
+// Server returns an HTTP server that slow or endless headers can't block. Responses may take any time.
 func Server(h http.Handler) *http.Server {
 	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 }
 
-// endTime is how long requests that are under way may take when a server ends.
+// endTime bounds the requests in progress when a server ends.
 const endTime = 5 * time.Second
 
-// Serve serves h behind the gate until ctx ends, which is no error. No more requests are
-// taken then; end is called, which should have those under way return soon, and they
-// are waited for a little. End may be nil. The listener is closed.
+// Serve serves h behind the gate until ctx ends, which is not an error. Then it accepts no more requests and
+// calls end, which should make those in progress return soon, and waits a little for them. End may be nil. The
+// listener is closed.
 func (g *Gate) Serve(ctx context.Context, l net.Listener, h http.Handler, end func()) error {
 	return Serve(ctx, l, g.Wrap(h), end)
 }
 
-// Serve is [Gate.Serve] of a handler that is behind a gate already.
+// Serve is [Gate.Serve] for a handler that is already behind a gate.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, end func()) error {
 	srv, ended := Server(h), make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
@@ -96,7 +94,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, end func()) erro
 		end()
 	}
 	if <-shut != nil {
-		_ = srv.Close() // whoever is still there has had the time
+		_ = srv.Close() // remaining clients had enough time
 	}
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)

@@ -17,35 +17,32 @@ import (
 	"time"
 )
 
-// Proxy is an HTTP proxy for boxed processes: CONNECT, and requests for http
-// addresses in absolute form. It reaches what its guard reaches; a refused host
-// is answered with 403 and a plain text that names the host and the reason.
-// The limits of the guard on bytes and types don't apply, since tunnels are
-// opaque. Its fields are set before Serve.
+// Proxy is an HTTP proxy for sandboxed processes: CONNECT, and requests for http addresses in absolute form. It
+// reaches the hosts that its guard allows; a denied host gets 403 and a plain text that names the host and the
+// reason. The limits of the guard on bytes and types don't apply, since tunnels are opaque. Set its fields
+// before Serve.
 type Proxy struct {
 	// Guard decides and dials. Nil means the zero Guard.
 	Guard *Guard
-	// Refused is called for each host refused, from several goroutines at once.
-	// The host is as the process wrote it where it has no canonical form, the
-	// reason is for people. Nil is fine.
+	// Refused is called for each denied host, concurrently. The host is as the process wrote it if it has no
+	// canonical form; the reason is for people. May be nil.
 	Refused func(host, reason string)
-	// Swap replaces stand-ins for secrets in what is sent. Nil: nothing is replaced.
+	// Swap replaces stand-ins for secrets in requests. Nil: none are replaced.
 	Swap *Swap
-	// Fetches are hosts from which a process only fetches: requests that do more, or tell more than that, are answered with 405, or cut.
-	// It needs a Swap, which lets it see the inside of encrypted ones.
+	// Fetches are hosts from which processes may only fetch: other requests get 405, and further data is
+	// removed. It needs a Swap, to inspect encrypted requests.
 	Fetches Hosts
-	// Fetched is called for each request that went to a host of Fetches, from several goroutines at once. Nil is fine.
+	// Fetched is called for each request to a host of Fetches, concurrently. May be nil.
 	Fetched func(host string)
-	// Idle is how long a connection may carry nothing in either direction.
-	// 0 means 5 minutes.
+	// Idle is how long a connection may be idle in both directions. 0 means 5 minutes.
 	Idle time.Duration
-	// MaxConns bounds the connections open at once; more are closed as they
-	// come, so that a box can't use up the files of its host. 0 means 512.
+	// MaxConns bounds the open connections; further ones are closed at once, so that a sandbox can't exhaust
+	// the host's files. 0 means 512.
 	MaxConns int
 }
 
-// Serve answers on the listener until ctx is done, which is no error. It closes
-// the listener, cuts what is open and returns when no connection is left.
+// Serve serves the listener until ctx is done, which is not an error. Then it closes the listener and all
+// connections, and returns when none is left.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	var open sync.WaitGroup
 	s := &http.Server{
@@ -54,7 +51,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout:                  p.idle(),
 		MaxHeaderBytes:               64 << 10,
 		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     log.New(io.Discard, "", 0), // a box must not write to the terminal
+		ErrorLog:                     log.New(io.Discard, "", 0), // a sandbox must not write to the terminal
 		BaseContext:                  func(net.Listener) context.Context { return ctx },
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
@@ -128,7 +125,7 @@ func (p *Proxy) handler(open *sync.WaitGroup) http.Handler {
 	})
 }
 
-// forward sends one request on and its answer back.
+// forward sends one request and returns its response.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next http.RoundTripper) {
 	fetches := p.Fetches.Match(u.Hostname(), portOf(u))
 	if fetches {
@@ -144,7 +141,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next
 		}
 		r.Body, r.ContentLength, r.Trailer = http.NoBody, 0, nil
 	}
-	var unread error // why the body could not be
+	var unread error // why the body could not be read
 	rp := &httputil.ReverseProxy{
 		Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 			if unread != nil {
@@ -171,12 +168,12 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, u *url.URL, next
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { p.fail(w, err) },
 	}
-	w.Header()["Date"], w.Header()["Content-Type"] = nil, nil // as the host has them, or not at all
+	w.Header()["Date"], w.Header()["Content-Type"] = nil, nil // as the host sent them, or not at all
 	rp.ServeHTTP(w, r)
 }
 
-// hostOf is the Host header of requests for an address, as clients write it. What the process wrote
-// does not count: another name could lead a secret elsewhere.
+// hostOf returns the Host header for an address, as clients write it. That of the process is ignored: another
+// name could send a secret elsewhere.
 func hostOf(u *url.URL) string {
 	if portOf(u) == portOf(&url.URL{Scheme: u.Scheme}) {
 		return strings.TrimSuffix(u.Host, ":"+u.Port())
@@ -200,7 +197,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, open *sync.WaitG
 		return
 	}
 	defer shut(up)
-	open.Add(1) // the server no longer counts a connection that is taken over
+	open.Add(1) // the server doesn't count hijacked connections
 	defer open.Done()
 	down, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -208,7 +205,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, open *sync.WaitG
 		return
 	}
 	defer shut(down)
-	early, _ := buffered.Peek(buffered.Reader.Buffered()) // sent before our answer
+	early, _ := buffered.Peek(buffered.Reader.Buffered()) // sent before our response
 	settle := onDone(r.Context(), func() { shut(down) })
 	defer settle()
 	if _, err := io.WriteString(down, established); err != nil {
@@ -219,7 +216,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, open *sync.WaitG
 		early, sealed = encrypts(down, early)
 	}
 	if !sealed && fetches {
-		return // what it wants to do can't be told
+		return // its purpose is unknown
 	}
 	if !sealed {
 		t := &tunnel{down: down, up: up, idle: p.idle()}
@@ -249,16 +246,16 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, open *sync.WaitG
 	})
 }
 
-// speaksFirst is how long a process may take to begin to encrypt. One that says nothing by then waits
-// for the host's word, as those of mail servers do.
+// speaksFirst is how long a process may take to start TLS. One that sends nothing by then waits for the host,
+// as clients of mail servers do.
 const speaksFirst = 2 * time.Second
 
-// encrypts reports whether a process begins to encrypt, and returns what was read of it.
+// encrypts reports whether a process starts TLS, and returns the data that was read.
 func encrypts(down net.Conn, early []byte) ([]byte, bool) {
-	const handshake = 22 // type of the first record of TLS
+	const handshake = 22 // type of the first TLS record
 	if len(early) == 0 {
 		one := make([]byte, 1)
-		_ = down.SetReadDeadline(time.Now().Add(speaksFirst)) // whoever reads next sets another
+		_ = down.SetReadDeadline(time.Now().Add(speaksFirst)) // the next reader sets another deadline
 		n, _ := down.Read(one)
 		early = one[:n]
 	}
@@ -271,7 +268,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 // RoundTrip implements [http.RoundTripper].
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Blocked says that a host is closed to a boxed process, and what opens it, for models and people.
+// Blocked returns the message, for models and people, that a host is closed to a sandboxed process, with the
+// remedy.
 func Blocked(host string) string {
 	said := fmt.Sprintf("the sandbox blocked %s; allow with --allow 'network(%s)'", host, host)
 	if Registries().Match(host, 443) {
@@ -280,7 +278,7 @@ func Blocked(host string) string {
 	return said
 }
 
-// fail answers with 403 if the host is refused, else with 502.
+// fail responds with 403 if the host is denied, otherwise with 502.
 func (p *Proxy) fail(w http.ResponseWriter, err error) {
 	var refused *RefusedError
 	if !errors.As(err, &refused) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Registries are the hosts that package managers fetch from, public and well known.
+// Registries returns the well-known public hosts of package managers.
 func Registries() Hosts {
 	return append(Unseen(),
 		"registry.npmjs.org", "registry.yarnpkg.com", "nodejs.org", "jsr.io", "npm.jsr.io", "deno.land", // JavaScript
@@ -24,17 +24,17 @@ func Registries() Hosts {
 		"dl-cdn.alpinelinux.org", "mirrors.fedoraproject.org", "dl.fedoraproject.org", "conda.anaconda.org", "repo.anaconda.com")
 }
 
-// Unseen are those of Java, whose programs trust no certificate that a variable names, so that the inside of what they send
-// can't be seen. Nothing is published there.
+// Unseen returns Java's registries. Its programs ignore certificates from variables, so their encrypted
+// requests can't be inspected. These hosts accept no publishing.
 func Unseen() Hosts {
 	return Hosts{"repo.maven.apache.org", "repo1.maven.org", "plugins.gradle.org", "plugins-artifacts.gradle.org", "services.gradle.org"}
 }
 
-// mostAddress is how long the path and the query of what is fetched may be, in bytes. The longest that
-// package managers ask for have some 300.
+// mostAddress bounds the path and the query of a fetch, in bytes. The longest of package managers have some
+// 300.
 const mostAddress = 512
 
-// unfetched is why a request is none by which package managers fetch something to install it; empty: it is one.
+// unfetched returns why a request is not a package manager's fetch for an installation; empty: it is one.
 func unfetched(r *http.Request, u *url.URL) string {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -45,15 +45,15 @@ func unfetched(r *http.Request, u *url.URL) string {
 	return ""
 }
 
-// A request to a registry tells it no more than what it asks for: of what package managers write into headers,
-// these forms are passed on, and all else is left out.
+// A request to a registry reveals only what it requests: of the headers of package managers only these forms
+// are passed on, and the rest is removed.
 var (
 	fetchAgent  = regexp.MustCompile(`^[A-Za-z][A-Za-z-]{0,19}/v?[0-9]{1,4}(?:\.[0-9]{1,4}){0,2}`)
 	fetchRange  = regexp.MustCompile(`^bytes=[0-9]{1,12}-[0-9]{0,12}$`)
 	fetchWeight = regexp.MustCompile(`^q=[01](?:\.[0-9]{1,3})?$`)
 )
 
-// fetchWords are what Accept and Accept-Encoding may hold.
+// fetchWords returns the accepted words of Accept and Accept-Encoding.
 func fetchWords() []string {
 	return []string{
 		"*/*", "text/html", "text/plain", "application/json", "application/xml", "application/xhtml+xml", "application/octet-stream",
@@ -63,8 +63,8 @@ func fetchWords() []string {
 	}
 }
 
-// fetchHeader is what is passed on of the header of a request. A registry that the person has named may ask
-// for a login; public ones want none from those who install.
+// fetchHeader returns the headers that are passed on. A registry that the person named may need a login; public
+// ones need none for installing.
 func fetchHeader(h http.Header, public bool) http.Header {
 	out := http.Header{"User-Agent": {"inspan"}}
 	if agent := fetchAgent.FindString(h.Get("User-Agent")); agent != "" {
@@ -80,7 +80,7 @@ func fetchHeader(h http.Header, public bool) http.Header {
 			out.Set(name, at.UTC().Format(http.TimeFormat))
 		}
 	}
-	// A part of what may have changed is no use.
+	// A part of a possibly changed file is useless.
 	if r := h.Get("Range"); fetchRange.MatchString(r) && (h.Get("If-Range") == "") == (out.Get("If-Range") == "") {
 		out.Set("Range", r)
 	}
@@ -90,7 +90,7 @@ func fetchHeader(h http.Header, public bool) http.Header {
 	return out
 }
 
-// plainWords are those in a list that are known, with their weights.
+// plainWords returns the known words of a list, with their weights.
 func plainWords(list string) string {
 	var out []string
 	for item := range strings.SplitSeq(list, ",") {

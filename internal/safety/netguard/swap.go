@@ -20,17 +20,17 @@ import (
 	"time"
 )
 
-// Secret is a value that boxed processes don't have: a stand-in that they send is replaced on its way
-// to some hosts.
+// Secret is a value that sandboxed processes don't have: they send a stand-in, which is replaced on its way to
+// some hosts.
 type Secret struct {
 	StandIn, Value string
 	Hosts          Hosts // nil: every host
-	Header, Body   bool  // where it is replaced: in values of headers, in bodies
+	Header, Body   bool  // where it is replaced: header values, bodies
 }
 
-// Swap replaces stand-ins for secrets in requests. Of encrypted ones it sees the inside: towards the
-// process it answers for the host, with a certificate of an authority that lives as long as the Swap
-// and that only those trust who are given [Swap.PEM]. It is safe for concurrent use.
+// Swap replaces stand-ins for secrets in requests. To inspect encrypted ones, it acts as the host towards the
+// process, with a certificate of an authority that lives as long as the Swap. Only processes that are given
+// [Swap.PEM] trust it. It is safe for concurrent use.
 type Swap struct {
 	secrets []Secret
 	key     *ecdsa.PrivateKey
@@ -41,12 +41,12 @@ type Swap struct {
 }
 
 const (
-	mostSwapped = 16 << 20 // bytes of a body in which something is replaced; a longer one is sent as it is
+	mostSwapped = 16 << 20 // bytes of a body that is searched; a longer one is sent unchanged
 	mostCerts   = 256
 	certLife    = 30 * 24 * time.Hour
 )
 
-// NewSwap makes one with an authority of its own.
+// NewSwap creates a Swap with its own authority.
 func NewSwap(secrets []Secret) (*Swap, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -66,12 +66,12 @@ func NewSwap(secrets []Secret) (*Swap, error) {
 	return &Swap{secrets: secrets, key: key, root: root, known: map[string]*tls.Certificate{}}, err
 }
 
-// PEM is the certificate of the authority.
+// PEM returns the certificate of the authority.
 func (s *Swap) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.root.Raw})
 }
 
-// at are the secrets for a host.
+// at returns the secrets for a host.
 func (s *Swap) at(host string, port int) (out []Secret) {
 	if s == nil {
 		return nil
@@ -84,7 +84,7 @@ func (s *Swap) at(host string, port int) (out []Secret) {
 	return out
 }
 
-// certificate is one for a host.
+// certificate returns a certificate for a host.
 func (s *Swap) certificate(host string) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +160,7 @@ func replace(r *http.Request, secrets []Secret) error {
 	return from.Close()
 }
 
-// replaced is the value of a header with a secret in place of its stand-in, also within basic
+// replaced returns the value of a header with a secret in place of its stand-in, also within basic
 // authentication.
 func replaced(value string, s Secret) string {
 	const basic = "Basic "
@@ -172,8 +172,7 @@ func replaced(value string, s Secret) string {
 	return strings.ReplaceAll(value, s.StandIn, s.Value)
 }
 
-// inside answers for a host on a connection of a process that begins to encrypt, and passes its
-// requests on.
+// inside acts as a host on a connection of a process that starts TLS, and passes its requests on.
 func (p *Proxy) inside(down net.Conn, host string, pass http.HandlerFunc) {
 	over := make(chan struct{})
 	s := &http.Server{
@@ -188,7 +187,7 @@ func (p *Proxy) inside(down net.Conn, host string, pass http.HandlerFunc) {
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return p.Swap.certificate(host) },
 	})
-	_ = s.Serve(&single{conn: conn, over: over}) // it ends with the connection
+	_ = s.Serve(&single{conn: conn, over: over}) // ends with the connection
 }
 
 // single is a listener with one connection.
@@ -214,7 +213,7 @@ func (l *single) Close() error { return nil }
 // Addr implements [net.Listener].
 func (l *single) Addr() net.Addr { return l.conn.LocalAddr() }
 
-// begun is a connection of which something was read already.
+// begun is a connection from which some data was already read.
 type begun struct {
 	net.Conn
 	from io.Reader

@@ -15,20 +15,20 @@ import (
 
 const (
 	tokenBytes = 32      // 256 bits
-	leastToken = 32      // characters of a token that somebody has chosen
-	mostToken  = 4 << 10 // of a file that holds one
+	leastToken = 32      // characters of a chosen token
+	mostToken  = 4 << 10 // bytes of a token file
 )
 
-// NewToken makes a token of 256 random bits.
+// NewToken returns a token of 256 random bits.
 func NewToken() string {
 	raw := make([]byte, tokenBytes)
 	_, _ = rand.Read(raw) // never fails
 	return base64.RawURLEncoding.EncodeToString(raw)
 }
 
-// Token returns the token in a file, and makes the file with a new one if there is
-// none. Two that make it at once get the same. It is an error if others than the
-// owner may read the file, or if it holds nothing that could be a secret.
+// Token returns the token in a file, and creates the file with a new one if it is missing. Concurrent calls get
+// the same token. It is an error if others than the owner may read the file, or if its content can't be a
+// secret.
 func Token(path string) (string, error) {
 	token, err := readToken(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -66,7 +66,7 @@ func readToken(path string) (string, error) {
 	return token, CheckToken(token)
 }
 
-// CheckToken reports why a token that somebody has chosen can't be one.
+// CheckToken returns why a chosen token is not acceptable.
 func CheckToken(token string) error {
 	if len(token) < leastToken {
 		return fmt.Errorf("it has %d characters; it needs %d or more that can't be guessed", len(token), leastToken)
@@ -77,7 +77,7 @@ func CheckToken(token string) error {
 	return nil
 }
 
-// makeToken makes the file whole or not at all, and never writes over one.
+// makeToken creates the file atomically, and never overwrites one.
 func makeToken(path string) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -11,15 +11,15 @@ import (
 
 const established = "HTTP/1.1 200 Connection established\r\n\r\n"
 
-// tunnel carries bytes between two connections. An end that one side sends is
-// passed on while the other direction stays open.
+// tunnel carries bytes between two connections. An end of one direction is passed on while the other direction
+// stays open.
 type tunnel struct {
 	down, up net.Conn // the process and the host
 	idle     time.Duration
 }
 
-// run returns when both directions have ended, nothing moved for the idle time,
-// or ctx is done. The first bytes from below were read already.
+// run returns when both directions have ended, nothing moved for the idle time, or ctx is done. Early was
+// already read from the process.
 func (t *tunnel) run(ctx context.Context, early []byte) {
 	settle := onDone(ctx, t.cut)
 	defer settle()
@@ -30,7 +30,7 @@ func (t *tunnel) run(ctx context.Context, early []byte) {
 	upward.Wait()
 }
 
-// pump copies one direction. If it breaks, it ends the other one too.
+// pump copies one direction. On an error it also ends the other one.
 func (t *tunnel) pump(dst net.Conn, src io.Reader) {
 	buf := make([]byte, 32<<10)
 	for {
@@ -42,7 +42,7 @@ func (t *tunnel) pump(dst net.Conn, src io.Reader) {
 				return
 			}
 		}
-		if err == io.EOF { //nolint:errorlint // io.Reader hands EOF out bare
+		if err == io.EOF { //nolint:errorlint // io.Reader returns EOF unwrapped
 			closeWrite(dst)
 			return
 		}
@@ -53,10 +53,10 @@ func (t *tunnel) pump(dst net.Conn, src io.Reader) {
 	}
 }
 
-// touch starts the idle time anew, for both directions.
+// touch restarts the idle time, for both directions.
 func (t *tunnel) touch() {
 	at := time.Now().Add(t.idle)
-	_ = t.down.SetDeadline(at) // a closed connection says so when it is used
+	_ = t.down.SetDeadline(at) // a closed connection reports that when used
 	_ = t.up.SetDeadline(at)
 }
 
@@ -65,21 +65,19 @@ func (t *tunnel) cut() {
 	shut(t.up)
 }
 
-// closeWrite ends one direction of a connection, or all of it where the
-// connection knows no halves.
+// closeWrite ends one direction of a connection, or both if it can't be half-closed.
 func closeWrite(c net.Conn) {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // the other direction finds out
+		_ = half.CloseWrite() // the other direction detects errors
 		return
 	}
 	shut(c)
 }
 
-// shut closes what can lose nothing by it.
+// shut closes a closer whose error doesn't matter.
 func shut(c io.Closer) { c.Close() }
 
-// onDone runs f when ctx is done. The function it returns ends that, and waits
-// for f if it runs.
+// onDone runs f when ctx is done. The returned function cancels that, and waits for f if it is running.
 func onDone(ctx context.Context, f func()) (settle func()) {
 	ran := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -93,7 +91,7 @@ func onDone(ctx context.Context, f func()) (settle func()) {
 	}
 }
 
-// idleConn fails when it carries nothing for a while.
+// idleConn fails when it is idle for a while.
 type idleConn struct {
 	net.Conn
 	idle time.Duration
@@ -109,7 +107,7 @@ func (c *idleConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// limited is a listener that closes connections over a number.
+// limited is a listener that closes connections beyond a number.
 type limited struct {
 	net.Listener
 	slots chan struct{}
@@ -130,7 +128,7 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// slotConn gives its place back when it is closed.
+// slotConn releases its slot when it is closed.
 type slotConn struct {
 	net.Conn
 	free func()

@@ -2,29 +2,29 @@ package places
 
 import "strings"
 
-// kind is what a token of a pattern matches. Patterns match bytes, as git's
-// do, so "?" is not enough for a letter of two bytes.
+// kind is what a token of a pattern matches. Patterns match bytes, as git's do, so "?" doesn't match a two-byte
+// letter.
 type kind uint8
 
 const (
-	one  kind = iota // a byte out of a set
-	star             // any bytes but slashes
-	dirs             // nothing, or any bytes up to and with a slash
-	rest             // any bytes at all
+	one  kind = iota // a byte in a set
+	star             // any bytes except slashes
+	dirs             // nothing, or any bytes up to and including a slash
+	rest             // any bytes
 )
 
 type token struct {
 	kind kind
-	set  *[4]uint64 // for one: which bytes
+	set  *[4]uint64 // for one: the set of bytes
 }
 
 func (t token) has(b byte) bool { return t.set[b>>6]&(1<<(b&63)) != 0 }
 
-// wildcards are the bytes that mean more than themselves.
+// wildcards are the special bytes.
 const wildcards = `*?[\`
 
-// compile turns a pattern into tokens. It reports false for a pattern that can
-// match nothing, such as one with a bracket that is never closed.
+// compile compiles a pattern into tokens. It returns false for a pattern that can't match anything, such as one
+// with an unclosed bracket.
 func compile(pattern string, byName bool) ([]token, bool) {
 	var tokens []token
 	for i := 0; i < len(pattern); {
@@ -59,9 +59,8 @@ func compile(pattern string, byName bool) ([]token, bool) {
 	return tokens, true
 }
 
-// stars reads a run of asterisks at i. Two or more of them span directories if
-// they stand alone between slashes or the ends of the pattern. Git compares
-// the text before the first wildcard by itself, so that a run right behind it
+// stars reads a run of asterisks at i. Two or more match directories if they stand alone between slashes or the
+// ends of the pattern. Git compares the text before the first wildcard separately, so a run directly after it
 // counts as the start of the pattern: a**/b is a followed by **/b.
 func stars(pattern string, i, run int, byName bool) (token, int) {
 	after := pattern[i+run:]
@@ -86,8 +85,7 @@ func single(in func(byte) bool) token {
 	return t
 }
 
-// class reads a bracket expression at the start of pattern. It never matches a
-// slash.
+// class reads a bracket expression at the start of pattern. It never matches a slash.
 func class(pattern string) (t token, used int, ok bool) {
 	i := 1
 	negated := i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^')
@@ -111,8 +109,7 @@ func class(pattern string) (t token, used int, ok bool) {
 	return single(func(b byte) bool { return b != '/' && in[b] != negated }), i + 1, true
 }
 
-// member reads one member of a bracket expression (a byte, a range or a named
-// class) and adds it to the set.
+// member reads one member of a bracket expression (a byte, a range or a named class) and adds it to the set.
 func member(s string, in *[256]bool) (used int, ok bool) {
 	if named, found := strings.CutPrefix(s, "[:"); found {
 		if name, _, closed := strings.Cut(named, ":]"); closed && !strings.Contains(name, "]") {
@@ -131,14 +128,14 @@ func member(s string, in *[256]bool) (used int, ok bool) {
 		}
 		used += 1 + m
 	}
-	in[lo] = true // even where the range is empty
+	in[lo] = true // even if the range is empty
 	for b := int(lo); b <= int(hi); b++ {
 		in[b] = true
 	}
 	return used, true
 }
 
-// escaped reads a byte that a backslash may protect.
+// escaped reads a byte, possibly after a backslash.
 func escaped(s string) (b byte, used int) {
 	if s[0] != '\\' {
 		return s[0], 1
@@ -198,9 +195,8 @@ func posixClass(name string) func(byte) bool {
 	return nil
 }
 
-// match reports whether the tokens match all of name. It keeps the set of
-// tokens that could come next while it reads name once, so no pattern, however
-// many asterisks it has, takes longer than len(tokens)*len(name).
+// match reports whether the tokens match all of name. It tracks the set of tokens that could come next while it
+// reads name once, so its time is bounded by len(tokens)*len(name), whatever the pattern.
 func match(tokens []token, name string) bool {
 	now := make([]bool, len(tokens)+1)
 	next := make([]bool, len(tokens)+1)
@@ -221,7 +217,7 @@ func match(tokens []token, name string) bool {
 	return now[len(tokens)]
 }
 
-// step notes what may come once token j has read b.
+// step marks the tokens that may come once token j has read b.
 func step(tokens []token, next []bool, j int, b byte) bool {
 	switch t := tokens[j]; {
 	case t.kind == one && !t.has(b), t.kind == star && b == '/':
@@ -236,8 +232,7 @@ func step(tokens []token, next []bool, j int, b byte) bool {
 	return true
 }
 
-// enter notes that token j may come, and those behind it where it may match
-// nothing.
+// enter marks token j as possible, and those after it if it may match nothing.
 func enter(tokens []token, on []bool, j int) {
 	on[j] = true
 	for j < len(tokens) && tokens[j].kind != one {

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Ignores decides which files git would ignore, by the rules of gitignore(5); a test compares them
-// with the real git. Matching is case-sensitive. A value is the patterns that hold in one directory:
-// those of its own ignore file and those from above. They never change, so one may serve many
-// goroutines. A nil *Ignores ignores nothing.
+// Ignores decides which files git would ignore, by the rules of gitignore(5); a test compares it with git.
+// Matching is case-sensitive. A value contains the patterns that apply in one directory: those of its own
+// ignore file and those from above. It is immutable, so it is safe for concurrent use. A nil *Ignores ignores
+// nothing.
 type Ignores struct {
 	above    *Ignores
 	dir      string // slash-separated, relative to the top, with a final slash; "" at the top
 	patterns []pattern
 }
 
-// Add returns r with the lines of one more ignore file, which win over those
-// before. Dir is the file's directory, slash-separated and relative to the
-// top, "" or "." for the top itself. A file without patterns gives r itself.
+// Add returns r with the lines of one more ignore file, which override earlier ones. Dir is the file's
+// directory, slash-separated and relative to the top, "" or "." for the top itself. A file without patterns
+// returns r.
 func (r *Ignores) Add(dir string, file []byte) *Ignores {
 	var patterns []pattern
 	file = bytes.TrimPrefix(file, []byte("\xef\xbb\xbf"))
@@ -39,10 +39,9 @@ func (r *Ignores) Add(dir string, file []byte) *Ignores {
 	return &Ignores{above: r, dir: dir, patterns: patterns}
 }
 
-// Ignored reports whether the rules ignore a file or directory, named
-// slash-separated and relative to the top. It looks at the path alone: all
-// below an ignored directory is ignored too, which is for the caller to know
-// as it walks down.
+// Ignored reports whether the rules ignore a file or directory, named slash-separated and relative to the top.
+// It considers only the path: everything below an ignored directory is also ignored, which the caller must
+// handle when walking.
 func (r *Ignores) Ignored(path string, isDir bool) bool {
 	base := path[strings.LastIndexByte(path, '/')+1:]
 	for ; r != nil; r = r.above {
@@ -61,14 +60,14 @@ func (r *Ignores) Ignored(path string, isDir bool) bool {
 
 // pattern is one line of an ignore file.
 type pattern struct {
-	negated bool // a match includes again
+	negated bool // a match includes the path again
 	dirOnly bool // matches directories only
 	byName  bool // has no slash: matches the last name at any depth
 	literal string
 	tokens  []token // nil: literal is all of it
 }
 
-// parse reads a line. It reports false for blank lines and comments.
+// parse parses a line. It returns false for blank lines and comments.
 func parse(line string) (pattern, bool) {
 	var p pattern
 	line = trimSpaces(line)
@@ -97,7 +96,7 @@ func parse(line string) (pattern, bool) {
 	return p, ok
 }
 
-// trimSpaces cuts spaces from the end that no backslash protects.
+// trimSpaces removes trailing spaces that no backslash protects.
 func trimSpaces(line string) string {
 	end := 0
 	for i := 0; i < len(line); i++ {

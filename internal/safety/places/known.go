@@ -8,15 +8,15 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Known is a sensitive place that is known by its path.
+// Known is a sensitive place with a known path.
 type Known struct {
 	Path  string
 	Guard Guard
 	Why   string
 }
 
-// Known lists the sensitive places of the machine that are known by their
-// paths, whether they exist or not. What is below them is as sensitive.
+// Known lists the sensitive places of the machine with known paths, whether they exist or not. Everything below
+// them is equally sensitive.
 func (m Map) Known() []Known {
 	out := m.own()
 	for _, dir := range m.Apart {
@@ -25,7 +25,7 @@ func (m Map) Known() []Known {
 	return append(out, m.elsewhere()...)
 }
 
-// own is what belongs to inspan itself. No setting opens it.
+// own returns inspan's own places. No setting opens them.
 func (m Map) own() []Known {
 	var out []Known
 	for _, dir := range m.State {
@@ -72,7 +72,7 @@ func (m Map) elsewhere() []Known {
 	return out
 }
 
-// append adds what is called so in the home, and where that was moved to.
+// append adds a place in the home, and its moved location.
 func (m Map) append(list []Known, name string, guard Guard, why string) []Known {
 	for from, to := range m.Moved {
 		if inside(from, name) {
@@ -82,9 +82,8 @@ func (m Map) append(list []Known, name string, guard Guard, why string) []Known 
 	return append(list, Known{filepath.Join(m.Home, name), guard, why})
 }
 
-// programs are folders of the home where programs and packages lie that the person, and
-// other projects, will run. A workspace in one is a project like any other, and one that is
-// no home has programs of its own.
+// programs returns folders of the home with programs and packages that the person and other projects will run.
+// A workspace in one is an ordinary project. A workspace that is not a home has its own programs.
 func (m Map) programs() []Known {
 	var out []Known
 	add := func(dir, why string) {
@@ -102,7 +101,7 @@ func (m Map) programs() []Known {
 	return out
 }
 
-// system lists folders whose content is the same for everybody.
+// system lists folders with the same content for all users.
 func system() []string {
 	return []string{
 		"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/proc", "/sys", "/dev", "/nix/store", "/snap",
@@ -111,8 +110,7 @@ func system() []string {
 	}
 }
 
-// Caches lists folders of a home, relative to it, that hold packages that were
-// downloaded: for anybody the same.
+// Caches lists folders, relative to a home, with downloaded packages: their content is the same for all users.
 func Caches() []string {
 	return []string{
 		"go/pkg/mod", "sdk", ".cargo/registry", ".cargo/bin", ".rustup", ".npm/_cacache", ".nvm", ".pyenv", ".rbenv", ".sdkman", ".m2/repository",
@@ -135,7 +133,7 @@ func secretSystem() []string {
 	}
 }
 
-// kernel lists what the kernel, the loader, logins and timers of the whole system go by.
+// kernel lists the files that control the kernel, the loader, logins and system timers.
 func kernel() []string {
 	return []string{
 		"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/sys", "/boot", "/etc/ld.so.preload", "/etc/ld.so.conf",
@@ -172,20 +170,22 @@ func secretHome() []string {
 	}
 }
 
-// frozenRoot lists what in a workspace is never changed by tools: the insides
-// of its repository, and what the project tells inspan.
+// frozenRoot lists the places in a workspace that tools never change: the inside of its repository, and the
+// project's files for inspan.
 func frozenRoot() []string { return []string{".git", ".inspan", ".hg", ".svn", ".jj"} }
 
-// guardedNames lists what in any folder names programs that editors, other
-// agents, git, direnv and shells run by themselves.
+// guardedNames lists names, in any folder, of files that name programs which editors, other agents, git, direnv
+// and shells run automatically.
 func guardedNames() []string {
 	return []string{
 		".gitmodules", ".mcp.json", ".envrc", ".vscode", ".idea", ".fleet", ".zed", ".devcontainer", ".devcontainer.json", ".husky", ".githooks",
-		// Editors whose settings of a folder name language servers, builders or code: Helix, Kakoune, Vim with coc.nvim and YouCompleteMe,
-		// Neovim, Emacs, Nova, Lapce, Lite XL, Theia, Visual Studio, those that run in a browser, and other agents.
+		// Editors whose folder settings name language servers, builders or code: Helix, Kakoune, Vim with
+		// coc.nvim and YouCompleteMe, Neovim, Emacs, Nova, Lapce, Lite XL, Theia, Visual Studio, browser-based
+		// ones, and other agents.
 		".helix", ".kakrc", ".vim", ".ycm_extra_conf.py", ".nvim", ".dir-locals-2.el", ".nova", ".lapce", ".lite_project.lua", ".theia", ".vs",
 		".gitpod.yml", ".replit", ".stackblitzrc", ".codesandbox", ".idx", ".kilocode", ".trae", ".junie",
-		// Version managers, hooks of git, and interpreters and debuggers that load a file of the folder in which they start.
+		// Version managers, git hooks, and interpreters and debuggers that load a file of their starting
+		// folder.
 		".tool-versions", ".rtx.toml", ".prototools", ".shadowenv.d", ".overcommit.yml", ".lefthook", ".lefthook-local.yml", "lefthook-local.yml",
 		"lefthook.toml", "lefthook.json", ".byebugrc", ".iex.exs", ".ocamlinit", ".psysh.php", ".radian_profile", ".perldb",
 		".lefthook.yml", ".lefthook.yaml", "lefthook.yml", "lefthook.yaml",
@@ -205,7 +205,7 @@ func guardedNames() []string {
 }
 
 // Steers reports whether programs that work below a folder look there for a file of that name, relative to it,
-// which would steer them: hidden ones, and those that say what a project is.
+// that would control them: hidden files, and those that define a project.
 func Steers(below string) bool {
 	parts := strings.Split(below, "/")
 	return slices.ContainsFunc(parts, func(name string) bool { return strings.HasPrefix(name, ".") || name == "node_modules" }) ||

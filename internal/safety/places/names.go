@@ -8,8 +8,7 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// byName judges a folded path by its names alone, wherever it is, but for what
-// the name of the file says.
+// byName judges a folded path by its names only, wherever it is, except for the name of the file.
 func (ix *index) byName(path string) (Guard, string) {
 	names := strings.Split(path, string(filepath.Separator))
 	guard, why := Plain, ""
@@ -39,16 +38,16 @@ func (ix *index) byName(path string) (Guard, string) {
 	return guard, why
 }
 
-// GitLock reports whether a path is a lock in a repository, such as one that a
-// git which was killed has left. Nothing reads what is in it.
+// GitLock reports whether a path is a lock in a repository, such as one that a killed git left. No program
+// reads its content.
 func GitLock(path string) bool {
 	path = filepath.ToSlash(path)
 	_, inside, ok := strings.Cut(path, "/.git/")
 	return ok && strings.HasSuffix(inside, ".lock") && !strings.Contains("/"+inside, "/hooks/")
 }
 
-// fold makes names that a file system could take for one another the same:
-// letters without regard to case, and without the characters that some ignore.
+// fold maps names that a file system could treat as equal to the same name: it ignores case, and characters
+// that some file systems ignore.
 func fold(path string) string {
 	if plain(path) {
 		return path
@@ -66,7 +65,7 @@ func fold(path string) string {
 	}, strings.ToLower(path))
 }
 
-// plain reports whether a text is what fold makes of it.
+// plain reports whether a text is already folded.
 func plain(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= 0x80 || c >= 'A' && c <= 'Z' {
@@ -76,8 +75,7 @@ func plain(text string) bool {
 	return true
 }
 
-// ordinaryDevice reports whether what is below /dev under this name holds nothing of the
-// machine.
+// ordinaryDevice reports whether a name below /dev contains no data of the machine.
 func ordinaryDevice(name string) bool {
 	return slices.Contains([]string{
 		"null", "zero", "full", "random", "urandom",
@@ -85,8 +83,7 @@ func ordinaryDevice(name string) bool {
 	}, name)
 }
 
-// secretName reports whether files of this name hold secrets as a rule, or are copies of
-// such ones. The name is folded.
+// secretName reports whether files of this folded name usually contain secrets, or are copies of such files.
 func secretName(name string) bool {
 	for range 3 {
 		if knownSecret(name) {
@@ -101,7 +98,7 @@ func secretName(name string) bool {
 	return false
 }
 
-// uncopied is the name of the file that one is a copy of, as editors, package managers and
+// uncopied returns the name of the original of a copied file, according to how editors, package managers and
 // people name copies.
 func uncopied(name string) string {
 	if inner, ok := strings.CutPrefix(name, "#"); ok && strings.HasSuffix(inner, "#") && len(inner) > 1 {
@@ -134,8 +131,8 @@ func uncopied(name string) string {
 	return name
 }
 
-// secretFolder reports whether a folder of this folded name is there to hold secrets. Only
-// what in it is data counts: packages of code are called so too.
+// secretFolder reports whether a folder of this folded name is for secrets. Only data in it counts: code
+// packages have such names too.
 func secretFolder(name string) bool {
 	return slices.Contains([]string{
 		"secrets", ".secrets", "secret", ".secret", ".credentials",
@@ -186,7 +183,7 @@ func knownSecret(name string) bool {
 		".terraformrc", "keystore.properties", "key.properties", "google-services.json",
 		".bash_history", ".zsh_history", ".databrickscfg", "wallet.dat", "shadow", "gshadow", ".rediscli_auth", "htpasswd", "secring.gpg",
 		"login.keychain-db", "cookies.sqlite", "cookies.txt", "logins.json", "key4.db", "login data", "auth.json",
-		// What other tools take for environments.
+		// Environment files of other tools.
 		".dev.vars", ".flaskenv", ".secrets", ".secret", "local.settings.json", ".runtimeconfig.json",
 		// Credentials of single tools in a project.
 		".sentryclirc", ".clasprc.json", "hubspot.config.yml", "ngrok.yml", "rclone.conf", ".smbcredentials", "smbcredentials",
@@ -197,8 +194,7 @@ func knownSecret(name string) bool {
 	}, name)
 }
 
-// example reports whether a name says that the file only shows what one would
-// hold.
+// example reports whether a name says that the file is only an example.
 func example(name string) bool {
 	for part := range strings.SplitSeq(name, ".") {
 		switch part {
@@ -209,8 +205,8 @@ func example(name string) bool {
 	return false
 }
 
-// secretProc reports whether a path leads into what a process holds in memory
-// or in its environment, or through it elsewhere.
+// secretProc reports whether a path leads to the memory or environment of a process, or through a process
+// elsewhere.
 func secretProc(names []string) bool {
 	if len(names) < 4 || names[1] != "proc" {
 		return false

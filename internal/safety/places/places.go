@@ -1,6 +1,5 @@
-// Package places classifies paths: workspace, system, or other; and whether a path
-// is so sensitive that rules can't open it. Judges, file tools and the sandbox
-// share one list. The package is pure: it looks at no file.
+// Package places classifies paths: workspace, system, or other; and whether a path is so sensitive that rules
+// can't open it. Judges, file tools and the sandbox share one list. The package is pure: it reads no file.
 package places
 
 import (
@@ -14,68 +13,63 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Guard is how a path is held back beyond what modes and rules say.
+// Guard is the protection of a path beyond modes and rules.
 type Guard string
 
-// Guards, from none to the strictest.
+// Guards, in order of strictness.
 const (
-	Plain   Guard = ""        // not at all
-	Guarded Guard = "guarded" // a change asks in every mode: it names programs that others will run
+	Plain   Guard = ""        // none
+	Guarded Guard = "guarded" // changes ask in every mode: it names programs that others will run
 	Frozen  Guard = "frozen"  // never changed: it decides what runs at the next login, commit or start of inspan
 	Secret  Guard = "secret"  // neither read nor changed
 )
 
-// Zone says whose a path is.
+// Zone is the owner of a path.
 type Zone string
 
 // Zones.
 const (
 	Workspace Zone = "workspace" // at or below the root, or a folder of Also
-	System    Zone = "system"    // anybody on the machine may read it: programs, libraries, documentation, caches of packages
-	Elsewhere Zone = "elsewhere" // all else, such as the user's other files
+	System    Zone = "system"    // readable for everyone on the machine: programs, libraries, documentation, caches of packages
+	Elsewhere Zone = "elsewhere" // everything else, such as the user's other files
 )
 
-// Map is a machine as one session sees it. All paths are absolute, clean and
-// without symbolic links; empty ones stand for nothing. Safe for concurrent
-// use while nobody changes it.
+// Map is a machine as one session sees it. All paths are absolute, clean and without symbolic links; empty ones
+// are ignored. It is safe for concurrent use while it is not changed.
 type Map struct {
 	Root     string   // the workspace
-	Also     []string // further folders that are as the workspace is
+	Also     []string // further folders with the access of the workspace
 	Home     string   // the user's home folder
 	Settings string   // inspan's own settings: never changed
-	State    []string // what inspan keeps: never read or changed
-	Shared   []string // what of it is read, such as plugins; never changed
-	// Apart are folders where others work too: what lies in one is neither read nor changed,
-	// but for what of Root and Also lies in it.
+	State    []string // inspan's own files: never read or changed
+	Shared   []string // readable parts of them, such as plugins; never changed
+	// Apart are folders where others work too: nothing in them is read or changed, except below Root and Also.
 	Apart    []string
 	Programs []string // folders where the person's shell looks for programs
-	Git      []string // what git runs or reads as settings, as settings of the person or the repository say
-	// Moved are folders that lie elsewhere than in Home, by their usual names there, such
-	// as .config.
+	Git      []string // files that git runs or reads as settings, according to settings of the person or the repository
+	// Moved maps the usual names of folders in Home, such as .config, to their locations elsewhere.
 	Moved map[string]string
-	Open  []string // globs over absolute paths: what a person says is not sensitive
-	// Hidden and Closed are globs over absolute paths of what rules deny to read,
-	// which closes it altogether, and to change. They beat Open.
+	Open  []string // globs over absolute paths that the person declares as not sensitive
+	// Hidden and Closed are globs over absolute paths that rules deny to read, which closes them completely,
+	// and to change. They override Open.
 	Hidden, Closed []string
-	// Kept are globs over absolute paths of what must stay as it was trusted.
+	// Kept are globs over absolute paths of trusted content that must not change.
 	Kept []string
-	// Look tells what is in a file that only its name makes a secret. Nil: nobody
-	// can look, so the name decides.
+	// Look returns the kind of content of a file that is secret only by name. Nil: the name decides.
 	Look func(path string) tool.Content `json:"-"`
 
-	bare  bool   // only what is ours, and what rules close
-	index *index // nil: looked up the slow way
+	bare  bool   // only inspan's own places, and those closed by rules
+	index *index // nil: slower lookup
 }
 
-// Unguarded is the map of a mode that guards nothing by itself: closed stays what
-// belongs to inspan, and what rules of people close.
+// Unguarded returns the map of a mode without guards: only inspan's own places, and those that rules of people
+// close, remain closed.
 func (m Map) Unguarded() Map {
 	m.bare = true
 	return m
 }
 
-// index holds the known places by their folded paths, and the guarded names. It is made
-// when it is first asked.
+// index contains the known places by their folded paths, and the guarded names. It is built on first use.
 type index struct {
 	once           sync.Once
 	of             Map
@@ -84,7 +78,7 @@ type index struct {
 	guarded        map[string]bool
 }
 
-// Indexed returns a map that answers the same, faster.
+// Indexed returns an equivalent, faster map.
 func (m Map) Indexed() Map {
 	m.index = &index{of: m}
 	return m
@@ -125,23 +119,21 @@ func byPath(list []Known) map[string]Known {
 	return out
 }
 
-// Place is what is known of one path.
+// Place is the classification of one path.
 type Place struct {
 	Zone  Zone
 	Guard Guard
-	Why   string // what makes it sensitive, after "it ", such as "holds keys"; empty for Plain
-	// Named says that the name of the file alone makes it a secret, and that what is
-	// in it has not shown otherwise. A person can let single ones be read or changed,
-	// unless they are frozen besides.
+	Why   string // the reason why it is sensitive, after "it ", such as "holds keys"; empty for Plain
+	// Named says that it is a secret only by the file's name, and that its content has not shown otherwise. A
+	// person can allow access to single files, unless they are also frozen.
 	Named bool
 }
 
-// Of tells what a path is. The path is absolute, clean and resolved; letters
-// are compared without regard to case, as some file systems do.
+// Of classifies a path. The path is absolute, clean and resolved; letters are compared without regard to case,
+// as some file systems do.
 //
-// A secret is told by content where there is content: a name counts for a file
-// that holds a secret, that can't be looked into, or that nobody looks into. It
-// does not for one that is still to be made, or that the session has made itself.
+// Secrets are determined by content if there is any: a name counts for a file that contains a secret or can't
+// be examined. It does not count for a new file, or one that the session created itself.
 func (m Map) Of(path string) Place {
 	if m.index == nil {
 		m = m.Indexed()
@@ -168,8 +160,8 @@ func (m Map) byName(path string) bool {
 		(!matches(m.Open, path) || m.indexed().shares(folded))
 }
 
-// Over reports whether a sensitive place that is known by its path lies below
-// the folder, so that reading all of the folder would read it.
+// Over reports whether a folder contains a sensitive place with a known path, so that reading the whole folder
+// would read it.
 func (m Map) Over(folder string) bool {
 	for _, k := range m.Known() {
 		if k.Guard == Secret && k.Path != folder && tool.Inside(folder, k.Path) {
@@ -200,19 +192,18 @@ func (m Map) zone(path string) Zone {
 	return Elsewhere
 }
 
-// mine are the workspace and the folders that are as it is.
+// mine returns the workspace and its further folders.
 func (m Map) mine() []string { return append([]string{m.Root}, m.Also...) }
 
-// within reports whether a path lies in what is the session's own of a folder where others work
-// too.
+// within reports whether a path is in the session's own part of a folder where others also work.
 func (m Map) within(apart, path string) bool {
 	return slices.ContainsFunc(m.mine(), func(dir string) bool { return dir != apart && tool.Inside(apart, dir) && tool.Inside(dir, path) })
 }
 
-// othersWork is why what lies in a folder of Apart is closed.
+// othersWork is the reason why paths in a folder of Apart are closed.
 const othersWork = "lies where others work"
 
-// guard tells how a path is held back, but for what the name of a file says.
+// guard determines the protection of a path, except for the name of the file.
 func (m Map) guard(path string) Place {
 	folded := fold(path)
 	shared := m.indexed().shares(folded)
@@ -256,14 +247,13 @@ func (m Map) guard(path string) Place {
 	return best
 }
 
-// Opens reports whether a path is open although it lies in a place that is closed: it is what
-// sessions may read of what inspan keeps, or the workspace where others work too.
+// Opens reports whether a path is open although it is in a closed place: a readable part of inspan's files, or
+// the workspace where others also work.
 func (m Map) Opens(place, path string) bool {
 	return m.indexed().shares(fold(path)) || slices.Contains(m.Apart, place) && m.within(place, path)
 }
 
-// shares reports whether a folded path lies in what sessions may read of what inspan
-// keeps.
+// shares reports whether a folded path is in a readable part of inspan's files.
 func (ix *index) shares(path string) bool {
 	return slices.ContainsFunc(ix.shared, func(dir string) bool { return inside(dir, path) })
 }
@@ -291,7 +281,7 @@ func above(known map[string]Known, path string) (best Known, ok bool) {
 	}
 }
 
-// stricter reports whether a holds back more than b.
+// stricter reports whether a is stricter than b.
 func stricter(a, b Guard) bool { return weight(a) > weight(b) }
 
 func weight(g Guard) int {

@@ -1,8 +1,8 @@
 package places
 
-// What runs without being asked for, relative to a home. What is below a folder counts.
+// Files that run automatically, relative to a home, including the content of listed folders.
 
-// shells lists what runs at a login, and whenever a shell or a terminal starts.
+// shells lists files that run at a login, and when a shell or a terminal starts.
 func shells() []string {
 	return []string{
 		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile",
@@ -23,7 +23,7 @@ func shells() []string {
 	}
 }
 
-// desktops lists what a desktop session, a mail system or a timer runs.
+// desktops lists files that a desktop session, a mail system or a timer runs.
 func desktops() []string {
 	return []string{
 		".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".xserverrc", ".Xsession", ".Xclients", ".Xresources", ".Xdefaults",
@@ -46,7 +46,7 @@ func desktops() []string {
 	}
 }
 
-// editors lists editors, pagers, agents and other programs that load code of the person.
+// editors lists files of editors, pagers, agents and other programs that load code of the person.
 func editors() []string {
 	return []string{
 		".vimrc", ".vim", ".gvimrc", ".ideavimrc", ".exrc", ".config/vim", ".config/nvim", ".local/share/nvim", ".config/lvim",
@@ -65,7 +65,7 @@ func editors() []string {
 	}
 }
 
-// interpreters lists what an interpreter or a debugger loads when it starts.
+// interpreters lists files that an interpreter or a debugger loads when it starts.
 func interpreters() []string {
 	return []string{
 		".pythonrc", ".pythonrc.py", ".pythonstartup.py", ".config/python", ".local/lib", ".pdbrc", ".pdbrc.py", ".ipython",
@@ -81,7 +81,7 @@ func interpreters() []string {
 	}
 }
 
-// managers lists what package managers, version managers and build tools load or run.
+// managers lists files that package managers, version managers and build tools load or run.
 func managers() []string {
 	return []string{
 		".gradle/init.gradle", ".gradle/init.gradle.kts", ".gradle/init.d", ".gradle/wrapper", ".m2/extensions.xml", ".m2/wrapper",

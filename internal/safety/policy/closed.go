@@ -5,9 +5,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Close adds to a map what rules deny to read or to change by the place alone,
-// read(GLOB) and write(GLOB), so that it is closed to files and processes too,
-// whose effects can't all be known before they run.
+// Close adds to a map the places that rules deny by path alone, read(GLOB) and write(GLOB). They are then also
+// closed to files and processes whose effects can't all be known in advance.
 func Close(m places.Map, rules []Rule) places.Map {
 	for _, r := range rules {
 		switch {

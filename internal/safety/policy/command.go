@@ -9,16 +9,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// command is a pattern of commands: words, of which the last may be * for any
-// more words. In words * stands for any part; single quotes take it and spaces
-// as they are.
+// command is a pattern of commands: words, of which the last may be * for any further words. Within words *
+// matches any part; single quotes make it and spaces literal.
 //
-// To allow, the words must be those of the command from the first on, and as
-// many as tell what the command does; without a * at the end they must be all.
+// To allow, the words must equal the command's first words, and be enough to say what the command does. Without
+// a * at the end they must equal all words.
 //
-// To deny or to ask, the program counts by its name in whatever folder, options
-// between the words are passed over, the words may go on, and the pattern may
-// also match the text as written, where * stands for anything.
+// To deny or ask, the program matches by name in any folder, options between the words are skipped, and more
+// words may follow. The pattern may also match the text as written, where * matches anything.
 type command struct {
 	text  string
 	words []word
@@ -27,7 +25,7 @@ type command struct {
 
 type word struct {
 	text string
-	glob bool // * stands for anything
+	glob bool // * matches anything
 }
 
 // parseCommand splits a pattern into words.
@@ -93,12 +91,10 @@ func (c command) covers(e tool.Effect) bool {
 	return e.Words.Prefix != nil
 }
 
-// simple reports whether a command line is none but a single command, as far as that can
-// be told without reading it.
+// simple reports whether a command line is clearly a single command, judged without parsing.
 func simple(text string) bool { return !strings.ContainsAny(text, ";&|<>`$()\n\\") }
 
-// touches reports whether the pattern speaks of a command, as far as its words
-// are known.
+// touches reports whether the pattern matches a command, as far as its words are known.
 func (c command) touches(e tool.Effect) answer {
 	if wild(c.text, e.Text) {
 		return yes
@@ -122,8 +118,8 @@ func (c command) touches(e tool.Effect) answer {
 	return no
 }
 
-// might answers for a command whose words are not all known. Where it is proven
-// to read, or its program is known and runs no other, it is not another's.
+// might returns the answer for a command whose words are not all known. If it is proven to only read, or its
+// known program runs no other, it can't be another command.
 func (c command) might(e tool.Effect) answer {
 	if len(c.words) == 0 || c.words[0].glob {
 		return perhaps
@@ -137,8 +133,7 @@ func (c command) might(e tool.Effect) answer {
 	return perhaps
 }
 
-// begins reports whether the words are those of argv in their order, options
-// passed over.
+// begins reports whether the words are those of argv in order, skipping options.
 func (c command) begins(argv []string) bool {
 	if len(c.words) == 0 {
 		return true
@@ -159,8 +154,7 @@ func (c command) begins(argv []string) bool {
 	return c.open || len(argv) == 0
 }
 
-// optionWords is how many words an option takes that may stand before the words
-// that tell what a program does.
+// optionWords returns how many words an option takes that may precede the words that say what a program does.
 func optionWords(program, option string) int {
 	var takes []string
 	switch program {
@@ -191,7 +185,7 @@ func optionWords(program, option string) int {
 	return 1
 }
 
-// wild matches text against a pattern in which * stands for anything.
+// wild matches text against a pattern in which * matches anything.
 func wild(pattern, text string) bool {
 	first, rest, open := strings.Cut(pattern, "*")
 	text, ok := strings.CutPrefix(text, first)

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Unanswered says what is denied in a mode where nobody can answer, and what
-// changes that; empty: nothing worth saying.
+// Unanswered returns what is denied in a mode without a person to answer, and the remedy; empty: nothing
+// notable.
 func Unanswered(mode tool.Mode) string {
 	denied := map[tool.Mode]string{
 		tool.ModeAsk:  "every change, and every command that is not proven to only read",
@@ -23,13 +23,13 @@ func Unanswered(mode tool.Mode) string {
 		"; --mode auto runs commands in the sandbox, --mode yolo runs everything, --allow RULE allows single calls"
 }
 
-// judgeEffect is what the session's mode says of an effect.
+// judgeEffect returns the verdict of the session's mode on an effect.
 func judgeEffect(c *tool.Call, s subject) tool.Verdict {
 	action, reason := modeSays(c, s)
 	return tool.Verdict{Action: action, By: "mode " + string(c.Mode), Reason: reason}
 }
 
-// Outside ends the reason for a question about a place that is not the session's.
+// Outside ends the reason for a question about a place outside of the session's.
 const Outside = " is outside the workspace"
 
 func modeSays(c *tool.Call, s subject) (tool.Action, string) {
@@ -45,7 +45,7 @@ func modeSays(c *tool.Call, s subject) (tool.Action, string) {
 		return tool.Allow, ""
 	case e.Kind == tool.Execute && e.Class == tool.ProvenRead:
 		if !c.Env.Walls.Read {
-			return tool.Ask, "there is no sandbox here that would hold a command to reading" // in plan mode too: it may well be harmless
+			return tool.Ask, "there is no sandbox here that would hold a command to reading" // in plan mode too: it may be harmless
 		}
 		return tool.Allow, ""
 	case c.Mode == tool.ModePlan:
@@ -55,7 +55,7 @@ func modeSays(c *tool.Call, s subject) (tool.Action, string) {
 	case e.Kind == tool.Write && at.Zone != places.Workspace && !e.Own:
 		return tool.Ask, e.Path + Outside
 	case e.Kind == tool.Network && s.command != nil && netguard.Loopback(e.Text):
-		return unasked(c, *s.command) // in its sandbox that is what the session has started itself
+		return unasked(c, *s.command) // in its sandbox, loopback only reaches the session's own processes
 	case e.Kind == tool.Network && !e.Asked && c.Env.Walls.Workspace && netguard.Loopback(e.Text):
 		return tool.Ask, "it would " + describe(e) + " outside the sandbox, where no server of this session is; " +
 			"curl in bash reaches these, " + c.Name + " only what sandbox.local in the settings opens"
@@ -63,8 +63,8 @@ func modeSays(c *tool.Call, s subject) (tool.Action, string) {
 	return unasked(c, e)
 }
 
-// thrownAway reports whether an effect is one of a command that runs in a throwaway copy
-// of the workspace, and stays in it or in the session's own temporary files.
+// thrownAway reports whether an effect belongs to a command in a throwaway copy of the workspace, and remains
+// in it or in the session's own temporary files.
 func thrownAway(c *tool.Call, s subject) bool {
 	if !c.Env.Throwaway || !c.Env.Walls.Throwaway || s.command == nil || !s.command.Throwaway {
 		return false
@@ -73,7 +73,7 @@ func thrownAway(c *tool.Call, s subject) bool {
 	case tool.Execute:
 		return true
 	case tool.Network:
-		return !s.Asked && netguard.Loopback(s.Text) // what the session has started itself
+		return !s.Asked && netguard.Loopback(s.Text) // only the session's own processes
 	case tool.Write:
 		inside := s.Throwaway && s.place.Zone == places.Workspace || s.Own
 		return inside && s.place.Guard == places.Plain
@@ -81,8 +81,7 @@ func thrownAway(c *tool.Call, s subject) bool {
 	return false
 }
 
-// noThrowaway says why a command that could run in a throwaway copy of the workspace
-// can't.
+// noThrowaway returns why a command that would be eligible can't run in a throwaway copy of the workspace.
 func noThrowaway(c *tool.Call, e tool.Effect) string {
 	if !c.Env.Throwaway || c.Env.Walls.Throwaway || e.Kind != tool.Execute {
 		return ""
@@ -91,7 +90,7 @@ func noThrowaway(c *tool.Call, e tool.Effect) string {
 		cmp.Or(c.Env.Walls.NoThrowaway, c.Env.Walls.Why)
 }
 
-// unasked is for what may run in the modes edit and auto.
+// unasked is the verdict on commands in the modes edit and auto.
 func unasked(c *tool.Call, e tool.Effect) (tool.Action, string) {
 	command := e.Kind == tool.Execute
 	switch {
@@ -104,7 +103,7 @@ func unasked(c *tool.Call, e tool.Effect) (tool.Action, string) {
 	return tool.Ask, "it would " + describe(e)
 }
 
-// describe puts an effect into words that follow "would".
+// describe returns an effect in words that follow "would".
 func describe(e tool.Effect) string {
 	switch e.Kind {
 	case tool.Read:

@@ -1,6 +1,5 @@
-// Package policy decides whether calls may happen: modes, rules over tools and
-// their effects, sensitive places, and how verdicts combine. It is pure; it
-// asks nobody and reads nothing.
+// Package policy decides whether calls may run: modes, rules for tools and effects, sensitive places, and the
+// combination of verdicts. It is pure: it asks no one and reads nothing.
 package policy
 
 import (
@@ -15,8 +14,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Combine makes one verdict of several: deny beats ask beats allow, and of
-// equals the first counts. If all abstain, or there are none, it asks.
+// Combine combines verdicts: deny beats ask beats allow; of equal ones the first counts. If all abstain, or
+// there are none, it asks.
 func Combine(verdicts []tool.Verdict) tool.Verdict {
 	best := tool.Verdict{}
 	for _, v := range verdicts {
@@ -42,20 +41,18 @@ func weight(a tool.Action) int {
 	return 3 // Deny, and anything unknown: fail closed
 }
 
-// Policy is the judge that every call passes first: it looks at each effect
-// alone and takes the strictest answer. In this order, the first that speaks
-// decides an effect:
+// Policy is the judge that every call passes first. It judges each effect alone and returns the strictest
+// verdict. For an effect the first of these that applies decides:
 //
 //  1. a rule that denies
 //  2. the places that are never read or changed
 //  3. a rule that asks
-//  4. files that are secret by their names, which ask unless a rule names that
-//     very file
-//  5. the mode, where it allows or denies
+//  4. files that are secret by their names, which ask unless a rule names exactly that file
+//  5. the mode, if it allows or denies
 //  6. a rule that allows
 //
-// What is left asks. In mode yolo 2 holds for tools that name their files, and
-// only for what belongs to inspan itself; 4 does not hold at all.
+// Otherwise it asks. In mode yolo 2 applies only to tools that name their files, and only to inspan's own
+// files; 4 does not apply.
 type Policy struct {
 	Map   places.Map
 	Rules []Rule
@@ -72,24 +69,23 @@ func (p Policy) Judge(_ context.Context, c *tool.Call, effects []tool.Effect) (t
 
 // Finding is the verdict on one effect.
 type Finding struct {
-	Effect  tool.Effect // zero for a call without effects; says whether it is sensitive
+	Effect  tool.Effect // zero for a call without effects; includes whether it is sensitive
 	Verdict tool.Verdict
-	// Mode says that it is the mode that asks, which a rule, or whoever else
-	// speaks for the person, can answer.
+	// Mode says that the mode asks, which a rule, or a judge that speaks for the person, can answer.
 	Mode bool
-	// Rule is the narrowest rule that would allow what asks. Empty: no rule
-	// would be safe.
+	// Rule is the narrowest rule that would allow an effect that asks. Empty: no rule would be safe.
 	Rule string
-	// Edits says that a rule for all edits would allow it, where a rule can.
+	// Edits says that a rule for all edits would allow it, if rules can.
 	Edits bool
-	// Folder is one that the person can open to the session, so that it allows what asks. Empty: it is not about such a place.
+	// Folder is a folder that the person can open to the session to allow an effect that asks. Empty: not
+	// applicable.
 	Folder string
-	// Host is the rule for the one host that asks. Empty: none would be safe.
+	// Host is the rule for the single host that asks. Empty: none would be safe.
 	Host string
 	pure bool // there is no effect
 }
 
-// Findings judges each effect of a call, in their order.
+// Findings judges each effect of a call, in order.
 func (p Policy) Findings(c *tool.Call, effects []tool.Effect) []Finding {
 	var out []Finding
 	anywhere := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External })
@@ -100,8 +96,8 @@ func (p Policy) Findings(c *tool.Call, effects []tool.Effect) []Finding {
 	return together(out)
 }
 
-// together has each question about a host name all hosts that are asked about for the same reason:
-// the call is one, and whoever is asked sees one of the reasons.
+// together makes each question about a host name all hosts that are asked about for the same reason: the call
+// is a single one, and the person sees one of the reasons.
 func together(out []Finding) []Finding {
 	var hosts []string
 	of := func(f Finding) bool {
@@ -120,8 +116,7 @@ func together(out []Finding) []Finding {
 	return out
 }
 
-// Judged are the effects of a call as they were judged: they say where they are
-// sensitive.
+// Judged returns the effects of a call as judged, with their sensitivity.
 func Judged(findings []Finding) []tool.Effect {
 	var out []tool.Effect
 	for _, f := range findings {
@@ -132,8 +127,8 @@ func Judged(findings []Finding) []tool.Effect {
 	return out
 }
 
-// subjects are what is judged of a call, one for each effect. Each place is
-// looked at once: what is in it may change, and a call has one verdict.
+// subjects returns what to judge in a call, one per effect. Each place is examined once: its content may
+// change, but a call has one verdict.
 func subjects(m places.Map, effects []tool.Effect) []subject {
 	if len(effects) == 0 {
 		return []subject{{pure: true}}
@@ -155,16 +150,16 @@ func subjects(m places.Map, effects []tool.Effect) []subject {
 	return out
 }
 
-// subject is one effect, and the command that has it if there is one.
+// subject is one effect, with its command if any.
 type subject struct {
 	tool.Effect
 	command *tool.Effect
 	place   places.Place // of its path
-	root    bool         // its path is the workspace: all that is in it
+	root    bool         // its path is the whole workspace
 	pure    bool         // there is no effect
 }
 
-// care is why an effect is sensitive; empty: it is not.
+// care returns why an effect is sensitive; empty: it is not.
 func (s subject) care() string {
 	switch {
 	case s.Kind == tool.Read && s.place.Guard == places.Secret, s.Kind == tool.Write && s.place.Guard != places.Plain:
@@ -173,8 +168,8 @@ func (s subject) care() string {
 	return ""
 }
 
-// own reports whether what is written goes to the session's own folder for temporary files:
-// where nobody was asked and no rule names the path, which is then meant as the machine's.
+// own reports whether a write goes to the session's own folder for temporary files: no question was asked and
+// no rule names the path. Otherwise the machine's folder is meant.
 func (p Policy) own(c *tool.Call, s subject) bool {
 	unasked := c.Mode == tool.ModeEdit || c.Mode == tool.ModeAuto || s.command != nil && s.command.Throwaway
 	if s.Kind != tool.Write || !unasked || s.place.Zone == places.Workspace {
@@ -186,8 +181,7 @@ func (p Policy) own(c *tool.Call, s subject) bool {
 	return !named && c.Env.Own(s.Path, s.command != nil)
 }
 
-// ofCommand reports whether the effect is one that goes with its command:
-// whoever allows the command allows it too.
+// ofCommand reports whether the effect belongs to its command: approving the command approves it.
 func (s subject) ofCommand() bool {
 	switch {
 	case s.command == nil:
@@ -212,8 +206,8 @@ func (p Policy) finding(c *tool.Call, s subject) Finding {
 	return f
 }
 
-// checked is a rule that reads as it was meant: one that allows the effect. A name with blanks
-// at its ends, or an empty word, can't be written down.
+// checked returns a rule if it parses to its intended meaning: it allows the effect. A name with blanks at its
+// ends, or an empty word, can't be expressed.
 func (p Policy) checked(c *tool.Call, s subject, text string) string {
 	if r, err := ParseRule(tool.Allow, text, ""); err != nil || !r.covers(p.Map, c, s) {
 		return ""
@@ -221,17 +215,17 @@ func (p Policy) checked(c *tool.Call, s subject, text string) string {
 	return text
 }
 
-// decider is what has decided an effect, where it asks.
+// decider says why an effect asks.
 type decider int
 
 const (
-	byRule  decider = iota // which no other rule can answer
-	byPlace                // which a rule can answer that names the place
-	byMode                 // which a rule can answer
+	byRule  decider = iota // no other rule can answer
+	byPlace                // a rule that names the place can answer
+	byMode                 // a rule can answer
 )
 
-// decide judges one effect. Whatever denies goes before what asks, so that no rule, which may be
-// one of a repository, turns a denial into a question.
+// decide judges one effect. All denials come before questions, so that no rule, possibly from a repository,
+// turns a denial into a question.
 func (p Policy) decide(c *tool.Call, s subject) (tool.Verdict, decider) {
 	denied := p.ruled(tool.Deny, c, s)
 	if denied.Action == tool.Deny {
@@ -266,8 +260,8 @@ func (p Policy) decide(c *tool.Call, s subject) (tool.Verdict, decider) {
 	return v, by
 }
 
-// ruled looks for rules that deny, or ask. Where it can't be told whether one
-// speaks of the effect, as its words or its host are not known, it asks.
+// ruled applies rules that deny, or ask. If it is unknown whether one matches the effect, because its words or
+// its host are unknown, it asks.
 func (p Policy) ruled(action tool.Action, c *tool.Call, s subject) tool.Verdict {
 	verb := "denies"
 	if action == tool.Ask {
@@ -276,10 +270,10 @@ func (p Policy) ruled(action tool.Action, c *tool.Call, s subject) tool.Verdict 
 	v := tool.Verdict{}
 	for _, r := range p.Rules {
 		if r.Action != action || r.Scope == TrustedContent && c.Mode == tool.ModeYolo {
-			continue // there what was trusted is checked before it runs, and that is all
+			continue // in yolo trusted content is only checked before it runs
 		}
 		if r.Scope == TrustedContent && s.Kind == tool.Write && s.Path == p.Map.Root && c.Env.Walls.Workspace {
-			continue // only a program can change all of the workspace, and its box holds what was trusted as it is
+			continue // only a program can change the whole workspace, and its sandbox protects trusted content
 		}
 		switch r.touches(p.Map, c, s) {
 		case yes:
@@ -291,15 +285,15 @@ func (p Policy) ruled(action tool.Action, c *tool.Call, s subject) tool.Verdict 
 	return v
 }
 
-// sensitivePlaces is who speaks where a place is held back.
+// sensitivePlaces is the author of verdicts on sensitive places.
 const sensitivePlaces = "sensitive places"
 
-// closed denies what no rule that allows opens.
+// closed denies effects that no allow rule can open.
 func (p Policy) closed(c *tool.Call, s subject) tool.Verdict {
 	at := s.place
 	if c.Mode == tool.ModeYolo {
 		if s.command != nil || s.Path == "" {
-			return tool.Verdict{} // nothing holds the command to it
+			return tool.Verdict{} // no sandbox enforces it for the command
 		}
 		at = p.Map.Unguarded().Of(s.Path)
 	}
@@ -318,7 +312,7 @@ func (p Policy) closed(c *tool.Call, s subject) tool.Verdict {
 		s.Path, doing, at.Why, p.wayTo(s.Path))}
 }
 
-// wayTo says how a person can open a place all the same.
+// wayTo returns how a person can open a place anyway.
 func (p Policy) wayTo(path string) string {
 	if p.Map.Unguarded().Of(path).Guard != places.Plain {
 		return ""
@@ -326,7 +320,7 @@ func (p Policy) wayTo(path string) string {
 	return fmt.Sprintf("; the person can do it, or open the place with public = [%q] in the settings", relative(p.Map, path))
 }
 
-// named says what is done to a sensitive place.
+// named describes an effect on a sensitive place.
 func named(e tool.Effect) string {
 	if e.Kind == tool.Read {
 		return fmt.Sprintf("it reads %s, which %s", e.Path, e.Sensitive)

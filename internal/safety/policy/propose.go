@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Proposals lists the narrowest rules that together would allow what asks in a
-// call. It is empty where some of it can't be allowed by a rule.
+// Proposals lists the narrowest rules that together would allow a call that asks. It is empty if no rules can
+// allow all of it.
 func Proposals(findings []Finding) []string {
 	var out []string
 	for _, f := range findings {
@@ -27,9 +27,8 @@ func Proposals(findings []Finding) []string {
 	return out
 }
 
-// Offers lists what else could be allowed in a session where rules can answer: all edits, if
-// nothing but edits asks, and the hosts, if nothing else does. What the Proposals say already
-// is not offered again.
+// Offers lists further approvals for a session, if rules can answer: all edits, if only edits ask, and the
+// hosts, if only hosts ask. Those in Proposals are not repeated.
 func Offers(findings []Finding) []event.Offer {
 	var hosts, rules []string
 	asks, edits, reaches := false, true, true
@@ -54,8 +53,8 @@ func Offers(findings []Finding) []event.Offer {
 	return out
 }
 
-// propose returns the narrowest rule that allows an effect, or nothing where a
-// rule would allow more than a person can see from it.
+// propose returns the narrowest rule that allows an effect, or nothing if a rule would allow more than a person
+// can tell from it.
 func propose(m places.Map, c *tool.Call, s subject) string {
 	if s.ofCommand() {
 		if rule := proposeCommand(c, *s.command); rule != "" {
@@ -72,10 +71,10 @@ func propose(m places.Map, c *tool.Call, s subject) string {
 		return string(tool.Keep) + "(" + s.Text + ")"
 	case tool.Write, tool.Read:
 		if !utf8.ValidString(s.Path) {
-			return "" // logs keep rules as text
+			return "" // logs store rules as text
 		}
 		if s.Kind == tool.Write && (tool.Inside(s.Path, m.Root) || m.Home != "" && tool.Inside(s.Path, m.Home)) {
-			return "" // all of the workspace or the home: once is enough
+			return "" // the whole workspace or home: only once
 		}
 		return string(s.Kind) + "(" + relative(m, s.Path) + ")"
 	case tool.Network:
@@ -88,8 +87,8 @@ func propose(m places.Map, c *tool.Call, s subject) string {
 	return ""
 }
 
-// folderFor is the folder that a path outside of the workspace lies in, if it is one to open as a whole: not one of the
-// system, nor one that holds the home or what all share.
+// folderFor returns the folder of a path outside of the workspace, if it can be opened as a whole: not a system
+// folder, nor one that contains the home or shared folders.
 func folderFor(m places.Map, s subject) string {
 	dir := filepath.Dir(s.Path)
 	shared := dir == filepath.Dir(dir) || slices.Contains([]string{"/tmp", "/var/tmp"}, dir)
@@ -131,9 +130,8 @@ func proposeCommand(c *tool.Call, e tool.Effect) string {
 	return c.Name + "(" + strings.Join(words, " ") + rest
 }
 
-// builds reports whether a command runs a tool that builds the project, told so little that
-// no beginning of its words would be narrow, and none by which it would read its recipe, or
-// more of its words, from elsewhere than the project's own file.
+// builds reports whether a command runs the project's build tool with so few words that no prefix would be
+// narrow, and without options that read its recipe or more words from elsewhere than the project's own file.
 func builds(argv []string) bool {
 	if len(argv) == 0 || !slices.Contains([]string{"make", "gmake", "ninja", "rake", "mvn", "gradle", "ctest", "yarn", "task", "just"},
 		argv[0]) {
@@ -147,7 +145,7 @@ func builds(argv []string) bool {
 	return true
 }
 
-// relative writes a path as a pattern that matches it alone.
+// relative returns a pattern that matches only this path.
 func relative(m places.Map, path string) string {
 	if rel, err := filepath.Rel(m.Root, path); err == nil && m.Root != "" && tool.Inside(m.Root, path) && !strings.HasPrefix(rel, "~") {
 		path = rel

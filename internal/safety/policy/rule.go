@@ -20,8 +20,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TrustedContent is the scope of rules that keep what may run as it was when a
-// person trusted it. Nobody wrote them.
+// TrustedContent is the scope of rules that protect trusted content from changes. No person wrote them.
 const TrustedContent = "trusted content"
 
 // The rules for all edits, and for fetching from package registries.
@@ -30,42 +29,41 @@ const (
 	registries = "registries"
 )
 
-// Rule is one line a person writes to allow, ask about or deny calls:
+// Rule is one line that a person writes to allow, ask about or deny calls:
 //
 //	TOOL              every call of the tool; * stands for any part of the name
-//	TOOL(PATTERN)     only what matches
+//	TOOL(PATTERN)     only those that match
 //	spawn_agent(KIND) only agents of the kind; skill(NAME) only that skill. * stands for any text
-//	EFFECT            every effect of the kind, whatever tool has it: read, write,
+//	EFFECT            every effect of the kind, of any tool: read, write,
 //	                  execute, network, external, keep
-//	EFFECT(PATTERN)   only what matches
-//	edits             what tools that are no shells change in files of the workspace. To allow,
-//	                  guarded places are not among them
+//	EFFECT(PATTERN)   only those that match
+//	edits             changes of workspace files by tools other than shells. To allow,
+//	                  guarded places are not included
 //
-//	registries        what commands fetch from the registries of package managers; to allow only.
+//	registries        fetches of commands from package registries; to allow only.
 //	                  With a pattern, one more host that is such a registry
 //
-// For paths PATTERN is a glob with **, relative to the workspace unless it
-// starts with / or ~/. For hosts see [netguard.Hosts]; network(!HOST HOST) denies or asks about
-// all others. For commands,
-// and those that are kept, see [command].
+// For paths PATTERN is a glob with **, relative to the workspace unless it starts with / or ~/. For hosts see
+// [netguard.Hosts]; network(!HOST HOST) denies or asks about all others. For commands, and those that are kept,
+// see [command].
 //
-// Rules look at one effect, and of command lines at one simple command, at a
-// time. A call is denied if any is, and allowed if all are.
+// Rules apply to one effect at a time, and in command lines to one simple command at a time. A call is denied
+// if any part is, and allowed if all parts are.
 type Rule struct {
 	Action  tool.Action // Allow, Ask or Deny
 	Text    string      // in the grammar above
-	Written string      // as a person wrote it, if that was in the form of another agent; see [Read]
-	Scope   string      // where it comes from, for people: "organisation", "user", "project", "session"
-	Reason  string      // for people and models, shown where it asks or denies; may be empty
+	Written string      // as a person wrote it, if that was in the format of another agent; see [Read]
+	Scope   string      // its origin, for people: "organisation", "user", "project", "session"
+	Reason  string      // for people and models, shown if it asks or denies; may be empty
 	tool    string
 	pattern string // empty: any
 	command command
 }
 
-// Read reads a rule as a person writes it: in the grammar of [Rule], or in the form of Claude Code,
-// Codex, opencode or Gemini, which can become several rules. Tools are those that a session was given
-// by name; a rule that names one means it, whatever another agent has by this name. A rule that
-// denies or asks about bash(npm run test:*) is for both meanings of its end.
+// Read parses a rule as a person writes it: in the grammar of [Rule], or in the format of Claude Code, Codex,
+// opencode or Gemini, which may yield several rules. Tools are the session's tools from outside; a rule with
+// one of their names means that tool. A rule that denies or asks about bash(npm run test:*) covers both
+// meanings of its end.
 func Read(action tool.Action, text, scope string, tools ...string) ([]Rule, error) {
 	name, _, _ := strings.Cut(text, "(")
 	if !foreign.Is(text) || slices.Contains(tools, strings.TrimSpace(name)) {
@@ -98,8 +96,8 @@ func Read(action tool.Action, text, scope string, tools ...string) ([]Rule, erro
 	return out, nil
 }
 
-// ParseRule reads a rule of the grammar of [Rule]. A pattern that can never match is an error, which
-// names the nearest that can.
+// ParseRule parses a rule in the grammar of [Rule]. A pattern that can never match is an error, which names the
+// nearest that can.
 func ParseRule(action tool.Action, text, scope string) (Rule, error) {
 	fail := func(why string) (Rule, error) {
 		return Rule{}, fmt.Errorf("rule %q: %s", text, why)
@@ -135,7 +133,7 @@ func ParseRule(action tool.Action, text, scope string) (Rule, error) {
 	return r, nil
 }
 
-// checkPattern returns an error for a pattern that can't be read or can never match.
+// checkPattern returns an error for an invalid pattern, or one that can never match.
 func (r Rule) checkPattern() error {
 	switch {
 	case r.pattern == "":
@@ -167,8 +165,8 @@ func (r Rule) checkPattern() error {
 	return r.checkPath()
 }
 
-// withoutObject are the built-in tools whose calls are about no command, path or host that a pattern
-// could match.
+// withoutObject returns the built-in tools whose calls have no command, path or host that a pattern could
+// match.
 func withoutObject() []string {
 	return []string{
 		"ask_user", "call_tool", "history", "manage_agents", "mcp_resource", "mcp_server_list", "oauth_flow", "plan_workflow", "return_result",
@@ -176,8 +174,8 @@ func withoutObject() []string {
 	}
 }
 
-// checkCommand refuses the form of Claude Code after our name for the tool, where the whole name of a
-// program would have to match.
+// checkCommand rejects the format of Claude Code with our name of the tool, where the whole name of a program
+// would have to match.
 func (r Rule) checkCommand() error {
 	prefix, ok := strings.CutSuffix(r.pattern, ":*")
 	if ok && prefix != "" && !strings.ContainsAny(prefix, " \t'") {
@@ -186,8 +184,8 @@ func (r Rule) checkCommand() error {
 	return nil
 }
 
-// loose is what a pattern that ends with :* may also have been meant to say: as in Claude Code, the
-// command with any arguments. Empty: it can't.
+// loose returns the alternative meaning of a pattern that ends with :*, as in Claude Code: the command with any
+// arguments. Empty: none.
 func (r Rule) loose() string {
 	prefix, ok := strings.CutSuffix(r.pattern, ":*")
 	if !r.runs() || !ok || strings.HasSuffix(prefix, "'") || r.Action == tool.Allow {
@@ -196,7 +194,7 @@ func (r Rule) loose() string {
 	return r.tool + "(" + prefix + " *)"
 }
 
-// checkPath refuses a pattern of paths that no path matches, as paths are compared cleaned and in full.
+// checkPath rejects a pattern that no path matches, as paths are compared cleaned and in full.
 func (r Rule) checkPath() error {
 	home, user := strings.CutPrefix(r.pattern, "~")
 	clean := r.pattern
@@ -214,7 +212,7 @@ func (r Rule) checkPath() error {
 	return nil
 }
 
-// hostIn is the host in an address, or behind the domain: of Claude Code; empty: there is none.
+// hostIn returns the host in an address, or after Claude Code's domain: prefix; empty: none.
 func hostIn(text string) string {
 	text = strings.TrimPrefix(text, "domain:")
 	if u, err := url.Parse(text); err == nil && u.Host != "" {
@@ -226,12 +224,12 @@ func hostIn(text string) string {
 	return ""
 }
 
-// Names returns an error if the rule can speak of none of the tools, and of no kind of effect. MCP
-// servers come and go, so what looks like the name of a tool of one counts as known.
+// Names returns an error if the rule matches none of the tools, and no kind of effect. Tools of MCP servers are
+// dynamic, so names in their format count as known.
 func (r Rule) Names(tools []string) error {
 	known := append(append(kinds(), edit, registries), tools...)
 	if strings.HasPrefix(r.tool, "mcp__") || strings.HasPrefix(r.tool, "*") || slices.ContainsFunc(known, func(name string) bool {
-		ok, _ := filepath.Match(r.tool, name) // it was looked at when the rule was read
+		ok, _ := filepath.Match(r.tool, name) // validated when the rule was parsed
 		return ok
 	}) {
 		return nil
@@ -243,7 +241,7 @@ func (r Rule) Names(tools []string) error {
 	return fmt.Errorf("rule %q: no tool or kind of effect is called %q%s", r.Text, r.tool, hint)
 }
 
-// kinds are those of effects that rules name.
+// kinds returns the kinds of effects that rules can name.
 func kinds() (out []string) {
 	for _, k := range []tool.EffectKind{tool.Read, tool.Write, tool.Execute, tool.Network, tool.External, tool.Keep} {
 		out = append(out, string(k))
@@ -263,7 +261,7 @@ func (r Rule) by() string {
 	return fmt.Sprintf("rule %s (%s)", r.Text, r.Scope)
 }
 
-// answer is whether a rule speaks of something.
+// answer says whether a rule matches.
 type answer int
 
 const (
@@ -272,8 +270,8 @@ const (
 	yes
 )
 
-// touches reports whether a rule that denies or asks speaks of an effect. It
-// takes in all that could be meant: a folder whose files are meant counts.
+// touches reports whether a rule that denies or asks matches an effect. It includes everything that could be
+// meant: a folder matches if its files do.
 func (r Rule) touches(m places.Map, c *tool.Call, s subject) answer {
 	if !r.named(c, s) {
 		return no
@@ -302,12 +300,12 @@ func (r Rule) touches(m places.Map, c *tool.Call, s subject) answer {
 	return no
 }
 
-// picked is the argument by which a tool chooses one of several things that rules can name.
+// picked returns the argument of a tool that selects a named variant, such as an agent's kind.
 func picked(name string) string {
 	return map[string]string{"spawn_agent": "agent", "skill": "name"}[name]
 }
 
-// picks reports whether a call chooses what the rule names.
+// picks reports whether a call selects the variant that the rule names.
 func (r Rule) picks(c *tool.Call) answer {
 	args := map[string]any{}
 	if json.Unmarshal(c.Args, &args) != nil {
@@ -315,7 +313,7 @@ func (r Rule) picks(c *tool.Call) answer {
 	}
 	name, _ := args[picked(r.tool)].(string)
 	if name == "" && r.tool == "spawn_agent" {
-		name = "worker" // which it is if nothing is said
+		name = "worker" // the default
 	}
 	if ok, err := path.Match(strings.ToLower(r.pattern), strings.ToLower(name)); ok && err == nil {
 		return yes
@@ -323,10 +321,9 @@ func (r Rule) picks(c *tool.Call) answer {
 	return no
 }
 
-// covers reports whether a rule that allows speaks of an effect, and of all of
-// it. A rule for a command covers what the command says over the network, and
-// what it is proven to change inside the workspace, but no host that the call asks for
-// beside it: only a rule for the network does.
+// covers reports whether an allow rule covers an effect completely. A rule for a command covers network effects
+// of the command and proven changes inside the workspace. It doesn't cover additional hosts that the call
+// requests: only a network rule does.
 func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 	if !r.named(c, s) {
 		return false
@@ -354,13 +351,13 @@ func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 	return false
 }
 
-// names reports whether the rule is for this very path and says how it is
-// reached, so that whoever wrote it can only have meant that.
+// names reports whether the rule is for exactly this path and this kind of access, so that its author must have
+// meant that.
 func (r Rule) names(m places.Map, s subject) bool {
 	return r.tool == string(s.Kind) && (r.pattern == relative(m, s.Path) || r.glob(m) == s.Path)
 }
 
-// path is the one path that a rule is for; empty: it is for more, or for none.
+// path returns the single path that a rule is for; empty: it is for several, or none.
 func (r Rule) path(m places.Map) string {
 	if r.pattern == "" || r.runs() || strings.ContainsAny(r.pattern, `*?[]{}\`) {
 		return ""
@@ -368,7 +365,7 @@ func (r Rule) path(m places.Map) string {
 	return r.glob(m)
 }
 
-// named reports whether the rule is for the tool, or for the kind of effect.
+// named reports whether the rule names the tool, or the kind of effect.
 func (r Rule) named(c *tool.Call, s subject) bool {
 	if r.tool == edit {
 		return s.Kind == tool.Write && s.command == nil && s.place.Zone == places.Workspace && !s.root
@@ -385,12 +382,12 @@ func (r Rule) named(c *tool.Call, s subject) bool {
 	if ok, err := filepath.Match(r.tool, c.Name); ok && err == nil {
 		return true
 	}
-	// What stands for another can be denied by its own name, and not allowed.
+	// A tool under another name can be denied by that name too, but not allowed.
 	ok, err := filepath.Match(r.tool, c.As)
 	return ok && err == nil && c.As != "" && r.Action != tool.Allow
 }
 
-// glob is the pattern as an absolute one.
+// glob returns the pattern as an absolute one.
 func (r Rule) glob(m places.Map) string {
 	switch {
 	case strings.HasPrefix(r.pattern, "~/") && m.Home != "":
@@ -401,13 +398,13 @@ func (r Rule) glob(m places.Map) string {
 	return filepath.Join(m.Root, r.pattern)
 }
 
-// matchPath matches a path, or a folder that the glob holds all of.
+// matchPath reports whether a glob matches a path, or all of a folder.
 func matchPath(glob, path string) bool {
 	ok, err := doublestar.PathMatch(glob, path)
 	return ok && err == nil
 }
 
-// hosts are those of the pattern; others says that the rule is for all but them.
+// hosts returns the hosts of the pattern; others says that the rule is for all except them.
 func (r Rule) hosts() (hosts netguard.Hosts, others bool) {
 	if rest, is := strings.CutPrefix(r.pattern, "!"); is {
 		return strings.Fields(rest), true
@@ -415,7 +412,7 @@ func (r Rule) hosts() (hosts netguard.Hosts, others bool) {
 	return netguard.Hosts{r.pattern}, false
 }
 
-// host reports whether the rule speaks of a host, "name" or "name:port".
+// host reports whether the rule matches a host, "name" or "name:port".
 func (r Rule) host(text string) answer {
 	hosts, others := r.hosts()
 	said := reaches(hosts, text)
@@ -434,7 +431,7 @@ func (r Rule) host(text string) answer {
 	return said
 }
 
-// registries are the hosts of a rule for them.
+// registries returns the hosts of a registries rule.
 func (r Rule) registries() netguard.Hosts {
 	if r.pattern != "" {
 		return netguard.Hosts{r.pattern}
@@ -442,8 +439,8 @@ func (r Rule) registries() netguard.Hosts {
 	return netguard.Registries()
 }
 
-// Registries are the hosts that rules let commands fetch from, of those only as may just be fetched from, and those that
-// the person has named.
+// Registries returns the hosts that rules allow commands to fetch from, those that are for fetching only, and
+// those that the person named.
 func Registries(rules []Rule) (open, only, named netguard.Hosts) {
 	for _, r := range rules {
 		if r.tool != registries {
@@ -470,10 +467,10 @@ func Registries(rules []Rule) (open, only, named netguard.Hosts) {
 	return open, only, named
 }
 
-// IsRegistry reports whether a host, with a port or without, is a well-known registry of packages.
+// IsRegistry reports whether a host, with or without a port, is a well-known package registry.
 func IsRegistry(text string) bool { return reaches(netguard.Registries(), text) == yes }
 
-// hostPort parts a host from its port; 0: there is none.
+// hostPort splits a host and its port; 0: no port.
 func hostPort(text string) (name string, port int) {
 	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") {
 		if n, err := strconv.Atoi(text[i+1:]); err == nil {
@@ -483,7 +480,7 @@ func hostPort(text string) (name string, port int) {
 	return text, 0
 }
 
-// reaches reports whether hosts take in one, "name" or "name:port".
+// reaches reports whether hosts include one, "name" or "name:port".
 func reaches(hosts netguard.Hosts, text string) answer {
 	name, port := hostPort(text)
 	switch {
@@ -491,7 +488,7 @@ func reaches(hosts netguard.Hosts, text string) answer {
 		return perhaps
 	case hosts.Match(name, port):
 		return yes
-	case netguard.CheckHost(name) != nil: // the name can't be read
+	case netguard.CheckHost(name) != nil: // the name is invalid
 		return perhaps
 	}
 	return no
@@ -503,9 +500,8 @@ func (r Rule) forPort() bool {
 	return i >= 0 && !strings.HasSuffix(r.pattern, "]")
 }
 
-// Matches reports whether the rule speaks of a call, so that a person can try
-// it: one that allows must cover all that the call does beside reading, one
-// that asks or denies some of it.
+// Matches reports whether the rule matches a call, for a person to try it: an allow rule must cover all effects
+// except reading, an ask or deny rule any of them.
 func (r Rule) Matches(m places.Map, c *tool.Call, effects []tool.Effect) bool {
 	covered := false
 	for _, s := range subjects(m, effects) {
@@ -523,8 +519,7 @@ func (r Rule) Matches(m places.Map, c *tool.Call, effects []tool.Effect) bool {
 	return covered
 }
 
-// Reaches reports whether an effect on the network takes in a host. An effect that names none
-// takes in all.
+// Reaches reports whether a network effect includes a host. An effect without a host includes all.
 func Reaches(e tool.Effect, host string, port int) bool {
 	return e.Kind == tool.Network && netguard.Hosts{cmp.Or(e.Text, "*")}.Match(host, port)
 }

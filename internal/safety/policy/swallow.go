@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Swallowed finds rules that change nothing because another one decides all that they match. The
-// result has the index of a rule and that of the one that swallows it. It knows the simple cases only.
+// Swallowed finds rules without effect because another one decides everything that they match. The result maps
+// the index of a rule to that of the other one. It only detects simple cases.
 func Swallowed(rules []Rule) map[int]int {
 	out := map[int]int{}
 	for i, r := range rules {
@@ -27,10 +27,10 @@ func Swallowed(rules []Rule) map[int]int {
 	return out
 }
 
-// same reports whether rules match the same.
+// same reports whether two rules match the same.
 func (r Rule) same(other Rule) bool { return r.tool == other.tool && r.pattern == other.pattern }
 
-// swallows reports whether the rule decides all that another one matches, and is the wider or the
+// swallows reports whether the rule decides everything that another one matches, and is the wider or the
 // stricter one.
 func (r Rule) swallows(other Rule) bool {
 	switch {
@@ -46,7 +46,7 @@ func (r Rule) swallows(other Rule) bool {
 	return r.takesIn(other)
 }
 
-// takesIn reports whether the rule matches all that another one does.
+// takesIn reports whether the rule matches everything that another one does.
 func (r Rule) takesIn(other Rule) bool {
 	plain := func(name string) bool { return !strings.ContainsAny(name, `*?[\`) }
 	if r.tool != other.tool {
@@ -87,8 +87,8 @@ type Tried struct {
 	Matches bool
 }
 
-// Try tells of each rule whether it matches a call. Of those that keep trusted content as it is, only
-// those that do are told.
+// Try returns for each rule whether it matches a call. Rules that protect trusted content are listed only if
+// they match.
 func (p Policy) Try(c *tool.Call, effects []tool.Effect) (out []Tried) {
 	for _, r := range p.Rules {
 		one := Tried{Rule: r, Matches: r.matchesSome(p.Map, c, effects)}
@@ -99,7 +99,7 @@ func (p Policy) Try(c *tool.Call, effects []tool.Effect) (out []Tried) {
 	return out
 }
 
-// matchesSome reports whether the rule matches one of the effects of a call, or may.
+// matchesSome reports whether the rule matches, or may match, one of the effects of a call.
 func (r Rule) matchesSome(m places.Map, c *tool.Call, effects []tool.Effect) bool {
 	return slices.ContainsFunc(subjects(m, effects), func(s subject) bool {
 		if r.Action == tool.Allow {

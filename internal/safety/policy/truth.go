@@ -8,18 +8,18 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Session is what is so of a session and decides what can work in it.
+// Session is the facts about a session that decide what works in it.
 type Session struct {
 	Mode       tool.Mode // permission mode
 	Walls      tool.Walls
 	Throwaway  bool // see [tool.Env]
-	Unattended bool // nobody is there to answer
-	Turns      int  // most of one run; 0: no limit
+	Unattended bool // no person is there to answer
+	Turns      int  // of one run; 0: no limit
 	Cost       float64
 	Time       time.Duration
 }
 
-// Facts tell the truth about the session, one a line.
+// Facts returns the facts about the session, one per line.
 func (s Session) Facts() []string {
 	out := []string{"permissions: " + s.Permissions()}
 	if s.Unattended {
@@ -41,7 +41,7 @@ func (s Session) Facts() []string {
 	return out
 }
 
-// Permissions is what calls may do in the session's mode.
+// Permissions describes what calls may do in the session's mode.
 func (s Session) Permissions() string {
 	asks := "asks the person"
 	if s.Unattended {

@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Private reports whether effects, as they were judged, bring what is the person's
-// own beyond the workspace, or what is sensitive in it, or may bring it.
+// Private reports whether effects, as judged, may bring the person's own content from outside of the workspace,
+// or sensitive content from inside.
 func (p Policy) Private(effects []tool.Effect) bool {
 	return slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		switch {
@@ -22,8 +22,8 @@ func (p Policy) Private(effects []tool.Effect) bool {
 	})
 }
 
-// Pass is what people have opened by rules that name it: files that are secret by
-// their names. Commands find them open too whose effects can't all be known.
+// Pass returns the files that people have opened by rules that name them although they are secret by name. They
+// are also open to commands whose effects can't all be known.
 func (p Policy) Pass() tool.Pass {
 	var pass tool.Pass
 	for _, r := range p.Rules {
@@ -45,10 +45,9 @@ func (p Policy) Pass() tool.Pass {
 	return pass
 }
 
-// Leave asks about a call with a way out where the conversation, or the call
-// itself, holds text that nobody here has written and what is private: that
-// text could have it carried away. At most two of the three go without a
-// person; no rule answers it.
+// AskBeforeLeak asks about a call with network access if the conversation, or the call itself, contains both unverified
+// and private text: the unverified text could make the model send the private one away. At most two of the
+// three are allowed without a person; no rule answers it.
 func AskBeforeLeak(untrusted, private bool, mode tool.Mode, effects []tool.Effect) tool.Verdict {
 	out := slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		return e.Kind == tool.Network && !netguard.Loopback(e.Text) || e.Kind == tool.External
@@ -62,11 +61,11 @@ func AskBeforeLeak(untrusted, private bool, mode tool.Mode, effects []tool.Effec
 	}
 }
 
-// Hand asks about a call that would give what a placeholder of a secret stands for to a
-// command, which could print it in other letters, or to something beyond this machine that no
-// effect describes, such as a server: a rule that allows them says nothing about secrets. No
-// rule answers it. In mode auto a command in a sandbox from which it reaches nobody gets what came with a
-// text, as from another command; named says that some is a key or variable of the person, which boxes lack.
+// AskBeforeSecret asks about a call that would reveal the secret behind a placeholder to a command, which could print it
+// encoded, or to something outside of this machine that no effect describes, such as a server. A rule that
+// allows those does not cover secrets. No rule answers it. In mode auto a command in a sandbox without network
+// gets secrets from texts, as from another command; named says that some is a key or variable of the person,
+// which the sandbox lacks.
 func AskBeforeSecret(secret, named bool, mode tool.Mode, walls tool.Walls, effects []tool.Effect) tool.Verdict {
 	held := mode == tool.ModeAuto && walls.Workspace && !named
 	command := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })

@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// unseen reports whether a command whose words are known makes the shell, or
-// git, run what the words don't show. What other programs do, such as
-// interpreters, scripts and make, is out of reach of rules.
+// unseen reports whether a command with known words makes the shell, or git, run something that the words don't
+// show. Other programs, such as interpreters, scripts and make, are beyond the reach of rules.
 func unseen(argv []string) bool {
 	name, args := path.Base(argv[0]), argv[1:]
 	if usual := usualGit(argv); usual != nil {
@@ -29,13 +28,12 @@ func unseen(argv []string) bool {
 	return false
 }
 
-// readsScript reports whether a shell with these words runs what it reads from
-// elsewhere than a file.
+// readsScript reports whether a shell with these words runs input that is not from a file.
 func readsScript(args []string) bool {
 	for _, w := range args {
 		switch {
 		case w == "-c":
-			return false // the text is among the commands too
+			return false // the text is also listed among the commands
 		case w == "-" || clustered(w, 's') || strings.HasPrefix(w, "/dev/") || strings.HasPrefix(w, "/proc/"):
 			return true
 		case !strings.HasPrefix(w, "-"):
@@ -45,7 +43,7 @@ func readsScript(args []string) bool {
 	return true
 }
 
-// clustered reports whether a word is a cluster of short options with a letter.
+// clustered reports whether a word is a cluster of short options that contains a letter.
 func clustered(w string, letter rune) bool {
 	return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsRune(w[1:], letter)
 }
@@ -68,8 +66,8 @@ func gitUnseen(args []string) bool {
 	return false
 }
 
-// usualGit returns the usual form of a git command: git X for git-X, and push
-// for what push itself runs. Nil: it is no git, or already so.
+// usualGit returns the usual form of a git command: git X for git-X, and push for the commands that push itself
+// runs. Nil: not git, or already usual.
 func usualGit(argv []string) []string {
 	name, args := path.Base(argv[0]), argv[1:]
 	rest, dashed := strings.CutPrefix(name, "git-")

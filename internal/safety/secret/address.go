@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// address looks at the colon of a scheme for a password, as in
-// postgres://app:password@host/db.
+// address examines the colon of a scheme for a password, as in postgres://app:password@host/db.
 func (s *scanner) address(i int) (Found, bool) {
 	before := s.before(i, 24)
 	if n := trailing(before); n == 0 || !s.has(i, "://") {
@@ -28,8 +27,7 @@ func (s *scanner) address(i int) (Found, bool) {
 	return s.loginAt(i, user, from, end)
 }
 
-// dsn looks at a colon for the password in a data source name of Go, as in
-// app:password@tcp(host:3306)/db.
+// dsn examines a colon for the password in a Go data source name, as in app:password@tcp(host:3306)/db.
 func (s *scanner) dsn(i int) (Found, bool) {
 	n := trailing(s.before(i, 32))
 	if n == 0 {
@@ -45,8 +43,7 @@ func (s *scanner) dsn(i int) (Found, bool) {
 	return s.loginAt(i-n, i-n, i+1, end)
 }
 
-// loginAt weighs the password between from and end against the name of its user, in an address
-// that begins at i.
+// loginAt judges the password between from and end, given the user's name, in an address that begins at i.
 func (s *scanner) loginAt(i, user, from, end int) (Found, bool) {
 	if found, ok := s.token(from); ok && found.Start == from {
 		return found, true
@@ -60,13 +57,12 @@ func (s *scanner) loginAt(i, user, from, end int) (Found, bool) {
 	case password[0] == '%' && (len(password) < 3 || !isHex(password[1]) || !isHex(password[2])), strings.Trim(password, "*.") == "":
 		return found, false // a format, or already hidden
 	case strings.ToUpper(password) == password && !strings.ContainsAny(password, "0123456789"):
-		return found, false // a name for it, as in DB_PASS
+		return found, false // a name of it, as in DB_PASS
 	}
 	return found, len(password) >= 6 || secretive(password)
 }
 
-// userOnly looks for a token where the name of a user would be, as in
-// https://token@host.
+// userOnly looks for a token in place of a user's name, as in https://token@host.
 func (s *scanner) userOnly(user, end int) (Found, bool) {
 	if s.at(end) != '@' && s.at(end) != ':' {
 		return Found{}, false
@@ -77,19 +73,17 @@ func (s *scanner) userOnly(user, end int) (Found, bool) {
 	return Found{user, end, "a token in an address"}, isToken(s.text[user:end])
 }
 
-// isFiller reports whether a password of an address only stands there because the name of the
-// user is a token.
+// isFiller reports whether the password of an address is only a filler because the user's name is a token.
 func isFiller(password string) bool { return password == "" || password == "x-oauth-basic" }
 
-// isToken reports whether the name of a user is a token. The public key of a Sentry address is
-// none.
+// isToken reports whether a user's name is a token. The public key of a Sentry address is not.
 func isToken(name string) bool {
 	word := strings.TrimFunc(name, func(r rune) bool { return r < utf8.RuneSelf && wordDash.has(byte(r)) }) == ""
 	public := len(name) == 32 && strings.Trim(name, "0123456789abcdefABCDEF") == ""
 	return word && len(name) >= 20 && !public && mixed(name) && !standIn(name)
 }
 
-// until is where one of the stops stands, at most limit bytes away.
+// until returns the position of the next stop, at most limit bytes away.
 func (s *scanner) until(i int, stops *[256]bool, limit int) int {
 	stop := min(len(s.text), i+limit)
 	for i < stop && !stops[s.text[i]] {
@@ -101,10 +95,10 @@ func (s *scanner) until(i int, stops *[256]bool, limit int) int {
 	return i
 }
 
-// longestSource is how many bytes the password in the name of a data source has at most.
+// longestSource bounds the password in a data source name, in bytes.
 const longestSource = 96
 
-// stops are the bytes that end parts of addresses and the like.
+// stops are the bytes that end parts of addresses.
 type stops struct{ user, password, source, element [256]bool }
 
 func newStops() (out stops) {
@@ -118,8 +112,7 @@ func newStops() (out stops) {
 	return out
 }
 
-// telegram looks at the colon of a bot's token, 123456789:AA... The number is
-// public and stays.
+// telegram examines the colon of a bot's token, 123456789:AA... The number is public and stays visible.
 func (s *scanner) telegram(i int) (Found, bool) {
 	before := s.before(i, 16)
 	n := trailing(before)

@@ -13,11 +13,11 @@ const (
 	uppers // and digits
 	digits
 	bearer   // RFC 6750, b64token
-	anyValue // whatever may go on a value that was cut
+	anyValue // possible continuations of a value that was cut
 	classes
 )
 
-// classOf returns the class of a letter of shape.tail.
+// classOf returns the class for a letter of shape.tail.
 func classOf(c byte) (class, bool) {
 	i := strings.IndexByte("AWBHUDR", c)
 	return class(max(i, 0)), i >= 0
@@ -47,7 +47,7 @@ func (c class) has(b byte) bool {
 	return false
 }
 
-// members lists all that a class has.
+// members lists the characters of a class.
 func (c class) members() (out []byte) {
 	for b := range 256 {
 		if c.has(byte(b)) {
@@ -65,7 +65,7 @@ func isHex(b byte) bool { return hexes.has(b) }
 
 func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\n' || b == '\r' }
 
-// What a byte is to the scanner.
+// Kinds of bytes for the scanner.
 const (
 	dull    = iota
 	inWord  // letters, digits, underscore

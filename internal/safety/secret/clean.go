@@ -5,23 +5,23 @@ import (
 	"sync"
 )
 
-// cleanTexts are texts without a secret under the values that a vault knew at a time. Prompts and
-// descriptions of tools pass through a vault again and again. The zero value has none. Several
-// goroutines may use it at once.
+// cleanTexts caches texts without secrets under the values that a vault knew at a time. Prompts and
+// descriptions of tools pass through a vault repeatedly. The zero value is empty. It is safe for concurrent
+// use.
 type cleanTexts struct {
 	mu    sync.Mutex
 	texts map[string]struct{}
 	bytes int
 }
 
-// How long a text may be that is kept, and all of them together, in bytes.
+// Bounds on a cached text, and on all of them together, in bytes.
 const (
 	mostClean    = 16 << 10
 	mostAllClean = 512 << 10
 )
 
-// cleanNow returns those under the values that are known by now. Once there are others, nobody
-// gets it any more, so that what is still added by then does no harm.
+// cleanNow returns the cache for the current values. After a change of the values the old cache is no longer
+// used, so late additions to it do no harm.
 func (v *Vault) cleanNow() *cleanTexts {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -51,5 +51,5 @@ func (c *cleanTexts) add(text string) {
 		c.texts = map[string]struct{}{}
 	}
 	c.bytes += len(text)
-	c.texts[strings.Clone(text)] = struct{}{} // which may be a part of something large
+	c.texts[strings.Clone(text)] = struct{}{} // the text may be part of a large one
 }

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// clients says which options of well-known programs take a password, as
+// clients lists the options of well-known programs that take a password, as
 //
 //	PROGRAM... | OPTION...
 //
-// where an option is its name, behind + if the password follows at once, behind =
-// if it may, and ends with what the password is: . all of the word, : what is
-// behind a colon, % behind a percent sign, a comma behind a comma. With "login" the
-// programs take it for that command only.
+// An option is its name, after + if the password is always attached, after = if it may be. It ends with the
+// position of the password: . the whole word, : after a colon, % after a percent sign, a comma after a comma.
+// With "login" it applies only to that command of the programs.
 const clients = `
 mysql mariadb mysqldump mariadb-dump mysqladmin mariadb-admin mysqlimport mysqlshow mysqlcheck mysqlpump 7z 7za 7zz rar unrar | +p.
 sshpass mongo mongosh mongodump mongorestore mongoexport mongoimport cqlsh cypher-shell rabbitmqadmin twine couchbase-cli cbq rdesktop ncftp ncftpget ncftpput evil-winrm psexec security | =p.
@@ -37,7 +36,7 @@ gpg gpg2 | passphrase.
 bw lpass restic | password.
 `
 
-// flag looks at the dash of an option for a password that a program is given.
+// flag examines the dash of an option for a program's password.
 func (s *scanner) flag(i int) (Found, bool) {
 	if i == s.start || !isSpace(s.text[i-1]) {
 		return Found{}, false
@@ -70,7 +69,7 @@ func (s *scanner) flag(i int) (Found, bool) {
 	return Found{}, false
 }
 
-// optional looks at what follows --password.
+// optional examines the text after --password.
 func (s *scanner) optional(end int, name string, k kind) (Found, bool) {
 	v := value{name: name, lead: "--", sign: '=', kind: k, tight: true}
 	j := end
@@ -89,8 +88,7 @@ func (s *scanner) optional(end int, name string, k kind) (Found, bool) {
 	return s.judge(&v)
 }
 
-// taken lists the forms in which programs that are named before i take a password with
-// an option that begins like name.
+// taken lists the password forms, for an option that begins like name, of the programs named before i.
 func (s *scanner) taken(i int, name string) (forms []string) {
 	words := s.command(i)
 	if len(words) == 0 {
@@ -116,14 +114,13 @@ func (s *scanner) taken(i int, name string) (forms []string) {
 	return forms
 }
 
-// clustered reports whether an option of one letter that takes the next word, a login,
-// stands behind others that take none, as in curl -su ann:...
+// clustered reports whether a one-letter option with a login in the next word follows other letters without
+// values, as in curl -su ann:...
 func clustered(name, option, form string) bool {
 	return form[0] == '=' && !strings.HasSuffix(form, ".") && len(option) == 1 && len(name) <= 5 && strings.HasSuffix(name, option)
 }
 
-// command lists the words of the command that i stands in, up to there, without
-// folders and quotes.
+// command lists the words, before i, of the command that contains i, without folders and quotes.
 func (s *scanner) command(i int) []string {
 	text := s.before(i, context)
 	for at := strings.LastIndexByte(text, '\n'); at >= 0; at = strings.LastIndexByte(text[:at], '\n') {
@@ -142,8 +139,7 @@ func (s *scanner) command(i int) []string {
 	return words
 }
 
-// given looks at the password that an option of a known program has: attached to it,
-// or as the next word.
+// given examines the password of a known program's option: attached, or the next word.
 func (s *scanner) given(from, end int, name, form string) (Found, bool) {
 	option := strings.Trim(form, "+=.:%,")
 	attached := (form[0] == '+' || form[0] == '=') && strings.HasPrefix(name, option)
@@ -183,7 +179,7 @@ func (s *scanner) given(from, end int, name, form string) (Found, bool) {
 	return s.password(begin, stop)
 }
 
-// argumentWord is a word of a command line without its quotes.
+// argumentWord returns a word of a command line without its quotes.
 func (s *scanner) argumentWord(i int) (from, end int, ok bool) {
 	quote := s.at(i)
 	if quote == '"' || quote == '\'' {
@@ -205,8 +201,8 @@ func (s *scanner) argumentWord(i int) (from, end int, ok bool) {
 	return i, end, end > i
 }
 
-// password judges what stands in the place of a password: anything but what manuals and
-// scripts write there.
+// password judges the text in the place of a password: it is one, unless it is a usual stand-in of manuals and
+// scripts.
 func (s *scanner) password(from, end int) (Found, bool) {
 	if from >= end {
 		return Found{}, false
@@ -226,8 +222,7 @@ func (s *scanner) password(from, end int) (Found, bool) {
 	return Found{}, false
 }
 
-// htpasswd looks at the last words of htpasswd -b FILE USER PASSWORD; without a file
-// if it only prints.
+// htpasswd examines the last words of htpasswd -b FILE USER PASSWORD; without a file if it only prints.
 func (s *scanner) htpasswd(i, at int, prints bool) (Found, bool) {
 	words := s.command(i)
 	n := slices.Index(words, "htpasswd")
@@ -260,8 +255,8 @@ func (s *scanner) htpasswd(i, at int, prints bool) (Found, bool) {
 	return Found{}, false
 }
 
-// source looks at the colon of a password as openssl, apksigner and clients of remote
-// desktops take it: -passin pass:..., /p:...
+// source examines the colon of a password in the notations of openssl, apksigner and remote desktop clients:
+// -passin pass:..., /p:...
 func (s *scanner) source(i int) (Found, bool) {
 	before := s.before(i, context)
 	rest, openssl := strings.CutSuffix(before, "pass")
@@ -282,7 +277,7 @@ func (s *scanner) source(i int) (Found, bool) {
 	return s.password(from, end)
 }
 
-// saying looks at a password behind words that say that it is one.
+// saying examines a password after words that announce it.
 func (s *scanner) saying(from int, c check) (Found, bool) {
 	if c == quoted { // the quote is the last byte of the prefix
 		begin, end, ok := s.argumentWord(from - 1)

@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// Plain reports whether a file that is named like a secret holds none, as far as
-// all of its content tells. It errs on the side of no, and so is for the names
-// that it knows: certificates and public keys in PEM files, and settings whose
-// values are ordinary, one a line. Of others only an empty file is plain.
+// Plain reports whether a file with the name of a secret contains none, judging by all of its content. In doubt
+// it returns false. It knows certificates and public keys in PEM files, and settings with ordinary values, one
+// per line. Other files are plain only if empty.
 func Plain(name string, data []byte) bool {
 	text := string(data)
 	if strings.TrimSpace(text) == "" {
@@ -35,7 +34,7 @@ func Plain(name string, data []byte) bool {
 	return !found
 }
 
-// holdsSettings reports whether files of a name are lines of settings.
+// holdsSettings reports whether files of a name contain lines of settings.
 func holdsSettings(name string) bool {
 	switch {
 	case name == ".env", strings.HasPrefix(name, ".env."), strings.HasPrefix(name, ".env-"),
@@ -83,8 +82,8 @@ func publicLabel(label string) bool {
 	}, label)
 }
 
-// plainSettings reports whether each line of a text is a setting with an
-// ordinary value. A line that is none can't be told from a secret.
+// plainSettings reports whether each line of a text is a setting with an ordinary value. Other lines could be
+// secrets.
 func plainSettings(text string) bool {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -108,8 +107,7 @@ func plainSettings(text string) bool {
 	return true
 }
 
-// plainSetting reports whether a value may be seen by everybody, whatever it is
-// set for.
+// plainSetting reports whether a value is public, whatever its setting.
 func plainSetting(name, value string) bool {
 	if value == "" || strings.Trim(value, "0123456789.") == "" && len(value) < 8 || isDummy(value) || standIn(value) {
 		return true

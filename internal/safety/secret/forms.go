@@ -10,15 +10,15 @@ import (
 	"unicode/utf8"
 )
 
-// form is a way in which a known value is written.
+// form is a spelling of a known value.
 type form struct {
 	text  string
-	value int // number of the known value
+	value int // index of the known value
 	how   string
 }
 
-// formsOf lists how a value may be written, itself first. In a text that is searched without its
-// gaps, forms with gaps of their own stand without these.
+// formsOf lists the spellings of a value, itself first. Texts are searched without gaps, so forms with gaps of
+// their own are listed without them.
 func formsOf(value string) []form {
 	out := written(value)
 	for _, f := range out {
@@ -29,7 +29,7 @@ func formsOf(value string) []form {
 	return out
 }
 
-// written lists how a value is written by programs, itself first.
+// written lists the spellings of a value by programs, itself first.
 func written(value string) []form {
 	out := []form{{text: value}}
 	add := func(how string, texts ...string) {
@@ -59,7 +59,7 @@ func written(value string) []form {
 	return out
 }
 
-// wide is the fullwidth twin of a character of ASCII, as East Asian input methods write it.
+// wide returns the fullwidth variant of an ASCII character, as East Asian input methods write it.
 func wide(r rune) rune {
 	if r > ' ' && r < 0x7f {
 		return r + 0xfee0
@@ -67,16 +67,15 @@ func wide(r rune) rune {
 	return r
 }
 
-// base64s3 is how a value is written if so many bytes stand before it (modulo
-// 3): at the end of the data with padding and without, and with more behind.
-// Characters that also hold bits of the neighbours are left out.
+// base64s3 returns the spellings of a value after a number of bytes (modulo 3): at the end of the data with and
+// without padding, and with more data after it. Characters that contain bits of neighbours are left out.
 func base64s3(enc *base64.Encoding, value string, before int) []string {
 	all := enc.EncodeToString([]byte("\x00\x00\x00"[:before] + value))
 	from := (before*8 + 5) / 6
 	return []string{all[from:], strings.TrimRight(all[from:], "="), all[from : (before+len(value))*8/6]}
 }
 
-// quote is s as it stands between the quotes of a JSON string.
+// quote returns s as between the quotes of a JSON string.
 func quote(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -88,13 +87,12 @@ func quote(s string) string {
 	return out[1 : len(out)-1]
 }
 
-// escapeMarkup escapes what many encoders of JSON escape for browsers.
+// escapeMarkup escapes the characters that many JSON encoders escape for browsers.
 func escapeMarkup(s string) string {
 	return strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(s)
 }
 
-// ascii escapes what is not ASCII in a JSON string, as the encoders of Python and PHP do unless
-// they are told not to.
+// ascii escapes non-ASCII characters in a JSON string, as the encoders of Python and PHP do by default.
 func ascii(s, format string) string {
 	var b strings.Builder
 	for _, unit := range utf16.Encode([]rune(s)) {
@@ -107,7 +105,7 @@ func ascii(s, format string) string {
 	return b.String()
 }
 
-// percent escapes all but letters, digits and the plain characters, RFC 3986.
+// percent escapes all characters except letters, digits and those in plain, RFC 3986.
 func percent(s, plain, format string) string {
 	var b strings.Builder
 	for i := range len(s) {

@@ -1,7 +1,6 @@
 package secret
 
-// hooks are addresses that do something for whoever knows their paths, as vendors
-// document them.
+// hooks are addresses whose paths authorize an action, as documented by vendors.
 func hooks() []shape {
 	return []shape{
 		{prefix: "hooks.slack.com/services/", tail: "B20", what: "a Slack hook"},
@@ -49,7 +48,7 @@ func hooks() []shape {
 	}
 }
 
-// more are the tokens of vendors that few use.
+// more are the tokens of less common vendors.
 func more() []shape {
 	return []shape{
 		{prefix: "EAA", tail: "A80", what: "a Facebook token", check: random},
@@ -111,7 +110,7 @@ func more() []shape {
 	}
 }
 
-// spoken are passwords that stand behind words that say so, where no sign parts them.
+// spoken are passwords after words that announce them, without a separator.
 func spoken() []shape {
 	return []shape{
 		{prefix: "IDENTIFIED BY '", what: "a password in SQL", check: quoted},

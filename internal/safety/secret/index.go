@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// head is how many bytes every form has at least.
+// head is the minimum length of a form, in bytes.
 const head = 8
 
-// index finds forms of known values. It skips as Wu and Manber do (A fast
-// algorithm for multi-pattern searching, 1994): three bytes tell how far the
-// next form can be. It is not changed once it is made.
+// index finds forms of known values. It skips as Wu and Manber do (A fast algorithm for multi-pattern
+// searching, 1994): three bytes determine the minimum distance to the next form. It is immutable.
 type index struct {
 	forms map[string][]form // by their first bytes; longest first
 	heads []string          // the same first bytes, sorted
@@ -59,9 +58,8 @@ func (x *index) add(f form) {
 
 func block(a, b, c byte) uint16 { return (uint16(a)<<10 ^ uint16(b)<<5 ^ uint16(c)) & (1<<15 - 1) }
 
-// next finds the first form in a text, of those at one place the longest. It
-// returns where it begins; without one, from where on the text must go on
-// before more can be told: its end if it is final.
+// next finds the first form in a text, the longest at its position. It returns its start. Without a match it
+// returns the position from which more text is needed: the end if final.
 func (x *index) next(text string, final bool) (form, int) {
 	i := 0
 	for i+head <= len(text) {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// standIn reports whether a secret stands there only to show where one goes.
+// standIn reports whether a secret is only an example or a placeholder.
 func standIn(s string) bool {
 	if sameRun(s) >= 8 {
 		return true
@@ -26,7 +26,7 @@ func standIn(s string) bool {
 	return false
 }
 
-// sameRun is the length of the longest run of one character.
+// sameRun returns the length of the longest run of one character.
 func sameRun(s string) int {
 	most, n := 0, 0
 	for i := range len(s) {
@@ -39,8 +39,7 @@ func sameRun(s string) int {
 	return most
 }
 
-// isDummy reports whether a password is one of those that open nothing worth
-// hiding: they stand in every manual.
+// isDummy reports whether a password is a common example from manuals.
 func isDummy(s string) bool {
 	s = strings.ToLower(s)
 	return slices.Contains([]string{
@@ -53,15 +52,14 @@ func isDummy(s string) bool {
 	}, s)
 }
 
-// secretive reports whether a value is a secret rather than a name in code or a
-// number: it has a digit or a sign, and not digits alone.
+// secretive reports whether a value looks like a secret rather than a name in code or a number: it has a digit
+// or a sign, and not only digits.
 func secretive(s string) bool {
 	return strings.ContainsAny(s, "0123456789!@#%^&*+/=~?|") && strings.Trim(s, "0123456789.,_-") != ""
 }
 
-// mixed reports whether characters are mixed as chance mixes them and words are
-// not: letters and digits change places more than once within a piece. What
-// holds of a text also holds of a longer one that begins with it.
+// mixed reports whether characters are mixed randomly, unlike words: letters and digits alternate more than
+// once within a piece. If it holds for a text, it holds for every longer one that begins with it.
 func mixed(s string) bool {
 	changes, letters := 0, 0
 	var last byte
@@ -78,8 +76,7 @@ func mixed(s string) bool {
 	return changes >= 2 && letters >= 3
 }
 
-// byChance reports whether a part of s is letters and digits as only chance mixes them, so that it
-// stands nowhere but where it was put.
+// byChance reports whether a part of s mixes letters and digits so randomly that it is unique.
 func byChance(s string) bool {
 	for part := range strings.FieldsFuncSeq(s, func(r rune) bool { return r >= utf8.RuneSelf || !isAlnum(byte(r)) }) {
 		turns := 0
@@ -95,7 +92,7 @@ func byChance(s string) bool {
 	return false
 }
 
-// group tells letters, digits and what parts words.
+// group distinguishes letters, digits and separators.
 func group(b byte) byte {
 	switch {
 	case '0' <= b && b <= '9':
@@ -111,8 +108,8 @@ func strong(s string) bool {
 	return strings.ContainsAny(s, "!@#%^&*+=~?") && strings.ContainsAny(s, "0123456789") && trailing(s) < len(s)
 }
 
-// isPlain reports whether a value is made of words and numbers, one of which
-// says that it is none: test-key-1, my_secret_token.
+// isPlain reports whether a value consists of words and numbers, one of which marks it as an example:
+// test-key-1, my_secret_token.
 func isPlain(s string) bool {
 	told := false
 	for piece := range strings.FieldsFuncSeq(strings.ToLower(s), func(r rune) bool { return strings.ContainsRune("-_. ", r) }) {
@@ -129,8 +126,8 @@ func isPlain(s string) bool {
 	return told
 }
 
-// isPlace reports whether a value says where a secret is: a path, an address, a
-// name in a store or in code.
+// isPlace reports whether a value refers to a secret elsewhere: a path, an address, a name in a store or in
+// code.
 func isPlace(s string) bool {
 	if strings.Contains(s, "://") {
 		return true
@@ -147,7 +144,7 @@ func isPlace(s string) bool {
 	return drive || strings.HasPrefix(s, "/") && wordy(s[1:], "/-_.") || strings.ContainsAny(s, ".") && isDotted(s)
 }
 
-// isDotted reports whether s is names with dots between, as in config.db2.token.
+// isDotted reports whether s is names separated by dots, as in config.db2.token.
 func isDotted(s string) bool {
 	for part := range strings.SplitSeq(s, ".") {
 		if part == "" || group(part[0]) == '0' || !wordy(part, "_") {
@@ -157,8 +154,7 @@ func isDotted(s string) bool {
 	return true
 }
 
-// wordy reports whether the pieces of s between marks look like names: letters,
-// then perhaps digits.
+// wordy reports whether the pieces of s between marks look like names: letters, optionally followed by digits.
 func wordy(s, marks string) bool {
 	for piece := range strings.FieldsFuncSeq(s, func(r rune) bool { return strings.ContainsRune(marks, r) }) {
 		piece = strings.TrimRight(piece, "0123456789")
@@ -171,8 +167,8 @@ func wordy(s, marks string) bool {
 	return true
 }
 
-// isName reports whether s looks like a name in code, such as testP256Key: its
-// parts have three or four letters at least, as words have.
+// isName reports whether s looks like a name in code, such as testP256Key: its parts have at least three or
+// four letters, as words do.
 func isName(s string) bool {
 	letters, parts := 0, 1
 	for i := range len(s) {
@@ -190,12 +186,12 @@ func isName(s string) bool {
 	return 2*letters >= 7*parts && group(s[0]) == 'a'
 }
 
-// jumbled reports whether s is letters of both sizes as chance mixes them.
+// jumbled reports whether s is a random mix of upper and lower case letters.
 func jumbled(s string) bool {
 	return len(s) >= 16 && strings.ToLower(s) != s && strings.ToUpper(s) != s && strings.TrimFunc(s, isLetter) == "" && !isName(s)
 }
 
-// isNumber reports whether s is a number as code writes them: -0x7f87.
+// isNumber reports whether s is a number in code notation: -0x7f87.
 func isNumber(s string) bool {
 	digits, ok := strings.CutPrefix(strings.TrimPrefix(s, "-"), "0x")
 	return ok && len(digits) <= 16 && strings.Trim(strings.ToLower(digits), "0123456789abcdef_") == ""

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Named reports whether a variable of the environment is called like one that
-// holds a secret. It errs on the side of yes. The folder of a shell, folders where
-// secrets lie, and switches are not.
+// Named reports whether the name of an environment variable suggests a secret. In doubt it returns true. The
+// working folders of a shell, folders of secrets, and switches are not secrets.
 func Named(variable string) bool {
 	name := strings.ToUpper(variable)
 	if variable == "PWD" || variable == "OLDPWD" || strings.HasSuffix(name, "_DIR") || strings.HasSuffix(name, "_BYPASS") {

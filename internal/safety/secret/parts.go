@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// leastLine is how many bytes a line has at least to be a secret of its own.
+// leastLine is the minimum length of a line that is a secret by itself, in bytes.
 const leastLine = 16
 
-// partsOf lists what of a value is a secret by itself: its lines, so that the head of a key or an
-// indented copy is hidden, and the password in an address.
+// partsOf lists the parts of a value that are secrets by themselves: its lines, so that the beginning of a key
+// or an indented copy is hidden, and the password in an address.
 func partsOf(value string) []string {
 	out := linesOf(value)
 	if password := PasswordOf(value); password != "" {
@@ -22,11 +22,11 @@ func partsOf(value string) []string {
 	return out
 }
 
-// linesOf lists the long lines of a value that has several. What says where a key begins and
-// ends is none of them.
+// linesOf lists the long lines of a multi-line value, except the lines that mark the beginning and end of a
+// key.
 func linesOf(value string) []string {
 	if strings.Contains(value, "-----BEGIN ") {
-		value = strings.ReplaceAll(value, `\n`, "\n") // as variables of one line have it
+		value = strings.ReplaceAll(value, `\n`, "\n") // as in single-line variables
 	}
 	if !strings.Contains(value, "\n") {
 		return nil
@@ -41,10 +41,9 @@ func linesOf(value string) []string {
 	return out
 }
 
-// PasswordOf is the password in an address as programs are given it, as it stands there: in
-// postgres://app:password@host/db, app:password@tcp(host:3306)/db, and
-// host=db user=app password=... or with semicolons between. A token in the place of the user
-// counts, as in https://token@host. Empty: there is none.
+// PasswordOf returns the password in an address for a program, as written: in postgres://app:password@host/db,
+// app:password@tcp(host:3306)/db, and host=db user=app password=... or separated by semicolons. A token in
+// place of the user counts, as in https://token@host. Empty: none.
 func PasswordOf(address string) string {
 	_, rest, ok := strings.Cut(address, "://")
 	if !ok {
@@ -68,7 +67,7 @@ func PasswordOf(address string) string {
 	return password
 }
 
-// sourcePassword is the password in app:password@protocol(place)/db or app:password@/db.
+// sourcePassword returns the password in app:password@protocol(place)/db or app:password@/db.
 func sourcePassword(source string) string {
 	if strings.ContainsAny(source, " \t\n\"") {
 		return ""
@@ -87,7 +86,7 @@ func sourcePassword(source string) string {
 
 func isLetterOrDigit(r rune) bool { return r < utf8.RuneSelf && isAlnum(byte(r)) }
 
-// keyedPassword is the password among several settings of one line: user=app password=...,
+// keyedPassword returns the password among several settings in one line: user=app password=...,
 // Server=...;Pwd=..., host:6379,password=..., ?user=app&password=...
 func keyedPassword(line string) string {
 	if strings.Count(line, "=") < 2 && !strings.Contains(line, ",") || strings.Contains(line, "\n") {
@@ -110,8 +109,8 @@ func keyedPassword(line string) string {
 	return ""
 }
 
-// keyedValue is the value that a line of settings begins with: up to its quote, a semicolon, or
-// where the next setting begins.
+// keyedValue returns the value at the beginning of a line of settings: up to its quote, a semicolon, or the
+// next setting.
 func keyedValue(rest string) string {
 	if rest != "" && (rest[0] == '\'' || rest[0] == '"') {
 		end := strings.IndexByte(rest[1:], rest[0])

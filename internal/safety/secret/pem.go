@@ -7,9 +7,9 @@ import (
 
 const beginPEM = "-----BEGIN "
 
-// pem looks for a private key of RFC 7468 or OpenPGP. It may be cut off at the
-// end, stand in a string with \n for its line breaks, or with numbers or marks
-// before its lines. A first line alone is no secret unless the text ends there.
+// pem looks for a private key of RFC 7468 or OpenPGP. It may be cut off at the end, be in a string with \n for
+// its line breaks, or have numbers or marks before its lines. A single first line is a secret only if the text
+// ends there.
 func (s *scanner) pem(i int) (Found, bool) {
 	if !s.has(i, beginPEM) {
 		return Found{}, false
@@ -39,8 +39,8 @@ func (s *scanner) pem(i int) (Found, bool) {
 	return Found{i, len(s.text), privateKey}, s.atEnd(s.margin(body))
 }
 
-// vaulted looks at the lines of hex under the header of a file or a text that Ansible has encrypted. It
-// may stand in a string, or with numbers or marks before its lines, as a private key may.
+// vaulted examines the hex lines under the header of data that Ansible has encrypted. They may be in a string,
+// or have numbers or marks before them, as a private key may.
 func (s *scanner) vaulted(i, from int) (Found, bool) {
 	for from-i < 96 && !s.atEnd(from) && s.text[from] != '\n' && s.text[from] != '\\' {
 		from++
@@ -57,8 +57,7 @@ func (s *scanner) vaulted(i, from int) (Found, bool) {
 	return Found{begin, end, "a vault of Ansible"}, end > begin
 }
 
-// label reads the rest of a line such as -----BEGIN RSA PRIVATE KEY-----; -1:
-// it is not that of a private key.
+// label reads the rest of a line such as -----BEGIN RSA PRIVATE KEY-----; -1: it is not that of a private key.
 func (s *scanner) label(i int) int {
 	j := i
 	for j-i < 48 && (s.at(j) == ' ' || uppers.has(s.at(j))) {
@@ -71,8 +70,7 @@ func (s *scanner) label(i int) int {
 	return j + 5
 }
 
-// pemLine is the end of a line of a key that begins at i, or i. A short line is
-// one only at the end.
+// pemLine returns the end of the key line that begins at i, or i. A short line counts only at the end.
 func (s *scanner) pemLine(i, lines int) int {
 	stop := s.span(i, base64s, longest)
 	switch n := stop - i; {
@@ -88,8 +86,8 @@ func (s *scanner) pemLine(i, lines int) int {
 	return i
 }
 
-// margin skips what may stand between the lines of a key: line breaks, written
-// as such or as \n, and what tools put before and behind lines.
+// margin skips the text between lines of a key: line breaks, possibly written as \n, and marks that tools add
+// before and after lines.
 func (s *scanner) margin(i int) int {
 	for from := i; i-from < 64; {
 		switch c := s.at(i); {

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// leastPiece is how many bytes a part of a secret has at least that is hidden.
+// leastPiece is the minimum length of a hidden part of a secret, in bytes.
 const leastPiece = 5
 
 const (
-	apart  = " \t&|;<>()$`{}'\"\\" // where a shell may take a word apart
-	quotes = `'"\`                 // what it takes out of a word
+	apart  = " \t&|;<>()$`{}'\"\\" // where a shell may split a word
+	quotes = `'"\`                 // removed from a word by a shell
 )
 
-// Pieces hides parts of secrets. A shell takes one with operators apart (hunter&zq77wkk), so parts of
-// it stand alone in words of commands, names of files and messages. The zero value hides nothing.
+// Pieces hides parts of secrets. A shell splits a secret that contains operators (hunter&zq77wkk), so parts of
+// it appear alone in words of commands, names of files and messages. The zero value hides nothing.
 type Pieces struct {
 	key     []byte
 	secrets []string // any part is hidden
-	words   []string // as a shell makes them, the longest first
+	words   []string // as split by shells, the longest first
 }
 
-// Pieces returns those of the secrets that the placeholders in a text stand for. The scheme and the
-// host of an address are none: people have to see them.
+// Pieces returns the parts of the secrets behind the placeholders in a text. The scheme and the host of an
+// address are not parts: people must see them.
 func (v *Vault) Pieces(text string) Pieces {
 	p := Pieces{key: v.Key}
 	v.mu.Lock()
@@ -74,8 +74,8 @@ func longEnough(list []string, texts ...string) []string {
 	return list
 }
 
-// concealed are the lines of a secret without what may be seen of them: where a key begins and ends,
-// and the scheme and the host of an address.
+// concealed returns the lines of a secret without their public parts: the marks at the beginning and end of a
+// key, and the scheme and the host of an address.
 func concealed(value string) (out []string) {
 	for line := range strings.Lines(value) {
 		line = strings.TrimSpace(line)
@@ -93,15 +93,14 @@ func concealed(value string) (out []string) {
 	return out
 }
 
-// Hide puts something in the place of every part of a secret. What is put there has the form of a
-// placeholder, is the same for the same part, and stands for nothing. Placeholders stay. Whole
-// secrets must have been redacted before.
+// Hide replaces every part of a secret. The replacement has the form of a placeholder, is the same for the same
+// part, and can't be resolved. Placeholders are unchanged. Whole secrets must have been redacted before.
 func (p Pieces) Hide(text string) string {
 	return p.hide(text, p.part)
 }
 
-// HideWords hides only what a shell would make of a secret. It is for long texts, where a short part
-// of a secret may well be something else.
+// HideWords hides only the words that a shell would make of a secret. It is for long texts, in which a short
+// part of a secret may be a coincidence.
 func (p Pieces) HideWords(text string) string {
 	return p.hide(text, p.word)
 }
@@ -127,7 +126,7 @@ func (p Pieces) hide(text string, next func(string) int) string {
 	return b.String()
 }
 
-// part is the length of the longest part of a secret that a text begins with; 0: it is too short.
+// part returns the length of the longest part of a secret at the beginning of a text; 0: too short.
 func (p Pieces) part(text string) int {
 	longest := 0
 	if len(text) < leastPiece {
@@ -153,7 +152,7 @@ func (p Pieces) part(text string) int {
 	return longest
 }
 
-// word is the length of the word of a secret that a text begins with; 0: there is none.
+// word returns the length of the secret word at the beginning of a text; 0: none.
 func (p Pieces) word(text string) int {
 	for _, word := range p.words {
 		if strings.HasPrefix(text, word) {

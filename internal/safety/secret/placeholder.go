@@ -8,35 +8,33 @@ import (
 	"strings"
 )
 
-// opening begins a placeholder: [secret:k3f9q2ab] is a secret, [secret:k3f9q2ab.x7m2] the same
-// in another form that it was seen in.
+// opening begins a placeholder: [secret:k3f9q2ab] is a secret, [secret:k3f9q2ab.x7m2] the same in another
+// spelling.
 const opening = "[secret:"
 
-// Lengths of what names a secret, and a form of one: more is taken where fewer would name
-// two of one vault.
+// Lengths of the tags of a secret and of its form. Longer ones are used if shorter ones would be ambiguous in a
+// vault.
 const (
 	tagLen     = 8
 	longestTag = 4 * tagLen
 	formLen    = 4
 )
 
-// longestPlaceholder is more bytes than any has.
+// longestPlaceholder exceeds the length of every placeholder, in bytes.
 const longestPlaceholder = len(opening) + longestTag + 1 + 2*formLen + 1
 
-// lost stands for nothing, and is put in the place of secrets that a vault has no room for.
+// lost can't be resolved. It replaces secrets for which a vault has no room.
 const lost = opening + "0]"
 
-// digest is what names a text under a key, so that nobody who lacks the key can find the text
-// by trying.
+// digest identifies a text under a key, so that a guess of the text can't be verified without the key.
 func digest(key []byte, text string) string {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(text))
 	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)))
 }
 
-// parsePlaceholder returns the size of the placeholder that text begins with; 0: there is
-// none. cut says that there may be one if the text goes on. Numbers are those of version 0.2,
-// and stand for nothing any more.
+// parsePlaceholder returns the size of the placeholder at the beginning of text; 0: none. cut says that more
+// text is needed. Numeric ones are from version 0.2, and can no longer be resolved.
 func parsePlaceholder(text string) (size int, cut bool) {
 	rest, ok := strings.CutPrefix(text, opening)
 	if !ok {
@@ -60,7 +58,7 @@ func parsePlaceholder(text string) (size int, cut bool) {
 	return len(text) - len(rest) + 1, false
 }
 
-// Holds reports whether there is a placeholder in a text, whatever it stands for.
+// Holds reports whether a text contains a placeholder, resolvable or not.
 func Holds(text string) bool {
 	for {
 		i := strings.Index(text, opening)
@@ -75,7 +73,7 @@ func Holds(text string) bool {
 	}
 }
 
-// word cuts off up to most small letters and digits.
+// word splits off up to most lower-case letters and digits.
 func word(s string, most int) (w, rest string) {
 	i := 0
 	for i < len(s) && i < most && ('0' <= s[i] && s[i] <= '9' || 'a' <= s[i] && s[i] <= 'z') {
@@ -84,18 +82,17 @@ func word(s string, most int) (w, rest string) {
 	return s[:i], s[i:]
 }
 
-// isOld reports whether it is a number, as placeholders of version 0.2 have.
+// isOld reports whether it is a number, as in placeholders of version 0.2.
 func isOld(s string) bool {
 	return s != "" && len(s) <= 9 && strings.Trim(s, "0123456789") == ""
 }
 
-// within lists what a placeholder names: its tag, and that of its form if it has one.
+// within lists the tags in a placeholder: of the secret, and of its form if any.
 func within(placeholder string) []string {
 	return strings.Split(strings.TrimSuffix(strings.TrimPrefix(placeholder, opening), "]"), ".")
 }
 
-// poses reports whether what looks like a placeholder has a known value in it, which somebody
-// may have put there so that it is not looked for.
+// poses reports whether an apparent placeholder contains a known value, which may be there to evade the search.
 func (x *index) poses(placeholder string) bool {
 	return slices.ContainsFunc(within(placeholder), func(tag string) bool {
 		f, _ := x.next(tag, true)
@@ -103,7 +100,7 @@ func (x *index) poses(placeholder string) bool {
 	})
 }
 
-// placeholder is the size of the placeholder at i; 0: there is none.
+// placeholder returns the size of the placeholder at i; 0: none.
 func (s *scanner) placeholder(i int) int {
 	if i >= len(s.text) || s.text[i] != '[' {
 		if i >= len(s.text) {

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// maySign is a quick look at whether a name that ends before the sign at i could be one
-// of those that signs knows.
+// maySign is a fast check of whether the name before the sign at i could be one that signs knows.
 func (s *scanner) maySign(i int, name string) bool {
 	n := len(name)
 	if s.text[i] != '=' || n < 3 || !isAlnum(s.text[i-1]) {
@@ -21,8 +20,8 @@ func (s *scanner) maySign(i int, name string) bool {
 	return false
 }
 
-// signs reports whether the = at i gives a part of an address a value that opens what the
-// address leads to: a signature, a code that is taken once, an assertion.
+// signs reports whether the = at i sets a part of an address that authorizes access: a signature, a one-time
+// code, an assertion.
 func (s *scanner) signs(i int, name string) bool {
 	if s.text[i] != '=' {
 		return false
@@ -40,7 +39,7 @@ func (s *scanner) signs(i int, name string) bool {
 	}, name)
 }
 
-// isID reports whether s is a UUID, which names a thing and opens none.
+// isID reports whether s is a UUID, which identifies and doesn't authorize.
 func isID(s string) bool {
 	if len(s) != 36 {
 		return false

@@ -5,38 +5,35 @@ import (
 	"strings"
 )
 
-// Bounds of what is read at once, in bytes. They keep a [Writer] from holding
-// back more than that, and reading backwards from taking more than constant time.
+// Bounds on reading, in bytes. They bound what a [Writer] holds back, and make backward reading constant time.
 const (
-	longest   = 8 << 10  // token or value; what is longer is found in pieces
+	longest   = 8 << 10  // token or value; longer ones are found in pieces
 	longestPE = 32 << 10 // private key with its lines
-	context   = 512      // what is read backwards at most
+	context   = 512      // maximum backward reading
 )
 
-// scanner finds shapes in a text that may go on later. Matchers read what lies
-// ahead only through its methods, which note in short that the text ended too
-// early to tell. That one rule makes a stream the same as its whole: what can't
-// be told yet waits.
+// scanner finds shapes in a text that may continue later. Matchers read ahead only through its methods, which
+// record in short that the text ended too early to decide. This rule makes the result of a stream equal to that
+// of its whole: undecided text waits.
 type scanner struct {
 	*finder
 	text  string
 	final bool // nothing follows the text
-	short bool // the end was met by what was tried last
+	short bool // the last attempt reached the end of the text
 
-	start  int    // of the stretch behind the last secret or placeholder: nothing looks further back
+	start  int    // of the stretch after the last secret or placeholder: nothing looks further back
 	cookie bool   // on a line of cookies
-	carry  string // the last secret was cut at the bound: what it is; empty: it was not
+	carry  string // description of a secret that was cut at the bound; empty: none
 	memo   [classes]run
 	values values
-	ahead  stretch // that was classified last
+	ahead  stretch // the last classified stretch
 }
 
 // run is a stretch of characters of one class.
 type run struct{ from, end int }
 
-// next finds the first secret at or behind i. It returns how far the text is
-// decided: behind the secret, or, without one, up to where the text must go on
-// before more can be told. In a final text that is its end.
+// next finds the first secret at or after i. It returns the position up to which the text is decided: after the
+// secret, or, without one, where more text is needed. In a final text that is its end.
 func (s *scanner) next(i int) (Found, int) {
 	for i < len(s.text) {
 		if s.carry != "" {
@@ -63,7 +60,7 @@ func (s *scanner) next(i int) (Found, int) {
 	return Found{}, i
 }
 
-// wait reports whether what was tried last needs more text.
+// wait reports whether the last attempt needs more text.
 func (s *scanner) wait() bool { return s.short && !s.final }
 
 // took ends a step: with a secret, or waiting at i.
@@ -79,7 +76,7 @@ func (s *scanner) took(found Found, i int) (Found, int) {
 	return found, found.End
 }
 
-// carried goes on with a secret that was cut at the bound.
+// carried continues a secret that was cut at the bound.
 func (s *scanner) carried(i int) (Found, bool) {
 	s.short = false
 	end := s.span(i, anyValue, longest)
@@ -89,8 +86,7 @@ func (s *scanner) carried(i int) (Found, bool) {
 	return Found{i, end, s.carry}, end > i
 }
 
-// skip goes to the next byte at which something may begin. It passes over nearly
-// all of a text, stretch by stretch.
+// skip returns the next byte at which something may begin. It skips nearly all of a text, stretch by stretch.
 func (s *scanner) skip(i int) int {
 	for i < len(s.text) {
 		if at := i &^ 63; s.ahead.end <= i || s.ahead.at != at {
@@ -101,7 +97,7 @@ func (s *scanner) skip(i int) int {
 			may |= s.ahead.busy
 		}
 		if i == s.start && s.kind[s.text[i]] == inWord {
-			may |= 1 << (i & 63) // what stands before it is no part of the word
+			may |= 1 << (i & 63) // the preceding byte is not part of the word
 		}
 		if may &= ^uint64(0) << (i & 63); may != 0 {
 			return s.pass(i, s.ahead.at+bits.TrailingZeros64(may))
@@ -111,7 +107,7 @@ func (s *scanner) skip(i int) int {
 	return i
 }
 
-// pass goes from i to end.
+// pass moves from i to end.
 func (s *scanner) pass(i, end int) int {
 	if s.cookie && strings.IndexByte(s.text[i:end], '\n') >= 0 {
 		s.cookie = false
@@ -126,12 +122,12 @@ type stretch struct {
 	busy    uint64 // something may begin at it on a line of cookies
 }
 
-// nearEnd is how many bytes quick looks read ahead at most. Closer to the end of the text
-// something may begin everywhere, and what looks there tells whether the text must go on.
+// nearEnd bounds the read-ahead of fast checks. Closer to the end of the text everything is checked, and the
+// checks decide whether more text is needed.
 const nearEnd = 128
 
-// look takes a quick look at the stretch that begins at a multiple of 64, as if nothing
-// was found before it. Where that says no, event would find nothing.
+// look checks the stretch at a multiple of 64, as if nothing was found before it. Where it says no, event would
+// find nothing.
 func (s *scanner) look(at int) stretch {
 	out := stretch{at: at, end: min(len(s.text), at+64)}
 	begin, signs := s.classify(s.text[at:out.end])
@@ -162,8 +158,7 @@ func (s *scanner) look(at int) stretch {
 	return out
 }
 
-// tokens says of words that begin in a stretch, and of which some stand behind an odd byte,
-// at which there may be a token.
+// tokens returns the words that begin in a stretch, some after an odd byte, at which there may be a token.
 func (s *scanner) tokens(at int, begin, behind uint64, near bool) (may uint64) {
 	if near {
 		return begin
@@ -187,8 +182,7 @@ func (s *scanner) tokens(at int, begin, behind uint64, near bool) (may uint64) {
 	return may
 }
 
-// classify returns which bytes of a stretch begin a word, and which are no part of one but
-// mean something.
+// classify returns the bytes of a stretch that begin a word, and the significant bytes outside of words.
 func (f *finder) classify(text string) (begin, signs uint64) {
 	var words uint64
 	if len(text) == 64 {
@@ -203,8 +197,8 @@ func (f *finder) classify(text string) (begin, signs uint64) {
 	return words &^ (words << 1), signs
 }
 
-// half returns a bit for each of 32 bytes that is part of a word, and, 32 bits above,
-// for each that may mean something else.
+// half returns a bit for each of 32 bytes that is part of a word, and, 32 bits above, for each otherwise
+// significant one.
 func (f *finder) half(text string) (out uint64) {
 	b := &f.bits
 	for n := 0; n < 32; n += 8 {
@@ -214,7 +208,7 @@ func (f *finder) half(text string) (out uint64) {
 	return out
 }
 
-// kindAt is the kind of the byte at i, dull before the text.
+// kindAt returns the kind of the byte at i, dull before the text.
 func (s *scanner) kindAt(i int) uint8 {
 	if i < 0 {
 		return dull
@@ -222,7 +216,7 @@ func (s *scanner) kindAt(i int) uint8 {
 	return s.kind[s.text[i]]
 }
 
-// may is a quick look at a byte that is no part of a word.
+// may is a fast check of a byte outside of words.
 func (s *scanner) may(i int, kind uint8) bool {
 	text := s.text
 	switch kind {
@@ -243,7 +237,7 @@ func (s *scanner) may(i int, kind uint8) bool {
 	return strings.HasPrefix(text[i:], opening)
 }
 
-// mayBehind is a quick look at the start of a word behind an odd byte, see word.
+// mayBehind is a fast check of the start of a word after an odd byte, see word.
 func (s *scanner) mayBehind(i int) bool {
 	switch s.text[i-1] {
 	case '\\':
@@ -259,7 +253,7 @@ func (s *scanner) mayBehind(i int) bool {
 	return false
 }
 
-// maySet is a quick look at what begins with = or :, see setting.
+// maySet is a fast check of = or :, see setting.
 func (s *scanner) maySet(i int) bool {
 	text := s.text
 	if text[i] == ':' && i > 0 {
@@ -274,7 +268,7 @@ func (s *scanner) maySet(i int) bool {
 	return mayName(name) || s.maySign(i, name)
 }
 
-// event looks at what begins at i.
+// event checks what begins at i.
 func (s *scanner) event(i int) (Found, bool) {
 	switch s.text[i] {
 	case '-':
@@ -296,8 +290,8 @@ func (s *scanner) event(i int) (Found, bool) {
 	return s.word(i)
 }
 
-// word looks for a token at the start of a word. A word may begin behind a
-// character that was written in other letters: \n, %3D, or a colour.
+// word looks for a token at the start of a word. A word may begin after an escaped character: \n, %3D, or a
+// colour.
 func (s *scanner) word(i int) (Found, bool) {
 	if found, ok := s.token(i); ok || s.wait() {
 		return found, ok
@@ -324,7 +318,7 @@ func (s *scanner) word(i int) (Found, bool) {
 	return Found{}, false
 }
 
-// at is the byte at i, or 0 behind the end.
+// at returns the byte at i, or 0 after the end.
 func (s *scanner) at(i int) byte {
 	if i < len(s.text) {
 		return s.text[i]
@@ -333,7 +327,7 @@ func (s *scanner) at(i int) byte {
 	return 0
 }
 
-// has reports whether the text goes on with want.
+// has reports whether the text at i begins with want.
 func (s *scanner) has(i int, want string) bool {
 	if i > len(s.text) {
 		s.short = true
@@ -347,8 +341,8 @@ func (s *scanner) has(i int, want string) bool {
 	return rest[:len(want)] == want
 }
 
-// span is the end of the run of a class at i, of at most limit bytes. It
-// remembers runs, so that one that is tried from many places is read once.
+// span returns the end of the run of a class at i, of at most limit bytes. It caches runs, so that one that is
+// tried from many places is read once.
 func (s *scanner) span(i int, c class, limit int) int {
 	if i > len(s.text) {
 		s.short = true
@@ -369,7 +363,7 @@ func (s *scanner) span(i int, c class, limit int) int {
 	return end
 }
 
-// before is what stands before i, as far as may be looked: n bytes.
+// before returns up to n bytes before i, as far as reading back is allowed.
 func (s *scanner) before(i, n int) string { return s.text[max(s.start, i-min(n, context)):i] }
 
 // atEnd reports whether nothing follows.

@@ -6,30 +6,28 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// search finds forms of known values in a text, one after the other: the first, and of those at
-// one place the longest, also with gaps inside. What is a gap depends on nothing that stands
-// before at, so that a text which comes in pieces is searched as its whole is.
+// search finds forms of known values in a text in order: the first, the longest at its position, also with gaps
+// inside. Gaps are determined independently of the text before at, so that a text in pieces is searched like
+// its whole.
 type search struct {
 	x     *index
 	text  string
 	final bool // nothing follows the text
-	at    int  // up to where the text is decided
+	at    int  // the text is decided up to here
 
 	plain  hit  // the next form without gaps, if it is not before at
 	gaps   gaps // the next gaps, if they are not before at
-	passed int  // behind the last quote before them that was passed over
+	passed int  // after the last skipped quote before them
 }
 
-// hit is a place where a form stands. Without a form, the text must go on from there before more
-// can be told.
+// hit is the position of a form. Without a form, more text is needed from that position.
 type hit struct {
 	form     form
 	from, to int
 	spelled  bool // with gaps inside
 }
 
-// gaps are gaps without anything between them. If they are the last, what follows the text may
-// belong to them.
+// gaps are adjacent gaps. If they are the last, later text may belong to them.
 type gaps struct {
 	from, to int
 	last     bool
@@ -39,7 +37,7 @@ func (x *index) search(text string, final bool) *search {
 	return &search{x: x, text: text, final: final, plain: hit{from: -1}, gaps: gaps{from: -1}}
 }
 
-// next returns the next hit; false: there is none before at.
+// next returns the next hit; false: none before at.
 func (s *search) next() (hit, bool) {
 	if s.plain.from < s.at {
 		f, n := s.x.next(s.text[s.at:], s.final)
@@ -57,7 +55,7 @@ func (s *search) next() (hit, bool) {
 	return h, true
 }
 
-// wins reports whether a hit counts rather than another one.
+// wins reports whether a hit takes precedence over another one.
 func (h hit) wins(other hit) bool {
 	switch {
 	case h.from != other.from:
@@ -68,7 +66,7 @@ func (h hit) wins(other hit) bool {
 	return h.to > other.to
 }
 
-// spelled finds the next hit with gaps inside, as far as it begins at limit or before.
+// spelled finds the next hit with gaps inside that begins at or before limit.
 func (s *search) spelled(limit int) hit {
 	for low := s.at; low <= limit; {
 		var g gaps
@@ -95,8 +93,8 @@ func (s *search) spelled(limit int) hit {
 	return hit{from: len(s.text)}
 }
 
-// nextGaps finds the first gaps at low or behind it. Quotes that nothing goes on behind are passed
-// over, and low is then behind the last of them.
+// nextGaps finds the first gaps at or after low. It skips quotes after which no form can continue; low is then
+// after the last of them.
 func (s *search) nextGaps(low int) (gaps, int) {
 	if s.gaps.from >= low {
 		return s.gaps, max(low, s.passed)
@@ -126,7 +124,7 @@ func (s *search) nextGaps(low int) (gaps, int) {
 	return s.gaps, low
 }
 
-// gapsAt reads the gaps at i, until they are too many.
+// gapsAt reads the gaps at i, up to a limit.
 func (s *search) gapsAt(i int) gaps {
 	g := gaps{from: i, to: i}
 	for g.to < len(s.text) && g.to-g.from <= longestRun {
@@ -140,7 +138,7 @@ func (s *search) gapsAt(i int) gaps {
 	return g
 }
 
-// joins reports whether a form may go on behind gaps.
+// joins reports whether a form may continue after gaps.
 func (s *search) joins(low int, g gaps) bool {
 	if g.from == low || g.to-g.from > longestRun {
 		return false
@@ -148,7 +146,7 @@ func (s *search) joins(low int, g gaps) bool {
 	return g.last || g.to < len(s.text) && s.x.pairs.has(s.text[g.from-1], s.text[g.to])
 }
 
-// outside is i, or the beginning of the gap in the middle of which that is.
+// outside returns i, or the beginning of the gap around i.
 func (s *search) outside(i int) int {
 	for j := s.gaps.from; j >= s.at && j < i; {
 		n, cut := gap(s.text[j:])
@@ -160,17 +158,16 @@ func (s *search) outside(i int) int {
 	return i
 }
 
-// chain is part of a text without its gaps, in which each two bytes follow each other in a form.
+// chain is part of a text without its gaps, in which every two adjacent bytes are adjacent in some form.
 type chain struct {
 	bytes []byte
-	at    []int // where they stand in the text
-	to    int   // where the chain ends there
-	more  bool  // it goes on from there
-	last  bool  // it may go on behind the text
+	at    []int // their positions in the text
+	to    int   // end of the chain in the text
+	more  bool  // it continues there
+	last  bool  // it may continue after the text
 }
 
-// chain reads what belongs together around gaps, not before low: all that a form with these gaps
-// inside may consist of.
+// chain collects the text around gaps, not before low, that a form with these gaps inside could consist of.
 func (s *search) chain(low int, g gaps) chain {
 	from := g.from - 1
 	for from > low && g.from-from < s.x.longest && s.x.pairs.has(s.text[from-1], s.text[from]) {
@@ -205,7 +202,7 @@ func (s *search) chain(low int, g gaps) chain {
 
 func (c *chain) add(b byte, at int) { c.bytes, c.at = append(c.bytes, b), append(c.at, at) }
 
-// find finds the first hit in a chain. Without one, it says where to go on.
+// find finds the first hit in a chain. Without one, it returns the position to continue from.
 func (c *chain) find(x *index) hit {
 	f, n := x.next(string(c.bytes), !c.last && !c.more)
 	switch {
@@ -217,7 +214,7 @@ func (c *chain) find(x *index) hit {
 	return hit{from: c.to}
 }
 
-// pairs are the bytes that follow each other in some form.
+// pairs are the adjacent bytes in some form.
 type pairs [1 << 16 / 64]uint64
 
 func (p *pairs) has(a, b byte) bool { return p[uint16(a)<<2|uint16(b)>>6]&(1<<(b&63)) != 0 }

@@ -1,26 +1,22 @@
-// Package secret finds secrets in text and puts placeholders in their place.
+// Package secret finds secrets in text and replaces them with placeholders.
 //
-// Secrets are keys, tokens and passwords, not names, addresses or numbers of
-// people. The package finds them in two ways.
+// Secrets are keys, tokens and passwords, not names, addresses or numbers of people. The package finds them in
+// two ways.
 //
-// By value: a [Vault] finds every value it was given, as it is and written as
-// base64, hex, JSON or part of a URL, also with characters inside that nobody sees
-// or that a shell takes away.
+// By value: a [Vault] finds every value that it was given, unchanged and written as base64, hex, JSON or part
+// of a URL, also with invisible characters inside, or characters that a shell removes.
 //
-// By shape: [Find] knows the tokens of many vendors, private keys, passwords in
-// addresses, authorization headers, cookies of sessions, and settings such as
-// DB_PASSWORD=... whose value looks like a secret. A shape may miss a secret,
-// and may take something else for one; a value that was given is never missed
-// in the forms above.
+// By shape: [Find] knows the tokens of many vendors, private keys, passwords in addresses, authorization
+// headers, session cookies, and settings such as DB_PASSWORD=... with a value that looks like a secret. A shape
+// may miss a secret, and may match something else. A given value is never missed in the forms above.
 //
-// The package computes and does nothing else: no files, no clock, no chance.
-// Time is linear in the text, and what a [Writer] holds back is bounded.
+// The package is pure: no files, no clock, no randomness. Time is linear in the text, and the data that a
+// [Writer] holds back is bounded.
 //
 // # Rules of a text
 //
-// Placeholders are walls: no secret reaches over one, and nothing behind one is
-// judged by what stands before it. A text that was redacted therefore stays as
-// it is when it is redacted again.
+// Placeholders are boundaries: no secret extends across one, and text after one is judged independently of the
+// text before it. So redacting a redacted text changes nothing.
 package secret
 
 import (
@@ -34,18 +30,18 @@ type Found struct {
 	What       string // for people, such as "a private key", "an AWS key"; never the secret
 }
 
-// Finder finds secrets by their shape. Making it ready takes a while, so keep
-// one for many texts. The zero value is ready. It is safe for concurrent use.
+// Finder finds secrets by their shape. Its initialization is slow, so use one for many texts. The zero value is
+// ready. It is safe for concurrent use.
 type Finder struct {
 	once sync.Once
 	f    *finder
 }
 
-// Find lists what looks like a secret by its shape, in order and without
-// overlaps. It knows no values; see [Vault] for those.
+// Find lists apparent secrets by their shape, in order and without overlaps. It knows no values; see [Vault]
+// for those.
 func Find(text string) []Found { return new(Finder).Find(text) }
 
-// Find is as the function of that name.
+// Find is like the function of that name.
 func (f *Finder) Find(text string) []Found {
 	var out []Found
 	for s, i := f.scanner(text), 0; i < len(text); {
@@ -58,7 +54,7 @@ func (f *Finder) Find(text string) []Found {
 	return out
 }
 
-// Hidden is a text with other words in the place of each secret that Find finds.
+// Hidden returns a text with each secret that Find finds replaced.
 func (f *Finder) Hidden(text, instead string) string {
 	var b strings.Builder
 	at := 0
@@ -69,8 +65,7 @@ func (f *Finder) Hidden(text, instead string) string {
 	return b.String() + text[at:]
 }
 
-// First is the first secret that Find finds. It reads no further. ok is false
-// if there is none.
+// First returns the first secret that Find finds, and reads no further. ok is false if there is none.
 func (f *Finder) First(text string) (found Found, ok bool) {
 	for s, i := f.scanner(text), 0; i < len(text); {
 		if found, i = s.next(i); found.End > 0 {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// kind is what the name of a setting says of its value.
+// kind classifies a value by the name of its setting.
 type kind uint8
 
 const (
@@ -15,12 +15,12 @@ const (
 	password
 	auth    // base64 of name:password
 	header  // Authorization
-	cookies // the line goes on with cookies
+	cookies // cookies follow on the line
 	session // the cookie of a session
-	signing // what an address is signed with, or what it can be used for once
+	signing // a signature or a one-time code of an address
 )
 
-// setting looks at what begins with = or : behind a name.
+// setting examines = or : after a name.
 func (s *scanner) setting(i int) (Found, bool) {
 	if next := s.peek(i + 1); s.text[i] == ':' && (next == '/' || next == 'A' || next == 0) {
 		if found, ok := s.address(i); ok || s.wait() {
@@ -67,11 +67,11 @@ func (s *scanner) setting(i int) (Found, bool) {
 	return s.judge(&v)
 }
 
-// named is a pair of attributes, or of lines, the first of which names what the second has the value
-// of: key="ClearTextPassword" value=, "name": "DB_PASSWORD", "value":, - name: DB_PASSWORD.
+// named matches a pair of attributes or lines, the first of which names the value in the second:
+// key="ClearTextPassword" value=, "name": "DB_PASSWORD", "value":, - name: DB_PASSWORD.
 var named = regexp.MustCompile(`(?i)\b(?:name|key|parameterkey|id)["']?\s*[=:]\s*["']?([\w.:-]+)["']?[\s,]+["']?(?:parameter)?value$`)
 
-// namedBefore is the name that stands before the word value, which ends at i; empty: there is none.
+// namedBefore returns the name before the word value, which ends at i; empty: none.
 func (s *scanner) namedBefore(i int) string {
 	m := named.FindStringSubmatch(strings.TrimRight(s.before(i, longestPair), "\"' \t"))
 	if m == nil {
@@ -80,8 +80,8 @@ func (s *scanner) namedBefore(i int) string {
 	return m[1][strings.LastIndexByte(m[1], ':')+1:]
 }
 
-// argued looks at the comma behind a name in quotes that is the first argument of a call. The value
-// is the next: define('DB_PASSWORD', '...').
+// argued examines the comma after a quoted name that is the first argument of a call. The value is the next
+// one: define('DB_PASSWORD', '...').
 func (s *scanner) argued(i int) (Found, bool) {
 	quote := s.text[max(0, i-1)]
 	key, _ := s.keyBefore(i)
@@ -105,21 +105,20 @@ func (s *scanner) argued(i int) (Found, bool) {
 	return s.judge(&v)
 }
 
-// What names the text of an element of XML: its tag, an attribute of it or of the element around it,
-// or the element before it.
+// The name of an XML element's text: its tag, an attribute of it or of its parent, or the preceding element.
 var (
 	tagged = regexp.MustCompile(`<([\w.:-]+)$`)
 	given  = regexp.MustCompile(`(?i)<[\w.:-]+\s(?:[^<>]*\s)?(?:name|key)\s*=\s*["']([\w.:-]+)["'][^<>]*(?:>\s*<value)?$`)
 	paired = regexp.MustCompile(`(?i)<(?:name|key)>([\w.:-]+)</(?:name|key)>\s*<(?:value|string)$`)
 )
 
-// mayHold is a quick look at the end of a tag, see element.
+// mayHold is a fast check of the end of a tag, see element.
 func (s *scanner) mayHold(i int) bool {
 	name := s.text[max(0, i-longestName):i]
 	return mayName(nameIn(name)) || strings.HasSuffix(name, "<string") || strings.HasSuffix(name, `"`) || strings.HasSuffix(name, "'")
 }
 
-// element looks at the text of an element of XML, the tag of which ends at i.
+// element examines the text of an XML element whose tag ends at i.
 func (s *scanner) element(i int) (Found, bool) {
 	if i == s.start || !s.mayHold(i) {
 		return Found{}, false
@@ -139,15 +138,15 @@ func (s *scanner) element(i int) (Found, bool) {
 	return Found{}, false
 }
 
-// longestPair is how many bytes a pair is looked for in.
+// longestPair bounds the bytes in which a pair is searched.
 const longestPair = 160
 
-// namesSource reports whether the colon at i follows what a password source is told with.
+// namesSource reports whether the colon at i follows the name of a password source.
 func (s *scanner) namesSource(i int) bool {
 	return s.text[i-4:i] == "pass" || s.text[i-3:i] == " /p"
 }
 
-// peek is the byte at i, or 0 behind the end, which it does not note.
+// peek returns the byte at i, or 0 after the end, without recording that.
 func (s *scanner) peek(i int) byte {
 	if i < len(s.text) {
 		return s.text[i]
@@ -155,10 +154,10 @@ func (s *scanner) peek(i int) byte {
 	return 0
 }
 
-// longestName is how many bytes the name of a setting is looked for in.
+// longestName bounds the bytes in which the name of a setting is searched.
 const longestName = 96
 
-// nameIn cuts off what may stand between a name at the end of a text and its sign.
+// nameIn removes the characters between a name at the end of a text and its sign.
 func nameIn(text string) string {
 	n := len(text)
 	for n > 0 && (text[n-1] == ' ' || text[n-1] == '\t') {
@@ -176,7 +175,7 @@ func nameIn(text string) string {
 	return text[:n]
 }
 
-// keyBefore is the name that ends before i, and the two bytes before that.
+// keyBefore returns the name that ends before i, and the two bytes before it.
 func (s *scanner) keyBefore(i int) (key, lead string) {
 	text := nameIn(s.before(i, longestName))
 	if !mayName(text) && !s.cookie && !s.maySign(i, text) {
@@ -186,14 +185,14 @@ func (s *scanner) keyBefore(i int) (key, lead string) {
 	for n > 0 && (isAlnum(text[n-1]) || text[n-1] == '_' || text[n-1] == '-' || text[n-1] == '.') {
 		n--
 	}
-	// In a string a line break may be written as \n, and the name begins behind it.
+	// In a string a line break may be written as \n, and the name begins after it.
 	if n > 0 && n+1 < len(text) && text[n-1] == '\\' && strings.IndexByte("nrt", text[n]) >= 0 {
 		n++
 	}
 	return text[n:], text[max(0, n-2):n]
 }
 
-// kindOf reads the last words of a name: db_password, clientSecret, API-KEY.
+// kindOf examines the last words of a name: db_password, clientSecret, API-KEY.
 func kindOf(key string, cookie bool) kind {
 	last, rest := lastWord(key)
 	before, _ := lastWord(rest)
@@ -233,7 +232,7 @@ func kindOf(key string, cookie bool) kind {
 	return ordinary
 }
 
-// mayName is a quick look at how a name ends.
+// mayName is a fast check of the end of a name.
 func mayName(key string) bool {
 	n := len(key)
 	if n < 3 {
@@ -248,7 +247,7 @@ func mayName(key string) bool {
 	return false
 }
 
-// lastWord is the last word of a name in small letters, and what comes before.
+// lastWord returns the last word of a name in lower case, and the rest.
 func lastWord(key string) (word, rest string) {
 	key = strings.TrimRight(key, "_-.")
 	n := len(key)
@@ -269,13 +268,13 @@ type values struct {
 	run
 }
 
-// value is what a setting is set to.
+// value is the value of a setting.
 type value struct {
 	name, lead string
 	sign       byte // = or :
 	kind       kind
 	code       bool // the operator is one of code: the value must be quoted
-	tight      bool // no space behind the operator
+	tight      bool // no space after the operator
 	from, end  int
 	quote      string // empty: none
 }
@@ -347,8 +346,8 @@ func (s *scanner) read(v *value) bool {
 	}
 }
 
-// valueEnd is where a value ends: at a stop, a placeholder, or where a query
-// goes on with its next argument. Like span it reads what has no quotes once.
+// valueEnd returns the end of a value: a stop, a placeholder, or the next argument of a query. Like span it
+// reads an unquoted run once.
 func (s *scanner) valueEnd(from int, stops, quote string) int {
 	m := &s.values
 	if quote != "" || m.stops != stops || from < m.from || from >= m.end {
@@ -376,11 +375,11 @@ func (s *scanner) argument(i int) bool {
 	return j > i && s.at(j) == '='
 }
 
-// shouting reports whether the name is one of an environment, as in DB_PASSWORD.
+// shouting reports whether the name is that of an environment variable, as in DB_PASSWORD.
 func (v *value) shouting() bool { return strings.ToUpper(v.name) == v.name && isUpper(v.name[0]) }
 
-// argument reports whether it is an argument of an address, as in ?token=...; those
-// of badges and pages are short.
+// argument reports whether it is an argument of an address, as in ?token=...; those of badges and pages are
+// short.
 func (v *value) argument() bool {
 	return v.sign == '=' && v.kind != password && (strings.HasSuffix(v.lead, "?") || strings.HasSuffix(v.lead, "&"))
 }
@@ -410,7 +409,7 @@ func (s *scanner) judge(v *value) (Found, bool) {
 	return found, true
 }
 
-// secretValue weighs the name against the value.
+// secretValue judges the value, given the name.
 func (s *scanner) secretValue(v *value, look string) bool {
 	bare := v.quote == ""
 	switch {
@@ -419,7 +418,7 @@ func (s *scanner) secretValue(v *value, look string) bool {
 	case v.kind == session, v.kind == header:
 		return len(look) >= 16 && (mixed(look) || strong(look))
 	case bare && v.sign == ':' && (v.name == "PASS" || v.name == "pass" || v.name == "Pass"):
-		return false // the verdict of a test
+		return false // the result of a test
 	case v.shouting() && !v.code:
 		return secretive(look) || bare && v.tight && v.sign == '=' && s.wordAlone(v)
 	case bare && !v.tight && isName(look) && (v.kind != password || !isUpper(look[0])):
@@ -430,7 +429,7 @@ func (s *scanner) secretValue(v *value, look string) bool {
 	return mixed(look) && (len(look) >= 10 || !bare) || len(look) >= 16 && strong(look)
 }
 
-// wordAlone reports whether the value is all that a line of an environment says.
+// wordAlone reports whether the value is all of an environment line's value.
 func (s *scanner) wordAlone(v *value) bool {
 	if strings.TrimFunc(s.text[v.from:v.end], isLetter) != "" || v.lead != "" && !isSpace(v.lead[len(v.lead)-1]) && v.lead != `\` {
 		return false
@@ -444,8 +443,7 @@ func (s *scanner) wordAlone(v *value) bool {
 
 func isLetter(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
 
-// digitsAside reports whether s has letters of both sizes and digits, as
-// passwords do that people choose.
+// digitsAside reports whether s has upper and lower case letters and digits, as passwords chosen by people do.
 func digitsAside(s string) bool {
 	return strings.ContainsAny(s, "0123456789") && strings.ToLower(s) != s && strings.ToUpper(s) != s && (isUpper(s[0]) || !isName(s))
 }

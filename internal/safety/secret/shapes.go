@@ -2,51 +2,49 @@ package secret
 
 import "slices"
 
-// check is what must hold of a token beside its shape.
+// check is a further requirement of a token in addition to its shape.
 type check uint8
 
 const (
 	sure    check = iota
-	random        // its characters are mixed as chance mixes them
-	bearing       // the same, and the prefix is no part of it
-	login         // base64 of name:password; the prefix is no part of it
-	netrc         // a password in a file of logins; the prefix is no part of it
-	quoted        // a password in quotes, the first of which ends the prefix, which is no part of it
-	worded        // a password that is the next word; the prefix is no part of it
-	vaulted       // lines of hex under a header that names what encrypted them
-	account       // a password behind the name of a user and a slash; neither is a part of it
+	random        // its characters are mixed randomly
+	bearing       // the same, and the prefix is not part of it
+	login         // base64 of name:password; the prefix is not part of it
+	netrc         // a password in a file of logins; the prefix is not part of it
+	quoted        // a quoted password; the prefix ends with its first quote and is not part of it
+	worded        // a password that is the next word; the prefix is not part of it
+	vaulted       // hex lines under a header that names the encrypting program
+	account       // a password after a user's name and a slash; neither is part of it
 )
 
-// shape is a token that is known by how it begins.
+// shape is a token with a known beginning.
 type shape struct {
 	prefix string
-	// tail is what follows. A letter is a class and the number how many of it at
-	// least (after =: exactly, with no letter or digit behind); anything else
-	// stands for itself. A alphanumeric, W those with - and _, B base64, H hex,
-	// U upper case and digits, D digits, R what a bearer token may hold, N what
-	// is no space.
+	// tail is the rest. A letter is a class and the number its minimum length (after =: the exact length,
+	// without a letter or digit after it); anything else is literal. A alphanumeric, W those with - and _, B
+	// base64, H hex, U upper case and digits, D digits, R characters of a bearer token, N any except space.
 	tail  string
 	what  string
 	check check
 
-	// Made from these:
-	class class  // that the tail begins with
-	least int    // how many bytes of it, up to 16
-	next  uint16 // number of the next shape of the same slot; 0: none
+	// Derived from these:
+	class class  // class at the start of the tail
+	least int    // minimum bytes of it, up to 16
+	next  uint16 // the next shape of the same slot; 0: none
 }
 
-// privateKey is what keys are called that may span lines.
+// privateKey describes keys that may span lines.
 const privateKey = "a private key"
 
-// shapes returns the tokens that are known. They are the vendors' own, such as
+// shapes returns the known tokens. They are documented by the vendors, such as
 // github.blog/changelog/2021-03-31-authentication-token-format-updates-are-generally-available,
-// docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html,
-// RFC 7519 for web tokens, RFC 6750 and 7617 for headers.
+// docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html, RFC 7519 for web tokens, RFC 6750 and
+// 7617 for headers.
 func shapes() []shape {
 	return slices.Concat(models(), clouds(), forges(), registries(), services(), more(), hooks(), headers(), spoken())
 }
 
-// models are the tokens of vendors of models.
+// models returns the tokens of model vendors.
 func models() []shape {
 	return []shape{
 		{prefix: "sk-", tail: "W20", what: "an API key", check: random},
@@ -68,7 +66,7 @@ func models() []shape {
 	}
 }
 
-// clouds are the tokens of clouds and those who run programs.
+// clouds returns the tokens of clouds and hosting providers.
 func clouds() []shape {
 	return []shape{
 		{prefix: "AKIA", tail: "U=16", what: "an AWS key"},
@@ -129,7 +127,7 @@ func clouds() []shape {
 	}
 }
 
-// forges are the tokens of those who keep code.
+// forges returns the tokens of code hosts.
 func forges() []shape {
 	return []shape{
 		{prefix: "ghp_", tail: "A36", what: "a GitHub token"},
@@ -164,7 +162,7 @@ func forges() []shape {
 	}
 }
 
-// registries are the tokens of registries of packages.
+// registries returns the tokens of package registries.
 func registries() []shape {
 	return []shape{
 		{prefix: "npm_", tail: "A36", what: "an npm token"},
@@ -179,7 +177,7 @@ func registries() []shape {
 	}
 }
 
-// services are the tokens of services of other kinds.
+// services returns the tokens of other services.
 func services() []shape {
 	return []shape{
 		{prefix: "inspan_grant_", tail: "H40_H64", what: "a token of inspan"},
@@ -232,7 +230,7 @@ func services() []shape {
 	}
 }
 
-// headers are the tokens of what logs in with a header or a file of logins.
+// headers returns the tokens in authentication headers and files of logins.
 func headers() []shape {
 	return []shape{
 		{prefix: "Bearer ", tail: "R16", what: "a bearer token", check: bearing},

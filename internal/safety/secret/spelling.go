@@ -7,15 +7,14 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// A known value may stand in a text with characters inside that nobody sees, or that a shell or
-// a string takes away. Such a character is a gap: the value is looked for as if the text had none.
+// A known value may occur in a text with characters inside that are invisible, or that a shell or a string
+// removes. Such a character is a gap: the value is searched as if the text had none.
 
-// longestRun is how many bytes of gaps may follow each other within a value. Colours of 24 bits
-// for a letter and for what is behind it, set anew, fit in.
+// longestRun bounds adjacent gaps within a value, in bytes. 24-bit colours of a letter and its background, set
+// again, fit in.
 const longestRun = 64
 
-// gap is the size of the gap that a text begins with; 0: it begins with none. cut says that the
-// text must go on to tell.
+// gap returns the size of the gap at the beginning of a text; 0: none. cut says that more text is needed.
 func gap(s string) (n int, cut bool) {
 	switch s[0] {
 	case '\'', '"':
@@ -31,7 +30,7 @@ func gap(s string) (n int, cut bool) {
 	return text.Invisible(s)
 }
 
-// caret is the size of a control character as programs show it that spell it out, ^@ or ^[[31m.
+// caret returns the size of a control character as spelled out by programs, ^@ or ^[[31m.
 func caret(s string) (n int, cut bool) {
 	if n, cut = colour(s, "^["); n > 0 || cut {
 		return n, cut
@@ -42,8 +41,8 @@ func caret(s string) (n int, cut bool) {
 	return 0, false
 }
 
-// escaped is the size of what a backslash makes a gap of: the end of a line, or an invisible
-// character that is written as JSON and languages do, \u200b or \x1b[31m.
+// escaped returns the size of a gap after a backslash: a line end, or an invisible character as in JSON and
+// languages, \u200b or \x1b[31m.
 func escaped(s string) (n int, cut bool) {
 	if len(s) < 2 {
 		return 0, true
@@ -82,8 +81,7 @@ func escaped(s string) (n int, cut bool) {
 	return 0, false
 }
 
-// colour is the size of a control sequence of a terminal, the escape of which is written like
-// that.
+// colour returns the size of a terminal control sequence whose escape is spelled like that.
 func colour(s, escape string) (n int, cut bool) {
 	if len(s) < len(escape) {
 		return 0, strings.EqualFold(s, escape[:len(s)])
@@ -98,7 +96,7 @@ func colour(s, escape string) (n int, cut bool) {
 	return 0, cut
 }
 
-// gapped lists the bytes that gaps begin with.
+// gapped lists the first bytes of gaps.
 func gapped() (out [256]bool) {
 	for b := range out {
 		out[b] = strings.IndexByte(`'"\^`, byte(b)) >= 0 || text.MayHide(string([]byte{byte(b)}))
@@ -106,7 +104,7 @@ func gapped() (out [256]bool) {
 	return out
 }
 
-// bare is a text without its gaps.
+// bare returns a text without its gaps.
 func bare(s string) string {
 	first := 0
 	for ; first < len(s); first++ {

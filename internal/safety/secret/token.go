@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// finder is the shapes, ready to be looked up by their first two bytes.
+// finder is the shapes, indexed by their first two bytes.
 type finder struct {
 	shapes []shape
-	first  [4096]uint16    // number of the first shape of a slot; 0: none
-	starts [1 << 11]uint64 // which first four bytes a token can have, hashed
+	first  [4096]uint16    // the first shape of a slot; 0: none
+	starts [1 << 11]uint64 // possible first four bytes of a token, hashed
 	kind   [256]uint8
 	bits   [256]uint64 // 1: inWord, 1<<32: any other kind that is not dull
 	stops  stops
-	longer int // bytes of the longest prefix
+	longer int // length of the longest prefix
 }
 
 func newFinder() *finder {
@@ -44,8 +44,8 @@ func newFinder() *finder {
 	return f
 }
 
-// admit notes the first four bytes of all tokens of which so many bytes are known, and the
-// others are of a class.
+// admit records the first four bytes of all tokens of which known bytes are given, and the others are of a
+// class.
 func (f *finder) admit(start [4]byte, known int, class []byte) {
 	if known >= 4 {
 		n := hash(start[0], start[1], start[2], start[3])
@@ -57,7 +57,7 @@ func (f *finder) admit(start [4]byte, known int, class []byte) {
 	}
 }
 
-// first is the class that a tail begins with, and how many bytes of it at least, up to 16.
+// first returns the class at the start of a tail, and its minimum number of bytes, up to 16.
 func first(tail string) (c class, least int) {
 	if tail == "" {
 		return 0, 0
@@ -73,13 +73,13 @@ func first(tail string) (c class, least int) {
 	return c, min(least, 16)
 }
 
-// heads reports whether a prefix stands at i and some of what its tail begins with.
+// heads reports whether a prefix and the beginning of its tail are at i.
 func (s *scanner) heads(i int) bool {
 	t := s.text[i : i+4]
 	for n := s.first[slot(t[0], t[1])]; n > 0; n = s.shapes[n-1].next {
 		sh := &s.shapes[n-1]
 		if sh.prefix[len(sh.prefix)-1] != s.text[i+len(sh.prefix)-1] || !strings.HasPrefix(s.text[i:], sh.prefix) {
-			continue // the last byte tells most of them apart
+			continue // the last byte distinguishes most of them
 		}
 		j := i + len(sh.prefix)
 		end := j + sh.least
@@ -118,7 +118,7 @@ func (s *scanner) token(i int) (Found, bool) {
 	return Found{}, false
 }
 
-// mayBegin notes if the text ends within a prefix.
+// mayBegin records whether the text ends within a prefix.
 func (s *scanner) mayBegin(i int) {
 	if i >= len(s.text) {
 		s.short = true
@@ -132,9 +132,8 @@ func (s *scanner) mayBegin(i int) {
 	}
 }
 
-// proven reports whether the token of a shape begins at i. What is judged of a
-// token that is sure is only what it has at least: the rest may be cut off when
-// the text is read again.
+// proven reports whether the token of a shape begins at i. Only the minimum part of a certain token is judged:
+// the rest may be cut off when the text is read again.
 func (s *scanner) proven(i int, sh *shape) (Found, bool) {
 	from := i + len(sh.prefix)
 	switch sh.check {
@@ -165,8 +164,8 @@ func (s *scanner) proven(i int, sh *shape) (Found, bool) {
 	return Found{from, end, sh.what}, true
 }
 
-// tail matches what follows a prefix. It returns where the least that matches
-// ends and where all that matches does; -1 if nothing does.
+// tail matches the text after a prefix. It returns the ends of the shortest and the longest match; -1 if there
+// is none.
 func (s *scanner) tail(i int, tail string) (least, end int) {
 	least = i
 	for len(tail) > 0 {
@@ -196,7 +195,7 @@ func (s *scanner) tail(i int, tail string) (least, end int) {
 	return least, i
 }
 
-// run is the end of a run. Within a token it is short, at the end long.
+// run returns the end of a run. Within a token it is short, at the end long.
 func (s *scanner) run(i int, c class, last bool) int {
 	if last {
 		return s.span(i, c, longest)
@@ -204,8 +203,8 @@ func (s *scanner) run(i int, c class, last bool) int {
 	return s.span(i, c, longest/4)
 }
 
-// netrc looks for the password of a machine: the words machine NAME login USER
-// stand before it, on one line or on several. See the manual of netrc(5).
+// netrc looks for the password of a machine after the words machine NAME login USER, on one line or on several.
+// See the manual of netrc(5).
 func (s *scanner) netrc(i, from int) (Found, bool) {
 	for from-i < 64 && isSpace(s.at(from)) {
 		from++
@@ -233,11 +232,11 @@ func (s *scanner) netrc(i, from int) (Found, bool) {
 	return Found{from, end, "a password"}, true
 }
 
-// leastBot is how many letters and digits the number of a bot is written with at least.
+// leastBot is the minimum length of a bot's encoded number.
 const leastBot = 23
 
-// split looks at a dot for a Discord token, which begins with the number of a
-// bot: MTIz....Gabc12.more. The number is public and stays.
+// split examines a dot for a Discord token, which begins with the number of a bot: MTIz....Gabc12.more. The
+// number is public and stays visible.
 func (s *scanner) split(i int) (Found, bool) {
 	name := s.before(i, 32)
 	name = name[len(name)-trailing(name):]
@@ -251,7 +250,7 @@ func (s *scanner) split(i int) (Found, bool) {
 	return Found{i + 1, end, "a Discord token"}, true
 }
 
-// trailing is how many letters and digits end s.
+// trailing returns the number of letters and digits at the end of s.
 func trailing(s string) int {
 	n := 0
 	for n < len(s) && isAlnum(s[len(s)-1-n]) {

@@ -6,61 +6,58 @@ import (
 	"sync"
 )
 
-// mostSecrets is how many secrets a vault names. What comes then is [secret:0],
-// which stands for nothing.
+// mostSecrets bounds the secrets that a vault names. Further ones become [secret:0], which can't be resolved.
 const mostSecrets = 1 << 16
 
-// mostLearned is how many secrets that were found by their shape are also looked for by value.
-// Every one makes finding them take longer to begin.
+// mostLearned bounds the secrets found by shape that are then also searched by value. Each one makes the
+// initialization of the search slower.
 const mostLearned = 1 << 10
 
-// Vault knows secret values and what they are called, and keeps what its
-// placeholders stand for. The zero value is ready. It is safe for concurrent use.
+// Vault knows secret values with their names, and resolves its placeholders. The zero value is ready. It is
+// safe for concurrent use.
 //
-// A placeholder follows from the secret and the key alone, so vaults with the same key have
-// the same one for the same secret. A vault knows only what it was given and what it has seen
-// itself: other placeholders stand for nothing. All that was found is kept in memory as
-// long as the vault is.
+// A placeholder depends only on the secret and the key, so vaults with the same key have the same one for the
+// same secret. A vault knows only the values that it was given or has seen: it can't resolve others. Everything
+// found is kept in memory as long as the vault.
 //
-// Text that looks like a placeholder is taken for one, whoever wrote it. Only
-// what a person or a judge has let pass should be resolved.
+// Text that looks like a placeholder is treated as one, whoever wrote it. Resolve only text that a person or a
+// judge has approved.
 type Vault struct {
-	// Key makes the placeholders. Whoever knows it can find short secrets by trying, so it
-	// must be as secret as they are. Without one, placeholders must not be shown to anybody
-	// from whom the secrets are kept. It is set before the vault is used.
+	// Key creates the placeholders. With the key, short secrets can be guessed, so it must be as secret as they
+	// are. Without a key, placeholders must not be shown to anyone who must not learn the secrets. Set it
+	// before the vault is used.
 	Key []byte
 
 	mu       sync.Mutex
 	names    []string // of the known values
 	values   []string
-	withheld map[string]bool // values whose placeholders stand for nothing
+	withheld map[string]bool // values whose placeholders can't be resolved
 	index    *index          // of the known values; nil: they changed
 	clean    *cleanTexts     // under the known values; nil: they changed
-	learned  int             // how many of them were found by their shape
+	learned  int             // number of them found by shape
 	finder   Finder
-	tags     map[string]*entry // by what names them
+	tags     map[string]*entry // by tag
 	known    map[string]*entry // by value
-	shown    map[string]string // placeholders, by the text that they stand for
+	shown    map[string]string // placeholders, by their text
 }
 
-// entry is a secret that has a placeholder.
+// entry is a secret with a placeholder.
 type entry struct {
 	tag, value, what string
-	forms            map[string]form // other ways of writing it, by what names them
-	spelled          int             // how many of them have gaps inside
+	forms            map[string]form // other spellings, by tag
+	spelled          int             // number of them with gaps inside
 }
 
-// mostSpellings is how many spellings with gaps inside a vault keeps of a secret. What comes then
-// is replaced too, by what stands for nothing.
+// mostSpellings bounds the spellings with gaps inside that a vault stores per secret. Further ones are replaced
+// by a placeholder that can't be resolved.
 const mostSpellings = 64
 
-// Add makes a value known by a name, such as that of its setting, and reports
-// whether it did. Ignored is what is too short or too common to be a secret:
-// under 8 bytes, one character only, digits only under 12, words such as
-// "password", "changeme", "development", text that shows where a secret goes
-// ("your-key-here", "xxxxxx"), and text that holds a placeholder. Space around
-// a value is no part of it. A value that is known keeps its first name. The long
-// lines of a value of several, and the password of an address, are known with it.
+// Add adds a value with a name, such as that of its setting, and reports whether it did. It ignores values that
+// are too short or too common to be a secret: under 8 bytes, one character only, digits only under 12, words
+// such as "password", "changeme", "development", text that shows where a secret goes ("your-key-here",
+// "xxxxxx"), and text that contains a placeholder. Surrounding space is not part of a value. A known value
+// keeps its first name. The long lines of a multi-line value, and the password of an address, are added with
+// it.
 func (v *Vault) Add(name, value string) bool {
 	value = strings.TrimSpace(value)
 	added := isSecret(value) && v.add(name, value)
@@ -70,9 +67,8 @@ func (v *Vault) Add(name, value string) bool {
 	return added
 }
 
-// Withhold makes a value known by a name like Add, and its placeholders stand for nothing: whoever
-// knows one does not get the value. Its owner says that it is a secret, so text that looks as if it
-// shows where one goes counts.
+// Withhold adds a value with a name like Add, but its placeholders can't be resolved: knowing one doesn't give
+// the value. The caller declares it as a secret, so text that looks like an example counts.
 func (v *Vault) Withhold(name, value string) bool {
 	value = strings.TrimSpace(value)
 	added := false
@@ -105,7 +101,7 @@ func (v *Vault) add(name, value string) bool {
 	return true
 }
 
-// isSecret reports whether a value is to be found wherever it stands.
+// isSecret reports whether a value is to be found anywhere.
 func isSecret(value string) bool { return isRare(value) && !standIn(value) }
 
 // isRare reports whether a value is long and rare enough for that.
@@ -117,7 +113,7 @@ func isRare(value string) bool {
 	return len(value) >= 12 || strings.Trim(value, "0123456789") != ""
 }
 
-// Names lists what the known values are called, sorted.
+// Names lists the names of the known values, sorted.
 func (v *Vault) Names() []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -126,8 +122,8 @@ func (v *Vault) Names() []string {
 	return slices.Compact(named)
 }
 
-// What says what a placeholder stands for, for people: "the value of API_KEY",
-// "a private key", never the secret. Empty: nothing.
+// What describes the secret behind a placeholder, for people: "the value of API_KEY", "a private key", never
+// the secret. Empty: unknown.
 func (v *Vault) What(placeholder string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -138,8 +134,7 @@ func (v *Vault) What(placeholder string) string {
 	return strings.TrimSpace(e.what + " " + f.how)
 }
 
-// stands returns the secret that a placeholder stands for, and the form of it; nil: it
-// stands for nothing.
+// stands returns the secret behind a placeholder, and its form; nil: unknown.
 func (v *Vault) stands(placeholder string) (*entry, form) {
 	if size, _ := parsePlaceholder(placeholder); size == 0 || size != len(placeholder) {
 		return nil, form{}
@@ -158,7 +153,7 @@ func (v *Vault) stands(placeholder string) (*entry, form) {
 	return nil, form{}
 }
 
-// formsOf lists the other forms of a secret by what names them.
+// formsOf lists the other forms of a secret by tag.
 func (v *Vault) formsOf(e *entry) map[string]form {
 	if e.forms != nil {
 		return e.forms
@@ -175,15 +170,14 @@ func (v *Vault) formsOf(e *entry) map[string]form {
 	return e.forms
 }
 
-// Redact puts placeholders for secrets: first for known values, as they are and
-// as base64 (of either alphabet, padded or not, within longer data), hex, JSON,
-// percent escapes and fullwidth letters; then for what [Find] finds. Known values are also found
-// with gaps inside: invisible characters, colours of a terminal, quotes and
-// backslashes. Not found are values that are broken over lines, or written in
-// other ways yet. Redacting twice changes nothing more.
+// Redact replaces secrets with placeholders. First it finds known values, unchanged and as base64 (of either
+// alphabet, padded or not, within longer data), hex, JSON, percent escapes and fullwidth letters; then the
+// secrets that [Find] finds. It also finds known values with gaps inside: invisible characters, terminal
+// colours, quotes and backslashes. It does not find values that are broken over lines, or written in other
+// ways. Redacting twice changes nothing more.
 func (v *Vault) Redact(text string) string {
 	if text == "" {
-		return "" // a vault that never sees a text need not be made ready
+		return "" // a vault without texts needs no initialization
 	}
 	clean := v.cleanNow()
 	if clean.has(text) {
@@ -191,7 +185,7 @@ func (v *Vault) Redact(text string) string {
 	}
 	r := redactor{vault: v, text: text}
 	out := strings.Join(r.redact(true), "")
-	if r.learned { // it may also stand where its shape is lost
+	if r.learned { // it may also occur without its shape
 		r = redactor{vault: v, text: out}
 		out = strings.Join(r.redact(true), "")
 	}
@@ -201,8 +195,8 @@ func (v *Vault) Redact(text string) string {
 	return out
 }
 
-// Named reports whether a text holds a placeholder of a value that was made known by a name, and so did
-// not come with a text alone.
+// Named reports whether a text contains a placeholder of a value that was added by name, and so was not only
+// found in a text.
 func (v *Vault) Named(text string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -215,8 +209,8 @@ func (v *Vault) Named(text string) bool {
 	return false
 }
 
-// Resolve puts the secrets back for the placeholders of [Vault.Redact], in the
-// form in which they stood. Placeholders that stand for nothing stay.
+// Resolve replaces placeholders of [Vault.Redact] with the secrets, in their original form. Unknown
+// placeholders are unchanged.
 func (v *Vault) Resolve(text string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -240,7 +234,7 @@ func (v *Vault) Resolve(text string) string {
 	}
 }
 
-// ready returns what known values are found with; nil: there are none.
+// ready returns the index of known values; nil: there are none.
 func (v *Vault) ready() *index {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -250,8 +244,8 @@ func (v *Vault) ready() *index {
 	return v.index
 }
 
-// shape returns the placeholder of a secret that was found by its shape. learned says that from
-// here on it is found wherever it stands, also where its shape is lost.
+// shape returns the placeholder of a secret that was found by its shape. learned says that from now on it is
+// found by value, too.
 func (v *Vault) shape(text, what string) (placeholder string, learned bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -274,9 +268,8 @@ func (v *Vault) shape(text, what string) (placeholder string, learned bool) {
 	return v.shown[text], learned
 }
 
-// whole reports whether a secret that was found by its shape is one by itself, so
-// that finding it elsewhere means something. What a setting is set to may be any
-// word.
+// whole reports whether a secret that was found by shape is distinctive enough to be searched elsewhere. The
+// value of a setting may be any word.
 func whole(text, what string) bool {
 	if what == aSetting {
 		return byChance(text)
@@ -289,8 +282,8 @@ const (
 	aSetting   = "a secret setting"
 )
 
-// placeholder returns the placeholder of a known value that stands in a text as it does there:
-// in a form, perhaps with gaps inside.
+// placeholder returns the placeholder of a known value as it occurs in a text: in a form, possibly with gaps
+// inside.
 func (v *Vault) placeholder(f form, text string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -317,7 +310,7 @@ func (v *Vault) placeholder(f form, text string) string {
 	return v.shown[f.text]
 }
 
-// take keeps a form under the beginning of what names it, and returns that.
+// take stores a form under a prefix of its digest, and returns that prefix.
 func (e *entry) take(digest string, f form) string {
 	tag := digest[:formLen]
 	if _, taken := e.forms[tag]; taken {
@@ -327,7 +320,7 @@ func (e *entry) take(digest string, f form) string {
 	return tag
 }
 
-// entry returns what is kept of a secret, and begins to if there is room; else nil.
+// entry returns the entry of a secret, and creates it if there is room; otherwise nil.
 func (v *Vault) entry(value string) *entry {
 	if e := v.known[value]; e != nil || len(v.known) == mostSecrets {
 		return e

@@ -5,21 +5,20 @@ import (
 	"strings"
 )
 
-// Writer redacts a stream. It holds back what may turn out to be part of a
-// secret, at most about 40 KB and what gaps in a known value add to it, and passes
-// on the rest at once: what reaches the other side is the same as [Vault.Redact]
-// of the whole, however the stream is cut. It is for one goroutine at a time.
+// Writer redacts a stream. It holds back possible parts of a secret, at most about 40 KB plus gaps in a known
+// value, and passes on the rest at once. The output equals [Vault.Redact] of the whole, however the stream is
+// cut. It is not safe for concurrent use.
 type Writer struct {
 	w   io.Writer
 	r   redactor
 	err error
 }
 
-// Writer returns a writer that redacts what it passes on to w.
+// Writer returns a writer that redacts its input for w.
 func (v *Vault) Writer(w io.Writer) *Writer { return &Writer{w: w, r: redactor{vault: v}} }
 
-// Write implements [io.Writer]. An error of the other side stays: what was not
-// written is lost, and nothing more is.
+// Write implements [io.Writer]. An error of w is permanent: the unwritten data is lost, and nothing more is
+// written.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
@@ -31,18 +30,17 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes what was held back, as at the end of a text. What comes then is
-// read as a new text.
+// Flush writes the held back data, as at the end of a text. Later input is a new text.
 func (w *Writer) Flush() error {
 	w.pass(true)
 	w.r = redactor{vault: w.r.vault}
 	return w.err
 }
 
-// Close is Flush. The other side stays open.
+// Close is Flush. It doesn't close w.
 func (w *Writer) Close() error { return w.Flush() }
 
-// Held is how many bytes are held back.
+// Held returns the number of bytes held back.
 func (w *Writer) Held() int { return len(w.r.text) - w.r.done }
 
 func (w *Writer) pass(final bool) {
@@ -54,14 +52,13 @@ func (w *Writer) pass(final bool) {
 	}
 }
 
-// redactor redacts a text that comes in pieces: for known values first, then
-// for shapes.
+// redactor redacts a text that arrives in pieces: first known values, then shapes.
 type redactor struct {
 	vault *Vault
 
-	text  string // with known values replaced up to known, and some of what was passed on
+	text  string // with known values replaced up to known, and some of the passed on text
 	known int    // the rest may be a known value
-	done  int    // up to where shapes were looked for
+	done  int    // shapes were searched up to here
 
 	learned bool // the vault knows more values than before
 
@@ -69,7 +66,7 @@ type redactor struct {
 	out    []string // pieces to pass on
 }
 
-// add appends to the text. What nothing looks back at any more is dropped.
+// add appends to the text. It drops text that is no longer needed.
 func (r *redactor) add(p []byte) {
 	cut := max(0, r.done-context)
 	var b strings.Builder
@@ -80,7 +77,7 @@ func (r *redactor) add(p []byte) {
 	r.shapes.start = max(0, r.shapes.start-cut)
 }
 
-// redact returns what can be passed on, in pieces that are good until it is called again.
+// redact returns the decided text, in pieces that are valid until the next call.
 func (r *redactor) redact(final bool) []string {
 	if index := r.vault.ready(); index != nil {
 		r.values(index, final)
@@ -95,7 +92,7 @@ func (r *redactor) redact(final bool) []string {
 	return r.out
 }
 
-// values replaces known values, and stops at what may be one.
+// values replaces known values, and stops at a possible one.
 func (r *redactor) values(x *index, final bool) {
 	var b strings.Builder
 	text, passed, i := r.text, 0, r.known
@@ -121,8 +118,8 @@ func (r *redactor) values(x *index, final bool) {
 	}
 }
 
-// nextWall finds the next placeholder: where it begins and its size. Size 0:
-// there is none, and a text that goes on may have one where it says.
+// nextWall finds the next placeholder: its position and size. Size 0: none; with more text one may begin at
+// that position.
 func (x *index) nextWall(text string, i int, final bool) (at, size int) {
 	for {
 		n := strings.Index(text[i:], opening)
@@ -144,7 +141,7 @@ func (x *index) nextWall(text string, i int, final bool) (at, size int) {
 	return len(text), 0
 }
 
-// rest replaces shapes, and holds back what may be one.
+// rest replaces shapes, and holds back possible ones.
 func (r *redactor) rest() {
 	s := &r.shapes
 	s.text, s.memo, s.values, s.ahead = r.text[:r.known], [classes]run{}, values{}, stretch{}

@@ -26,9 +26,8 @@ func (c *call) awk(p parsed) {
 	}
 }
 
-// awkProgram returns why a program is not proven to only read and print, or
-// nothing. It errs on the side of not proven where a slash could be either a
-// division or the start of an expression.
+// awkProgram returns why a program is not proven to only read and print, or nothing. If a slash could be either
+// a division or the start of an expression, it is not proven.
 func awkProgram(text string) string {
 	a := &awkReader{text: text, last: ";"}
 	for a.at < len(a.text) {
@@ -42,9 +41,9 @@ func awkProgram(text string) string {
 type awkReader struct {
 	text     string
 	at       int
-	last     string // the token before, with spaces left out
+	last     string // the previous token, ignoring spaces
 	printing bool   // within print or printf, where > is a redirect
-	branches bool   // it has if, while or for: what follows their ) may be an expression
+	branches bool   // it has if, while or for: an expression may follow their )
 }
 
 const awkOdd = "the program of awk is not understood"
@@ -86,7 +85,7 @@ func (a *awkReader) quoted() string {
 	return awkOdd
 }
 
-// slash tells a regular expression from a division by what stands before.
+// slash distinguishes a regular expression from a division by the previous token.
 func (a *awkReader) slash() string {
 	switch {
 	case a.last == ")" && a.branches:
@@ -118,8 +117,8 @@ func (a *awkReader) slash() string {
 	return awkOdd
 }
 
-// bracket skips [...] of a regular expression. Awks disagree about a slash in
-// there, and about what ends it after a bracket or a backslash.
+// bracket skips [...] of a regular expression. Implementations disagree about a slash in it, and about its end
+// after a bracket or a backslash.
 func (a *awkReader) bracket() bool {
 	for a.at++; a.at < len(a.text); a.at++ {
 		switch a.text[a.at] {

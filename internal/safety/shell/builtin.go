@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// builtin judges what bash does itself. It reports whether the name is one of
-// those.
+// builtin judges bash's builtins. It reports whether the name is one.
 func (c *call) builtin() bool {
 	switch c.name {
 	case ":", "true", "false", "times":
@@ -50,7 +49,7 @@ func (c *call) builtin() bool {
 	return true
 }
 
-// quietly is for builtins that are harmless with plain words.
+// quietly accepts builtins that are harmless with plain words.
 func (c *call) quietly() {
 	options := map[string]string{"pwd": " -P -L ", "type": " -a -t -p -P -f ", "jobs": " -l -p -r -s "}[c.name]
 	for _, w := range c.args {
@@ -100,8 +99,7 @@ func (c *call) command() {
 	c.out = c.under(args)
 }
 
-// test judges [ ]. Its -v and -R evaluate subscripts, so an operator must be
-// where one is expected.
+// test judges [ ]. Its -v and -R evaluate subscripts, so an operator must be where one is expected.
 func (c *call) test() {
 	args := c.args
 	if c.name == "[" && len(args) > 0 {
@@ -192,8 +190,7 @@ func (c *call) readLine() {
 	}
 }
 
-// rooted reports whether the command certainly runs in the root, or below it where that
-// does as well.
+// rooted reports whether the command certainly runs in the root, or below it if that suffices.
 func (c *call) rooted() bool {
 	if c.j.at.Held && c.j.at.Root != "" && len(c.s.cwds) > 0 {
 		return !slices.ContainsFunc(c.s.cwds, func(dir string) bool { return !c.j.at.inside(dir) })

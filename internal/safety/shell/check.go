@@ -8,7 +8,7 @@ import (
 
 const chmodMode = `^([ugoa]*[-+=][rwxX]+(,[ugoa]*[-+=][rwxX]+)*|0?[0-7]{3})$`
 
-// check applies what a row can't say.
+// check applies checks that a row can't express.
 func (c *call) check(name string, p parsed) {
 	switch name {
 	case "sed":
@@ -59,7 +59,7 @@ func (c *call) check(name string, p parsed) {
 	}
 }
 
-// option requires one of the options that name lists, as in need:-n,--version.
+// option requires one of the listed options, as in need:-n,--version.
 func (c *call) option(name string, p parsed) {
 	list, ok := strings.CutPrefix(name, "need:")
 	if !ok {
@@ -77,14 +77,14 @@ func (c *call) need(p parsed, n int) {
 	}
 }
 
-// allowFirst requires the first operand to be one of a few, if there is any.
+// allowFirst requires that the first operand, if any, is one of a few.
 func (c *call) allowFirst(p parsed, words ...string) {
 	if len(p.operands) == 0 || !p.operands[0].known || !slices.Contains(words, p.operands[0].text) {
 		c.v.full(c.name + " is judged for " + strings.Join(words, ", ") + " only")
 	}
 }
 
-// without refuses operands that hold, or could hold, one of the texts.
+// without rejects operands that contain, or could contain, one of the texts.
 func (c *call) without(p parsed, texts ...string) {
 	for _, w := range p.operands {
 		for _, text := range texts {
@@ -95,7 +95,7 @@ func (c *call) without(p parsed, texts ...string) {
 	}
 }
 
-// copies judges cp, mv and their like: the last operand is written.
+// copies judges cp, mv and similar programs: the last operand is written.
 func (c *call) copies(p parsed) {
 	n := len(p.operands)
 	if n < 2 {
@@ -143,7 +143,7 @@ func (c *call) chmod(p parsed) {
 	}
 }
 
-// dd is told everything by words like if=FILE.
+// dd judges words like if=FILE.
 func (c *call) dd() {
 	for _, w := range c.args {
 		key, value, _ := strings.Cut(w.text, "=")
@@ -160,7 +160,7 @@ func (c *call) dd() {
 	}
 }
 
-// date sets the clock if an operand is no format.
+// date judges an operand that is not a format: it sets the clock.
 func (c *call) date(p parsed) {
 	for _, w := range p.operands {
 		if !w.one || !strings.HasPrefix(w.text, "+") {
@@ -169,8 +169,7 @@ func (c *call) date(p parsed) {
 	}
 }
 
-// tar reads its first word as options even without a dash. Names of archives
-// with a colon are on other machines.
+// tar accepts options without a dash in the first word. An archive name with a colon is on another machine.
 func (c *call) tar(p parsed) {
 	c.prefix, c.v.noRule = nil, true
 	if !p.has("-t", "--list") {
@@ -186,7 +185,7 @@ func (c *call) tar(p parsed) {
 	}
 }
 
-// ip judges the few forms that show. Its options may be shortened to others.
+// ip judges the few forms that only print. Its options can be abbreviated.
 func (c *call) ip() {
 	objects := []string{"a", "addr", "address", "link", "l", "route", "r", "neigh", "n", "rule"}
 	shown := 0
@@ -206,7 +205,7 @@ func (c *call) ip() {
 	}
 }
 
-// tac copies what is no file into a temporary one first.
+// tac copies input that is not a file into a temporary one first.
 func (c *call) tac(p parsed) {
 	c.need(p, 1)
 	for _, w := range p.operands {
@@ -216,7 +215,7 @@ func (c *call) tac(p parsed) {
 	}
 }
 
-// lsof looks up names unless told not to, and those after an @ in any case.
+// lsof looks up names by default, and those after an @ always.
 func (c *call) lsof(p parsed) {
 	c.option("need:-n", p)
 	c.without(p, "@")
@@ -236,7 +235,7 @@ func (c *call) jq(p parsed) {
 	}
 }
 
-// noAt refuses @file, from which the program would take more options.
+// noAt rejects @file, from which the program would read more options.
 func (c *call) noAt(p parsed) {
 	for _, w := range p.operands {
 		if strings.HasPrefix(w.text, "@") || !w.known && w.text == "" {

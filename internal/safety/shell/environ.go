@@ -8,15 +8,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// IsName reports whether a shell can have a variable of that name.
+// IsName reports whether a text is a valid name of a shell variable.
 func IsName(name string) bool {
 	return spelled(name, letters+"_", letters+numbers+"_", len(name))
 }
 
-// Steers reports whether a variable of a person's environment makes programs run
-// code, or makes shells and git do something else than their words say, so that
-// a verdict on the words would not hold. It is about what whole families of
-// programs obey: the loader, shells and git.
+// Steers reports whether a variable of a person's environment makes programs run code, or changes the meaning
+// of words for shells and git, so that a verdict on the words would not hold. It covers whole families of
+// programs: the loader, shells and git.
 func Steers(name string) bool {
 	for _, prefix := range []string{
 		"BASH_FUNC_", "GIT_CONFIG", "GIT_ATTR_",
@@ -37,8 +36,8 @@ func Steers(name string) bool {
 	}, name)
 }
 
-// readVariable reports whether a reader, and git that writes its repository, inherit a variable from the commands
-// before them, or from the person: those that do not pass can make some program do more than its words say.
+// readVariable reports whether readers, and git that writes its repository, inherit a variable from earlier
+// commands or from the person. Others can make a program do more than its words say.
 func readVariable(kv string) bool {
 	name, _, _ := strings.Cut(kv, "=")
 	if strings.HasPrefix(name, "GIT_AUTHOR_") || strings.HasPrefix(name, "GIT_COMMITTER_") {
@@ -61,8 +60,8 @@ func readVariable(kv string) bool {
 	}, name)
 }
 
-// ReadEnvironment is what of an environment commands get that are proven to read,
-// and git that writes its repository. Nil stays nil.
+// ReadEnvironment returns the part of an environment for commands that are proven to read, and for git that
+// writes its repository. Nil stays nil.
 func ReadEnvironment(env []string, root string) []string {
 	var out []string
 	for _, kv := range env {
@@ -79,9 +78,9 @@ func ReadEnvironment(env []string, root string) []string {
 	return out
 }
 
-// Inherited is what of the changes that earlier commands have made of the environment
-// those get that are proven to read, and git that writes its repository. Where a program
-// finds its settings is a setting too: a command could have written them.
+// Inherited returns the changes of the environment by earlier commands that reach commands proven to read, and
+// git that writes its repository. The location of a program's settings is itself excluded: a command could have
+// written them.
 func Inherited(changes []string, root string) []string {
 	out := ReadEnvironment(changes, root)
 	out = slices.DeleteFunc(out, func(kv string) bool {
@@ -98,8 +97,7 @@ func Inherited(changes []string, root string) []string {
 	return out
 }
 
-// configures reports whether a variable tells some program that is proven to read where
-// its settings, its parts or its data lie.
+// configures reports whether a variable names the settings, parts or data of a program that is proven to read.
 func configures(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, prefix := range []string{
@@ -124,8 +122,8 @@ func configures(name string) bool {
 	}, upper)
 }
 
-// setsHome reports whether a text names HOME other than to take its value, so that it may
-// set it. What a script does that it runs is not looked at.
+// setsHome reports whether a text may set HOME: it uses the name other than for its value. Scripts that it runs
+// are not examined.
 func setsHome(text string) bool {
 	for at := 0; ; {
 		i := strings.Index(text[at:], "HOME")

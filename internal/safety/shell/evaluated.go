@@ -44,14 +44,13 @@ import (
 //	SHELL BUILTIN COMMANDS    names, scripts and arithmetic  evaluatesWords, insideShell
 //	                          in the words of builtins
 
-// plainExpansion reports whether the text of an expansion, as written, holds
-// only plain text and plain parameters.
+// plainExpansion reports whether the text of an expansion, as written, contains only plain text and plain
+// parameters.
 //
-// Whether a quote within ${...} quotes depends on what is around the braces,
-// and shells and parsers disagree. So the text has to be harmless both ways:
-// nothing in it may begin an expansion even if its quotes are plain characters,
-// and it may hold quotes of one kind only, in pairs, so that the expansion ends
-// at the same brace.
+// Whether a quote within ${...} quotes depends on the context of the braces, and shells and parsers disagree.
+// So the text must be harmless either way: nothing in it may begin an expansion even if its quotes are plain
+// characters, and it may contain quotes of one kind only, in pairs, so that the expansion ends at the same
+// brace.
 func plainExpansion(text string) bool {
 	inner, ok := strings.CutPrefix(text, "$")
 	if !ok {
@@ -91,8 +90,7 @@ func plainText(text string) bool {
 	return single%2 == 0 && double%2 == 0 && (single == 0 || double == 0)
 }
 
-// plainParameter returns the length of the $name or ${name} that a text begins
-// with, or 0.
+// plainParameter returns the length of the $name or ${name} at the beginning of a text, or 0.
 func plainParameter(text string) int {
 	rest, braced := strings.CutPrefix(text[1:], "{")
 	name := len(rest) - len(strings.TrimLeft(rest, letters+numbers+"_"))
@@ -102,7 +100,7 @@ func plainParameter(text string) int {
 	case name == 0:
 		return 0
 	case !braced && rest[0] >= '0' && rest[0] <= '9':
-		name = 1 // what follows is text
+		name = 1 // the rest is text
 	}
 	if !braced {
 		return 1 + name
@@ -113,8 +111,8 @@ func plainParameter(text string) int {
 	return len("${}") + name
 }
 
-// regularExpression judges the right side of =~. The parser takes a group for
-// text, and bash evaluates what is in it.
+// regularExpression judges the right side of =~. The parser treats a group as text, but bash evaluates its
+// content.
 func (j *judge) regularExpression(x syntax.TestExpr, s scope, v *verdict) {
 	w, ok := x.(*syntax.Word)
 	if !ok {
@@ -146,8 +144,8 @@ func (j *judge) regularExpression(x syntax.TestExpr, s scope, v *verdict) {
 	}
 }
 
-// variableRedirect judges a {NAME[SUBSCRIPT]} right before a redirect, which
-// the parser takes for a word and bash for a variable.
+// variableRedirect judges a {NAME[SUBSCRIPT]} directly before a redirect, which the parser treats as a word and
+// bash as a variable.
 func (j *judge) variableRedirect(args []*syntax.Word, redirs []*syntax.Redirect, s scope, v *verdict) {
 	for _, w := range args {
 		if text := s.text(w); !strings.HasPrefix(text, "{") || !strings.HasSuffix(text, "}") {
@@ -160,8 +158,8 @@ func (j *judge) variableRedirect(args []*syntax.Word, redirs []*syntax.Redirect,
 	}
 }
 
-// evaluatedVariable reports whether bash runs, expands or calculates what is
-// assigned to a variable, or reads commands differently from then on.
+// evaluatedVariable reports whether bash runs, expands or calculates the value of a variable, or parses
+// commands differently because of it.
 func evaluatedVariable(name string) bool {
 	return strings.HasPrefix(name, "BASH") || slices.Contains([]string{
 		"ENV", "PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "MAILPATH", "SHELLOPTS", "POSIXLY_CORRECT",
@@ -169,7 +167,7 @@ func evaluatedVariable(name string) bool {
 	}, name)
 }
 
-// inertValue reports whether bash does nothing with a value but keep it.
+// inertValue reports whether bash only stores a value.
 func inertValue(name string, value word) bool {
 	if !value.known || strings.HasPrefix(name, "BASH") || name == "SHELLOPTS" || name == "POSIXLY_CORRECT" {
 		return false
@@ -178,8 +176,7 @@ func inertValue(name string, value word) bool {
 	return value.text == "" || digits(value.text) || prompt
 }
 
-// insideVariable looks into the values of variables that shells and programs
-// run.
+// insideVariable examines the values of variables that shells and programs run.
 func (j *judge) insideVariable(name string, value word, s scope) {
 	evaluated := evaluatedVariable(name)
 	if !evaluated && !slices.Contains([]string{
@@ -195,9 +192,8 @@ func (j *judge) insideVariable(name string, value word, s scope) {
 	c.text(value)
 }
 
-// evaluatesWords reports whether a builtin evaluates, or may evaluate, text
-// within words that are known: names with subscripts, arithmetic, scripts, or
-// options that change how bash reads what follows.
+// evaluatesWords reports whether a builtin evaluates, or may evaluate, text within known words: names with
+// subscripts, arithmetic, scripts, or options that change how bash parses later text.
 func evaluatesWords(name string, args []word) bool {
 	holds := func(chars string) bool {
 		return slices.ContainsFunc(args, func(w word) bool { return strings.ContainsAny(w.text, chars) })
@@ -238,8 +234,8 @@ func evaluatesWords(name string, args []word) bool {
 	return false
 }
 
-// changesReading reports whether a word of set or shopt may be an option by
-// which bash reads or runs the following lines differently.
+// changesReading reports whether a word of set or shopt may be an option that changes how bash parses or runs
+// later lines.
 func changesReading(w word) bool {
 	if letters, ok := strings.CutPrefix(w.text, "+"); ok || strings.HasPrefix(w.text, "-") {
 		return strings.Trim(strings.TrimPrefix(letters, "-"), "abefhmnouvxCETsqp") != ""

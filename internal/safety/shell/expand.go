@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// dynamic adds a part whose value is made when the command runs.
+// dynamic adds a part whose value is computed when the command runs.
 func (b *building) dynamic(p syntax.WordPart, quoted bool) {
 	switch p := p.(type) {
 	case *syntax.ParamExp:
@@ -40,7 +40,7 @@ func (b *building) substitute(p *syntax.CmdSubst) {
 	b.j.inner(p.Stmts, s)
 }
 
-// process adds the path of a pipe that bash makes for <(...).
+// process adds the path of a pipe for <(...).
 func (b *building) process(p *syntax.ProcSubst) {
 	s := b.s.deeper()
 	if p.Op != syntax.CmdIn {
@@ -51,7 +51,7 @@ func (b *building) process(p *syntax.ProcSubst) {
 	b.literal("/dev/fd/")
 	b.known, b.cut, b.wild, b.each = false, true, true, nil
 	if alone {
-		b.paths = []string{} // no file of its own is read
+		b.paths = []string{} // it reads no file of its own
 	}
 }
 
@@ -74,7 +74,7 @@ func (b *building) param(p *syntax.ParamExp, quoted bool) {
 			b.loose, b.safe = false, true // a number
 		}
 	case p.Param != nil && (p.Param.Value == "@" || p.Param.Value == "*"), p.Index != nil:
-		b.unknown(false) // even in quotes any number of words
+		b.unknown(false) // any number of words, even in quotes
 	case bare:
 		b.variable(p.Param.Value, quoted)
 	default:
@@ -135,7 +135,7 @@ func (j *judge) nested(x syntax.ArithmExpr, s scope) {
 	})
 }
 
-// variable adds the value of a variable that is known, such as HOME.
+// variable adds the value of a known variable, such as HOME.
 func (b *building) variable(name string, quoted bool) {
 	value, known := b.s.variable(name)
 	switch {
@@ -164,8 +164,7 @@ func (b *building) variable(name string, quoted bool) {
 	}
 }
 
-// constant reports whether arithmetic has only numbers and operators that
-// change nothing.
+// constant reports whether arithmetic contains only numbers and operators without side effects.
 func constant(x syntax.ArithmExpr) bool {
 	switch x := x.(type) {
 	case nil:
@@ -191,7 +190,7 @@ func subscript(x syntax.ArithmExpr) bool {
 	return ok && (w.Lit() == "@" || w.Lit() == "*") || constant(x)
 }
 
-// ansi decodes the inside of $'...'. It refuses what shells disagree about.
+// ansi decodes the inside of $'...'. It rejects sequences that shells disagree about.
 func ansi(text string) (string, bool) {
 	var out []byte
 	for i := 0; i < len(text); i++ {
@@ -216,7 +215,7 @@ func ansi(text string) (string, bool) {
 	return string(out), true
 }
 
-// ansiNumber reads an octal or hexadecimal byte. Size zero: there is none.
+// ansiNumber reads an octal or hexadecimal byte. Size 0: none.
 func ansiNumber(text string) (n uint64, size int) {
 	base, from, longest := 8, 0, 3
 	if text[0] == 'x' {

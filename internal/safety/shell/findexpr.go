@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// find judges a whole find command: starting points, then an expression of
-// tests and actions that are all known.
+// find judges a whole find command: starting points, then an expression of known tests and actions.
 func (c *call) find() {
 	c.prefix, c.v.noRule = nil, true
 	args := c.args
@@ -33,7 +32,7 @@ func expression(w word) bool {
 	return w.known && (len(w.text) > 1 && w.text[0] == '-' || w.text == "(" || w.text == ")" || w.text == "!" || w.text == ",")
 }
 
-// primary judges one test or action and returns what follows it.
+// primary judges one test or action and returns the rest.
 func (c *call) primary(args, starts []word) []word {
 	w, args := args[0], args[1:]
 	if !w.known {
@@ -75,7 +74,7 @@ func (c *call) primary(args, starts []word) []word {
 	return args
 }
 
-// findExec judges the command that find runs for what it finds.
+// findExec judges the command that find runs for its results.
 func (c *call) findExec(action string, args, starts []word) []word {
 	end := slices.IndexFunc(args, func(w word) bool { return w.known && w.text == ";" })
 	plus := 0

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// git judges a git command. What it proves rests on the configuration of the
-// repository, see [Plan.Git].
+// git judges a git command. Its proof depends on the configuration of the repository, see [Plan.Git].
 func (c *call) git() {
 	for len(c.args) > 0 && c.args[0].known && strings.HasPrefix(c.args[0].text, "-") {
 		flag := c.args[0].text
@@ -40,7 +39,7 @@ func (c *call) git() {
 	c.subcommand(name)
 }
 
-// gitFolder follows git -C.
+// gitFolder applies git -C.
 func (c *call) gitFolder() {
 	if len(c.args) == 0 || !c.args[0].known {
 		c.s.cwds = nil
@@ -50,7 +49,7 @@ func (c *call) gitFolder() {
 	c.args = c.args[min(1, len(c.args)):]
 }
 
-// gitSetting follows git -c. It reports whether the setting is harmless.
+// gitSetting judges git -c. It reports whether the setting is harmless.
 func (c *call) gitSetting() bool {
 	if len(c.args) == 0 || !c.args[0].known || !GitOption(c.args[0].text) {
 		return false
@@ -59,7 +58,7 @@ func (c *call) gitSetting() bool {
 	return true
 }
 
-// gitOdd is for options before the command that change what git runs.
+// gitOdd judges options before the command that change what git runs.
 func (c *call) gitOdd(flag string) {
 	c.v.noRule = true
 	c.v.full("git " + flag + " can name programs to run or another repository")
@@ -93,15 +92,14 @@ func (c *call) subcommand(name string) {
 	c.gitCheck(r.check, p)
 }
 
-// gitOperand records operands that may be files outside the repository: git
-// diff reads those too.
+// gitOperand records operands that may be files outside the repository: git diff also reads those.
 func (c *call) gitOperand(w word) {
 	if !w.known || strings.HasPrefix(w.text, "/") || slices.Contains(strings.Split(w.text, "/"), "..") {
 		c.j.read(w, c.s, c.v)
 	}
 }
 
-// gitFormat refuses formats that verify signatures: that runs a program.
+// gitFormat rejects formats that verify signatures, which runs a program.
 func (c *call) gitFormat(w word) {
 	if !w.one {
 		return // none was given
@@ -111,12 +109,12 @@ func (c *call) gitFormat(w word) {
 	}
 }
 
-// gitCheck applies what a row can't say.
+// gitCheck applies checks that a row can't express.
 func (c *call) gitCheck(check string, p parsed) {
 	n := len(p.operands)
 	switch check {
 	case "-":
-	case "list": // branch and tag make one if there is a name and nothing says list
+	case "list": // branch and tag create one if a name is given without a listing option
 		lists := p.has("-l", "--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
 		if c.name == "git branch" && p.has("-l") && !p.has("--list") {
 			lists = false
@@ -159,14 +157,14 @@ func (c *call) gitCheck(check string, p parsed) {
 	}
 }
 
-// gitVerb requires the first operand to be one of a few, if there is any.
+// gitVerb requires that the first operand, if any, is one of a few.
 func (c *call) gitVerb(p parsed, verbs ...string) {
 	if len(p.operands) > 0 && (!p.operands[0].known || !slices.Contains(verbs, p.operands[0].text)) {
 		c.v.full(c.name + " with these words can change the repository")
 	}
 }
 
-// gitUnknown is for commands that are not in the table.
+// gitUnknown judges commands that are not in the table.
 func (c *call) gitUnknown(name string) {
 	if source, ok := c.cloned(); ok && name == "clone" {
 		c.j.read(source, c.s, c.v)
@@ -191,7 +189,7 @@ func (c *call) gitUnknown(name string) {
 	}
 }
 
-// cloned is the folder of this machine that git clone copies, if that is known.
+// cloned returns the local folder that git clone copies, if known.
 func (c *call) cloned() (source word, ok bool) {
 	var words []string
 	for _, w := range c.args {
@@ -204,8 +202,7 @@ func (c *call) cloned() (source word, ok bool) {
 	return literal(text), ok
 }
 
-// Cloned returns the folder of this machine that git clone copies, and whether the words
-// behind clone say that and nothing else.
+// Cloned returns the local folder that git clone copies, and whether the words after clone say only that.
 func Cloned(words []string) (source string, ok bool) {
 	flags := []string{
 		"-q", "--quiet", "-v", "--verbose", "--progress", "--bare", "-l", "--local", "--no-local", "--no-hardlinks", "-n",
@@ -220,7 +217,7 @@ func Cloned(words []string) (source string, ok bool) {
 			folders = append(folders, w)
 		}
 	}
-	// Git takes what has a colon for an address.
+	// Git treats a name with a colon as an address.
 	if len(folders) == 0 || len(folders) > 2 || strings.ContainsRune(folders[0], ':') {
 		return "", false
 	}

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-// The form of git's configuration that is understood, a strict part of what git-config(1)
-// describes in its section "Configuration file".
+// The supported format of git's configuration, a strict subset of git-config(1), section "Configuration file".
 var (
 	gitSection     = regexp.MustCompile(`^\[([A-Za-z0-9.-]+)(?: "((?:[^"\\\n]|\\["\\])*)")?\]$`)
 	gitSettingLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*)(?:\s*=\s*(.*))?$`)
 )
 
-// GitInert returns nil if the configuration file of a repository is proven inert: git, when
-// it only reads, runs no program because of it. The error names the first key that is not
-// known to be harmless, or the line that is not understood.
+// GitInert returns nil if the configuration file of a repository is proven inert: git, when it only reads, runs
+// no program because of it. The error names the first key that is not known to be harmless, or the unsupported
+// line.
 func GitInert(file string) error { return inertGit(file, harmlessKey) }
 
 // GitInertBare is [GitInert] for a repository without a work tree.
@@ -49,12 +48,11 @@ func inertGit(file string, harmless func(key, value string) bool) error {
 	return nil
 }
 
-// GitSetting is one setting of a configuration file of git. The key is in small letters, without the part
-// in quotes.
+// GitSetting is one setting in a git configuration file. The key is in lower case, without the quoted part.
 type GitSetting struct{ Key, Value string }
 
-// GitNames lists what in a configuration file of git names programs, a folder of them, or more such files. It
-// reads what it does not understand as far as it can.
+// GitNames lists the settings in a git configuration file that name programs, a folder of them, or further
+// files. It reads unsupported content as far as it can.
 func GitNames(file string) []GitSetting {
 	var out []GitSetting
 	section := ""
@@ -81,7 +79,7 @@ func (s GitSetting) IsPath() bool {
 	return slices.Contains([]string{"core.hookspath", "include.path", "includeif.path"}, s.Key)
 }
 
-// gitProgram reports whether a key, in small letters, names a program.
+// gitProgram reports whether a key, in lower case, names a program.
 func gitProgram(key string) bool {
 	return strings.HasPrefix(key, "pager.") || slices.ContainsFunc([]string{
 		"pager", "editor", "sshcommand", "fsmonitor", "askpass", "helper", "external", "command", "textconv", "clean",
@@ -89,9 +87,8 @@ func gitProgram(key string) bool {
 	}, func(p string) bool { return strings.HasSuffix(key, p) })
 }
 
-// GitOption reports whether a setting KEY=VALUE, as git -c takes it, makes no command of git run
-// a program or reach another repository. It overrules all others, so what keeps
-// git from looking into submodules is not among them.
+// GitOption reports whether a setting KEY=VALUE of git -c makes no git command run a program or access another
+// repository. It overrides all others, so settings that keep git from reading submodules are not accepted.
 func GitOption(setting string) bool {
 	key, value, ok := strings.Cut(setting, "=")
 	parts := strings.Split(strings.ToLower(key), ".")
@@ -105,7 +102,7 @@ func GitOption(setting string) bool {
 	case "commit.gpgsign", "tag.gpgsign":
 		return ok && strings.EqualFold(value, "false")
 	case "core.editor", "sequence.editor":
-		return len(parts) == 2 && (value == "true" || value == ":") // of the shell, it does nothing
+		return len(parts) == 2 && (value == "true" || value == ":") // harmless shell builtins
 	}
 	switch parts[0] {
 	case "remote", "submodule", "branch", "extensions":
@@ -117,8 +114,7 @@ func GitOption(setting string) bool {
 	return harmlessKey(parts[0]+"."+last, value)
 }
 
-// harmlessKey reports whether a key, with * for the part in quotes, runs nothing
-// and leads nowhere.
+// harmlessKey reports whether a key, with * for the quoted part, runs nothing and leads nowhere.
 func harmlessKey(key, value string) bool {
 	switch key {
 	case "core.bare":

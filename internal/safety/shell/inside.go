@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// maxInside bounds how often the inside of unproven commands is looked for in
-// one text, as every look can find more to look into. Long commands count more.
+// maxInside bounds how often the inside of unproven commands is examined in one text, as each examination can
+// find more. Long commands count more.
 const maxInside = 64
 
-// inside lists the commands that an unproven command would run itself, so that
-// rules which deny can see them. It proves nothing: the command stays Full.
+// inside lists the commands that an unproven command would run itself, so that deny rules can see them. It
+// proves nothing: the command stays Full.
 func (c *call) inside(words []word) {
-	name := path.Base(words[0].text) // in whatever folder
+	name := path.Base(words[0].text) // in any folder
 	if !words[0].known || !plain(name) && name != "[" || len(words) < 2 {
 		return
 	}
@@ -55,15 +55,14 @@ func (c *call) inside(words []word) {
 	}
 }
 
-// elsewhere looks into what a wrapper would run that lies in another folder
-// than those of the system.
+// elsewhere examines what a wrapper outside of the system folders would run.
 func (c *call) elsewhere() {
 	if _, _, carries := carriers(c.name); !carries {
 		c.wrapper()
 	}
 }
 
-// insideShell is for what the shell itself runs, and for other shells.
+// insideShell examines what the shell itself and other shells run.
 func (c *call) insideShell(name string, args []word) {
 	switch name {
 	case "eval":
@@ -101,8 +100,8 @@ func (c *call) insideShell(name string, args []word) {
 	}
 }
 
-// carriers are programs that run their last words: which of their options take
-// a word, and how many operands stand before the command.
+// carriers returns, for programs that run their last words, the options that take a word, and the number of
+// operands before the command.
 func carriers(name string) (takes string, operands int, ok bool) {
 	switch name {
 	case "env":
@@ -139,8 +138,7 @@ func carriers(name string) (takes string, operands int, ok bool) {
 	return "", 0, false
 }
 
-// skipOptions passes over options, and over the words that those of takes
-// have.
+// skipOptions skips options and the words of those in takes.
 func skipOptions(args []word, takes string) []word {
 	rest := args
 	for len(rest) > 0 && rest[0].known && strings.HasPrefix(rest[0].text, "-") {
@@ -158,7 +156,7 @@ func isSetting(text string) bool {
 	return ok && variably(name)
 }
 
-// values returns what options are given, in any of the ways to give it.
+// values returns the values of options, in any notation.
 func values(args []word, options ...string) []word {
 	var out []word
 	for i, w := range args {
@@ -181,10 +179,10 @@ func values(args []word, options ...string) []word {
 	return out
 }
 
-// text looks into a word that is run as a script.
+// text examines a word that is run as a script.
 func (c *call) text(w word) {
 	if !w.known {
-		return // the segment itself has no words then, so that any rule may mean it
+		return // the segment itself then has no words, so that any rule may match it
 	}
 	s := c.s.deeper()
 	s.vars = nil
@@ -199,7 +197,7 @@ func (c *call) texts(words []word) {
 	}
 }
 
-// joined looks into words that are run as one script.
+// joined examines words that are run as one script.
 func (c *call) joined(words []word) {
 	var text []string
 	for _, w := range words {
@@ -216,7 +214,7 @@ func (c *call) unseen(text, why string) {
 	c.j.unproven(c.s.deeper(), text, why)
 }
 
-// flagged looks into the text after -c, whatever options stand around it.
+// flagged examines the text after -c, whatever options surround it.
 func (c *call) flagged(args []word) {
 	for i, w := range args {
 		if !w.known || !strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "+") {
@@ -234,7 +232,7 @@ func (c *call) flagged(args []word) {
 	}
 }
 
-// splitText looks into env -S, which splits its word into words.
+// splitText examines env -S, which splits its word into words.
 func (c *call) splitText(args []word) {
 	for i, w := range args {
 		value, long := strings.CutPrefix(w.text, "--split-string")
@@ -261,8 +259,7 @@ func (c *call) splitText(args []word) {
 	}
 }
 
-// aliases looks into definitions. What follows a name where it is used is run
-// with it.
+// aliases examines alias definitions. Words after the alias are run with it.
 func (c *call) aliases(args []word) {
 	for _, w := range args {
 		if _, value, ok := strings.Cut(w.text, "="); ok && w.known {
@@ -272,7 +269,7 @@ func (c *call) aliases(args []word) {
 	}
 }
 
-// parallel looks into the command of GNU parallel, with each of its arguments.
+// parallel examines the command of GNU parallel, with each of its arguments.
 func (c *call) parallel(args []word) {
 	args = skipOptions(args, " -j --jobs -n -N -I -a -S --delay --timeout --retries --joblog --results --colsep -d ")
 	at := slices.IndexFunc(args, func(w word) bool { return w.known && slices.Contains([]string{":::", ":::+", "::::"}, w.text) })
@@ -305,8 +302,7 @@ const (
 	awkTo     = `\|&?\s*"((?:[^"\\]|\\.)*)"`
 )
 
-// insideProgram looks into the programs of sed and awk for the commands they
-// run.
+// insideProgram examines sed and awk programs for the commands that they run.
 func (c *call) insideProgram(name string, args []word) {
 	if name == "sed" {
 		scripts := values(args, "-e", "--expression")

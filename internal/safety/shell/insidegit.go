@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// insideGit lists the commands that git is told to run.
+// insideGit lists the commands that git is given to run.
 func (c *call) insideGit(args []word) {
 	var configs []word
 	for len(args) > 0 && args[0].known && strings.HasPrefix(args[0].text, "-") {
@@ -26,8 +26,7 @@ func (c *call) insideGit(args []word) {
 	}
 }
 
-// gitTakesWord reports whether an option of git itself, before the
-// subcommand, takes the word after it.
+// gitTakesWord reports whether an option of git before the subcommand takes the next word.
 func gitTakesWord(option string) bool {
 	return slices.Contains([]string{
 		"-C", "-c", "--git-dir", "--work-tree", "--namespace",
@@ -35,8 +34,7 @@ func gitTakesWord(option string) bool {
 	}, option)
 }
 
-// insideSetting looks into git -c KEY=VALUE, for keys that name programs and
-// for an alias of the subcommand.
+// insideSetting examines git -c KEY=VALUE, for keys that name programs and for an alias of the subcommand.
 func (c *call) insideSetting(w word, args []word) {
 	key, value, ok := strings.Cut(w.text, "=")
 	if !w.known || !ok {
@@ -61,7 +59,7 @@ func (c *call) insideSetting(w word, args []word) {
 	}
 }
 
-// insideSubcommand looks into what subcommands of git run.
+// insideSubcommand examines what git subcommands run.
 func (c *call) insideSubcommand(name string, args []word) {
 	switch name {
 	case "rebase":

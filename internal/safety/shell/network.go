@@ -12,8 +12,7 @@ const (
 	nearby  = `^(localhost|127\.\d+\.\d+\.\d+|0\.0\.0\.0|\[::1\]|::1)(?::\d+)?(?:[/?#].*)?$`
 )
 
-// hostOf returns the host of an address such as https://host/path or
-// user@host:path, or nothing.
+// hostOf returns the host of an address such as https://host/path or user@host:path, or nothing.
 func hostOf(text string) string {
 	for _, form := range []struct{ sign, pattern string }{{"://", address}, {"@", scpLike}} {
 		if !strings.Contains(text, form.sign) {
@@ -26,8 +25,7 @@ func hostOf(text string) string {
 	return ""
 }
 
-// dials records what programs of the network talk to. It reports whether the
-// program is one of those.
+// dials records the hosts of network programs. It reports whether the program is one.
 func (c *call) dials() bool {
 	host := ""
 	switch c.name {
@@ -52,13 +50,12 @@ func (c *call) dials() bool {
 	return true
 }
 
-// curlValues are options of curl whose values may look like addresses and are
-// none.
+// curlValues are options of curl whose values may look like addresses but are not.
 const curlValues = "-d --data --data-raw --data-binary --data-urlencode --json -H --header -F --form -A --user-agent -e --referer -o " +
 	"--output -w --write-out"
 
-// hosts finds the host among the arguments; bare says that the first operand
-// is one even without any scheme. An asterisk stands for one not known.
+// hosts finds the host in the arguments; bare says that the first operand is a host even without a scheme. An
+// asterisk means an unknown one.
 func (c *call) hosts(bare bool) string {
 	value := false // of an option
 	for _, w := range c.args {
@@ -79,8 +76,8 @@ func (c *call) hosts(bare bool) string {
 	return "*"
 }
 
-// registry lists the hosts that a package manager fetches from when its words
-// say that it does, and not that it is to do without. It is a service to whoever decides; nothing is proven by it.
+// registry lists the hosts that a package manager fetches from, if its words request that. It is informative;
+// nothing is proven by it.
 func (c *call) registry() []string {
 	verb := ""
 	for _, w := range c.args {

@@ -12,12 +12,12 @@ var programTable string
 //go:embed git.txt
 var gitTable string
 
-// row is one line of a table: what is known of a program.
+// row is one line of a table: the known behaviour of a program.
 type row struct {
-	any     bool   // no option of it does more than read and print
-	role    string // what its operands are
+	any     bool   // none of its options does more than read and print
+	role    string // role of its operands
 	check   string // a further check, see [call.check]
-	options string // the options that are allowed, each after a space
+	options string // allowed options, each after a space
 }
 
 func programs(name string) (row, bool) { return find(programTable, name) }
@@ -26,16 +26,14 @@ func programs(name string) (row, bool) { return find(programTable, name) }
 //
 //	NAME[*] ROLE CHECK OPTION...
 //
-// with * where no option of the program does more than read and print, and
-// with options in these forms:
+// with * if no option of the program does more than read and print, and with options in these forms:
 //
 //	-abc    letters without an argument; -# is any number
 //	-n:KIND a letter with an argument; -n?KIND with one that must be attached
 //	--name --name=KIND --name?KIND  the same for long ones
 //	--name:2KIND                    two arguments follow, the last is of KIND
 //
-// KIND is empty or path, write, script, scriptpath; the last two stand in for
-// the first operand.
+// KIND is empty or path, write, script, scriptpath; the last two replace the first operand.
 func find(table, name string) (row, bool) {
 	r := row{}
 	if !plain(name) {
@@ -62,7 +60,7 @@ func find(table, name string) (row, bool) {
 	return r, true
 }
 
-// long returns the form of a long option: what follows its name in the table.
+// long returns the form of a long option: the text after its name in the table.
 func (r row) long(name string) (form string, ok bool) {
 	for at := 0; ; {
 		i := strings.Index(r.options[at:], " "+name)
@@ -77,7 +75,7 @@ func (r row) long(name string) (form string, ok bool) {
 	}
 }
 
-// short returns the form of an option of one letter.
+// short returns the form of a one-letter option.
 func (r row) short(letter byte) (form string, ok bool) {
 	for token := range strings.FieldsSeq(r.options) {
 		switch {
@@ -95,7 +93,7 @@ func (r row) short(letter byte) (form string, ok bool) {
 	return "", false
 }
 
-// option is an option as it was given.
+// option is an option as given.
 type option struct {
 	name  string // with its dashes
 	kind  string
@@ -120,7 +118,7 @@ func (p parsed) has(names ...string) bool {
 	return false
 }
 
-// scripted reports whether an option stands in for the first operand.
+// scripted reports whether an option replaces the first operand.
 func (p parsed) scripted() bool {
 	for _, o := range p.options {
 		if strings.HasPrefix(o.kind, "script") || o.name == "--files" || o.name == "--type-list" {
@@ -130,8 +128,8 @@ func (p parsed) scripted() bool {
 	return false
 }
 
-// parse splits the arguments the way getopt does, and refuses what is not in
-// the row. Abbreviated options are not in it.
+// parse splits the arguments as getopt does, and rejects options that are not in the row, including abbreviated
+// ones.
 func (c *call) parse(r row) parsed {
 	p := parsed{dashed: -1}
 	for args := c.args; len(args) > 0; {
@@ -219,7 +217,7 @@ func (c *call) refuse(option string) {
 	c.v.full(c.name + " " + option + " is not known to be harmless")
 }
 
-// take returns the argument of an option that stands in the next word.
+// take returns the argument of an option from the next word.
 func (c *call) take(r row, option string, args []word) (word, []word) {
 	if len(args) == 0 {
 		c.v.full(c.name + " " + option + " lacks its argument")
@@ -262,8 +260,8 @@ func (c *call) apply(r row, p parsed) {
 	c.roles(r.role, p)
 }
 
-// oldStyle puts options without a dash into the usual form: their arguments
-// follow in the order of the letters.
+// oldStyle converts options without a dash to the usual form: their arguments follow in the order of the
+// letters.
 func (c *call) oldStyle(r row) {
 	if len(c.args) == 0 || !c.args[0].known || strings.HasPrefix(c.args[0].text, "-") {
 		return
@@ -287,7 +285,7 @@ func (c *call) roles(role string, p parsed) {
 		role = first
 		if !p.scripted() && len(rest) > 0 {
 			if !rest[0].one {
-				c.reads(rest[:1]) // more than the text may come of it
+				c.reads(rest[:1]) // more than the text may be read
 			}
 			rest = rest[1:]
 		}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// prefixOf returns the narrowest prefix a rule may name for a program, or nil
-// if any prefix would allow everything.
+// prefixOf returns the narrowest prefix that a rule may name for a program, or nil if any prefix would allow
+// everything.
 func prefixOf(name string, args []word) []string {
 	if tooMuch(name) {
 		return nil
@@ -31,7 +31,7 @@ func prefixOf(name string, args []word) []string {
 	return out
 }
 
-// subcommands is how many words after the program say what it does.
+// subcommands returns how many words after the program determine its action.
 func subcommands(name string) int {
 	switch name {
 	case "git", "npm", "yarn", "pnpm", "bun", "go", "cargo", "docker", "podman", "kubectl", "pip", "pip3", "apt", "apt-get", "dnf", "yum",
@@ -48,7 +48,7 @@ func subcommands(name string) int {
 	return 0
 }
 
-// nests says which subcommands have commands of their own.
+// nests reports whether a subcommand has subcommands of its own.
 func nests(name, sub string) bool {
 	return slices.Contains([]string{
 		"docker compose", "docker image", "docker container", "docker network", "docker volume", "npm run", "npm run-script", "yarn run",
@@ -58,7 +58,7 @@ func nests(name, sub string) bool {
 	}, name+" "+sub)
 }
 
-// runsAnything lists subcommands that run whatever they are told.
+// runsAnything reports subcommands that run arbitrary commands.
 func runsAnything(words []string) bool {
 	switch strings.Join(words[:min(len(words), 3)], " ") {
 	case "docker compose run", "docker compose exec", "docker container run", "docker container exec":
@@ -85,8 +85,7 @@ func runsAnything(words []string) bool {
 	return false
 }
 
-// tooMuch lists programs that run or destroy whatever they are told, and those
-// that interpret a language.
+// tooMuch reports programs that run or destroy arbitrary things, and interpreters.
 func tooMuch(name string) bool {
 	return interprets(name) || interprets(strings.TrimRight(name, "0123456789.-")) || strings.HasPrefix(name, "mkfs") ||
 		strings.HasPrefix(name, "qemu-")

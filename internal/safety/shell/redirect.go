@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// redirEnd is where a redirect ends on its line; its here-document is below.
+// redirEnd returns the end of a redirect on its line; its here-document is below.
 func redirEnd(r *syntax.Redirect) syntax.Pos { return r.Word.End() }
 
 // redirects judges what redirects open.
@@ -52,8 +52,7 @@ func (j *judge) redirect(r *syntax.Redirect, s scope, v *verdict) {
 	}
 }
 
-// duplicated judges the word after >&. If it names a file, bash expands again
-// what has come of it.
+// duplicated judges the word after >&. If it names a file, bash expands the result again.
 func (j *judge) duplicated(r *syntax.Redirect, words []word, s scope, v *verdict) {
 	plain := func(text string) bool { return strings.Trim(text, letters+numbers+"_./+,:@%-") == "" }
 	for _, w := range words {
@@ -93,7 +92,7 @@ func (j *judge) open(r *syntax.Redirect, w word, s scope, v *verdict) {
 	}
 }
 
-// quiet are the devices that may be written without any effect.
+// quiet reports devices that can be written without effect.
 func quiet(path string) bool {
 	return slices.Contains([]string{"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/fd/1", "/dev/fd/2"}, path)
 }

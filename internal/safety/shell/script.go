@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// dialects says which grammars a text is for. With both, it must be harmless
-// in either: what sh is differs between systems.
+// dialects is the grammars that a text is for. With both, it must be harmless in either, since sh differs
+// between systems.
 type dialects struct{ bash, posix bool }
 
 // script parses and judges a whole text.
@@ -42,8 +42,7 @@ func (j *judge) script(text string, s scope, d dialects) {
 	}
 }
 
-// forget drops what the second reading of a text found if the first found the
-// same.
+// forget drops results of the second parse of a text that equal those of the first.
 func (j *judge) forget(from, middle int) {
 	alike := func(a, b Segment) bool {
 		return a.Text == b.Text && a.Class == b.Class && slices.Equal(a.Argv, b.Argv) && slices.Equal(a.Effects, b.Effects)
@@ -58,7 +57,7 @@ func (j *judge) parse(s scope, lang syntax.LangVariant) {
 	if err != nil {
 		j.unproven(s, s.src, "it does not parse: "+err.Error())
 	}
-	if file != nil { // after an error the part before it, which deny rules must see
+	if file != nil { // after an error the part before it, for deny rules
 		j.list(file.Stmts, s)
 	}
 }
@@ -85,12 +84,11 @@ func oversized(text string) string {
 	return ""
 }
 
-// hiddenLine finds comments whose next line could be taken for a part of them.
-// For bash it is none.
+// hiddenLine matches comments whose next line could be read as a part of them. Bash doesn't.
 const hiddenLine = "(?m)(^|[\\s;&|()<>`])#[^\n]*\\\\$"
 
-// joinedToken finds lines that continue within what bash takes for one token and
-// parsers don't, such as $ and ( on the next line.
+// joinedToken matches lines that continue within a token for bash but not for parsers, such as $ and ( on the
+// next line.
 const joinedToken = "[$<>({`]\\\\\n|[^\\s;&|]\\\\\n[(<>]"
 
 // odd finds characters that shells and people read differently.

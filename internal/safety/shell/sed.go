@@ -2,7 +2,7 @@ package shell
 
 import "strings"
 
-// sed judges the script and the files that are edited in place.
+// sed judges the script and the files edited in place.
 func (c *call) sed(p parsed) {
 	c.prefix, c.v.noRule = nil, true
 	var scripts []string
@@ -135,8 +135,8 @@ func (s *sedReader) finish(argument string) string {
 	return sedOdd
 }
 
-// appended reads the text of a, i and c: the rest of the line. With a
-// backslash it goes on below, which is not judged.
+// appended reads the text of a, i and c: the rest of the line. With a backslash it continues on the next line,
+// which is not judged.
 func (s *sedReader) appended() string {
 	for ; !s.end() && s.peek() != '\n'; s.at++ {
 		if s.peek() == '\\' {
@@ -182,8 +182,8 @@ func (s *sedReader) delimited(delimiter byte, n int) bool {
 	return true
 }
 
-// part skips to the delimiter. Within brackets seds disagree on whether it
-// counts, so there it is refused.
+// part skips to the delimiter. Within brackets implementations disagree on whether it counts, so there it is
+// rejected.
 func (s *sedReader) part(delimiter byte) bool {
 	bracket := false
 	for ; !s.end(); s.at++ {

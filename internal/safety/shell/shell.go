@@ -1,19 +1,17 @@
 // Package shell predicts the effects of a bash command line before it runs.
 //
-// It is a proof and not a filter: only a closed set of grammar, of programs
-// and of their options is understood, and everything else counts as able to do
-// anything. It looks at no file, no clock and no environment. The code that runs
-// the command must therefore guarantee the assumptions of the proof:
+// It is a proof and not a filter: it understands only a closed set of grammar, programs and options, and
+// everything else counts as able to do anything. It reads no file, clock or environment. So the code that runs
+// the command must guarantee the assumptions of the proof:
 //
-//   - bash itself, started without start-up files, without functions and
-//     aliases from outside, and with CDPATH, BASH_ENV and PS4 unset;
+//   - bash itself, started without start-up files, without functions and aliases from outside, and with CDPATH, BASH_ENV and PS4 unset;
 //   - an environment without secrets, as programs may print it;
 //   - a PATH of system folders that the user can't write;
 //   - no terminal, so that nothing starts a pager or an editor;
-//   - where [Plan.Git] is set, what that field says.
+//   - if [Plan.Git] is set, the conditions of that field.
 //
-// Bash evaluates text in many places that don't look like commands. The file
-// evaluated.go lists them and states the law for them.
+// Bash evaluates text in many places that don't look like commands. The file evaluated.go lists them and states
+// the rule for them.
 package shell
 
 import (
@@ -27,8 +25,8 @@ type Class string
 
 // The classes, from the least to the most.
 const (
-	Read      Class = "read"      // reads files and prints; no write, no network, no process besides proven readers
-	Workspace Class = "workspace" // also writes, only to paths inside the root that are known
+	Read      Class = "read"      // reads files and prints; no write, no network, no process except proven readers
+	Workspace Class = "workspace" // also writes, only to known paths inside the root
 	Full      Class = "full"      // anything
 )
 
@@ -43,61 +41,56 @@ func higher(a, b Class) Class {
 	return Read
 }
 
-// Place is where a command would run. All paths are absolute and clean; with
-// an empty Root or Cwd nothing is inside the workspace, and with an empty Home
-// nobody knows where ~ leads.
+// Place is where a command would run. All paths are absolute and clean; with an empty Root or Cwd nothing is
+// inside the workspace, and with an empty Home ~ is unknown.
 type Place struct {
 	Root, Cwd, Home string
-	Also            []string // folders that are as Root is
-	// Held says that walls hold what is proven to read, so that git may meet any repository
-	// below Root: whatever it names reads too.
+	Also            []string // further folders with the access of Root
+	// Held says that a sandbox confines commands that are proven to read, so git may read any repository below
+	// Root: programs that it names can only read, too.
 	Held bool
 }
 
-// Plan is what is known of a command.
+// Plan is the predicted behaviour of a command.
 type Plan struct {
-	// Class is the highest of the segments. Without any segment, as for an
-	// empty text, it is Read.
+	// Class is the highest of the segments. Without any segment, as for an empty text, it is Read.
 	Class Class
-	// Segments are the simple commands in the order of the text, with
-	// wrappers and substitutions unfolded. Text that is not proven appears as
-	// a Full segment too, and commands inside of it are listed all the same,
-	// so that rules which deny can see them.
+	// Segments are the simple commands in the order of the text, with wrappers and substitutions unfolded.
+	// Unproven text is also a Full segment, and commands inside of it are listed anyway, so that deny rules can
+	// see them.
 	Segments []Segment
-	// Effects are those of all segments, each once. Paths are lexical: links
-	// are not followed. Reading "/" stands for a path that can't be known.
+	// Effects are those of all segments, without duplicates. Paths are lexical: links are not followed. Reading
+	// "/" means an unknown path.
 	Effects []tool.Effect
-	// Git says that the proof of some segment holds only if the configuration
-	// of the repository at the root names no program, hooks are off, and git
-	// runs with GIT_OPTIONAL_LOCKS=0. Otherwise take the plan as Full.
+	// Git says that the proof of some segment holds only if the configuration of the repository at the root
+	// names no program, hooks are off, and git runs with GIT_OPTIONAL_LOCKS=0. Otherwise treat the plan as
+	// Full.
 	Git bool
 }
 
 // Segment is one simple command with its resolved words.
 type Segment struct {
 	Text  string   // as written
-	Argv  []string // resolved; nil if a word can't be known
+	Argv  []string // resolved; nil if a word is unknown
 	Class Class
-	Why   string // for people: what makes it this class; empty for Read
-	Depth int    // how deep in wrappers and substitutions
-	// Effects of this segment alone, without those of inner ones.
+	Why   string // for people: the reason for the class; empty for Read
+	Depth int    // nesting in wrappers and substitutions
+	// Effects are those of this segment only, without inner ones.
 	Effects []tool.Effect
-	// Prefix is the narrowest prefix of Argv that a rule may name to allow
-	// this segment. Nil means that no such rule is safe and none may match:
-	// the program runs whatever it is told, or the redirects or variables of
+	// Prefix is the narrowest prefix of Argv that a rule may name to allow this segment. Nil means that no such
+	// rule is safe and none may match: the program runs arbitrary commands, or the redirects or variables of
 	// this segment do more than its words say.
 	Prefix []string
-	// Exact says that Argv is all there is to the segment, so that a rule may
-	// name all of it.
+	// Exact says that Argv is the complete segment, so that a rule may name all of it.
 	Exact bool
-	// Redirected says that redirects which are proven to write in the workspace are the
-	// only reason why no rule may name it. Without them Apart would be its Prefix.
+	// Redirected says that only redirects proven to write in the workspace keep rules from naming it. Without
+	// them Apart would be its Prefix.
 	Redirected bool
 	Apart      []string
 }
 
-// Calls lists the effects in the order of the segments, each segment's
-// Execute before what else it does; see [tool.Effect].
+// Calls lists the effects in the order of the segments, each segment's Execute before its other effects; see
+// [tool.Effect].
 func (p Plan) Calls() []tool.Effect {
 	classes := map[Class]tool.Class{Read: tool.ProvenRead, Workspace: tool.ProvenInside}
 	var out []tool.Effect
@@ -120,15 +113,15 @@ const (
 	maxText  = 64 << 10 // bytes of a command line
 	maxDepth = 5        // scripts within scripts
 	maxNest  = 200      // brackets within brackets
-	maxWords = 4096     // that braces may expand to, for the whole text
+	maxWords = 4096     // of brace expansion, for the whole text
 )
 
-// Explain tells what a command would do. It never fails: what can't be parsed
-// is one Full segment that says so. Safe for concurrent use.
+// Explain predicts what a command would do. It never fails: text that can't be parsed is one Full segment that
+// says so. It is safe for concurrent use.
 func Explain(command string, at Place) Plan {
 	p := explain(command, at)
 	if p.Class == Full && at.Home != "" && setsHome(command) {
-		at.Home = "" // where ~ leads from then on can't be known
+		at.Home = "" // later meanings of ~ are unknown
 		p = explain(command, at)
 	}
 	return p
@@ -160,14 +153,14 @@ type judge struct {
 	at       Place
 	segments []Segment
 	git      bool
-	left     int // words that braces may still expand to
-	inside   int // how often the inside of unproven commands was looked for
+	left     int // words left for brace expansion
+	inside   int // how often the inside of unproven commands was examined
 }
 
-// scope is what holds at one place of the text.
+// scope is the state at one place of the text.
 type scope struct {
 	src   string    // the text that positions point into
-	cwds  []string  // where the command may run; nil: anywhere
+	cwds  []string  // possible working folders; nil: any
 	depth int       // of wrappers and substitutions
 	level int       // of scripts
 	vars  *variable // loop variables, innermost first
@@ -180,7 +173,7 @@ func (s scope) deeper() scope {
 	return s
 }
 
-// variable is a loop variable and what is known of its value.
+// variable is a loop variable with its known values.
 type variable struct {
 	name  string
 	value word
@@ -196,7 +189,7 @@ func (s scope) variable(name string) (word, bool) {
 	return word{}, false
 }
 
-// add appends a segment and returns its place.
+// add appends a segment and returns its index.
 func (j *judge) add(seg Segment) int {
 	j.segments = append(j.segments, seg)
 	return len(j.segments) - 1
@@ -210,8 +203,7 @@ func (j *judge) unproven(s scope, text, why string) {
 	})
 }
 
-// resolve makes a path absolute, once for each folder the command may run in.
-// It returns nil if that can't be known.
+// resolve makes a path absolute, for each possible working folder. It returns nil if that is unknown.
 func resolve(cwds []string, path string) []string {
 	if filepath.IsAbs(path) {
 		return []string{filepath.Clean(path)}

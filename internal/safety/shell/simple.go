@@ -8,7 +8,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// call is one command whose words are resolved.
+// call is one command with resolved words.
 type call struct {
 	j      *judge
 	s      scope
@@ -34,7 +34,7 @@ func (j *judge) simple(st *syntax.Stmt, cmd *syntax.CallExpr, s scope) flow {
 	v := j.redirects(st.Redirs, s)
 	j.variableRedirect(cmd.Args, st.Redirs, s, &v)
 	v.noRule, v.opens = v.class == Full, v.class == Workspace
-	// What read splits at is over when it is done.
+	// Changes of read's separators end with it.
 	reads := false
 	if len(cmd.Args) > 0 {
 		text, literal := bare(cmd.Args[0])
@@ -49,8 +49,7 @@ func (j *judge) simple(st *syntax.Stmt, cmd *syntax.CallExpr, s scope) flow {
 	return out
 }
 
-// fed looks into what a shell is given to read, so that rules can see it. The
-// shell itself is not proven.
+// fed examines the input of a shell, so that rules can see it. The shell itself is not proven.
 func (j *judge) fed(name string, redirs []*syntax.Redirect, s scope) {
 	if name, _ = program(name); !slices.Contains([]string{
 		"sh", "dash", "bash", "zsh", "ksh",
@@ -104,7 +103,7 @@ func (c *call) under(words []word) flow {
 	return c.j.run(at, words, s, verdict{})
 }
 
-// spell writes words as a command line, for people.
+// spell formats words as a command line, for people.
 func spell(words []word) string {
 	var text []string
 	for i, w := range words {
@@ -128,7 +127,7 @@ func quote(text string) string {
 	return text
 }
 
-// dispatch finds out which program runs.
+// dispatch determines the program.
 func (c *call) dispatch(words []word) {
 	first := words[0]
 	c.args = words[1:]
@@ -153,14 +152,13 @@ func (c *call) dispatch(words []word) {
 	}
 }
 
-// carriesCommand reports whether a program of that name runs what its words
-// say, in whatever folder it is. Git tells by its own words what it does.
+// carriesCommand reports whether a program of that name, in any folder, runs what its words say. Git's own
+// words say what it does.
 func carriesCommand(name string) bool {
 	return name != "git" && (&call{j: &judge{}, v: &verdict{}, name: name}).wrapper()
 }
 
-// program returns the name of a program that may be looked up in the tables:
-// a bare one, or one in a folder of the system.
+// program returns the name of a program for the tables: a bare one, or one in a system folder.
 func program(text string) (name string, folder bool) {
 	for _, dir := range []string{"/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/"} {
 		if rest, ok := strings.CutPrefix(text, dir); ok {
@@ -187,11 +185,11 @@ func (c *call) external() {
 	}
 	c.judge(r)
 	if c.v.class == Full && subcommands(c.name) == 0 {
-		c.prefix = nil // a rule for the name would allow the worst the program can do
+		c.prefix = nil // a rule for the name would allow the program's worst effect
 	}
 }
 
-// unknown is for programs without a row.
+// unknown judges programs without a row.
 func (c *call) unknown() {
 	if c.dials() {
 		return
@@ -202,8 +200,7 @@ func (c *call) unknown() {
 	c.v.full("what " + c.name + " does is not known to be harmless")
 }
 
-// assignments judges variables that are set for a command or, alone, for the rest of
-// the text.
+// assignments judges variables that are set for a command or, with alone, for the rest of the text.
 func (j *judge) assignments(assigns []*syntax.Assign, s scope, v *verdict, reads, alone bool) {
 	for _, a := range assigns {
 		value := literal("")
@@ -233,14 +230,14 @@ func (j *judge) assignments(assigns []*syntax.Assign, s scope, v *verdict, reads
 	}
 }
 
-// harmlessName reports whether a variable of that name can be set to anything:
-// no shell and no program gives it a meaning.
+// harmlessName reports whether a variable of that name can have any value: it has no meaning for shells and
+// programs.
 func harmlessName(name string) bool {
 	return lowName(name) && name != "histchars"
 }
 
-// shellName reports whether a variable of that name can be set to anything for the shell
-// alone, which hands it on to no program. Makefiles give some of these a meaning.
+// shellName reports whether a variable of that name can have any value in the shell only, which doesn't export
+// it. Makefiles give some of them a meaning.
 func shellName(name string) bool {
 	return harmlessName(name) || name == "MSG" || len(name) == 1 && name != "_"
 }

@@ -8,13 +8,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// verdict gathers what is found out about one segment. The zero value is a
-// proven read.
+// verdict collects the findings about one segment. The zero value is a proven read.
 type verdict struct {
 	class   Class // empty: Read
 	why     string
 	effects []tool.Effect
-	noRule  bool // no rule may allow it, whatever its words
+	noRule  bool // no rule may allow it
 	opens   bool // no rule may allow it because of redirects, which are proven
 }
 
@@ -35,7 +34,7 @@ func (v *verdict) add(e tool.Effect) {
 	}
 }
 
-// join takes over what another verdict found.
+// join adds the findings of another verdict.
 func (v *verdict) join(o verdict) {
 	for _, e := range o.effects {
 		v.add(e)
@@ -62,7 +61,7 @@ func (j *judge) settle(at int, v verdict, prefix []string) {
 	}
 }
 
-// read records that the files a word names are read.
+// read records that the files named by a word are read.
 func (j *judge) read(w word, s scope, v *verdict) {
 	paths := j.places(w, s)
 	if paths == nil {
@@ -79,8 +78,7 @@ func (j *judge) read(w word, s scope, v *verdict) {
 	}
 }
 
-// places lists the absolute paths a word can stand for, or the folders above
-// them. Nil: anywhere.
+// places lists the absolute paths that a word can mean, or folders above them. Nil: any.
 func (j *judge) places(w word, s scope) []string {
 	if w.paths == nil {
 		return nil
@@ -96,8 +94,8 @@ func (j *judge) places(w word, s scope) []string {
 	return out
 }
 
-// write records that the file a word names is written by what. It is proven
-// only for known paths inside the root.
+// write records that the file named by a word is written by what. It is proven only for known paths inside the
+// root.
 func (j *judge) write(w word, s scope, v *verdict, what string) {
 	paths := j.places(w, s)
 	if !w.known || w.text == "" || len(paths) == 0 {
@@ -120,13 +118,12 @@ func (j *judge) write(w word, s scope, v *verdict, what string) {
 	}
 }
 
-// inside reports whether a path is one of the workspace or of the folders that are as it is.
+// inside reports whether a path is in the workspace or one of its further folders.
 func (p Place) inside(path string) bool {
 	return tool.Inside(p.Root, path) || slices.ContainsFunc(p.Also, func(dir string) bool { return tool.Inside(dir, path) })
 }
 
-// inGit reports whether a path leads into the insides of a repository, on file
-// systems that ignore case too.
+// inGit reports whether a path leads inside a repository, also on case-insensitive file systems.
 func inGit(path string) bool {
 	for name := range strings.SplitSeq(path, "/") {
 		if strings.EqualFold(name, ".git") {

@@ -9,8 +9,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// flow says in which folders the shell may be after a command, if it succeeds
-// and if it fails. Nil means anywhere.
+// flow is the possible working folders of the shell after a command, on success and on failure. Nil means any.
 type flow struct{ yes, no []string }
 
 func same(cwds []string) flow { return flow{cwds, cwds} }
@@ -40,7 +39,7 @@ func (j *judge) list(stmts []*syntax.Stmt, s scope) flow {
 	return out
 }
 
-// inner judges statements in a shell of their own.
+// inner judges statements in a subshell.
 func (j *judge) inner(stmts []*syntax.Stmt, s scope) flow {
 	j.list(stmts, s)
 	return same(s.cwds)
@@ -73,8 +72,7 @@ func (j *judge) stmt(st *syntax.Stmt, s scope) flow {
 	return out
 }
 
-// redirected adds a segment for the redirects alone of what is no simple
-// command.
+// redirected adds a segment for the redirects of a compound command.
 func (j *judge) redirected(st *syntax.Stmt, s scope) {
 	if len(st.Redirs) == 0 {
 		return
@@ -119,8 +117,7 @@ func (j *judge) compound(cmd syntax.Command, s scope) flow {
 
 func union2(f flow) []string { return union(f.yes, f.no) }
 
-// opaque is for grammar that is not understood. What it holds is judged all
-// the same, to be seen by rules.
+// opaque judges grammar that is not understood. Its content is judged anyway, for rules.
 func (j *judge) opaque(n syntax.Node, s scope) flow {
 	j.unproven(s, s.text(n), "this part of the shell's language is not judged")
 	s = s.deeper()
@@ -136,7 +133,7 @@ func (j *judge) opaque(n syntax.Node, s scope) flow {
 }
 
 func (j *judge) binary(c *syntax.BinaryCmd, s scope) flow {
-	// Long chains lean to the left: walk down by hand and up again.
+	// Long chains are left-deep: walk down and up without recursion.
 	chain := []*syntax.BinaryCmd{c}
 	for len(c.X.Redirs) == 0 && !c.X.Negated && !c.X.Background {
 		x, ok := c.X.Cmd.(*syntax.BinaryCmd)
@@ -157,7 +154,7 @@ func (j *judge) binary(c *syntax.BinaryCmd, s scope) flow {
 			s.cwds = out.no
 			y := j.stmt(c.Y, s)
 			out = flow{union(out.yes, y.yes), y.no}
-		default: // each side of a pipe is a shell of its own
+		default: // each side of a pipe is a subshell
 			s.cwds = start
 			j.stmt(c.Y, s)
 			out = same(start)
@@ -180,8 +177,8 @@ func (j *judge) branches(c *syntax.IfClause, s scope) []string {
 	return union(out, j.branches(c.Else, s))
 }
 
-// loop judges a body that runs any number of times. A body that moves would
-// have to be judged again from where it went.
+// loop judges a body that runs any number of times. A body that changes the folder would have to be judged
+// again from there.
 func (j *judge) loop(s scope, text string, body func() flow) flow {
 	out := union2(body())
 	if !slices.Equal(out, s.cwds) {
@@ -208,8 +205,7 @@ func (j *judge) forClause(c *syntax.ForClause, s scope) flow {
 	return j.loop(s, s.text(c), func() flow { return j.list(c.Do, s) })
 }
 
-// assigns reports whether statements may set the variable, apart from the loop
-// around them.
+// assigns reports whether statements may set the variable, apart from the surrounding loop.
 func assigns(stmts []*syntax.Stmt, name string) bool {
 	found := false
 	for _, st := range stmts {
@@ -231,8 +227,7 @@ func assigns(stmts []*syntax.Stmt, name string) bool {
 	return found
 }
 
-// bare returns the text of a word without its quotes, and whether that is all
-// of it.
+// bare returns the text of a word without its quotes, and whether the word is completely literal.
 func bare(w *syntax.Word) (text string, literal bool) {
 	var out strings.Builder
 	literal = true
@@ -269,8 +264,7 @@ func (j *judge) caseClause(c *syntax.CaseClause, s scope) flow {
 	return same(out)
 }
 
-// testClause judges [[ ]]. Operators for numbers evaluate what their operands
-// hold, which can run commands.
+// testClause judges [[ ]]. Numeric operators evaluate their operands, which can run commands.
 func (j *judge) testClause(c *syntax.TestClause, s scope) {
 	at := j.add(Segment{Text: s.text(c), Class: Read, Depth: s.depth})
 	v := verdict{}

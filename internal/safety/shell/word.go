@@ -9,21 +9,21 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word is what is known of an argument before the shell expands it.
+// word is the knowledge about an argument before expansion.
 type word struct {
-	text  string   // the value, or how each of its values begins
+	text  string   // the value, or the common beginning of its values
 	known bool     // text is the whole value
 	one   bool     // it is exactly one argument
-	loose bool     // text says nothing about how the arguments begin
-	safe  bool     // no argument can be taken for an option
-	paths []string // where the values lie if they are paths; nil: anywhere
-	each  []string // all values there are, if it is one of these; nil: known, or not so
+	loose bool     // text doesn't determine how the arguments begin
+	safe  bool     // no argument can be read as an option
+	paths []string // locations of the values if they are paths; nil: any
+	each  []string // all possible values, if few; nil: known, or unlimited
 }
 
-// maxEach is how many values of a word are followed.
+// maxEach bounds the followed values of a word.
 const maxEach = 32
 
-// values lists what a word can be; nil: that can't be known.
+// values lists the possible values of a word; nil: unknown.
 func (w word) values() []string {
 	if w.known {
 		return []string{w.text}
@@ -35,13 +35,12 @@ func literal(text string) word {
 	return word{text: text, known: true, one: true, paths: []string{text}}
 }
 
-// operand reports whether no value of an unknown word can be taken for an
-// option.
+// operand reports whether no value of an unknown word can be read as an option.
 func (w word) operand() bool {
 	return w.safe || !w.loose && w.text != "" && w.text[0] != '-'
 }
 
-// merge says what is known of a variable that takes each of the words.
+// merge returns the knowledge about a variable that takes each of the words.
 func merge(items []word) word {
 	if len(items) == 1 && items[0].known {
 		return items[0]
@@ -63,7 +62,7 @@ func merge(items []word) word {
 	return out
 }
 
-// allKnown lists the values of words if all are known and they are few.
+// allKnown lists the values of words if all are known and few.
 func allKnown(items []word) []string {
 	var out []string
 	for _, w := range items {
@@ -94,7 +93,7 @@ func (j *judge) expand(words []*syntax.Word, s scope) []word {
 	return out
 }
 
-// braces splits a word into those its braces stand for.
+// braces splits a word by brace expansion.
 func (j *judge) braces(w *syntax.Word, s scope) []*syntax.Word {
 	if s.posix || !hasBrace(w.Parts) {
 		return []*syntax.Word{w}
@@ -127,7 +126,7 @@ func hasBrace(parts []syntax.WordPart) bool {
 	return false
 }
 
-// strayBrace refuses braces that were not split but that another shell might.
+// strayBrace rejects braces that were not split but that another shell might split.
 func (j *judge) strayBrace(w *syntax.Word, parts []syntax.WordPart, s scope) {
 	open, list := false, false
 	for _, p := range parts {
@@ -141,7 +140,7 @@ func (j *judge) strayBrace(w *syntax.Word, parts []syntax.WordPart, s scope) {
 	}
 }
 
-// alternatives multiplies out the braces of a word, up to a limit.
+// alternatives expands the braces of a word, up to a limit.
 func alternatives(parts []syntax.WordPart, limit int) ([][]syntax.WordPart, bool) {
 	out := [][]syntax.WordPart{nil}
 	for _, p := range parts {
@@ -167,7 +166,7 @@ func alternatives(parts []syntax.WordPart, limit int) ([][]syntax.WordPart, bool
 	return out, true
 }
 
-// sequence counts from one small number to another, or nothing.
+// sequence expands a range of small numbers, or returns nothing.
 func sequence(b *syntax.BraceExp) [][]syntax.WordPart {
 	if !b.Sequence || len(b.Elems) != 2 || !counted(b.Elems[0].Lit()) || !counted(b.Elems[1].Lit()) {
 		return nil
@@ -191,14 +190,14 @@ func product(heads, tails [][]syntax.WordPart) [][]syntax.WordPart {
 	return out
 }
 
-// building is a word while its parts are put together.
+// building is a word under construction.
 type building struct {
 	j    *judge
 	s    scope
-	word        // so far; known until the first part that is not
-	raw  []byte // text with its globs, while there are only literals and globs
-	glob int    // where in raw the first glob stands; -1: none
-	cut  bool   // text is final: what follows is not certain
+	word        // so far; known until the first unknown part
+	raw  []byte // text with its globs, as long as there are only literals and globs
+	glob int    // position of the first glob in raw; -1: none
+	cut  bool   // text is final: the rest is uncertain
 	wild bool   // something other than a glob is unknown
 	text *strings.Builder
 }
@@ -230,7 +229,7 @@ func (b *building) finish() word {
 	return w
 }
 
-// globBase is the folder that all matches of a glob are in.
+// globBase returns the folder that contains all matches of a glob.
 func globBase(pattern string, at int) string {
 	dir, rest := filepath.Split(pattern[:at])
 	rest += pattern[at:]
@@ -245,7 +244,7 @@ func globBase(pattern string, at int) string {
 	return dir
 }
 
-// followed lists what the word can be with a variable added; nil: that can't be known.
+// followed lists the possible values with a variable added; nil: unknown.
 func (b *building) followed(value word, quoted bool) (out []string) {
 	heads := b.each
 	if b.known {
@@ -266,10 +265,10 @@ func (b *building) followed(value word, quoted bool) (out []string) {
 	return out
 }
 
-// literal adds text that is certain.
+// literal adds known text.
 func (b *building) literal(text string) {
 	if b.wild && text != "" {
-		b.paths = nil // what was known of the part before says nothing now
+		b.paths = nil // knowledge about the previous part no longer applies
 	}
 	for i := range b.each {
 		b.each[i] += text
@@ -280,8 +279,7 @@ func (b *building) literal(text string) {
 	}
 }
 
-// unknown adds a part that is not certain. Unquoted it may be any number of
-// arguments.
+// unknown adds an uncertain part. Unquoted it may be any number of arguments.
 func (b *building) unknown(quoted bool) {
 	first := !b.cut && b.text.Len() == 0
 	b.known, b.cut, b.wild, b.paths, b.each = false, true, true, nil, nil
@@ -314,7 +312,7 @@ func (b *building) single(p *syntax.SglQuoted) {
 		return
 	}
 	text, ok := ansi(p.Value)
-	if !ok || b.s.posix || !utf8.ValidString(text) { // no log and no judge can hold such a name
+	if !ok || b.s.posix || !utf8.ValidString(text) { // logs and judges can't represent such a name
 		b.j.unproven(b.s, b.s.text(p), "this quoted text is not understood")
 		b.unknown(false)
 		return
@@ -367,7 +365,7 @@ func (b *building) unquoted(text string, first bool) {
 	}
 }
 
-// tilde puts in the home folder and returns the rest.
+// tilde inserts the home folder and returns the rest.
 func (b *building) tilde(text string) string {
 	rest := text[1:]
 	if (rest == "" || rest[0] == '/') && b.j.at.Home != "" {
@@ -379,8 +377,7 @@ func (b *building) tilde(text string) string {
 	return rest
 }
 
-// unescape removes backslashes before the given characters, and escaped line
-// ends.
+// unescape removes backslashes before the given characters, and escaped line ends.
 func unescape(text, special string) string {
 	if !strings.Contains(text, `\`) {
 		return text

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// wrapper judges programs that run another one. It reports whether the name is
-// one of those. No rule may allow a wrapper by its name.
+// wrapper judges programs that run another one. It reports whether the name is one. No rule may allow a wrapper
+// by its name.
 func (c *call) wrapper() bool {
 	switch c.name {
 	case "env":
@@ -50,8 +50,7 @@ func (c *call) wrapper() bool {
 	return true
 }
 
-// guess looks for the command inside a wrapper that is not proven anyway, so
-// that rules can see it.
+// guess looks for the command inside an unproven wrapper, so that rules can see it.
 func (c *call) guess() {
 	takes := map[string]string{
 		"sudo": "-u -g -h -p -C -T -r -t -U -D -R", "doas": "-u -C", "runuser": "-u -g", "strace": "-o -e -p -s -u",
@@ -70,8 +69,7 @@ func (c *call) guess() {
 	}
 }
 
-// split separates the options of a wrapper from the command it runs, as all of
-// them stop at the first operand.
+// split separates the options of a wrapper from its command, as all wrappers stop at the first operand.
 func (c *call) split(r row) (parsed, []word) {
 	p := parsed{}
 	args := c.args
@@ -99,7 +97,7 @@ func (c *call) split(r row) (parsed, []word) {
 	return p, args
 }
 
-// wrap judges a wrapper that has only options before the command.
+// wrap judges a wrapper with only options before the command.
 func (c *call) wrap(options string) {
 	_, args := c.split(row{options: options})
 	if len(args) == 0 {
@@ -146,7 +144,7 @@ func (c *call) env() {
 	c.under(args)
 }
 
-// xargs judges the command with words at its end that can't be known.
+// xargs judges the command with unknown words at its end.
 func (c *call) xargs() {
 	p, args := c.split(row{options: " -0rtx -n: -L: -P: -s: -I: -d: -E: -a:path --null --no-run-if-empty --verbose --max-args= --max-lines= " +
 		"--max-procs= --replace= --delimiter= --arg-file=path "})
@@ -176,7 +174,7 @@ func (c *call) xargs() {
 	c.under(words)
 }
 
-// hole makes a word in which a mark stands for what can't be known.
+// hole returns a word in which a mark represents unknown text.
 func hole(w word, mark string, filled word) word {
 	before, after, found := strings.Cut(w.text, mark)
 	switch {

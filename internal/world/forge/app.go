@@ -9,8 +9,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// App is a GitHub app, which gets a token for each project that it is installed in. It is safe for
-// concurrent use.
+// App is a GitHub app, which gets a token for each project in which it is installed. It is safe for concurrent
+// use.
 type App struct {
 	ID  string // or its client id
 	Key []byte // private, in PEM format
@@ -25,7 +25,7 @@ type pass struct {
 	Until time.Time `json:"expires_at"`
 }
 
-// proof says to GitHub that who asks has the key of the app. Its clock may be a little behind.
+// proof returns a token that proves possession of the app's key to GitHub, whose clock may be a little behind.
 func (a *App) proof(now time.Time) (string, error) {
 	key, err := jwt.ParseRSAPrivateKeyFromPEM(a.Key)
 	if err != nil {
@@ -36,7 +36,7 @@ func (a *App) proof(now time.Time) (string, error) {
 	}).SignedString(key)
 }
 
-// token is one for a project, which holds for some minutes at least.
+// token returns a token for a project, valid for some minutes at least.
 func (a *App) token(ctx context.Context, c *caller, project string) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	mostFetched = 4 << 20          // bytes of one answer
+	mostFetched = 4 << 20          // bytes of one response
 	mostTries   = 3                // of one request
-	mostWait    = 10 * time.Minute // that a site may want between two
+	mostWait    = 10 * time.Minute // maximum wait that a site may request
 	perPage     = 100
 	mostPages   = 100 // of a list
 )
@@ -34,10 +34,10 @@ type caller struct {
 	token  string
 }
 
-// api is what a site can do, each by one or few requests.
+// api is the operations of a site, each with one or few requests.
 type api interface {
-	thread(ctx context.Context, n Name) (thread, error) // without what was said to it
-	// notes are the comments, on GitHub without those on code if these are not wanted.
+	thread(ctx context.Context, n Name) (thread, error) // without its comments
+	// notes returns the comments, on GitHub those on code only if requested.
 	notes(ctx context.Context, n Name, code bool) iter.Seq2[note, error]
 	comment(ctx context.Context, n Name, body string) (at string, err error)
 	base(ctx context.Context, project string) (branch string, err error)
@@ -47,7 +47,7 @@ type api interface {
 	checks(ctx context.Context, project, commit string) ([]Check, error)
 }
 
-// open is how the site is asked about a project.
+// open returns the API for a project.
 func (s Site) open(ctx context.Context, project string) (*caller, api, error) {
 	g := &netguard.Guard{MaxBytes: mostFetched, Timeout: 30 * time.Second}
 	if s.API != "" {
@@ -67,14 +67,14 @@ func (s Site) open(ctx context.Context, project string) (*caller, api, error) {
 	return c, &hub{c}, nil
 }
 
-// refusal is an answer that is not what was asked for.
+// refusal is an error response.
 type refusal struct {
 	site   Kind
 	what   string // the request
 	status int
-	says   string        // why, by the site
-	limit  bool          // too many requests were made
-	wait   time.Duration // until the next is welcome
+	says   string        // the reason given by the site
+	limit  bool          // rate limit exceeded
+	wait   time.Duration // until the next request
 	hint   string
 }
 
@@ -92,13 +92,13 @@ func (r *refusal) Error() string {
 	return out
 }
 
-// request is one request. The body is sent as JSON; nil: there is none.
+// request is one request. The body is sent as JSON; nil: none.
 type request struct {
 	method, path, accept string
 	body                 any
 }
 
-// once makes a request and returns what comes.
+// once makes a request and returns the response.
 func (c *caller) once(ctx context.Context, r request) ([]byte, error) {
 	var body io.Reader = http.NoBody
 	if r.body != nil {
@@ -143,7 +143,7 @@ func (c *caller) dress(req *http.Request, r request) {
 	}
 }
 
-// refused reads an answer that is not what was asked for.
+// refused parses an error response.
 func (c *caller) refused(r request, res *http.Response, raw []byte) *refusal {
 	path, _, _ := strings.Cut(r.path, "?")
 	out := &refusal{site: c.kind(), what: r.method + " " + path, status: res.StatusCode, wait: -1}
@@ -169,7 +169,7 @@ func (c *caller) refused(r request, res *http.Response, raw []byte) *refusal {
 	return out
 }
 
-// limited reads how long a site wants its callers to wait.
+// limited reads how long a site requests its callers to wait.
 func (r *refusal) limited(h http.Header) {
 	number := func(names ...string) (int64, bool) {
 		for _, name := range names {
@@ -190,7 +190,7 @@ func (r *refusal) limited(h http.Header) {
 	}
 }
 
-// again waits before a request that has failed is made again, and returns why it is not to be.
+// again waits before a failed request is repeated, or returns why it must not be.
 func (c *caller) again(ctx context.Context, try int, err error) error {
 	wait := time.Duration(try) * time.Second
 	if r, ok := errors.AsType[*refusal](err); ok {
@@ -198,7 +198,7 @@ func (c *caller) again(ctx context.Context, try int, err error) error {
 			return err
 		}
 		if r.limit {
-			wait = time.Minute // what GitHub asks for where it does not say how long
+			wait = time.Minute // GitHub's default if it names no time
 		}
 		if r.wait >= 0 {
 			wait = r.wait
@@ -217,7 +217,7 @@ func (c *caller) again(ctx context.Context, try int, err error) error {
 	return nil
 }
 
-// try does something that is harmless to do again, until it succeeds or has failed for good.
+// try repeats an idempotent operation until it succeeds or fails permanently.
 func (c *caller) try(ctx context.Context, do func() error) error {
 	for n := 1; ; n++ {
 		err := do()
@@ -230,7 +230,7 @@ func (c *caller) try(ctx context.Context, do func() error) error {
 	}
 }
 
-// get reads a document, into a value as JSON or, if that is a text, as it is.
+// get reads a document into a value as JSON or, into a string, unchanged.
 func (c *caller) get(ctx context.Context, path, accept string, into any) error {
 	var raw []byte
 	err := c.try(ctx, func() (err error) {
@@ -262,8 +262,8 @@ func (c *caller) post(ctx context.Context, path string, body, into any) error {
 	return c.read(path, raw, into)
 }
 
-// createOnce makes something that is to be there once: before each try it is looked for. Looking tries
-// again by itself, so its errors are for good.
+// createOnce creates something that must exist only once: before each try it looks for it. Look itself retries,
+// so its errors are permanent.
 func (c *caller) createOnce(ctx context.Context, look, post func() (at string, err error)) (at string, err error) {
 	var lost error
 	err = c.try(ctx, func() (err error) {

@@ -1,12 +1,11 @@
-// Package forge reads from and writes to the places where people keep repositories, with issues and
-// pull requests beside them: GitHub, by its REST API of version 2022-11-28, and GitLab, by version 4
-// of its own.
+// Package forge reads and writes issues and pull requests on repository hosts: GitHub, with its REST API of
+// version 2022-11-28, and GitLab, with version 4 of its API.
 //
-// A token goes to the site that it is for and to no other, whatever address somebody has named: see
-// [Sites.Of]. What is read is the words of strangers; who shows it to a model says so.
+// A token is sent only to its own site, whatever address is named: see [Sites.Of]. The content is untrusted;
+// code that shows it to a model must say so.
 //
-// Reading is tried again when a site fails for a moment, or wants its caller to wait. So is writing,
-// and before each try the site is asked whether the comment or the pull request is there already.
+// Reads are retried when a site fails temporarily or requests a wait. So are writes; before each try it checks
+// whether the comment or the pull request already exists.
 package forge
 
 import (
@@ -19,7 +18,7 @@ import (
 	"time"
 )
 
-// Kind is which API a site speaks.
+// Kind is the API of a site.
 type Kind string
 
 // Kinds of sites.
@@ -28,15 +27,14 @@ const (
 	GitLab Kind = "GitLab"
 )
 
-// Site is a GitHub or a GitLab. Its methods are safe for concurrent use.
+// Site is a GitHub or GitLab site. Its methods are safe for concurrent use.
 type Site struct {
 	Kind Kind // empty: GitHub
-	// API is the address of its API, which a person has named; empty: that of github.com, or of
-	// gitlab.com.
+	// API is the address of its API, set by a person; empty: that of github.com or gitlab.com.
 	API   string
-	Token string // empty: that which App gets, or none
-	App   *App   // GitHub app that it is asked as; nil: none
-	// Wait waits so long, before a request is made again. Nil waits by the clock of the machine.
+	Token string // empty: that of App, or none
+	App   *App   // GitHub app to authenticate as; nil: none
+	// Wait waits before a request is repeated. Nil uses the clock.
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
@@ -55,7 +53,7 @@ func (s Site) api() string {
 	return strings.TrimRight(cmp.Or(s.API, usual), "/")
 }
 
-// Web is the address of its pages, and of its repositories.
+// Web returns the address of its pages and repositories.
 func (s Site) Web() string {
 	at, err := url.Parse(s.api())
 	if err != nil {
@@ -68,7 +66,7 @@ func (s Site) Web() string {
 	return at.String()
 }
 
-// Host is the host of its API, with the port if that is not the usual one.
+// Host returns the host of its API, with the port if it is not the default.
 func (s Site) Host() string {
 	at, err := url.Parse(s.api())
 	if err != nil {
@@ -77,16 +75,16 @@ func (s Site) Host() string {
 	return at.Host
 }
 
-// Name is how people name an issue, or a pull or merge request.
+// Name is the name of an issue, or of a pull or merge request.
 type Name struct {
-	Kind    Kind   // that its form tells; empty: either
-	Web     string // address of the site, without a path; empty: it is not said
+	Kind    Kind   // implied by its form; empty: either
+	Web     string // address of the site, without a path; empty: not given
 	Project string // OWNER/REPO, or the full path on GitLab; empty: that of the workspace
 	Number  string
-	Merge   bool // on GitLab, where they are counted apart: a merge request
+	Merge   bool // a merge request on GitLab, where they are numbered separately
 }
 
-// String is the name in its short form.
+// String returns the short form of the name.
 func (n Name) String() string {
 	if n.Merge {
 		return n.Project + "!" + n.Number
@@ -96,8 +94,8 @@ func (n Name) String() string {
 
 const mostPath = 500 // bytes of the path of a project
 
-// Parse reads a name: OWNER/REPO#NUMBER, GROUP/PROJECT!NUMBER for a merge request, either without
-// what stands before the sign, or an address.
+// Parse parses a name: OWNER/REPO#NUMBER, GROUP/PROJECT!NUMBER for a merge request, either without the path, or
+// an address.
 func Parse(named string) (Name, error) {
 	bad := fmt.Errorf("%.200q is not an issue or pull request; write OWNER/REPO#NUMBER, or its address", named)
 	const web, path, number = `(https?://[^/?#@\s]+/)?`, `([A-Za-z0-9_./-]*?)`, `([1-9][0-9]{0,8})`
@@ -133,12 +131,11 @@ func isProject(path string) bool {
 	return len(parts) >= 2 && len(path) <= mostPath
 }
 
-// Sites are those that can be asked, those that a person has set before the public ones.
+// Sites are the available sites, configured ones before the public ones.
 type Sites []Site
 
-// FromEnvironment are the sites of the variables GITHUB_TOKEN (or GH_TOKEN), GITHUB_API_URL,
-// GITHUB_APP_ID with GITHUB_APP_PRIVATE_KEY, GITLAB_TOKEN and GITLAB_API_URL, and github.com and
-// gitlab.com.
+// FromEnvironment returns the sites from the variables GITHUB_TOKEN (or GH_TOKEN), GITHUB_API_URL,
+// GITHUB_APP_ID with GITHUB_APP_PRIVATE_KEY, GITLAB_TOKEN and GITLAB_API_URL, plus github.com and gitlab.com.
 func FromEnvironment(variable func(name string) string) Sites {
 	hub := Site{Kind: GitHub, API: variable("GITHUB_API_URL"), Token: cmp.Or(variable("GITHUB_TOKEN"), variable("GH_TOKEN"))}
 	if id, key := variable("GITHUB_APP_ID"), variable("GITHUB_APP_PRIVATE_KEY"); id != "" && key != "" {
@@ -151,7 +148,7 @@ func FromEnvironment(variable func(name string) string) Sites {
 			all = append(all, s)
 		}
 	}
-	for i := range all { // an address that a person sets may be one of their own network, that of the public sites may not
+	for i := range all { // a configured address may be in the person's network, those of the public sites may not
 		if public := (Site{Kind: all[i].Kind}).api(); all[i].api() == public {
 			all[i].API = ""
 		}
@@ -159,7 +156,7 @@ func FromEnvironment(variable func(name string) string) Sites {
 	return all
 }
 
-// at is the site that has its pages at an address; nil: none.
+// at returns the site with pages at an address; nil: none.
 func (s Sites) at(web string) *Site {
 	for i := range s {
 		if strings.EqualFold(s[i].Web(), strings.TrimRight(web, "/")) {
@@ -169,8 +166,8 @@ func (s Sites) at(web string) *Site {
 	return nil
 }
 
-// Of is the site that a name is about, and the name with its project. Origin is the address of the
-// repository in the workspace, as git has it; empty: there is none.
+// Of returns the site of a name, and the name with its project. Origin is git's address of the workspace's
+// repository; empty: none.
 func (s Sites) Of(n Name, origin string) (Site, Name, error) {
 	if n.Web == "" {
 		site, project, err := s.Project(origin)
@@ -190,8 +187,8 @@ func (s Sites) Of(n Name, origin string) (Site, Name, error) {
 	return *site, n, nil
 }
 
-// usual is the site of a name that tells none, in a workspace that is on none: the one that a token
-// is set for, GitHub before GitLab.
+// usual returns the site for a name without one, in a workspace without one: a site with a token, GitHub before
+// GitLab.
 func (s Sites) usual(n Name) Site {
 	nested := strings.Count(n.Project, "/") > 1
 	var fits []Site
@@ -208,8 +205,7 @@ func (s Sites) usual(n Name) Site {
 	return fits[0]
 }
 
-// Project is the site that a repository is on, and its path there. Origin is its address as git has
-// it.
+// Project returns the site of a repository, and its path there. Origin is git's address of it.
 func (s Sites) Project(origin string) (Site, string, error) {
 	if origin == "" {
 		return Site{}, "", fmt.Errorf("the workspace has no repository with a remote named origin")
@@ -218,9 +214,9 @@ func (s Sites) Project(origin string) (Site, string, error) {
 	if at, err := url.Parse(origin); err == nil && at.Host != "" {
 		host, path = at.Host, at.Path
 		if at.Scheme == "ssh" {
-			host = at.Hostname() // whose port is not that of the pages
+			host = at.Hostname() // its port differs from that of the pages
 		}
-	} else if before, after, ok := strings.Cut(origin, ":"); ok { // as scp has it
+	} else if before, after, ok := strings.Cut(origin, ":"); ok { // in scp format
 		host, path = before[strings.LastIndex(before, "@")+1:], after
 	}
 	path = strings.Trim(strings.TrimSuffix(strings.TrimRight(path, "/"), ".git"), "/")

@@ -14,7 +14,7 @@ import (
 // hub is a GitHub.
 type hub struct{ *caller }
 
-// hubSaid is something that somebody has written on GitHub.
+// hubSaid is a text by a user on GitHub.
 type hubSaid struct {
 	Title  string                  `json:"title"`
 	Body   string                  `json:"body"`
@@ -113,7 +113,7 @@ func (h *hub) setStatus(ctx context.Context, project, commit string, s Status) e
 	return h.post(ctx, "/repos/"+project+"/statuses/"+commit, body, nil)
 }
 
-// checks are those of apps, and the statuses that others have set.
+// checks returns the check runs of apps, and the commit statuses set by others.
 func (h *hub) checks(ctx context.Context, project, commit string) (out []Check, err error) {
 	at := "/repos/" + project + "/commits/" + url.PathEscape(commit)
 	var runs struct {

@@ -34,7 +34,7 @@ type labNote struct {
 	Body   string    `json:"body"`
 	Author labUser   `json:"author"`
 	At     time.Time `json:"created_at"`
-	System bool      `json:"system"` // GitLab itself says what was done
+	System bool      `json:"system"` // an automatic note by GitLab
 	Place  struct {
 		Path string `json:"new_path"`
 		Line int    `json:"new_line"`
@@ -67,7 +67,7 @@ func (l *lab) thread(ctx context.Context, n Name) (t thread, err error) {
 	return t, err
 }
 
-// diff is that of a merge request, as git has it.
+// diff returns the diff of a merge request, in git's format.
 func (l *lab) diff(ctx context.Context, n Name) (string, error) {
 	type change struct {
 		Old  string `json:"old_path"`
@@ -118,7 +118,7 @@ func (l *lab) notes(ctx context.Context, n Name, _ bool) iter.Seq2[note, error] 
 	}
 }
 
-// web is the address of a comment.
+// web returns the address of a comment.
 func (l *lab) web(n Name, id int64) string {
 	what := "issues"
 	if n.Merge {

@@ -13,7 +13,7 @@ import (
 
 const (
 	pullRequest  = "pull request" // of GitHub
-	mostReading  = 350_000        // bytes of an issue, which are some 100,000 tokens
+	mostReading  = 350_000        // bytes of an issue, some 100,000 tokens
 	mostComments = 300
 )
 
@@ -23,23 +23,23 @@ type thread struct {
 
 	labels []string
 	notes  []note
-	branch string // that is to be merged, as far as this is about one
-	commit string // its last
+	branch string // the branch to merge; empty for an issue
+	commit string // its last commit
 	diff   string
 	checks []Check
 }
 
-// note is what somebody has said to a thread.
+// note is a comment on a thread.
 type note struct {
 	author, body string
 
 	at    time.Time
-	place string // in a file; empty: it is about the whole
+	place string // in a file; empty: it concerns the whole
 	web   string // address
 }
 
-// Read is the text of an issue with its comments, and of a pull or merge request with its changes and
-// its checks too. All of it are words of strangers.
+// Read returns the text of an issue with its comments, and of a pull or merge request also with its changes and
+// checks. All of it is untrusted.
 func (s Site) Read(ctx context.Context, n Name) (string, error) {
 	_, a, err := s.open(ctx, n.Project)
 	if err != nil {
@@ -60,13 +60,13 @@ func (s Site) Read(ctx context.Context, n Name) (string, error) {
 	if t.commit != "" {
 		t.checks, err = a.checks(ctx, n.Project, t.commit)
 		if r, ok := errors.AsType[*refusal](err); ok && (r.status == http.StatusForbidden || r.status == http.StatusNotFound) {
-			err = nil // a token may be for issues alone
+			err = nil // a token may cover only issues
 		}
 	}
 	return t.told(s.kind(), n), err
 }
 
-// told is what an agent reads of a thread.
+// told returns the text of a thread for an agent.
 func (t thread) told(site Kind, n Name) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s %s, %s, by %s: %s\n", site, t.kind, n, t.state, t.author, t.title)

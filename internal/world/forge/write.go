@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	mostBody  = 60_000 // bytes of a comment or of a description, of which GitHub takes 65,536 characters
+	mostBody  = 60_000 // bytes of a comment or a description; GitHub accepts 65,536 characters
 	mostTitle = 250
 )
 
-// Comment adds a comment to a thread and returns its address. Key is a text that no other comment has
-// ever been given: where a comment with it is there already, none is added.
+// Comment adds a comment to a thread and returns its address. Key is unique to the comment: if a comment with
+// it exists, none is added.
 func (s Site) Comment(ctx context.Context, n Name, key, body string) (at string, err error) {
 	c, a, err := s.open(ctx, n.Project)
 	if err != nil {
@@ -35,20 +35,20 @@ func (s Site) Comment(ctx context.Context, n Name, key, body string) (at string,
 	return c.createOnce(ctx, look, func() (string, error) { return a.comment(ctx, n, clean(body)+"\n\n"+mark) })
 }
 
-// clean is a text as it may be published: it can't have a mark of ours.
+// clean removes imitations of our marker from a text to publish.
 func clean(body string) string {
 	return text.Cut(strings.ReplaceAll(strings.TrimSpace(text.Clean(body)), "<!-- inspan:", "<!-- "), mostBody)
 }
 
-// Proposal is a branch that is to be merged.
+// Proposal is a branch to be merged.
 type Proposal struct {
 	Branch string
-	Base   string // that it is to be merged into; empty: the usual one of the project
+	Base   string // the target branch; empty: the project's default
 	Title  string
 	Body   string // markdown
 }
 
-// Check reports what is wrong with the branches of a proposal.
+// Check returns an error for invalid branches.
 func (p Proposal) Check() error {
 	for _, branch := range []string{p.Branch, cmp.Or(p.Base, "main")} {
 		form := regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+@/-]{0,199}$`)
@@ -63,8 +63,8 @@ func (p Proposal) Check() error {
 	return nil
 }
 
-// Propose opens a pull or merge request for a branch that is there, and returns its address. Where
-// one is open for the branch, that is it.
+// Propose opens a pull or merge request for an existing branch, and returns its address. If one is open for the
+// branch, it returns that.
 func (s Site) Propose(ctx context.Context, project string, p Proposal) (at string, err error) {
 	if err := p.Check(); err != nil {
 		return "", err
@@ -87,7 +87,7 @@ func (s Site) Propose(ctx context.Context, project string, p Proposal) (at strin
 		func() (string, error) { return a.propose(ctx, project, p) })
 }
 
-// State is how a check is or has ended.
+// State is the state of a check.
 type State string
 
 // States of checks.
@@ -97,20 +97,20 @@ const (
 	Failed  State = "failed"
 )
 
-// Status is what is said of a commit under a name; the last counts.
+// Status is a named status of a commit; the last one with a name counts.
 type Status struct {
 	Name  string
 	State State
 	Text  string // a short line
 }
 
-// Check is what somebody, mostly a CI, has found out about a commit.
+// Check is the result of a check of a commit, usually by a CI.
 type Check struct {
 	Name  string
 	State State
 }
 
-// SetStatus says something of a commit, which is given by its full hash.
+// SetStatus sets a status of a commit, given by its full hash.
 func (s Site) SetStatus(ctx context.Context, project, commit string, status Status) error {
 	if !regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`).MatchString(commit) {
 		return fmt.Errorf("%.100q is not the full hash of a commit", commit)
@@ -132,7 +132,7 @@ func (s Site) Checks(ctx context.Context, project, commit string) ([]Check, erro
 	return a.checks(ctx, project, commit)
 }
 
-// PushAs are the name and the password that git pushes with, for its header of basic authentication.
+// PushAs returns the name and the password with which git pushes, for its basic authentication header.
 func (s Site) PushAs(ctx context.Context, project string) (user, password string, err error) {
 	c, _, err := s.open(ctx, project)
 	switch {

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	maxBusy    = 1000     // things a server is said to be doing
-	maxRetries = 5        // of what a server asks to ask again
-	maxWaiting = 64 << 20 // bytes that wait for a server to read them
+	maxBusy    = 1000     // things in progress at a server
+	maxRetries = 5        // of a request that the server asks to repeat
+	maxWaiting = 64 << 20 // bytes queued for a server
 )
 
 // A client is one running server.
@@ -31,7 +31,7 @@ type client struct {
 	conn     *jsonrpc.Conn
 	out      *keep.Input
 	decoder  jsonrpc.Decoder
-	came     bool // something has come from the server
+	came     bool // the server has sent something
 	errors   keep.Tail
 	process  tool.Process
 	cancel   context.CancelFunc
@@ -43,22 +43,22 @@ type client struct {
 	caps capabilities // set by initialize
 	utf8 bool
 
-	// syncing is held while the server is told of files; it guards docs and watch.
+	// syncing is held while the server is informed of files; it guards docs and watch.
 	syncing chan struct{}
 	docs    map[string]*document
 	watch   watch
 
 	mu         sync.Mutex
 	pushed     map[string]pushed
-	busy       map[string]bool // by token of its progress
+	busy       map[string]bool // by progress token
 	loads      int             // how often it began to be busy
-	loaded     bool            // firstLoad was true
+	loaded     bool            // firstLoad has returned true
 	registered map[string]bool // methods
 	news       chan struct{}   // closed when any of these changed
 	touched    time.Time       // when the server last heard of a change
 }
 
-// errEnded is what calls of a server that has ended get.
+// errEnded is the error of calls to an ended server.
 var errEnded = errors.New("the language server ended")
 
 func newClient(env tool.Env, server Server, root string) *client {
@@ -78,8 +78,7 @@ func newClient(env tool.Env, server Server, root string) *client {
 	return c
 }
 
-// Write takes what the server writes. One that does not speak the protocol is
-// ended.
+// Write handles the server's output. A server that violates the protocol is ended.
 func (c *client) Write(p []byte) (int, error) {
 	c.came = c.came || len(p) > 0
 	n, err := c.decoder.Write(p)
@@ -90,7 +89,7 @@ func (c *client) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// handle answers requests of the server and takes its notifications.
+// handle responds to requests of the server and handles its notifications.
 func (c *client) handle(method string, params json.RawMessage, request bool) jsonrpc.Work {
 	return func(context.Context) (any, error) {
 		if request {
@@ -101,14 +100,14 @@ func (c *client) handle(method string, params json.RawMessage, request bool) jso
 	}
 }
 
-// launch keeps standard output apart from standard error: the protocol comes
-// through descriptor 3. A program that is not there ends it with 127.
+// launch separates standard output from standard error: the protocol uses descriptor 3. If the program is
+// missing it exits with 127.
 const launch = `command -v "$1" >/dev/null 2>&1 || exit 127; exec "$@" 1>&3 3>&-`
 
-// missing is how launch ends if there is no such program.
+// missing is the exit code of launch if the program is missing.
 const missing = 127
 
-// start starts the process. See is to be called then.
+// start starts the process. Then call see.
 func (c *client) start(box tool.Box) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
@@ -125,7 +124,7 @@ func (c *client) start(box tool.Box) error {
 	return nil
 }
 
-// see waits for the end of the process and cleans up behind it.
+// see waits for the end of the process and cleans up.
 func (c *client) see() {
 	code, err := c.process.Wait()
 	c.exit = code
@@ -149,12 +148,12 @@ func (c *client) ending(code int, err error) error {
 	return fmt.Errorf("%s: %w (%s)", c.server.Name, errEnded, why)
 }
 
-// stop ends the server: it is asked to, then it must.
+// stop ends the server: it requests a shutdown, then kills it.
 func (c *client) stop() {
 	ctx, done := context.WithTimeout(context.Background(), 2*time.Second)
 	defer done()
 	if c.conn.Call(ctx, "shutdown", nil, nil) == nil {
-		_ = c.conn.Notify("exit", nil) // closing its input says the same
+		_ = c.conn.Notify("exit", nil) // closing its input has the same meaning
 	}
 	_ = c.out.Close()
 	select {
@@ -174,8 +173,8 @@ func (c *client) alive() bool {
 	}
 }
 
-// initialize introduces the two. The process id is not told, as the server may
-// have numbers of its own and would take us for dead.
+// initialize performs the handshake. It sends no process id: in the server's namespace that id may not exist,
+// and the server would exit.
 func (c *client) initialize(ctx context.Context) error {
 	var answer struct {
 		Capabilities capabilities `json:"capabilities"`
@@ -201,7 +200,7 @@ func (c *client) initialize(ctx context.Context) error {
 
 func (c *client) folder() folder { return folder{uri(c.root), filepath.Base(c.root)} }
 
-// abilities are what we can do. What is not listed a server must not do.
+// abilities returns our capabilities. A server must not use others.
 func abilities() map[string]any {
 	type m = map[string]any
 	links := m{"linkSupport": true}
@@ -226,7 +225,7 @@ func abilities() map[string]any {
 	}
 }
 
-// asked answers what servers ask.
+// asked responds to requests of servers.
 func (c *client) asked(method string, params json.RawMessage) (any, error) {
 	switch method {
 	case "workspace/configuration":
@@ -253,7 +252,7 @@ func (c *client) configuration(params json.RawMessage) []any {
 			Section string `json:"section"`
 		} `json:"items"`
 	}
-	_ = json.Unmarshal(params, &in) // what can't be read asks for nothing
+	_ = json.Unmarshal(params, &in) // invalid params request nothing
 	out := make([]any, len(in.Items))
 	for i, item := range in.Items {
 		out[i] = c.server.Settings[item.Section]
@@ -267,7 +266,7 @@ func (c *client) register(params json.RawMessage) {
 			Method string `json:"method"`
 		} `json:"registrations"`
 	}
-	_ = json.Unmarshal(params, &in) // what can't be read registers nothing
+	_ = json.Unmarshal(params, &in) // invalid params register nothing
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range in.Registrations {
@@ -277,7 +276,7 @@ func (c *client) register(params json.RawMessage) {
 	}
 }
 
-// heard takes what servers tell.
+// heard handles notifications of servers.
 func (c *client) heard(method string, params json.RawMessage) {
 	switch method {
 	case "textDocument/publishDiagnostics":
@@ -287,7 +286,7 @@ func (c *client) heard(method string, params json.RawMessage) {
 	}
 }
 
-// progress keeps what the server is doing.
+// progress records the server's progress.
 func (c *client) progress(params json.RawMessage) {
 	var in struct {
 		Token json.RawMessage `json:"token"`
@@ -312,13 +311,13 @@ func (c *client) progress(params json.RawMessage) {
 	c.stir()
 }
 
-// stir wakes who waits for news. The lock is held.
+// stir wakes the waiters for news. The caller holds the lock.
 func (c *client) stir() {
 	close(c.news)
 	c.news = make(chan struct{})
 }
 
-// ask sends a request that the server can answer, again if it says so.
+// ask sends a request that the server supports, and repeats it if the server asks for that.
 func (c *client) ask(ctx context.Context, method string, params, result any) error {
 	if !c.offers(method) {
 		return fmt.Errorf("%s does not offer %s", c.server.Name, method)
@@ -338,7 +337,7 @@ func (c *client) ask(ctx context.Context, method string, params, result any) err
 	}
 }
 
-// offers reports whether the server can answer a method.
+// offers reports whether the server supports a method.
 func (c *client) offers(method string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -352,15 +351,14 @@ func (c *client) loading() bool {
 	return len(c.busy) > 0
 }
 
-// begun is how often the server became busy.
+// begun returns how often the server became busy.
 func (c *client) begun() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.loads
 }
 
-// firstLoad is true once, after the server was first busy: what it said until
-// then may be the half of it.
+// firstLoad returns true once, after the server was first busy: its earlier results may be incomplete.
 func (c *client) firstLoad() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -369,8 +367,7 @@ func (c *client) firstLoad() bool {
 	return first
 }
 
-// idle waits until the server is not busy. The error is that of ctx, or says
-// that the server ended.
+// idle waits until the server is not busy. The error is that of ctx, or says that the server ended.
 func (c *client) idle(ctx context.Context) error {
 	for {
 		c.mu.Lock()
@@ -385,7 +382,7 @@ func (c *client) idle(ctx context.Context) error {
 	}
 }
 
-// await returns at news, or when the time is over; 0 is no limit.
+// await waits for news, at most limit; 0 is no limit.
 func (c *client) await(ctx context.Context, news <-chan struct{}, limit time.Duration) error {
 	var late <-chan time.Time
 	if limit > 0 {

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	maxPushed      = 2000 // files that servers said something of
+	maxPushed      = 2000 // files with diagnostics
 	maxDiagnostics = 300  // of one file
-	// quiet is how long nothing new must come until a server has said all.
+	// quiet is how long nothing new must come until a server counts as done.
 	quiet = 250 * time.Millisecond
-	// distant is how long a server has to say something new of a file after
-	// others changed. Most say nothing if nothing is new.
+	// distant is how long a server has to report on a file after others changed. Most report nothing if nothing
+	// is new.
 	distant = time.Second
 )
 
@@ -25,7 +25,7 @@ const (
 	Warning = "warning"
 )
 
-// Diagnostic is something that a server finds wrong with a file.
+// Diagnostic is a problem that a server reports in a file.
 type Diagnostic struct {
 	Location Location
 	Severity string
@@ -34,21 +34,21 @@ type Diagnostic struct {
 	Message  string
 }
 
-// Report is what a server finds wrong with a file.
+// Report is the problems that a server reports in a file.
 type Report struct {
 	List []Diagnostic // by position
 	More int          // left out
-	// Settled says that the server was done with the file as it is now. Otherwise
-	// the time was over, and there may be more.
+	// Settled says that the server has finished with the current file. Otherwise the time was over, and there
+	// may be more.
 	Settled bool
-	// Loading says that the server has not seen all of the project yet.
+	// Loading says that the server has not read the whole project yet.
 	Loading bool
 }
 
-// pushed is what a server said of a file on its own.
+// pushed is a server's unsolicited report on a file.
 type pushed struct {
 	at      time.Time
-	version int // of the document; 0: not said
+	version int // of the document; 0: unknown
 	list    []wireDiagnostic
 	more    int
 }
@@ -76,7 +76,7 @@ func (c *client) publish(params json.RawMessage) {
 	c.stir()
 }
 
-// bounded keeps the worst ones.
+// bounded keeps the most severe ones.
 func bounded(list []wireDiagnostic) ([]wireDiagnostic, int) {
 	slices.SortStableFunc(list, func(a, b wireDiagnostic) int { return cmp.Compare(max(a.Severity, 1), max(b.Severity, 1)) })
 	n := min(len(list), maxDiagnostics)
@@ -87,9 +87,9 @@ func bounded(list []wireDiagnostic) ([]wireDiagnostic, int) {
 	return kept, len(list) - n
 }
 
-// Diagnostics asks what is wrong with a file as it is now, and waits for at most
-// wait until the server is done with it. A server that has answered nothing yet reads the
-// project first, and has at least as long as for any other answer.
+// Diagnostics returns the problems in the current file, and waits at most wait until the server has finished
+// with it. A server that has not responded yet first reads the project, and gets at least as much time as for
+// any other response.
 func (m *Manager) Diagnostics(ctx context.Context, path string, wait time.Duration) (Report, error) {
 	var out Report
 	err := m.query(ctx, path, func(ctx context.Context, c *client) error {
@@ -103,16 +103,15 @@ func (m *Manager) Diagnostics(ctx context.Context, path string, wait time.Durati
 	return out, err
 }
 
-// News is what a running server finds wrong with a file that it did not find
-// before the file changed: errors and warnings, or errors alone if it had not
-// seen the file before. It waits for at most wait. It is false if no server runs
-// for the file, and it starts none.
+// News returns the problems in a file that a running server reports and did not report before the file changed:
+// errors and warnings, or only errors if the file is new to the server. It waits at most wait. It returns false
+// if no server is running for the file, and it starts none.
 func (m *Manager) News(ctx context.Context, path string, wait time.Duration) (Report, bool) {
 	c := m.running(ctx, path)
 	if c == nil {
 		return Report{}, false
 	}
-	limited, cancel := context.WithTimeout(ctx, wait+time.Second) // it may hang before it comes to wait
+	limited, cancel := context.WithTimeout(ctx, wait+time.Second) // it may hang before it starts to wait
 	defer cancel()
 	old, known := c.known(path)
 	r, err := c.diagnose(limited, path, wait)
@@ -131,7 +130,7 @@ func (m *Manager) News(ctx context.Context, path string, wait time.Duration) (Re
 	return r, true
 }
 
-// known is what the server said of a file last, if it has a say in it.
+// known returns the last reported problems of a file, if the server handles it.
 func (c *client) known(path string) ([]wireDiagnostic, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,8 +168,8 @@ func (c *client) diagnose(ctx context.Context, path string, wait time.Duration) 
 	return out, nil
 }
 
-// pulled asks for diagnostics until the server has not been busy meanwhile: what it said
-// before may be of half of the project.
+// pulled requests diagnostics until the server was not busy meanwhile: earlier ones may be based on part of the
+// project.
 func (c *client) pulled(ctx context.Context, o opened) (list []wireDiagnostic, settled bool, err error) {
 	for {
 		before, loads := c.loading(), c.begun()
@@ -185,7 +184,7 @@ func (c *client) pulled(ctx context.Context, o opened) (list []wireDiagnostic, s
 	}
 }
 
-// pull asks for diagnostics, of servers that can be asked.
+// pull requests diagnostics from servers that support it.
 func (c *client) pull(ctx context.Context, o opened) (list []wireDiagnostic, pulled bool, err error) {
 	if !c.offers("textDocument/diagnostic") {
 		return nil, false, nil
@@ -198,7 +197,7 @@ func (c *client) pull(ctx context.Context, o opened) (list []wireDiagnostic, pul
 	return list, true, err
 }
 
-// settle waits until the server has nothing more to say of a document.
+// settle waits until the server has finished with a document.
 func (c *client) settle(ctx context.Context, o opened, pulled bool) (bool, error) {
 	for {
 		c.mu.Lock()
@@ -213,14 +212,14 @@ func (c *client) settle(ctx context.Context, o opened, pulled bool) (bool, error
 	}
 }
 
-// unsettled is how long a server must say nothing new until it is taken to be
-// done; negative if it has yet to say something. The lock is held.
+// unsettled returns how long a server must report nothing new until it counts as done; negative if it has not
+// reported yet. The caller holds the lock.
 func (c *client) unsettled(o opened, pulled bool) time.Duration {
 	if len(c.busy) > 0 {
 		return -1
 	}
 	quiet := quiet
-	if !c.answered.Load() { // it may be about to say that it is busy
+	if !c.answered.Load() { // it may be about to report that it is busy
 		quiet = distant
 	}
 	p, said := c.pushed[o.path]

@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	maxDocument = 4 << 20 // bytes of a file that servers are told of
-	maxOpen     = 64      // documents that are open with a server
+	maxDocument = 4 << 20 // bytes of a file that servers can open
+	maxOpen     = 64      // open documents of a server
 )
 
-// A document is a file that the server was told of. Its text is that of the disk:
-// nothing is ever changed with the server alone.
+// A document is a file that is open in the server. Its text is that on disk: the server never has unsaved
+// changes.
 type document struct {
 	version int
 	text    string
 	stamp   stamp
 	used    time.Time
-	changed time.Time // when the server was told
+	changed time.Time // when the server was informed
 }
 
-// stamp tells whether a file may have changed.
+// stamp detects possible changes of a file.
 type stamp struct {
 	size     int64
 	modified time.Time
 }
 
-// opened is a document as a query needs it.
+// opened is an open document for a query.
 type opened struct {
 	sheet
 	path    string
@@ -44,14 +44,14 @@ type opened struct {
 	changed time.Time
 }
 
-// at names a position for the server.
+// at returns a position in the protocol's format.
 func (o opened) at(p Position) map[string]any {
 	return map[string]any{"textDocument": o.id(), "position": o.wire(p)}
 }
 
 func (o opened) id() map[string]any { return map[string]any{"uri": o.uri} }
 
-// sync tells the server all that has changed on the disk, and opens a file.
+// sync informs the server of all changes on disk, and opens a file.
 func (c *client) sync(ctx context.Context, path string) (opened, error) {
 	if err := c.catchUp(ctx, func() error { return c.show(ctx, path) }); err != nil {
 		return opened{}, err
@@ -61,7 +61,7 @@ func (c *client) sync(ctx context.Context, path string) (opened, error) {
 	return opened{newSheet(d.text, c.utf8), path, uri(path), d.version, d.changed}, nil
 }
 
-// refresh tells the server all that has changed on the disk.
+// refresh informs the server of all changes on disk.
 func (c *client) refresh(ctx context.Context) error {
 	if err := c.catchUp(ctx, func() error { return nil }); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (c *client) refresh(ctx context.Context) error {
 	return nil
 }
 
-// catchUp takes syncing, and keeps it if nothing failed.
+// catchUp acquires syncing, and holds it on success.
 func (c *client) catchUp(ctx context.Context, then func() error) error {
 	select {
 	case c.syncing <- struct{}{}:
@@ -87,7 +87,7 @@ func (c *client) catchUp(ctx context.Context, then func() error) error {
 	return err
 }
 
-// changes tells of open documents, then of other files.
+// changes reports changes of open documents, then of other files.
 func (c *client) changes(ctx context.Context) error {
 	for path, d := range c.docs {
 		now, err := stat(ctx, c.env.Files, path)
@@ -101,7 +101,7 @@ func (c *client) changes(ctx context.Context) error {
 			return err
 		}
 		if err != nil {
-			c.hide(path) // it is gone, or no text any more
+			c.hide(path) // it is gone, or not text any more
 		}
 	}
 	events, err := c.watch.changes(ctx, c.env.Files, c.root, c.server)
@@ -112,7 +112,7 @@ func (c *client) changes(ctx context.Context) error {
 	return c.conn.Notify("workspace/didChangeWatchedFiles", map[string]any{"changes": events})
 }
 
-// show makes the server's document what is on the disk.
+// show updates the server's document from disk.
 func (c *client) show(ctx context.Context, path string) error {
 	text, stamp, err := readText(ctx, c.env.Files, path)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *client) show(ctx context.Context, path string) error {
 	return c.saved(path, text)
 }
 
-// saved tells that a document is on the disk, which makes some servers check it.
+// saved reports that a document was saved, which makes some servers check it.
 func (c *client) saved(path, text string) error {
 	save := c.caps.saving()
 	if !save.wanted {
@@ -166,7 +166,7 @@ func (c *client) open(path, text string, stamp stamp) error {
 func (c *client) hide(path string) {
 	delete(c.docs, path)
 	c.mu.Lock()
-	delete(c.pushed, path) // what comes of it later has other versions
+	delete(c.pushed, path) // its later reports have other versions
 	c.mu.Unlock()
 	c.touch()
 	// fails only if the server is gone
@@ -183,7 +183,7 @@ func (c *client) oldest() string {
 	return oldest
 }
 
-// touch notes that the server hears of a change now.
+// touch records that the server is informed of a change now.
 func (c *client) touch() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +211,7 @@ func stampOf(f fs.File) (stamp, error) {
 	return stamp{info.Size(), info.ModTime()}, nil
 }
 
-// readText reads a file that servers may be told of.
+// readText reads a file that servers can open.
 func readText(ctx context.Context, files tool.Files, path string) (string, stamp, error) {
 	f, err := files.Open(ctx, path)
 	if err != nil {
@@ -234,11 +234,10 @@ func readText(ctx context.Context, files tool.Files, path string) (string, stamp
 	return string(data), s, nil
 }
 
-const maxWatched = 20_000 // files and directories that are looked at for changes
+const maxWatched = 20_000 // files and directories that are watched for changes
 
-// A watch finds out which files of a project have changed. The first look finds
-// nothing. In projects with more than maxWatched entries those behind are not
-// seen to change, unless they are open.
+// A watch finds changed files of a project. The first look finds nothing. In projects with more than maxWatched
+// entries, changes of the others are missed, unless they are open.
 type watch struct {
 	seen map[string]stamp // nil before the first look
 }
@@ -265,7 +264,7 @@ func (w *watch) changes(ctx context.Context, files tool.Files, root string, serv
 		dirs = append(dirs, below.dirs...)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err // what was not looked at is not deleted
+		return nil, err // files that were not examined are not deleted
 	}
 	before := w.seen
 	w.seen = now
@@ -275,14 +274,13 @@ func (w *watch) changes(ctx context.Context, files tool.Files, root string, serv
 	return compare(before, now), nil
 }
 
-// level is what one directory holds.
+// level is the content of one directory.
 type level struct {
 	dirs    []string
 	entries int
 }
 
-// look notes the files of a directory that are of use to the server. What can't
-// be read is as if it were not there.
+// look records the files in a directory that concern the server. Unreadable ones count as missing.
 func look(ctx context.Context, files tool.Files, dir string, server Server, now map[string]stamp) level {
 	var l level
 	f, err := files.Open(ctx, dir)
@@ -294,7 +292,7 @@ func look(ctx context.Context, files tool.Files, dir string, server Server, now 
 	if !ok {
 		return l
 	}
-	entries, _ := d.ReadDir(maxWatched) // those that could be read are there
+	entries, _ := d.ReadDir(maxWatched) // the readable ones suffice
 	l.entries = len(entries)
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
@@ -311,7 +309,7 @@ func look(ctx context.Context, files tool.Files, dir string, server Server, now 
 	return l
 }
 
-// watched leaves out directories that hold what was made or fetched.
+// watched excludes directories with generated or downloaded files.
 func watched(name string) bool {
 	switch name {
 	case "node_modules", "vendor", "target", "__pycache__":

@@ -15,7 +15,7 @@ const (
 	maxEdits  = 32 << 20 // bytes of all of them
 )
 
-// edits makes the new contents of files.
+// edits returns the new contents of files.
 func (c *client) edits(ctx context.Context, w workspaceEdit) ([]FileEdit, error) {
 	all, err := w.files()
 	if err != nil {
@@ -47,7 +47,7 @@ func (c *client) edits(ctx context.Context, w workspaceEdit) ([]FileEdit, error)
 	return out, nil
 }
 
-// files gathers the edits of each file, by what the server calls it.
+// files collects the edits of each file, by the server's name for it.
 func (w workspaceEdit) files() (map[string][]textEdit, error) {
 	if len(w.Document) == 0 {
 		return w.Changes, nil
@@ -65,8 +65,8 @@ func (w workspaceEdit) files() (map[string][]textEdit, error) {
 	return all, nil
 }
 
-// edit makes the new content of one file. One that has changed since the server
-// was told of it is an error: the edits mean another text.
+// edit returns the new content of one file. A file that changed since the server was informed is an error: the
+// edits refer to another text.
 func (c *client) edit(ctx context.Context, name string, edits []textEdit) (FileEdit, error) {
 	path, err := pathOf(name)
 	if err != nil {
@@ -92,8 +92,7 @@ func (c *client) edit(ctx context.Context, name string, edits []textEdit) (FileE
 	return FileEdit{path, text, after}, nil
 }
 
-// outdated reports whether the server is known to believe a file to be other
-// than it is.
+// outdated reports whether the server has another version of a file.
 func (c *client) outdated(path, text string, now stamp) bool {
 	c.syncing <- struct{}{}
 	defer func() { <-c.syncing }()

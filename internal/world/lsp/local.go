@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// programs are the folders of a project in which package managers put programs.
+// programs returns the folders of a project in which package managers install programs.
 func programs() []string {
 	return []string{
 		filepath.Join("node_modules", ".bin"), filepath.Join(".venv", "bin"),
@@ -15,12 +15,12 @@ func programs() []string {
 	}
 }
 
-// local is a server that the project brings with it, in the nearest folder of programs from
-// its root up to the workspace; ok is false if there is none. It comes with the repository,
-// so it goes after the one in PATH, has a name and a command that say where it is, for
-// whoever is asked, and runs in the same walls as all servers.
+// local returns the project's own copy of a server, in the nearest program folder from its root up to the
+// workspace; ok is false if there is none. It comes with the repository. So the one in PATH takes precedence,
+// its name and command show its location to the person who is asked, and it runs in the same sandbox as all
+// servers.
 func (m *Manager) local(ctx context.Context, s Server, root string) (_ Server, ok bool) {
-	if filepath.Base(s.Command[0]) != s.Command[0] { // it is named by its path
+	if filepath.Base(s.Command[0]) != s.Command[0] { // it is given by its path
 		return s, false
 	}
 	for dir := root; tool.Inside(m.Env.Root, dir); dir = filepath.Dir(dir) {

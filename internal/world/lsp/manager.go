@@ -1,10 +1,8 @@
-// Package lsp asks language servers about code: where things are defined and
-// used, what they are, what is wrong with a file. Servers are started when they
-// are first needed and only read the workspace; what they would change is
-// returned, never done.
+// Package lsp queries language servers about code: definitions, uses, types, and problems in a file. Servers
+// are started when first needed and only read the workspace; their edits are returned, never applied.
 //
-// Lines count from 0 here. Columns are bytes of UTF-8, whatever the server
-// counts in. Paths are absolute and without symbolic links.
+// Lines count from 0. Columns are bytes of UTF-8, whatever encoding the server uses. Paths are absolute and
+// without symbolic links.
 package lsp
 
 import (
@@ -23,53 +21,51 @@ import (
 const (
 	startTime  = 60 * time.Second
 	queryTime  = 20 * time.Second
-	backOff    = 500 * time.Millisecond // after the first end; four times as long after each other
+	backOff    = 500 * time.Millisecond // after the first end; multiplied by four after each further one
 	mostOff    = 5 * time.Minute
-	patience   = 3 * time.Second  // a start that is further away is not waited for
-	forgiven   = 10 * time.Minute // a server that ran this long begins anew with its ends
-	maxServers = 8                // that run at once; the one used least is ended
+	patience   = 3 * time.Second  // a start further in the future is not waited for
+	forgiven   = 10 * time.Minute // after this run time the count of ends is reset
+	maxServers = 8                // running at once; the least used one is ended
 )
 
 // ErrNoServer says that no language server is known for a file.
 var ErrNoServer = errors.New("no language server is known")
 
-// Manager runs the language servers of a workspace, one for each kind and
-// project. A server that has ended is started again when it is needed, after a pause
-// that grows with each end.
-// Safe for concurrent use. Close it when the session ends.
+// Manager runs the language servers of a workspace, one for each kind and project. An ended server is restarted
+// when needed, after a delay that grows with each end. It is safe for concurrent use. Close it when the session
+// ends.
 type Manager struct {
 	Env     tool.Env      // its Root is the workspace; files outside are not served
 	Servers []Server      // nil: [Usual]
-	Box     tool.Box      // the walls around servers
-	Start   time.Duration // how long a server may take to start; 0: a minute
-	Query   time.Duration // how long it may take to answer; 0: 20 seconds; the first time at least as long as Start
+	Box     tool.Box      // the sandbox of servers
+	Start   time.Duration // maximum start time of a server; 0: a minute
+	Query   time.Duration // maximum response time; 0: 20 seconds; for the first response at least Start
 
 	mu      sync.Mutex
 	slots   map[key]*slot
-	absent  map[string]bool // servers whose program is not there, by name
+	absent  map[string]bool // servers whose program is missing, by name
 	closed  bool
 	working sync.WaitGroup
 }
 
-// key names a server that runs, or may.
+// key identifies a running or possible server.
 type key struct{ server, root string }
 
-// slot is a place for a server.
+// slot is the state of a server.
 type slot struct {
 	client   *client
-	starting chan struct{} // closed when the start that goes on is over; nil: none does
-	abort    func()        // ends that start
+	starting chan struct{} // closed when the start in progress is over; nil: none
+	abort    func()        // cancels that start
 	began    time.Time
 	crashes  int
-	next     time.Time // of the start, at the earliest
-	err      error     // why the last start failed
+	next     time.Time // earliest time of the next start
+	err      error     // error of the last start
 }
 
-// Needs lists the servers that a query about path may have to start, those that
-// are preferred first: the first whose program is there is started. It is empty
-// if the one that would answer runs. Path is a file, or the workspace, for which
-// any server will do. The error wraps [ErrNoServer] if there is none at all, and
-// [fs.ErrNotExist] if none is installed. It starts nothing.
+// Needs lists the servers that a query about path may have to start, preferred ones first: the first installed
+// one is started. It is empty if the responsible server is running. Path is a file, or the workspace, for which
+// any server will do. The error wraps [ErrNoServer] if there is none at all, and [fs.ErrNotExist] if none is
+// installed. It starts nothing.
 func (m *Manager) Needs(ctx context.Context, path string) ([]Server, error) {
 	list, err := m.serving(ctx, path)
 	if err != nil {
@@ -87,7 +83,7 @@ func (m *Manager) Needs(ctx context.Context, path string) ([]Server, error) {
 	return out, nil
 }
 
-// Close ends all servers and returns when they are gone. Queries fail afterwards.
+// Close ends all servers and waits for that. Later queries fail.
 func (m *Manager) Close() {
 	m.mu.Lock()
 	m.closed = true
@@ -118,8 +114,7 @@ func (m *Manager) servers() []Server {
 	return m.Servers
 }
 
-// serving lists who may answer queries about a path, but for those whose program
-// is known to be missing.
+// serving lists the possible servers for a path, except those known to be missing.
 func (m *Manager) serving(ctx context.Context, path string) ([]target, error) {
 	if m.Env.Procs == nil {
 		return nil, errors.New("processes can't be started here")
@@ -144,7 +139,7 @@ func (m *Manager) serving(ctx context.Context, path string) ([]target, error) {
 	return m.installed(list)
 }
 
-// either adds a server, and the one that its project has.
+// either adds a server, and the project's own copy of it.
 func (m *Manager) either(ctx context.Context, list []target, s Server, root string) []target {
 	list = append(list, target{s, root})
 	if local, ok := m.local(ctx, s, root); ok {
@@ -153,7 +148,7 @@ func (m *Manager) either(ctx context.Context, list []target, s Server, root stri
 	return list
 }
 
-// installed leaves out those that are not there.
+// installed removes missing servers.
 func (m *Manager) installed(list []target) ([]target, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -171,8 +166,8 @@ func (m *Manager) installed(list []target) ([]target, error) {
 	return there, nil
 }
 
-// projectAt is where in the workspace a server has something to do: where it runs
-// already, or at the top if a marker lies there.
+// projectAt returns the project of a server in the workspace: where it is running, or the top if a marker is
+// there.
 func (m *Manager) projectAt(ctx context.Context, s Server) string {
 	m.mu.Lock()
 	best := ""
@@ -190,8 +185,8 @@ func (m *Manager) projectAt(ctx context.Context, s Server) string {
 	return best
 }
 
-// project is the nearest directory above a file that holds the first marker that
-// is found at all, else the workspace.
+// project returns the nearest directory above a file that contains the first marker found at all, otherwise the
+// workspace.
 func (m *Manager) project(ctx context.Context, s Server, path string) string {
 	for _, marker := range s.RootMarkers {
 		for dir := filepath.Dir(path); tool.Inside(m.Env.Root, dir); dir = filepath.Dir(dir) {
@@ -215,8 +210,8 @@ func (m *Manager) exists(ctx context.Context, path string) bool {
 	return true
 }
 
-// query runs a question with the server for path. If the server ends meanwhile it
-// is asked again, once, of a new one.
+// query runs a query with the server for path. If the server ends meanwhile, it is repeated once with a new
+// one.
 func (m *Manager) query(ctx context.Context, path string, ask func(context.Context, *client) error) error {
 	list, err := m.serving(ctx, path)
 	if err != nil {
@@ -235,7 +230,7 @@ func (m *Manager) query(ctx context.Context, path string, ask func(context.Conte
 	return err
 }
 
-// with runs a question with one server.
+// with runs a query with one server.
 func (m *Manager) with(ctx context.Context, t target, ask func(context.Context, *client) error) error {
 	c, err := m.client(ctx, t)
 	if err != nil {
@@ -243,7 +238,7 @@ func (m *Manager) with(ctx context.Context, t target, ask func(context.Context, 
 	}
 	limit := orElse(m.Query, queryTime)
 	if !c.answered.Load() {
-		limit = max(limit, orElse(m.Start, startTime)) // it reads the project now
+		limit = max(limit, orElse(m.Start, startTime)) // the server is reading the project
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -262,7 +257,7 @@ func orElse(d, other time.Duration) time.Duration {
 	return other
 }
 
-// running returns the server for a file if it runs. It starts none.
+// running returns the running server for a file, if any. It starts none.
 func (m *Manager) running(ctx context.Context, path string) *client {
 	list, err := m.serving(ctx, path)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// CheckName tells why a name can't be that of something in a file, as far as what the file
-// is called tells; nil: a server may think so still.
+// CheckName returns an error if a name can't be an identifier in a file, judging by the file's name; nil: the
+// server may still reject it.
 func CheckName(path, name string) error {
 	language := ""
 	for _, s := range Usual() {
@@ -18,7 +18,7 @@ func CheckName(path, name string) error {
 			break
 		}
 	}
-	if slices.Contains([]string{"", "markdown", "yaml", "json", "jsonc"}, language) { // there it may be any text
+	if slices.Contains([]string{"", "markdown", "yaml", "json", "jsonc"}, language) { // there a name may be any text
 		if strings.ContainsFunc(name, unicode.IsControl) || strings.TrimSpace(name) == "" {
 			return fmt.Errorf("%q is not a name: it is empty or has control characters", name)
 		}
@@ -48,7 +48,7 @@ func of(path string) string {
 	return ""
 }
 
-// signs are what identifiers of a language have beside letters, digits and underscores.
+// signs returns the characters of a language's identifiers in addition to letters, digits and underscores.
 func signs(language string) (begins, holds, ends string) {
 	switch language {
 	case "typescript", "typescriptreact", "javascript", "javascriptreact":
@@ -73,7 +73,7 @@ func signs(language string) (begins, holds, ends string) {
 	return "", "", ""
 }
 
-// reserved are words of a language that are no names in it.
+// reserved returns the reserved words of a language.
 func reserved(language string) []string {
 	words := map[string]string{
 		"go": "break case chan const continue default defer else fallthrough for func go goto if import interface map package range return " +

@@ -13,7 +13,7 @@ import (
 // the offset in bytes of UTF-8 from the start of the line.
 type Position struct{ Line, Byte int }
 
-// wirePosition counts Character in units of the encoding that was negotiated.
+// wirePosition counts Character in units of the negotiated encoding.
 type wirePosition struct {
 	Line      int `json:"line"`
 	Character int `json:"character"`
@@ -33,7 +33,7 @@ type textEdit struct {
 type sheet struct {
 	text   string
 	starts []int // offset of each line
-	utf8   bool  // characters on the wire are bytes; else units of UTF-16
+	utf8   bool  // characters in the protocol are bytes; otherwise UTF-16 units
 }
 
 func newSheet(text string, inBytes bool) sheet {
@@ -48,7 +48,7 @@ func newSheet(text string, inBytes bool) sheet {
 	}
 }
 
-// line returns a line without its end; it is empty if there is none.
+// line returns a line without its end; empty if it does not exist.
 func (s sheet) line(n int) string {
 	if n < 0 || n >= len(s.starts) {
 		return ""
@@ -57,8 +57,7 @@ func (s sheet) line(n int) string {
 	return strings.TrimSuffix(line, "\r")
 }
 
-// wire converts a position for the server. What is beyond the end of a line is
-// its end.
+// wire converts a position for the server. A position beyond the end of a line becomes its end.
 func (s sheet) wire(p Position) wirePosition {
 	line := s.line(p.Line)
 	head := line[:max(0, min(p.Byte, len(line)))]
@@ -68,8 +67,8 @@ func (s sheet) wire(p Position) wirePosition {
 	return wirePosition{p.Line, units(head)}
 }
 
-// position converts what a server said. What is beyond the end of a line is its
-// end, and what is within a character is its start.
+// position converts a position of the server. Beyond the end of a line it becomes the end; within a character
+// its start.
 func (s sheet) position(w wirePosition) Position {
 	w.Line = max(w.Line, 0)
 	line := s.line(w.Line)
@@ -83,7 +82,7 @@ func (s sheet) position(w wirePosition) Position {
 	return Position{w.Line, n}
 }
 
-// units is the length of text in units of UTF-16.
+// units returns the length of text in UTF-16 units.
 func units(text string) int {
 	n := 0
 	for _, r := range text {
@@ -92,7 +91,7 @@ func units(text string) int {
 	return n
 }
 
-// bytesOf is how many bytes of a line are the given units of UTF-16.
+// bytesOf converts a number of UTF-16 units in a line to bytes.
 func bytesOf(line string, units int) int {
 	for i, r := range line {
 		if units -= width(r); units < 0 {
@@ -109,8 +108,7 @@ func width(r rune) int {
 	return 1
 }
 
-// offset is where a position of the server is in the text. The first line after
-// the last is the end.
+// offset converts a position of the server to an offset. The line after the last one is the end.
 func (s sheet) offset(w wirePosition) (int, error) {
 	if w.Line == len(s.starts) && w.Character == 0 {
 		return len(s.text), nil
@@ -121,7 +119,7 @@ func (s sheet) offset(w wirePosition) (int, error) {
 	return s.starts[w.Line] + s.position(w).Byte, nil
 }
 
-// edit makes edits, all of which mean the text as it is now.
+// edit applies edits that all refer to the current text.
 func (s sheet) edit(edits []textEdit) (string, error) {
 	type span struct {
 		from, to int

@@ -12,47 +12,45 @@ import (
 )
 
 const (
-	maxFound   = 200      // locations of one answer
-	maxSymbols = 2000     // symbols of one answer
+	maxFound   = 200      // locations of one response
+	maxSymbols = 2000     // symbols of one response
 	maxHover   = 16 << 10 // bytes
-	maxDepth   = 32       // of symbols in symbols
+	maxDepth   = 32       // nesting of symbols
 )
 
 // Location is a place in a file.
 type Location struct {
 	Path       string
 	Start, End Position
-	// Text is the line of Start. It is empty for files outside of the workspace,
-	// which are not read: the Byte of their positions may be wrong on lines that
-	// are not plain ASCII.
+	// Text is the line of Start. It is empty for files outside of the workspace, which are not read: the Byte
+	// of their positions may be wrong on lines that are not plain ASCII.
 	Text string
 }
 
-// Found are the places a server knows.
+// Found is a list of places.
 type Found struct {
 	List    []Location // by path and position
 	More    int        // left out
-	Loading bool       // the server has not seen all of the project yet
+	Loading bool       // the server has not read the whole project yet
 }
 
-// Definition finds where what stands at a position is defined.
+// Definition finds the definition of the symbol at a position.
 func (m *Manager) Definition(ctx context.Context, path string, at Position) (Found, error) {
 	return m.locate(ctx, "textDocument/definition", path, at)
 }
 
-// TypeDefinition finds where the type of what stands at a position is defined.
+// TypeDefinition finds the definition of the type of the symbol at a position.
 func (m *Manager) TypeDefinition(ctx context.Context, path string, at Position) (Found, error) {
 	return m.locate(ctx, "textDocument/typeDefinition", path, at)
 }
 
-// Implementation finds what implements the interface or method at a position, or
-// what these implement.
+// Implementation finds implementations of the interface or method at a position, or the interfaces that it
+// implements.
 func (m *Manager) Implementation(ctx context.Context, path string, at Position) (Found, error) {
 	return m.locate(ctx, "textDocument/implementation", path, at)
 }
 
-// References finds all uses of what stands at a position, its declaration
-// included.
+// References finds all uses of the symbol at a position, including its declaration.
 func (m *Manager) References(ctx context.Context, path string, at Position) (Found, error) {
 	return m.locate(ctx, "textDocument/references", path, at)
 }
@@ -86,9 +84,8 @@ func (m *Manager) locate(ctx context.Context, method, path string, at Position) 
 	return out, err
 }
 
-// patiently asks again, when the server is no longer busy or half of the time is
-// over, if it may not have seen all of the project: if it found nothing and is
-// busy, and the first time that it ever was.
+// patiently repeats a query, when the server is no longer busy or half of the time is over, if the server may
+// not have read the whole project: it found nothing and is busy, or it was busy for the first time.
 func (c *client) patiently(ctx context.Context, ask func() (found bool, err error)) error {
 	before := c.loading()
 	found, err := ask()
@@ -106,8 +103,7 @@ func (c *client) patiently(ctx context.Context, ask func() (found bool, err erro
 	return err
 }
 
-// Hover is what a server says of what stands at a position, as plain text; empty
-// if there is nothing to say.
+// Hover returns the server's description of the symbol at a position, as plain text; empty if there is none.
 func (m *Manager) Hover(ctx context.Context, path string, at Position) (string, error) {
 	text := ""
 	err := m.query(ctx, path, func(ctx context.Context, c *client) error {
@@ -127,24 +123,24 @@ func (m *Manager) Hover(ctx context.Context, path string, at Position) (string, 
 	return text, err
 }
 
-// Symbol is something that has a name.
+// Symbol is a named declaration.
 type Symbol struct {
 	Name      string
 	Kind      string // "function", "method", "struct", ...
 	Detail    string // such as the signature; may be empty
-	Container string // what it is in; may be empty
-	Depth     int    // how many symbols of the list it is in
+	Container string // the enclosing symbol; may be empty
+	Depth     int    // number of enclosing symbols in the list
 	Location  Location
 }
 
-// Symbols are what a server lists.
+// Symbols is a list of symbols.
 type Symbols struct {
 	List    []Symbol
 	More    int  // left out
-	Loading bool // the server has not seen all of the project yet
+	Loading bool // the server has not read the whole project yet
 }
 
-// DocumentSymbols lists what a file declares, in the order of the file.
+// DocumentSymbols lists the declarations in a file, in order.
 func (m *Manager) DocumentSymbols(ctx context.Context, path string) (Symbols, error) {
 	var out Symbols
 	err := m.query(ctx, path, func(ctx context.Context, c *client) error {
@@ -167,7 +163,7 @@ func (m *Manager) DocumentSymbols(ctx context.Context, path string) (Symbols, er
 	return out, err
 }
 
-// flattener makes one list of symbols that hold symbols.
+// flattener flattens nested symbols.
 type flattener struct {
 	o   opened
 	out Symbols
@@ -197,9 +193,8 @@ func (w wireSymbol) symbol(at Location) Symbol {
 	}
 }
 
-// WorkspaceSymbols lists what is called like query in the project of path, which
-// is a file or the workspace. Of the workspace every server is asked that runs,
-// or if none does, the first that has something to do there.
+// WorkspaceSymbols lists the symbols matching query in the project of path, which is a file or the workspace.
+// For the workspace it queries every running server, or if none is running, the first with a project there.
 func (m *Manager) WorkspaceSymbols(ctx context.Context, query, path string) (Symbols, error) {
 	var out Symbols
 	ask := func(ctx context.Context, c *client) error {
@@ -219,7 +214,7 @@ func (m *Manager) WorkspaceSymbols(ctx context.Context, query, path string) (Sym
 	return out, err
 }
 
-// all lists the servers that run and can list symbols.
+// all lists the running servers that can list symbols.
 func (m *Manager) all() []target {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -262,7 +257,7 @@ func (c *client) workspaceSymbols(ctx context.Context, query string) (Symbols, e
 	return out, nil
 }
 
-// A reader makes locations, for which it reads each file once.
+// A reader converts locations, and reads each file once.
 type reader struct {
 	ctx    context.Context
 	c      *client
@@ -271,7 +266,7 @@ type reader struct {
 
 func newReader(ctx context.Context, c *client) *reader { return &reader{ctx, c, map[string]sheet{}} }
 
-// found makes the answer of what a server said. What is no file is left out.
+// found converts a server's locations. Those that are not files are left out.
 func (r *reader) found(list []wireLocation) Found {
 	var out Found
 	seen := map[wireLocation]bool{}
@@ -314,7 +309,7 @@ func (r *reader) location(w wireLocation) (Location, bool) {
 	}
 	s, ok := r.sheets[resolved]
 	if !ok {
-		text, _, _ := readText(r.ctx, r.c.env.Files, resolved) // without the text the place is told all the same
+		text, _, _ := readText(r.ctx, r.c.env.Files, resolved) // without the text the place is still returned
 		s = newSheet(text, r.c.utf8)
 		r.sheets[resolved] = s
 	}
@@ -328,18 +323,17 @@ func (s sheet) location(path string, at wireRange) Location {
 	return Location{Path: path, Start: s.position(at.Start), End: s.position(at.End), Text: s.line(at.Start.Line)}
 }
 
-// plain takes a position as it is said.
+// plain converts a position without its text.
 func plain(w wirePosition) Position { return Position{max(w.Line, 0), max(w.Character, 0)} }
 
-// FileEdit is a file as an edit would leave it.
+// FileEdit is a file after an edit.
 type FileEdit struct {
 	Path          string
 	Before, After string
 }
 
-// Rename works out what giving another name to what stands at a position would
-// change. It changes nothing. Files outside of the workspace, and files that
-// would be made, moved or deleted, are errors.
+// Rename returns the changes for renaming the symbol at a position. It changes nothing. Files outside of the
+// workspace, and files to create, move or delete, are errors.
 func (m *Manager) Rename(ctx context.Context, path string, at Position, name string) ([]FileEdit, error) {
 	var out []FileEdit
 	err := m.query(ctx, path, func(ctx context.Context, c *client) error {

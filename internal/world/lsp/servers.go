@@ -6,31 +6,29 @@ import (
 	"slices"
 )
 
-// Server says how to run a language server and what it is for.
+// Server configures a language server.
 type Server struct {
 	// Name is unique among the servers of a [Manager].
 	Name string
-	// Command is the program, looked up in PATH, and its arguments. It speaks
-	// the protocol over standard input and output.
+	// Command is the program, looked up in PATH, and its arguments. It uses the protocol on standard input and
+	// output.
 	Command []string
-	// Languages gives the protocol's identifier of the language by what a file is
-	// called: an extension with its dot, or the whole name.
+	// Languages maps file names, an extension with its dot or the whole name, to the protocol's language
+	// identifiers.
 	Languages map[string]string
-	// RootMarkers are names of files that lie in the root of a project, those that
-	// say most first. Without any of them the workspace is the root.
+	// RootMarkers are names of files in the root of a project, the most significant first. Without any of them
+	// the workspace is the root.
 	RootMarkers []string
 	// Options are the initialization options; nil: none.
 	Options any
-	// Settings answers what the server asks of its configuration, by section; a
-	// section that is not there is null.
+	// Settings are the responses to the server's configuration requests, by section; a missing section is null.
 	Settings map[string]any
 }
 
 // marked reports whether a name is one of the root markers.
 func (s Server) marked(name string) bool { return slices.Contains(s.RootMarkers, name) }
 
-// language is the identifier of a file's language, empty if it is not for this
-// server.
+// language returns the language identifier of a file, empty if the server does not handle it.
 func (s Server) language(path string) string {
 	base := filepath.Base(path)
 	if id, ok := s.Languages[base]; ok {
@@ -39,14 +37,13 @@ func (s Server) language(path string) string {
 	return s.Languages[filepath.Ext(base)]
 }
 
-// clone shares nothing with s that is changed later.
+// clone returns a copy that shares no mutable data with s.
 func (s Server) clone() Server {
 	s.Command, s.Languages, s.Settings = slices.Clone(s.Command), maps.Clone(s.Languages), maps.Clone(s.Settings)
 	return s
 }
 
-// Usual lists the servers that are commonly installed. Of those that serve the
-// same files an earlier one is preferred.
+// Usual lists commonly installed servers. An earlier one is preferred for the same files.
 func Usual() []Server {
 	script := map[string]string{
 		".ts": "typescript", ".mts": "typescript", ".cts": "typescript", ".tsx": "typescriptreact",
@@ -64,14 +61,14 @@ func Usual() []Server {
 		{
 			Name: "gopls", Command: []string{"gopls"}, RootMarkers: []string{"go.work", "go.mod"},
 			Languages: map[string]string{".go": "go", "go.mod": "go.mod", "go.work": "go.work", "go.sum": "go.sum"},
-			// Symbols of all packages known would drown those of the workspace, and
-			// what vet finds should come before the server is taken to be done.
+			// Symbols of all known packages would hide those of the workspace, and vet's problems should arrive
+			// before the server counts as done.
 			Options: map[string]any{"symbolScope": "workspace", "diagnosticsDelay": "50ms"},
 		},
 		{
 			Name: "typescript-language-server", Command: []string{"typescript-language-server", "--stdio"},
 			Languages: script, RootMarkers: []string{"tsconfig.json", "jsconfig.json", "package.json"},
-			// Without it a name that is imported is renamed in one file only.
+			// Without it an imported name is renamed in one file only.
 			Options: map[string]any{"preferences": map[string]any{"providePrefixAndSuffixTextForRename": false}},
 		},
 		{Name: "basedpyright", Command: []string{"basedpyright-langserver", "--stdio"}, Languages: python, RootMarkers: pythonRoots},

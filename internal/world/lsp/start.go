@@ -10,13 +10,13 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// errAbsent says that there is no such program.
+// errAbsent says that the program is missing.
 var errAbsent = errors.New("not installed")
 
 var errClosed = errors.New("the session is closing")
 
-// client returns the running server, which it starts if need be. A start goes on
-// when ctx is done: the next query will want it.
+// client returns the running server, or starts it. A start continues after ctx is done: the next query will
+// need it.
 func (m *Manager) client(ctx context.Context, t target) (*client, error) {
 	m.mu.Lock()
 	s, err := m.prepare(t)
@@ -43,8 +43,7 @@ func (m *Manager) client(ctx context.Context, t target) (*client, error) {
 	return s.client, nil
 }
 
-// prepare returns a slot with a client, or one that is being started. The lock is
-// held.
+// prepare returns a slot with a client, or one that is starting. The caller holds the lock.
 func (m *Manager) prepare(t target) (*slot, error) {
 	if m.closed {
 		return nil, errClosed
@@ -77,7 +76,7 @@ func (m *Manager) prepare(t target) (*slot, error) {
 	return s, nil
 }
 
-// lost counts an end that nobody asked for.
+// lost records an unexpected end.
 func (s *slot) lost(err error) {
 	if time.Since(s.began) > forgiven {
 		s.crashes = 0
@@ -91,7 +90,7 @@ func (s *slot) lost(err error) {
 	s.next = time.Now().Add(pause)
 }
 
-// begin starts a server. The lock is held.
+// begin starts a server. The caller holds the lock.
 func (m *Manager) begin(s *slot, t target) {
 	m.crowd()
 	s.starting, s.began = make(chan struct{}), time.Now()
@@ -100,7 +99,7 @@ func (m *Manager) begin(s *slot, t target) {
 	s.abort = cancel
 	m.working.Go(func() {
 		defer cancel()
-		_ = keep.Sleep(ctx, pause) // that it was ended is seen below
+		_ = keep.Sleep(ctx, pause) // cancellation is detected below
 		c, err := m.launch(ctx, t)
 		m.mu.Lock()
 		defer m.mu.Unlock()
@@ -108,7 +107,7 @@ func (m *Manager) begin(s *slot, t target) {
 	})
 }
 
-// started takes what came of a start. The lock is held.
+// started records the result of a start. The caller holds the lock.
 func (m *Manager) started(s *slot, t target, c *client, err error) {
 	close(s.starting)
 	s.starting = nil
@@ -130,7 +129,7 @@ func (m *Manager) started(s *slot, t target, c *client, err error) {
 	}
 }
 
-// launch starts a server and introduces itself.
+// launch starts a server and performs the handshake.
 func (m *Manager) launch(ctx context.Context, t target) (*client, error) {
 	c := newClient(m.Env, t.server, t.root)
 	if err := c.start(m.Box); err != nil {
@@ -149,7 +148,7 @@ func (m *Manager) launch(ctx context.Context, t target) (*client, error) {
 	switch {
 	case c.exit == missing && !c.came:
 		err = fmt.Errorf("%w: %s", errAbsent, t.server.Command[0])
-	case errors.Is(err, keep.ErrClosed): // it had ended before it could be told anything
+	case errors.Is(err, keep.ErrClosed): // it ended before the handshake
 		err = c.conn.Err()
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("it did not answer in %v", orElse(m.Start, startTime))
@@ -157,8 +156,7 @@ func (m *Manager) launch(ctx context.Context, t target) (*client, error) {
 	return nil, fmt.Errorf("start %s: %w", t.server.Name, err)
 }
 
-// crowd ends the server that was used least if there are too many. The lock is
-// held.
+// crowd ends the least used server if there are too many. The caller holds the lock.
 func (m *Manager) crowd() {
 	var oldest *slot
 	n := 0

@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Declared lists where a file declares a symbol, which may be qualified as in
-// Baker.Sell.
+// Declared lists the declarations of a symbol in a file. The symbol may be qualified, as in Baker.Sell.
 func (m *Manager) Declared(ctx context.Context, path, symbol string) ([]Position, error) {
 	symbols, err := m.DocumentSymbols(ctx, path)
 	if err != nil {
@@ -29,8 +28,7 @@ func (m *Manager) Declared(ctx context.Context, path, symbol string) ([]Position
 	return out, nil
 }
 
-// qualified splits Baker.Sell, (*Baker).Sell, a::b and Sell(int) into what the
-// name belongs to and the name.
+// qualified splits Baker.Sell, (*Baker).Sell, a::b and Sell(int) into qualifier and name.
 func qualified(symbol string) (of, name string) {
 	symbol = strings.NewReplacer("(*", "", "(", " ", ")", "", "::", ".", "#", ".", "->", ".").Replace(strings.TrimPrefix(symbol, "("))
 	symbol, _, _ = strings.Cut(symbol, " ")
@@ -42,9 +40,8 @@ func qualified(symbol string) (of, name string) {
 	return of, name
 }
 
-// Standing lists where in a text a symbol stands as a whole word, in strings and
-// comments too: first where it is written with what it belongs to, as in
-// Baker.Sell, then where it is not. The positions are those of its last part.
+// Standing lists the occurrences of a symbol in a text as a whole word, including strings and comments: first
+// qualified ones, as in Baker.Sell, then others. The positions are those of its last part.
 func Standing(text, symbol string) []Position {
 	_, name := qualified(symbol)
 	var full, bare []Position
@@ -61,7 +58,7 @@ func Standing(text, symbol string) []Position {
 	return append(full, bare...)
 }
 
-// words ranges over where a word stands in a line.
+// words yields the positions of a word in a line.
 func words(line, word string) func(yield func(int) bool) {
 	return func(yield func(int) bool) {
 		for from := 0; word != ""; {

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// uri names a file for servers. The path is absolute.
+// uri returns the URI of a file. The path is absolute.
 func uri(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // C:/a is /C:/a
+		path = "/" + path // C:/a becomes /C:/a
 	}
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// pathOf is the file that a server names.
+// pathOf returns the file of a URI.
 func pathOf(name string) (string, error) {
 	u, err := url.Parse(name)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || strings.ContainsRune(u.Path, 0) {

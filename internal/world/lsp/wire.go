@@ -9,10 +9,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// maxText is how much of a text of a server is kept, in bytes.
+// maxText bounds a text from a server, in bytes.
 const maxText = 2000
 
-// capabilities are what a server says it can do. Most may be a bool or an object.
+// capabilities are the server's capabilities. Most may be a bool or an object.
 type capabilities struct {
 	PositionEncoding   string          `json:"positionEncoding"`
 	Sync               json.RawMessage `json:"textDocumentSync"`
@@ -27,7 +27,7 @@ type capabilities struct {
 	DocumentDiagnostic json.RawMessage `json:"diagnosticProvider"`
 }
 
-// offer is the capability that a method needs.
+// offer returns the capability that a method needs.
 func (c capabilities) offer(method string) json.RawMessage {
 	switch method {
 	case "textDocument/definition":
@@ -52,8 +52,7 @@ func (c capabilities) offer(method string) json.RawMessage {
 	return nil
 }
 
-// saving says whether a server wants to hear of files that were saved, and with
-// their text.
+// saving says whether a server wants notifications of saved files, and their text.
 type saving struct{ wanted, text bool }
 
 func (c capabilities) saving() saving {
@@ -64,9 +63,9 @@ func (c capabilities) saving() saving {
 		IncludeText bool `json:"includeText"`
 	}
 	if json.Unmarshal(c.Sync, &sync) != nil {
-		return saving{} // a number says nothing of it
+		return saving{} // a number doesn't mention saving
 	}
-	_ = json.Unmarshal(sync.Save, &save) // a bool says nothing of the text
+	_ = json.Unmarshal(sync.Save, &save) // a bool doesn't mention the text
 	return saving{offered(sync.Save), save.IncludeText}
 }
 
@@ -91,7 +90,7 @@ func (l wireLocation) place() (string, wireRange) {
 	return l.URI, l.Range
 }
 
-// oneOrMany decodes null, one thing or a list of them.
+// oneOrMany decodes null, one value or a list.
 func oneOrMany[T any](raw json.RawMessage) ([]T, error) {
 	raw = bytes.TrimSpace(raw)
 	if !given(raw) {
@@ -119,7 +118,7 @@ type wireSymbol struct {
 	Location  wireLocation `json:"location"`
 }
 
-// kind names a kind of symbol.
+// kind returns the name of a kind of symbol.
 func kind(n int) string {
 	names := [...]string{
 		"", "file", "module", "namespace", "package", "class", "method", "property", "field", "constructor", "enum", "interface",
@@ -132,7 +131,7 @@ func kind(n int) string {
 	return "symbol"
 }
 
-// wireDiagnostic is one thing to say about a file.
+// wireDiagnostic is a diagnostic in the protocol's format.
 type wireDiagnostic struct {
 	Range    wireRange       `json:"range"`
 	Severity int             `json:"severity"`
@@ -150,10 +149,10 @@ func severity(n int) string {
 	case 4:
 		return "hint"
 	}
-	return Error // what is not said is for the client to choose
+	return Error // if it is missing, the client chooses
 }
 
-// code is a number or a text.
+// code returns a number or a string as text.
 func code(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -165,11 +164,11 @@ func code(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// workspaceEdit is what a rename would change.
+// workspaceEdit is the changes of a rename.
 type workspaceEdit struct {
 	Changes  map[string][]textEdit `json:"changes"`
 	Document []struct {
-		Kind     string `json:"kind"` // of what is no edit of a text
+		Kind     string `json:"kind"` // set for operations other than text edits
 		Document struct {
 			URI string `json:"uri"`
 		} `json:"textDocument"`
@@ -177,7 +176,7 @@ type workspaceEdit struct {
 	} `json:"documentChanges"`
 }
 
-// hoverText is the text of a MarkupContent, a MarkedString or a list of these.
+// hoverText returns the text of a MarkupContent, a MarkedString or a list of these.
 func hoverText(raw json.RawMessage) string {
 	parts, err := oneOrMany[json.RawMessage](raw)
 	if err != nil {
@@ -199,7 +198,7 @@ func hoverText(raw json.RawMessage) string {
 	return unfence(strings.Join(texts, "\n\n"))
 }
 
-// unfence takes the fences off blocks of code.
+// unfence removes the fences of code blocks.
 func unfence(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -210,7 +209,7 @@ func unfence(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// endsOf is a text of a server without its middle, if it is long.
+// endsOf returns a server's text without its middle, if it is long.
 func endsOf(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\ufffd")
 	head, tail, dropped := tool.Cut(text, limit)
@@ -220,14 +219,14 @@ func endsOf(text string, limit int) string {
 	return head + " … " + tail
 }
 
-// Codes of errors with which a server says that a request is to be sent again.
+// Error codes that ask for repeating a request.
 const (
 	codeContentModified = -32801
 	codeServerCancelled = -32802
 )
 
-// given reports whether a field was there and is not null.
+// given reports whether a field exists and is not null.
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// offered reports whether a capability, a bool or an object, is there.
+// offered reports whether a capability, a bool or an object, exists.
 func offered(raw json.RawMessage) bool { return given(raw) && string(raw) != "false" }

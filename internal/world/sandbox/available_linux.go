@@ -13,8 +13,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// tryWalls finds out which boxes can be built, by building each around a program
-// that does nothing.
+// tryWalls finds out which boxes work, by building each around a program that does nothing.
 func (ps *procs) tryWalls() tool.Walls {
 	if ps.boxes.o.Self == "" {
 		return tool.Walls{Why: "this program starts processes without keepers"}
@@ -50,11 +49,11 @@ func (ps *procs) tryWalls() tool.Walls {
 	return w
 }
 
-// tryBox builds a box around nothing. It looks at no workspace: one that is too
-// big for boxes makes Start fail, not the walls.
+// tryBox builds a box around an empty command. It does not scan the workspace: one that is too big for boxes
+// makes Start fail instead.
 func (b *boxes) tryBox(box tool.Box) error {
 	o := b.o
-	o.Map.Also = nil // looked at as little as the workspace
+	o.Map.Also = nil // not scanned, like the workspace
 	empty := &boxes{Workspace: &sensitive.Workspace{Root: "/usr", Places: o.Map, State: o.State}, o: o, engine: b.engine, temp: &files.Temp{}}
 	empty.Copies = empty.overlays
 	program := nothingProgram()
@@ -96,5 +95,5 @@ func nothingProgram() string {
 			return path
 		}
 	}
-	return "/bin/sh" // with nothing to read it does nothing
+	return "/bin/sh" // with empty input it does nothing
 }

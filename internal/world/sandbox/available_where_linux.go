@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// where is whereabouts, for containers with what the image and the engine are.
+// where is whereabouts, plus the image and the engine if containers are used.
 func (ps *procs) where() string {
 	where := whereabouts(ps.boxes.o)
 	if e := ps.boxes.engine; e != nil {
@@ -20,8 +20,8 @@ func (ps *procs) where() string {
 	return where
 }
 
-// whereabouts tells apart systems on which other boxes may work: another boot,
-// user, container or program. Empty: it can't be told.
+// whereabouts identifies the system as far as it affects which boxes work: boot, user, container and program.
+// Empty: unknown.
 func whereabouts(o Options) string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -34,7 +34,7 @@ func whereabouts(o Options) string {
 	user, _ := os.Readlink("/proc/self/ns/user")
 	mounts, _ := os.Readlink("/proc/self/ns/mnt")
 	status, _ := os.ReadFile("/proc/self/status")
-	var rights []string // capabilities and filters that were put on this process
+	var rights []string // capabilities and filters of this process
 	for line := range strings.Lines(string(status)) {
 		if strings.HasPrefix(line, "Cap") || strings.HasPrefix(line, "Seccomp") || strings.HasPrefix(line, "NoNewPrivs") {
 			rights = append(rights, strings.Join(strings.Fields(line), ""))

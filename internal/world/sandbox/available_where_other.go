@@ -2,5 +2,5 @@
 
 package sandbox
 
-// where can't be told here, so boxes are tried by each program.
+// where returns "" on this platform, so each program tries the boxes.
 func (ps *procs) where() string { return "" }

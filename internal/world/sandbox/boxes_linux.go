@@ -17,14 +17,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Limits where none are given; see [Limits].
+// Default limits; see [Limits].
 const (
 	defaultProcesses    = 4096
 	defaultFileSize     = 16 << 30
 	defaultReadFileSize = 256 << 20
 )
 
-// boxes builds walls around processes.
+// boxes builds the sandboxes of processes.
 type boxes struct {
 	*sensitive.Workspace
 	o      Options
@@ -36,15 +36,15 @@ type boxes struct {
 	known           knownSecrets
 	watches         watchPool
 	newRepositories repositoryWatch
-	temp            *files.Temp // nil: boxes have folders of their own, each
+	temp            *files.Temp // nil: each box has its own folder
 	cache           cache
 
 	gitKinds func() []gitfiles.Kind
-	flat     atomic.Bool // copies of git directories could not be made here
-	giving   sync.Mutex  // held while what a box left in copies of git directories is taken over
+	flat     atomic.Bool // copies of git directories don't work here
+	giving   sync.Mutex  // held while the changes of a box in copies of git directories are taken over
 
 	base   sync.Once
-	system []string // what every box may read
+	system []string // readable for every box
 	etc    sync.Once
 	closed []string // below /etc
 }
@@ -61,10 +61,10 @@ func newProcs(root string, o Options) *procs {
 	return ps
 }
 
-// sessionTemp returns the folder for temporary files that a session has to itself.
+// sessionTemp returns the session's own folder for temporary files.
 func (b *boxes) sessionTemp() *files.Temp { return b.temp }
 
-// close ends what the boxes share.
+// close ends everything that the boxes share.
 func (b *boxes) close() error {
 	b.waiting.close()
 	b.network.close()
@@ -75,7 +75,7 @@ func (b *boxes) close() error {
 
 func (b *boxes) options() Options { return b.o }
 
-// runner returns what will run the command.
+// runner returns the runner for the command.
 func (b *boxes) runner(ctx context.Context, c tool.Command, mark string) (runner, error) {
 	level := b.o.level(c.Box)
 	if b.o.Self == "" {
@@ -99,7 +99,7 @@ func (b *boxes) runner(ctx context.Context, c tool.Command, mark string) (runner
 	return &supervised{boxes: b, command: c, mark: mark, cancelled: ctx.Done()}, nil
 }
 
-// plan builds the walls on paper.
+// plan plans the box of a command.
 func (b *boxes) plan(k *supervised) error {
 	o := &k.order
 	o.Level, o.Root, o.ABI = b.o.level(k.command.Box), b.Root, b.o.Landlock
@@ -137,9 +137,9 @@ func (b *boxes) plan(k *supervised) error {
 	return nil
 }
 
-// planShared gives a box what those of its session share: every workspace box, and
-// a read box that is to see the session's temporary files. Where Landlock can't keep
-// signals inside, or processes outside may not be seen, every read box has namespaces that do.
+// planShared gives a box the resources that its session shares: to every workspace box, and to a read box that
+// may see the session's temporary files. If Landlock can't confine signals, or outside processes must be
+// invisible, every read box gets its own namespaces.
 func (b *boxes) planShared(k *supervised) (err error) {
 	o := &k.order
 	own := func(path string) bool {
@@ -157,7 +157,7 @@ func (b *boxes) planShared(k *supervised) (err error) {
 	return err
 }
 
-// passed reports whether a file that its name makes secret is open to a command.
+// passed reports whether a file that is secret by its name is open to a command.
 func passed(p tool.Pass, path string) bool {
 	return slices.Contains(p.Read, path) || slices.Contains(p.Write, path)
 }
@@ -175,7 +175,7 @@ func (b *boxes) limits(level tool.Level) walls.Limits {
 		}
 	}
 	if b.engine != nil {
-		out.Memory, out.Processes = 0, 0 // the engine is told
+		out.Memory, out.Processes = 0, 0 // passed to the engine
 		return out
 	}
 	if out.Processes == 0 && level == tool.BoxWorkspace {

@@ -16,11 +16,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Keeper does nothing: there are no keepers here. See the one for Linux.
+// Keeper does nothing: there are no keepers on this platform. See the version for Linux.
 func Keeper() (ran bool, code int) { return false, 0 }
 
-// boxes builds walls around processes: on macOS with Seatbelt, elsewhere not
-// at all.
+// boxes builds the sandboxes of processes: on macOS with Seatbelt, on other platforms none.
 type boxes struct {
 	o    Options
 	Root string
@@ -32,19 +31,19 @@ func newProcs(root string, o Options) *procs {
 
 func (b *boxes) options() Options { return b.o }
 
-// sessionTemp returns nothing: each box has a folder for temporary files of its own.
+// sessionTemp returns nil: each box has its own folder for temporary files.
 func (b *boxes) sessionTemp() *files.Temp { return nil }
 
 func (b *boxes) close() error { return nil }
 
-// noContainers says why none is started: what is to be the first process in one
-// is this program, which is none for Linux here.
+// noContainers is the reason for rejecting containers: their first process must be this program, built for
+// Linux.
 const noContainers = "commands run in containers on Linux only"
 
-// noThrowaway says why the workspace can't be thrown away.
+// noThrowaway is the reason why the workspace can't be discarded.
 const noThrowaway = "a throwaway copy of the workspace takes Linux"
 
-// describe tells what containers are to run with; nothing without them.
+// describe returns the container engine and image in use; nothing without containers.
 func describe(o Options) []Check {
 	if o.Container == nil {
 		return nil
@@ -54,7 +53,7 @@ func describe(o Options) []Check {
 
 const seatbelt = "/usr/bin/sandbox-exec"
 
-// runner returns what will run the command.
+// runner returns the runner for the command.
 func (b *boxes) runner(_ context.Context, c tool.Command, mark string) (runner, error) {
 	if b.o.Container != nil {
 		return nil, fmt.Errorf("%w: %s", tool.ErrNoBox, noContainers)
@@ -96,8 +95,8 @@ func (ps *procs) tryWalls() tool.Walls {
 	return w
 }
 
-// belted runs a process inside a profile of Seatbelt. There is no keeper here,
-// so it is watched over like any other.
+// belted runs a process inside a Seatbelt profile. There is no keeper on this platform, so it is supervised
+// like any other.
 type belted struct {
 	direct
 	boxes *boxes

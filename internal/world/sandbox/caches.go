@@ -1,5 +1,5 @@
 package sandbox
 
-// CacheRoot is the file that says of which workspace a folder of caches is. It lies beside that,
-// as commands write in the folder.
+// CacheRoot returns the file that records the workspace of a cache folder. It is next to the folder, since
+// commands write inside.
 func CacheRoot(dir string) string { return dir + ".root" }

@@ -21,11 +21,11 @@ import (
 )
 
 const (
-	// childSize is what a child of Children prints to each of its outputs, in bytes.
+	// childSize is the number of bytes that a child of Children prints to each output.
 	childSize = 1 << 20
-	// childCode is what it ends with.
+	// childCode is its exit code.
 	childCode = 7
-	// childTime is what all of them get.
+	// childTime bounds all of them.
 	childTime = time.Minute
 )
 
@@ -34,15 +34,15 @@ type way struct {
 	name   string
 	box    tool.Box
 	tty    tool.TTY
-	talks  bool   // it is fed what it prints
-	kept   bool   // it goes on without this program, and prints most of it then
-	script string // ends with childCode
-	lacks  string // why it can't be had here; empty: it can
+	talks  bool   // it reads what it prints
+	kept   bool   // it continues without this program, and prints most output then
+	script string // exits with childCode
+	lacks  string // why it is unavailable here; empty: it is available
 }
 
-// Children starts processes in each way that sessions start them, many at a time, while others
-// keep every core busy, and reads what they print to its end: none may lose a byte, its exit code
-// or its end. The options are those of [Probe].
+// Children starts processes in each way that sessions do, many at a time, while other processes keep every core
+// busy. It reads their output to the end, and checks that no byte, exit code or end is lost. The options are as
+// for [Probe].
 func Children(ctx context.Context, o Options) []Check {
 	p, err := newProbe(o)
 	if err != nil {
@@ -88,8 +88,8 @@ func Children(ctx context.Context, o Options) []Check {
 	return checks
 }
 
-// ways lists how sessions start processes: commands in each box and without, in a terminal, servers
-// that are talked to, and jobs that go on alone.
+// ways lists how sessions start processes: commands with and without each box, in a terminal, interactive
+// servers, and jobs that continue alone.
 func (p *probe) ways() []way {
 	prints := fmt.Sprintf("head -c %d /dev/zero | tr '\\0' o; head -c %[1]d /dev/zero | tr '\\0' e >&2; exit %d", childSize, childCode)
 	walls := p.env.Walls
@@ -125,7 +125,7 @@ func (p *probe) ways() []way {
 	return out
 }
 
-// child starts one process and holds that nothing of it is lost.
+// child starts one process and checks that nothing of it is lost.
 func (p *probe) child(ctx context.Context, w way, n int) error {
 	var out printed
 	var hold io.Closer
@@ -134,7 +134,7 @@ func (p *probe) child(ctx context.Context, w way, n int) error {
 		c.Stdin = strings.NewReader(strings.Repeat("o", childSize) + strings.Repeat("e", childSize))
 	}
 	if w.kept {
-		r, w, err := os.Pipe() // holds it until it is let go
+		r, w, err := os.Pipe() // blocks it until closed
 		if err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (p *probe) child(ctx context.Context, w way, n int) error {
 	return errors.Join(err, out.whole())
 }
 
-// alone lets a process go that hold keeps from printing, and waits until its file has all.
+// alone detaches a process that hold keeps from printing, and waits until its output file is complete.
 func (p *probe) alone(ctx context.Context, proc tool.Process, hold io.Closer, name string) error {
 	k, ok := proc.(tool.Keepable)
 	if !ok {
@@ -178,7 +178,7 @@ func (p *probe) alone(ctx context.Context, proc tool.Process, hold io.Closer, na
 	return whole()
 }
 
-// burn keeps every core busy until the context ends. What it returns waits for that.
+// burn keeps every core busy until the context ends. Wait returns after that.
 func (p *probe) burn(ctx context.Context) (wait func()) {
 	var all sync.WaitGroup
 	for range runtime.NumCPU() {
@@ -192,7 +192,7 @@ func (p *probe) burn(ctx context.Context) (wait func()) {
 	return all.Wait
 }
 
-// printed counts what children print. It is written by one goroutine.
+// printed counts the output of a child. One goroutine writes it.
 type printed struct{ o, e int }
 
 func (p *printed) Write(b []byte) (int, error) {
@@ -201,7 +201,7 @@ func (p *printed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// whole tells what is missing.
+// whole returns an error if output is missing.
 func (p *printed) whole() error {
 	if p.o != childSize || p.e != childSize {
 		return fmt.Errorf("%d of %d bytes of standard output were read, %d of standard error", p.o, childSize, p.e)

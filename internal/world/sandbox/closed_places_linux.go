@@ -9,30 +9,28 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 )
 
-// A mount over a file is taken off when somebody outside of the box puts
-// another file in its place, as editors do when they save, or removes it. So
-// those folders are watched, and the box ends when that happens: what it would
-// see or change from then on was never judged. The box itself can't do it, as
-// what is mounted over can be neither renamed nor removed by it, as long as the
-// folder is the very same.
+// A mount over a file is removed when a process outside of the box replaces the file, as editors do when they
+// save, or removes it. So the folders are watched, and the box ends when that happens: later content was never
+// judged. A process in the box can't do that: it can neither rename nor remove a mount point, as long as the
+// folder is the same.
 
-// mostWatched is how many folders are watched; each costs a descriptor. What
-// is not in them is swept as what a box may have changed.
+// mostWatched bounds the watched folders; each costs a descriptor. Others are only swept like changes of the
+// box.
 const mostWatched = 256
 
-// closedPlace is what hides or closes the places of one folder.
+// closedPlace is the closed or hidden places of one folder.
 type closedPlace struct {
 	folder int // open
 	places []paths.Identity
 }
 
-// closedPlaces are the folders that are watched.
+// closedPlaces is the watched folders.
 type closedPlaces struct {
 	list []closedPlace
-	at   map[string]int // by the paths of folders
+	at   map[string]int // by folder path
 }
 
-// newClosedPlaces opens the folders of places that are mounted over.
+// newClosedPlaces opens the folders of mount points.
 func newClosedPlaces(list []paths.Identity) *closedPlaces {
 	c := &closedPlaces{at: make(map[string]int)}
 	for _, s := range list {
@@ -57,7 +55,7 @@ func newClosedPlaces(list []paths.Identity) *closedPlaces {
 	return c
 }
 
-// covered returns a place that is mounted over, and its folder.
+// covered returns a mounted place, and its folder.
 func (c *closedPlaces) covered(path string) (paths.Identity, int, bool) {
 	i, ok := c.at[filepath.Dir(path)]
 	if !ok {
@@ -71,8 +69,7 @@ func (c *closedPlaces) covered(path string) (paths.Identity, int, bool) {
 	return paths.Identity{}, -1, false
 }
 
-// changed reports whether a place was mounted over and was changed from
-// outside.
+// changed reports whether a place was mounted over and then changed from outside.
 func (c *closedPlaces) changed(path string) bool {
 	s, folder, ok := c.covered(path)
 	if !ok {
@@ -94,10 +91,10 @@ func (c *closedPlaces) first() (string, bool) {
 	return "", false
 }
 
-// watchable are the changes of a folder that can take a mount off.
+// watchable are the changes of a folder that can remove a mount.
 const watchable = unix.IN_CREATE | unix.IN_MOVED_TO | unix.IN_MOVED_FROM | unix.IN_DELETE | unix.IN_ONLYDIR | unix.IN_MASK_ADD
 
-// watch has the folders watched. Without watches left the last look must do.
+// watch adds the folders to the watch. If the kernel has no watches left, only the final check remains.
 func (c *closedPlaces) watch(w *watch) {
 	for _, cover := range c.list {
 		_ = w.add("/proc/self/fd/"+strconv.Itoa(cover.folder), watchable)

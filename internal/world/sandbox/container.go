@@ -1,29 +1,20 @@
 package sandbox
 
-// Container names what commands run in instead of the walls that inspan builds
-// itself: a container of its own for each, through the command line of podman
-// or docker. Linux only; elsewhere nothing is started.
+// Container configures containers instead of inspan's own sandbox: each command runs in its own container,
+// started with the command line of podman or docker. Linux only; on other platforms nothing is started.
 //
-// What is in a container is the image, with the workspace at the same path.
-// Nothing is ever pulled: the image must be there.
+// A container contains the image, with the workspace at the same path. Images are never pulled: they must
+// exist.
 //
-//   - [tool.BoxRead]: the workspace can be read; there is no network, no
-//     capability and no way to get one; the root is read-only and what is
-//     written to the temporary folders is gone with the container.
-//   - [tool.BoxWorkspace]: the same, and the workspace can be written, but for
-//     what a workspace box closes. Single hosts can't be opened.
-//   - [tool.BoxNone] leaves the walls, not the image: the whole workspace can be
-//     written, secrets can be read, the network is the one that the engine
-//     gives to every container, and so are capabilities. What is written
-//     elsewhere is gone with the container.
+//   - [tool.BoxRead]: the workspace is readable; there is no network, no capability and no way to gain one; the root is read-only, and content of the temporary folders is gone with the container.
+//   - [tool.BoxWorkspace]: the same, and the workspace is writable, except places that a workspace box closes. Single hosts can't be opened.
+//   - [tool.BoxNone] removes the restrictions, not the image: the whole workspace is writable, secrets are readable, and network and capabilities are the engine's defaults. Changes elsewhere are gone with the container.
 //
-// Secrets in the workspace are covered, places that are never written are
-// read-only, and what appears there is taken away, as in the boxes.
+// Secrets in the workspace are hidden, protected places are read-only, and new sensitive places are moved away,
+// as in boxes.
 type Container struct {
-	// Image is a name that the engine knows. It needs no shell of its own for
-	// this package, but tools may ask for one.
+	// Image is a name that the engine knows. This package needs no shell in it, but tools may use one.
 	Image string
-	// Engine is the path or the name of podman or docker. Empty: podman if it
-	// is found, else docker.
+	// Engine is the path or the name of podman or docker. Empty: podman if found, otherwise docker.
 	Engine string
 }

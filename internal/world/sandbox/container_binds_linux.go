@@ -16,15 +16,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// bind is a piece of the machine's file system in a container.
+// bind is a mount of a part of the machine's file system in a container.
 type bind struct {
 	from, to string
 	write    bool
-	mask     bool // nothing to see: from is empty
+	mask     bool // hidden: from is empty
 }
 
-// args tells an engine. The two ways to say it have different letters that
-// they can't say.
+// args returns the arguments for an engine. Its two notations exclude different characters in paths.
 func (m bind) args() ([]string, error) {
 	both := m.from + m.to
 	switch {
@@ -43,8 +42,7 @@ func (m bind) args() ([]string, error) {
 	return nil, fmt.Errorf("%w: no engine can be told of the path %q", tool.ErrNoBox, m.to)
 }
 
-// binds lists what a container sees of the machine by an order, what is above
-// first. Masks are the files of the folder for them.
+// binds lists the mounts of an order, parents first. Masks are the files in the folder for them.
 func binds(o protocol.Order, masks string) []bind {
 	best := make(map[string]bind)
 	put := func(m bind) { best[m.to] = m }
@@ -62,7 +60,7 @@ func binds(o protocol.Order, masks string) []bind {
 	if o.Cache != "" {
 		put(bind{from: o.Cache, to: walls.CacheDir, write: true})
 	}
-	// What was said of a place before is made stricter only.
+	// Later entries can only restrict a place further.
 	for _, path := range o.View.Pinned {
 		if _, ok := best[path]; !ok {
 			put(bind{from: path, to: path, write: true})
@@ -82,8 +80,7 @@ func binds(o protocol.Order, masks string) []bind {
 	return settled(best)
 }
 
-// settled leaves out what is not there, what can't be mounted over and what
-// lies in a mask, and sorts the rest.
+// settled removes places that are missing, can't be mounted over or are in a mask, and sorts the rest.
 func settled(best map[string]bind) []bind {
 	var masked []string
 	for path, m := range best {
@@ -120,8 +117,8 @@ const (
 	maskFolder = "/none"
 )
 
-// submounts lists what is mounted below read-only pieces on this machine: an
-// engine mounts it along, but not every one read-only.
+// submounts lists the mounts below read-only places on this machine: an engine includes them, but not all of
+// them read-only.
 func submounts(best map[string]bind) []bind {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -146,7 +143,7 @@ func submounts(best map[string]bind) []bind {
 	return out
 }
 
-// over returns the piece that a path lies in: the deepest.
+// over returns the deepest bind that contains a path.
 func over(best map[string]bind, path string) (bind, bool) {
 	var out bind
 	for at, m := range best {
@@ -157,7 +154,7 @@ func over(best map[string]bind, path string) (bind, bool) {
 	return out, out.to != ""
 }
 
-// unescaped undoes how the kernel writes blanks in paths.
+// unescaped decodes the kernel's escapes of blanks in paths.
 func unescaped(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -173,7 +170,7 @@ func unescaped(text string) string {
 	return out.String()
 }
 
-// wallsOf says it for pieces.
+// wallsOf returns the expected state of mounts.
 func wallsOf(list []bind) ([]walls.Expected, error) {
 	var out []walls.Expected
 	for _, m := range list {

@@ -20,20 +20,20 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// engine is a command line that runs containers. Safe for concurrent use.
+// engine is the command line of a container engine. It is safe for concurrent use.
 type engine struct {
 	o Options
 
 	once     sync.Once
 	err      error
 	path     string
-	version  string // as it tells
+	version  string // as reported
 	podman   bool
 	rootless bool
-	self     string // the program of the keeper, by its true path
+	self     string // path of the keeper program, links resolved
 }
 
-// newEngine returns nil if no container was asked for.
+// newEngine returns nil if no containers are configured.
 func newEngine(o Options) *engine {
 	if o.Container == nil {
 		return nil
@@ -41,10 +41,10 @@ func newEngine(o Options) *engine {
 	return &engine{o: o}
 }
 
-// answerIn is how long an engine may take for a question.
+// answerIn bounds a query to the engine.
 const answerIn = 20 * time.Second
 
-// ready finds the engine and looks at it once.
+// ready finds and checks the engine once.
 func (e *engine) ready() error {
 	e.once.Do(func() { e.err = e.find() })
 	return e.err
@@ -74,7 +74,7 @@ func (e *engine) find() error {
 	if e.version, err = e.ask("--version"); err != nil {
 		return err
 	}
-	// Some systems have a "docker" that is podman.
+	// On some systems "docker" is podman.
 	e.podman = strings.HasPrefix(e.version, "podman")
 	e.rootless = e.podman && os.Geteuid() != 0
 	if !e.podman {
@@ -88,8 +88,8 @@ func (e *engine) find() error {
 	return err
 }
 
-// keeperProgram returns the true path of the program that will be the first
-// process of containers, where nothing of this machine is but it.
+// keeperProgram returns the resolved path of the program that will be the first process of containers. It must
+// not depend on other files of this machine.
 func keeperProgram(self string) (string, error) {
 	path, err := filepath.EvalSymlinks(self)
 	if err != nil {
@@ -115,7 +115,7 @@ func keeperProgram(self string) (string, error) {
 	return path, nil
 }
 
-// needsLoader reports whether a program loads libraries when it starts.
+// needsLoader reports whether a program is dynamically linked.
 func needsLoader(path string) (bool, error) {
 	file, err := elf.Open(path)
 	if err != nil {
@@ -125,7 +125,7 @@ func needsLoader(path string) (bool, error) {
 	return slices.ContainsFunc(file.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }), nil
 }
 
-// ask runs the engine and returns what it printed.
+// ask runs the engine and returns its output.
 func (e *engine) ask(args ...string) (string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), answerIn)
 	defer stop()
@@ -138,7 +138,7 @@ func (e *engine) ask(args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// image returns what the engine calls the image. The error says how to get it.
+// image returns the engine's id of the image. The error says how to get the image.
 func (e *engine) image() (string, error) {
 	if err := e.ready(); err != nil {
 		return "", err
@@ -151,14 +151,14 @@ func (e *engine) image() (string, error) {
 	return id, nil
 }
 
-// name makes the name of a new container. It tells whose it is: the boot, the
-// namespace of processes, the process and when that started.
+// containerName returns the name of a new container. It identifies its owner: the boot, the process namespace,
+// the process and its start time.
 func containerName(random string) string {
 	boot, namespace, start := processes.BootID(), processes.Namespace(), processes.Started(os.Getpid())
 	return fmt.Sprintf("inspan-%s-%s-%d-%s-%s", boot, namespace, os.Getpid(), start, random)
 }
 
-// ownerless reports whether a container was made by a process that is no more.
+// ownerless reports whether the process that created a container is gone.
 func ownerless(name string) bool {
 	parts := strings.Split(name, "-")
 	if len(parts) != 6 || parts[0] != "inspan" || parts[1] == "" || parts[2] == "" {
@@ -174,9 +174,8 @@ func ownerless(name string) bool {
 	return parts[2] == processes.Namespace() && processes.Started(pid) != parts[4]
 }
 
-// tidy removes containers that inspans left which are no more. They end by
-// themselves when theirs does; what can be left is what an engine that was
-// killed did not remove.
+// tidy removes leftover containers of ended inspan processes. Containers end with their owner; they are left
+// only if the engine was killed before removing them.
 func (e *engine) tidy() {
 	list, err := e.ask("ps", "--all", "--filter", "name=inspan-", "--format", "{{.Names}}")
 	if err != nil {
@@ -196,14 +195,14 @@ func (e *engine) removal(name string) []string {
 	return []string{"rm", "--force", "--volumes", name}
 }
 
-// tail keeps the end of what an engine says.
+// tail keeps the end of an engine's output.
 type tail struct{ keep.Tail }
 
 func newTail() tail { return tail{keep.Tail{Limit: 16 << 10}} }
 
 func (t *tail) String() string { return strings.TrimSpace(t.Text()) }
 
-// err is what was written, nil for nothing.
+// err returns the output as an error, nil for none.
 func (t *tail) err() error {
 	if text := t.String(); text != "" {
 		return errors.New(text)
@@ -211,7 +210,7 @@ func (t *tail) err() error {
 	return nil
 }
 
-// describe tells what containers are to run with; nothing without them.
+// describe returns the engine and image of containers; nothing without containers.
 func describe(o Options) []Check {
 	if o.Container == nil {
 		return nil

@@ -21,30 +21,28 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// In a container, a keeper is the first process: the same program, which is
-// mounted, and which talks to us through a socket in a folder that is mounted.
-// It takes the descriptors of the command from there, so an engine carries no
-// streams, exit codes or signals, and needs to be told no variable. When the
-// connection ends, in whatever way we died, the keeper ends, and with it the
-// kernel ends all others in the container.
+// In a container, a keeper is the first process: the same program, mounted into the container, which connects
+// to inspan through a socket in a mounted folder. It receives the descriptors of the command there, so an
+// engine carries no streams, exit codes or signals, and needs no variables. When the connection ends, however
+// inspan died, the keeper ends, and the kernel ends all other processes in the container.
 
 const (
-	// startIn is how long an engine may take to start a container.
+	// startIn bounds the start of a container by the engine.
 	startIn = 90 * time.Second
-	// removeIn is how long it may take to remove one that has ended.
+	// removeIn bounds the removal of an ended container.
 	removeIn = 10 * time.Second
 )
 
-// instance is a container that runs, or is about to.
+// instance is a container that is starting or running.
 type instance struct {
 	engine *engine
 	name   string
 	client *exec.Cmd // of the engine
 	errors tail
-	ended  chan struct{} // closed when the client has
+	ended  chan struct{} // closed when the client has ended
 }
 
-// startContainer starts a container and gives the command to the keeper in it.
+// startContainer starts a container and passes the command to its keeper.
 func (b *boxes) startContainer(k *supervised) error {
 	if err := b.engine.ready(); err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
@@ -56,7 +54,7 @@ func (b *boxes) startContainer(k *supervised) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) // all is mounted when the keeper has come
+	defer os.RemoveAll(dir) // everything is mounted once the keeper has connected
 	list := binds(k.order, dir)
 	if k.order.Walls, err = wallsOf(list); err != nil {
 		return err
@@ -76,11 +74,11 @@ func (b *boxes) startContainer(k *supervised) error {
 	return nil
 }
 
-// makeSocketFolder makes the folders that a start needs: of the socket, and of masks.
+// makeSocketFolder creates the folders for the socket and for masks.
 func (b *boxes) makeSocketFolder() (string, error) {
 	parent := files.TempFolder()
 	if b.o.State != "" {
-		parent = b.o.State // some engines don't see the temporary folder
+		parent = b.o.State // some engines can't access the temporary folder
 		if err := os.MkdirAll(parent, 0o700); err != nil {
 			return "", err
 		}
@@ -99,8 +97,7 @@ func (b *boxes) makeSocketFolder() (string, error) {
 	return dir, nil
 }
 
-// arguments is what the engine is told, without the path of its program.
-// Nothing in it is secret.
+// arguments returns the arguments for the engine, without the path of its program. None is secret.
 func (e *engine) arguments(name string, o protocol.Order, list []bind) ([]string, error) {
 	uid, gid := os.Geteuid(), os.Getegid()
 	args := []string{"run", "--rm", "--pull=never", "--name=" + name, "--log-driver=none", "--no-healthcheck", "--workdir=/", "--entrypoint=" +
@@ -109,7 +106,7 @@ func (e *engine) arguments(name string, o protocol.Order, list []bind) ([]string
 	case e.podman && e.rootless:
 		args = append(args, "--userns=keep-id")
 	case e.rootless:
-		uid, gid = 0, 0 // is this user
+		uid, gid = 0, 0 // maps to this user
 	}
 	args = append(args, "--user="+strconv.Itoa(uid)+":"+strconv.Itoa(gid))
 	if e.podman {
@@ -128,7 +125,7 @@ func (e *engine) arguments(name string, o protocol.Order, list []bind) ([]string
 	return append(args, "--", e.o.Container.Image), nil
 }
 
-// closed says what a box has not.
+// closed returns the options for the restrictions of a box.
 func (e *engine) closed(o protocol.Order) []string {
 	args := []string{"--network=none", "--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges"}
 	for _, dir := range []string{"/tmp", "/var/tmp", "/run"} {
@@ -182,8 +179,7 @@ func (in *instance) open(door string, args []string, cancelled <-chan struct{}) 
 	return nil, err
 }
 
-// listenAt makes the socket. The true path of its folder may be too long for
-// one.
+// listenAt creates the socket. The full path of its folder may be too long for a socket address.
 func listenAt(door string) (*net.UnixListener, error) {
 	folder, err := os.Open(door)
 	if err != nil {
@@ -192,13 +188,13 @@ func listenAt(door string) (*net.UnixListener, error) {
 	defer folder.Close()
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: paths.DescriptorPath(folder) + keeper.ContainerSocket, Net: "unix"})
 	if err == nil {
-		listener.SetUnlinkOnClose(false) // it goes with its folder
+		listener.SetUnlinkOnClose(false) // removed with its folder
 	}
 	return listener, err
 }
 
-// start starts the client. It does not die with this process: the container
-// ends first, and the client of some engines cleans up behind it.
+// start starts the client. It does not die with this process: the container ends first, and some clients clean
+// up after it.
 func (in *instance) start(args []string) error {
 	in.client = exec.Command(in.engine.path, args...)
 	in.client.Dir, in.client.Stderr, in.client.WaitDelay = "/", &in.errors, time.Second
@@ -213,7 +209,7 @@ func (in *instance) start(args []string) error {
 	return nil
 }
 
-// refusal says why there is no container.
+// refusal returns why the container did not start.
 func (in *instance) refusal() error {
 	if _, err := in.engine.image(); err != nil {
 		return fmt.Errorf("%w: %w", tool.ErrNoBox, err)
@@ -222,7 +218,7 @@ func (in *instance) refusal() error {
 		cmp.Or(in.errors.err(), errors.New("the container ended before it had begun")))
 }
 
-// wait returns when the engine is done with the container, or made to be.
+// wait waits until the engine has finished with the container, or stops it.
 func (in *instance) wait() {
 	late := time.NewTimer(removeIn)
 	defer late.Stop()
@@ -233,10 +229,10 @@ func (in *instance) wait() {
 	}
 }
 
-// remove ends the container from outside.
+// remove removes the container from outside.
 func (in *instance) remove() {
 	_, _ = in.engine.ask(in.engine.removal(in.name)...)
-	_ = in.client.Process.Kill() // fails if it has ended, which is the aim
+	_ = in.client.Process.Kill() // fails if it has ended, as intended
 	<-in.ended
-	_, _ = in.engine.ask(in.engine.removal(in.name)...) // it may have come up in between
+	_, _ = in.engine.ask(in.engine.removal(in.name)...) // it may have started in between
 }

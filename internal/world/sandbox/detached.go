@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// endTick is how often End looks whether a process has ended.
+// endTick is how often End checks whether a process has ended.
 const endTick = 10 * time.Millisecond
 
-// End ends a process that this one did not start: it is asked to, and killed when
-// the grace is over. Still reports whether the number still means the process that
-// is meant and that it runs; it is asked before anything is sent, and between. End
-// returns once Still says no, and whether the process had to be killed.
+// End ends a process that this one did not start: it requests termination, and kills the process after the
+// grace period. Still reports whether the process id still refers to the same running process; it is called
+// before each signal. End returns once Still returns false, and reports whether the process was killed.
 func End(ctx context.Context, pid int, grace time.Duration, still func() bool) (killed bool, err error) {
-	p, err := os.FindProcess(pid) // from here on a number that is given anew can do no harm, where the system has handles
+	p, err := os.FindProcess(pid) // the handle, where the system has handles, makes a reused id harmless
 	if err != nil {
 		return false, fmt.Errorf("end process %d: %w", pid, err)
 	}
@@ -40,7 +39,7 @@ func End(ctx context.Context, pid int, grace time.Duration, still func() bool) (
 	return true, nil
 }
 
-// endedWithin waits until still says no, for so long at most.
+// endedWithin waits until still returns false, at most for a duration.
 func endedWithin(ctx context.Context, wait time.Duration, still func() bool) bool {
 	ctx, stop := context.WithTimeout(ctx, wait)
 	defer stop()

@@ -13,23 +13,22 @@ import (
 	"syscall"
 )
 
-// Descriptors of a detached process, beside the usual three.
+// Further descriptors of a detached process.
 const (
 	reportFD = 3
 	orderFD  = 4
 )
 
-// Detached is a process of our own program that outlives this one, and the
-// terminal. Its standard input is empty.
+// Detached is a process of this program that outlives this process and the terminal. Its standard input is
+// empty.
 type Detached struct {
 	cmd    *exec.Cmd
 	report *os.File
 }
 
-// Detach starts the program, with these arguments behind its name, as the leader
-// of a session of its own. What it prints goes to the file log, and what it gets
-// from [Ordered] first is the order. It has the environment of this process, with
-// vars, as NAME=VALUE, besides. The caller closes what it gets.
+// Detach starts the program with these arguments as the leader of a new session. Its output goes to the file
+// log, and [Ordered] returns the order to it. It has the environment of this process plus vars, as NAME=VALUE.
+// The caller closes the result.
 func Detach(program string, args []string, log *os.File, order []byte, vars ...string) (*Detached, error) {
 	d := &Detached{cmd: &exec.Cmd{Path: program, Args: append([]string{"inspan"}, args...), Stdout: log, Stderr: log}}
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -51,12 +50,12 @@ func Detach(program string, args []string, log *os.File, order []byte, vars ...s
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("detach: %w", err), report.Close())
 	}
-	_, _ = give.Write(order) // one that ends before it has read it says why
+	_, _ = give.Write(order) // a process that ends before reading reports why
 	return d, nil
 }
 
-// Report returns what the process tells, up to its end or until it closes what it
-// tells by. When ctx ends, so does the process.
+// Report returns the report of the process, read until it closes the report or ends. When ctx ends, the process
+// is killed.
 func (d *Detached) Report(ctx context.Context) ([]byte, error) {
 	stop := context.AfterFunc(ctx, func() { _ = d.cmd.Process.Kill() })
 	defer stop()
@@ -64,16 +63,14 @@ func (d *Detached) Report(ctx context.Context) ([]byte, error) {
 	return told, errors.Join(err, ctx.Err())
 }
 
-// Wait waits for the end of the process and returns its exit code, 128+n for an
-// end by signal n.
+// Wait waits for the end of the process and returns its exit code, 128+n for an end by signal n.
 func (d *Detached) Wait() (int, error) { return outcome(d.cmd.Wait(), d.cmd.ProcessState) }
 
-// Close lets the process go on alone.
+// Close lets the process continue alone.
 func (d *Detached) Close() { d.report.Close() }
 
-// Ordered returns what a process that [Detach] started was given, and where it
-// tells how it goes; whoever gets that closes it. The error is fs.ErrNotExist for
-// any other process.
+// Ordered returns the order for a process that [Detach] started, and a writer for its report, which the caller
+// closes. The error is fs.ErrNotExist for any other process.
 func Ordered() (order []byte, report io.WriteCloser, err error) {
 	for _, fd := range []int{reportFD, orderFD} {
 		var st syscall.Stat_t

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// Detached is never made here.
+// Detached is never created on this platform.
 type Detached struct{}
 
 // Detach always fails.
@@ -16,7 +16,7 @@ func Detach(string, []string, *os.File, []byte, ...string) (*Detached, error) {
 	return nil, fmt.Errorf("detach: %w", errUnsupported)
 }
 
-// Report is never called, as are the next two.
+// Report is never called, nor are Wait and Close.
 func (*Detached) Report(context.Context) ([]byte, error) { return nil, errUnsupported }
 
 // Wait is never called.
@@ -25,5 +25,5 @@ func (*Detached) Wait() (int, error) { return -1, errUnsupported }
 // Close is never called.
 func (*Detached) Close() {}
 
-// Ordered knows of no order.
+// Ordered always returns fs.ErrNotExist.
 func Ordered() ([]byte, io.WriteCloser, error) { return nil, nil, fs.ErrNotExist }

@@ -15,20 +15,19 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
 )
 
-// direct runs a process as a child of this one, without a keeper. Descendants
-// that left the group are found by their mark, where that is possible.
+// direct runs a process as a child of this one, without a keeper. Descendants that left the process group are
+// found by their mark, if possible.
 type direct struct {
 	mark   string
 	pid    int
 	exited chan struct{} // closed when the process itself has ended
 
-	mu   sync.Mutex // held while the group is killed, so that it is still ours
-	gone bool       // all was settled
+	mu   sync.Mutex // held while the group is killed, so that its id is not reused
+	gone bool       // everything is settled
 }
 
-// launch implements runner. On Linux the wish to die with the parent is tied
-// to the thread that forked, so that thread is kept until the process has
-// ended.
+// launch implements runner. On Linux the parent-death signal is tied to the thread that forked, so that thread
+// is kept until the process has ended.
 func (d *direct) launch(cmd *exec.Cmd, e WaitForEnd, ended func(int, error)) error {
 	if e.in != nil {
 		cmd.Stdin = e.in
@@ -59,12 +58,11 @@ func (d *direct) launch(cmd *exec.Cmd, e WaitForEnd, ended func(int, error)) err
 	return <-started
 }
 
-// kill implements runner. When all was settled the number of the group may be
-// that of strangers.
+// kill implements runner. Once settled, the group's id may belong to other processes.
 func (d *direct) kill() {
 	d.mu.Lock()
 	if !d.gone {
-		_ = syscall.Kill(-d.pid, syscall.SIGKILL) // fails if all have ended, which is the aim
+		_ = syscall.Kill(-d.pid, syscall.SIGKILL) // fails if all have ended, as intended
 	}
 	d.mu.Unlock()
 	processes.KillMarked(d.mark)
@@ -81,9 +79,8 @@ func (d *direct) end() {
 	d.kill()
 }
 
-// groupAlive reports whether any process of the group runs. Those that have
-// ended count until somebody waits for them, which for orphans can take init a
-// while, so the marks are asked too.
+// groupAlive reports whether any process of the group runs. Ended processes count until they are reaped, which
+// can take init a while for orphans, so the marks are checked too.
 func (d *direct) groupAlive() bool {
 	if errors.Is(syscall.Kill(-d.pid, 0), syscall.ESRCH) {
 		return false

@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// dull reports whether a value is no secret whatever it is called, such as that of
-// TOKENIZERS_PARALLELISM or MAX_TOKENS: a switch, a small number or a round one.
+// dull reports whether a value can't be a secret whatever its name, such as that of TOKENIZERS_PARALLELISM or
+// MAX_TOKENS: a switch, a small number or a round one.
 func dull(value string) bool {
 	if slices.Contains([]string{"", "true", "false", "yes", "no", "on", "off"}, strings.ToLower(value)) {
 		return true
@@ -22,8 +22,8 @@ func dull(value string) bool {
 	return len(value) <= 4 || value[0] != '0' && strings.HasSuffix(value, "000")
 }
 
-// settings keep programs from asking questions, paging and drawing. On a terminal somebody can write in
-// an editor: there it is the person's, or that of the image.
+// settings keep programs from prompting, paging and drawing. In a terminal the editor is the person's, or that
+// of the image, as a person may use it.
 func settings(terminal bool) []string {
 	var editors []string
 	if !terminal {
@@ -41,12 +41,11 @@ func settings(terminal bool) []string {
 // Withheld is a variable of this process that commands don't get.
 type Withheld struct {
 	Name string
-	Why  string // after "held back as it "
+	Why  string // text after "held back as it "
 }
 
-// Withhold lists the variables of an environment that commands don't get, by
-// name; whole is for mode yolo, where only the keys of inspan itself are held
-// back. What [Options.Environ] names is never among them.
+// Withhold lists the variables of an environment that commands don't get, by name. Whole is for mode yolo, in
+// which only inspan's own keys are withheld. Variables in [Options.Environ] are never listed.
 func Withhold(environment []string, o Options, whole bool) []Withheld {
 	var out []Withheld
 	finder := &secret.Finder{}
@@ -63,7 +62,7 @@ func Withhold(environment []string, o Options, whole bool) []Withheld {
 	return out
 }
 
-// withheld tells why a variable is held back; empty: it is not.
+// withheld returns why a variable is withheld; empty: it is not.
 func withheld(finder *secret.Finder, keys []string, name, value string, whole bool) string {
 	if slices.Contains(keys, name) || name == "INSPAN_API_KEY" {
 		return "is a key of inspan itself"
@@ -80,15 +79,14 @@ func withheld(finder *secret.Finder, keys []string, name, value string, whole bo
 	return ""
 }
 
-// ofShells reports whether a variable is of one shell only, which sets it itself.
+// ofShells reports whether a variable belongs to one shell, which sets it itself.
 func ofShells(name string) bool {
 	return slices.Contains([]string{"PWD", "OLDPWD", "SHLVL", "_", "INSPAN_CALL"}, name)
 }
 
-// environ makes the environment of a process of a workspace from ours: all of it
-// but what is held back, under our settings. A process that was proven to only
-// read, or git that writes its repository, gets no variable that could make it do
-// more.
+// environ returns the environment for a process of a workspace: ours without withheld variables, plus our
+// settings. A process that was proven to only read, or git that writes its repository, gets no variable that
+// could make it do more.
 func environ(ours []string, o Options, root string, c tool.Command) []string {
 	held := Withhold(ours, o, c.Pass.All)
 	drop := func(kv string) bool {
@@ -107,15 +105,14 @@ func environ(ours []string, o Options, root string, c tool.Command) []string {
 		env = processes.SetVars(shell.ReadEnvironment(env, root), named...)
 	}
 	env = processes.SetVars(processes.SetVars(processes.SetVars(env, settings(c.TTY != (tool.TTY{}))...), o.Vars...), c.Vars...)
-	if o.Container != nil { // what is to be taken away may come from the image
+	if o.Container != nil { // variables to remove may be in the image
 		env = append(env, slices.DeleteFunc(slices.Clone(c.Vars), func(kv string) bool { return strings.Contains(kv, "=") })...)
 	}
 	slices.Sort(env)
 	return env
 }
 
-// onboard reports whether containers get a variable: the image says where things
-// are.
+// onboard reports whether containers get a variable: the image defines where files are.
 func onboard(kv string, more []string) bool {
 	return strings.HasPrefix(kv, "LC_") || isOne(kv, more) || isOne(kv, []string{"LANG", "LANGUAGE", "TZ", "CI"})
 }

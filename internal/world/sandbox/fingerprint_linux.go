@@ -17,10 +17,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// fingerprint tells the walls of an order from all others: by what it says, and by what was at
-// its places and what was mounted where when it was written. What is mounted stays what it
-// was when something else takes its place outside, and what Landlock opens around a hole is
-// what was there then. It is empty if walls that are built now may be others in a moment.
+// fingerprint identifies the box of an order: its fields, and the identities of its places and mounts at that
+// time. A mount keeps its content when something outside replaces it, and Landlock opens the entries around a
+// hole that existed then. It is empty if the same order could build a different box in a moment.
 func (b *boxes) fingerprint(o protocol.Order) string {
 	o.Path, o.Args, o.Dir, o.Env, o.TTY, o.Temp = "", nil, "", nil, false, ""
 	data, err := protocol.Marshal(o)
@@ -46,14 +45,14 @@ func (b *boxes) fingerprint(o protocol.Order) string {
 	return out.String()
 }
 
-// is says what is at a place.
+// is writes the identity of a place.
 func is(out *strings.Builder, path string) {
 	st, _ := paths.StampOf(path)
 	fmt.Fprintln(out, st.Dev, st.Ino)
 }
 
-// around says what lies around a hole, folder by folder. It reports false if that has
-// changed just now, so that it can change again unnoticed.
+// around writes the entries around a hole, folder by folder. It returns false if one has just changed, since a
+// further change might be invisible.
 func around(out *strings.Builder, top, hole string) bool {
 	for dir := filepath.Dir(hole); tool.Inside(top, dir); dir = filepath.Dir(dir) {
 		st, _ := paths.StampOf(dir)
@@ -68,15 +67,14 @@ func around(out *strings.Builder, top, hole string) bool {
 	return true
 }
 
-// mounts tells whether what is mounted on the machine has changed. The zero value is ready.
+// mounts detects changes of the machine's mounts. The zero value is ready.
 type mounts struct {
 	mu    sync.Mutex
 	table *os.File
 	count int
 }
 
-// changes counts how often it has changed, as far as was asked; it changes each time if it
-// can't be told.
+// changes returns a counter of detected changes; it increases each time if changes can't be detected.
 func (m *mounts) changes() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -6,9 +6,8 @@ import (
 	"os/exec"
 )
 
-// Foreground runs a program of the person's own, such as their editor, on the
-// terminal that this program has, and waits for it. There are no walls around it,
-// and it is in the same process group, so that keys that interrupt reach it.
+// Foreground runs one of the person's programs, such as their editor, on this program's terminal, and waits for
+// it. It is not sandboxed, and is in the same process group, so that interrupt keys reach it.
 func Foreground(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, errs

@@ -15,13 +15,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// overlays reports whether boxes write copies of git directories.
+// overlays reports whether boxes use copies of git directories.
 func (b *boxes) overlays() bool {
 	return b.engine == nil && b.o.Pool != nil && b.o.Pool.overlays()
 }
 
-// flattened reports whether a box could not be built for its copies: not every file system can be
-// below an overlay. From then on the boxes of this workspace find git directories closed.
+// flattened reports whether a box could not be built because of its copies: not every file system can be below
+// an overlay. From then on git directories are closed in boxes of this workspace.
 func (k *supervised) flattened(err error) bool {
 	if len(k.order.Copies) == 0 || !errors.Is(err, tool.ErrNoBox) || !strings.Contains(err.Error(), walls.OverlayStep) || k.boxes.flat.Swap(true) {
 		return false
@@ -30,8 +30,8 @@ func (k *supervised) flattened(err error) bool {
 	return true
 }
 
-// gitCopies lists the git directories that a box is to have copies of: that of the repository
-// which the workspace is in, and those of repositories in the workspace.
+// gitCopies lists the git directories that a box gets copies of: that of the workspace's repository, and those
+// of repositories in the workspace.
 func (b *boxes) gitCopies(box tool.Box, found []sensitive.Place) []walls.Copy {
 	if !box.Git || !b.overlays() {
 		return nil
@@ -53,10 +53,10 @@ func (b *boxes) gitCopies(box tool.Box, found []sensitive.Place) []walls.Copy {
 	return out
 }
 
-// mostCopies is how many repositories a box has copies of.
+// mostCopies bounds the copied repositories of a box.
 const mostCopies = 8
 
-// copyGit makes the folders for what a box changes in git directories, and holds these as they are.
+// copyGit creates the overlay folders for git directories, and records their current state.
 func (k *supervised) copyGit() error {
 	for i, c := range k.order.Copies {
 		dir, err := k.boxes.temp.MakeOverlay(c.Path)
@@ -75,7 +75,7 @@ func (k *supervised) copyGit() error {
 	return nil
 }
 
-// takeOverGit takes over what the box has left in its copies, and tells what not.
+// takeOverGit takes over the box's changes in its copies, and reports those that it rejects.
 func (k *supervised) takeOverGit() {
 	if len(k.copies) == 0 {
 		return

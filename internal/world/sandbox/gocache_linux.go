@@ -11,13 +11,12 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
-// The first build in a workspace would compile the standard library, as boxes don't write the
-// person's build cache. So they read it: below the cache of the session lies that of the
-// person, which the box sees read-only anyway. The go command asks a program of its own for
-// both (GOCACHEPROG), which is this one, at a place of its own in the box and behind the same
-// walls.
+// The first build in a workspace would compile the standard library, as boxes don't write the person's build
+// cache. So they read it: the session's cache is layered over the person's, which is readable in the box
+// anyway. The go command accesses both through a program (GOCACHEPROG): this program, mounted at its own place
+// in the box and restricted like any command.
 
-// goLayer is the person's build cache, if a box may read it and has none of another program.
+// goLayer returns the person's build cache, if a box may read it and env sets no other program.
 func (b *boxes) goLayer(cache string, env []string) string {
 	if cache == "" || b.engine != nil || slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "GOCACHEPROG=") }) {
 		return ""
@@ -33,7 +32,7 @@ func (b *boxes) goLayer(cache string, env []string) string {
 	return real
 }
 
-// builtCold is what those who ran such a build are told, after "the sandbox".
+// builtCold is the note about such a build, after "the sandbox".
 const builtCold = "built with an empty build cache of Go, as it could read none of yours; later builds in this session are faster"
 
 // builtCold reports whether the command built with an empty cache.

@@ -12,9 +12,9 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
 )
 
-// RunAsInit is to be called by a program before it starts anything. If this is process 1, as in a container without an
-// init, the program runs in a child: this process passes signals on to that, reaps what other processes leave
-// behind, and the caller must exit with the code once the child has ended. In any other process nothing happens.
+// RunAsInit is to be called by a program before it starts anything. In process 1, as in a container without an
+// init, it runs the program in a child. This process passes signals on to the child and reaps orphans. When the
+// child has ended, the caller must exit with the code. In any other process it does nothing.
 func RunAsInit() (ran bool, code int) {
 	if os.Getpid() != 1 {
 		return false, 0
@@ -30,8 +30,8 @@ func RunAsInit() (ran bool, code int) {
 	}
 	go func() {
 		for s := range signals {
-			if s != unix.SIGCHLD && s != unix.SIGURG { // of this process alone
-				_ = child.Signal(s) // once it has ended, so does this one
+			if s != unix.SIGCHLD && s != unix.SIGURG { // these two concern only this process
+				_ = child.Signal(s) // fails if the child has ended; then this process ends too
 			}
 		}
 	}()
@@ -46,8 +46,8 @@ func RunAsInit() (ran bool, code int) {
 	}
 }
 
-// childAttributes puts a child in a process group of its own, with the terminal if there is one, so that no key interrupts it
-// twice.
+// childAttributes puts a child into its own process group, with the terminal if there is one, so that no key
+// interrupts it twice.
 func childAttributes() *syscall.SysProcAttr {
 	if _, err := unix.IoctlGetInt(0, unix.TIOCGPGRP); err != nil {
 		return &syscall.SysProcAttr{Setpgid: true}

@@ -2,5 +2,5 @@
 
 package sandbox
 
-// RunAsInit does nothing on systems other than Linux, where no program of ours is the first process.
+// RunAsInit does nothing on systems other than Linux, where this program is never the first process.
 func RunAsInit() (ran bool, code int) { return false, 0 }

@@ -8,23 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch tells of changes of folders. A nil one tells of none.
+// watch reports changes of folders. A nil watch reports none.
 type watch struct {
 	file *os.File
 
 	mu      sync.Mutex
-	folders map[int]bool // that are watched, as the kernel numbers them
+	folders map[int]bool // watched folders, by the kernel's number
 }
 
-// watchPool are those of a session that nobody uses now: the kernel takes longer to close one
-// than to run a command. The zero value is ready.
+// watchPool is the unused watches of a session: closing one takes the kernel longer than running a command. The
+// zero value is ready.
 type watchPool struct {
 	mu     sync.Mutex
 	closed bool
 	idle   []*watch
 }
 
-// take returns a watch of nothing, nil if the kernel has none left.
+// take returns an empty watch, nil if the kernel has none left.
 func (ws *watchPool) take() *watch {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -40,7 +40,7 @@ func (ws *watchPool) take() *watch {
 	return &watch{file: os.NewFile(uintptr(fd), "inotify"), folders: map[int]bool{}}
 }
 
-// give takes back a watch that nobody waits for, or nil.
+// give returns a watch, or nil, that no goroutine waits for.
 func (ws *watchPool) give(w *watch) {
 	if w == nil {
 		return
@@ -65,7 +65,7 @@ func (ws *watchPool) close() {
 	ws.idle = nil
 }
 
-// add watches a folder. It fails if there is no watch, or if the kernel has no more of them.
+// add watches a folder. It fails if w is nil, or if the kernel has no more watches.
 func (w *watch) add(path string, changes uint32) error {
 	if w == nil {
 		return unix.EMFILE
@@ -79,7 +79,7 @@ func (w *watch) add(path string, changes uint32) error {
 	})
 }
 
-// wait returns when something has changed. It reports false if the wait was stopped.
+// wait waits for a change. It returns false if the wait was stopped.
 func (w *watch) wait() bool {
 	n, err := w.file.Read(make([]byte, 64<<10))
 	return err == nil && n > 0
@@ -88,27 +88,27 @@ func (w *watch) wait() bool {
 // stop ends every wait.
 func (w *watch) stop() {
 	if w != nil {
-		_ = w.file.SetReadDeadline(time.Now()) // inotify has deadlines
+		_ = w.file.SetReadDeadline(time.Now()) // inotify supports deadlines
 	}
 }
 
-// drain forgets all folders, and what has changed in them.
+// drain removes all folders, and discards their changes.
 func (w *watch) drain() {
 	_ = w.control(func(fd int) error {
 		for folder := range w.folders {
-			_, _ = unix.InotifyRmWatch(fd, uint32(folder)) // it went with its folder
+			_, _ = unix.InotifyRmWatch(fd, uint32(folder)) // already removed with its folder
 		}
 		clear(w.folders)
 		buf := make([]byte, 64<<10)
 		for n := 1; n > 0; {
-			n, _ = unix.Read(fd, buf) // until there is nothing
+			n, _ = unix.Read(fd, buf) // until it is empty
 		}
 		return nil
 	})
 	_ = w.file.SetReadDeadline(time.Time{})
 }
 
-// control does something with the descriptor while it is open.
+// control calls do with the open descriptor.
 func (w *watch) control(do func(fd int) error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,23 +16,23 @@ import (
 
 // keeperLink is a keeper and the connection to it.
 type keeperLink struct {
-	pid         int         // of the keeper; 0: it has none here, as in a container
-	keeper      *os.Process // nil if it is no child of this process
-	handle      int         // then it tells of the end of the keeper; not in a container
+	pid         int         // of the keeper; 0: none in this namespace, as in a container
+	keeper      *os.Process // nil if it is not a child of this process
+	handle      int         // then it signals the end of the keeper; not in a container
 	conn        *net.UnixConn
 	instance    *instance // nil if there is no container
 	lines       *protocol.Lines
-	number      int      // of the command that it has, or had last
-	walls       string   // that it has built, around all its commands or the last one; empty: none
-	temp        string   // where the temporary files of all its commands lie; empty: each has them elsewhere
-	undoEarlier []func() // each takes away what was made for these walls
+	number      int      // of its current or last command
+	walls       string   // of its box, for all its commands or the last one; empty: none
+	temp        string   // temporary files of all its commands; empty: each command has its own
+	undoEarlier []func() // each removes something that was made for this box
 }
 
 func newLink(conn *net.UnixConn) keeperLink {
 	return keeperLink{conn: conn, lines: &protocol.Lines{Receive: receiving(conn)}}
 }
 
-// next returns the next report about the command. Those about the one before came too late.
+// next returns the next report about the command. It skips late reports about the previous one.
 func (l keeperLink) next() (r protocol.Report, err error) {
 	for {
 		if err = l.lines.Next(&r); err != nil || r.N == l.number {
@@ -42,13 +42,13 @@ func (l keeperLink) next() (r protocol.Report, err error) {
 	}
 }
 
-// drop ends the connection, which ends the keeper, and waits for that.
+// drop closes the connection, which ends the keeper, and waits for that.
 func (l keeperLink) drop() {
 	l.disconnect()
 	l.waitAndClean()
 }
 
-// disconnect ends the connection, and takes away what was made for the walls of the keeper.
+// disconnect closes the connection, and removes files made for the keeper's box.
 func (l keeperLink) disconnect() {
 	_ = l.conn.Close()
 	for _, f := range l.undoEarlier {
@@ -56,7 +56,7 @@ func (l keeperLink) disconnect() {
 	}
 }
 
-// waitAndClean waits for the end of the keeper. One that was killed has left its temporary files.
+// waitAndClean waits for the end of the keeper. A killed one has left its temporary files.
 func (l keeperLink) waitAndClean() {
 	l.wait()
 	if l.temp != "" {
@@ -82,7 +82,7 @@ func (l keeperLink) wait() {
 	}
 }
 
-// forget leaves a keeper to itself that goes on.
+// forget detaches a keeper that continues.
 func (l keeperLink) forget() {
 	if l.keeper != nil {
 		_ = l.keeper.Release()
@@ -91,8 +91,7 @@ func (l keeperLink) forget() {
 	_ = unix.Close(l.handle)
 }
 
-// giveToKeeper gives the command to a keeper: one that waits, or a new one, in
-// a container if there are to be any.
+// giveToKeeper gives the command to a waiting or a new keeper, in a container if configured.
 func (b *boxes) giveToKeeper(k *supervised, e WaitForEnd) error {
 	if b.engine != nil {
 		if err := b.startContainer(k); err != nil {
@@ -112,8 +111,7 @@ func (b *boxes) giveToKeeper(k *supervised, e WaitForEnd) error {
 	}
 }
 
-// useKeeper takes a keeper for the command. If the walls that it needs stand there, they are
-// not built again.
+// useKeeper assigns a keeper to the command. An existing box that matches is reused.
 func (k *supervised) useKeeper(l keeperLink) {
 	k.order.Stands = l.number > 0 && k.walls != "" && k.walls == l.walls
 	if l.temp != "" {
@@ -123,10 +121,10 @@ func (k *supervised) useKeeper(l keeperLink) {
 	k.keeperLink = l
 }
 
-// errUnfit says that a keeper that had waited can't be used, and that the command was not started.
+// errUnfit says that a waiting keeper can't be used, and that the command was not started.
 var errUnfit = errors.New("the keeper can't be used")
 
-// startCommand has the keeper start the command. It drops one that did not.
+// startCommand lets the keeper start the command. On failure it drops the keeper.
 func (k *supervised) startCommand(e WaitForEnd, waited bool) error {
 	k.number++
 	var first protocol.Report
@@ -143,14 +141,14 @@ func (k *supervised) startCommand(e WaitForEnd, waited bool) error {
 		return nil
 	}
 	k.drop()
-	// It was killed while it waited, with the order unread, or something in it has changed.
+	// The keeper was killed while waiting, with the order unread, or its state has changed.
 	if waited && (!handed || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, tool.ErrNoBox)) {
 		return errUnfit
 	}
 	return err
 }
 
-// takeKeeper returns one for the command, and whether it has waited for that.
+// takeKeeper returns a keeper for the command, and whether it was a waiting one.
 func (b *boxes) takeKeeper(k *supervised) (l keeperLink, waited bool, err error) {
 	if k.order.Level != tool.BoxNone && !k.order.Alone() {
 		k.walls = b.fingerprint(k.order)
@@ -166,7 +164,7 @@ func (b *boxes) takeKeeper(k *supervised) (l keeperLink, waited bool, err error)
 	return l, false, err
 }
 
-// startPlainKeeper starts a keeper that has no namespaces of its own.
+// startPlainKeeper starts a keeper without namespaces.
 func (b *boxes) startPlainKeeper() (keeperLink, error) {
 	process, conn, err := startKeeper(b.o, keeper.Name, &syscall.SysProcAttr{Setsid: true})
 	if err != nil {
@@ -177,8 +175,8 @@ func (b *boxes) startPlainKeeper() (keeperLink, error) {
 	return l, nil
 }
 
-// startKeeper starts a keeper or a holder, which leads a group of processes. It gets nothing of us but
-// its end of the connection.
+// startKeeper starts a keeper or a holder, as the leader of a process group. It inherits only its end of the
+// connection.
 func startKeeper(o Options, name string, attr *syscall.SysProcAttr) (*os.Process, *net.UnixConn, error) {
 	conn, theirs, err := connected()
 	if err != nil {
@@ -196,13 +194,13 @@ func startKeeper(o Options, name string, attr *syscall.SysProcAttr) (*os.Process
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close())
 	}
-	if own, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil && o.Nice > 0 { // as 20 minus what nice(1) says
-		_ = unix.Setpriority(unix.PRIO_PGRP, process.Pid, min(19, 20-own+o.Nice)) // all its threads, and what it starts
+	if own, err := unix.Getpriority(unix.PRIO_PROCESS, 0); err == nil && o.Nice > 0 { // the kernel returns 20 minus nice
+		_ = unix.Setpriority(unix.PRIO_PGRP, process.Pid, min(19, 20-own+o.Nice)) // all its threads, and everything it starts
 	}
 	return process, conn, nil
 }
 
-// receiving reads from our end of a connection.
+// receiving returns a function that reads from our end of a connection.
 func receiving(conn *net.UnixConn) func(p, oob []byte) (int, int, error) {
 	return func(p, oob []byte) (int, int, error) {
 		n, oobn, _, _, err := conn.ReadMsgUnix(p, oob)
@@ -210,7 +208,7 @@ func receiving(conn *net.UnixConn) func(p, oob []byte) (int, int, error) {
 	}
 }
 
-// connected makes both ends of a connection.
+// connected creates a connection and returns both ends.
 func connected() (ours *net.UnixConn, theirs *os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

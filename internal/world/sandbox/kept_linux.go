@@ -9,11 +9,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A keeper can be told to go on when the program that started it has ended. Then it ends
-// its family when it gets SIGTERM.
+// A keeper can continue after the program that started it has ended. Then it ends its family on SIGTERM.
 
-// KeptRuns reports whether a process that was kept still runs. It is not known of one that
-// was kept in another container, or on another machine that has the same files.
+// KeptRuns reports whether a kept process still runs. For one from another container, or another machine with
+// the same files, that is unknown.
 func KeptRuns(k tool.Kept) (runs, known bool) {
 	boot, rest, _ := strings.Cut(k.Mark, "-")
 	namespace, _, _ := strings.Cut(rest, "-")
@@ -23,10 +22,10 @@ func KeptRuns(k tool.Kept) (runs, known bool) {
 	return processes.Identity(k.PID) == k.Mark && !processes.Ended(k.PID), true
 }
 
-// keptGrace is longer than a keeper gives its family.
+// keptGrace is longer than the grace period of a keeper for its family.
 const keptGrace = processes.TermGrace + patience
 
-// EndKept ends a process that was kept, with all its descendants.
+// EndKept ends a kept process with all its descendants.
 func EndKept(ctx context.Context, k tool.Kept) error {
 	if _, known := KeptRuns(k); !known {
 		return errors.New("it runs in another container; end it there")

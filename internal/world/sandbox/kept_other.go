@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// KeptRuns reports no: nothing is kept here. See the one for Linux.
+// KeptRuns reports false: no processes are kept on this platform. See the version for Linux.
 func KeptRuns(tool.Kept) (runs, known bool) { return false, true }
 
-// EndKept does nothing: nothing is kept here.
+// EndKept does nothing: no processes are kept on this platform.
 func EndKept(context.Context, tool.Kept) error { return nil }

@@ -15,27 +15,27 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// knownSecrets tells which of the secret places that are known by their paths exist. There are
-// hundreds of them, and a command must not wait until all were looked for. What was found holds as
-// long as no folder on the way to one has changed, nor what is mounted: so only these folders are
-// looked at again. The zero value is ready. Safe for concurrent use.
+// knownSecrets finds which of the secret places with known paths exist. There are hundreds of them, and a
+// command must not wait for all lookups. A result is valid as long as no folder on the way to such a place and
+// no mount has changed: so only these folders are checked again. The zero value is ready. It is safe for
+// concurrent use.
 type knownSecrets struct {
 	mu     sync.Mutex
-	list   []string               // paths to look for; nil: not yet told
-	way    map[string]paths.Stamp // folders on the way to those that were looked for; nil: look anew
-	mounts int                    // as they were
-	there  []string               // that exist, with no link on the way
-	linked []string               // on the way to these is a link, or what can't be looked at
+	list   []string               // paths to look for; nil: not yet set
+	way    map[string]paths.Stamp // folders on the way to these paths; nil: look again
+	mounts int                    // at the time of the lookup
+	there  []string               // existing ones, with no link on the way
+	linked []string               // a link or an inaccessible folder is on the way
 }
 
-// knownSecrets lists them, resolved.
+// knownSecrets lists the existing secret places, resolved.
 func (b *boxes) knownSecrets() []string {
 	k := &b.known
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.list == nil {
 		for _, p := range b.o.Map.Known() {
-			// Of processes and devices the kernel itself keeps the secrets.
+			// The kernel protects the secrets of processes and devices.
 			if p.Guard == places.Secret && !tool.Inside("/proc", p.Path) && !tool.Inside("/dev", p.Path) {
 				k.list = append(k.list, p.Path)
 			}
@@ -59,7 +59,7 @@ func (b *boxes) knownSecrets() []string {
 	return out
 }
 
-// holds reports whether what was found is still so.
+// holds reports whether the result is still valid.
 func (k *knownSecrets) holds() bool {
 	for dir, was := range k.way {
 		if is, ok := paths.StampOf(dir); !ok || is != was {
@@ -90,8 +90,8 @@ func (k *knownSecrets) look() {
 	}
 }
 
-// follow reports whether there is something at a path, or whether a link, or what can't be looked
-// at, is on the way. It notes folders that it comes through.
+// follow reports whether a path exists, or whether a link or an inaccessible folder is on the way. It records
+// the folders that it passes.
 func follow(path string, way map[string]paths.Stamp) (there, linked bool) {
 	at, rest := "/", strings.TrimPrefix(filepath.Clean(path), "/")
 	for {

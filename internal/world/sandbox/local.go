@@ -10,22 +10,20 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Local returns the environment of the machine itself. Root is the workspace,
-// an existing directory; blobs may be nil. With the zero Options there are no
-// walls: tools may read, change and start whatever the user may. With
-// [Options.Self] its Walls tell which boxes were just seen to work.
+// Local returns the environment of this machine. Root is the workspace, an existing directory; blobs may be
+// nil. With the zero Options there is no sandbox: tools may read, change and start anything that the user may.
+// With [Options.Self] its Walls say which boxes were found to work.
 //
-// With [Options.Container] every command runs in a container, whatever it asks
-// for; files are those of the machine.
+// With [Options.Container] every command runs in a container, whatever box it requests; files are those of the
+// machine.
 //
-// Processes get the environment of this process but for what looks like a secret or would mislead
-// whoever judges them, and no open files of it: descriptors that this process was itself started
-// with are marked close-on-exec.
+// Processes get the environment of this process, without likely secrets and variables that would mislead the
+// judges. They inherit no open files: descriptors that this process was itself started with are marked
+// close-on-exec.
 //
-// On Linux all processes in the workspace boxes of one environment share a
-// loopback network and a folder for temporary files, which they see as /tmp and
-// /var/tmp, and so do its files. Both are made when they are needed first, and
-// end with [tool.Env.Close] or with this process.
+// On Linux all processes in the workspace boxes of one environment share a loopback network and a folder for
+// temporary files. They see it as /tmp and /var/tmp, and so do its files. Both are created when first needed,
+// and end with [tool.Env.Close] or with this process.
 func Local(root string, blobs tool.Blobs, o Options) (tool.Env, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {

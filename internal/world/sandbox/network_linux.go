@@ -14,13 +14,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// The workspace boxes of a session share a loopback network. The holder is the
-// process that has it, in namespaces of users and of the network that are its
-// own. It starts the keepers, as nobody else can put one into a network without
-// privileges; each has all other namespaces to itself. The holder ends with the
-// connection to inspan; so do the keepers, each with one of its own.
+// The workspace boxes of a session share a loopback network. The holder is the process that owns it, in its own
+// user and network namespaces. It starts the keepers, since no other unprivileged process can start one in that
+// network; each keeper has its own other namespaces. The holder ends with its connection to inspan; so do the
+// keepers, each with its own connection.
 
-// holder is one, as inspan sees it.
+// holder is inspan's side of a holder.
 type holder struct {
 	process *os.Process
 	conn    *net.UnixConn
@@ -33,8 +32,7 @@ type sessionNetwork struct {
 	holder *holder
 }
 
-// spawn has the holder start a keeper. One that was killed is replaced: what
-// runs in its network goes on there.
+// spawn lets the holder start a keeper. A killed holder is replaced; processes in its network continue there.
 func (n *sessionNetwork) spawn(o Options, throw bool) (keeperLink, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -81,7 +79,7 @@ func (h *holder) end() {
 	_, _ = h.process.Wait()
 }
 
-// spawn has a keeper started.
+// spawn requests a keeper.
 func (h *holder) spawn(throw bool) (keeperLink, error) {
 	ours, theirs, err := connected()
 	if err != nil {

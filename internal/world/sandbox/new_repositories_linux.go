@@ -16,27 +16,26 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/sensitive"
 )
 
-// A command can make a repository in the workspace that its keeper does not hide (nests_linux.go): one
-// that is not called .git, or that plain git makes. What it makes is settled when it has ended; until
-// then this keeps what names programs out of it, as soon as the kernel tells that it is there, and ends
-// what puts it back again and again. It is a window of less than a millisecond on an idle machine, which
-// docs/SECURITY.md tells of.
+// A command can create a repository in the workspace that its keeper does not hide (nests_linux.go): one with
+// another name than .git, or one created by plain git. It is checked completely when the command has ended.
+// Until then this watch removes files that name programs, as soon as the kernel reports them, and ends boxes
+// that put them back repeatedly. The window is less than a millisecond on an idle machine, as docs/SECURITY.md
+// says.
 
-// maxWatchedFolders is how many folders of a workspace are watched for that. What is made in others is
-// found at the end.
+// maxWatchedFolders bounds the watched folders of a workspace. Repositories in others are found at the end.
 const maxWatchedFolders = 4096
 
 // repositoryWatch watches all folders of a workspace while boxes are open. The zero value is ready.
 type repositoryWatch struct {
 	mu    sync.Mutex
 	file  *os.File
-	at    map[int]string // folders, by what the kernel calls the watch
+	at    map[int]string // folders, by the kernel's number of the watch
 	known map[string]int
-	made  map[string]bool // repositories that boxes have made
+	made  map[string]bool // repositories created by boxes
 	open  []*outside
 }
 
-// watchFor has what a box makes looked at. Its command has not begun.
+// watchFor starts watching for a box, before its command starts.
 func (n *repositoryWatch) watchFor(o *outside) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -44,7 +43,7 @@ func (n *repositoryWatch) watchFor(o *outside) {
 	if n.file == nil {
 		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 		if err != nil {
-			return // the last look must do
+			return // the final check remains
 		}
 		n.file = os.NewFile(uintptr(fd), "inotify")
 		n.at, n.known, n.made = map[int]string{}, map[string]int{}, map[string]bool{}
@@ -52,7 +51,7 @@ func (n *repositoryWatch) watchFor(o *outside) {
 	}
 	for _, top := range o.boxes.Folders() {
 		n.add(top)
-		go func() { // the command need not wait for the others
+		go func() { // the command need not wait for the other folders
 			for _, dir := range o.boxes.Scanner(top).Folders() {
 				n.mu.Lock()
 				n.add(dir)
@@ -62,7 +61,7 @@ func (n *repositoryWatch) watchFor(o *outside) {
 	}
 }
 
-// stopFor ends that.
+// stopFor stops watching for a box.
 func (n *repositoryWatch) stopFor(o *outside) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -82,7 +81,7 @@ func (n *repositoryWatch) close() {
 	}
 }
 
-// add watches a folder, one of a new repository more closely. n.mu is held.
+// add watches a folder, and that of a new repository more closely. The caller holds n.mu.
 func (n *repositoryWatch) add(dir string) {
 	changes := uint32(unix.IN_CREATE | unix.IN_MOVED_TO)
 	for git := range n.made {
@@ -99,13 +98,13 @@ func (n *repositoryWatch) add(dir string) {
 	}
 	_ = raw.Control(func(fd uintptr) {
 		if id, err := unix.InotifyAddWatch(int(fd), dir, changes|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW|unix.IN_EXCL_UNLINK); err == nil {
-			delete(n.known, n.at[id]) // it has moved
+			delete(n.known, n.at[id]) // it was moved
 			n.at[id], n.known[dir] = dir, id
 		}
 	})
 }
 
-// forget no longer looks into a repository. n.mu is held.
+// forget stops watching a repository. The caller holds n.mu.
 func (n *repositoryWatch) forget(git string) {
 	delete(n.made, git)
 	raw, err := n.file.SyscallConn()
@@ -121,12 +120,12 @@ func (n *repositoryWatch) forget(git string) {
 	}
 }
 
-// nestFolders lists the folders of a repository in which names of programs stand.
+// nestFolders lists the folders of a repository that can contain names of programs.
 func nestFolders(git string) []string {
 	return []string{git, filepath.Join(git, "hooks"), filepath.Join(git, "info")}
 }
 
-// follow looks at what the kernel tells of.
+// follow handles the kernel's events.
 func (n *repositoryWatch) follow(file *os.File) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -151,7 +150,7 @@ func (n *repositoryWatch) follow(file *os.File) {
 				delete(n.at, id)
 				delete(n.known, dir)
 			case ok:
-				delete(n.known, filepath.Join(dir, name)) // what was of that name is elsewhere, if it is watched
+				delete(n.known, filepath.Join(dir, name)) // the previous folder of that name was moved
 				n.appeared(dir, name, mask&unix.IN_ISDIR != 0)
 			}
 		}
@@ -159,7 +158,7 @@ func (n *repositoryWatch) follow(file *os.File) {
 	}
 }
 
-// appeared looks at one name. n.mu is held.
+// appeared checks one name. The caller holds n.mu.
 func (n *repositoryWatch) appeared(dir, name string, isDir bool) {
 	if len(n.open) == 0 {
 		return
@@ -180,7 +179,7 @@ func (n *repositoryWatch) appeared(dir, name string, isDir bool) {
 	}
 }
 
-// deepen looks at a new folder and at what is in it already. n.mu is held.
+// deepen watches a new folder and checks its current content. The caller holds n.mu.
 func (n *repositoryWatch) deepen(dir string) {
 	if len(n.known) >= maxWatchedFolders {
 		return
@@ -201,29 +200,29 @@ func (n *repositoryWatch) deepen(dir string) {
 	n.bare(dir)
 }
 
-// bare looks at a folder that may be a repository itself. n.mu is held.
+// bare checks a folder that may be a repository itself. The caller holds n.mu.
 func (n *repositoryWatch) bare(dir string) {
 	if entries, err := paths.ReadFolder(dir); err == nil && sensitive.IsRepository(entries) && dir != n.open[0].boxes.Root {
 		n.check(dir)
 	}
 }
 
-// check watches a new repository, and takes away what is in it and names programs. n.mu is held.
+// check watches a new repository, and removes files in it that name programs. The caller holds n.mu.
 func (n *repositoryWatch) check(git string) {
 	info, err := os.Lstat(git)
 	o := n.open[len(n.open)-1]
 	if err != nil || !info.IsDir() || git == filepath.Join(o.boxes.Root, ".git") || slices.ContainsFunc(n.open, func(o *outside) bool { return o.knows(git) }) {
-		return // what a link leads to is looked at where it lies, and the one of the workspace by outside.watchTop
+		return // the target of a link is checked at its own place, and the workspace's repository by outside.watchTop
 	}
 	n.made[git] = true
 	for _, dir := range nestFolders(git) {
-		delete(n.known, dir) // it is to tell of more
+		delete(n.known, dir) // watch it again for more events
 		n.add(dir)
 	}
 	n.checkFor(o, git)
 }
 
-// checkAgain looks at a repository again. n.mu is held.
+// checkAgain checks a repository again. The caller holds n.mu.
 func (n *repositoryWatch) checkAgain(git string) {
 	for _, dir := range nestFolders(git) {
 		n.add(dir)
@@ -231,12 +230,12 @@ func (n *repositoryWatch) checkAgain(git string) {
 	n.checkFor(n.open[len(n.open)-1], git)
 }
 
-// checkFor takes away what names programs.
+// checkFor removes files that name programs.
 func (n *repositoryWatch) checkFor(o *outside, git string) {
 	for _, s := range sensitive.NamingPrograms(git) {
 		rel, _ := filepath.Rel(git, s.Path)
 		if !slices.Contains([]string{"config", "config.worktree", "hooks", "info/attributes", "commondir"}, rel) {
-			continue // nothing runs it by itself; it is found at the end
+			continue // nothing runs it automatically; it is found at the end
 		}
 		if is, ok := paths.Identify(o.held, s.Path); ok {
 			s.Guard = places.Frozen
@@ -246,9 +245,9 @@ func (n *repositoryWatch) checkFor(o *outside, git string) {
 	}
 }
 
-// tookAway counts what has been taken away at a place while boxes were open. What may have put it back
-// again and again is ended: each time somebody outside could come first. The git of Init boxes puts nothing
-// there. n.mu is held.
+// tookAway counts the removals at a place while boxes were open. It ends boxes that may have put the file back
+// repeatedly: each time a process outside could be faster. The git of Init boxes puts nothing there. The caller
+// holds n.mu.
 func (n *repositoryWatch) tookAway(path string) {
 	for _, o := range n.open {
 		if o.taken == nil {
@@ -267,10 +266,10 @@ func (n *repositoryWatch) count(path string) {
 	n.tookAway(path)
 }
 
-// mostTaken is how often something is put at one place.
+// mostTaken bounds the removals at one place.
 const mostTaken = 3
 
-// knows reports whether a repository was there before the box.
+// knows reports whether a repository existed before the box.
 func (o *outside) knows(git string) bool {
 	return slices.ContainsFunc(o.before, func(s paths.Identity) bool { return s.Path == git || s.Path == filepath.Join(git, "HEAD") })
 }

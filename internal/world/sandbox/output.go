@@ -9,16 +9,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// FirstLine runs a program, without walls, and returns the first line that it prints to
-// standard output. An exit code other than 0 is an error.
+// FirstLine runs a program, unsandboxed, and returns the first line of its standard output. An exit code other
+// than 0 is an error.
 func FirstLine(ctx context.Context, args ...string) (string, error) {
 	text, err := Output(ctx, nil, args...)
 	line, _, _ := strings.Cut(text, "\n")
 	return line, err
 }
 
-// Output runs a program and returns what it prints to standard output, without
-// white space around it. environ is as in [tool.Command].
+// Output runs a program and returns its standard output, without surrounding white space. environ is as in
+// [tool.Command].
 func Output(ctx context.Context, environ []string, args ...string) (string, error) {
 	printed, complaints, code, err := Capture(ctx, environ, args...)
 	if err == nil && code != 0 {
@@ -32,8 +32,8 @@ func Capture(ctx context.Context, environ []string, args ...string) (printed []b
 	return CaptureIn(ctx, tool.Command{Args: args, Dir: "/", Env: environ})
 }
 
-// CaptureIn runs a program, without walls, and returns what it prints to standard output
-// and, apart from that, its complaints. Output and Report of the command are ignored.
+// CaptureIn runs a program, unsandboxed, and returns its standard output and, separately, its standard error.
+// Output and Report of the command are ignored.
 func CaptureIn(ctx context.Context, c tool.Command) (printed []byte, complaints string, code int, err error) {
 	env, err := Local(c.Dir, nil, Options{})
 	if err != nil {
@@ -42,10 +42,10 @@ func CaptureIn(ctx context.Context, c tool.Command) (printed []byte, complaints 
 	return CaptureFrom(ctx, env, c)
 }
 
-// CaptureFrom is [CaptureIn] in an environment, with the walls that the command asks for.
+// CaptureFrom is [CaptureIn] in an environment, with the box that the command requests.
 func CaptureFrom(ctx context.Context, env tool.Env, c tool.Command) (printed []byte, complaints string, code int, err error) {
 	var out, errs bytes.Buffer
-	// Standard output goes to descriptor 3, apart from the complaints.
+	// Standard output goes to descriptor 3, separate from standard error.
 	c.Args = append([]string{"sh", "-c", `exec "$@" >&3 3>&-`, "sh"}, c.Args...)
 	c.Output, c.Report = &errs, &out
 	proc, err := env.Procs.Start(ctx, c)
@@ -56,9 +56,8 @@ func CaptureFrom(ctx context.Context, env tool.Env, c tool.Command) (printed []b
 	return out.Bytes(), errs.String(), code, err
 }
 
-// Git runs git in a folder, without walls, and returns what it prints to standard output. An exit code
-// other than 0 is an error too; -1 says that it could not be run. Whoever calls it keeps git from
-// running programs of the repository.
+// Git runs git in a folder, unsandboxed, and returns its standard output. An exit code other than 0 is also an
+// error; -1 means that git could not be run. The caller must keep git from running programs of the repository.
 func Git(ctx context.Context, dir string, stdin []byte, args ...string) (printed []byte, code int, err error) {
 	printed, complaints, code, err := CaptureIn(ctx, tool.Command{
 		Args: append([]string{"git"}, args...), Dir: dir, Stdin: bytes.NewReader(stdin),

@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// outside is what is done for a workspace box outside of it: its proxy, and
-// taking away what appears in the workspace and must not.
+// outside is the part of a workspace box that runs outside of it: its proxy, and the removal of new sensitive
+// places from the workspace.
 type outside struct {
 	boxes   *boxes
 	box     tool.Box
@@ -28,23 +28,23 @@ type outside struct {
 	held    []paths.Folder
 	closed  *closedPlaces
 	secrets secretsBefore
-	kill    func() // ends the command and its descendants, soon
+	kill    func() // ends the command and its descendants, asynchronously
 
 	stop  context.CancelFunc
 	tasks sync.WaitGroup
 	conns *handed
-	watch *watch // nil: there is none
+	watch *watch // nil: none
 
 	mu      sync.Mutex
-	list    []string       // what was refused, in words
+	list    []string       // refusals, in words
 	fetched map[string]int // requests to registries, by host
 
-	taken map[string]int // how often something was taken away, by place; boxes.newRepositories.mu is held
+	taken map[string]int // number of removals, by place; guarded by boxes.newRepositories.mu
 }
 
-// outside prepares what is done outside of a box before that is made. It is given back by
-// release. From now on all boxes of the session know that this one may make repositories:
-// its command can run before its keeper says that it does.
+// outside prepares the outside part before the box is created. Release it with release. From now on all boxes
+// of the session know that this one may create repositories: its command can run before its keeper reports the
+// start.
 func (b *boxes) outside(k *supervised) *outside {
 	box := k.command.Box
 	places := slices.Clone(k.order.View.Before)
@@ -68,7 +68,7 @@ func (b *boxes) outside(k *supervised) *outside {
 	}
 	if o.watch = b.watches.take(); o.watch.add(b.Root, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_ONLYDIR) != nil {
 		b.watches.give(o.watch)
-		o.watch = nil // then the last look must do
+		o.watch = nil // the final check remains
 	} else {
 		o.closed.watch(o.watch)
 	}
@@ -89,7 +89,7 @@ func (o *outside) start() {
 	}
 }
 
-// finish ends the tasks and looks at the workspace for the last time.
+// finish ends the tasks and checks the workspace for the last time.
 func (o *outside) finish() {
 	o.stop()
 	if o.conns != nil {
@@ -103,7 +103,7 @@ func (o *outside) finish() {
 	o.release()
 }
 
-// release closes what is held open. Nil holds nothing.
+// release closes all open files. Nil has none.
 func (o *outside) release() {
 	if o == nil {
 		return
@@ -117,7 +117,7 @@ func (o *outside) release() {
 	o.closed.release()
 }
 
-// changedOutside reports whether what is at a place was put there from outside.
+// changedOutside reports whether the content of a place was put there from outside.
 func (o *outside) changedOutside(path string) bool {
 	if _, _, ok := o.closed.covered(path); ok {
 		return o.closed.changed(path)
@@ -125,7 +125,7 @@ func (o *outside) changedOutside(path string) bool {
 	return o.boxes.ChangedOutside(path, o.before)
 }
 
-// sweep takes away what must not stay.
+// sweep removes new sensitive places.
 func (o *outside) sweep() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -153,7 +153,7 @@ func (o *outside) countFetch(host string) {
 	}
 }
 
-const mostFetched = 100 // hosts that are counted
+const mostFetched = 100 // counted hosts
 
 func (o *outside) refused() []string {
 	o.mu.Lock()
@@ -161,7 +161,7 @@ func (o *outside) refused() []string {
 	return slices.Clone(o.list)
 }
 
-// proxy reaches the hosts of the box and no others.
+// proxy returns a proxy that reaches only the hosts of the box.
 func (o *outside) proxy() *netguard.Proxy {
 	var guard netguard.Guard
 	if o.boxes.o.Guard != nil {
@@ -187,10 +187,10 @@ func (o *outside) proxy() *netguard.Proxy {
 	}}
 }
 
-// closedHost follows the name of a host that may be opened.
+// closedHost follows the name of a host that could be opened.
 const closedHost = " is not among the hosts that this command may reach"
 
-// accept hands a connection from inside the box to the proxy.
+// accept passes a connection from inside the box to the proxy.
 func (o *outside) accept(fd int) {
 	if fd < 0 {
 		return
@@ -206,14 +206,14 @@ func (o *outside) accept(fd int) {
 	}
 }
 
-// handed is a listener whose connections somebody else has accepted.
+// handed is a listener for connections that were accepted elsewhere.
 type handed struct {
 	ch   chan net.Conn
 	done chan struct{}
 	once sync.Once
 }
 
-// put offers a connection. It reports false if nobody will take it.
+// put offers a connection. It returns false if the listener is closed.
 func (h *handed) put(c net.Conn) bool {
 	select {
 	case <-h.done:
@@ -247,8 +247,8 @@ func (h *handed) Close() error {
 // Addr implements [net.Listener].
 func (h *handed) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// watchTop takes away sensitive places as they appear at the top of the workspace.
-// It reads events only to know that there is something to look at.
+// watchTop removes sensitive places as they appear at the top of the workspace. Events only trigger a check;
+// their content is not used.
 func (o *outside) watchTop() {
 	ended := false
 	for {
@@ -290,9 +290,8 @@ func (o *outside) judge(path string) {
 	}
 }
 
-// keepInert watches a repository that another box of the session has made. This
-// one was made before it, so it could write there. While that box is open, its
-// own last look does.
+// keepInert watches a repository that another box of the session created. This box is older, so it could write
+// there. While the other box is open, that box's own final check handles it.
 func (o *outside) keepInert(git string, open bool) {
 	for _, dir := range []string{git, filepath.Join(git, "hooks"), filepath.Join(git, "info"), filepath.Join(git, "objects/info")} {
 		_ = o.watch.add(dir, unix.IN_CREATE|unix.IN_MOVED_TO|unix.IN_CLOSE_WRITE|unix.IN_ONLYDIR|unix.IN_DONT_FOLLOW)

@@ -8,21 +8,19 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A box can make files whose names make them secret: a key, the settings of a new
-// project. They are the session's own, so the next command finds them. Who has
-// made a file can't be told; so it counts as made by a command if it appeared, or
-// was the session's own and changed, while that ran and for no longer than people
-// wait for a command. What appears beside a server that runs for hours may be
-// anybody's.
+// A box can create files with names of secrets: a key, the settings of a new project. They are the session's
+// own, so the next command can use them. The creator of a file can't be determined. So a file counts as made by
+// a command if it appeared, or was the session's own and changed, while the command ran, for at most
+// maxOwnTime. A file that appears during a server that runs for hours may come from anywhere.
 
-// maxOwnTime is how long a command may run for what appears to be its own.
+// maxOwnTime bounds the run time of commands whose new files count as their own.
 const maxOwnTime = 10 * time.Minute
 
-// secretsBefore is what a box knows of such files when it begins.
+// secretsBefore is the state of such files at the start of a box.
 type secretsBefore struct {
 	began  time.Time
 	before map[string]fs.FileInfo // by path
-	own    map[string]bool        // those of them that are the session's own
+	own    map[string]bool        // those that are the session's own
 }
 
 func (b *boxes) secrets() secretsBefore {
@@ -33,8 +31,8 @@ func (b *boxes) secrets() secretsBefore {
 	return m
 }
 
-// adoptSecrets takes down what a box has made, once it has ended. What was there before
-// under another name has only been moved.
+// adoptSecrets records the files that an ended box created. A file that existed before under another name was
+// only moved.
 func (b *boxes) adoptSecrets(m secretsBefore) {
 	if time.Since(m.began) > maxOwnTime {
 		return
@@ -50,7 +48,7 @@ func (b *boxes) adoptSecrets(m secretsBefore) {
 	}
 }
 
-// secretNames lists the files of the workspace that only their names make secret.
+// secretNames lists the files of the workspace that are secret only by name.
 func (b *boxes) secretNames() map[string]fs.FileInfo {
 	found, _ := b.Find(false)
 	out := map[string]fs.FileInfo{}

@@ -10,31 +10,30 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Pool is what the environments of one program share: which boxes were seen to work, and the
+// Pool is shared by the environments of one program: which boxes were found to work, and turns on the
 // processors. The zero value is ready. It is safe for concurrent use.
 type Pool struct {
 	trying sync.Mutex // held while boxes are tried
 	walls  *tool.Walls
 
-	starts keep.Turns // of processes, as walls take a processor to build
+	starts keep.Turns // turns for starting processes, as building a box occupies a processor
 }
 
-// overlays reports whether boxes with overlays were seen to work.
+// overlays reports whether boxes with overlays were found to work.
 func (p *Pool) overlays() bool {
 	p.trying.Lock()
 	defer p.trying.Unlock()
 	return p.walls != nil && p.walls.Throwaway
 }
 
-// tried is what is kept of a try between programs.
+// tried is the stored result of a try, for other programs.
 type tried struct {
-	Where string // it was made
+	Where string // where it was made
 	Walls tool.Walls
 }
 
-// known returns which boxes work: as seen before here, or by an earlier program
-// on this very system, or as try finds out. A system that has changed since
-// makes Start fail, never a box weaker.
+// known returns which boxes work: from an earlier try here, from another program on exactly this system, or
+// from try. If the system has changed since, Start fails; a box is never weaker.
 func (p *Pool) known(o Options, whereabouts func() string, try func() tool.Walls) tool.Walls {
 	p.trying.Lock()
 	defer p.trying.Unlock()
@@ -52,13 +51,13 @@ func (p *Pool) known(o Options, whereabouts func() string, try func() tool.Walls
 	p.walls = &found
 	if o.State != "" && found.Why == "" {
 		if raw, err := json.Marshal(tried{where, found}); err == nil && os.MkdirAll(o.State, 0o700) == nil {
-			_ = keep.Write(file, raw) // kept or not, it can be found out again
+			_ = keep.Write(file, raw) // on failure it is tried again
 		}
 	}
 	return found
 }
 
-// wallsFile is where a try is kept.
+// wallsFile returns the path of the stored result.
 func wallsFile(o Options) string {
 	if o.Container != nil {
 		return "walls-container.json"

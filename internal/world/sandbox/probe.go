@@ -19,17 +19,16 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Check is what trying one wall has shown.
+// Check is the result of testing one restriction.
 type Check struct {
 	Name string // such as "read box: write"
 	OK   bool
-	Text string // for people: what was tried, and what went wrong if it is not OK
+	Text string // for people: the attempt and, if not OK, the problem
 }
 
-// Probe proves the walls by trying to get through them, in a workspace of its
-// own that it removes again. Each attempt is also made without walls, where it
-// must succeed: else a wall could seem to stand where there was nothing to
-// reach. Of the options it uses Self, Limits, Container and Landlock.
+// Probe tests the sandbox by trying to escape it, in a temporary workspace. Each attempt is also made without
+// the sandbox, where it must succeed: otherwise a test could pass because its target is missing. Of the options
+// it uses Self, Limits, Container and Landlock.
 func Probe(ctx context.Context, o Options) []Check {
 	p, err := newProbe(o)
 	if err != nil {
@@ -73,20 +72,20 @@ func or(ok bool, yes, no string) string {
 	return no
 }
 
-// probe is a small world with something to reach beyond each wall.
+// probe is a test environment with a target behind each restriction.
 type probe struct {
 	env      tool.Env
-	open     tool.Env // without walls or containers
+	open     tool.Env // without a box or a container
 	inside   bool     // in containers
 	dir      string
 	listener net.Listener
 }
 
-// try is one attempt. The script ends with 0 if it got through.
+// try is one attempt. The script exits with 0 if it escaped.
 type try struct {
 	name, script string
 	read         bool // only the read box stops it
-	inside       bool // what is tried is in the container too, if there is one; else only outside
+	inside       bool // the target is also in the container, if there is one; otherwise only outside
 }
 
 func newProbe(o Options) (*probe, error) {
@@ -149,14 +148,14 @@ func (p *probe) tries() []try {
 		{"read the environment of inspan", "cat /proc/" + host + "/environ >/dev/null", false, false},
 	}
 	if p.inside {
-		// What an image lacks must not pass for a wall.
+		// A program that an image lacks must not count as a restriction.
 		out = slices.DeleteFunc(out, func(t try) bool { return strings.HasPrefix(t.script, "bash ") })
 		out = append(out, try{"see a network", network, false, false}, try{"write to the image", "echo x >/inspan-probe", false, true})
 	}
 	return out
 }
 
-// network ends with 0 if there is more than the loopback network.
+// network exits with 0 if another network than loopback exists.
 const network = `while read -r name rest; do case $name in lo:*|*"|"*|Inter*) ;; *:*) [ -e "/sys/class/net/${name%%:*}" ] && exit 0 ;; ` +
 	`esac; done </proc/net/dev; exit 1`
 
@@ -202,13 +201,13 @@ func (p *probe) check(ctx context.Context, level tool.Level, t try) Check {
 	return c
 }
 
-// works checks that the workspace box lets through what it must.
+// works checks that the workspace box allows what it must.
 func (p *probe) works(ctx context.Context) Check {
 	code, text, _ := p.run(ctx, tool.BoxWorkspace, "echo x >fresh && rm fresh && echo x >$TMPDIR/x")
 	return Check{"workspace box: write where it may", code == 0, or(code == 0, "works", text)}
 }
 
-// throws checks that a box whose workspace is thrown away leaves it as it was.
+// throws checks that a box with a throwaway workspace leaves it unchanged.
 func (p *probe) throws(ctx context.Context) Check {
 	c := Check{Name: "throwaway workspace"}
 	if !p.env.Walls.Throwaway {
@@ -232,7 +231,7 @@ func (p *probe) throws(ctx context.Context) Check {
 	return c
 }
 
-// appears checks that a protected place that did not exist is taken away.
+// appears checks that a protected place that did not exist is removed.
 func (p *probe) appears(ctx context.Context) Check {
 	c := Check{Name: "workspace box: make a new repository"}
 	code, text, proc := p.run(ctx, tool.BoxWorkspace, "mkdir -p new/.git/hooks")

@@ -2,19 +2,19 @@ package sandbox
 
 import "context"
 
-// Check is what trying one wall has shown. See the one for other systems.
+// Check is the result of testing one restriction. See the version for other systems.
 type Check struct {
 	Name string
 	OK   bool
 	Text string
 }
 
-// Probe has nothing to try here.
+// Probe tests nothing on Windows.
 func Probe(context.Context, Options) []Check {
 	return []Check{{Name: "processes", Text: errUnsupported.Error()}}
 }
 
-// Children has none to start in boxes here.
+// Children starts nothing on Windows.
 func Children(context.Context, Options) []Check {
 	return []Check{{Name: "children", Text: errUnsupported.Error()}}
 }

@@ -23,45 +23,41 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// reportGrace is how long a report is still read after the process ended, which only the process itself
-// is meant to write.
+// reportGrace is the time that a report is still read after the process ended. Only the process itself should
+// write it.
 const reportGrace = 100 * time.Millisecond
 
 // procs implements [tool.Procs] over the real operating system.
 type procs struct {
 	mark  string // unguessable
 	count atomic.Int64
-	boxes boxes // what the system has to build walls from
+	boxes boxes // builds the boxes
 }
 
-// Close implements [io.Closer]: it ends what the boxes share. Processes are to
-// have ended before.
+// Close implements [io.Closer]: it ends everything that the boxes share. Processes must have ended before.
 func (ps *procs) Close() error { return ps.boxes.close() }
 
-// sessionTemp returns the folder for temporary files that a session has to itself, nil if
-// it has none.
+// sessionTemp returns the session's own folder for temporary files, nil if it has none.
 func (ps *procs) sessionTemp() *files.Temp { return ps.boxes.sessionTemp() }
 
-// runner is one way to start a process, to watch over it and to end it.
+// runner is one way to start, supervise and end a process.
 type runner interface {
-	// launch starts the process and tells of its end once. The caller closes
-	// the ends.
+	// launch starts the process and calls ended once at its end. The caller closes the ends.
 	launch(cmd *exec.Cmd, e WaitForEnd, ended func(code int, err error)) error
-	// end asks the group to end and kills it, and what can be found outside
-	// it, when the grace is over.
+	// end terminates the group. After the grace period it kills the group and all descendants that can be
+	// found.
 	end()
-	// kill kills the group and all that can be found outside it.
+	// kill kills the group and all descendants that can be found.
 	kill()
-	// alive reports, after settle has said that others were left, whether any of them
-	// still runs.
+	// alive reports, after settle has returned true, whether any descendant still runs.
 	alive() bool
-	// settle is called once the process has ended and its output is written.
-	// It reports whether the process left others behind that kill can end.
+	// settle is called once the process has ended and its output is written. It reports whether descendants are
+	// left that kill can end.
 	settle() (left bool)
 }
 
-// WaitForEnd are the process's ends of its pipes. A nil in or out means nothing, a
-// nil report that descriptor 3 is not open.
+// WaitForEnd is the process's ends of its pipes. A nil in or out means the null device; a nil report means that
+// descriptor 3 is not open.
 type WaitForEnd struct{ in, out, report *os.File }
 
 func (e WaitForEnd) close() {
@@ -74,9 +70,8 @@ func (e WaitForEnd) close() {
 
 // Start implements [tool.Procs].
 //
-// The process leads a session of its own, so it has no terminal but the one it is given:
-// a program that wants to ask for a password fails instead of waiting. It is killed
-// when this process dies, where the system can do that (Linux).
+// The process leads its own session, so its only terminal is one that it is given: a program that asks for a
+// password fails instead of waiting. It is killed when this process dies, if the system supports that (Linux).
 func (ps *procs) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -101,8 +96,8 @@ func (ps *procs) Start(ctx context.Context, c tool.Command) (tool.Process, error
 	return p, nil
 }
 
-// begin starts a process when it is its turn. Containers start when they like: that is not the work of
-// this machine's processors, and an image can take minutes.
+// begin starts a process when it is its turn. Containers don't wait for a turn: the engine starts them, and an
+// image can take minutes.
 func (ps *procs) begin(ctx context.Context, start func() error) error {
 	if ps.boxes.options().Container != nil {
 		return start()
@@ -133,7 +128,7 @@ func (ps *procs) prepare(c tool.Command) (*exec.Cmd, error) {
 	return cmd, cmd.Err
 }
 
-// command looks a program up, but for containers, which have their own.
+// command looks up a program, except for containers, which have their own.
 func (ps *procs) command(args []string) *exec.Cmd {
 	if ps.boxes.options().Container != nil {
 		return &exec.Cmd{Path: args[0], Args: args}
@@ -146,15 +141,15 @@ type process struct {
 	run    runner
 	stdin  *os.File            // our end of a pipe or terminal, nil if there is none
 	tty    *os.File            // our end of its terminal, nil if it has none
-	out    *processes.Copier   // of standard output, nil if nobody wants it
+	out    *processes.Copier   // of standard output, nil if it is discarded
 	copies []*processes.Copier // out and that of the report
-	report *reportFile         // of a report that is wanted at the end; nil: there is none
+	report *reportFile         // of a report that is read at the end; nil: none
 
 	exited chan struct{} // closed when the process itself has ended; code and err are set before
-	done   chan struct{} // closed when all is settled; left is set before
+	done   chan struct{} // closed when everything is settled; left is set before
 	code   int
 	err    error
-	left   bool // descendants were alive when all was settled
+	left   bool // descendants were alive when everything was settled
 }
 
 // Wait implements [tool.Process].
@@ -163,8 +158,8 @@ func (p *process) Wait() (int, error) {
 	return p.code, p.err
 }
 
-// Kill implements [tool.Process]. After the process has ended it still kills
-// descendants it left behind, where they can be told from strangers (Linux).
+// Kill implements [tool.Process]. After the process has ended it still kills remaining descendants, if they can
+// be identified (Linux).
 func (p *process) Kill() {
 	select {
 	case <-p.done:
@@ -182,7 +177,7 @@ func (p *process) Left() bool {
 	return p.left && p.run.alive()
 }
 
-// Keep implements [tool.Keepable]: it takes a keeper that is not in a container.
+// Keep implements [tool.Keepable]: it needs a keeper that is not in a container.
 func (p *process) Keep(output string, register func(tool.Kept) error) ([]tool.Port, error) {
 	r, ok := p.run.(interface {
 		keep(out *os.File, pipe int, register func(tool.Kept) error) ([]tool.Port, error)
@@ -217,8 +212,8 @@ var (
 	errGoesOn  = errors.New("it goes on without this program")
 )
 
-// Refused lists in words what the walls took away from the process, once it
-// has ended. It waits for the end. Callers find it by assertion.
+// Refused lists in words what the sandbox removed or denied, once the process has ended. It waits for the end.
+// Callers find it by assertion.
 func (p *process) Refused() []string {
 	<-p.done
 	if r, ok := p.run.(interface{ refused() []string }); ok {
@@ -280,7 +275,7 @@ func (p *process) connect(c tool.Command) (theirs WaitForEnd, err error) {
 	return theirs, err
 }
 
-// reportTo returns what the process writes its report to.
+// reportTo returns the file that the process writes its report to.
 func (p *process) reportTo(c tool.Command) (*os.File, error) {
 	if c.AtEnd {
 		if s, err := newReportFile(c.Report); err == nil {
@@ -291,8 +286,7 @@ func (p *process) reportTo(c tool.Command) (*os.File, error) {
 	return p.copyTo(c.Report, reportGrace)
 }
 
-// copyTo opens a pipe whose content will be copied to dst, and returns the
-// end to write to.
+// copyTo opens a pipe whose content is copied to dst, and returns its writing end.
 func (p *process) copyTo(dst io.Writer, grace time.Duration) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -314,7 +308,7 @@ func (p *process) disconnect() {
 	}
 }
 
-// supervise sees the process through to its end.
+// supervise follows the process to its end.
 func (p *process) supervise(ctx context.Context) {
 	defer close(p.done)
 	cancelled := ctx.Done()
@@ -339,7 +333,7 @@ func (p *process) supervise(ctx context.Context) {
 	p.left = p.run.settle()
 }
 
-// finishOutput returns when the pipes are at their end, or the grace is over.
+// finishOutput waits until the pipes are at their end, or the grace period is over.
 func (p *process) finishOutput() {
 	var wait sync.WaitGroup
 	for _, o := range p.copies {

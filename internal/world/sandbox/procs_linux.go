@@ -8,9 +8,8 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/processes"
 )
 
-// keepDescriptors marks every open file of this process close-on-exec. Go does
-// so for its own, but not for those it was started with. Kernels before 5.11
-// cannot; then those are passed on.
+// keepDescriptors marks every open file of this process close-on-exec. Go does so for its own files, but not
+// for inherited ones. Kernels before 5.11 don't support it; then those are passed on.
 func keepDescriptors() {
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 }

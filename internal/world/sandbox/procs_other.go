@@ -6,12 +6,11 @@ import "syscall"
 
 func keepDescriptors() {}
 
-// leaves kills what is left of the group: later it could not be told from a
-// new group with the same number.
+// leaves kills the rest of the group: later it could not be distinguished from a new group with the same id.
 func (d *direct) leaves() bool {
 	_ = syscall.Kill(-d.pid, syscall.SIGKILL)
 	return false
 }
 
-// marksAlive knows no better than that a process of the group is left.
+// marksAlive always returns true: this platform can't determine whether descendants are left.
 func (d *direct) marksAlive() bool { return true }

@@ -8,10 +8,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Keeper does nothing: there are no keepers here. See the one for Linux.
+// Keeper does nothing: there are no keepers on Windows. See the version for Linux.
 func Keeper() (ran bool, code int) { return false, 0 }
 
-// procs implements [tool.Procs] where processes cannot be started.
+// procs implements [tool.Procs] without support for processes.
 type procs struct{}
 
 func newProcs(string, Options) *procs { return &procs{} }

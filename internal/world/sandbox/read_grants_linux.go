@@ -14,23 +14,22 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// shared lists folders below the root, besides those at its top, that may
-// belong to the system; the map has the last word.
+// shared lists folders below the root, in addition to those at its top, that may belong to the system; the map
+// decides.
 func shared() []string {
 	return []string{"/nix/store", "/var/lib/dpkg", "/var/lib/apt", "/run/current-system", "/run/wrappers"}
 }
 
-// gitSettings lists the settings of git in a home. Git refuses to work if it
-// can't read those that exist.
+// gitSettings lists git's settings in a home. Git refuses to work if it can't read existing ones.
 func gitSettings() []string {
 	return []string{".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"}
 }
 
-// readable lists what a box may read besides the workspace.
+// readable lists what a box may read in addition to the workspace.
 func (b *boxes) readable(box tool.Box) []string {
 	level := b.o.level(box)
 	if b.engine != nil {
-		level = tool.BoxWorkspace // sockets can be made, and there is nothing of the system of the machine
+		level = tool.BoxWorkspace // sockets are available, and the machine's system services are not visible
 	} else {
 		b.base.Do(func() { b.system = b.shared() })
 	}
@@ -38,8 +37,8 @@ func (b *boxes) readable(box tool.Box) []string {
 		b.outsideWorkspace(sensitive.Mountable(level, box.Read)), b.outsideWorkspace(sensitive.Mountable(level, box.Write)))
 }
 
-// outsideWorkspace leaves out what is open with the workspace and the folders beside it: with a mount of its own it
-// could be neither removed nor renamed.
+// outsideWorkspace removes paths that are open with the workspace and its further folders: with a mount of
+// their own they could be neither removed nor renamed.
 func (b *boxes) outsideWorkspace(list []string) []string {
 	tops := b.Folders()
 	return slices.DeleteFunc(slices.Clone(list), func(path string) bool {
@@ -47,8 +46,8 @@ func (b *boxes) outsideWorkspace(list []string) []string {
 	})
 }
 
-// shared lists what belongs to the system, and packages and programs of the
-// user. It is looked for once, as it takes its time and changes seldom.
+// shared lists system files, and packages and programs of the user. It is computed once, as it is slow and
+// seldom changes.
 func (b *boxes) shared() []string {
 	var out []string
 	add := func(path string) {
@@ -89,7 +88,7 @@ func (b *boxes) shared() []string {
 	return out
 }
 
-// grants lists what a box may read, with the secrets left out.
+// grants lists what a box may read, without the secrets.
 func (b *boxes) grants(c tool.Command, found []sensitive.Place) ([]walls.Grant, error) {
 	paths := append(b.Folders(), b.readable(c.Box)...)
 	holes, err := b.holes(c, found)
@@ -115,8 +114,8 @@ func (b *boxes) grants(c tool.Command, found []sensitive.Place) ([]walls.Grant, 
 	return out, nil
 }
 
-// opens reports whether a path is open although it lies in a hole. The repository of a copy that
-// an agent works in may lie where others work: a folder of a workspace of the same session.
+// opens reports whether a path is open although it is in a hole. The repository of an agent's copy may be where
+// others work: in a folder of a workspace of the same session.
 func (b *boxes) opens(hole, path string) bool {
 	return b.o.Map.Opens(hole, path) || slices.Contains(b.o.Map.Apart, hole) && slices.Contains(sensitive.GitDirsElsewhere(b.Root), path)
 }
@@ -130,7 +129,7 @@ func plainGrants(paths []string) []walls.Grant {
 	return out
 }
 
-// holes lists every secret that exists in a place that could be read.
+// holes lists every existing secret in a readable place.
 func (b *boxes) holes(c tool.Command, found []sensitive.Place) ([]string, error) {
 	box := c.Box
 	var out []string
@@ -173,8 +172,8 @@ func (b *boxes) holes(c tool.Command, found []sensitive.Place) ([]string, error)
 	return out, nil
 }
 
-// privateInEtc lists what others may not read below /etc. Only root could read it
-// in a box, so for others there is nothing to look for. It is looked for once.
+// privateInEtc lists the files below /etc that others may not read. Only root could read them in a box, so for
+// other users it is empty. It is computed once.
 func (b *boxes) privateInEtc() []string {
 	if os.Geteuid() != 0 {
 		return nil
@@ -182,7 +181,7 @@ func (b *boxes) privateInEtc() []string {
 	b.etc.Do(func() {
 		_ = filepath.WalkDir("/etc", func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.Type()&fs.ModeSymlink != 0 {
-				return nil //nolint:nilerr // what can't be read needs no hole
+				return nil //nolint:nilerr // an unreadable file needs no hole
 			}
 			info, err := d.Info()
 			if err != nil || info.Mode().Perm()&0o004 != 0 {

@@ -7,17 +7,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reportSize is how much a report file holds, in bytes.
+// reportSize bounds a report file, in bytes.
 const reportSize = 4 << 20
 
-// reportFile is a file in memory that a process writes its report on. Nobody wakes up for each line,
-// as the reader of a pipe does.
+// reportFile is a file in memory that a process writes its report to. Unlike with a pipe, no reader wakes up
+// for each line.
 type reportFile struct {
 	file *os.File
 	to   io.Writer
 }
 
-// newReportFile makes one that can't grow, however much a process writes.
+// newReportFile creates a report file that can't grow beyond its size.
 func newReportFile(to io.Writer) (*reportFile, error) {
 	fd, err := unix.MemfdCreate("report", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -34,7 +34,7 @@ func newReportFile(to io.Writer) (*reportFile, error) {
 	return s, nil
 }
 
-// duplicate is the descriptor of the process, which has its place in the file in common with ours.
+// duplicate returns a descriptor for the process that shares its file offset with ours.
 func (s *reportFile) duplicate() (*os.File, error) {
 	fd, err := unix.FcntlInt(s.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *reportFile) duplicate() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "report"), nil
 }
 
-// finish hands on what the process has written, now that it has ended.
+// finish passes on the report of the ended process.
 func (s *reportFile) finish() {
 	defer s.close()
 	n, err := s.file.Seek(0, io.SeekCurrent)

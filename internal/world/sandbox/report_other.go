@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// reportFile is not had here: a pipe does.
+// reportFile is not used on this platform: a pipe is.
 type reportFile struct{}
 
 func newReportFile(io.Writer) (*reportFile, error) { return nil, errors.ErrUnsupported }

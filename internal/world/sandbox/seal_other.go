@@ -4,5 +4,5 @@ package sandbox
 
 import "github.com/inspan/inspan/tool"
 
-// Sealing is nil here: a program that calls [Seal] has to be started in a box.
+// Sealing returns nil on this platform: a program that calls [Seal] must be started in a box.
 func Sealing() tool.Procs { return nil }

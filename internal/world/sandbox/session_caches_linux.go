@@ -20,8 +20,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// cached lists where programs keep what they fetch, build and install: variables, and the
-// folders of the caches that they lead to.
+// cached lists where programs store what they fetch, build and install: variables, and the cache folders that
+// they name.
 func cached() [][2]string {
 	return [][2]string{
 		{"XDG_CACHE_HOME", "xdg"},
@@ -40,18 +40,17 @@ func cached() [][2]string {
 	}
 }
 
-// fetched lists the same of what the person's own folders are read for until something is
-// fetched here: a box without hosts could not bring what those hold.
+// fetched lists caches for which the person's own folders are read until something is fetched in the box: a box
+// without network could not fetch their content.
 func fetched() [][2]string { return [][2]string{{"GOMODCACHE", "go-mod"}, {"CARGO_HOME", "cargo"}} }
 
-// sessionCaches begins the names of folders of caches that end with their session.
+// sessionCaches begins the names of cache folders that end with their session.
 const sessionCaches = "session-"
 
-// caches makes the folder where boxes of this session keep what they fetch and build, and
-// the variables that lead there. The user's own caches are not written: what a box puts
-// there would run outside of it. For the same reason the folder ends with the session: what
-// a command leaves in it would run in the next one, and no digest tells. Only programs that have
-// a cache of their own find it again.
+// caches creates the folder in which boxes of this session cache fetched and built files, and returns the
+// variables for it. The user's own caches are not written: their content is run outside of the box. For the
+// same reason the folder ends with the session: content that a command leaves would run in the next session
+// without a check. Only programs with caches of their own find them again.
 func (b *boxes) caches(box tool.Box) (folder string, vars []string, err error) {
 	if b.o.State == "" {
 		return "", nil, nil
@@ -93,21 +92,20 @@ func (b *boxes) caches(box tool.Box) (folder string, vars []string, err error) {
 	return dir, vars, err
 }
 
-// empty reports whether a folder has nothing in it, or is not there.
+// empty reports whether a folder is empty or missing.
 func empty(dir string) bool {
 	list, err := os.ReadDir(dir)
 	return err != nil || len(list) == 0
 }
 
-// ownPythons is where uv keeps the interpreters of the person. It finds them nowhere else,
-// so they are used from there, read only.
+// ownPythons returns the folder of the person's uv interpreters. uv finds them only there, so they are used
+// from there, read-only.
 func ownPythons(home string) string {
 	data := cmp.Or(os.Getenv("XDG_DATA_HOME"), filepath.Join(home, ".local", "share"))
 	return cmp.Or(os.Getenv("UV_PYTHON_INSTALL_DIR"), filepath.Join(data, "uv", "python"))
 }
 
-// moduleProxies are where Go fetches modules from: from those that the person has, and else from
-// where they say.
+// moduleProxies returns where Go fetches modules from: first the person's module cache, then their proxy.
 func moduleProxies(home string) string {
 	own := cmp.Or(os.Getenv("GOMODCACHE"), filepath.Join(cmp.Or(filepath.SplitList(os.Getenv("GOPATH"))...), "pkg", "mod"))
 	if !filepath.IsAbs(own) {
@@ -124,7 +122,7 @@ func moduleProxies(home string) string {
 	return "file://" + filepath.Join(own, "cache", "download") + "," + cmp.Or(proxy, "https://proxy.golang.org,direct")
 }
 
-// nameCache writes it, unless it is there.
+// nameCache writes the file that names the workspace of a cache, unless it exists.
 func nameCache(dir, root string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return err
@@ -140,15 +138,14 @@ func nameCache(dir, root string) error {
 	return errors.Join(err, f.Close())
 }
 
-// cache is the folder of caches of a session. It is locked by whoever uses it, as that for temporary
-// files is.
+// cache is the cache folder of a session. Its users lock it, as they do the folder for temporary files.
 type cache struct {
 	mu   sync.Mutex
 	dir  string // empty until a box needs it
 	lock *os.File
 }
 
-// open makes the folder in another, if there is none yet.
+// open creates the folder in parent, if it does not exist yet.
 func (c *cache) open(parent, root string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +160,7 @@ func (c *cache) open(parent, root string) (string, error) {
 		return "", err
 	}
 	sweepCaches(parent)
-	for range 20 { // whoever sweeps can come between the folder and its lock
+	for range 20 { // another process can sweep the folder before it is locked
 		dir := filepath.Join(parent, sessionCaches+rand.Text())
 		if err = os.Mkdir(dir, 0o700); err != nil {
 			continue
@@ -176,7 +173,7 @@ func (c *cache) open(parent, root string) (string, error) {
 	return "", err
 }
 
-// close removes the folder, unless a process that was let go of still uses it.
+// close removes the folder, unless a detached process still uses it.
 func (c *cache) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,12 +184,12 @@ func (c *cache) close() error {
 	c.dir, c.lock = "", nil
 	defer lock.Close()
 	if alone, _ := keep.TryLock(lock, false); !alone {
-		return nil // it is swept later
+		return nil // swept later
 	}
 	return errors.Join(paths.RemoveAll(dir), os.RemoveAll(CacheRoot(dir)))
 }
 
-// sweepCaches removes what sessions left that were killed.
+// sweepCaches removes leftovers of killed sessions.
 func sweepCaches(parent string) {
 	list, _ := filepath.Glob(filepath.Join(parent, sessionCaches+"*"))
 	for _, dir := range list {

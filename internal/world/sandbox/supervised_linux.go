@@ -22,42 +22,42 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// patience is how long kill waits for the last descendant to be gone. Only
-// what runs as another user, or hangs in the kernel, takes longer.
+// patience bounds how long kill waits for the last descendant to end. Only processes of another user, or
+// blocked in the kernel, take longer.
 const patience = 5 * time.Second
 
-// answerTime is how long a keeper may take to answer. One that dies closes its connection, so only a busy
-// machine makes it this late.
+// answerTime bounds the response of a keeper. A dying keeper closes its connection, so only a busy machine
+// makes it this late.
 const answerTime = time.Minute
 
-// supervised runs a process through a keeper of its own.
+// supervised runs a process through its own keeper.
 type supervised struct {
 	boxes   *boxes
 	command tool.Command
 	mark    string
 	order   protocol.Order
 	program string // as the caller named it
-	cold    bool   // the build cache of Go is empty
-	bare    bool   // only to see whether it works: nothing in the workspace is looked at
+	cold    bool   // Go's build cache is empty
+	bare    bool   // only a test of the box: the workspace is not scanned
 
-	cancelled <-chan struct{} // the start; nil: never
+	cancelled <-chan struct{} // cancels the start; nil: never
 
 	keeperLink
-	walls   string // that the command needs, see fingerprint; empty: those of no other, or none
-	leader  int    // the process id of the command, as its keeper numbers it
+	walls   string // fingerprint of the box; empty: it can't be shared, or there is none
+	leader  int    // process id of the command in the keeper's namespace
 	writing sync.Mutex
 
 	outside  *outside          // of a workspace box
 	copies   []*gitcopies.Copy // of git directories
-	undo     []func()          // each takes away what was made for it in the session's folder
-	session  int               // of the command, as this process numbers it; 0 if it can't be told
-	left     chan bool         // answers to opLeft
-	stays    chan struct{}     // closed when the keeper has said that it goes on
-	ports    []tool.Port       // what it listens on; set before stays is closed
+	undo     []func()          // each removes a file that was made for it in the session's folder
+	session  int               // process id of the command in our namespace; 0 if unknown
+	left     chan bool         // responses to opLeft
+	stays    chan struct{}     // closed when the keeper has confirmed that it continues
+	ports    []tool.Port       // its listening ports; set before stays is closed
 	offered  bool              // the keeper has sockets for its ports
-	letGo    atomic.Bool       // it goes on
+	letGo    atomic.Bool       // it continues
 	gone     chan struct{}     // closed when the connection has ended
-	farewell bool              // the keeper said that nobody is left; set before gone is closed
+	farewell bool              // the keeper reported that no descendant is left; set before gone is closed
 }
 
 // launch implements runner.
@@ -79,7 +79,7 @@ func (k *supervised) launchOnce(cmd *exec.Cmd, e WaitForEnd, ended func(int, err
 	return k.begin(e, ended)
 }
 
-// launchPath starts a program that gets nothing and says nothing.
+// launchPath starts a program without input and output.
 func (k *supervised) launchPath(path string, ended func(int, error)) error {
 	k.program = path
 	k.order.Path, k.order.Args, k.order.Dir, k.order.Env = path, []string{path}, "/", []string{}
@@ -109,13 +109,13 @@ func (k *supervised) begin(e WaitForEnd, ended func(int, error)) error {
 	}
 	go k.listen(ended)
 	if k.command.Keep {
-		_ = k.offer() // it is tried again, and told, when the command is let go
+		_ = k.offer() // retried, and its error reported, when the command is detached
 	}
 	return nil
 }
 
-// makePlaces makes in the session's folder for temporary files what the box needs there:
-// a place for what it throws away, and those at which it sees other things.
+// makePlaces creates the files that the box needs in the session's folder for temporary files: a place for
+// discarded changes, and mount points.
 func (k *supervised) makePlaces() (err error) {
 	if k.command.Box.Throwaway {
 		if err := k.discard(); err != nil {
@@ -134,7 +134,7 @@ func (k *supervised) makePlaces() (err error) {
 		paths = append(paths, g.Path)
 	}
 	for _, path := range k.command.Results {
-		if k.boxes.temp.Owns(path) { // what is below a folder of the machine's stays in the session
+		if k.boxes.temp.Owns(path) { // paths below a folder of the machine stay in the session
 			k.boxes.temp.NoteWritten(path)
 		}
 	}
@@ -149,14 +149,14 @@ func (k *supervised) makePlaces() (err error) {
 	return nil
 }
 
-// release gives back what a box needs outside of it.
+// release releases the box's resources outside of it.
 func (k *supervised) release() {
 	k.outside.release()
 	k.removePlaces()
 }
 
-// lendPlaces leaves to the keeper what was made for the box, unless the keeper has it from an
-// earlier command.
+// lendPlaces leaves the files of the box to the keeper, unless the keeper already has them from an earlier
+// command.
 func (k *supervised) lendPlaces() {
 	if k.undoEarlier == nil {
 		k.undoEarlier = k.undo
@@ -165,14 +165,14 @@ func (k *supervised) lendPlaces() {
 	k.removePlaces()
 }
 
-// removePlaces takes away what was made for the box in the session's folder.
+// removePlaces removes the files of the box from the session's folder.
 func (k *supervised) removePlaces() {
 	for _, f := range k.undo {
 		f()
 	}
 }
 
-// sendOrder gives the keeper its order and the descriptors of the command.
+// sendOrder sends the keeper its order and the descriptors of the command.
 func (k *supervised) sendOrder(e WaitForEnd) error {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
@@ -204,7 +204,7 @@ func (k *supervised) sendOrder(e WaitForEnd) error {
 	return err
 }
 
-// orderToSend is the order, without the walls if they stand.
+// orderToSend returns the order, without the box if it already exists.
 func (k *supervised) orderToSend() *protocol.Order {
 	o := k.order
 	if o.Stands {
@@ -213,12 +213,12 @@ func (k *supervised) orderToSend() *protocol.Order {
 	return &o
 }
 
-// kind is which keepers can run the command.
+// kind returns the kind of keepers that can run the command.
 func (k *supervised) kind() keeperKind {
 	return keeperKind{level: k.order.Level, isolated: k.order.Isolated, overlays: k.order.Overlays()}
 }
 
-// refusal turns the keeper's report of a failed start into an error.
+// refusal converts the keeper's report of a failed start into an error.
 func (k *supervised) refusal(r protocol.Report) error {
 	if r.Op != protocol.OpFailed {
 		return fmt.Errorf("the keeper answered %q", r.Op)
@@ -229,7 +229,7 @@ func (k *supervised) refusal(r protocol.Report) error {
 	return &fs.PathError{Op: "run", Path: k.program, Err: syscall.Errno(r.Errno)}
 }
 
-// listen follows the reports of the keeper until there are no more.
+// listen handles the reports of the keeper until there are no more.
 func (k *supervised) listen(ended func(int, error)) {
 	told, again := false, false
 	for !k.farewell {
@@ -267,7 +267,7 @@ func (k *supervised) listen(ended func(int, error)) {
 	}
 	if again {
 		k.lendPlaces()
-		k.boxes.waiting.add(k.kind(), k.keeperLink) // whoever waits for the end may start the next one
+		k.boxes.waiting.add(k.kind(), k.keeperLink) // a caller that waits for the end may start the next one
 		close(k.gone)
 		return
 	}
@@ -292,8 +292,7 @@ func (k *supervised) listen(ended func(int, error)) {
 	k.drop()
 }
 
-// abandoned ends what a keeper that died without a farewell may have left
-// behind, as far as it can be found without it.
+// abandoned ends what a keeper that died unexpectedly may have left behind, as far as it can be found.
 func (k *supervised) abandoned() {
 	processes.KillMarked(k.mark)
 	if k.session != 0 {
@@ -304,7 +303,7 @@ func (k *supervised) abandoned() {
 	}
 }
 
-// ask sends a request and what goes with it. If the keeper is gone there is nothing to ask.
+// ask sends a request with its descriptors. If the keeper is gone it does nothing.
 func (k *supervised) ask(r protocol.Request, fds ...int) error {
 	r.N = k.number
 	line, err := protocol.Encode(r)
@@ -333,8 +332,7 @@ func (k *supervised) kill() {
 	k.waitOrRemove(patience)
 }
 
-// waitOrRemove waits for the end, and has the engine bring it about if the keeper in
-// a container can't.
+// waitOrRemove waits for the end. If the keeper in a container doesn't end, the engine removes it.
 func (k *supervised) waitOrRemove(most time.Duration) {
 	if !k.await(most) && k.instance != nil {
 		k.instance.remove()
@@ -353,7 +351,7 @@ func (k *supervised) await(most time.Duration) bool {
 	}
 }
 
-// alive implements runner. The keeper goes with the last of them.
+// alive implements runner. The keeper ends with its last descendant.
 func (k *supervised) alive() bool {
 	select {
 	case <-k.gone:
@@ -372,15 +370,15 @@ func (k *supervised) settle() bool {
 			k.await(patience)
 			return false
 		}
-		k.takeOverGit() // what goes on gives what it changes later when it ends
+		k.takeOverGit() // a continuing process passes on later changes when it ends
 		return true
 	case <-k.gone:
 		return false
 	}
 }
 
-// keep lets the keeper and its family go on without this program. From the answer on the
-// keeper does not mind the end of the connection.
+// keep lets the keeper and its family continue without this program. Once the keeper has confirmed, it ignores
+// the end of the connection.
 func (k *supervised) keep(out *os.File, pipe int, register func(tool.Kept) error) ([]tool.Port, error) {
 	switch {
 	case k.pid == 0:
@@ -407,7 +405,7 @@ func (k *supervised) keep(out *os.File, pipe int, register func(tool.Kept) error
 	defer late.Stop()
 	select {
 	case <-k.stays:
-	case <-k.gone: // maybe after it went on
+	case <-k.gone: // possibly after it continued
 		select {
 		case <-k.stays:
 		default:
@@ -417,7 +415,7 @@ func (k *supervised) keep(out *os.File, pipe int, register func(tool.Kept) error
 		return nil, errors.New("the keeper does not answer")
 	}
 	k.letGo.Store(true)
-	k.takeOverGit()    // for the last time: nobody is there when it ends
+	k.takeOverGit()    // the last time: inspan is gone when it ends
 	_ = k.conn.Close() // never fails
 	<-k.gone
 	if unreachable != nil {
@@ -426,7 +424,7 @@ func (k *supervised) keep(out *os.File, pipe int, register func(tool.Kept) error
 	return k.ports, nil
 }
 
-// fetched counts what the process has fetched from registries.
+// fetched returns the number of requests of the process to each registry.
 func (k *supervised) fetched() map[string]int {
 	if k.outside == nil {
 		return nil
@@ -436,7 +434,7 @@ func (k *supervised) fetched() map[string]int {
 	return maps.Clone(k.outside.fetched)
 }
 
-// refused lists in words what the walls took away or kept from the process.
+// refused lists in words what the sandbox removed or denied.
 func (k *supervised) refused() (list []string) {
 	switch {
 	case k.order.Throwaway != "":
@@ -450,7 +448,7 @@ func (k *supervised) refused() (list []string) {
 	return list
 }
 
-// offer gives the keeper of a box with a network of its own sockets of this machine's.
+// offer gives the keeper of a box with its own network sockets of this machine's network.
 func (k *supervised) offer() error {
 	if !k.order.Isolated || k.offered {
 		return nil
@@ -460,7 +458,7 @@ func (k *supervised) offer() error {
 	if err != nil {
 		return errors.Join(errors.New("its ports can't be reached from outside of the sandbox"), err)
 	}
-	six, _ := ports.NewSockets(unix.AF_INET6) // not every machine has it
+	six, _ := ports.NewSockets(unix.AF_INET6) // not every machine has IPv6
 	defer protocol.CloseAll(six)
 	err = k.ask(protocol.Request{Op: protocol.OpOffer, Four: len(four), Six: len(six)}, slices.Concat(four, six)...)
 	k.offered = err == nil

@@ -7,14 +7,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A box whose workspace is thrown away sees an overlay in its place: what it reads comes
-// from the workspace, what it changes goes to a folder among the session's temporary files,
-// which no box sees. The workspace itself is not among the mounts of such a box.
+// A box with a throwaway workspace sees an overlay in its place: reads come from the workspace, changes go to a
+// folder among the session's temporary files, which no box sees. The workspace itself is not mounted in such a
+// box.
 //
-// That folder lies with the temporary files and not in memory, as a build can need a lot, and
-// as memory has the attributes that overlays need only since Linux 6.6.
+// The folder is among the temporary files and not in memory: a build can need much space, and tmpfs supports
+// the attributes that overlays need only since Linux 6.6.
 
-// thrownAway is what those who ran a command in such a box are told, after "the sandbox".
+// thrownAway is the note about a command in such a box, after "the sandbox".
 const thrownAway = "threw away what the command changed in the workspace; everything there is as before"
 
 var (
@@ -23,7 +23,7 @@ var (
 	errWider     = errors.New("a box whose workspace is thrown away opens nothing else to change or to reach")
 )
 
-// throwable checks what a box asks for whose workspace is thrown away.
+// throwable checks whether a box with a throwaway workspace is possible.
 func (b *boxes) throwable(box tool.Box) error {
 	switch {
 	case !box.Throwaway:
@@ -36,7 +36,7 @@ func (b *boxes) throwable(box tool.Box) error {
 	return nil
 }
 
-// discard makes the folder for what the box changes. It goes with the box.
+// discard creates the folder for the changes of the box. It is removed with the box.
 func (k *supervised) discard() error {
 	dir, err := k.boxes.temp.MakeOverlay(k.order.Root)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// terminal is what programs are told that their terminal is.
+// terminal is the terminal type that programs see.
 const terminal = "xterm-256color"
 
-// connectTTY opens a terminal in the place of pipes. A descendant that keeps it open is
-// read on, as with a pipe; when we close it, the kernel tells those who still have it.
+// connectTTY opens a terminal instead of pipes. Output of a descendant that keeps it open is read further, as
+// with a pipe. When we close it, the kernel signals remaining users.
 func (p *process) connectTTY(c tool.Command) (theirs WaitForEnd, err error) {
 	ours, slave, err := pty.Open()
 	if err != nil {
@@ -38,11 +38,11 @@ func (p *process) connectTTY(c tool.Command) (theirs WaitForEnd, err error) {
 	return theirs, err
 }
 
-// ttyGrace is how long a terminal is read when its process has ended. What that printed is
-// in it by then, and who else has it open was told that it is over.
+// ttyGrace is how long a terminal is read after its process has ended. Its output is available by then, and
+// other users of the terminal got a hangup.
 const ttyGrace = 100 * time.Millisecond
 
-// give passes on what the process is to read. It may well end without reading it all.
+// give writes the input of the process. The process may end without reading all of it.
 func (p *process) give(in io.Reader) {
 	_, _ = io.Copy(p.stdin, in)
 	if p.tty != nil {
@@ -52,5 +52,5 @@ func (p *process) give(in io.Reader) {
 	p.stdin.Close()
 }
 
-// endOfInput is what a terminal takes for the end of the input.
+// endOfInput signals the end of the input on a terminal.
 const endOfInput = "\x04"

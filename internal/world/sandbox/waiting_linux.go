@@ -9,40 +9,38 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A keeper whose command has ended, with all its descendants, waits for another one, as
-// the start of a keeper takes longer than that of most commands. One that has built a file
-// system waits with it; it serves only commands for which the very same would be built. So
-// walls are never changed, only built.
+// A keeper whose command has ended, with all its descendants, waits for another one, since starting a keeper
+// takes longer than most commands. One that has built a file system waits with it; it only serves commands that
+// need exactly the same. So a box is never changed, only built.
 
 const (
-	mostWaiting = 2           // keepers of one kind wait at most
-	waitsFor    = time.Minute // after the last command, none wait any longer
+	mostWaiting = 2           // waiting keepers of one kind
+	waitsFor    = time.Minute // after the last command
 
-	// readyAfter is how long making boxes ready waits: the request to the model goes first,
-	// and a call that comes at once builds its box itself.
+	// readyAfter delays the preparation of boxes: the request to the model goes first, and a call that comes at
+	// once builds its own box.
 	readyAfter = 10 * time.Millisecond
 )
 
-// keeperKind is a kind of keepers: those of one may take each other's commands.
+// keeperKind is a kind of keepers: those of one kind are interchangeable.
 type keeperKind struct {
 	level    tool.Level
 	isolated bool
-	overlays bool // with a privilege more, for overlays; none has walls yet
+	overlays bool // with an additional privilege, for overlays; such a keeper has no box yet
 }
 
-// waitingKeepers are the keepers of a session that wait for another command. The zero value is
-// ready.
+// waitingKeepers are the keepers of a session that wait for a command. The zero value is ready.
 type waitingKeepers struct {
 	mu      sync.Mutex
 	closed  bool
 	waiting map[keeperKind][]keeperLink // the longest waiting first
 	late    *time.Timer
-	soon    *time.Timer // until boxes are made ready; nil: none are to be
+	soon    *time.Timer // until boxes are prepared; nil: nothing is scheduled
 	leaving sync.WaitGroup
 }
 
-// Ready implements [tool.Readier]. A keeper that nothing waits for runs a command that does
-// nothing, and waits for the next one like any other. Commands that are there come first.
+// Ready implements [tool.Readier]. A new keeper runs an empty command, and then waits for the next one like any
+// other. Pending commands come first.
 func (ps *procs) Ready(list ...tool.Box) {
 	switch {
 	case ps.boxes.o.Self == "" || ps.boxes.engine != nil:
@@ -60,7 +58,7 @@ func (ps *procs) Ready(list ...tool.Box) {
 	})
 }
 
-// startNothing runs a command that does nothing. What is wrong the next command tells.
+// startNothing runs an empty command. The next command reports errors.
 func (ps *procs) startNothing(box tool.Box) {
 	p, err := ps.Start(context.Background(), tool.Command{Args: []string{nothingProgram()}, Dir: ps.boxes.Root, Env: []string{}, Box: box})
 	if err == nil {
@@ -68,7 +66,7 @@ func (ps *procs) startNothing(box tool.Box) {
 	}
 }
 
-// prepareSoon has boxes made ready soon, unless that is about to be done.
+// prepareSoon schedules the preparation of boxes, unless it is scheduled.
 func (r *waitingKeepers) prepareSoon(do func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,7 +84,7 @@ func (r *waitingKeepers) prepareSoon(do func()) {
 	})
 }
 
-// prepareNone has no boxes made ready, but for those that have been begun.
+// prepareNone cancels the preparation of boxes, except those in progress.
 func (r *waitingKeepers) prepareNone() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,8 +93,8 @@ func (r *waitingKeepers) prepareNone() {
 	}
 }
 
-// replaceKeeper starts in the background a keeper like the one that a command has just used up, and
-// takes away what was made for that.
+// replaceKeeper starts in the background a keeper like the one that a command has just used up, and calls leave
+// to remove its files.
 func (b *boxes) replaceKeeper(kind keeperKind, leave func()) {
 	if !b.waiting.beginWork() {
 		leave()
@@ -105,7 +103,7 @@ func (b *boxes) replaceKeeper(kind keeperKind, leave func()) {
 	go func() {
 		defer b.waiting.leaving.Done()
 		if b.waiting.lacks(kind) {
-			if l, err := b.network.spawn(b.o, kind.overlays); err == nil { // else the next command tells
+			if l, err := b.network.spawn(b.o, kind.overlays); err == nil { // otherwise the next command reports the error
 				b.waiting.add(kind, l)
 			}
 		}
@@ -113,7 +111,7 @@ func (b *boxes) replaceKeeper(kind keeperKind, leave func()) {
 	}()
 }
 
-// beginWork reports whether something is to be made ready, which leaving then waits for.
+// beginWork reports whether work may begin; closing then waits for it.
 func (r *waitingKeepers) beginWork() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -123,7 +121,7 @@ func (r *waitingKeepers) beginWork() bool {
 	return !r.closed
 }
 
-// lacks reports whether keepers of a kind may wait, and none does.
+// lacks reports whether keepers of a kind may wait, but none does.
 func (r *waitingKeepers) lacks(want keeperKind) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,9 +136,8 @@ func (r *waitingKeepers) lacks(want keeperKind) bool {
 	return true
 }
 
-// take returns a keeper that waits: one that stands within the same walls, or one that has
-// none around itself. Those that stand within others, and for which places were made among
-// the temporary files of the session, go before a command that would see these.
+// take returns a waiting keeper: one with the same box, or one without a box. Keepers with another box and
+// mount points among the session's temporary files are ended before a command that would see these.
 func (r *waitingKeepers) take(kind keeperKind, walls string) (keeperLink, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,7 +157,7 @@ func (r *waitingKeepers) take(kind keeperKind, walls string) (keeperLink, bool) 
 	return out, i >= 0
 }
 
-// dropMounted ends keepers for which places were made, but those within some walls. r.mu is held.
+// dropMounted ends keepers with mount points, except those with the given box. The caller holds r.mu.
 func (r *waitingKeepers) dropMounted(walls string) {
 	for kind, list := range r.waiting {
 		r.waiting[kind] = slices.DeleteFunc(list, func(l keeperLink) bool {
@@ -173,7 +170,7 @@ func (r *waitingKeepers) dropMounted(walls string) {
 	}
 }
 
-// add has a keeper wait, unless enough do, or none are to wait any more.
+// add lets a keeper wait, unless enough do, or the session is closing.
 func (r *waitingKeepers) add(kind keeperKind, l keeperLink) {
 	if !r.hold(kind, l) {
 		l.drop()
@@ -201,7 +198,7 @@ func (r *waitingKeepers) hold(kind keeperKind, l keeperLink) bool {
 	return true
 }
 
-// drop ends keepers and does not wait for that; close does.
+// drop ends keepers without waiting; close waits.
 func (r *waitingKeepers) drop(list []keeperLink) {
 	for _, l := range list {
 		l.disconnect()
@@ -209,7 +206,7 @@ func (r *waitingKeepers) drop(list []keeperLink) {
 	}
 }
 
-// dropAll ends all that wait.
+// dropAll ends all waiting keepers.
 func (r *waitingKeepers) dropAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -219,7 +216,7 @@ func (r *waitingKeepers) dropAll() {
 	r.waiting = nil
 }
 
-// close ends all that wait. Keepers that come later don't wait.
+// close ends all waiting keepers. Later ones don't wait.
 func (r *waitingKeepers) close() {
 	r.mu.Lock()
 	r.closed = true

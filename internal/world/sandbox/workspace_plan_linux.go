@@ -17,13 +17,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// mostMounts bounds how many places in a workspace can be held closed.
+// mostMounts bounds the closed places in a workspace.
 const mostMounts = 2000
 
-// planWorkspace puts the walls of a workspace box on paper.
+// planWorkspace plans a workspace box.
 func (b *boxes) planWorkspace(k *supervised, found []sensitive.Place) error {
 	if b.flat.Load() || k.command.Box.Mixed && !b.overlays() {
-		k.command.Box.Git, k.command.Box.Mixed = false, false // a copy or nothing
+		k.command.Box.Git, k.command.Box.Mixed = false, false // git directories are copied, or closed
 	}
 	o, box := &k.order, k.command.Box
 	cache, vars, err := b.caches(box)
@@ -45,7 +45,7 @@ func (b *boxes) planWorkspace(k *supervised, found []sensitive.Place) error {
 	o.Copies = b.gitCopies(box, found)
 	closed := b.Closed(box, found)
 	if len(o.Copies) > 0 {
-		// Git removes the way from a worktree in the workspace to its repository.
+		// Git removes the link from a worktree in the workspace to its repository.
 		links := b.NewWorktrees(box)
 		found = slices.DeleteFunc(found, func(s sensitive.Place) bool { return links[s.Path] })
 		closed = b.closedInCopies(o, b.Closed(box, found))
@@ -58,7 +58,7 @@ func (b *boxes) planWorkspace(k *supervised, found []sensitive.Place) error {
 	}
 	for _, path := range k.command.Pass.Read {
 		if tool.Inside(b.Root, path) && !slices.Contains(k.command.Pass.Write, path) && b.o.Map.Of(path).Named {
-			o.View.Frozen = append(o.View.Frozen, path) // it was judged to be read
+			o.View.Frozen = append(o.View.Frozen, path) // it was judged as readable
 		}
 	}
 	o.View.Pinned = b.PinnedFolders(box, found)
@@ -75,8 +75,8 @@ func (b *boxes) planWorkspace(k *supervised, found []sensitive.Place) error {
 	return nil
 }
 
-// boxUser is the number that root has in a workspace box. With their own,
-// programs would believe that they may do what they can't.
+// boxUser is root's user id in a workspace box. With id 0, programs would assume privileges that they don't
+// have.
 const boxUser = 1000
 
 func home() string {
@@ -86,7 +86,7 @@ func home() string {
 	return "/"
 }
 
-// accounts returns the list of users or groups with the one of the box added.
+// accounts returns the list of users or groups with that of the box added.
 func accounts(path, format string) string {
 	data, err := keep.Read(path)
 	if err != nil {
@@ -104,8 +104,7 @@ func accounts(path, format string) string {
 	return out.String()
 }
 
-// closedInCopies lists what a box can't change of closed places if it has copies of git
-// directories.
+// closedInCopies lists the closed places that a box can't change if it has copies of git directories.
 func (b *boxes) closedInCopies(o *protocol.Order, closed []sensitive.Place) []sensitive.Place {
 	out := slices.DeleteFunc(closed, func(s sensitive.Place) bool { return o.Copied(s.Path) })
 	for _, c := range o.Copies {

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Adopt takes over all that another store keeps, which is gone then: the workspace has moved to s.Root. It does nothing if
-// there is no other store. What was cut off can be repeated.
+// Adopt moves the content of another store into this one and removes the other: the workspace has moved to
+// s.Root. It does nothing if the other store does not exist. After an interruption it can be repeated.
 func (s *Store) Adopt(ctx context.Context, from *Store) error {
 	if _, err := os.Stat(from.path(formatName)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -21,7 +21,7 @@ func (s *Store) Adopt(ctx context.Context, from *Store) error {
 	}
 	defer theirs()
 	if _, err := os.Stat(s.Dir); errors.Is(err, fs.ErrNotExist) {
-		return os.Rename(from.Dir, s.Dir) // with its journal, if a restore was cut off
+		return os.Rename(from.Dir, s.Dir) // with its journal, if a restore was interrupted
 	}
 	ours, err := s.change(ctx)
 	if err != nil {
@@ -31,7 +31,8 @@ func (s *Store) Adopt(ctx context.Context, from *Store) error {
 	if err := errors.Join(s.idle(), from.idle()); err != nil {
 		return err
 	}
-	// Content comes first: a record is whole once it is there. Names are digests, or times with a random part.
+	// Content is moved first, so that each record is complete once it is there. Names are digests, or times
+	// with a random part.
 	for _, name := range []string{objectsName, packsName, recordsName} {
 		if err := moveAll(from.path(name), s.path(name)); err != nil {
 			return fmt.Errorf("take over the checkpoints of %s: %w", from.Root, err)
@@ -40,7 +41,7 @@ func (s *Store) Adopt(ctx context.Context, from *Store) error {
 	return os.RemoveAll(from.Dir)
 }
 
-// moveAll moves the files of a folder and those below it into another one, unless it has them.
+// moveAll moves the files of a folder and its subfolders into another one, except those that exist there.
 func moveAll(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -11,17 +11,17 @@ import (
 	"syscall"
 )
 
-// special are the bits that stay as they are.
+// special are the permission bits that a restore preserves.
 const special = fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 
-// applier does what a journal says. All that it does can be done again.
+// applier executes a journal. All its steps can be repeated.
 type applier struct {
 	s    *Store
 	ctx  context.Context
 	v    *vault
 	j    *journal
 	root *os.Root
-	kept map[string]string // path to why
+	kept map[string]string // path to reason
 }
 
 func (a *applier) run(again bool) error {
@@ -59,21 +59,20 @@ func (a *applier) run(again bool) error {
 	return a.sync()
 }
 
-// vacates reports whether a path must be empty before something else can be
-// there.
+// vacates reports whether a path must be removed before its new content can be created.
 func (c change) vacates() bool {
 	return c.from.kind != nothing && (c.to.kind == nothing || (c.from.class() == isDir) != (c.to.class() == isDir))
 }
 
-// Why a path can't be changed after all.
+// Reasons why a path can't be changed after all.
 var (
-	errSince    = errors.New(whySince) // neither what it was nor what it is to become
+	errSince    = errors.New(whySince) // neither its old nor its new state
 	errParent   = errors.New(whyParent)
 	errNoFolder = errors.New(whyNoFolder)
 )
 
-// each does something to a path. What fails for reasons of the path alone
-// makes it kept; other errors are returned.
+// each executes a step on a path. On errors that concern only the path, the path is kept; other errors are
+// returned.
 func (a *applier) each(c change, do func(spot, change) error) error {
 	at, err := a.spot(c.path)
 	if err == nil {
@@ -82,7 +81,7 @@ func (a *applier) each(c change, do func(spot, change) error) error {
 	}
 	switch {
 	case err == nil, c.to.kind == nothing && (errors.Is(err, errParent) || errors.Is(err, errNoFolder)):
-		return nil // what has no folder is gone
+		return nil // without its folder the path is gone
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, errDamaged), errors.Is(err, errAbsent):
 		return fmt.Errorf("%q: %w", c.path, err)
 	case errors.Is(err, syscall.ENOTEMPTY):
@@ -93,7 +92,7 @@ func (a *applier) each(c change, do func(spot, change) error) error {
 	return nil
 }
 
-// quietly does something to a path if it can.
+// quietly executes a step on a path, and ignores errors.
 func (a *applier) quietly(c change, do func(spot, change) error) {
 	if at, err := a.spot(c.path); err == nil {
 		_ = do(at, c)
@@ -101,7 +100,7 @@ func (a *applier) quietly(c change, do func(spot, change) error) {
 	}
 }
 
-// done says what was changed and what wasn't.
+// done returns the changed and the kept paths.
 func (a *applier) done() Plan {
 	p := plan{kept: a.j.kept, todo: map[string]change{}}
 	for _, c := range a.j.todo {
@@ -123,7 +122,7 @@ type spot struct {
 
 func (p spot) close() { _ = p.dir.Close() }
 
-// spot opens the folder that a path is in, never through a symbolic link.
+// spot opens the folder of a path, never through a symbolic link.
 func (a *applier) spot(path string) (spot, error) {
 	dir, err := a.root.OpenRoot(".")
 	if err != nil || path == "" {
@@ -151,7 +150,7 @@ func (a *applier) spot(path string) (spot, error) {
 	return spot{dir, names[len(names)-1]}, nil
 }
 
-// look finds out what is at a spot. Folders are not read.
+// look returns the entry at a spot. It doesn't read folders.
 func (a *applier) look(at spot) (entry, fs.FileInfo, error) {
 	info, err := at.dir.Lstat(at.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -177,15 +176,15 @@ func (a *applier) look(at spot) (entry, fs.FileInfo, error) {
 	return e, info, w.err
 }
 
-// was reports whether a path is what it was before the restore.
+// was reports whether a path is in its state before the restore.
 func (c change) was(now entry) bool {
 	if c.from.class() == isDir && now.kind == isDir {
-		return now.perm == c.from.perm || now.perm == c.from.perm|ownerAll // opened up
+		return now.perm == c.from.perm || now.perm == c.from.perm|ownerAll // opened up for the restore
 	}
 	return now.same(c.from)
 }
 
-// unlock makes it possible to change names in a folder.
+// unlock makes a folder writable.
 func (a *applier) unlock(at spot, c change) error {
 	info, err := at.dir.Lstat(at.name)
 	if err != nil || !info.IsDir() || perm(info) != c.from.perm {
@@ -199,7 +198,7 @@ func (a *applier) chmod(at spot, info fs.FileInfo, perm uint16) error {
 	return at.dir.Chmod(at.name, info.Mode()&special|fs.FileMode(perm))
 }
 
-// sweep removes the temporary files of a restore that was cut off.
+// sweep removes temporary files of an interrupted restore.
 func (a *applier) sweep() {
 	for n, c := range a.j.todo {
 		if c.to.kind != isFile && c.to.kind != isLink {
@@ -226,7 +225,7 @@ func (a *applier) remove(at spot, c change) error {
 	return at.dir.Remove(at.name)
 }
 
-// put makes a path what it is to become, but for the permissions of folders.
+// put brings a path into its new state, except permissions of folders.
 func (a *applier) put(at spot, n int, c change) error {
 	now, info, err := a.look(at)
 	if err != nil {
@@ -261,7 +260,7 @@ func (a *applier) put(at spot, n int, c change) error {
 	return a.write(at, a.j.temp(n), c.to, info)
 }
 
-// link makes a symbolic link; info is what it takes the place of, or nil.
+// link creates a symbolic link; info is the file that it replaces, or nil.
 func (a *applier) link(at spot, temp string, to entry, info fs.FileInfo) error {
 	a.s.step("symlink")
 	if info == nil {
@@ -273,7 +272,7 @@ func (a *applier) link(at spot, temp string, to entry, info fs.FileInfo) error {
 	return a.rename(at, temp, info)
 }
 
-// write makes a file; info is what it takes the place of, or nil.
+// write writes a file; info is the file that it replaces, or nil.
 func (a *applier) write(at spot, temp string, to entry, info fs.FileInfo) error {
 	a.s.step("create file")
 	f, err := at.dir.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -307,7 +306,7 @@ func (a *applier) tryRename(at spot, temp string, info fs.FileInfo) error {
 	a.s.step("rename file")
 	now, err := at.dir.Lstat(at.name)
 	if info == nil {
-		// A link doesn't take the place of what somebody else just made.
+		// Unlike a rename, a hard link doesn't replace a file that was created meanwhile.
 		if err := at.dir.Link(temp, at.name); err == nil {
 			a.s.step("remove temporary file")
 			return at.dir.Remove(temp)
@@ -321,7 +320,7 @@ func (a *applier) tryRename(at spot, temp string, info fs.FileInfo) error {
 	return at.dir.Rename(temp, at.name)
 }
 
-// modes gives folders their permissions, what is in a folder before it.
+// modes sets the permissions of folders, the deepest first.
 func (a *applier) modes() error {
 	dirs := map[string]change{}
 	for _, c := range a.j.locked {
@@ -334,7 +333,7 @@ func (a *applier) modes() error {
 	}
 	for _, path := range slices.Backward(sorted(dirs)) {
 		c := dirs[path]
-		if c.from == c.to { // was opened up, and may be gone
+		if c.from == c.to { // it was opened up, and may be gone
 			a.quietly(c, a.mode)
 			continue
 		}
@@ -362,7 +361,7 @@ func (a *applier) mode(at spot, c change) error {
 	return a.chmod(at, info, c.to.perm)
 }
 
-// sync puts the workspace on the disk, as the journal is about to go.
+// sync flushes the workspace to disk before the journal is deleted.
 func (a *applier) sync() error {
 	f, err := a.root.Open(".")
 	if err != nil {

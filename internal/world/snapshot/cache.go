@@ -14,14 +14,12 @@ import (
 
 const (
 	cacheHead = "inspan-cache-1\n"
-	// settled is how much older than its hashing a file's last change must be,
-	// for the file not to be hashed again: within one tick of the file system's
-	// clock a second change would not show.
+	// settled is the minimum age of a file's last change at the time of hashing for its digest to be cached.
+	// Within one tick of the file system's clock a second change would be invisible.
 	settled = 2 * time.Second
 )
 
-// stamp is what the file system says about a file. Equal stamps mean equal
-// content.
+// stamp is the file system's metadata of a file. Equal stamps mean equal content.
 type stamp struct {
 	size, mtime, ctime int64 // times in ns since 1970
 	ino                uint64
@@ -34,7 +32,7 @@ func stampOf(info fs.FileInfo) stamp {
 	return stamp{info.Size(), info.ModTime().UnixNano(), ctime, ino}
 }
 
-// old reports whether a change after that time would have changed the stamp.
+// old reports whether any change after that time would have changed the stamp.
 func (s stamp) old(hashed time.Time) bool {
 	last := s.ctime
 	if last == 0 {
@@ -43,24 +41,23 @@ func (s stamp) old(hashed time.Time) bool {
 	return last < hashed.Add(-settled).UnixNano()
 }
 
-// cached is a file whose digest is known.
+// cached is a file with its digest.
 type cached struct {
 	name  string
 	stamp stamp
 	sum   digest
 }
 
-// statCache is what files looked like when they were hashed, by folder. The
-// file of it is its head, the SHA-256 of the rest, and for each folder its path
-// and its files, each with its length before it.
+// statCache holds the stamps and digests of files, by folder. Its file contains a head, the SHA-256 of the
+// rest, and for each folder its path and its files, each with its length before it.
 type statCache struct {
-	mu      sync.Mutex // of fresh and same
+	mu      sync.Mutex // guards fresh and same
 	folders map[string][]byte
 	fresh   map[string][]byte
-	same    int // folders in fresh that are the same in folders
+	same    int // folders in fresh that equal those in folders
 }
 
-// loadCache reads the cache; what isn't as written is as if it weren't there.
+// loadCache reads the cache; a damaged one counts as missing.
 func (s *Store) loadCache() *statCache {
 	c := &statCache{folders: map[string][]byte{}, fresh: map[string][]byte{}}
 	data, err := keep.Read(s.path(cacheName))
@@ -90,7 +87,7 @@ func parseCache(data []byte) (folders map[string][]byte, ok bool) {
 	return folders, !d.bad
 }
 
-// folder returns what is known of the files in a folder, by name.
+// folder returns the cached files of a folder, by name.
 func (c *statCache) folder(path string) []cached {
 	d := decoder{b: c.folders[path]}
 	if len(d.b) == 0 {
@@ -112,7 +109,7 @@ func (c *statCache) folder(path string) []cached {
 	return out
 }
 
-// find looks for a file with this stamp.
+// find returns the digest of a file with this stamp.
 func find(list []cached, name string, want stamp) (digest, bool) {
 	i := sort.Search(len(list), func(i int) bool { return list[i].name >= name })
 	if i < len(list) && list[i].name == name && list[i].stamp == want {
@@ -121,7 +118,7 @@ func find(list []cached, name string, want stamp) (digest, bool) {
 	return digest{}, false
 }
 
-// note keeps what is known now of the files in a folder, sorted by name.
+// note caches the files of a folder, sorted by name.
 func (c *statCache) note(path string, list []cached) {
 	if len(list) == 0 {
 		return
@@ -137,15 +134,14 @@ func (c *statCache) note(path string, list []cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if before := c.folders[path]; bytes.Equal(before, e.b) {
-		c.fresh[path] = before // lets go of the copy
+		c.fresh[path] = before // releases the copy
 		c.same++
 		return
 	}
 	c.fresh[path] = e.b
 }
 
-// save writes the cache, unless the old one says the same. Failure costs only
-// time.
+// saveCache writes the cache, unless it is unchanged. A failure only costs time.
 func (s *Store) saveCache(c *statCache) {
 	if c.same == len(c.fresh) && c.same == len(c.folders) {
 		return

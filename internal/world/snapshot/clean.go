@@ -13,13 +13,12 @@ import (
 )
 
 const (
-	smallPack = 1 << 20 // bytes below which packs are put together
-	manyPacks = 64      // when there are more than this of them
+	smallPack = 1 << 20 // bytes below which packs are combined
+	manyPacks = 64      // when there are more small packs than this
 )
 
-// Clean removes the oldest checkpoints, but none of keep, until a quarter of
-// the quota is free, and all content that no checkpoint needs. It returns how
-// many bytes the store became smaller.
+// Clean removes the oldest checkpoints, except those in keep, until a quarter of the quota is free. It also
+// removes content that no checkpoint needs. It returns the number of bytes freed.
 func (s *Store) Clean(ctx context.Context, keep ...string) (freed int64, err error) {
 	if _, err := os.Stat(s.path(formatName)); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -63,16 +62,16 @@ func (s *Store) clean(ctx context.Context, keep []string) error {
 	return m.dropObjects()
 }
 
-// marker finds what is needed.
+// marker marks the objects that checkpoints need.
 type marker struct {
 	s    *Store
 	v    *vault
 	ctx  context.Context
 	live map[digest]bool
-	size int64 // of what is live
+	size int64 // of the live objects
 }
 
-// choose marks what the checkpoints need that fit, and returns the others.
+// choose marks the objects of the checkpoints that fit, and returns the other checkpoints.
 func (m *marker) choose(keep []string) (drop []string, err error) {
 	records, _, err := m.s.records()
 	if err != nil {
@@ -108,10 +107,10 @@ func (m *marker) choose(keep []string) (drop []string, err error) {
 	return drop, nil
 }
 
-// room is how many bytes may be left.
+// room returns the number of bytes that may remain.
 func (m *marker) room() int64 { return m.s.quota() / 4 * 3 }
 
-// anew marks again, without what is dropped.
+// anew marks again, without the dropped checkpoints.
 func (m *marker) anew(records []*record, drop []string) error {
 	clear(m.live)
 	m.size = 0
@@ -125,8 +124,7 @@ func (m *marker) anew(records []*record, drop []string) error {
 	return nil
 }
 
-// mark marks all that a checkpoint needs. What of it is damaged or missing
-// can't be marked.
+// mark marks all objects that a checkpoint needs. Damaged or missing ones can't be marked.
 func (m *marker) mark(r *record) error {
 	root, err := r.root()
 	if err != nil {
@@ -175,9 +173,8 @@ func (m *marker) need(d digest, size int64) {
 	m.size += size
 }
 
-// repack writes what is needed of packs that are mostly waste, or small and
-// many, to a new one, and deletes them. A pack that can't be read is deleted:
-// nothing in it can be found.
+// repack writes the needed objects of packs that are mostly waste, or small and many, to a new pack, and
+// deletes the old ones. An unreadable pack is deleted: its objects can't be found.
 func (m *marker) repack() error {
 	used := make([]int64, len(m.v.packs))
 	for d, p := range m.v.at {
@@ -208,13 +205,13 @@ func (m *marker) repack() error {
 	return keep.Sync(m.s.path(packsName))
 }
 
-// wasteful returns the packs to be written anew.
+// wasteful returns the packs to be rewritten.
 func (m *marker) wasteful(used []int64) (map[int32]bool, error) {
 	total, err := size(m.s.Dir)
 	if err != nil {
 		return nil, err
 	}
-	waste := int64(2) // what part of a pack may be waste: a half
+	waste := int64(2) // the fraction of a pack that may be waste: one half
 	if total > m.room() {
 		waste = 16
 	}
@@ -240,7 +237,7 @@ func (m *marker) wasteful(used []int64) (map[int32]bool, error) {
 	return old, nil
 }
 
-// rewrite copies what is needed out of packs. What is damaged is left behind.
+// rewrite copies needed objects out of packs. Damaged ones are dropped.
 func (m *marker) rewrite(old map[int32]bool, used []int64) error {
 	var total int64
 	for n := range old {
@@ -276,7 +273,7 @@ func (m *marker) rewrite(old map[int32]bool, used []int64) error {
 	return to.commit(id)
 }
 
-// order lists what is needed in packs, so that it is read from front to back.
+// order lists the needed objects of packs in reading order.
 func (m *marker) order(packs map[int32]bool) []digest {
 	var out []digest
 	for d, p := range m.v.at {
@@ -291,7 +288,7 @@ func (m *marker) order(packs map[int32]bool) []digest {
 	return out
 }
 
-// dropObjects deletes big objects that nobody needs.
+// dropObjects deletes unneeded big objects.
 func (m *marker) dropObjects() error {
 	dirs, err := os.ReadDir(m.s.path(objectsName))
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// view is the tree of one checkpoint, or of the workspace now.
+// view is the tree of a checkpoint, or of the current workspace.
 type view struct {
 	v    *vault
-	id   string // "" is the workspace now
+	id   string // "" is the current workspace
 	root entry
 }
 
@@ -25,8 +25,7 @@ func (s *Store) view(v *vault, id string) (*view, error) {
 	return &view{v, id, root}, err
 }
 
-// blame turns what is wrong with an object into an error that names the
-// checkpoint.
+// blame turns an object's error into one that names the checkpoint.
 func (w *view) blame(path string, err error) error {
 	if errors.Is(err, errDamaged) || errors.Is(err, errAbsent) {
 		return &DamageError{Checkpoint: w.id, Path: path, What: err.Error()}
@@ -34,7 +33,7 @@ func (w *view) blame(path string, err error) error {
 	return err
 }
 
-// list returns what is in a folder.
+// list returns the entries of a folder.
 func (w *view) list(path string, dir entry) (*tree, error) {
 	t, err := w.v.tree(dir.sum)
 	if err != nil {
@@ -43,7 +42,7 @@ func (w *view) list(path string, dir entry) (*tree, error) {
 	return t, nil
 }
 
-// at returns what is at a path.
+// at returns the entry at a path.
 func (w *view) at(path string) (entry, error) {
 	e := w.root
 	if path == "" {
@@ -72,9 +71,8 @@ type difference struct {
 	old, now entry
 }
 
-// walk calls f for every path at which two views differ, folders before what is
-// in them. What is below a folder that can't be read in one of them is unknown
-// and left out.
+// walk calls f for every path at which two views differ, folders before their content. Paths below a folder
+// that is unreadable in one view are unknown and left out.
 func (w *view) walk(o *view, f func(difference) error) error {
 	return w.walkEntry(o, "", w.root, o.root, f)
 }
@@ -106,7 +104,7 @@ func (w *view) walkEntry(o *view, path string, a, b entry, f func(difference) er
 	return w.walkLists(o, path, in.entries, on.entries, f)
 }
 
-// walkLists goes through two sorted lists side by side.
+// walkLists compares two sorted lists.
 func (w *view) walkLists(o *view, path string, in, on []entry, f func(difference) error) error {
 	for len(in) > 0 || len(on) > 0 {
 		var a, b entry
@@ -125,7 +123,7 @@ func (w *view) walkLists(o *view, path string, in, on []entry, f func(difference
 	return nil
 }
 
-// kindOf says what becomes of a path.
+// kindOf returns the kind of change at a path.
 func kindOf(old, now entry) Kind {
 	switch {
 	case old.kind == nothing:
@@ -151,7 +149,7 @@ func sortChanges(list []Change) {
 	slices.SortFunc(list, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// Diff returns what differs between two checkpoints, sorted by path.
+// Diff returns the differences between two checkpoints, sorted by path.
 func (s *Store) Diff(ctx context.Context, a, b string) ([]Change, error) {
 	v, unlock, err := s.reading(ctx)
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What a workspace is called while it is made, and when another takes its place.
+// Suffixes of a workspace that is being created, and of the one that it replaces.
 const (
 	newSuffix = ".inspan-new"
 	oldSuffix = ".inspan-old"
 )
 
-// mostEntries is how many files, folders and links a workspace can have.
+// mostEntries bounds the files, folders and links of a workspace.
 const mostEntries = 10_000_000
 
-// Fetch makes the workspace anew of a state that lies in blobs, in place of what is there. All content is
-// checked against its digest: blobs are trusted no more than a disk. Until all of it is there nothing
-// changes. A Fetch that was cut off is done again.
+// Fetch recreates the workspace from a state in blobs, and replaces the existing one. All content is checked
+// against its digest: blobs are not trusted more than a disk. Nothing changes until the new workspace is
+// complete. After an interruption it is repeated from the start.
 func (s *Store) Fetch(ctx context.Context, blobs tool.Blobs, name string) (Sent, error) {
 	unlock, err := s.change(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *Store) fetch(ctx context.Context, blobs tool.Blobs, name string) (sent 
 		return sent, err
 	}
 	v.close()
-	if err := os.RemoveAll(s.path(cacheName)); err != nil { // it is of the files that are there now
+	if err := os.RemoveAll(s.path(cacheName)); err != nil { // it describes the replaced files
 		return sent, err
 	}
 	if err := s.swap(); err != nil {
@@ -74,7 +74,7 @@ func (s *Store) fetch(ctx context.Context, blobs tool.Blobs, name string) (sent 
 	return sent, errors.Join(os.RemoveAll(s.path(tmpName)), s.forget(name, m))
 }
 
-// download brings a pack here.
+// download downloads a pack.
 func (s *Store) download(ctx context.Context, blobs tool.Blobs, p sentPack, v *vault) error {
 	r, err := blobs.Get(ctx, p.Blob)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *Store) download(ctx context.Context, blobs tool.Blobs, p sentPack, v *v
 	return nil
 }
 
-// swap puts the workspace that was made in the place of the one that is there.
+// swap replaces the workspace with the new one.
 func (s *Store) swap() error {
 	if err := removeAll(s.Root + oldSuffix); err != nil {
 		return err
@@ -121,13 +121,12 @@ func (s *Store) swap() error {
 	return errors.Join(removeAll(s.Root+oldSuffix), keep.Sync(filepath.Dir(s.Root)))
 }
 
-// Drop removes the workspace from this machine, with what a Fetch that was cut off has left of it, and
-// the store with all that is known of it.
+// Drop removes the workspace and its store from this machine, with leftovers of an interrupted Fetch.
 func (s *Store) Drop() error {
 	return errors.Join(removeAll(s.Root), removeAll(s.Root+newSuffix), removeAll(s.Root+oldSuffix), os.RemoveAll(s.Dir))
 }
 
-// removeAll removes a folder with all in it, also where folders in it can't be written to.
+// removeAll removes a folder with its content, even if folders in it are not writable.
 func removeAll(dir string) error {
 	err := os.RemoveAll(dir)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -141,7 +140,7 @@ func removeAll(dir string) error {
 	return errors.Join(root.Close(), os.RemoveAll(dir))
 }
 
-// open lets names in a folder, and in all below it, be changed.
+// open makes a folder and all its subfolders writable.
 func open(root *os.Root) {
 	_ = root.Chmod(".", ownerAll)
 	names, _ := readNames(root)
@@ -158,7 +157,7 @@ func open(root *os.Root) {
 	}
 }
 
-// fetcher makes a workspace.
+// fetcher creates a workspace.
 type fetcher struct {
 	s       *Store
 	ctx     context.Context
@@ -184,7 +183,7 @@ func (f *fetcher) workspace(e entry) error {
 	return root.Chmod(".", fs.FileMode(e.perm|ownerAll))
 }
 
-// folder fills an open folder, which is empty.
+// folder fills an open, empty folder.
 func (f *fetcher) folder(dir *os.Root, e entry, depth int) error {
 	if err := f.ctx.Err(); err != nil {
 		return err

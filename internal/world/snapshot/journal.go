@@ -10,14 +10,14 @@ import (
 
 const journalHead = "inspan-journal-1\n"
 
-// journal is a restore: all that is needed to do it, or what is left of it.
+// journal is a restore: all data needed to execute or finish it.
 type journal struct {
 	before string
-	word   string   // of the names of temporary files
-	locked []change // folders that must be opened up for writing; from is what they are
+	word   string   // part of the names of temporary files
+	locked []change // folders that must be made writable; from is their old state
 	todo   []change // sorted by path
 	kept   []change
-	made   map[digest][]byte // content of todo that the store lacks
+	made   map[digest][]byte // content of todo that is not in the store
 }
 
 func (e *encoder) changes(list []change) {
@@ -38,7 +38,7 @@ func (d *decoder) change() change {
 	return c
 }
 
-// goodPath reports whether a path stays below where it starts.
+// goodPath reports whether a path stays below its start.
 func goodPath(path string) bool {
 	for len(path) > 0 {
 		dir, name := split(path)
@@ -79,7 +79,7 @@ func parseJournal(data []byte) (*journal, bool) {
 	j.locked = list(&d, d.change)
 	j.todo = list(&d, d.change)
 	j.kept = list(&d, d.change)
-	if len(d.b) > 0 { // else it was written before texts were merged
+	if len(d.b) > 0 { // otherwise it was written before texts were merged
 		j.made = map[digest][]byte{}
 		for _, text := range list(&d, d.str) {
 			j.made[sha256.Sum256([]byte(text))] = []byte(text)
@@ -88,8 +88,7 @@ func parseJournal(data []byte) (*journal, bool) {
 	return j, !d.bad && len(d.b) == 0
 }
 
-// readJournal reads the journal of a restore that is under way; the error is
-// fs.ErrNotExist if there is none.
+// readJournal reads the journal of a restore in progress; the error is fs.ErrNotExist if there is none.
 func readJournal(s *Store) (*journal, error) {
 	data, err := keep.Read(s.path(journalName))
 	if err != nil {
@@ -103,5 +102,5 @@ func readJournal(s *Store) (*journal, error) {
 	return j, nil
 }
 
-// temp is the name of the temporary file of a path.
+// temp returns the name of a path's temporary file.
 func (j *journal) temp(n int) string { return fmt.Sprintf(".inspan-%s-%d", j.word, n) }

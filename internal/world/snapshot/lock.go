@@ -32,8 +32,8 @@ func (s *Store) path(names ...string) string {
 	return filepath.Join(append([]string{s.Dir}, names...)...)
 }
 
-// change locks the store to change it, and makes it if there is none. What
-// dead processes were writing is deleted.
+// change locks the store for changes, and creates it if it does not exist. It deletes temporary files of dead
+// processes.
 func (s *Store) change(ctx context.Context) (unlock func(), err error) {
 	if err := s.apart(); err != nil {
 		return nil, err
@@ -51,8 +51,7 @@ func (s *Store) change(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = lock.Close() }, nil
 }
 
-// read locks the store against changes. There is none if err is
-// fs.ErrNotExist.
+// read locks the store against changes. The error is fs.ErrNotExist if there is no store.
 func (s *Store) read(ctx context.Context) (unlock func(), err error) {
 	if _, err := os.Stat(s.path(formatName)); err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func (s *Store) read(ctx context.Context) (unlock func(), err error) {
 	return func() { _ = lock.Close() }, nil
 }
 
-// apart checks that neither of store and workspace is in the other.
+// apart checks that neither store nor workspace contains the other.
 func (s *Store) apart() error {
 	if !filepath.IsAbs(s.Root) || s.Dir == "" {
 		return fmt.Errorf("checkpoints of %q in %q: the workspace must be an absolute path, and the store a folder", s.Root, s.Dir)
@@ -76,7 +75,7 @@ func (s *Store) apart() error {
 	if err != nil {
 		return err
 	}
-	// The store may not exist yet; the part that does is resolved.
+	// The store may not exist yet; only its existing part is resolved.
 	rest := ""
 	for {
 		real, err := filepath.EvalSymlinks(dir)
@@ -100,7 +99,7 @@ func within(path, dir string) bool {
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// lay makes what is missing of the store's folders. The lock is held.
+// lay creates missing folders of the store. The caller holds the lock.
 func (s *Store) lay() error {
 	err := s.checkFormat()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +127,7 @@ func (s *Store) checkFormat() error {
 	return err
 }
 
-// writeFile writes a file of the store whole, or not at all.
+// writeFile writes a file of the store atomically.
 func (s *Store) writeFile(path string, data []byte) error {
 	f, err := s.temp(filepath.Base(path))
 	if err != nil {
@@ -138,7 +137,7 @@ func (s *Store) writeFile(path string, data []byte) error {
 	return s.commit(f, err, path)
 }
 
-// writeLoose writes a file of the store that has a checksum and can be missing: a power failure may take it.
+// writeLoose writes a file of the store that has a checksum and may be lost in a power failure.
 func (s *Store) writeLoose(path string, data []byte) error {
 	f, err := s.temp(filepath.Base(path))
 	if err != nil {
@@ -155,7 +154,7 @@ func (s *Store) writeLoose(path string, data []byte) error {
 	return nil
 }
 
-// temp opens a new file for writing.
+// temp creates a file for writing.
 func (s *Store) temp(name string) (*os.File, error) {
 	s.step("make temporary file")
 	if err := os.Mkdir(s.path(tmpName), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -164,7 +163,7 @@ func (s *Store) temp(name string) (*os.File, error) {
 	return os.CreateTemp(s.path(tmpName), name+"-")
 }
 
-// commit puts a temporary file in its place, unless something failed before.
+// commit moves a temporary file to its place, unless an earlier step failed.
 func (s *Store) commit(f *os.File, err error, path string) error {
 	if err == nil {
 		s.step("sync temporary file")

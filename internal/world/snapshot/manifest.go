@@ -21,7 +21,7 @@ import (
 
 const (
 	mostManifest = 4 << 20 // bytes
-	mostPacks    = 24      // of several objects, from which on the small ones are sent anew, as one
+	mostPacks    = 24      // of several objects; above this number the small ones are sent again as one
 	mostAll      = 20_000  // packs of a state
 	sentName     = "sent"
 
@@ -31,26 +31,26 @@ const (
 // ErrManifest says that a blob is not the manifest of a workspace.
 var ErrManifest = errors.New("not the manifest of a workspace")
 
-// manifest is a state of a workspace that lies in blobs.
+// manifest describes a state of a workspace in blobs.
 type manifest struct {
-	Name  string     `json:"name"` // random: no other manifest has the same content
+	Name  string     `json:"name"` // random: no two manifests are equal
 	Tree  string     `json:"tree"` // digest of the workspace's tree
 	Perm  uint16     `json:"perm"` // of the workspace
 	Bytes int64      `json:"bytes"`
 	Files int        `json:"files"`
 	Left  int        `json:"left,omitempty"`
-	Packs []sentPack `json:"packs"` // that hold all objects together
+	Packs []sentPack `json:"packs"` // that together contain all objects
 }
 
 // sentPack is a pack in a blob.
 type sentPack struct {
 	Blob string `json:"blob"`
 	Size int64  `json:"size"`
-	Live int64  `json:"live"`          // bytes of objects that the state needs
-	One  bool   `json:"one,omitempty"` // it has one object, which is a big one
+	Live int64  `json:"live"`          // bytes of needed objects
+	One  bool   `json:"one,omitempty"` // it has one object, a big one
 }
 
-// parseManifest reads a manifest that anybody may have written.
+// parseManifest parses a manifest from an untrusted source.
 func parseManifest(data []byte) (*manifest, digest, error) {
 	var m manifest
 	data, marked := bytes.CutPrefix(data, []byte(stateMark))
@@ -74,22 +74,22 @@ func parseManifest(data []byte) (*manifest, digest, error) {
 	return &m, root, nil
 }
 
-// goodBlob reports whether this names a blob. It is a file name of the store too.
+// goodBlob reports whether this is a valid name of a blob, which is also a file name in the store.
 func goodBlob(name string) bool {
 	hex, ok := strings.CutPrefix(name, "sha256-")
 	_, good := parseDigest(hex)
 	return ok && good && strings.ToLower(hex) == hex
 }
 
-// Sent is a state of a workspace that lies in blobs.
+// Sent describes a state of a workspace in blobs.
 type Sent struct {
-	Manifest string // names the blob that lists it
+	Manifest string // names the blob of the manifest
 	Files    int    // regular files whose content is kept
-	Bytes    int64  // size of these together
-	Left     int    // files and folders whose content is left out, as it can't be read
-	New      int64  // bytes that were put for it; 0: it is the state before
-	// Gone are blobs of the state before that this one does not need. Once nobody goes back to that, they
-	// can be removed: no other state ever has one of the same name.
+	Bytes    int64  // total size of these
+	Left     int    // files and folders without content, as they are unreadable
+	New      int64  // bytes that were uploaded; 0: the state is unchanged
+	// Gone are blobs of the previous state that this one does not need. They can be removed once that state is
+	// no longer needed: names of blobs are never reused.
 	Gone []string
 }
 
@@ -97,7 +97,7 @@ func (m *manifest) sent(name string) Sent {
 	return Sent{Manifest: name, Files: m.Files, Bytes: m.Bytes, Left: m.Left}
 }
 
-// sentManifest reads a manifest, here if it is known here.
+// sentManifest reads a manifest, from the store if it is known there.
 func (s *Store) sentManifest(ctx context.Context, blobs tool.Blobs, name string) (*manifest, digest, error) {
 	if !goodBlob(name) {
 		return nil, digest{}, fmt.Errorf("%q: %w", name, ErrManifest)
@@ -124,7 +124,7 @@ func readBlob(ctx context.Context, blobs tool.Blobs, name string) ([]byte, error
 	return data, err
 }
 
-// sendManifest puts a manifest into a blob, and remembers it here.
+// sendManifest writes a manifest to a blob, and to the store.
 func (s *Store) sendManifest(ctx context.Context, blobs tool.Blobs, m *manifest) (name string, size int, err error) {
 	m.Name = rand.Text()
 	data, err := json.Marshal(m)
@@ -138,7 +138,7 @@ func (s *Store) sendManifest(ctx context.Context, blobs tool.Blobs, m *manifest)
 	return name, len(data), err
 }
 
-// remember keeps here what is in a pack, so that it need not be read for the next state.
+// remember stores the index of a pack, so that later states need not read the pack.
 func (s *Store) remember(blob string, index []indexed) error {
 	b := make([]byte, 0, len(index)*rememberedSize+sha256.Size)
 	for _, x := range index {
@@ -149,7 +149,7 @@ func (s *Store) remember(blob string, index []indexed) error {
 	return s.writeLoose(s.path(sentName, blob), append(b, sum[:]...))
 }
 
-// remembered is what is in a pack, as it was kept here.
+// remembered reads a stored index of a pack.
 func (s *Store) remembered(blob string) ([]indexed, error) {
 	data, err := keep.Read(s.path(sentName, blob))
 	if err != nil {
@@ -166,7 +166,7 @@ func (s *Store) remembered(blob string) ([]indexed, error) {
 	return index, nil
 }
 
-// forget removes what is remembered of blobs that a state does not need.
+// forget removes stored data about blobs that a state does not need.
 func (s *Store) forget(name string, m *manifest) error {
 	known, err := os.ReadDir(s.path(sentName))
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *Store) forget(name string, m *manifest) error {
 	return nil
 }
 
-// Needed are the blobs that a state of a workspace is made of: its manifest last.
+// Needed returns the blobs of a workspace state: its manifest last.
 func Needed(ctx context.Context, blobs tool.Blobs, name string) ([]string, error) {
 	data, err := readBlob(ctx, blobs, name)
 	if err != nil {

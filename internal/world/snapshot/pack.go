@@ -18,7 +18,7 @@ const (
 	trailerSize = 8 + 32 + 8
 )
 
-// indexed is one line of a pack's index.
+// indexed is an entry of a pack's index.
 type indexed struct {
 	sum  digest
 	off  int64
@@ -51,13 +51,13 @@ func (p *pack) put(d digest, data []byte) error {
 	return nil
 }
 
-// noted takes an object into the index that was written behind the others.
+// noted adds an object to the index that was appended to the pack.
 func (p *pack) noted(d digest, size int64) {
 	p.index = append(p.index, indexed{d, p.off, uint32(size)})
 	p.off += size
 }
 
-// size is how many bytes the pack will have.
+// size returns the final size of the pack.
 func (p *pack) size() int64 { return p.off + int64(len(p.index))*indexedSize + trailerSize }
 
 // end writes the index.
@@ -66,12 +66,12 @@ func (p *pack) end() error {
 	return errors.Join(err, p.w.Flush())
 }
 
-// commit ends the pack and gives it its name.
+// commit ends the pack and renames it to its name.
 func (p *pack) commit(id string) error {
 	return p.s.commit(p.f, p.end(), p.s.path(packsName, id+".pack"))
 }
 
-// drop forgets the pack.
+// drop discards the pack.
 func (p *pack) drop() { _ = errors.Join(p.f.Close(), os.Remove(p.f.Name())) }
 
 func encodeIndex(index []indexed) []byte {
@@ -89,8 +89,7 @@ func encodeIndex(index []indexed) []byte {
 	return append(append(b, sum[:]...), packMagic...)
 }
 
-// readIndex reads the index of a pack; the error is errDamaged if it isn't
-// what was written.
+// readIndex reads the index of a pack; the error is errDamaged if it differs from what was written.
 func readIndex(path string) ([]indexed, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Why a path is kept as it is.
+// Reasons why a path is kept as it is.
 const (
 	whySince    = "somebody else has changed it too"
 	whyNotKept  = "its earlier content was not kept"
@@ -21,11 +21,10 @@ const (
 	whyFolder   = "needed for what is in it"
 )
 
-// Merged is the Why of a change that leaves in a file what somebody else has changed in it.
+// Merged is the Why of a change that preserves other changes in the file.
 const Merged = "what somebody else has changed in it stays"
 
-// Plan says what Restore would do, and changes nothing: not even a checkpoint
-// is taken.
+// Plan returns what Restore would do. It changes nothing and takes no checkpoint.
 func (s *Store) Plan(ctx context.Context, to string, spans []Span) (Plan, error) {
 	v, unlock, err := s.reading(ctx)
 	if err != nil {
@@ -48,14 +47,14 @@ func (s *Store) Plan(ctx context.Context, to string, spans []Span) (Plan, error)
 	return p.public(), nil
 }
 
-// change is what becomes of a path.
+// change is the old and the new state of a path.
 type change struct {
 	path     string
 	from, to entry
 	why      string
 }
 
-// plan is what a restore does.
+// plan is the plan of a restore.
 type plan struct {
 	s         *Store
 	ctx       context.Context
@@ -78,8 +77,7 @@ func (p *plan) public() Plan {
 	return out
 }
 
-// plan finds out what is to be done so that the paths that differ within the
-// spans become what they were.
+// plan determines the changes that undo the differences within the spans.
 func (s *Store) plan(ctx context.Context, cur *view, to string, spans []Span, force bool) (*plan, error) {
 	want, err := s.view(cur.v, to)
 	if err != nil {
@@ -104,7 +102,7 @@ func (s *Store) plan(ctx context.Context, cur *view, to string, spans []Span, fo
 	return p, p.creations()
 }
 
-// touched returns the paths that differ within spans, and what each span has made of them.
+// touched returns the paths that differ within spans, with the changes of each span.
 func (s *Store) touched(ctx context.Context, v *vault, spans []Span) (map[string][]leg, error) {
 	left := map[string][]leg{}
 	for _, span := range spans {
@@ -136,7 +134,7 @@ func sorted[T any](m map[string]T) []string {
 	return paths
 }
 
-// skips reports whether a path is not to be touched, or something above it.
+// skips reports whether a path, or a folder above it, must not be touched.
 func (s *Store) skips(path string, e entry) bool {
 	if path == "" {
 		return false
@@ -153,7 +151,7 @@ func (s *Store) skips(path string, e entry) bool {
 	return false
 }
 
-// decide looks at one path by itself.
+// decide plans the change of one path, independent of others.
 func (p *plan) decide(path string, legs []leg) error {
 	if err := p.ctx.Err(); err != nil {
 		return err
@@ -184,8 +182,8 @@ func (p *plan) decide(path string, legs []leg) error {
 	return nil
 }
 
-// modeOnly reports whether the content is left alone: because it is the same,
-// or because a file or folder that can't be read may be the same.
+// modeOnly reports whether the content is not touched: it is the same, or a file or folder is unreadable and
+// may be the same.
 func (c change) modeOnly() bool {
 	if c.from.sameContent(c.to) {
 		return true
@@ -194,7 +192,7 @@ func (c change) modeOnly() bool {
 	return sealed && c.from.class() == isFile && c.to.class() == isFile && c.from.perm != c.to.perm
 }
 
-// obstacle returns why a path can't be changed, or "". Why is that of undone.
+// obstacle returns why a path can't be changed, or "". Why is the result of undone.
 func (p *plan) obstacle(c change, why string) string {
 	switch {
 	case c.from.kind == isUnknown:
@@ -221,11 +219,10 @@ func (p *plan) keep(c change, why string) {
 	p.kept = append(p.kept, c)
 }
 
-// removals keeps folders that would have to go although something stays in
-// them, or becomes something else.
+// removals keeps folders that can't be removed because a part of their content stays.
 func (p *plan) removals() error {
 	paths := sorted(p.todo)
-	slices.Reverse(paths) // what is in a folder comes before it
+	slices.Reverse(paths) // content before its folder
 	for _, path := range paths {
 		c := p.todo[path]
 		if c.from.kind != isDir || c.to.class() == isDir {
@@ -246,9 +243,9 @@ func (p *plan) removals() error {
 	return nil
 }
 
-// creations keeps what has no folder to be made in.
+// creations keeps paths whose folder will not exist.
 func (p *plan) creations() error {
-	for _, path := range sorted(p.todo) { // folders come before what is in them
+	for _, path := range sorted(p.todo) { // folders before their content
 		c := p.todo[path]
 		if path == "" || c.to.kind == nothing {
 			continue
@@ -265,14 +262,14 @@ func (p *plan) creations() error {
 	return nil
 }
 
-// parent makes sure that there will be a folder at a path, and says why not.
+// parent ensures that a folder will exist at a path, or returns why it won't.
 func (p *plan) parent(path string) (why string, err error) {
 	if c, ok := p.todo[path]; ok {
 		switch c.to.class() {
 		case isDir:
 			return "", nil
 		case nothing:
-			return whyParent, nil // it goes with this
+			return whyParent, nil // it is removed together with its folder
 		}
 		return whyNoFolder, nil
 	}
@@ -298,7 +295,7 @@ func (p *plan) parent(path string) (why string, err error) {
 	return "", nil
 }
 
-// sound checks that all content that the plan needs can be read.
+// sound checks that all needed content can be read.
 func (p *plan) sound() error {
 	for _, c := range p.todo {
 		if err := p.ctx.Err(); err != nil {
@@ -314,7 +311,7 @@ func (p *plan) sound() error {
 	return nil
 }
 
-// idle fails if a restore was cut off.
+// idle returns an error if a restore was interrupted.
 func (s *Store) idle() error {
 	_, err := readJournal(s)
 	if errors.Is(err, fs.ErrNotExist) {

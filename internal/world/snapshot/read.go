@@ -28,8 +28,8 @@ func (s *Store) reading(ctx context.Context) (v *vault, unlock func(), err error
 	return v, func() { v.close(); release() }, nil
 }
 
-// List returns all checkpoints, oldest first. Damaged ones are missing from the
-// list and named by the error, which is then made of [DamageError]s.
+// List returns all checkpoints, oldest first. Damaged ones are left out and named by the error, which then
+// consists of [DamageError]s.
 func (s *Store) List(ctx context.Context) ([]Checkpoint, error) {
 	release, err := s.read(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,10 +47,9 @@ func (s *Store) List(ctx context.Context) ([]Checkpoint, error) {
 	return out, errors.Join(damage, err)
 }
 
-// Read returns the first bytes, at most limit, of a file in a checkpoint, or
-// the target of a symbolic link. The whole file is checked. The error is
-// fs.ErrNotExist if there is none, and fs.ErrInvalid if it is a folder or not
-// kept.
+// Read returns the first bytes, at most limit, of a file in a checkpoint, or the target of a symbolic link. It
+// checks the whole file. The error is fs.ErrNotExist if the file does not exist, and fs.ErrInvalid if it is a
+// folder or not kept.
 func (s *Store) Read(ctx context.Context, id, path string, limit int64) ([]byte, error) {
 	v, unlock, err := s.reading(ctx)
 	if err != nil {
@@ -80,7 +79,7 @@ func (s *Store) Read(ctx context.Context, id, path string, limit int64) ([]byte,
 	return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid}
 }
 
-// header is a writer that keeps the start.
+// header is a writer that keeps only the beginning.
 type header struct {
 	ctx  context.Context
 	buf  bytes.Buffer
@@ -94,8 +93,8 @@ func (h *header) Write(p []byte) (int, error) {
 	return len(p), h.ctx.Err()
 }
 
-// Check reads all that a checkpoint holds. The error is a [DamageError] if
-// something isn't what was written.
+// Check reads the whole content of a checkpoint. The error is a [DamageError] if something differs from what
+// was written.
 func (s *Store) Check(ctx context.Context, id string) error {
 	v, unlock, err := s.reading(ctx)
 	if err != nil {
@@ -119,8 +118,7 @@ func (w *view) check(path string, e entry) error {
 	return w.blame(path, w.v.copy(io.Discard, e.sum))
 }
 
-// Remove forgets checkpoints; those that don't exist are no error. Clean frees
-// the space.
+// Remove removes checkpoints; missing ones are not an error. Clean frees the space.
 func (s *Store) Remove(ctx context.Context, ids ...string) error {
 	if _, err := os.Stat(s.path(formatName)); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -24,14 +24,14 @@ const (
 
 var idPattern = regexp.MustCompile(`^\d{8}-\d{6}-\d{6}-[a-z2-7]{4}$`)
 
-// record is a checkpoint as it is stored.
+// record is a stored checkpoint.
 type record struct {
 	Checkpoint
 	Tree string `json:"tree"` // digest of the workspace's tree
 	Perm uint16 `json:"perm"` // of the workspace
 }
 
-// root is the entry of the workspace.
+// root returns the entry of the workspace.
 func (r *record) root() (entry, error) {
 	sum, ok := parseDigest(r.Tree)
 	if !ok {
@@ -40,7 +40,7 @@ func (r *record) root() (entry, error) {
 	return entry{kind: isDir, perm: r.Perm & permission, sum: sum}, nil
 }
 
-// newID returns an ID that sorts behind all others, and its time.
+// newID returns an ID that sorts after all others, and its time.
 func (s *Store) newID() (string, time.Time, error) {
 	ids, err := s.ids()
 	if err != nil {
@@ -57,9 +57,9 @@ func (s *Store) newID() (string, time.Time, error) {
 	return stamp + "-" + strings.ToLower(rand.Text()[:4]), now, nil
 }
 
-// idTimeOf is the time in an ID, rounded up so that a later one sorts behind.
+// idTimeOf returns the time in an ID, rounded up so that a later one sorts after it.
 func idTimeOf(id string) time.Time {
-	t, _ := time.Parse(idTime, id[:15]+"."+id[16:22]) // matches idPattern, or is zero
+	t, _ := time.Parse(idTime, id[:15]+"."+id[16:22]) // the ID matches idPattern, otherwise zero
 	return t.Add(time.Microsecond)
 }
 
@@ -117,7 +117,7 @@ func (s *Store) record(id string) (*record, error) {
 	return parseRecord(id, data)
 }
 
-// records reads all checkpoints, oldest first, and what is wrong with others.
+// records reads all checkpoints, oldest first, and returns the errors of damaged ones.
 func (s *Store) records() (list []*record, damage error, err error) {
 	ids, err := s.ids()
 	for _, id := range ids {

@@ -12,20 +12,17 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// ownerAll is what a folder needs so that names in it can be changed.
+// ownerAll are the permissions that a folder needs for changes of its names.
 const ownerAll = 0o700
 
-// Restore makes the paths that differ within the spans what they are in the
-// checkpoint to, and says what it did. Spans are given in the order in which
-// they happened; without any there is nothing to do. What somebody else has changed in a
-// text between the spans or since stays in it. Where that can't be, as both have changed the
-// same lines or it is not text, the path is kept, unless force is set; what is not in the
-// store is kept even then.
+// Restore brings the paths that differ within the spans into their state in the checkpoint to, and reports the
+// changes. Spans are in chronological order; without any there is nothing to do. Changes that others made to a
+// text between the spans or since are preserved. If that is impossible, because both changed the same lines or
+// it is not text, the path is kept, unless force is set. Content that is not in the store is kept even then.
 //
-// Before the first change everything that is needed is checked, and a
-// checkpoint is taken, whatever the quota. From then on the context is not
-// listened to. If the error says that the restore is unfinished, say because
-// the disk is full, Recover finishes it.
+// Before the first change it checks that all needed content is readable, and takes a checkpoint, whatever the
+// quota. From then on it ignores the context. If the error says that the restore is unfinished, for example
+// because the disk is full, Recover finishes it.
 func (s *Store) Restore(ctx context.Context, to string, spans []Span, force bool) (Restored, error) {
 	unlock, err := s.change(ctx)
 	if err != nil {
@@ -66,15 +63,14 @@ func (s *Store) Restore(ctx context.Context, to string, spans []Span, force bool
 		return Restored{}, fmt.Errorf("restore: %w", err)
 	}
 	if err := s.writeFile(s.path(journalName), j.encode()); err != nil {
-		// It may stand in its place all the same; then Recover goes on.
+		// It may be in place anyway; then Recover continues.
 		return Restored{}, fmt.Errorf("restore: %w", err)
 	}
 	return s.finish(context.WithoutCancel(ctx), v, j, false)
 }
 
-// Recover finishes a restore that was cut off. The result is nil if there was
-// none. Paths that are neither what they were nor what they are to become were
-// changed by somebody else since: they are kept, and reported.
+// Recover finishes an interrupted restore. The result is nil if there was none. Paths that are neither in their
+// old nor in their new state were changed since: they are kept, and reported.
 func (s *Store) Recover(ctx context.Context) (*Restored, error) {
 	if _, err := os.Stat(s.path(formatName)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -103,7 +99,7 @@ func (s *Store) Recover(ctx context.Context) (*Restored, error) {
 	return &r, nil
 }
 
-// known fails unless there are all checkpoints that a restore needs.
+// known returns an error unless all checkpoints of a restore exist.
 func (s *Store) known(to string, spans []Span) error {
 	_, err := s.record(to)
 	for _, span := range spans {
@@ -114,7 +110,7 @@ func (s *Store) known(to string, spans []Span) error {
 	return err
 }
 
-// journal writes the plan down.
+// journal returns the journal of the plan.
 func (p *plan) journal(before string) (*journal, error) {
 	j := &journal{before: before, word: strings.ToLower(rand.Text()[:12]), kept: p.kept, made: p.cur.v.made}
 	locked := map[string]change{}
@@ -139,8 +135,7 @@ func (p *plan) journal(before string) (*journal, error) {
 	return j, nil
 }
 
-// finish does what the journal says, takes the checkpoint after it and deletes
-// the journal.
+// finish executes the journal, takes the checkpoint after it and deletes the journal.
 func (s *Store) finish(ctx context.Context, v *vault, j *journal, again bool) (Restored, error) {
 	unfinished := func(err error) (Restored, error) {
 		return Restored{}, fmt.Errorf("%w: %w", ErrUnfinished, err)

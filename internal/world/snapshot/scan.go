@@ -17,18 +17,17 @@ import (
 )
 
 const (
-	chunk    = 128  // names of one folder that one goroutine looks at
-	maxDepth = 1000 // of folders; deeper ones are as if they couldn't be read
+	chunk    = 128  // names in one folder per goroutine
+	maxDepth = 1000 // of folders; deeper ones count as unreadable
 )
 
-// sink is where objects go that a scan finds. For use by several goroutines.
+// sink receives the objects that a scan finds. It is safe for concurrent use.
 type sink interface {
-	// known reports whether a file's content needs no more reading.
+	// known reports whether a file's content need not be read.
 	known(d digest, size int64) bool
 	tree(data []byte) (digest, error)
 	small(data []byte) (digest, error)
-	// large reads content of that size or more, up to a limit; size is how much
-	// it was.
+	// large reads content of at least bigObject bytes, up to a limit; size is the number of bytes read.
 	large(r *os.File, limit int64) (d digest, size int64, err error)
 }
 
@@ -38,13 +37,13 @@ type scan struct {
 	ctx    context.Context
 	to     sink
 	cache  *statCache
-	tokens chan struct{} // of goroutines beside the first
+	tokens chan struct{} // for goroutines in addition to the first
 
 	files, left atomic.Int64
 	bytes       atomic.Int64
 	stop        atomic.Bool
 	mu          sync.Mutex
-	err         error // the first
+	err         error // the first error
 }
 
 // scan reads the whole workspace and returns its entry.
@@ -77,7 +76,7 @@ func (w *scan) fail(err error) {
 	w.stop.Store(true)
 }
 
-// do runs f beside the caller if there is a goroutine to spare, else at once.
+// do runs f concurrently if a goroutine is available, otherwise directly.
 func (w *scan) do(wg *sync.WaitGroup, f func()) {
 	select {
 	case w.tokens <- struct{}{}:
@@ -90,15 +89,15 @@ func (w *scan) do(wg *sync.WaitGroup, f func()) {
 	}
 }
 
-// found is one name of a folder.
+// found is the result for one name in a folder.
 type found struct {
 	entry entry
 	cache cached // without a name: none
-	part  bool   // not kept
-	shut  bool   // can't even be looked at: nothing is known of the folder
+	part  bool   // left out
+	shut  bool   // not even its metadata is readable, so the folder is unknown
 }
 
-// folder reads a folder that is open; e is what is known of it.
+// folder reads an open folder; e is its entry so far.
 func (w *scan) folder(root *os.Root, path string, e entry, depth int) entry {
 	if err := w.ctx.Err(); err != nil {
 		w.fail(err)
@@ -140,7 +139,7 @@ func (w *scan) folder(root *os.Root, path string, e entry, depth int) entry {
 	return e
 }
 
-// close makes the tree of a folder that was read.
+// close creates the tree of a folder that was read.
 func (w *scan) close(path string, list []found, e *entry) {
 	t := tree{entries: make([]entry, 0, len(list))}
 	files := make([]cached, 0, len(list))
@@ -161,15 +160,14 @@ func (w *scan) close(path string, list []found, e *entry) {
 	e.sum = sum
 }
 
-// scarce makes the scan fail if an error says more of the machine than of the
-// file.
+// scarce fails the scan if an error is due to missing resources of the machine.
 func (w *scan) scarce(err error) {
 	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) {
 		w.fail(err)
 	}
 }
 
-// look finds out about one name.
+// look scans one name.
 func (w *scan) look(wg *sync.WaitGroup, root *os.Root, dir, name string, known []cached, out *found, depth int) {
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -198,7 +196,7 @@ func (w *scan) look(wg *sync.WaitGroup, root *os.Root, dir, name string, known [
 	}
 }
 
-// private reports names that git keeps its own things under.
+// private reports names that git uses for itself.
 func private(name string) bool {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		return strings.EqualFold(name, ".git")
@@ -234,8 +232,7 @@ func (w *scan) enter(wg *sync.WaitGroup, root *os.Root, info fs.FileInfo, path s
 	})
 }
 
-// enter opens the folder that info describes, and nothing else; the error is
-// fs.ErrNotExist if it isn't there any more.
+// enter opens the folder that info describes, and no other; the error is fs.ErrNotExist if it is gone.
 func enter(root *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
 	sub, err := root.OpenRoot(name)
 	if err != nil {
@@ -262,7 +259,7 @@ func readNames(root *os.Root) ([]string, error) {
 	return names, err
 }
 
-// file finds out about a regular file.
+// file scans a regular file.
 func (w *scan) file(root *os.Root, info fs.FileInfo, e entry, known []cached, out *found) {
 	st := stampOf(info)
 	if sum, ok := find(known, e.name, st); ok && w.to.known(sum, st.size) {
@@ -281,7 +278,7 @@ func (w *scan) file(root *os.Root, info fs.FileInfo, e entry, known []cached, ou
 	}
 }
 
-// time is what is kept of the time of a file whose content is kept.
+// time returns the modification time to store for a file whose content is kept.
 func (w *scan) time(st stamp) int64 {
 	if w.s.Whole {
 		return st.mtime
@@ -289,8 +286,8 @@ func (w *scan) time(st stamp) int64 {
 	return 0
 }
 
-// read reads a file. If it changes meanwhile, what it was in part is kept, and
-// it will be read again next time, as what is older than its stamp is.
+// read reads a file. If it changes meanwhile, partly changed content is kept, and the file is read again next
+// time, as its stamp is too new.
 func (w *scan) read(root *os.Root, info fs.FileInfo, e entry) (entry, cached) {
 	left := func(kind byte) (entry, cached) {
 		if kind == isLarge && w.s.Whole {
@@ -331,8 +328,8 @@ func (w *scan) read(root *os.Root, info fs.FileInfo, e entry) (entry, cached) {
 	return e, cached{}
 }
 
-// openFile opens the regular file that info describes, or the one that took
-// its place. It does not exist if it has become something else.
+// openFile opens the regular file that info describes, or its replacement. The error is fs.ErrNotExist if that
+// is not a regular file.
 func openFile(root *os.Root, name string, info fs.FileInfo) (*os.File, fs.FileInfo, error) {
 	gone := &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
 	for range 3 {
@@ -354,8 +351,7 @@ func openFile(root *os.Root, name string, info fs.FileInfo) (*os.File, fs.FileIn
 
 var errUnreadable = errors.New("can't be read")
 
-// content reads an open file into the sink. A size above the limit means that
-// it grew too large and isn't kept.
+// content reads an open file into the sink. A size above the limit means that it grew too large and isn't kept.
 func (w *scan) content(f *os.File, size int64) (digest, int64, error) {
 	if size < bigObject {
 		buf := make([]byte, size+1)

@@ -18,20 +18,20 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// smallSent is the size of packs that can be mostly waste.
+// smallSent is the size up to which packs may be mostly waste.
 const smallSent = 64 << 10
 
-// What a pack in a blob begins with: the mark, and random bytes, so that no two have one name.
+// A pack in a blob begins with the mark and random bytes, so that all packs have different names.
 const (
 	nonceSize = 16
 	headSize  = len(stateMark) + nonceSize
 )
 
-// Send puts the state of the workspace into blobs: the objects that the packs of an earlier state don't
-// have, as a pack, and a manifest. Before names that state; empty: there is none. Packs of it that are
-// mostly waste, or small and many, are not used, and what is needed of them is sent again. If nothing has
-// changed nothing is put, and the state is the one before. The error ErrFull says that the workspace has
-// more than the quota, and Bytes how much it has at least; what was put is removed then.
+// Send writes the state of the workspace to blobs: a pack with the objects that packs of an earlier state lack,
+// and a manifest. Before names that state; empty: none. Its packs that are mostly waste, or small and many, are
+// replaced by new ones. If nothing has changed, nothing is written, and the state is the earlier one. The error
+// ErrFull says that the workspace exceeds the quota; then Bytes is a lower bound of its size, and blobs that
+// were written are removed.
 func (s *Store) Send(ctx context.Context, blobs tool.Blobs, before string) (Sent, error) {
 	unlock, err := s.change(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Store) send(ctx context.Context, blobs tool.Blobs, before string) (Sent
 	return sent, s.forget(sent.Manifest, next)
 }
 
-// without are the packs of a state that another does not have.
+// without returns the packs of a state that another does not have.
 func (m *manifest) without(next *manifest) (gone []string) {
 	has := map[string]bool{}
 	for _, p := range next.Packs {
@@ -107,29 +107,29 @@ func (m *manifest) without(next *manifest) (gone []string) {
 	return gone
 }
 
-// sender is the sink that puts packs into blobs. A big object has a pack of its own.
+// sender is the sink that writes packs to blobs. A big object has its own pack.
 type sender struct {
 	s     *Store
 	ctx   context.Context
 	blobs tool.Blobs
-	packs []sentPack // that are used; places name them by index
+	packs []sentPack // packs in use; places refer to them by index
 
-	missing bool // a pack could not be used, as nobody here knows what is in it
+	missing bool // a pack could not be used, as its index is missing here
 
 	mu    sync.Mutex
 	at    map[digest]place
 	fresh map[digest]bool // in pack, or in a pack of its own
 	live  map[digest]bool
 	pack  *pack
-	bigs  []indexed // alone in their packs, which are those of bigAt
+	bigs  []indexed // each alone in a pack, listed in bigAt
 	bigAt []sentPack
 	put   int64 // bytes of packs
 
 	naming sync.Mutex
-	names  []string // of the blobs that were put
+	names  []string // of the blobs that were written
 }
 
-// use takes over the packs of an earlier state that are worth it.
+// use reuses the suitable packs of an earlier state.
 func (w *sender) use(m *manifest) {
 	total, several := int64(0), 0
 	for _, p := range m.Packs {
@@ -144,7 +144,7 @@ func (w *sender) use(m *manifest) {
 		}
 		index, err := w.s.remembered(p.Blob)
 		if err != nil {
-			w.missing = true // what it has is sent again
+			w.missing = true // its objects are sent again
 			continue
 		}
 		n := int32(len(w.packs))
@@ -157,7 +157,7 @@ func (w *sender) use(m *manifest) {
 	}
 }
 
-// known reports whether an object is in a pack, and is needed.
+// known reports whether an object is in a pack, and marks it as needed.
 func (w *sender) known(d digest, _ int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,7 +198,7 @@ func (w *sender) small(data []byte) (digest, error) {
 	return d, w.fits(w.pack.off)
 }
 
-// fits checks the quota. w.mu is held.
+// fits checks the quota. The caller holds w.mu.
 func (w *sender) fits(more int64) error {
 	if w.put+more > 2*w.s.quota() {
 		return ErrFull
@@ -257,7 +257,7 @@ func (w *sender) large(r *os.File, limit int64) (d digest, size int64, err error
 	return d, size, nil
 }
 
-// store puts a pack into a blob, and remembers what is in it.
+// store writes a pack to a blob, and stores its index.
 func (w *sender) store(p *pack) (sentPack, error) {
 	size := p.size()
 	err := p.end()
@@ -286,7 +286,7 @@ func (e *BlobError) Error() string { return e.Err.Error() }
 
 func (e *BlobError) Unwrap() error { return e.Err }
 
-// takeBack removes the blobs of a state that is none, as far as that can be done now.
+// takeBack removes the blobs of an incomplete state, if possible.
 func (w *sender) takeBack() {
 	w.drop()
 	from, can := w.blobs.(store.BlobRemover)
@@ -303,7 +303,7 @@ func (w *sender) drop() {
 	}
 }
 
-// commit puts what is new, and the manifest of all.
+// commit writes the new pack, and the manifest.
 func (w *sender) commit(m *manifest) (Sent, error) {
 	live := make([]int64, len(w.packs))
 	for d := range w.live {

@@ -10,24 +10,24 @@ import (
 const (
 	defaultQuota   = 2 << 30
 	defaultMaxFile = 64 << 20
-	bigObject      = 1 << 20 // bytes from which an object has a file of its own
+	bigObject      = 1 << 20 // bytes from which an object has its own file
 )
 
-// Errors that a caller branches on.
+// Errors that a caller distinguishes.
 var (
-	// ErrNoCheckpoint: there is none of that name; it may have been cleaned up.
+	// ErrNoCheckpoint says that a checkpoint does not exist; it may have been cleaned up.
 	ErrNoCheckpoint = errors.New("no such checkpoint")
-	// ErrFull: the checkpoint would make the store larger than its quota.
-	// Nothing was changed; after Clean there may be room.
+	// ErrFull says that the checkpoint would exceed the store's quota. Nothing was changed; Clean may free
+	// enough space.
 	ErrFull = errors.New("the quota of the checkpoints is used up")
-	// ErrUnfinished: a restore was cut off. Recover finishes it.
+	// ErrUnfinished says that a restore was interrupted. Recover finishes it.
 	ErrUnfinished = errors.New("an earlier restore was cut off and must be finished first")
 )
 
-// DamageError says that something in the store isn't what was written.
+// DamageError says that stored data differs from what was written.
 type DamageError struct {
-	Checkpoint string // that can't be read whole; "" if it concerns all
-	Path       string // in the workspace, or "" if it isn't about one
+	Checkpoint string // the damaged checkpoint; "" if it concerns all
+	Path       string // in the workspace; "" if it concerns none
 	What       string
 }
 
@@ -42,46 +42,42 @@ func (e *DamageError) Error() string {
 	return msg + e.What
 }
 
-// Store holds the checkpoints of one workspace. Set the fields before the first
-// use and don't change them. All methods may be called at any time from
-// several goroutines and processes; those that change something wait for each
-// other, and honour the context while they wait.
+// Store holds the checkpoints of one workspace. Set the fields before the first use and don't change them.
+// Methods are safe for concurrent use by goroutines and processes. Changes wait for each other, and honour the
+// context while they wait.
 type Store struct {
-	// Dir is the folder of the store, outside of the workspace. It is made with
-	// mode 0700 when first needed.
+	// Dir is the folder of the store, outside of the workspace. It is created with mode 0700 when first needed.
 	Dir string
 	// Root is the workspace: absolute, symbolic links resolved.
 	Root string
-	// Skip reports paths that are neither kept nor touched, with all below
-	// them. The path is relative to Root, with slashes. Called from several
-	// goroutines at once. Nil skips nothing.
+	// Skip reports paths that, with everything below them, are neither kept nor touched. The path is relative
+	// to Root, with slashes. It is called concurrently. Nil skips nothing.
 	Skip func(path string, dir bool) bool
-	// Whole keeps what is named .git too, the times of files, and all else or nothing: a file above MaxFile is
-	// ErrFull. It is for a workspace that travels, with its commits, index and hooks.
+	// Whole also keeps everything named .git and the times of files. A file above MaxFile is ErrFull. It is for
+	// a workspace that moves between machines, with its commits, index and hooks.
 	Whole bool
-	// Quota is how many bytes the store may take; 0 means 2 GiB.
+	// Quota is the maximum size of the store in bytes; 0 means 2 GiB.
 	Quota int64
-	// MaxFile is the size in bytes above which a file's content is not kept; 0
-	// means 64 MiB.
+	// MaxFile is the maximum size in bytes of a file whose content is kept; 0 means 64 MiB.
 	MaxFile int64
 
-	hook func(op string) // tests: called before each change of a file system
+	hook func(op string) // for tests: called before each change of a file system
 }
 
-// Checkpoint describes what was taken.
+// Checkpoint describes a checkpoint.
 type Checkpoint struct {
 	ID    string    `json:"id"` // sorts by age
 	Time  time.Time `json:"time"`
 	Files int       `json:"files"` // regular files whose content is kept
-	Bytes int64     `json:"bytes"` // size of these together
+	Bytes int64     `json:"bytes"` // total size of these
 	New   int64     `json:"new"`   // bytes that it added to the store
-	Left  int       `json:"left"`  // files and folders whose content is left out: too large, not readable
+	Left  int       `json:"left"`  // files and folders without content: too large or unreadable
 }
 
-// Span names the checkpoints around a piece of work.
+// Span is the checkpoints before and after a piece of work.
 type Span struct{ Before, After string }
 
-// Kind is what happens to a path.
+// Kind is the kind of a change.
 type Kind string
 
 // The kinds of changes.
@@ -89,11 +85,11 @@ const (
 	Create    Kind = "create"
 	Edit      Kind = "change" // other content
 	Delete    Kind = "delete"
-	ChangeMod Kind = "mode" // other permissions only
-	Retype    Kind = "type" // say, a file becomes a folder
+	ChangeMod Kind = "mode" // only other permissions
+	Retype    Kind = "type" // for example, a file becomes a folder
 )
 
-// Node is what is at a path. The zero Node is nothing.
+// Node is the file, folder or link at a path. The zero Node is nothing.
 type Node struct {
 	Mode   fs.FileMode // type and permission bits
 	Exists bool
@@ -106,21 +102,20 @@ type Node struct {
 type Change struct {
 	Path string // relative to the workspace, with slashes; "." is the workspace itself
 	Kind Kind
-	Old  Node   // what is, or was first
-	New  Node   // what will be, or was last
-	Why  string // for people: why a path is kept as it is, or what is special
+	Old  Node   // the current or the earlier state
+	New  Node   // the future or the later state
+	Why  string // for people: why a path is kept as it is, or a note
 }
 
-// Plan is what a restore would do.
+// Plan is the plan of a restore.
 type Plan struct {
 	Changes []Change // sorted by path
-	Kept    []Change // what differs but isn't touched, and why; sorted by path
+	Kept    []Change // differing paths that are not touched, with the reason; sorted by path
 }
 
-// Restored is what a restore did.
+// Restored is the result of a restore.
 type Restored struct {
-	// Checkpoints around the restore: what undoes it is
-	// Restore(ctx, Before, []Span{{Before, After}}, false).
+	// Checkpoints around the restore. Restore(ctx, Before, []Span{{Before, After}}, false) undoes it.
 	Before, After string
 	Plan
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// stateMark is what a blob begins with that holds a state of a workspace, or a part of one.
+// stateMark begins a blob with a workspace state, or a part of one.
 const stateMark = "inspan-workspace-1\n"
 
-// WithoutStates are blobs but for those that hold states of workspaces. An agent has them so: a state has
-// also what is closed to the agent in its workspace.
+// WithoutStates hides the blobs of workspace states. Agents get blobs this way, since a state also contains
+// files that are closed to the agent.
 func WithoutStates(blobs tool.Blobs) tool.Blobs {
 	if blobs == nil {
 		return nil
@@ -24,8 +24,8 @@ func WithoutStates(blobs tool.Blobs) tool.Blobs {
 	return withoutStates{blobs}
 }
 
-// RemoveStates removes all that holds states of workspaces, also of such that were never finished. Blobs
-// that can't be listed or removed stay.
+// RemoveStates removes all blobs of workspace states, including incomplete ones. It skips blobs that can't be
+// listed or removed.
 func RemoveStates(ctx context.Context, blobs tool.Blobs) error {
 	from, can := blobs.(store.BlobRemover)
 	if !can {
@@ -42,7 +42,7 @@ func RemoveStates(ctx context.Context, blobs tool.Blobs) error {
 	return err
 }
 
-// errState says that a blob holds a state.
+// errState says that a blob contains a state.
 var errState = fmt.Errorf("it is a state of the workspace: %w", fs.ErrNotExist)
 
 type withoutStates struct{ tool.Blobs }
@@ -55,7 +55,7 @@ func (b withoutStates) Get(ctx context.Context, name string) (io.ReadCloser, err
 	}
 	head := make([]byte, len(stateMark))
 	n, err := io.ReadFull(r, head)
-	short := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) // its end has been checked
+	short := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) // the end of the blob has been verified
 	switch {
 	case string(head[:n]) == stateMark:
 		return nil, errors.Join(fmt.Errorf("get blob %s: %w", name, errState), r.Close())

@@ -10,8 +10,8 @@ const openFlags = 0
 // syncEach says that syncAll is not enough.
 const syncEach = true
 
-// clone makes to share the content of from, if the file system can.
+// clone lets to share the content of from, if the file system can.
 func clone(_, _ *os.File) bool { return false }
 
-// syncAll puts all that was written to the file system of f on the disk.
+// syncAll flushes all writes to the file system of f.
 func syncAll(*os.File) error { return nil }

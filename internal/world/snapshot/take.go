@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Take makes a checkpoint of the workspace as it is. What can't be read is left
-// out and counted. The errors ErrFull and ErrUnfinished change nothing.
+// Take takes a checkpoint of the current workspace. Unreadable files are left out and counted. The errors
+// ErrFull and ErrUnfinished change nothing.
 func (s *Store) Take(ctx context.Context) (Checkpoint, error) {
 	unlock, err := s.change(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Store) Take(ctx context.Context) (Checkpoint, error) {
 	return r.Checkpoint, nil
 }
 
-// take makes a checkpoint. The lock is held.
+// take takes a checkpoint. The caller holds the lock.
 func (s *Store) take(ctx context.Context, limited bool) (*record, error) {
 	v, err := s.load()
 	if err != nil {
@@ -63,8 +63,7 @@ func (s *Store) take(ctx context.Context, limited bool) (*record, error) {
 	return r, nil
 }
 
-// writer is the sink that adds to the store. Objects are found in it from the
-// moment on that their checkpoint is committed.
+// writer is the sink that adds to the store. Its objects can be found once their checkpoint is committed.
 type writer struct {
 	s     *Store
 	v     *vault
@@ -107,7 +106,7 @@ func (w *writer) small(data []byte) (digest, error) {
 	return d, w.fits()
 }
 
-// fits checks the quota. w.mu is held.
+// fits checks the quota. The caller holds w.mu.
 func (w *writer) fits() error {
 	total := w.big
 	if w.pack != nil {
@@ -134,7 +133,7 @@ func (w *writer) large(r *os.File, limit int64) (d digest, size int64, err error
 	if err != nil || size > limit || w.v.has(d, size) {
 		return d, size, err
 	}
-	if size < bigObject { // it shrank meanwhile
+	if size < bigObject { // the file shrank meanwhile
 		data, err := os.ReadFile(f.Name())
 		if err == nil {
 			d, err = w.small(data)
@@ -145,7 +144,7 @@ func (w *writer) large(r *os.File, limit int64) (d digest, size int64, err error
 	return d, size, w.keep(f, d, size)
 }
 
-// fill copies r to the file f of the store, and hashes what is there then.
+// fill copies r to the file f of the store, and returns the digest of the copy.
 func (w *writer) fill(f, r *os.File, limit int64) (d digest, size int64, err error) {
 	w.s.step("write object")
 	h := sha256.New()
@@ -161,7 +160,7 @@ func (w *writer) fill(f, r *os.File, limit int64) (d digest, size int64, err err
 	return digest(h.Sum(nil)), size, err
 }
 
-// source remembers that reading failed, as opposed to writing.
+// source records that a read failed, as opposed to a write.
 type source struct {
 	r   io.Reader
 	err error
@@ -175,7 +174,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keep makes a written file an object, unless another goroutine was faster.
+// keep turns a written file into an object, unless another goroutine was faster.
 func (w *writer) keep(f *os.File, d digest, size int64) error {
 	path := w.s.object(d)
 	w.s.step("make folder of objects")
@@ -200,7 +199,7 @@ func (w *writer) keep(f *os.File, d digest, size int64) error {
 	return w.s.commit(f, nil, path)
 }
 
-// drop forgets what was written.
+// drop discards all that was written.
 func (w *writer) drop() error {
 	if w.pack != nil {
 		w.pack.drop()
@@ -234,7 +233,7 @@ func (w *writer) commit(r *record) error {
 	return w.s.writeFile(w.s.path(recordsName, id), data)
 }
 
-// dry is the sink that keeps only trees, and those in memory.
+// dry is a sink that keeps only trees, in memory.
 type dry struct {
 	mu    sync.Mutex
 	trees map[digest][]byte

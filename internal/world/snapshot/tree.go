@@ -18,34 +18,34 @@ func parseDigest(s string) (d digest, ok bool) {
 	return digest(append(b, d[:]...)[:len(d)]), err == nil && len(b) == len(d)
 }
 
-// What an entry is. They are bytes of the format.
+// Kinds of entries. They are bytes of the format.
 const (
 	nothing    byte = 0
 	isFile     byte = 'f'
-	isDated    byte = 'F' // a file whose time is kept; only in the format, elsewhere it is an isFile
+	isDated    byte = 'F' // a file with its time; only in the format, elsewhere isFile
 	isDir      byte = 'd'
 	isLink     byte = 'l'
-	isLarge    byte = 'L' // a file whose content is too large to be kept
-	isSealed   byte = 'u' // a file that can't be read
-	isShut     byte = 'D' // a folder that can't be read
+	isLarge    byte = 'L' // a file whose content is too large
+	isSealed   byte = 'u' // an unreadable file
+	isShut     byte = 'D' // an unreadable folder
 	isUnknown  byte = '?' // below a shut folder; never stored
 	treeMark   byte = 'T'
-	treePart   byte = 1 // the folder holds more than is listed
+	treePart   byte = 1 // the folder has unlisted content
 	permission      = 0o777
 )
 
-// entry is what is at a path. Fields that its kind has no use for are zero.
+// entry is the file, folder or link at a path. Fields that its kind does not use are zero.
 type entry struct {
 	name   string // within its folder; in lists of changes the whole path
 	kind   byte
 	perm   uint16
 	size   int64  // isFile, isLarge, isSealed
-	mtime  int64  // isLarge, isSealed, and isFile where times are kept: ns since 1970
+	mtime  int64  // isLarge, isSealed, and isFile if times are kept: ns since 1970
 	sum    digest // isFile: content; isDir: tree
 	target string // isLink
 }
 
-// class is the kind, without a look at whether the content is kept.
+// class is the kind, regardless of whether the content is kept.
 func (e entry) class() byte {
 	switch e.kind {
 	case isLarge, isSealed:
@@ -56,13 +56,12 @@ func (e entry) class() byte {
 	return e.kind
 }
 
-// held reports whether the store can bring this back.
+// held reports whether the store can restore the entry.
 func (e entry) held() bool {
 	return e.kind == isFile || e.kind == isDir || e.kind == isLink || e.kind == nothing
 }
 
-// same reports whether two entries are equal, without a look at what is in
-// folders. What isn't known is equal to nothing.
+// same reports whether two entries are equal, ignoring the content of folders. Unknown entries equal nothing.
 func (e entry) same(o entry) bool {
 	return e.perm == o.perm && e.sameContent(o)
 }
@@ -79,7 +78,7 @@ func (e entry) sameContent(o entry) bool {
 	return e.size == o.size && e.mtime == o.mtime && e.sum == o.sum && e.target == o.target
 }
 
-// node is the entry as others see it.
+// node converts the entry to its exported form.
 func (e entry) node() Node {
 	n := Node{Mode: fs.FileMode(e.perm), Exists: e.kind != nothing, Kept: e.held() && e.kind != nothing, Size: e.size, Target: e.target}
 	switch e.class() {
@@ -91,13 +90,13 @@ func (e entry) node() Node {
 	return n
 }
 
-// tree is what is in one folder.
+// tree is the content of one folder.
 type tree struct {
-	part    bool // holds more than is listed
+	part    bool // has unlisted content
 	entries []entry
 }
 
-// find returns the entry of that name, or one of kind nothing.
+// find returns the named entry, or one of kind nothing.
 func (t *tree) find(name string) entry {
 	i := sort.Search(len(t.entries), func(i int) bool { return t.entries[i].name >= name })
 	if i < len(t.entries) && t.entries[i].name == name {
@@ -174,7 +173,7 @@ func (t *tree) encode() []byte {
 	return e.b
 }
 
-// parseTree reads a tree; ok is false unless it could have been written.
+// parseTree parses a tree; ok is false for an invalid one.
 func parseTree(data []byte) (t *tree, ok bool) {
 	d := decoder{b: data}
 	mark, part := d.byte(), d.byte()
@@ -191,12 +190,12 @@ func parseTree(data []byte) (t *tree, ok bool) {
 	return t, !d.bad && mark == treeMark && part <= treePart
 }
 
-// goodName reports whether this is one name, not a path that leads elsewhere.
+// goodName reports whether this is a single name, not a path.
 func goodName(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\x00")
 }
 
-// join and split take slash paths apart; "" is the workspace.
+// join and split process slash paths; "" is the workspace.
 func join(dir, name string) string {
 	if dir == "" {
 		return name

@@ -9,15 +9,14 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// mostMerged is the largest text that is merged, in bytes.
+// mostMerged bounds the texts that are merged, in bytes.
 const mostMerged = 4 << 20
 
-// leg is what one span has made of a path.
+// leg is the change of a path in one span.
 type leg struct{ before, after entry }
 
-// undone is what a path becomes when the legs are taken out of it again, from the last to
-// the first. Where somebody else has changed a text between or after them, what they have
-// changed stays; where that can't be, why says so.
+// undone returns the state of a path without the legs, undone from the last to the first. Changes that others
+// made to a text between or after them are preserved; if that is impossible, why is the reason.
 func (p *plan) undone(path string, from entry, legs []leg) (to entry, why string, err error) {
 	to = from
 	for _, l := range slices.Backward(legs) {
@@ -32,7 +31,7 @@ func (p *plan) undone(path string, from entry, legs []leg) (to entry, why string
 	return to, why, nil
 }
 
-// without takes one leg out of a text that has other changes too.
+// without undoes one leg in a text that has other changes too.
 func (p *plan) without(path string, e entry, l leg) (to entry, why string, err error) {
 	var texts [3]string
 	for i, side := range []entry{e, l.after, l.before} {
@@ -41,7 +40,7 @@ func (p *plan) without(path string, e entry, l leg) (to entry, why string, err e
 		}
 		data, err := p.content(path, side)
 		if err != nil {
-			return e, whySince, p.ctx.Err() // what can't be read can't be merged
+			return e, whySince, p.ctx.Err() // unreadable content can't be merged
 		}
 		if bytes.IndexByte(data, 0) >= 0 {
 			return e, whySince, nil
@@ -63,7 +62,7 @@ func (p *plan) without(path string, e entry, l leg) (to entry, why string, err e
 	return to, Merged, nil
 }
 
-// content reads a file of the store, or of the workspace as it is now.
+// content reads a file of the store, or of the current workspace.
 func (p *plan) content(path string, e entry) ([]byte, error) {
 	v := p.cur.v
 	var b bytes.Buffer
@@ -83,8 +82,8 @@ func (p *plan) content(path string, e entry) ([]byte, error) {
 	return data, err
 }
 
-// merge brings what theirs has changed of base into ours, by lines. It reports false where
-// both have changed the same place.
+// merge applies the changes from base to theirs to ours, by lines. It returns false if both changed the same
+// place.
 func merge(ours, base, theirs string) (string, bool) {
 	mine, other := udiff.Lines(base, ours), udiff.Lines(base, theirs)
 	for _, a := range mine {

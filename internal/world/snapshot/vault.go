@@ -14,36 +14,35 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// maxOpen is how many packs are held open at once.
+// maxOpen bounds the packs that are open at once.
 const maxOpen = 32
 
-// place is where a small object is.
+// place is the position of a small object.
 type place struct {
 	pack int32 // index in vault.packs
 	size uint32
 	off  int64
 }
 
-// vault finds and reads objects. It is not for use by several goroutines,
-// except for has while nobody calls another method.
+// vault finds and reads objects. It is not safe for concurrent use, except has while no other method runs.
 type vault struct {
 	s     *Store
 	packs []string // paths
 	at    map[digest]place
-	bad   []string // packs whose index can't be read
+	bad   []string // packs with an unreadable index
 	open  map[int32]*os.File
 	trees map[digest]*tree
 	fresh map[digest][]byte // trees that are in no store; see dry
-	made  map[digest][]byte // merged texts, which no store has yet
+	made  map[digest][]byte // merged texts that are not in the store yet
 }
 
-// errAbsent: the object isn't in the store.
+// errAbsent says that the object isn't in the store.
 var errAbsent = errors.New("its content is not in the store")
 
-// errDamaged: the object is there, but isn't what was written.
+// errDamaged says that the object differs from what was written.
 var errDamaged = errors.New("its content is not what was written")
 
-// load opens the objects of the store. A lock is held.
+// load opens the objects of the store. The caller holds a lock.
 func (s *Store) load() (*vault, error) {
 	v := &vault{s: s, at: map[digest]place{}, open: map[int32]*os.File{}, trees: map[digest]*tree{}}
 	names, err := os.ReadDir(s.path(packsName))
@@ -85,13 +84,13 @@ func (v *vault) close() {
 	clear(v.open)
 }
 
-// object is the path of a big object.
+// object returns the path of a big object.
 func (s *Store) object(d digest) string {
 	name := d.String()
 	return s.path(objectsName, name[:2], name)
 }
 
-// has reports whether the object seems to be there.
+// has reports whether the object seems to exist.
 func (v *vault) has(d digest, size int64) bool {
 	if _, ok := v.at[d]; ok {
 		return true
@@ -103,7 +102,7 @@ func (v *vault) has(d digest, size int64) bool {
 	return err == nil && info.Size() == size
 }
 
-// lost reports whether nothing of an object is left, as opposed to damaged.
+// lost reports whether an object is missing completely, as opposed to damaged.
 func (v *vault) lost(d digest) bool {
 	if v.made[d] != nil {
 		return false
@@ -129,7 +128,7 @@ func (v *vault) pack(n int32) (*os.File, error) {
 	return f, err
 }
 
-// small reads an object that is in a pack.
+// small reads an object in a pack.
 func (v *vault) small(p place, d digest) ([]byte, error) {
 	f, err := v.pack(p.pack)
 	if err != nil {
@@ -145,7 +144,7 @@ func (v *vault) small(p place, d digest) ([]byte, error) {
 	return data, nil
 }
 
-// absent says what is wrong with an object that can't be found.
+// absent returns the error about an object that can't be found.
 func (v *vault) absent() error {
 	if len(v.bad) > 0 {
 		return fmt.Errorf("%w: %s can't be read", errDamaged, strings.Join(v.bad, ", "))
@@ -153,7 +152,7 @@ func (v *vault) absent() error {
 	return errAbsent
 }
 
-// copy writes the content of a file to w. If it fails, w got something wrong.
+// copy writes the content of a file to w. If it fails, w received invalid content.
 func (v *vault) copy(w io.Writer, d digest) error {
 	if data, ok := v.made[d]; ok {
 		_, err := w.Write(data)
@@ -180,7 +179,7 @@ func (v *vault) copy(w io.Writer, d digest) error {
 	return settle(h, d)
 }
 
-// packed writes an object that is in a pack.
+// packed writes an object in a pack.
 func (v *vault) packed(w io.Writer, p place, d digest) error {
 	if p.size < bigObject {
 		data, err := v.small(p, d)
@@ -200,7 +199,7 @@ func (v *vault) packed(w io.Writer, p place, d digest) error {
 	return settle(h, d)
 }
 
-// verify reads a file from its start.
+// verify checks the digest of a file from its start.
 func verify(f *os.File, d digest) error {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -253,7 +252,7 @@ func (v *vault) treeData(d digest) ([]byte, error) {
 	return data, err
 }
 
-// size is how many bytes all files below a folder have.
+// size returns the total size of all files below a folder.
 func size(dir string) (total int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {

@@ -13,8 +13,7 @@ func (e *encoder) num(v int64)     { e.b = binary.AppendVarint(e.b, v) }
 func (e *encoder) str(v string)    { e.num(int64(len(v))); e.b = append(e.b, v...) }
 func (e *encoder) digest(v digest) { e.b = append(e.b, v[:]...) }
 
-// decoder takes values off b. Once something is wrong, it is bad, and all that
-// it returns is zero.
+// decoder takes values off b. After an error it is bad, and returns only zero values.
 type decoder struct {
 	b   []byte
 	bad bool
@@ -58,7 +57,7 @@ func (d *decoder) digest() (v digest) {
 	return v
 }
 
-// count is a number of things that take at least one byte each.
+// count returns a number of items that take at least one byte each.
 func (d *decoder) count() int {
 	n := d.num()
 	if n < 0 || n > int64(len(d.b)) {

@@ -12,13 +12,12 @@ const (
 	cacheBytes = 16 << 20
 )
 
-// A Cache keeps pages that were fetched, for 15 minutes, and of those at most
-// 64 and 16 MiB of text: the ones used last. The zero value is ready, the nil
-// one keeps nothing. It is safe for concurrent use.
+// A Cache stores fetched pages for 15 minutes, at most 64 pages and 16 MiB of text: the most recently used
+// ones. The zero value is ready; a nil Cache stores nothing. It is safe for concurrent use.
 type Cache struct {
 	mu    sync.Mutex
 	pages map[string]*list.Element // of *cached
-	used  list.List                // the one used last is in front
+	used  list.List                // most recently used first
 	bytes int
 }
 
@@ -27,7 +26,7 @@ type cached struct {
 	page    Fetched
 }
 
-// Get returns what was fetched from an address.
+// Get returns the cached page of an address.
 func (c *Cache) Get(address string) (Fetched, bool) {
 	if c == nil {
 		return Fetched{}, false
@@ -47,7 +46,7 @@ func (c *Cache) Get(address string) (Fetched, bool) {
 	return got.page, true
 }
 
-// Put keeps what was fetched from an address.
+// Put stores the page of an address.
 func (c *Cache) Put(address string, f Fetched) {
 	if c == nil || len(f.Text) > cacheBytes/2 {
 		return

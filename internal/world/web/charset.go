@@ -15,9 +15,8 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// decode turns a body into UTF-8. A byte order mark says which encoding it is,
-// else the header does, else a page itself. Without any, what is not UTF-8 is
-// Windows-1252, as in browsers.
+// decode converts a body to UTF-8. A byte order mark determines the encoding, otherwise the header, otherwise
+// the page itself. Otherwise text that is not UTF-8 is Windows-1252, as in browsers.
 func decode(body []byte, label string, isHTML bool) (string, error) {
 	switch {
 	case bytes.HasPrefix(body, []byte("\xef\xbb\xbf")):
@@ -53,9 +52,9 @@ func decode(body []byte, label string, isHTML bool) (string, error) {
 		"bash and iconv", text.Short(text.Page(label), 40))
 }
 
-// encodingOf finds an encoding by the names that pages use, in lower case, as the WHATWG's
-// standard for encodings lists them; nil if there is none. Those of Japan, Korea and Taiwan
-// have tables larger than they are worth; see decision 005.
+// encodingOf returns an encoding by its lower-case name in pages, as listed in the WHATWG's standard for
+// encodings; nil if unknown. Encodings of Japan, Korea and Taiwan are not included since their tables are
+// large; see decision 005.
 func encodingOf(label string) encoding.Encoding {
 	switch label {
 	case "iso-8859-1", "iso8859-1", "latin1", "latin-1", "l1", "us-ascii", "ascii", "windows-1252", "cp1252", "x-cp1252":
@@ -72,15 +71,15 @@ func encodingOf(label string) encoding.Encoding {
 	return nil
 }
 
-// tableName is what counts in the name of a table: "cp1250", "windows-1250" and "Windows 1250"
-// are one.
+// tableName returns the significant part of a table's name: "cp1250", "windows-1250" and "Windows 1250" are the
+// same.
 func tableName(label string) string {
 	label = strings.NewReplacer("latin-9", "iso-8859-15", "latin9", "iso-8859-15",
 		"ibm code page ", "cp", "windows", "cp", "x-cp", "cp", "ibm", "cp").Replace(label)
 	return strings.NewReplacer("-", "", " ", "", "_", "").Replace(label)
 }
 
-// valid reports UTF-8; in a body that was cut the last character may be too.
+// valid reports whether a body is UTF-8; its last character may be cut.
 func valid(body []byte) bool {
 	for range utf8.UTFMax {
 		if utf8.Valid(body) || len(body) < maxBody-utf8.UTFMax {
@@ -105,7 +104,7 @@ func declared(body []byte) string {
 			if end := bytes.IndexAny(value, `"' ;/`); end >= 0 {
 				value = value[:end]
 			}
-			if label := string(value); !strings.HasPrefix(label, "utf-16") { // it could not be read if it were
+			if label := string(value); !strings.HasPrefix(label, "utf-16") { // otherwise it could not be read
 				return label
 			}
 			return "utf-8"
@@ -126,7 +125,7 @@ func wide(body []byte, big bool) string {
 	return string(utf16.Decode(units))
 }
 
-// reindent lays JSON out; what is none stays as it is.
+// reindent indents JSON; other text is unchanged.
 func reindent(text string) string {
 	var b bytes.Buffer
 	if json.Indent(&b, []byte(text), "", "  ") != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// measure finds out what is seen, and how much text there is.
+// measure determines which nodes are visible, and how much text they contain.
 func (n *node) measure(s sheet) {
 	if n.tag == 0 && n.name == "" {
 		n.all = len(n.text) - strings.Count(n.text, " ") - strings.Count(n.text, "\n")
@@ -26,8 +26,8 @@ func (n *node) measure(s sheet) {
 	}
 }
 
-// weigh tells junk from the rest. Total is all there is to see; in is whether
-// an article or the main part is around.
+// weigh marks junk. Total is the amount of visible text; in says that the node is inside an article or the main
+// part.
 func (n *node) weigh(total int, in, link bool) {
 	if n.tag == 0 && n.name == "" {
 		n.net = n.all
@@ -51,7 +51,7 @@ func (n *node) weigh(total int, in, link bool) {
 	n.junk = n.isJunk(in) && n.all*3 < total
 }
 
-// isJunk reports elements that by their names are not what a page is about.
+// isJunk reports elements whose names say that they are not the page's main content.
 func (n *node) isJunk(in bool) bool {
 	switch n.tag {
 	case atom.Nav, atom.Footer, atom.Form, atom.Menu, atom.Dialog, atom.Search:
@@ -109,7 +109,7 @@ func furniture(word string) bool {
 	return false
 }
 
-// choose returns the part of a page that it is about.
+// choose returns the main content of a page.
 func choose(body *node) *node {
 	var mains, articles []*node
 	body.walk(func(n *node) {
@@ -129,7 +129,7 @@ func choose(body *node) *node {
 	return densest(body)
 }
 
-// walk visits what is seen and no junk, in order.
+// walk visits visible nodes that are not junk, in order.
 func (n *node) walk(f func(*node)) {
 	if n.gone || n.junk {
 		return
@@ -150,7 +150,7 @@ func heaviest(list []*node) *node {
 	return best
 }
 
-// densest goes down as long as one child holds nearly all the prose.
+// densest descends as long as one child contains nearly all the prose.
 func densest(n *node) *node {
 	for {
 		var next *node
@@ -166,10 +166,10 @@ func densest(n *node) *node {
 	}
 }
 
-// prose is the text that is in no link.
+// prose returns the amount of text outside of links.
 func (n *node) prose() int { return n.net - n.links }
 
-// holds reports elements that only lay a page out.
+// holds reports elements that are only for layout.
 func holds(tag atom.Atom) bool {
 	switch tag {
 	case atom.Div, atom.Section, atom.Article, atom.Center, atom.Form, atom.Main, 0:

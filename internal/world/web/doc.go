@@ -2,13 +2,9 @@
 //
 // The rules:
 //
-//   - Text that a person would not see in a browser does not come through, as
-//     far as the page alone tells: style attributes, the page's own style
-//     sheets, hidden, aria-hidden, comments, invisible characters. What style
-//     sheets elsewhere and scripts hide can't be known here.
-//   - Time and memory are linear in the size of the page, with fixed bounds on
-//     nodes, nesting and the size of the text.
-//   - What is left out is said.
+//   - Text that is invisible in a browser is removed, as far as the page alone determines that: style attributes, the page's own style sheets, hidden, aria-hidden, comments, invisible characters. The effects of external style sheets and scripts are unknown.
+//   - Time and memory are linear in the size of the page, with fixed bounds on nodes, nesting and the size of the text.
+//   - Omissions are reported.
 //
-// Nothing here opens a connection but through a [tool.HTTP] that is given.
+// Connections are only opened through a given [tool.HTTP].
 package web

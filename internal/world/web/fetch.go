@@ -18,22 +18,21 @@ import (
 
 const (
 	maxAddress   = 2000    // bytes of an address
-	maxBody      = 5 << 20 // bytes of an answer that are read
+	maxBody      = 5 << 20 // bytes of a response that are read
 	maxRedirects = 5
 	fetchFor     = 30 * time.Second
 	userAgent    = "inspan"
 )
 
-// Fetched is a page and where it came from.
+// Fetched is a page with its origin.
 type Fetched struct {
 	Page
-	Address string    // where redirects ended
+	Address string    // after redirects
 	At      time.Time // when
 }
 
-// Address checks an address and returns the one to ask: https where http is
-// given without a port, the raw text of a file on GitHub, and no fragment. The
-// error is meant for a model.
+// Address checks an address and returns the one to request: https instead of http without a port, the raw text
+// of a file on GitHub, and no fragment. The error is meant for a model.
 func Address(raw string) (*url.URL, error) {
 	if len(raw) > maxAddress {
 		return nil, fmt.Errorf("the address is longer than %d bytes", maxAddress)
@@ -61,8 +60,7 @@ func better(u *url.URL) *url.URL {
 	return &out
 }
 
-// Hosts returns the hosts that may be asked for an address without asking
-// anew: its own, and the same with or without "www.".
+// Hosts returns the hosts that approval of an address covers: its own, and the same with or without "www.".
 func Hosts(u *url.URL) []string {
 	host := u.Hostname()
 	if bare, ok := strings.CutPrefix(host, "www."); ok && strings.Contains(bare, ".") {
@@ -81,9 +79,9 @@ func bracket(host string) string {
 	return host
 }
 
-// Fetch gets a page within 30 seconds. It follows at most 5 redirects, and only
-// to [Hosts] of the address; one that leads elsewhere is an error that names the
-// place. Neither cookies nor credentials are sent. Errors are meant for a model.
+// Fetch fetches a page within 30 seconds. It follows at most 5 redirects, and only to [Hosts] of the address;
+// another target is an error that names it. It sends neither cookies nor credentials. Errors are meant for a
+// model.
 func Fetch(ctx context.Context, h tool.HTTP, u *url.URL) (Fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchFor)
 	defer cancel()
@@ -103,7 +101,7 @@ func Fetch(ctx context.Context, h tool.HTTP, u *url.URL) (Fetched, error) {
 	return Fetched{}, fmt.Errorf("%s: more than %d redirects", u, maxRedirects)
 }
 
-// get asks one address. It returns where a redirect leads.
+// get requests one address. It returns the target of a redirect.
 func get(ctx context.Context, h tool.HTTP, u *url.URL) (Fetched, *url.URL, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -139,7 +137,7 @@ func get(ctx context.Context, h tool.HTTP, u *url.URL) (Fetched, *url.URL, error
 	return Fetched{Page: page, Address: u.String(), At: time.Now()}, nil, nil
 }
 
-// inner takes the part of an error away that repeats the request.
+// inner removes the part of an error that repeats the request.
 func inner(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -148,12 +146,12 @@ func inner(err error) error {
 	return err
 }
 
-// redirect returns where an answer leads; nil if it is the end.
+// redirect returns the target of a redirect; nil if there is none.
 func redirect(from *url.URL, resp *http.Response) (*url.URL, error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 	default:
-		return nil, nil //nolint:nilnil // the end is no error
+		return nil, nil //nolint:nilnil // no redirect is not an error
 	}
 	to, err := from.Parse(resp.Header.Get("Location"))
 	if err != nil || resp.Header.Get("Location") == "" {
@@ -169,7 +167,7 @@ func redirect(from *url.URL, resp *http.Response) (*url.URL, error) {
 	return next, nil
 }
 
-// refused is an answer that says no, in its own first words.
+// refused returns an error for an error response, with its first words.
 func refused(u *url.URL, resp *http.Response, body []byte) error {
 	text := fmt.Sprintf("%s answered %d %s", u, resp.StatusCode, http.StatusText(resp.StatusCode))
 	if after := waits(resp); after != "" {
@@ -181,7 +179,7 @@ func refused(u *url.URL, resp *http.Response, body []byte) error {
 	return errors.New(text)
 }
 
-// waits is what an answer says about when to ask again: seconds or a date.
+// waits returns a response's Retry-After: seconds or a date.
 func waits(resp *http.Response) string {
 	after := text.Short(text.Page(resp.Header.Get("Retry-After")), 60)
 	if after != "" && strings.Trim(after, "0123456789") == "" {
@@ -190,7 +188,7 @@ func waits(resp *http.Response) string {
 	return after
 }
 
-// Lines returns the first lines of a text that have anything on them.
+// Lines returns the first non-empty lines of a text.
 func Lines(s string, most, limit int) string {
 	var out []string
 	for line := range strings.Lines(s) {

@@ -15,14 +15,13 @@ const (
 // A passage is a part of a text between empty lines.
 type passage struct {
 	from, to int
-	head     string // the heading it stands under
-	words    int    // how many of the words it has
+	head     string // its heading
+	words    int    // number of matching words
 }
 
-// Find returns the passages of a text that hold the words, in any case: those
-// that hold them all, or else those that hold most of them, which is said. Each
-// comes with its offset in the text and the heading above it. The second result
-// is false if there is none.
+// Find returns the passages of a text that contain the words, ignoring case: those with all words, or
+// otherwise, with a note, those with most of them. Each comes with its offset in the text and its heading. The
+// second result is false if there is none.
 func Find(s, words string) (string, bool) {
 	wanted := strings.Fields(strings.ToLower(words))
 	list := passages(s)
@@ -66,8 +65,8 @@ func Find(s, words string) (string, bool) {
 	return strings.TrimSpace(b.String()), true
 }
 
-// passages cuts a text at its empty lines; blocks of code stay whole, and texts
-// without empty lines are cut after some lines.
+// passages splits a text at empty lines; code blocks stay whole, and texts without empty lines are split after
+// some lines.
 func passages(text string) []passage {
 	var out []passage
 	head, fence := "", ""
@@ -101,7 +100,7 @@ func passages(text string) []passage {
 	return out
 }
 
-// around is a passage, or the part of a long one around the first word.
+// around returns a passage, or the part of a long one around the first word.
 func around(text string, words []string) string {
 	text = strings.TrimSpace(text)
 	if len(text) <= maxPassage {
@@ -115,7 +114,7 @@ func around(text string, words []string) string {
 		}
 	}
 	if at == len(text) {
-		at = 0 // only the heading has them
+		at = 0 // only the heading contains them
 	}
 	from := max(0, at-maxPassage/3)
 	out := strings.ToValidUTF8(text[from:min(len(text), from+maxPassage)], "")

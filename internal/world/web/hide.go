@@ -9,8 +9,7 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// hiddenByAttr reports whether the attributes of an element alone tell that a
-// person does not see it.
+// hiddenByAttr reports whether the attributes of an element alone make it invisible.
 func hiddenByAttr(n *node) bool {
 	if _, ok := n.attr["hidden"]; ok || strings.EqualFold(strings.TrimSpace(n.attr["aria-hidden"]), "true") {
 		return true
@@ -28,14 +27,13 @@ func hiddenByAttr(n *node) bool {
 	return style != "" && declarations(style).hide()
 }
 
-// style is what a list of declarations comes to: the value of each property, in
-// lower case.
+// style is the result of a list of declarations: the value of each property, in lower case.
 type style map[string]string
 
 const maxStyle = 4 << 10 // bytes of a style attribute that are read
 
-// declarations reads "name: value; name: value". Of two for one property the
-// later one counts, unless only the first is important.
+// declarations parses "name: value; name: value". The later of two for one property counts, unless only the
+// first is important.
 func declarations(s string) style {
 	out := style{}
 	important := map[string]bool{}
@@ -56,7 +54,7 @@ func declarations(s string) style {
 	return out
 }
 
-// hide reports whether an element with this style is not seen.
+// hide reports whether an element with this style is invisible.
 func (s style) hide() bool {
 	switch {
 	case s["display"] == "none", s["visibility"] == "hidden", s["visibility"] == "collapse", s["content-visibility"] == "hidden":
@@ -90,7 +88,7 @@ func (s style) invisible() bool {
 	return color == colorOf(s["background-color"]) || color == colorOf(s["background"])
 }
 
-// colorOf writes the colours that text is hidden in in one way.
+// colorOf normalizes the colours that are used to hide text.
 func colorOf(value string) string {
 	switch value = strings.ReplaceAll(value, " ", ""); value {
 	case "#fff", "#ffffff", "rgb(255,255,255)":
@@ -103,7 +101,7 @@ func colorOf(value string) string {
 	return value
 }
 
-// away reports an element that is moved out of sight.
+// away reports an element that is positioned out of sight.
 func (s style) away() bool {
 	if s["position"] == "absolute" || s["position"] == "fixed" {
 		for _, side := range []string{"left", "right", "top", "bottom", "inset"} {
@@ -153,7 +151,7 @@ func number(value string) (n float64, unit string, ok bool) {
 	return n, unit, err == nil
 }
 
-// uncommented puts a space for each /* comment */.
+// uncommented replaces each /* comment */ with a space.
 func uncommented(css string) string {
 	if !strings.Contains(css, "/*") {
 		return css
@@ -170,7 +168,7 @@ func uncommented(css string) string {
 	}
 }
 
-// unescaped undoes the escapes of style sheets: d\69 splay is display.
+// unescaped decodes the escapes of style sheets: d\69 splay is display.
 func unescaped(css string) string {
 	if !strings.Contains(css, `\`) {
 		return css

@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// readHTML turns a page in UTF-8 into Markdown.
+// readHTML converts a page in UTF-8 to Markdown.
 func readHTML(src []byte, base *url.URL) Page {
 	t := read(src)
 	t.root.measure(readSheet(t.sheet.String()))
@@ -37,7 +37,7 @@ func render(n *node, base *url.URL, junk, cut bool) (string, bool) {
 	return strings.TrimSpace(r.out.String()), cut || r.cut
 }
 
-// noscript is what a page says to readers without scripts.
+// noscript returns a page's text for readers without scripts.
 func noscript(root *node, base *url.URL) string {
 	var out []string
 	var look func(*node)
@@ -63,8 +63,7 @@ func noscript(root *node, base *url.URL) string {
 	return strings.Join(out, "\n\n")
 }
 
-// meta takes what the head of a page says about it, and returns what its links
-// start from.
+// meta reads the metadata in the head of a page, and returns the base address of its links.
 func (p *Page) meta(root *node, base *url.URL) *url.URL {
 	better := ""
 	var look func(*node)

@@ -11,13 +11,12 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// The engines that model vendors run: a model of theirs searches, once, and what
-// it found is read from the answer beside its text. A search costs what that model
-// costs, and a fee.
+// The search engines of model vendors: one of their models searches, once, and its results are taken from the
+// response in addition to its text. A search costs that model's price, plus a fee.
 
-const nativeTokens = 2000 // of what the model says about what it found
+const nativeTokens = 2000 // of the model's text about the results
 
-// order is what the model that searches is told.
+// order returns the instructions for the searching model.
 func order(q Query) string {
 	text := "Search the web for this, once, and say in one sentence for each useful result what it says, citing it:\n" + q.Text
 	if q.Recency != "" {
@@ -103,7 +102,7 @@ func (anthropic) hits(body []byte) ([]Hit, error) {
 	return out, nil
 }
 
-// result is what Anthropic says of one page.
+// result is Anthropic's result for one page.
 type result struct {
 	Title string `json:"title"`
 	URL   string `json:"url"`
@@ -199,7 +198,7 @@ func (openai) hits(body []byte) ([]Hit, error) {
 	return append(cited, sources...), nil
 }
 
-// unmarked takes off what OpenAI adds to addresses that are cited.
+// unmarked removes the parameters that OpenAI adds to cited addresses.
 func unmarked(address string) string {
 	for _, mark := range []string{"?utm_source=openai", "&utm_source=openai"} {
 		address = strings.TrimSuffix(address, mark)
@@ -207,8 +206,7 @@ func unmarked(address string) string {
 	return address
 }
 
-// sentence is what a citation at a character of a text is about: its line up to
-// there.
+// sentence returns the text that a citation at a character refers to: its line up to there.
 func sentence(text string, at int) string {
 	runes := []rune(text)
 	text = string(runes[:min(max(at, 0), len(runes))])

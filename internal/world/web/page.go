@@ -10,20 +10,20 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// A Page is what an address had to say, for a model to read.
+// A Page is the content of an address, for a model.
 type Page struct {
-	Title  string // one line; empty if it has none
-	Byline string // who wrote it, if it says so
-	Date   string // when it was published, as it says so
+	Title  string // one line; may be empty
+	Byline string // the author, if given
+	Date   string // date of publication, if given
 	Kind   string // media type, such as text/html
-	Text   string // Markdown for HTML, else as it came; UTF-8
-	Cut    bool   // the page is longer than what was read
-	Note   string // what a reader should know, for a model; may be empty
+	Text   string // Markdown for HTML, otherwise unchanged; UTF-8
+	Cut    bool   // the page is longer than the part that was read
+	Note   string // a note for a model; may be empty
 }
 
-// Read makes a page of the body of an answer and its Content-Type, which may be
-// empty. Links are made absolute from base, which may be nil. The error says in
-// words for a model why a body can't be read as text, and what to do instead.
+// Read converts the body of a response with its Content-Type, which may be empty, to a page. Links are made
+// absolute from base, which may be nil. If a body can't be read as text, the error tells a model why, and what
+// to do instead.
 func Read(body []byte, contentType string, base *url.URL) (Page, error) {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil && kind == "" || kind == "application/octet-stream" || !strings.Contains(kind, "/") {
@@ -84,7 +84,7 @@ func notText(kind string, size int) error {
 	return fmt.Errorf("it is not text (%s); save it with http_request and save_to, or with bash and curl -o", what)
 }
 
-// indented lays JSON out, if it is JSON and does not become much longer.
+// indented indents JSON, unless it becomes much longer.
 func indented(s string) string {
 	const most = 64
 	size, depth := 0, 0

@@ -16,13 +16,12 @@ const (
 	maxTitle = 300
 )
 
-// renderer turns elements into Markdown. All elements within each other are at
-// most maxDepth, so that it may recurse.
+// renderer converts elements to Markdown. Nesting is at most maxDepth, so it may recurse.
 type renderer struct {
 	writer
 	base *url.URL
-	junk bool // junk is shown too
-	flow bool // all goes into one line, so nothing is laid out
+	junk bool // junk is also rendered
+	flow bool // everything goes into one line, without layout
 }
 
 func (r *renderer) skips(n *node) bool { return n.gone || n.junk && !r.junk || r.full() }
@@ -218,8 +217,7 @@ func holdsImage(n *node) bool {
 	return false
 }
 
-// absolute returns the full address of a link; empty if it leads nowhere else
-// or is none to follow.
+// absolute returns the full address of a link; empty if it leads nowhere else or can't be followed.
 func (r *renderer) absolute(href string) string {
 	href = strings.TrimSpace(href)
 	if href == "" || href[0] == '#' || len(href) > maxLink {
@@ -294,7 +292,7 @@ func (r *renderer) span(n *node) {
 	r.space = raw != strings.TrimRight(raw, " \n\t")
 }
 
-// textOf is the text a person sees in an element, as it stands there.
+// textOf returns the visible text of an element, unchanged.
 func textOf(n *node, limit int) string {
 	var b strings.Builder
 	var add func(*node)
@@ -346,8 +344,7 @@ func (r *renderer) code(n *node, lang string) {
 	r.paragraph()
 }
 
-// lone returns the only element in n, if it has this tag; text between
-// elements does not count.
+// lone returns the only element in n, if it has this tag; text between elements is ignored.
 func lone(n *node, tag atom.Atom) *node {
 	var found *node
 	for _, k := range n.kids {
@@ -368,7 +365,7 @@ func lone(n *node, tag atom.Atom) *node {
 	return found
 }
 
-// langOf returns the language that an element says its code is in.
+// langOf returns the language of an element's code.
 func langOf(n *node) string {
 	lang := n.attr["data-lang"]
 	if lang == "" {

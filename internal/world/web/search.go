@@ -22,24 +22,22 @@ const (
 	maxSnippet = 600
 )
 
-// Search asks a search engine. The zero value has none. It is safe for
-// concurrent use.
+// Search queries a search engine. The zero value has none. It is safe for concurrent use.
 type Search struct {
 	Provider string // brave, tavily, exa, searxng, anthropic, openai or gemini
-	Model    string // that searches, for the last three
-	// BaseURL is where the service is; empty means where its maker runs it.
-	// SearXNG has no such place.
+	Model    string // searching model, for the last three
+	// BaseURL is the address of the service; empty means the vendor's. SearXNG has no default.
 	BaseURL string
-	// Key returns the key of the service. Nil means that it needs none, which
-	// only SearXNG does. It is asked for each search.
+	// Key returns the key of the service. Nil means that it needs none, which is allowed only for SearXNG. It
+	// is called for each search.
 	Key func(ctx context.Context) (string, error)
 }
 
-// A Query is what to look for.
+// A Query is a search query.
 type Query struct {
 	Text    string
 	Count   int      // results wanted, 1 to 20
-	Domains []string // only these, and what lies below them; empty: all
+	Domains []string // only these, and their subdomains; empty: all
 	Exclude []string // not these
 	Recency string   // day, week, month, year, or empty for any time
 }
@@ -48,17 +46,17 @@ type Query struct {
 type Hit struct {
 	Title   string
 	Address string
-	Date    string // as the engine says it; may be empty
+	Date    string // as given by the engine; may be empty
 	Snippet string // one line of plain text; may be empty
 }
 
-// engine speaks the wire of one service.
+// engine implements the API of one service.
 type engine interface {
-	// home is where the service is if no other place is given.
+	// home returns the default address of the service.
 	home() string
-	// ask makes the request. The key is empty if there is none.
+	// ask returns the request. The key is empty if there is none.
 	ask(ctx context.Context, base, key string, q Query) (*http.Request, error)
-	// hits reads the answer.
+	// hits parses the response.
 	hits(body []byte) ([]Hit, error)
 }
 
@@ -84,13 +82,13 @@ func (s Search) engine() (engine, error) {
 	return nil, fmt.Errorf("no search engine %q; there are brave, tavily, exa, searxng, anthropic, openai, gemini", s.Provider)
 }
 
-// native reports an engine that is a model of a vendor.
+// native reports an engine that is a vendor's model.
 func (s Search) native() bool {
 	return slices.Contains([]string{"anthropic", "openai", "gemini"}, s.Provider)
 }
 
-// Check says what is missing for searches to work; nil means nothing. It
-// reaches no server and does not ask for the key.
+// Check returns an error if searches can't work; nil otherwise. It contacts no server and does not request the
+// key.
 func (s Search) Check() error {
 	e, err := s.engine()
 	if err != nil {
@@ -127,12 +125,12 @@ func (s Search) base(e engine) (*url.URL, error) {
 	return u, nil
 }
 
-// loopback reports hosts that are this machine by their name alone.
+// loopback reports hosts that are this machine, judging by their name.
 func loopback(host string) bool {
 	return host == "localhost" || host == "::1" || strings.HasPrefix(host, "127.")
 }
 
-// Host is the host that searches go to; empty if none can be made.
+// Host returns the host of searches; empty if none are possible.
 func (s Search) Host() string {
 	e, err := s.engine()
 	if err != nil {
@@ -145,9 +143,8 @@ func (s Search) Host() string {
 	return bracket(u.Hostname())
 }
 
-// Find searches. Hits from other places than the query allows are dropped,
-// whatever the engine says. Errors are meant for a model; neither they nor hits
-// hold the key.
+// Find searches. Hits outside of the query's domains are dropped, whatever the engine returns. Errors are meant
+// for a model; neither they nor hits contain the key.
 func (s Search) Find(ctx context.Context, h tool.HTTP, q Query) ([]Hit, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -175,7 +172,7 @@ func (s Search) Find(ctx context.Context, h tool.HTTP, q Query) ([]Hit, error) {
 	return hits, nil
 }
 
-// without takes a key out of a text.
+// without removes a key from a text.
 func without(text, key string) string {
 	if key == "" {
 		return text
@@ -209,7 +206,7 @@ func (s Search) find(ctx context.Context, h tool.HTTP, q Query, key string) ([]H
 	return tidy(hits, q), nil
 }
 
-// answer reads the body of an answer that says yes.
+// answer reads the body of a successful response.
 func answer(h tool.HTTP, req *http.Request) ([]byte, error) {
 	resp, err := h.Do(req)
 	if err != nil {
@@ -237,8 +234,7 @@ func answer(h tool.HTTP, req *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// tidy keeps hits that can be fetched and are from where they should be, each
-// address once, and makes their texts plain.
+// tidy keeps valid hits in the query's domains, without duplicates, and makes their texts plain.
 func tidy(hits []Hit, q Query) []Hit {
 	var out []Hit
 	seen := map[string]bool{}
@@ -263,8 +259,7 @@ func below(host, domain string) bool {
 	return netguard.Hosts{domain, "*." + domain}.Match(host, 0)
 }
 
-// operators writes the limits of a query in the words that Brave and the
-// engines behind SearXNG understand.
+// operators returns the limits of a query in the syntax of Brave and the engines behind SearXNG.
 func operators(q Query) string {
 	parts := []string{q.Text}
 	var sites []string

@@ -26,7 +26,7 @@ type Secret struct {
 	Plain bool     `toml:"plain"` // also over http without TLS
 }
 
-// Check says what is wrong with them; the error begins with the key.
+// Check returns an error for invalid settings; it begins with the key.
 func (w Settings) Check() error {
 	if w.Search != "" {
 		if err := w.Engine().Check(); err != nil {
@@ -46,7 +46,7 @@ func (w Settings) Check() error {
 	return nil
 }
 
-// Engine is the search engine. Its key is read when it is asked.
+// Engine returns the search engine. Its key is read for each search.
 func (w Settings) Engine() Search {
 	s := Search{Provider: w.Search, Model: w.Model, BaseURL: w.BaseURL}
 	if w.KeyEnv != "" {

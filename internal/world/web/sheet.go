@@ -8,11 +8,11 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-const maxBucket = 16 // selectors that are tried for one class, id or tag
+const maxBucket = 16 // selectors tried for one class, id or tag
 
-// A sheet knows which elements the style sheets in a page hide. It reads
-// selectors of one element (tag.class#id, also after html or body); those that
-// depend on the elements around are left out, as scripts mostly switch them.
+// A sheet determines which elements the style sheets in a page hide. It supports selectors of one element
+// (tag.class#id, also after html or body). Others, which depend on surrounding elements, are ignored, as
+// scripts usually switch them.
 type sheet map[string][]selector
 
 // A selector names elements by all of its parts.
@@ -68,7 +68,7 @@ func collect(css string, rules map[string]style, depth int) {
 	}
 }
 
-// shown reports whether the rules in an at-rule count for a screen.
+// shown reports whether the rules in an at-rule apply to a screen.
 func shown(at string) bool {
 	name, what, _ := strings.Cut(at, " ")
 	switch name {
@@ -97,8 +97,7 @@ func blockOf(css string) (body, after string) {
 	return css, ""
 }
 
-// parseSelector returns a selector and the part to find it by; none if it is
-// not one of those that are read.
+// parseSelector returns a selector and the part to find it by; none if it is unsupported.
 func parseSelector(text string) (sel selector, key string) {
 	for _, all := range []string{":root ", "html ", "body ", "html>", "body>"} {
 		text = strings.TrimSpace(strings.TrimPrefix(text, all))

@@ -9,8 +9,7 @@ import (
 
 const maxColumns = 60
 
-// table writes a table of data as rows, and one that only lays out as what is
-// in its cells.
+// table renders a data table as rows, and a layout table as the content of its cells.
 func (r *renderer) table(n *node) {
 	if r.flow || layout(n) {
 		r.paragraph()
@@ -24,8 +23,7 @@ func (r *renderer) table(n *node) {
 	r.paragraph()
 }
 
-// layout reports a table whose cells hold more than lines of text, or of which
-// there is one a row.
+// layout reports a table whose cells contain more than lines of text, or that has one cell per row.
 func layout(n *node) bool {
 	if n.attr["role"] == "presentation" || n.attr["role"] == "none" || n.tables {
 		return true
@@ -64,8 +62,7 @@ func hasCode(n *node) bool {
 	return false
 }
 
-// grid writes rows of cells. A cell over several rows or columns is written in
-// the first one.
+// grid renders rows of cells. A cell that spans several rows or columns is rendered in the first one.
 type grid struct {
 	r       *renderer
 	below   []int // rows that the cell of each column still reaches down

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// plain takes the marks of HTML from a short text.
+// plain removes HTML markup from a short text.
 func plain(s string, limit int) string {
 	var b strings.Builder
 	for s = text.Head(s, 64<<10); s != ""; {

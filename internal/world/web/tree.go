@@ -12,8 +12,8 @@ import (
 
 const (
 	maxNodes = 300_000 // elements and texts of a page; a page of 5 MB has about 100,000
-	maxDepth = 400     // elements within each other; deeper ones are laid flat
-	maxReach = 64      // open elements that an end tag is looked for in
+	maxDepth = 400     // nesting of elements; deeper ones are flattened
+	maxReach = 64      // open elements that are searched for an end tag
 	maxSheet = 256 << 10
 )
 
@@ -27,10 +27,10 @@ type node struct {
 	facts
 }
 
-// facts are what measure finds out.
+// facts are the results of measure.
 type facts struct {
-	gone   bool // a person does not see it
-	junk   bool // it is not what the page is about
+	gone   bool // invisible
+	junk   bool // not the page's main content
 	all    int  // bytes of visible text
 	net    int  // the same without junk
 	links  int  // the part of net in links
@@ -38,10 +38,10 @@ type facts struct {
 	blocks bool // it has code, a heading or a list in it
 }
 
-// A tree is a page that was read.
+// A tree is a parsed page.
 type tree struct {
 	root   *node
-	sheet  strings.Builder // what its style elements hold
+	sheet  strings.Builder // content of its style elements
 	drawn  bool            // it has scripts
 	cut    bool            // it has more nodes than are read
 	titled string
@@ -51,27 +51,26 @@ type tree struct {
 type opened struct {
 	tag  atom.Atom
 	name string
-	into *node // gets the children
-	gone bool  // so are they
-	own  bool  // it is itself what a person does not see
+	into *node // receives the children
+	gone bool  // children are invisible
+	own  bool  // it is itself invisible
 }
 
-// builder makes a tree of tokens. It follows the HTML standard where pages
-// rely on it: elements that end by themselves, and end tags that reach no
-// further than a table cell. A formatting element goes no further than the
-// block it stands in, unless it hides. The standard's copies of open formatting
-// elements in each block would make a small page arbitrarily large.
+// builder builds a tree from tokens. It follows the HTML standard where pages rely on it: elements that end
+// implicitly, and end tags that don't reach beyond a table cell. A formatting element doesn't extend beyond its
+// block, unless it hides. The standard copies open formatting elements into each block, which would make a
+// small page arbitrarily large.
 type builder struct {
 	tree
 	stack   []opened
 	nodes   int
 	foreign int               // open svg and math elements
 	count   map[atom.Atom]int // open elements of each tag
-	carry   map[atom.Atom]int // formatting elements that hide and were not ended
+	carry   map[atom.Atom]int // hiding formatting elements without an end
 	z       *html.Tokenizer
 }
 
-// read makes a tree of a page in UTF-8. It can't fail: any bytes are a page.
+// read parses a page in UTF-8. It can't fail: any bytes are a page.
 func read(src []byte) *tree {
 	b := &builder{z: html.NewTokenizer(bytes.NewReader(src)), carry: map[atom.Atom]int{}, count: map[atom.Atom]int{}}
 	b.root = &node{tag: atom.Body, name: "body"}
@@ -173,7 +172,7 @@ func (b *builder) start(selfClosing bool) {
 	}
 }
 
-// implied closes what ends where an element of this tag begins.
+// implied closes elements that end where an element of this tag begins.
 func (b *builder) implied(tag atom.Atom) {
 	if b.foreign > 0 && special(tag) {
 		b.close(func(o opened) bool { return o.tag == atom.Svg || o.tag == atom.Math }, barrier)
@@ -203,7 +202,7 @@ func (b *builder) implied(tag atom.Atom) {
 	}
 }
 
-// end closes the element that an end tag means, if there is one in its reach.
+// end closes the element of an end tag, if it is within reach.
 func (b *builder) end(tag atom.Atom, name string) {
 	if tag == atom.Br {
 		b.top().into.kids = append(b.top().into.kids, &node{tag: atom.Br, name: name})
@@ -231,8 +230,8 @@ func (b *builder) end(tag atom.Atom, name string) {
 	}, stop)
 }
 
-// close closes the innermost open element that want names, unless one that
-// stop names is in between.
+// close closes the innermost open element for which want is true, unless one for which stop is true is in
+// between.
 func (b *builder) close(want, stop func(opened) bool) {
 	for i := len(b.stack) - 1; i > 0 && i >= len(b.stack)-maxReach; i-- {
 		if want(b.stack[i]) {
@@ -274,7 +273,7 @@ func is(tags ...atom.Atom) func(opened) bool {
 	}
 }
 
-// firm reports what an element that ends by itself does not reach beyond.
+// firm reports elements that bound implicit ends.
 func firm(o opened) bool {
 	return special(o.tag) && o.tag != atom.Address && o.tag != atom.Div && o.tag != atom.P
 }

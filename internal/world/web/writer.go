@@ -10,33 +10,31 @@ import (
 
 const (
 	maxText   = 2 << 20 // bytes of the text of a page
-	maxLevels = 8       // lists and quotes within each other that are shown as such
-	maxMarks  = 6       // links and emphases within each other
+	maxLevels = 8       // nesting of lists and quotes that is rendered
+	maxMarks  = 6       // nesting of links and emphases
 )
 
-// A writer writes Markdown. It keeps white space, line ends and the marks
-// around words apart until the next word comes, so that none is left over.
+// A writer writes Markdown. It delays white space, line ends and the marks around words until the next word
+// comes, so that none is left over.
 type writer struct {
 	out    strings.Builder
 	limit  int
 	cut    bool
 	levels []level
 	head   string // begins the next line: "## "
-	gap    int    // line ends owed before the next word
-	space  bool   // a space is owed before it
+	gap    int    // pending line ends before the next word
+	space  bool   // a pending space before it
 	begun  bool   // the line has a word
 	marks  []mark
 }
 
-// A level begins each line in a list or quote; the first line of an item in its
-// own way.
+// A level is a list or quote that prefixes each line; the first line of an item has its own prefix.
 type level struct {
 	first, rest string
 	used        bool
 }
 
-// A mark stands around words. It ends with its paragraph, and begins anew in
-// the next one unless it is a link.
+// A mark surrounds words. It ends with its paragraph, and restarts in the next one unless it is a link.
 type mark struct {
 	open, shut string
 	on         bool
@@ -45,7 +43,7 @@ type mark struct {
 
 func (w *writer) full() bool { return w.out.Len() >= w.limit }
 
-// put writes, as long as there is room.
+// put writes as long as there is room.
 func (w *writer) put(s string) {
 	if room := w.limit - w.out.Len(); len(s) > room {
 		s, w.cut = text.Head(s, max(room, 0)), true
@@ -72,7 +70,7 @@ func (w *writer) words(text string) {
 	}
 }
 
-// word writes what belongs together.
+// word writes text that must not be split.
 func (w *writer) word(s string) {
 	w.begin()
 	if w.space && w.begun {
@@ -104,7 +102,7 @@ func (w *writer) begin() {
 	w.head = ""
 }
 
-// prefix is what a line begins with.
+// prefix returns the prefix of a line.
 func (w *writer) prefix(use bool) string {
 	var b strings.Builder
 	for i := range w.levels {
@@ -125,7 +123,7 @@ func (w *writer) prefix(use bool) string {
 // line ends the line.
 func (w *writer) line() { w.end(1) }
 
-// paragraph ends the paragraph. What begins an item stays on its line.
+// paragraph ends the paragraph. The marker of an item stays on its line.
 func (w *writer) paragraph() {
 	if n := len(w.levels); n > 0 && !w.levels[n-1].used {
 		w.end(1)
@@ -149,7 +147,7 @@ func (w *writer) shut(m *mark) {
 	}
 }
 
-// within writes what f writes between marks.
+// within writes the output of f between marks.
 func (w *writer) within(m mark, f func()) {
 	if len(w.marks) >= maxMarks {
 		f()
@@ -162,7 +160,7 @@ func (w *writer) within(m mark, f func()) {
 	w.marks = w.marks[:n]
 }
 
-// nested writes what f writes in a list item or a quote.
+// nested writes the output of f in a list item or a quote.
 func (w *writer) nested(first, rest string, f func()) {
 	if len(w.levels) >= maxLevels {
 		w.line()
@@ -175,7 +173,7 @@ func (w *writer) nested(first, rest string, f func()) {
 	w.levels = w.levels[:len(w.levels)-1]
 }
 
-// verbatim writes lines as they are.
+// verbatim writes lines unchanged.
 func (w *writer) verbatim(text string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if w.full() {

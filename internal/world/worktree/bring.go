@@ -15,12 +15,11 @@ import (
 	"time"
 )
 
-// Included is the file of a repository that lists, in the form of .gitignore, ignored files that a copy
-// gets too.
+// Included is the file of a repository that lists, in the format of .gitignore, ignored files that a copy also
+// gets.
 const Included = ".worktreeinclude"
 
-// What of the ignored folders of a workspace is brought to a copy of it without being listed, and the most
-// that is if it is.
+// Bounds on the unlisted ignored folders that a copy gets. Listed files have mostIncluded times as much.
 const (
 	mostBrought  = 512 << 20 // bytes
 	mostFiles    = 50_000
@@ -28,7 +27,7 @@ const (
 	mostBringing = time.Minute
 )
 
-// ignored is a file or folder that git ignores, below the top of a work tree; a folder ends with a slash.
+// ignored is a file or folder that git ignores, relative to the top of a work tree; a folder ends with a slash.
 type ignored struct {
 	path   string
 	listed bool // in [Included]
@@ -36,9 +35,9 @@ type ignored struct {
 	files  int
 }
 
-// bring gives a copy what git ignores in the workspace and tests may need: what is listed in [Included], and
-// folders, such as those of installed packages and of what was built, as far as there is room. It tells what
-// the copy has and what it lacks. The copy has files of its own, so nothing it writes there reaches the workspace.
+// bring gives a copy files that git ignores in the workspace and tests may need: those listed in [Included],
+// and folders within the bounds, such as installed packages and build output. It returns what the copy has and
+// lacks. The copy gets its own files, so nothing written there reaches the workspace.
 func (s *Store) bring(ctx context.Context, t Tree) (lent, missing []string, err error) {
 	list, err := s.ignored(ctx, t.repo)
 	if err != nil {
@@ -60,7 +59,7 @@ func (s *Store) bring(ctx context.Context, t Tree) (lent, missing []string, err 
 	for i := range list {
 		list[i].measure(limited, from)
 	}
-	// The listed ones come first, and of the others the small ones.
+	// Listed ones come first, then the smaller ones.
 	slices.SortStableFunc(list, func(a, b ignored) int {
 		if a.listed != b.listed {
 			return map[bool]int{true: -1, false: 1}[a.listed]
@@ -74,7 +73,7 @@ func (s *Store) bring(ctx context.Context, t Tree) (lent, missing []string, err 
 		case one.files < 0:
 			why = "a repository of its own"
 		case !one.listed && !strings.HasSuffix(one.path, "/"):
-			continue // a log or a key: who wants it there lists it
+			continue // a log or a key, for example; a person can list it
 		case one.size > size[one.listed] || one.files > many[one.listed]:
 			why = fmt.Sprintf("%d MiB in %d files", one.size>>20, one.files)
 		default:
@@ -92,7 +91,7 @@ func (s *Store) bring(ctx context.Context, t Tree) (lent, missing []string, err 
 	return lent, missing, ctx.Err()
 }
 
-// ignored lists what git ignores in a work tree, folders of which all is ignored as one.
+// ignored lists what git ignores in a work tree. A folder that is ignored completely is one entry.
 func (s *Store) ignored(ctx context.Context, repo repository) ([]ignored, error) {
 	args := []string{"ls-files", "-z", "--others", "--ignored", "--directory", "--no-empty-directory"}
 	all, _, err := s.git(ctx, repo.dir, repo.top, nil, append(args, "--exclude-standard")...)
@@ -118,14 +117,14 @@ func (s *Store) ignored(ctx context.Context, repo repository) ([]ignored, error)
 	return list, nil
 }
 
-// measure fills in how much it is; no files are less than none: it is a repository of its own.
+// measure determines the size. A negative number of files means a repository of its own.
 func (i *ignored) measure(ctx context.Context, from *os.Root) {
 	_ = fs.WalkDir(from.FS(), path.Clean(i.path), func(_ string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return fs.SkipAll // nothing will be copied
 		case err != nil:
-			return nil //nolint:nilerr // copying it says so
+			return nil //nolint:nilerr // copying reports the error
 		case d.Name() == ".git":
 			i.files = -1
 			return fs.SkipAll
@@ -140,8 +139,8 @@ func (i *ignored) measure(ctx context.Context, from *os.Root) {
 	})
 }
 
-// copy makes it in a copy: whole, or none of it. Links stay links, and nothing is read or written through one
-// that leads out.
+// copy copies it completely or not at all. Links stay links. It reads and writes nothing through links that
+// lead outside.
 func (i *ignored) copy(ctx context.Context, from, to *os.Root) error {
 	top := path.Clean(i.path)
 	if err := to.MkdirAll(filepath.FromSlash(path.Dir(top)), 0o755); err != nil {

@@ -12,32 +12,31 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Bounds of what is brought over at once.
+// Bounds on changes that are transferred at once.
 const (
 	maxChanges = 5000      // files
 	maxTotal   = 256 << 20 // bytes, before and after
 )
 
-// Change is a file that a copy has and its base has not, or the other way round, or
-// that differs. A file that was moved is one that is gone and one that is new.
+// Change is a file that was added, removed or changed in a copy since its base. A moved file is one removed and
+// one added.
 type Change struct {
-	Path   string // below the workspace, with slashes
-	Base   *Blob  // what it was; nil: it was not there
-	Theirs *Blob  // what it is in the copy; nil: it is gone
-	// Why says why it can't be merged; then neither Base nor Theirs is set, and Path
-	// may lead out of the workspace. Empty: it can.
+	Path   string // relative to the workspace, with slashes
+	Base   *Blob  // in the base; nil: missing
+	Theirs *Blob  // in the copy; nil: removed
+	// Why is the reason why it can't be merged; then Base and Theirs are nil, and Path may lead out of the
+	// workspace. Empty: it can be merged.
 	Why string
 }
 
-// Blob is what a file holds.
+// Blob is the content of a file.
 type Blob struct {
-	Data []byte // as it would stand in the workspace: with its line ends
-	Exec bool   // it may be executed
+	Data []byte // as in the workspace, with its line ends
+	Exec bool   // executable
 }
 
-// Changes lists what a copy has beyond its base, also what was committed there, and
-// returns the commit of what it has now, for [Store.Rebase]. Ignored files are not
-// among it.
+// Changes lists the differences of a copy from its base, including committed ones, and returns the commit of
+// its current state, for [Store.Rebase]. Ignored files are left out.
 func (s *Store) Changes(ctx context.Context, t Tree) (changes []Change, now string, err error) {
 	if err := t.repo.inert(); err != nil {
 		return nil, "", err
@@ -99,7 +98,7 @@ func whyLeft(path string) string {
 
 const tooLarge = "larger than 20 MiB" // MaxFile
 
-// below is a path of the repository as seen from the workspace.
+// below converts a path of the repository to one of the workspace.
 func (r repository) below(path string) string {
 	rel, err := filepath.Rel(r.prefix, filepath.FromSlash(path))
 	if err != nil {
@@ -115,13 +114,13 @@ type pair struct {
 	new  side
 }
 
-// side is a file as git has it.
+// side is git's mode and id of a file.
 type side struct{ mode, id string }
 
 func (s side) missing() bool { return s.mode == "000000" }
 func (s side) regular() bool { return strings.HasPrefix(s.mode, "100") }
 
-// parse reads what git diff-tree --raw -z writes.
+// parse parses the output of git diff-tree --raw -z.
 func parse(out []byte) ([]pair, error) {
 	fields := split(out)
 	if len(fields)%2 != 0 {
@@ -138,7 +137,7 @@ func parse(out []byte) ([]pair, error) {
 	return pairs, nil
 }
 
-// sizes are those of the files of pairs, by id, in bytes.
+// sizes returns the sizes of the files of pairs, by id, in bytes.
 func (s *Store) sizes(ctx context.Context, t Tree, pairs []pair) (map[string]int64, error) {
 	var ids strings.Builder
 	for _, p := range pairs {
@@ -168,7 +167,7 @@ func (s *Store) sizes(ctx context.Context, t Tree, pairs []pair) (map[string]int
 	return sizes, nil
 }
 
-// why says why a pair can't be merged; empty if it can.
+// why returns why a pair can't be merged; empty if it can.
 func (p pair) why(sizes map[string]int64) string {
 	for _, one := range []side{p.old, p.new} {
 		switch {
@@ -183,7 +182,7 @@ func (p pair) why(sizes map[string]int64) string {
 	return ""
 }
 
-// add adds a path where there is a file.
+// add appends a path if the file exists.
 func (s side) add(paths []string, path string) []string {
 	if s.missing() {
 		return paths
@@ -191,7 +190,7 @@ func (s side) add(paths []string, path string) []string {
 	return append(paths, path)
 }
 
-// blob is a file with its content.
+// blob returns the file with its content.
 func (s side) blob(data []byte) *Blob {
 	if s.missing() {
 		return nil
@@ -199,8 +198,7 @@ func (s side) blob(data []byte) *Blob {
 	return &Blob{Data: data, Exec: s.mode == "100755"}
 }
 
-// fill gives changes what the files hold: before and after are the paths to be read,
-// as they were in the base and are now.
+// fill sets the contents of changes: before and after are the paths to read, in the base and now.
 func (s *Store) fill(ctx context.Context, t Tree, changes []Change, pairs []pair, now string, before, after []string) error {
 	old, err := s.contents(ctx, t, t.Base, before)
 	if err != nil {
@@ -218,8 +216,7 @@ func (s *Store) fill(ctx context.Context, t Tree, changes []Change, pairs []pair
 	return nil
 }
 
-// contents reads files of a commit as they would be checked out, all with one run of
-// git.
+// contents reads files of a commit as they would be checked out, with a single run of git.
 func (s *Store) contents(ctx context.Context, t Tree, commit string, paths []string) (out map[string][]byte, err error) {
 	if len(paths) == 0 {
 		return nil, nil

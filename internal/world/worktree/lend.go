@@ -12,19 +12,19 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Lent is a repository of its own that has the history of one branch of a workspace, and nothing else
-// that somebody in the workspace has written: no settings, no hooks, no remotes. So git can be given
-// what nobody in the workspace may get, such as a token, to push from it.
+// Lent is a separate repository with the history of one branch of a workspace, and nothing else from it: no
+// settings, no hooks, no remotes. So git can push from it with a secret, such as a token, that nothing in the
+// workspace may get.
 type Lent struct {
 	Dir    string // the repository, bare
 	Commit string // at the end of the branch
 }
 
-// Close removes it.
+// Close removes the repository.
 func (l *Lent) Close() error { return os.RemoveAll(l.Dir) }
 
-// Lend makes a repository of a branch of the one that the workspace at root is in. The history is not
-// copied: it is there as long as the workspace has it.
+// Lend creates a repository with a branch of the workspace's repository. The history is not copied: it exists
+// as long as the workspace has it.
 func (s *Store) Lend(ctx context.Context, root, branch string) (_ *Lent, err error) {
 	repo, err := open(root)
 	if err != nil {
@@ -59,8 +59,8 @@ func (s *Store) Lend(ctx context.Context, root, branch string) (_ *Lent, err err
 	return l, errors.Join(l.borrow(objects), l.shallow(repo.common))
 }
 
-// own reports what would have git read objects that are not the repository's: whoever works in the
-// workspace could name what they may not read, and have it pushed.
+// own returns an error if git would read objects outside of the repository. Otherwise an agent in the workspace
+// could have files pushed that it may not read.
 func own(objects string) error {
 	for _, name := range []string{"alternates", "http-alternates"} {
 		if _, err := os.Lstat(filepath.Join(objects, "info", name)); !errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +75,7 @@ func own(objects string) error {
 	})
 }
 
-// borrow has git read objects where they are.
+// borrow lets git read the workspace's objects in place.
 func (l *Lent) borrow(objects string) error {
 	info := filepath.Join(l.Dir, "objects", "info")
 	if err := os.MkdirAll(info, 0o700); err != nil {
@@ -87,7 +87,7 @@ func (l *Lent) borrow(objects string) error {
 	return os.WriteFile(filepath.Join(info, "alternates"), []byte(objects+"\n"), 0o600)
 }
 
-// shallow tells where the history ends, if not all of it was cloned.
+// shallow copies the ends of the history of a shallow clone.
 func (l *Lent) shallow(common string) error {
 	text, err := keep.Read(filepath.Join(common, "shallow"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,8 +99,7 @@ func (l *Lent) shallow(common string) error {
 	return os.WriteFile(filepath.Join(l.Dir, "shallow"), text, 0o600)
 }
 
-// Origin is the address of the remote origin of the repository that the workspace at root is in;
-// empty: it has none.
+// Origin returns the address of the remote origin of the workspace's repository; empty: none.
 func (s *Store) Origin(ctx context.Context, root string) (string, error) {
 	repo, err := open(root)
 	if err != nil {

@@ -10,19 +10,18 @@ import (
 	"strings"
 )
 
-// Hunk is a place of a text that both sides have changed in different ways.
+// Hunk is a place of a text that both sides changed differently.
 type Hunk struct {
 	Line   int    // of ours, from 1, where it begins
 	Ours   string // the lines there
 	Theirs string
 }
 
-// markers are longer than any that a text is likely to hold.
+// markers is the length of conflict markers, longer than any that a text is likely to contain.
 const markers = 37
 
-// Merge brings what theirs has changed of base into ours. With hunks there is no
-// merged text. Line ends are ours, if all of them are alike. The error says that git
-// could not do it, as it can't with what is no text.
+// Merge merges the changes from base to theirs into ours. With hunks there is no merged text. Line ends are
+// those of ours, if they are uniform. The error says that git could not merge, for example binary files.
 func (s *Store) Merge(ctx context.Context, ours, base, theirs []byte) (merged []byte, hunks []Hunk, err error) {
 	base, theirs = Adapt(ours, base), Adapt(ours, theirs)
 	switch {
@@ -57,7 +56,7 @@ func (s *Store) Merge(ctx context.Context, ours, base, theirs []byte) (merged []
 	return nil, nil, errors.Join(errors.New("git merge-file failed"), err)
 }
 
-// Adapt gives a text the line ends of ours, where those are all \r\n.
+// Adapt converts the line ends of a text to \r\n if all of ours are.
 func Adapt(ours, text []byte) []byte {
 	lines := bytes.Count(ours, []byte("\n"))
 	if lines == 0 || bytes.Count(ours, []byte("\r\n")) != lines || bytes.Contains(text, []byte("\r\n")) {
@@ -66,7 +65,7 @@ func Adapt(ours, text []byte) []byte {
 	return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
 }
 
-// cut finds the conflicts in what git merge-file wrote.
+// cut extracts the conflicts from the output of git merge-file.
 func cut(text string) ([]Hunk, error) {
 	var hunks []Hunk
 	var at *Hunk

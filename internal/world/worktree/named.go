@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Named lists what in a workspace git runs or reads as settings, because the person's own settings or
-// those of the repository say so: a tool that may change it would have the person's git run what it likes.
+// Named lists the files in a workspace that git runs or reads as settings according to the settings of the
+// person or the repository. A tool that changes them could make the person's git run anything.
 func Named(root string) []string {
 	if root == "" {
 		return nil
@@ -36,10 +36,10 @@ func Named(root string) []string {
 	return slices.Compact(n.found)
 }
 
-// naming gathers that.
+// naming collects these files.
 type naming struct {
 	root, top string
-	files     []string // that were read
+	files     []string // settings files that were read
 	found     []string
 }
 
@@ -74,8 +74,8 @@ func (n *naming) read(path string) {
 	}
 }
 
-// add notes what a word names in the workspace. One without a slash names a file only if it is there,
-// or if it is to be one.
+// add adds the file that a word names in the workspace. A word without a slash counts only if the file exists,
+// or if the setting is a path.
 func (n *naming) add(from, word string, file bool) string {
 	at := word
 	switch {

@@ -12,15 +12,14 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// listing are the files of a work tree, as paths with slashes below its top.
+// listing is the files of a work tree, as slash paths relative to its top.
 type listing struct {
-	have []string // to be recorded as they are now
-	gone []string // that the index knows and that are not there any more
-	left []string // that are not recorded
+	have []string // to record in their current state
+	gone []string // in the index, but missing
+	left []string // not recorded
 }
 
-// paths lists what a work tree has: what its index knows, and what is new and not
-// ignored.
+// paths lists the files of a work tree: those in the index, and new ones that are not ignored.
 func (s *Store) paths(ctx context.Context, dir, top string) (listing, error) {
 	known, _, err := s.git(ctx, dir, top, nil, "ls-files", "-z", "--stage")
 	if err != nil {
@@ -35,14 +34,14 @@ func (s *Store) paths(ctx context.Context, dir, top string) (listing, error) {
 	for _, entry := range split(known) {
 		mode, path, ok := strings.Cut(entry, "\t")
 		switch {
-		case !ok || strings.HasPrefix(mode, "160000 "): // a submodule stays what it is
+		case !ok || strings.HasPrefix(mode, "160000 "): // a submodule is left unchanged
 		case w.file(path) != nil:
 			l.have = append(l.have, path)
 		default:
 			l.gone = append(l.gone, path)
 		}
 	}
-	l.have, l.gone = slices.Compact(l.have), slices.Compact(l.gone) // conflicts stand there up to three times
+	l.have, l.gone = slices.Compact(l.have), slices.Compact(l.gone) // conflicts are listed up to three times
 	for _, path := range split(fresh) {
 		switch info := w.file(path); {
 		case strings.HasSuffix(path, "/") || info == nil || info.Mode().IsRegular() && info.Size() > MaxFile:
@@ -54,18 +53,18 @@ func (s *Store) paths(ctx context.Context, dir, top string) (listing, error) {
 	return l, nil
 }
 
-// split takes apart what git writes with -z.
+// split splits git output with -z.
 func split(out []byte) []string {
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
 }
 
-// walker looks at files and never through symbolic links.
+// walker examines files, never through symbolic links.
 type walker struct {
 	top  string
-	dirs map[string]bool // whether a path is a folder
+	dirs map[string]bool // caches whether a path is a folder
 }
 
-// file is what is at a path; nil if that is neither a file nor a symbolic link.
+// file returns the metadata of a path; nil if it is neither a file nor a symbolic link.
 func (w walker) file(path string) fs.FileInfo {
 	path = filepath.FromSlash(path)
 	if !w.dir(filepath.Dir(path)) {
@@ -88,8 +87,7 @@ func (w walker) dir(path string) bool {
 	return is
 }
 
-// record makes a commit of the files at top, in an index of its own that begins as
-// the one in dir.
+// record creates a commit of the files at top, with a temporary index that starts as a copy of the one in dir.
 func (s *Store) record(ctx context.Context, repo repository, dir, top string, l listing) (commit string, err error) {
 	parent, _, err := s.git(ctx, dir, top, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	args := []string{"commit-tree", "-m", "The workspace"}
@@ -123,8 +121,7 @@ func (s *Store) record(ctx context.Context, repo repository, dir, top string, l 
 	return strings.TrimSpace(string(out)), err
 }
 
-// scratch makes a folder that git takes for one of a worktree: all but HEAD and the
-// index is the repository's.
+// scratch creates a git folder as for a worktree: only HEAD and the index are its own.
 func (s *Store) scratch(repo repository, dir string) (string, error) {
 	top, err := s.folder()
 	if err != nil {
@@ -145,8 +142,8 @@ func (s *Store) scratch(repo repository, dir string) (string, error) {
 	return own, nil
 }
 
-// copyIndex copies an index with what git knows of the files, so that it need not
-// read all of them. It keeps the time: what was changed later than that, git reads.
+// copyIndex copies an index with git's cached file metadata, so that git need not read all files. It preserves
+// the time, since git reads files that changed later.
 func copyIndex(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {

@@ -13,16 +13,15 @@ import (
 	"github.com/inspan/inspan/internal/safety/shell"
 )
 
-// repository is where the parts of one are, as seen from a workspace; see
-// gitrepository-layout(5).
+// repository is the location of a repository's parts, for a workspace; see gitrepository-layout(5).
 type repository struct {
 	top    string // of the work tree
-	prefix string // of the workspace below it; "." if it is the same
-	dir    string // of this work tree: holds its index
-	common string // what it shares with other work trees: settings, objects
+	prefix string // the workspace relative to top; "." if it is the same
+	dir    string // of this work tree: contains its index
+	common string // shared with other work trees: settings, objects
 }
 
-// open finds the repository of a workspace and proves its settings harmless.
+// open finds the repository of a workspace and verifies that its settings are harmless.
 func open(root string) (repository, error) {
 	top := filepath.Clean(root)
 	for {
@@ -56,8 +55,8 @@ func open(root string) (repository, error) {
 	return r, r.inert()
 }
 
-// Inert returns nil if no setting of the repository that a folder is in makes git run a program. Git of
-// ours that looks into a folder where an agent has worked asks first.
+// Inert returns nil if no setting of a folder's repository makes git run a program. Call it before inspan runs
+// git in a folder where an agent has worked.
 func Inert(root string) error {
 	_, err := open(root)
 	return err
@@ -83,7 +82,7 @@ func (r repository) inert() error {
 	return nil
 }
 
-// admin finds git's folder for the worktree at a place; empty if there is none.
+// admin returns git's folder for the worktree at a place; empty if there is none.
 func (r repository) admin(at string) (string, error) {
 	entries, err := os.ReadDir(filepath.Join(r.common, "worktrees"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -99,7 +98,7 @@ func (r repository) admin(at string) (string, error) {
 	return "", nil
 }
 
-// readLine reads a file that holds one line, such as a path.
+// readLine reads a file with one line, such as a path.
 func readLine(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -119,8 +118,7 @@ func absolute(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// git runs git on a repository and the files at work, with nothing that makes it run
-// programs of theirs.
+// git runs git on a repository and the work tree, with options that keep it from running programs they name.
 func (s *Store) git(ctx context.Context, dir, work string, stdin []byte, args ...string) (out []byte, code int, err error) {
 	all := append([]string{
 		"--git-dir=" + dir, "--work-tree=" + work, "--no-optional-locks", "--literal-pathspecs",

@@ -1,18 +1,17 @@
-// Package worktree makes copies of a workspace for those who work apart from it: git
-// worktrees of its repository that begin with all that the workspace has, uncommitted
-// and untracked files included. It tells what was changed in one, and merges texts.
+// Package worktree makes copies of a workspace for agents that work apart from it: git worktrees of its
+// repository that start with all its files, including uncommitted and untracked ones. It lists the changes in a
+// copy, and merges texts.
 //
 // Its rules:
 //
-//  1. The workspace, its index and its stashes are never changed. What is written in
-//     its repository are objects, the folder below worktrees/ that git keeps for each,
-//     and nothing else: no branch, no tag.
-//  2. No program that the repository names is run: its settings are proven inert first
-//     (see gitconf), hooks and monitors are off.
-//  3. Whoever works in a copy may write what they like there, its .git included. So git
-//     is told where the repository is, and never asks the copy.
-//  4. What a copy began with is a reference of its own in the repository, written last:
-//     a copy without it was never finished, and is made anew.
+//  1. The workspace, its index and its stashes are never changed. In its repository it writes only objects and
+//     git's folder below worktrees/ for each copy: no branch, no tag.
+//  2. No program that the repository names is run: its settings are verified first (see gitconf), and hooks
+//     and monitors are off.
+//  3. An agent in a copy may write anything there, including its .git. So git gets the path of the repository,
+//     and never reads it from the copy.
+//  4. The base of a copy is a reference of its own in the repository, written last: a copy without it is
+//     incomplete, and is made again.
 package worktree
 
 import (
@@ -29,51 +28,47 @@ import (
 	"time"
 )
 
-// MaxFile is the size above which a file is not brought over, in bytes: neither into
-// a copy, if git does not know it yet, nor back.
+// MaxFile is the largest file that is transferred, in bytes: into a copy, if git does not track it yet, and
+// back.
 const MaxFile = 20 << 20
 
-// ErrNoRepository says that a workspace is in no git repository.
+// ErrNoRepository says that a workspace is not in a git repository.
 var ErrNoRepository = errors.New("the workspace is not in a git repository")
 
-// Store are the copies of workspaces, kept in one folder. Its fields are set before
-// use and not changed after. The methods are safe for concurrent use; those of two
-// processes must not be about the same name at once.
+// Store is the copies of workspaces, in one folder. Set its fields before use and don't change them. The
+// methods are safe for concurrent use; two processes must not use the same name at once.
 type Store struct {
-	// Dir is the folder, which is made when it is needed. It must not be in a
-	// workspace.
+	// Dir is the folder, created when needed. It must not be in a workspace.
 	Dir string
-	// Git runs git in a folder, without variables of its own (GIT_*) in the
-	// environment, and returns what it writes to standard output. Code is how it
-	// ended. Err is not nil if that is not 0, and holds what git complained of, or
-	// if it could not be run: then code is -1.
+	// Git runs git in a folder, without GIT_* variables in the environment, and returns its standard output.
+	// Code is the exit code. If it is not 0, err contains git's error output. If git could not be run, code is
+	// -1.
 	Git func(ctx context.Context, dir string, stdin []byte, args ...string) (out []byte, code int, err error)
-	// Within is how long a new copy may take to get what git ignores; the rest is left out. 0: a minute.
+	// Within bounds the time for copying ignored files into a new copy; the rest is left out. 0: a minute.
 	Within time.Duration
 
-	mu sync.Mutex // one is made at a time
+	mu sync.Mutex // one copy is made at a time
 }
 
 // Tree is a copy of a workspace.
 type Tree struct {
-	Root string   // where one works in it: what the workspace is to its repository
-	Base string   // commit of what it began with, or of what was taken over since
-	Left []string // files of the workspace that are not in it, as they are too large or repositories of their own; known only to who made it
-	// Lent are files and folders that git ignores and that are in it all the same, Missing those that are not,
-	// with the reason; known only to who made it.
+	Root string   // the agent's folder: the counterpart of the workspace in the copy
+	Base string   // commit of the initial state, or of the last one that was taken over
+	Left []string // files of the workspace that are missing, as they are too large or repositories; set only by Make
+	// Lent are ignored files and folders that the copy has anyway. Missing are those that it lacks, with the
+	// reason. Set only by Make.
 	Lent, Missing []string
 
-	dir   string // the top of it
+	dir   string // its top
 	admin string // git's folder for it
 	repo  repository
 }
 
-// ref is where a repository keeps the base of each copy; references below
-// refs/worktree are each worktree's own.
+// ref is the reference of a copy's base; references below refs/worktree belong to each worktree.
 const ref = "refs/worktree/inspan"
 
-// Make makes the copy of the workspace at root that has the name, or finds it: the
-// same name means the same copy, as it is by now. The name may be any text.
+// Make creates the named copy of the workspace at root, or finds it in its current state. The name may be any
+// text.
 func (s *Store) Make(ctx context.Context, root, name string) (Tree, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,15 +93,14 @@ func (s *Store) Make(ctx context.Context, root, name string) (Tree, error) {
 	return t, nil
 }
 
-// Find returns the copy of the workspace at root that has the name, and whether there
-// is one.
+// Find returns the named copy of the workspace at root, and whether it exists.
 func (s *Store) Find(ctx context.Context, root, name string) (t Tree, found bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.find(ctx, root, name)
 }
 
-// find is Find; without a copy the tree tells where it would be.
+// find is Find; if the copy does not exist, the tree has its future location.
 func (s *Store) find(ctx context.Context, root, name string) (t Tree, found bool, err error) {
 	repo, err := open(root)
 	if err != nil {
@@ -136,7 +130,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// checkOut makes the worktree of a base.
+// checkOut creates the worktree of a base.
 func (s *Store) checkOut(ctx context.Context, t *Tree) error {
 	_, _, err := s.git(ctx, t.repo.dir, t.repo.top, nil, "worktree", "add", "--quiet", "--force", "--detach", t.dir, t.Base)
 	if err != nil {
@@ -157,16 +151,15 @@ func (s *Store) checkOut(ctx context.Context, t *Tree) error {
 	return s.Rebase(ctx, *t, t.Base)
 }
 
-// Rebase notes what was taken over from a copy: Changes lists only what comes after
-// it. Now is what Changes returned. The tree's Base stays as it is.
+// Rebase records the state that was taken over from a copy: Changes lists only later changes. Now is the result
+// of Changes. The tree's Base is not updated.
 func (s *Store) Rebase(ctx context.Context, t Tree, now string) error {
 	_, _, err := s.git(ctx, t.admin, t.dir, nil, "update-ref", ref, now)
 	return err
 }
 
-// Remove removes the copy of the workspace at root that has the name, with all that
-// was changed in it, and what is left of one that was never finished. That there is
-// none is no error.
+// Remove removes the named copy of the workspace at root with all its changes, even if it is incomplete. A
+// missing copy is not an error.
 func (s *Store) Remove(ctx context.Context, root, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +170,7 @@ func (s *Store) Remove(ctx context.Context, root, name string) error {
 	return s.clear(ctx, t)
 }
 
-// Copy is the folder of the copy that a path lies in; empty: in none.
+// Copy returns the folder of the copy that contains a path; empty: none.
 func (s *Store) Copy(path string) string {
 	dir, err := filepath.Abs(s.Dir)
 	if err == nil {
@@ -191,8 +184,8 @@ func (s *Store) Copy(path string) string {
 	return filepath.Join(dir, name)
 }
 
-// Discard removes the copy of the workspace at root that a path lies in, with all that was changed
-// in it. Unlike Remove it needs no name, and the workspace may be gone.
+// Discard removes the copy of the workspace at root that contains a path, with all its changes. Unlike Remove
+// it needs no name, and the workspace may be gone.
 func (s *Store) Discard(ctx context.Context, root, path string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,8 +196,8 @@ func (s *Store) Discard(ctx context.Context, root, path string) error {
 	return s.clear(ctx, t)
 }
 
-// Unmerged reports whether the copy of the workspace at root that a path lies in has changes that
-// were not taken over. If the workspace is gone there is nothing that could take them.
+// Unmerged reports whether the copy of the workspace at root that contains a path has changes that were not
+// taken over. If the workspace is gone it reports false.
 func (s *Store) Unmerged(ctx context.Context, root, path string) (bool, error) {
 	t, found, err := s.Open(ctx, root, path)
 	if err != nil || !found {
@@ -214,7 +207,7 @@ func (s *Store) Unmerged(ctx context.Context, root, path string) (bool, error) {
 	return len(changes) > 0, err
 }
 
-// Open is Find for the copy that a path lies in. If the workspace is gone there is none.
+// Open is Find for the copy that contains a path. If the workspace is gone there is none.
 func (s *Store) Open(ctx context.Context, root, path string) (t Tree, found bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,8 +219,8 @@ func (s *Store) Open(ctx context.Context, root, path string) (t Tree, found bool
 	return t, err == nil && t.Base != "", err
 }
 
-// at is the copy that a path lies in. Without a repository, or if that does not know it, it has no
-// folder of git's.
+// at returns the copy that contains a path. If the repository is gone or doesn't know the copy, it has no git
+// folder.
 func (s *Store) at(root, path string) (t Tree, err error) {
 	if t.dir = s.Copy(path); t.dir == "" {
 		return t, errors.New("it is not in a worktree of ours")
@@ -241,8 +234,8 @@ func (s *Store) at(root, path string) (t Tree, err error) {
 	return t, err
 }
 
-// base is the commit that a copy was made of, or that was taken over last; empty if it was never
-// finished.
+// base returns the commit that a copy was made of, or that was last taken over; empty if the copy is
+// incomplete.
 func (s *Store) base(ctx context.Context, t Tree) (string, error) {
 	out, code, err := s.git(ctx, t.admin, t.dir, nil, "rev-parse", "--verify", "--quiet", ref+"^{commit}")
 	if code == 1 {
@@ -251,8 +244,8 @@ func (s *Store) base(ctx context.Context, t Tree) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// clear takes away what is where a copy would be. Other worktrees of the repository
-// stay, also those whose folders are not there now.
+// clear removes everything at the place of a copy. Other worktrees of the repository are preserved, even if
+// their folders are missing now.
 func (s *Store) clear(ctx context.Context, t Tree) error {
 	if err := removeAll(t.dir); err != nil {
 		return fmt.Errorf("remove a worktree: %w", err)
@@ -264,7 +257,7 @@ func (s *Store) clear(ctx context.Context, t Tree) error {
 	return err
 }
 
-// removeAll removes a folder, also what its owner has closed.
+// removeAll removes a folder, including read-only content.
 func removeAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -278,7 +271,7 @@ func removeAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// folder makes the folder of the copies, and returns it as git writes it.
+// folder creates the folder of the copies, and returns its path in git's notation.
 func (s *Store) folder() (string, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return "", err
@@ -290,13 +283,13 @@ func (s *Store) folder() (string, error) {
 	return filepath.EvalSymlinks(dir)
 }
 
-// tooClose reports whether a folder is in another.
+// tooClose reports whether a folder contains another.
 func tooClose(top, dir string) bool {
 	rel, err := filepath.Rel(top, dir)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// safe is the name of the folder for a copy: readable, and different for each.
+// safe returns the folder name for a copy: readable and unique.
 func safe(root, name string) string {
 	sum := sha256.Sum256([]byte(root + "\x00" + name))
 	short := strings.Map(func(r rune) rune {

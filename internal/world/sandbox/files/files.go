@@ -20,16 +20,15 @@ import (
 // files implements [tool.Files] over the real file system.
 type files struct {
 	guard places.Map // the zero Map guards nothing
-	temp  *Temp      // nil: the folders for temporary files are those of the machine
+	temp  *Temp      // nil: the machine's folders for temporary files
 	look  *Looker
-	pass  tool.Pass // what is open although it is sensitive
-	// change makes Change.If and the change itself one step within this
-	// process. Another process can still write in between, except that
-	// NoFile holds against all.
+	pass  tool.Pass // sensitive places that are open
+	// change makes Change.If and the change itself one step within this process. Another process can still
+	// write in between, except that NoFile holds against all.
 	change *sync.Mutex
 }
 
-// New returns the files of this machine, or of a session that has folders for temporary files to itself.
+// New returns the files of this machine, or of a session with its own folders for temporary files.
 func New(guard places.Map, look *Looker, own *Temp) *files {
 	f := &files{guard: guard, look: look, change: &sync.Mutex{}}
 	if own != nil {
@@ -61,15 +60,14 @@ func (f *files) Resolve(ctx context.Context, path string) (string, error) {
 	return f.temp.resolve(path)
 }
 
-// Machine returns the files as they are for processes without walls.
+// Machine returns the files as unsandboxed processes see them.
 func (f *files) Machine() tool.Files {
 	machine := *f
 	machine.temp, machine.guard.Look = nil, f.look.Look
 	return &machine
 }
 
-// Open implements [tool.Files]. Opening a named pipe does not wait for a
-// writer.
+// Open implements [tool.Files]. Opening a named pipe does not block.
 func (f *files) Open(ctx context.Context, path string) (fs.File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
@@ -93,14 +91,12 @@ func (f *files) Open(ctx context.Context, path string) (fs.File, error) {
 	return opened, nil
 }
 
-// Change implements [tool.Files]. New content is written to a file beside the
-// target, synced and renamed over it; owner (where this is permitted) and mode
-// are kept, extended attributes are not.
+// Change implements [tool.Files]. New content is written to a file next to the target, synced and renamed over
+// it. Owner (if permitted) and mode are preserved, extended attributes are not.
 //
-// A file with several hard links is the exception: it is written in place, as
-// a rename would part it from its other names, so a crash can leave it half
-// written. Missing directories are made. The mode of new files and directories
-// obeys the umask.
+// A file with several hard links is the exception: it is written in place, as a rename would separate it from
+// its other names. So a crash can leave it half written. Missing directories are created. The mode of new files
+// and directories obeys the umask.
 func (f *files) Change(ctx context.Context, c tool.Change) error {
 	if err := ctx.Err(); err != nil {
 		return &fs.PathError{Op: "change", Path: c.Path, Err: err}
@@ -154,7 +150,7 @@ func apply(path string, c tool.Change) error {
 	return write(path, info, c)
 }
 
-// checkIf holds the file against Change.If. Info is nil if it does not exist.
+// checkIf checks the file against Change.If. Info is nil if it does not exist.
 func checkIf(path string, info fs.FileInfo, want string) error {
 	if want == "" {
 		return nil
@@ -216,7 +212,7 @@ func write(path string, info fs.FileInfo, c tool.Change) error {
 	return replace(path, info, mode, c.Data)
 }
 
-// replace puts new content in the place of a file.
+// replace replaces the content of a file.
 func replace(path string, info fs.FileInfo, mode fs.FileMode, data []byte) error {
 	temp, err := writeTemp(path, data, 0o600, func(file *os.File) error {
 		keepOwner(file, info)
@@ -231,7 +227,7 @@ func replace(path string, info fs.FileInfo, mode fs.FileMode, data []byte) error
 	return syncDir(filepath.Dir(path))
 }
 
-// create makes a new file, with the directories above it.
+// create creates a file, with its parent directories.
 func create(path string, c tool.Change) error {
 	if err := makeDirs(filepath.Dir(path)); err != nil {
 		return err
@@ -254,8 +250,8 @@ func create(path string, c tool.Change) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// renameNew renames only if nothing is there. A hard link does that without a
-// race; file systems without links get a check just before the rename.
+// renameNew renames only if the target does not exist. A hard link does that without a race; on file systems
+// without links it checks just before the rename.
 func renameNew(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil {
@@ -267,8 +263,7 @@ func renameNew(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// writeTemp writes data to a new file beside path, on the disk when it
-// returns.
+// writeTemp writes data to a new file next to path, and syncs it.
 func writeTemp(path string, data []byte, mode fs.FileMode, prepare func(*os.File) error) (temp string, err error) {
 	temp = filepath.Join(filepath.Dir(path), ".inspan-"+rand.Text())
 	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -301,7 +296,7 @@ func writeInPlace(path string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// makeDirs is os.MkdirAll that puts each new name on the disk.
+// makeDirs is os.MkdirAll that syncs each new name.
 func makeDirs(dir string) error {
 	info, err := os.Stat(dir)
 	if err == nil && !info.IsDir() {

@@ -12,7 +12,7 @@ import (
 
 const openNonblock = syscall.O_NONBLOCK
 
-// hardLinks returns how many names a file has.
+// hardLinks returns the number of a file's names.
 func hardLinks(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink) //nolint:unconvert // other systems have other widths
@@ -20,9 +20,8 @@ func hardLinks(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// keepOwner gives file the owner of what it will replace. Without the right to
-// do so the file belongs to the user who writes it; that is no error, as it is
-// what saving from an editor does.
+// keepOwner gives file the owner of the one that it will replace. Without permission the file belongs to the
+// user who writes it, which is not an error, as when an editor saves.
 func keepOwner(file *os.File, info fs.FileInfo) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || int(st.Uid) == os.Geteuid() && int(st.Gid) == os.Getegid() {
@@ -33,5 +32,5 @@ func keepOwner(file *os.File, info fs.FileInfo) {
 	}
 }
 
-// syncDir puts the names in a directory on the disk.
+// syncDir syncs the names in a directory.
 func syncDir(dir string) error { return keep.Sync(dir) }

@@ -7,10 +7,10 @@ import (
 
 const openNonblock = 0
 
-// hardLinks counts one name for every file, so linked files are replaced.
+// hardLinks returns 1 for every file, so linked files are replaced.
 func hardLinks(fs.FileInfo) uint64 { return 1 }
 
 func keepOwner(*os.File, fs.FileInfo) {}
 
-// syncDir does nothing: directories cannot be synced here.
+// syncDir does nothing: directories can't be synced on Windows.
 func syncDir(string) error { return nil }

@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// closedError says why a place is not touched. It is an [fs.ErrPermission].
+// closedError is the reason why a place is closed. It is an [fs.ErrPermission].
 type closedError struct{ place places.Place }
 
 func (e closedError) Error() string {
@@ -29,8 +29,8 @@ func (e closedError) Error() string {
 }
 func (e closedError) Unwrap() error { return fs.ErrPermission }
 
-// mayOpen judges a file by where it was found to lie once it was open, and by
-// what was in it then, so that nothing that changes in between is of use.
+// mayOpen judges an open file by its location and content after it was opened, so that concurrent changes can't
+// circumvent it.
 func (f *files) mayOpen(file *os.File, path string) (fs.File, error) {
 	if !Guards(f.guard) {
 		return file, nil
@@ -54,7 +54,7 @@ func (f *files) mayOpen(file *os.File, path string) (fs.File, error) {
 	return file, nil
 }
 
-// place tells what a path is to these files.
+// place returns how these files treat a path.
 func (f *files) place(m places.Map, path string) places.Place {
 	if f.pass.All {
 		m = m.Unguarded()
@@ -62,9 +62,9 @@ func (f *files) place(m places.Map, path string) places.Place {
 	return m.Of(path)
 }
 
-// mayChange judges a path that is about to be written or removed.
+// mayChange judges a path before it is written or removed.
 func (f *files) mayChange(path string) error {
-	path = f.temp.inSession(path) // as the call was judged by
+	path = f.temp.inSession(path) // the path that the call was judged by
 	place := f.place(f.guard, path)
 	if place.Guard != places.Secret && place.Guard != places.Frozen || place.Named && slices.Contains(f.pass.Write, path) {
 		return nil
@@ -72,18 +72,17 @@ func (f *files) mayChange(path string) error {
 	return &fs.PathError{Op: "change", Path: path, Err: closedError{place}}
 }
 
-// isOwn reports whether what is about to be written is the session's own: it is
-// new, or was its own before.
+// isOwn reports whether a file about to be written is the session's own: new, or its own before.
 func (f *files) isOwn(path string) bool {
 	content := f.Look(path)
 	return content == tool.ContentNone || content == tool.ContentOwn
 }
 
-// mayRemove judges all that a folder holds.
+// mayRemove judges everything in a folder.
 func (f *files) mayRemove(path string) error {
 	return filepath.WalkDir(path, func(below string, _ fs.DirEntry, err error) error {
 		if err != nil || strings.Contains(below, "/node_modules/") {
-			return nil //nolint:nilerr // what can't be read can't be removed either
+			return nil //nolint:nilerr // an unreadable folder can't be removed either
 		}
 		return f.mayChange(below)
 	})
@@ -91,14 +90,13 @@ func (f *files) mayRemove(path string) error {
 
 // heldPath is a path whose folder was judged and can't be exchanged any more.
 type heldPath struct {
-	path   string // to be used instead of the true one
+	path   string // to use instead of the true path
 	folder *os.File
 	true   string // of the folder
 }
 
-// holdFolder opens the folder of a path, judges the path by where that folder lies,
-// and returns a path that leads through the open folder, where the system has
-// such paths. Nothing is held without a map.
+// holdFolder opens the folder of a path, judges the path by the folder's location, and returns a path through
+// the open folder, if the system has such paths. Without a map nothing is held.
 func (f *files) holdFolder(path string, c tool.Change) (heldPath, error) {
 	if !Guards(f.guard) && !c.Exact {
 		return heldPath{path: path}, nil
@@ -114,7 +112,7 @@ func (f *files) holdFolder(path string, c tool.Change) (heldPath, error) {
 	}
 	folder, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		// Not looked for once more: it could be a link by now.
+		// Not looked up again: it could be a link by now.
 		if c.If != "" {
 			err = tool.ErrChanged
 		}
@@ -137,7 +135,7 @@ func (f *files) holdFolder(path string, c tool.Change) (heldPath, error) {
 	return h, nil
 }
 
-// moved says that a path leads elsewhere than when it was judged.
+// moved returns the error that a path leads elsewhere than when it was judged.
 func moved(path string) error {
 	return &fs.PathError{Op: "change", Path: path, Err: fmt.Errorf("a link leads elsewhere by now: %w", tool.ErrChanged)}
 }
@@ -148,7 +146,7 @@ func (h heldPath) release() {
 	}
 }
 
-// truePath names the true path in an error.
+// truePath puts the true path into an error.
 func (h heldPath) truePath(err error) error {
 	if err == nil || h.folder == nil {
 		return err
@@ -165,7 +163,7 @@ func (h heldPath) truePath(err error) error {
 	return err
 }
 
-// Guards reports whether a map was given at all.
+// Guards reports whether a map was configured.
 func Guards(m places.Map) bool {
 	return m.Root != "" || m.Home != "" || m.Settings != "" || len(m.State)+len(m.Apart) > 0 || len(m.Open) > 0
 }

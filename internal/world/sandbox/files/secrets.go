@@ -14,44 +14,42 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// mostLooked is how much of a file is looked through for secrets, in bytes. What
-// is longer is a secret if its name says so.
+// mostLooked bounds how much of a file is searched for secrets, in bytes. For longer files the name decides.
 const mostLooked = 1 << 20
 
-// mostInAll bounds what is looked through for one session, in bytes, so that a
-// repository of files with such names can't keep it busy. Beyond it names decide.
+// mostInAll bounds the bytes searched for one session, so that a repository with many such files can't keep it
+// busy. Beyond it names decide.
 const mostInAll = 256 << 20
 
-// Looker tells of files that are named like secrets whether they are. It
-// remembers what it saw for as long as the file stays the same, and what the
-// session has made. Safe for concurrent use.
+// Looker determines whether files with names of secrets contain any. It caches results as long as a file is
+// unchanged, and records files that the session has made. It is safe for concurrent use.
 //
-// A file is the session's own only while it is as the session left it: what
-// somebody else writes into it or puts in its place is theirs.
+// A file is the session's own only as long as it is unchanged since the session wrote it. If another process
+// writes to it or replaces it, it no longer is.
 type Looker struct {
 	mu   sync.Mutex
 	own  map[string]fs.FileInfo
 	seen map[string]looked
-	read int64 // bytes that were looked through
+	read int64 // bytes searched so far
 }
 
-// looked is what was seen of a file.
+// looked is the cached result for a file.
 type looked struct {
 	info    fs.FileInfo
 	content tool.Content
 }
 
-// mostSeen bounds what is remembered of files.
+// mostSeen bounds the cached results.
 const mostSeen = 10000
 
-// Sees makes a map that looks with it.
+// Sees returns the map with this Looker.
 func (l *Looker) Sees(m places.Map) places.Map {
 	m.Look = l.Look
 	return m
 }
 
-// Look tells what a path holds, which is resolved: what turns out to be a link
-// is not followed. Opening does not wait for the other end of a pipe.
+// Look returns the kind of content at a path, which is resolved: a link is not followed. Opening a pipe does
+// not block.
 func (l *Looker) Look(path string) tool.Content {
 	at, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -81,7 +79,7 @@ func (l *Looker) Look(path string) tool.Content {
 	return content
 }
 
-// known is what is remembered of a file that is as it was.
+// known returns the cached result for an unchanged file.
 func (l *Looker) known(path string, now fs.FileInfo) (tool.Content, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,13 +90,13 @@ func (l *Looker) known(path string, now fs.FileInfo) (tool.Content, bool) {
 	return was.content, same(was.info, now)
 }
 
-// same reports whether a file is the one it was and nobody has written to it.
+// same reports whether a file is the same and unchanged.
 func same(was, now fs.FileInfo) bool {
 	return was != nil && os.SameFile(was, now) && was.Size() == now.Size() && was.ModTime().Equal(now.ModTime())
 }
 
-// lookInto looks through an open file, and returns what it read, so that nobody
-// gets to see what came later. Info is nil for what is not a regular file.
+// lookInto searches an open file, and returns the data that it read, so that later content is never shown. Info
+// is nil if it is not a regular file.
 func (l *Looker) lookInto(file *os.File, path string) (content tool.Content, info fs.FileInfo, data []byte) {
 	info, err := file.Stat()
 	if err != nil || !info.Mode().IsRegular() {
@@ -120,7 +118,7 @@ func (l *Looker) lookInto(file *os.File, path string) (content tool.Content, inf
 	return tool.ContentSecret, info, nil
 }
 
-// mayRead reports whether so many bytes more may be looked through.
+// mayRead reports whether the budget allows searching more bytes.
 func (l *Looker) mayRead(size int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +126,7 @@ func (l *Looker) mayRead(size int64) bool {
 	return l.read <= mostInAll
 }
 
-// NoteMade takes a file down as one that the session has made or changed.
+// NoteMade records a file as made or changed by the session.
 func (l *Looker) NoteMade(path string) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -144,8 +142,8 @@ func (l *Looker) NoteMade(path string) {
 	}
 }
 
-// readFile is an open file of which only what was looked through is read. It has
-// no other way to its content, such as that of [io.WriterTo].
+// readFile is an open file from which only the searched data can be read. It has no other access to its
+// content, such as [io.WriterTo].
 type readFile struct {
 	file *os.File
 	data *bytes.Reader

@@ -23,32 +23,30 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Temp is the folder for temporary files that a session has to itself. Its
-// boxes see it as /tmp and /var/tmp, and so do its files.
+// Temp is a session's own folder for temporary files. Its boxes and its files see it as /tmp and /var/tmp.
 //
-// A name at the top of /tmp belongs to the session if the session has made it,
-// else to the machine if it is there, else to the session. Processes in boxes
-// see of the machine's names only those that were opened for them.
+// A name at the top of /tmp belongs to the session if the session created it; otherwise to the machine if it
+// exists there; otherwise to the session. Processes in boxes see only those of the machine's names that were
+// opened for them.
 //
-// The folder is locked by whoever uses it, inspan and the keepers of boxes. One
-// that nobody locks is removed by whoever comes by.
+// The folder is locked by its users, inspan and the keepers of boxes. An unlocked folder is removed by any
+// later session.
 type Temp struct {
-	Results bool     // what tools have written is to be on the machine afterwards
-	Except  []string // never in it, wherever they lie: the workspace, the home folder and what inspan keeps
+	Results bool     // files written by tools are copied to the machine at the end
+	Except  []string // never in it: the workspace, the home folder and inspan's state
 
 	mu      sync.Mutex
-	dir     string // empty until something is put there
+	dir     string // empty until first used
 	lock    *os.File
-	tops    []paths.Folder  // the folders in it
-	points  map[string]int  // places made for what is mounted over them, with how many boxes need each
-	written map[string]bool // files that tools have written, as the session sees them
-	given   map[string]bool // names that a judge was told are the session's: what appears on the machine later is another
+	tops    []paths.Folder  // its subfolders
+	points  map[string]int  // mount points, with the number of boxes that need each
+	written map[string]bool // files written by tools, as session paths
+	given   map[string]bool // names that a judge treated as the session's: a later file of the machine doesn't change that
 }
 
 const tempPrefix = "inspan-session-"
 
-// Split returns the parts of a path in a folder for temporary files: the
-// number of the folder and what is below it.
+// Split splits a path in a folder for temporary files: the number of the folder and the path below it.
 func (t *Temp) Split(path string) (root int, below string, ok bool) {
 	if t == nil || paths.InsideAny(t.Except, path) {
 		return 0, "", false
@@ -64,7 +62,7 @@ func (t *Temp) Split(path string) (root int, below string, ok bool) {
 	return 0, "", false
 }
 
-// Temporary is [tool.Env.Temporary].
+// Temporary implements [tool.Env.Temporary].
 func (t *Temp) Temporary(path string, boxed bool) bool {
 	root, below, ok := t.Split(path)
 	if !ok || below == "" || !boxed && !t.Owns(path) {
@@ -76,7 +74,7 @@ func (t *Temp) Temporary(path string, boxed bool) bool {
 	return true
 }
 
-// give makes a name at the top the session's for good.
+// give assigns a name at the top to the session permanently.
 func (t *Temp) give(root int, below string) {
 	name, _, _ := strings.Cut(below, "/")
 	t.mu.Lock()
@@ -87,7 +85,7 @@ func (t *Temp) give(root int, below string) {
 	t.given[walls.TempFolders()[root][0]+"/"+name] = true
 }
 
-// NoteWritten takes note of a file that a tool has changed, or a command said it would.
+// NoteWritten records a file that a tool changed, or that a command declared to write.
 func (t *Temp) NoteWritten(path string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,8 +95,9 @@ func (t *Temp) NoteWritten(path string) {
 	t.written[path] = true
 }
 
-// handOut copies what calls have said they write to where they said, if nothing is there: a model says that it wrote
-// /tmp/report.txt, and a person looks there. All else is the session's. t.mu is held.
+// handOut copies files that calls declared to write to the machine's folders, if the name is free: when a model
+// reports that it wrote /tmp/report.txt, a person looks there. Other files remain the session's. The caller
+// holds t.mu.
 func (t *Temp) handOut() error {
 	var failed error
 	for _, path := range slices.Sorted(maps.Keys(t.written)) {
@@ -123,10 +122,10 @@ func handOut(from, to, name string) error {
 	defer func() { _ = machine.Close() }()
 	info, err := ours.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil //nolint:nilerr // it is gone, or a command has put something else there
+		return nil //nolint:nilerr // it is gone, or was replaced by a command
 	}
 	if _, err := machine.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-		return nil //nolint:nilerr // what is there stays
+		return nil //nolint:nilerr // existing files are not overwritten
 	}
 	if err := machine.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
@@ -144,7 +143,7 @@ func handOut(from, to, name string) error {
 	return errors.Join(err, out.Close())
 }
 
-// Owns reports whether a path is the session's and not the machine's.
+// Owns reports whether a path belongs to the session and not to the machine.
 func (t *Temp) Owns(path string) bool {
 	root, below, ok := t.Split(path)
 	if !ok || below == "" {
@@ -158,7 +157,7 @@ func (t *Temp) Owns(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// has reports whether the session has made a name at the top, or was given it.
+// has reports whether the session created a name at the top, or was assigned it.
 func (t *Temp) has(root int, name string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,7 +172,7 @@ func (t *Temp) has(root int, name string) bool {
 	return err == nil && t.points[path] == 0
 }
 
-// onMachine returns where on the machine a resolved path lies.
+// onMachine converts a resolved path to its location on the machine.
 func (t *Temp) onMachine(path string) (string, error) {
 	root, below, ok := t.Split(path)
 	if !ok || !t.Owns(path) {
@@ -183,7 +182,7 @@ func (t *Temp) onMachine(path string) (string, error) {
 	return filepath.Join(dir, walls.TempFolders()[root][1], below), err
 }
 
-// inSession undoes at.
+// inSession is the inverse of onMachine.
 func (t *Temp) inSession(path string) string {
 	if t == nil {
 		return path
@@ -198,7 +197,7 @@ func (t *Temp) inSession(path string) string {
 	return path
 }
 
-// resolve is the function of this name, for paths as the session sees them.
+// resolve is paths.Resolve for paths as the session sees them.
 func (t *Temp) resolve(path string) (string, error) {
 	return paths.ResolveBy(path, func(path string) (string, error) {
 		path, err := t.onMachine(path)
@@ -209,7 +208,7 @@ func (t *Temp) resolve(path string) (string, error) {
 	})
 }
 
-// Open makes the folder, if there is none yet.
+// Open creates the folder, if it does not exist yet.
 func (t *Temp) Open() (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -222,7 +221,7 @@ func (t *Temp) Open() (string, error) {
 	}
 	sweepTemp(parent)
 	for range 20 {
-		// Whoever sweeps can come between the folder and its lock.
+		// Another process can sweep the folder before it is locked.
 		if err = t.makeFolder(filepath.Join(parent, tempPrefix+rand.Text())); err == nil {
 			return t.dir, nil
 		}
@@ -255,7 +254,7 @@ func (t *Temp) makeFolder(dir string) error {
 	return nil
 }
 
-// Close removes the folder, unless a process that was let go of still uses it.
+// Close removes the folder, unless a detached process still uses it.
 func (t *Temp) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -268,12 +267,12 @@ func (t *Temp) Close() error {
 	t.dir, t.lock, t.tops, t.points = "", nil, nil, nil
 	defer lock.Close()
 	if alone, _ := keep.TryLock(lock, false); !alone {
-		return failed // it is swept later
+		return failed // swept later
 	}
 	return errors.Join(failed, paths.RemoveAll(dir))
 }
 
-// sweepTemp removes what sessions left that were killed.
+// sweepTemp removes leftovers of killed sessions.
 func sweepTemp(parent string) {
 	list, _ := filepath.Glob(filepath.Join(parent, tempPrefix+"*"))
 	for _, dir := range list {
@@ -288,9 +287,8 @@ func sweepTemp(parent string) {
 	}
 }
 
-// MountPoints makes places in the folder for what of the machine is mounted there,
-// for as long as a box is open; leave is nil if none is needed. What a process made at such a
-// place stays.
+// MountPoints creates mount points in the folder for paths of the machine, for as long as a box is open; leave
+// is nil if none is needed. Files that a process created there are preserved.
 func (t *Temp) MountPoints(paths []string) (leave func(), err error) {
 	var made []string
 	for _, path := range paths {
@@ -319,16 +317,14 @@ func (t *Temp) MountPoints(paths []string) (leave func(), err error) {
 	return func() { t.unmake(made) }, nil
 }
 
-// belongsInside returns the parts of a path of the machine that is to be seen in the
-// folder.
+// belongsInside splits a path of the machine that is visible in the folder.
 func (t *Temp) belongsInside(path string) (root int, below string, ok bool) {
 	plain := Temp{}
 	root, below, ok = plain.Split(path)
 	return root, below, ok && below != ""
 }
 
-// point makes one place, or counts it again. It reports false if it is the
-// session's own.
+// point creates one mount point, or counts another user. It returns false if the place is the session's own.
 func (t *Temp) point(at string, isDir bool) (bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -355,14 +351,14 @@ func (t *Temp) point(at string, isDir bool) (bool, error) {
 	return err == nil, err
 }
 
-// unmake takes away places that no box needs any more.
+// unmake removes mount points that no box needs any more.
 func (t *Temp) unmake(made []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := len(made) - 1; i >= 0; i-- {
 		at := made[i]
 		if t.dir == "" {
-			return // all of it is gone
+			return // already removed
 		}
 		if t.points[at]--; t.points[at] > 0 {
 			continue
@@ -376,7 +372,7 @@ func (t *Temp) unmake(made []string) {
 		if name := filepath.Base(at); unix.Fstatat(folder, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
 			switch {
 			case st.Mode&unix.S_IFMT == unix.S_IFDIR:
-				_ = unix.Unlinkat(folder, name, unix.AT_REMOVEDIR) // not if something was put there
+				_ = unix.Unlinkat(folder, name, unix.AT_REMOVEDIR) // fails if something was put there
 			case st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0:
 				_ = unix.Unlinkat(folder, name, 0)
 			}
@@ -385,17 +381,17 @@ func (t *Temp) unmake(made []string) {
 	}
 }
 
-// TempFolder returns the first folder for temporary files that can be written.
+// TempFolder returns the first writable folder for temporary files.
 func TempFolder() string {
 	for _, dir := range []string{os.TempDir(), "/tmp", "/var/tmp"} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() && unix.Access(dir, unix.W_OK|unix.X_OK) == nil {
 			return dir
 		}
 	}
-	return os.TempDir() // the keeper says what is wrong with it
+	return os.TempDir() // the keeper reports the problem
 }
 
-// MakeOverlay makes a folder for what a box changes in a workspace.
+// MakeOverlay creates a folder for the changes of a box in a workspace.
 func (t *Temp) MakeOverlay(root string) (dir string, err error) {
 	info, err := os.Stat(root)
 	if err != nil {
@@ -413,7 +409,7 @@ func (t *Temp) MakeOverlay(root string) (dir string, err error) {
 	for _, path := range []string{dir, upper, filepath.Join(dir, walls.OverlayWork)} {
 		err = errors.Join(err, os.Mkdir(path, 0o700))
 	}
-	// The workspace looks as the top of what differs from it does.
+	// The upper folder determines the permissions of the workspace's root.
 	if err = errors.Join(err, os.Chmod(upper, info.Mode().Perm())); err == nil {
 		err = tryAttributes(upper)
 	}
@@ -424,7 +420,7 @@ func (t *Temp) MakeOverlay(root string) (dir string, err error) {
 	return dir, nil
 }
 
-// tryAttributes tries what the kernel needs to note in a folder that something is gone.
+// tryAttributes checks that a folder supports the attributes with which the kernel records removals.
 func tryAttributes(path string) error {
 	const name = "user.overlay.inspan"
 	if err := unix.Setxattr(path, name, []byte("y"), 0); err != nil {

@@ -4,8 +4,7 @@ package files
 
 import "github.com/inspan/inspan/internal/world/sandbox/paths"
 
-// Temp is the folder for temporary files that a session has to itself. There is
-// none here.
+// Temp is a session's own folder for temporary files. This platform has none.
 type Temp struct{}
 
 func (*Temp) onMachine(path string) (string, error) { return path, nil }

@@ -11,19 +11,19 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
-// Copy is a copy as the other side of the box has it.
+// Copy is a copy of a git directory, as seen from outside of the box.
 type Copy struct {
 	path, workspace string
 	list            []gitfiles.Kind
-	upper           *os.Root // what differs
+	upper           *os.Root // the changes
 	real            *os.Root // the git directory
-	index           *os.File // as it was; nil: there was none
+	index           *os.File // before the box; nil: it did not exist
 	since           time.Time
-	given           map[string]paths.Stamp // files of upper that were taken over, as they were then
+	given           map[string]paths.Stamp // files of upper that were taken over, with their stamps at that time
 	told            map[string]bool
 }
 
-// Open holds a git directory of a workspace as it is before a box, and the folder of an overlay over it.
+// Open records the state of a workspace's git directory before a box, and opens the overlay folder over it.
 func Open(git, workspace, overlay string, list []gitfiles.Kind) (*Copy, error) {
 	h := &Copy{path: git, workspace: workspace, list: list, since: time.Now(), given: map[string]paths.Stamp{}, told: map[string]bool{}}
 	var err error
@@ -39,7 +39,7 @@ func Open(git, workspace, overlay string, list []gitfiles.Kind) (*Copy, error) {
 	return h, nil
 }
 
-// Close gives up what is held.
+// Close closes the open files.
 func (h *Copy) Close() {
 	if h.upper != nil {
 		_ = h.upper.Close()
@@ -47,10 +47,11 @@ func (h *Copy) Close() {
 	if h.real != nil {
 		_ = h.real.Close()
 	}
-	_ = h.index.Close() // says so if there is none
+	_ = h.index.Close() // fails if there is none
 }
 
-// TakeOver takes over one copy. Objects come first: what else comes may need them.
+// TakeOver takes over the changes of one copy. Objects come first: other files may refer to them. It returns
+// the rejected changes, in words.
 func (h *Copy) TakeOver() []string {
 	g := &transfer{Copy: h, states: map[string]bool{}}
 	g.walk(".")

@@ -27,25 +27,25 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// change is what a box has done to one file of a git directory.
+// change is the change of one file of a git directory by a box.
 type change struct {
 	name string
 	kind gitfiles.Kind
 	gone bool
-	data []byte      // what was checked; nil: it is copied as it is
+	data []byte      // the checked content; nil: the file is copied unchecked
 	is   paths.Stamp // of the file in upper
 }
 
-// transfer is one taking over.
+// transfer is one transfer of changes.
 type transfer struct {
 	*Copy
 	changes []change
-	states  map[string]bool // folders that hold what may not stay: none of them does
+	states  map[string]bool // folders with rejected files: none of their files is taken over
 	said    []string
 	more    int
 }
 
-// mostSaid is how many files are told of that were not kept.
+// mostSaid bounds the rejected files that are reported.
 const mostSaid = 5
 
 func (g *transfer) say(text string) {
@@ -69,13 +69,13 @@ func (g *transfer) refuse(name, why string) {
 
 const notListed = "is none of the files that git leaves there and that name no program"
 
-// goesOn reports whether a folder is that of something that goes on later.
+// goesOn reports whether a folder holds the state of an operation that continues later.
 func goesOn(name string) bool {
 	return name == "rebase-merge" || name == "rebase-apply" || name == "sequencer"
 }
 
-// stateOf is the folder of something that goes on later, or of a new worktree, which a file
-// belongs to: it comes as a whole or not at all.
+// stateOf returns the folder of a continuing operation, or of a new worktree, that contains a file: it is taken
+// over completely or not at all.
 func (g *transfer) stateOf(name string) string {
 	for dir := name; dir != "."; dir = path.Dir(dir) {
 		if goesOn(path.Base(dir)) {
@@ -90,13 +90,13 @@ func (g *transfer) stateOf(name string) string {
 	return ""
 }
 
-// dropStates leaves out what goes on later and holds something that may not stay.
+// dropStates rejects operation states that contain a rejected file.
 func (g *transfer) dropStates() {
 	g.changes = slices.DeleteFunc(g.changes, func(c change) bool { return g.states[g.stateOf(c.name)] })
 }
 
-// local is the name of a file below its own git directory: that of a worktree or of a module is
-// one in the repository's.
+// local returns the name of a file relative to its own git directory: those of worktrees and modules are inside
+// of the repository's.
 func (g *transfer) local(name string) (below string, ok bool) {
 	for {
 		switch first, rest, _ := strings.Cut(name, "/"); {
@@ -120,7 +120,7 @@ func (g *transfer) local(name string) (below string, ok bool) {
 	}
 }
 
-// walk lists what differs below a folder.
+// walk collects the changes below a folder.
 func (g *transfer) walk(dir string) {
 	entries, err := fs.ReadDir(g.upper.FS(), dir)
 	if err != nil {
@@ -152,7 +152,7 @@ func (g *transfer) walk(dir string) {
 	}
 }
 
-// under lists the files at a place of the git directory, or below it.
+// under lists the files at or below a place of the git directory.
 func (g *transfer) under(name string) (out []string) {
 	_ = fs.WalkDir(g.real.FS(), name, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -163,13 +163,13 @@ func (g *transfer) under(name string) (out []string) {
 	return out
 }
 
-// whiteout reports whether a file of an overlay says that something is gone.
+// whiteout reports whether a file of an overlay marks a removal.
 func whiteout(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev == 0
 }
 
-// opaque reports whether a folder of an overlay hides what lies below it.
+// opaque reports whether a folder of an overlay hides the lower one.
 func opaque(root *os.Root, dir string) bool {
 	f, err := root.Open(dir)
 	if err != nil {
@@ -181,7 +181,7 @@ func opaque(root *os.Root, dir string) bool {
 	return err == nil && n > 0 && value[0] == 'y'
 }
 
-// remove notes a file that is gone.
+// remove records the removal of a file.
 func (g *transfer) remove(name string) {
 	below, ok := g.local(name)
 	if !ok {
@@ -189,7 +189,7 @@ func (g *transfer) remove(name string) {
 	}
 	kind, ok := gitfiles.Find(g.list, below)
 	switch {
-	case strings.HasSuffix(below, ".lock"): // a person has it removed that a git that died left
+	case strings.HasSuffix(below, ".lock"): // a lock that a dead git left, which the person wants removed
 		ok, kind = true, gitfiles.Kind{}
 	case g.treeGone(name):
 		ok, kind.Permanent = g.endedTree(name), false
@@ -199,7 +199,7 @@ func (g *transfer) remove(name string) {
 	}
 }
 
-// treeGone reports whether a file belongs to a worktree that the box has removed.
+// treeGone reports whether a file belongs to a worktree that the box removed.
 func (g *transfer) treeGone(name string) bool {
 	parts := strings.Split(name, "/")
 	if len(parts) < 3 || parts[0] != "worktrees" {
@@ -213,7 +213,7 @@ func (g *transfer) treeGone(name string) bool {
 	return opaque(g.upper, "worktrees")
 }
 
-// endedTree reports whether a file belongs to a worktree that is no more, or lay in the workspace.
+// endedTree reports whether a file belongs to a worktree that is gone, or was in the workspace.
 func (g *transfer) endedTree(name string) bool {
 	parts := strings.Split(name, "/")
 	link := g.small(path.Join("worktrees", parts[1], "gitdir"))
@@ -224,7 +224,7 @@ func (g *transfer) endedTree(name string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// small is a small file of the git directory as it is, without the end of its line.
+// small returns the current content of a small file of the git directory, without its line end.
 func (g *transfer) small(name string) string {
 	data, err := readSome(g.real, name)
 	if err != nil {
@@ -233,7 +233,7 @@ func (g *transfer) small(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// file notes a file that is new, or another.
+// file records a new or changed file.
 func (g *transfer) file(name string) {
 	is, err := rootStamp(g.upper, name)
 	if err != nil || g.given[name] == is {
@@ -266,11 +266,11 @@ func (g *transfer) file(name string) {
 	g.changes = append(g.changes, c)
 }
 
-// mostChecked is how much of a file is looked at; a longer one is not kept.
+// mostChecked bounds the checked files; a longer one is rejected.
 const mostChecked = 256 << 20
 
-// newTree reports whether a file leads from a new worktree of the workspace to its repository and
-// back, and nowhere else.
+// newTree reports whether a file links a new worktree of the workspace to its repository or back, and to
+// nothing else.
 func (g *transfer) newTree(name, below string) bool {
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 || parts[0] != "worktrees" {
@@ -290,7 +290,7 @@ func (g *transfer) newTree(name, below string) bool {
 	return leads && (below == "gitdir" || below == "commondir") || below == "locked"
 }
 
-// objects takes over new objects. One that is there stays: it has the name of what it holds.
+// objects takes over new objects. Existing ones are unchanged, since the name determines the content.
 func (g *transfer) objects() error {
 	list := slices.DeleteFunc(slices.Clone(g.changes), func(c change) bool { return c.gone || !isObject(c.name) })
 	slices.SortStableFunc(list, func(a, b change) int { return cmp.Compare(objectOrder(a.name), objectOrder(b.name)) })
@@ -314,12 +314,13 @@ func (g *transfer) objects() error {
 
 func isObject(name string) bool { return strings.Contains("/"+name, "/objects/") }
 
-// derived reports whether a file among the objects can be made anew of them.
+// derived reports whether a file among the objects can be regenerated from them.
 func derived(name string) bool {
 	return strings.Contains(name, "/info/") || strings.Contains(name, "/multi-pack-index") || slices.Contains([]string{".bitmap", ".rev"}, path.Ext(name))
 }
 
-// objectOrder: git takes a pack for there when its list is.
+// objectOrder orders files so that a pack comes before its index: git considers the pack present once the index
+// exists.
 func objectOrder(name string) int {
 	switch {
 	case strings.HasSuffix(name, ".idx"):
@@ -330,7 +331,7 @@ func objectOrder(name string) int {
 	return 0
 }
 
-// write copies a file to a place of the git directory where there is none yet.
+// write copies a file to a free place of the git directory.
 func (g *transfer) write(c change, to string) (string, error) {
 	if err := g.real.MkdirAll(path.Dir(to), 0o777); err != nil {
 		return "", err
@@ -369,13 +370,13 @@ func (g *transfer) stream(out io.Writer, name string) error {
 
 var errMeanwhile = errors.New("was changed from outside meanwhile; the objects are there, run the command again")
 
-// rest takes over all but objects, as a whole or not at all, as far as that can be told
-// beforehand: with the locks of git, so that no git of others comes between.
+// rest takes over all files except objects, completely or not at all, as far as that can be checked beforehand.
+// It holds git's locks, so that no other git interferes.
 func (g *transfer) rest() error {
 	if name := g.strayed(); name != "" {
 		return fmt.Errorf("%s lies outside of the workspace and could not be changed with it; the objects are there. Ask for outside, or for a wider workspace", name)
 	}
-	var locks [][2]string // the lock, and what it is of
+	var locks [][2]string // the lock, and its file
 	defer func() {
 		for _, l := range locks {
 			_ = g.real.Remove(l[0])
@@ -421,7 +422,7 @@ func (g *transfer) rest() error {
 		return 1
 	}
 	slices.SortStableFunc(locked, func(a, b change) int { return cmp.Compare(order(a), order(b)) })
-	// A name that was that of a folder can be that of a file now, and the other way round.
+	// A folder's name may become a file's, and vice versa.
 	for _, c := range gone {
 		for _, n := range slices.Concat(locked, plain) {
 			if strings.HasPrefix(n.name, c.name+"/") {
@@ -477,8 +478,8 @@ func (g *transfer) rest() error {
 	return g.collected()
 }
 
-// strayed returns a file outside of the workspace that the repository would take for another than lies there,
-// since a box can't write it: after a checkout in one package of many, it would be a change that nobody made.
+// strayed returns a file outside of the workspace whose index entry would no longer match it, since a box can't
+// write there. After a checkout in one package of many, it would appear as a change.
 func (g *transfer) strayed() string {
 	top := filepath.Dir(g.path)
 	i := slices.IndexFunc(g.changes, func(c change) bool { return c.name == "index" })
@@ -502,7 +503,7 @@ func (g *transfer) strayed() string {
 	return ""
 }
 
-// lies reports whether a file is as an index says.
+// lies reports whether a file matches its index entry.
 func lies(at string, s gitfiles.Seen) bool {
 	st, err := paths.StampAt(at)
 	if s.What == "" || err != nil {
@@ -511,7 +512,7 @@ func lies(at string, s gitfiles.Seen) bool {
 	return s.Away || uint32(st.Mtime/1e9) == s.Sec && uint32(st.Mtime%1e9) == s.Nanos
 }
 
-// lock makes git's lock of a file, which holds what the file will hold.
+// lock creates git's lock of a file, with the file's new content.
 func (g *transfer) lock(c change, name string) error {
 	if c.gone {
 		f, err := g.real.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
@@ -519,7 +520,7 @@ func (g *transfer) lock(c change, name string) error {
 			err = f.Close()
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // its folder has gone
+			return nil // its folder is gone
 		}
 		return err
 	}
@@ -527,7 +528,7 @@ func (g *transfer) lock(c change, name string) error {
 	return err
 }
 
-// settle puts a file in its place, where an empty folder may be left.
+// settle moves a file to its place, which may be an empty folder.
 func (g *transfer) settle(from, to string) error {
 	err := g.real.Rename(from, to)
 	if err != nil && g.real.Remove(to) == nil {
@@ -536,14 +537,14 @@ func (g *transfer) settle(from, to string) error {
 	return err
 }
 
-// unchanged checks that nobody else has changed a file since the box was made.
+// unchanged checks that a file was not changed from outside since the box was made.
 func (g *transfer) unchanged(c change) error {
 	is, err := rootStamp(g.real, c.name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !is.Changed().After(g.since) {
 		return nil
 	}
 	if err == nil && c.name == "index" && g.index != nil {
-		// The person's prompt or editor has only looked at the files again.
+		// A prompt or editor may only have refreshed the index.
 		before, bad := io.ReadAll(io.NewSectionReader(g.index, 0, mostChecked))
 		if now, err := readSome(g.real, c.name); err == nil && bad == nil && gitfiles.SameIndex(before, now) {
 			return nil
@@ -552,7 +553,7 @@ func (g *transfer) unchanged(c change) error {
 	return cmp.Or(err, errMeanwhile)
 }
 
-// prune removes folders that are empty now, but those that git has in every repository.
+// prune removes folders that are now empty, except those that git has in every repository.
 func (g *transfer) prune(dir string) {
 	for strings.Contains(dir, "/") || goesOn(dir) {
 		below, ok := g.local(dir)
@@ -566,8 +567,8 @@ func (g *transfer) prune(dir string) {
 	}
 }
 
-// collected removes objects of which others have what they hold, as git does when it packs. No
-// other is ever removed: a box can't destroy what a repository holds.
+// collected removes objects that are also stored elsewhere, as git does when it packs. Other objects are never
+// removed: a box can't destroy the content of a repository.
 func (g *transfer) collected() error {
 	gone := slices.DeleteFunc(slices.Clone(g.changes), func(c change) bool { return !c.gone || !isObject(c.name) })
 	packs := map[string]*packList{}
@@ -591,13 +592,13 @@ func (g *transfer) collected() error {
 			return err
 		}
 		if ok {
-			_ = g.real.Remove(path.Dir(c.name)) // if nothing is left there
+			_ = g.real.Remove(path.Dir(c.name)) // if it is empty
 		}
 	}
 	return nil
 }
 
-// looseObject takes apart the name of one.
+// looseObject splits the name of a loose object.
 func looseObject(name string) (objects string, id []byte, ok bool) {
 	rest, file := path.Split(name)
 	objects, two := path.Split(path.Clean(rest))
@@ -605,10 +606,10 @@ func looseObject(name string) (objects string, id []byte, ok bool) {
 	return path.Clean(objects), id, err == nil && len(two) == 2
 }
 
-// packList is what the packs of a repository hold, as their lists say.
+// packList is the objects in a repository's packs, according to their indexes.
 type packList struct{ of map[string][]byte }
 
-// packs reads the lists of the packs below a folder of objects, once.
+// packs reads the pack indexes in an objects folder, once.
 func (g *transfer) packs(known map[string]*packList, objects string) *packList {
 	if p := known[objects]; p != nil {
 		return p
@@ -625,7 +626,7 @@ func (g *transfer) packs(known map[string]*packList, objects string) *packList {
 	return p
 }
 
-// packed reports whether a pack has an object, but for one of them.
+// packed reports whether a pack other than but contains an object.
 func (g *transfer) packed(known map[string]*packList, objects string, id []byte, but string) bool {
 	for name, data := range g.packs(known, objects).of {
 		if name != but && inPack(data, id) {
@@ -635,7 +636,7 @@ func (g *transfer) packed(known map[string]*packList, objects string, id []byte,
 	return false
 }
 
-// elsewhere reports whether all that a pack holds is in other packs, or is loose.
+// elsewhere reports whether all objects of a pack are in other packs or loose.
 func (g *transfer) elsewhere(known map[string]*packList, name string) bool {
 	objects, list := path.Dir(path.Dir(name)), strings.TrimSuffix(name, ".pack")+".idx"
 	data, ok := g.packs(known, objects).of[list]
@@ -651,15 +652,15 @@ func (g *transfer) elsewhere(known map[string]*packList, name string) bool {
 	return ok
 }
 
-// packNames returns the sorted names in the list of a pack, of version 2, and how long each is;
-// see gitformat-pack(5).
+// packNames returns the sorted names in a pack index of version 2, and the length of each; see
+// gitformat-pack(5).
 func packNames(data []byte) (names []byte, size int, ok bool) {
 	const head = 8 + 256*4
 	if len(data) < head || !bytes.HasPrefix(data, []byte("\xfftOc\x00\x00\x00\x02")) {
 		return nil, 0, false
 	}
 	count := int(binary.BigEndian.Uint32(data[head-4:]))
-	// Behind the names stand two numbers each, maybe some longer ones, and two sums.
+	// After the names come two numbers each, possibly some longer ones, and two checksums.
 	for _, size := range []int{20, 32} {
 		if rest := len(data) - head - count*(size+8) - 2*size; rest >= 0 && rest%8 == 0 && rest/8 <= count {
 			return data[head : head+count*size], size, true
@@ -678,7 +679,7 @@ func inPack(data, id []byte) bool {
 	return i < count && bytes.Equal(names[i*size:(i+1)*size], id)
 }
 
-// rootStamp is the stamp of a regular file below a folder.
+// rootStamp returns the stamp of a regular file below a folder.
 func rootStamp(root *os.Root, name string) (paths.Stamp, error) {
 	info, err := root.Lstat(name)
 	if err != nil {
@@ -692,7 +693,7 @@ func rootStamp(root *os.Root, name string) (paths.Stamp, error) {
 	return paths.Stamp{Dev: uint64(st.Dev), Ino: st.Ino, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano()}, nil
 }
 
-// openRegular opens a file, and nothing that is not one.
+// openRegular opens a regular file, and fails for others.
 func openRegular(root *os.Root, name string) (*os.File, error) {
 	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -704,7 +705,7 @@ func openRegular(root *os.Root, name string) (*os.File, error) {
 	return f, nil
 }
 
-// readSome reads a file that is not too long to be looked at.
+// readSome reads a file up to mostChecked bytes.
 func readSome(root *os.Root, name string) ([]byte, error) {
 	f, err := openRegular(root, name)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package gitfiles says which files a command in a box may leave in a git directory, and checks what is in them.
+// Package gitfiles defines which files a command in a box may leave in a git directory, and checks their
+// content.
 package gitfiles
 
 import (
@@ -11,27 +12,25 @@ import (
 	"strings"
 )
 
-// What a box may leave in a git directory. Everything else that a box writes there is gone with
-// it, so a new file of a later git is closed until somebody has looked at what it does. The names
-// are those of gitrepository-layout(5), git-rebase(1), git-am(1), git-bisect(1) and of git's own
-// sequencer.c, builtin/am.c, builtin/rebase.c and bisect.c; docs/decisions/060 lists those that
-// name programs.
+// Files that a box may leave in a git directory. All others that a box writes there are discarded, so a new
+// kind of file of a later git is rejected until its effect was reviewed. The names are those of
+// gitrepository-layout(5), git-rebase(1), git-am(1), git-bisect(1) and of git's own sequencer.c, builtin/am.c,
+// builtin/rebase.c and bisect.c; docs/decisions/060 lists those that name programs.
 
 // Kind is a kind of files that a box may leave.
 type Kind struct {
 	name      *regexp.Regexp
-	Check     func(data, old []byte) error // nil: whatever it holds is data
-	Locked    bool                         // git locks it while it changes, and readers rely on it
+	Check     func(data, old []byte) error // nil: any content is harmless data
+	Locked    bool                         // git locks it for changes, and readers rely on that
 	Permanent bool                         // git never removes it by itself
 }
 
 var errProgram = errors.New("names a program that git would run")
 
-// errForm says that a file is not what git writes there.
+// errForm says that a file is not in git's format.
 var errForm = errors.New("is not in a form that git writes there")
 
-// Allowed lists the kinds. Names are below a git directory; those of worktrees and of modules
-// have one each.
+// Allowed lists the kinds. Names are relative to a git directory; worktrees and modules have their own.
 func Allowed() []Kind {
 	text := func(names string) Kind { return Kind{name: regexp.MustCompile(`^(?:` + names + `)$`)} }
 	form := func(names, form string) Kind {
@@ -79,11 +78,11 @@ func Allowed() []Kind {
 		form(`BISECT_TERMS`, `[a-z][a-z0-9-]*\n[a-z][a-z0-9-]*\n`),
 		form(`BISECT_NAMES`, `(?:\s*'[^']*')*\s*`),
 		text(`info/(?:exclude|refs|sparse-checkout)|objects/info/packs|rr-cache/[0-9a-f]+(?:/(?:pre|post|this)image(?:\.\d+)?)`),
-		// An object is only ever new; see give.
+		// Objects are never changed; see write.
 		text(`objects/[0-9a-f]{2}/[0-9a-f]{38}(?:[0-9a-f]{24})?`),
 		text(`objects/pack/pack-` + id + `\.(?:pack|idx|rev|bitmap|mtimes|keep|promisor)`),
 		text(`objects/pack/multi-pack-index(?:-` + id + `\.(?:bitmap|rev))?|objects/info/commit-graph|objects/info/commit-graphs/.+`),
-		// A rebase, an am, and picks that go on later.
+		// Rebases, ams, and picks that continue later.
 		named(`rebase-merge/git-rebase-todo|sequencer/todo`, plan),
 		named(`(?:rebase-merge|rebase-apply)/author-script`, author),
 		named(`rebase-merge/strategy`, strategy),
@@ -104,7 +103,7 @@ func Allowed() []Kind {
 	}
 }
 
-// Find returns the kind of a file below a git directory that a box may leave.
+// Find returns the kind of a file, relative to a git directory, that a box may leave.
 func Find(list []Kind, name string) (Kind, bool) {
 	for _, part := range strings.Split(name, "/") {
 		if part == ".." || strings.HasSuffix(part, ".lock") || strings.ContainsAny(part, "\n\x00") {
@@ -118,7 +117,7 @@ func Find(list []Kind, name string) (Kind, bool) {
 	return list[i], true
 }
 
-// Transient matches what git leaves by the way, which nobody needs to be told of.
+// Transient matches git's temporary files, whose rejection is not reported.
 var Transient = regexp.MustCompile(`(?:^|/)(?:[^/]*\.lock|tmp_[^/]*|\.tmp[^/]*|gc\.(?:pid|log)|index\.stash\.\d+|fsmonitor--daemon.*|t[0-9A-Za-z]{6}|addp-hunk-edit\.diff|ADD_EDIT\.patch|EDIT_DESCRIPTION)$`)
 
 var (
@@ -127,8 +126,8 @@ var (
 	branchRemote  = regexp.MustCompile(`^(?:remote|pushRemote) `)
 )
 
-// branches checks the settings of a repository: only what is said of branches may differ, and that
-// only leads to remotes that are there.
+// branches checks the settings of a repository: only settings of branches may differ, and they may only refer
+// to existing remotes.
 func branches(data, old []byte) error {
 	apart := func(text []byte) (others []string, own map[string]bool) {
 		own = map[string]bool{}
@@ -165,7 +164,7 @@ func branches(data, old []byte) error {
 var errSettings = errors.New("holds settings, which can name programs: the person changes them, or a call with outside, which needs approval " +
 	"(for one command git -c user.name=... -c user.email=... does as well)")
 
-// plan checks a list of what git will do. It may run what the list before it did.
+// plan checks a todo list of git. It may run only commands that the previous list ran.
 func plan(data, old []byte) error {
 	steps := []string{
 		"pick", "p", "reword", "r", "edit", "e", "squash", "s", "fixup", "f", "drop", "d", "break", "b", "label", "l", "reset", "t",
@@ -185,7 +184,7 @@ func plan(data, old []byte) error {
 
 var authorForm = regexp.MustCompile(`^(?:GIT_AUTHOR_(?:NAME|EMAIL|DATE)='(?:[^'\n]|'\\'')*'\n?)*$`)
 
-// author checks what shells of old git read as a script.
+// author checks a file that old versions of git read as a shell script.
 func author(data, _ []byte) error {
 	if !authorForm.Match(data) {
 		return errForm
@@ -193,7 +192,7 @@ func author(data, _ []byte) error {
 	return nil
 }
 
-// strategy checks that one is of those that git brings. Any other is a program git-merge-NAME.
+// strategy checks that a merge strategy is built into git. Any other is a program git-merge-NAME.
 func strategy(data, _ []byte) error {
 	if !slices.Contains([]string{"ort", "recursive", "resolve", "octopus", "ours", "subtree"}, strings.TrimSpace(string(data))) {
 		return errProgram
@@ -213,7 +212,7 @@ func strategyOptions(data, _ []byte) error {
 	return nil
 }
 
-// sequencerOptions checks what a cherry-pick or a revert of more than one goes on with.
+// sequencerOptions checks the options of a continuing cherry-pick or revert.
 func sequencerOptions(data, _ []byte) error {
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimSpace(line)
@@ -253,15 +252,15 @@ func applyOptions(data, _ []byte) error {
 	return nil
 }
 
-// SameIndex reports whether two indexes hold the same files: git writes an index anew where it
-// only looked at what has changed on the disk. What is not understood differs.
+// SameIndex reports whether two indexes have the same entries: git also rewrites an index when it only
+// refreshes file metadata. Unknown formats differ.
 func SameIndex(a, b []byte) bool {
 	x, ok := indexEntries(a)
 	y, good := indexEntries(b)
 	return ok && good && bytes.Equal(x, y)
 }
 
-// indexEntries returns the entries of an index without what git knows of the disk.
+// indexEntries returns the entries of an index without file metadata.
 func indexEntries(data []byte) (out []byte, ok bool) {
 	ok = eachEntry(data, func(stat, rest []byte, _ string) {
 		out = append(out, stat[24:28]...)
@@ -270,8 +269,8 @@ func indexEntries(data []byte) (out []byte, ok bool) {
 	return out, ok
 }
 
-// eachEntry calls f for each entry of an index of version 2 or 3 with ids of 20 bytes; see
-// gitformat-index(5). Stat begins with what git knows of the disk, rest is the id and what follows.
+// eachEntry calls f for each entry of an index of version 2 or 3 with ids of 20 bytes; see gitformat-index(5).
+// Stat begins with the file metadata; rest is the id and the remainder.
 func eachEntry(data []byte, f func(stat, rest []byte, name string)) bool {
 	if len(data) < 12 || string(data[:4]) != "DIRC" || data[7] < 2 || data[7] > 3 {
 		return false
@@ -298,14 +297,14 @@ func eachEntry(data []byte, f func(stat, rest []byte, name string)) bool {
 	return true
 }
 
-// Seen is what an index says of a file.
+// Seen is a file's entry in an index.
 type Seen struct {
 	What       string // mode and id
-	Sec, Nanos uint32 // when it was changed, as git knows
-	Away       bool   // it need not lie there so: it is unmerged, or not checked out
+	Sec, Nanos uint32 // modification time in the index
+	Away       bool   // the file need not match: it is unmerged, or not checked out
 }
 
-// Index lists what an index holds; not if it is not understood.
+// Index parses an index; false if its format is unknown.
 func Index(data []byte) (map[string]Seen, bool) {
 	out := map[string]Seen{}
 	ok := eachEntry(data, func(stat, rest []byte, name string) {

@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// body is the output that follows a request: a string of JSON in base64, on a line of its own.
-// One of no bytes is not sent.
+// body is the output that follows a request: a JSON string in base64, on its own line. An empty one is not
+// sent.
 type body struct {
 	r       *bufio.Reader
-	left    int64 // bytes, decoded
+	left    int64 // decoded bytes
 	decoder io.Reader
 }
 
@@ -26,7 +26,7 @@ func (b *body) Read(p []byte) (int, error) {
 		if err := b.expect('"'); err != nil {
 			return 0, err
 		}
-		const whole = 4 // letters for three bytes, which padding fills up
+		const whole = 4 // letters for three bytes, with padding
 		b.decoder = base64.NewDecoder(base64.StdEncoding, io.LimitReader(b.r, (b.left/3+min(b.left%3, 1))*whole))
 	}
 	if int64(len(p)) > b.left {
@@ -43,7 +43,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// finish reads what is left of it, so that the next request can be read.
+// finish reads the rest of the body, so that the next request can be read.
 func (b *body) finish() error {
 	if b.left == 0 && b.decoder == nil {
 		return nil

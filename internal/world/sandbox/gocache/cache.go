@@ -1,4 +1,4 @@
-// Package gocache serves the go command a build cache of two layers, as a program of GOCACHEPROG.
+// Package gocache serves the go command a build cache of two layers, as a GOCACHEPROG program.
 package gocache
 
 import (
@@ -17,13 +17,12 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Cache is a build cache of Go in two layers: one that is written, and one below it that is only
-// read. It serves the go command as a program of GOCACHEPROG does, over the protocol of
-// cmd/go/internal/cacheprog (Go 1.24). Both layers are folders as the go command itself keeps them, so
-// that it can use either without this program.
+// Cache is a Go build cache in two layers: an upper one that is written, and a read-only one below. It serves
+// the go command as a GOCACHEPROG program, with the protocol of cmd/go/internal/cacheprog (Go 1.24). Both
+// layers have the format of the go command's own cache, so that it can use either directly.
 type Cache struct {
-	Top   string // is written, and need not be there
-	Below string // is read where Top has nothing; empty: there is none
+	Top   string // the upper layer, which need not exist
+	Below string // the lower layer; empty: none
 }
 
 // request and response are lines of the protocol. Identifiers are bytes, in base64.
@@ -52,14 +51,14 @@ const (
 	commandClose = "close"
 )
 
-// idSize is the length of an identifier, which is a SHA-256.
+// idSize is the length of an identifier, a SHA-256.
 const idSize = 32
 
 // maxLine bounds a request without its body.
 const maxLine = 64 << 10
 
-// Serve answers the go command until it says that it is done or its end of the connection is
-// closed. What fails for one request is told in its answer; an error is one of the connection.
+// Serve serves the go command until it sends close or closes the connection. The failure of one request is
+// reported in its response; an error concerns the connection.
 func (c Cache) Serve(in io.Reader, out io.Writer) error {
 	r := bufio.NewReaderSize(in, maxLine)
 	answers := json.NewEncoder(out)
@@ -88,7 +87,7 @@ func (c Cache) Serve(in io.Reader, out io.Writer) error {
 	}
 }
 
-// nextRequest reads a request, after the empty lines that separate them.
+// nextRequest reads a request, skipping empty lines.
 func nextRequest(r *bufio.Reader) (ask request, err error) {
 	for {
 		line, err := r.ReadSlice('\n')
@@ -106,7 +105,7 @@ func nextRequest(r *bufio.Reader) (ask request, err error) {
 	}
 }
 
-// answer does what is asked. An error means that the connection can't be read any further.
+// answer executes a request. An error means that the connection is unusable.
 func (c Cache) answer(ask request, r *bufio.Reader) (response, error) {
 	switch ask.Command {
 	case commandClose:
@@ -146,20 +145,20 @@ func (c Cache) get(action []byte) response {
 	return response{Miss: true}
 }
 
-// outputFile is where a folder keeps what has the identifier: an action ("a") or an output ("d").
+// outputFile returns the path of an entry in a layer: an action ("a") or an output ("d").
 func outputFile(dir string, id []byte, kind string) string {
 	name := hex.EncodeToString(id)
 	return filepath.Join(dir, name[:2], name+"-"+kind)
 }
 
-// The record of an action, as the go command writes it: a version, the identifiers of the action
-// and of its output, the output's size, and the time in nanoseconds since 1970.
+// The record of an action in the go command's format: a version, the identifiers of the action and of its
+// output, the output's size, and the time in nanoseconds since 1970.
 const (
 	recordFormat = "v1 %x %x %20d %20d\n"
 	recordSize   = len("v1 ") + 2*(2*idSize+1) + 21 + 21
 )
 
-// readEntry reads the record of an action. It reports false if there is none or its output is gone.
+// readEntry reads the record of an action. It returns false if it or its output is missing.
 func readEntry(dir string, action []byte) (said response, ok bool) {
 	data, err := keep.Read(outputFile(dir, action, "a"))
 	if err != nil || len(data) != recordSize {
@@ -184,7 +183,7 @@ func readEntry(dir string, action []byte) (said response, ok bool) {
 	return response{OutputID: output, Size: size, Time: &at, DiskPath: path}, true
 }
 
-// put keeps an output, and the record that leads to it.
+// put stores an output, and the record that refers to it.
 func (c Cache) put(ask request, b *body) response {
 	if len(ask.ActionID) != idSize || len(ask.OutputID) != idSize {
 		return response{Err: "an identifier is no SHA-256"}
@@ -201,7 +200,7 @@ func (c Cache) put(ask request, b *body) response {
 	return response{DiskPath: path}
 }
 
-// writeWhole replaces a file at once, so that others who use the folder see none that is half done.
+// writeWhole replaces a file atomically, so that other users of the folder never see a partial one.
 func writeWhole(path string, from io.Reader) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

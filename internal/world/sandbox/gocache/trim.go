@@ -12,23 +12,23 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// The times at which the go command itself trims: it notes a use once an hour, and removes each
-// day what nobody has used for five.
+// The go command's own trim intervals: it records a use once an hour, and once a day removes files unused for
+// five days.
 const (
 	noteEvery  = time.Hour
 	trimEvery  = 24 * time.Hour
 	keepUnused = 5 * 24 * time.Hour
 )
 
-// markUsed notes that a file of the upper layer is in use.
+// markUsed records the use of a file in the upper layer.
 func markUsed(path string) {
 	now := time.Now()
 	if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > noteEvery {
-		_ = os.Chtimes(path, now, now) // then it goes earlier
+		_ = os.Chtimes(path, now, now) // on failure it is removed earlier
 	}
 }
 
-// trim removes from the upper layer what nobody has used for long, once a day.
+// trim removes long unused files from the upper layer, once a day.
 func (c Cache) trim(now time.Time) error {
 	mark := filepath.Join(c.Top, "trim.txt")
 	data, err := keep.Read(mark)
@@ -47,14 +47,14 @@ func (c Cache) trim(now time.Time) error {
 		for _, e := range list {
 			info, err := e.Info()
 			if err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > keepUnused+noteEvery {
-				_ = os.Remove(filepath.Join(dir, e.Name())) // another one may have done it
+				_ = os.Remove(filepath.Join(dir, e.Name())) // another process may have removed it
 			}
 		}
 	}
 	return writeWhole(mark, strings.NewReader(strconv.FormatInt(now.Unix(), 10)))
 }
 
-// hexByte is the name of one of the folders of a cache.
+// hexByte returns the name of a folder of a cache.
 func hexByte(i int) string {
 	const digits = "0123456789abcdef"
 	return string([]byte{digits[i>>4], digits[i&15]})

@@ -10,12 +10,11 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 )
 
-// maxKeptOutput is how much of what a kept family prints goes to its file, in bytes.
+// maxKeptOutput bounds the output of a kept family that is stored, in bytes.
 const maxKeptOutput = 16 << 20
 
-// goOnAlone has the keeper go on without whoever it talks to. The file for the output has come
-// along and, if there is one, the pipe that the family prints to. If the family has ended,
-// that is for the one who asks to read.
+// goOnAlone lets the keeper continue without inspan. The descriptors are the output file and, optionally, the
+// pipe with the family's output. If the family has ended, inspan reads the rest.
 func (c *command) goOnAlone(fds []int) {
 	c.staying.Lock()
 	defer c.staying.Unlock()
@@ -32,7 +31,7 @@ func (c *command) goOnAlone(fds []int) {
 	c.tell(protocol.Report{Op: protocol.OpKept, Ports: c.ports.Report(out)})
 }
 
-// finishOutput has what the family has printed in its file, now that it has ended.
+// finishOutput copies the remaining output of the ended family to its file.
 func (c *command) finishOutput() {
 	c.staying.Lock()
 	c.over = true
@@ -42,7 +41,7 @@ func (c *command) finishOutput() {
 	}
 }
 
-// cappedFile is a file until it is full.
+// cappedFile is a file that accepts a limited number of bytes.
 type cappedFile struct {
 	file *os.File
 	left int // bytes
@@ -57,7 +56,7 @@ func (f *cappedFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// followSignals follows signals: only a keeper that goes on alone is meant by one.
+// followSignals handles signals. They concern only a keeper that continues alone.
 func (k *keeper) followSignals(signals <-chan os.Signal) {
 	for s := range signals {
 		if s == syscall.SIGTERM && k.stays.Load() {
@@ -66,7 +65,7 @@ func (k *keeper) followSignals(signals <-chan os.Signal) {
 	}
 }
 
-// endFamily asks the whole family to end, and kills what is left when the grace is over.
+// endFamily terminates the whole family, and kills the rest after the grace period.
 func (c *command) endFamily() {
 	c.family.Terminate()
 	late := time.NewTimer(processes.TermGrace)

@@ -14,13 +14,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Of some calls seccomp has the keeper asked (seccomp_unotify(2)): it looks at copies of what they
-// name, which nothing else can change, and does them itself.
+// For some system calls seccomp asks the keeper (seccomp_unotify(2)): it reads a copy of the arguments, which
+// can't be changed meanwhile, and makes the call itself.
 
 // heldCall is struct seccomp_notif.
 type heldCall struct {
 	id   uint64
-	task uint32 // a thread, as the keeper numbers it
+	task uint32 // thread id in the keeper's namespace
 	_    uint32
 	nr   int32
 	arch uint32
@@ -36,22 +36,22 @@ type heldAnswer struct {
 	flags uint32
 }
 
-// errGoOn has the kernel do a call as if nobody had been asked.
+// errGoOn lets the kernel make a call as without the keeper.
 var errGoOn = errors.New("the kernel is to do it")
 
-// filterCalls puts the current thread behind a filter that has the keeper asked. A kernel that can't
-// (before 5.19) has only the filter.
+// filterCalls installs a filter on the current thread that asks the keeper. On kernels that don't support that
+// (before 5.19) the filter only denies.
 func (c *command) filterCalls() error {
 	listener, err := walls.FilterAsking(tool.BoxWorkspace, !c.order.Box.Init)
 	if err == nil && listener >= 0 {
-		// The thread that asks and the one that answers take turns, so one processor does for both (since Linux 6.6).
+		// The calling and the answering thread alternate, so let them share a processor (since Linux 6.6).
 		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 		go c.answer(listener)
 	}
 	return err
 }
 
-// answer answers until nobody is left behind the filter.
+// answer answers calls until no filtered thread is left.
 func (k *keeper) answer(listener int) {
 	var asked sync.WaitGroup
 	defer func() {
@@ -72,17 +72,17 @@ func (k *keeper) answer(listener int) {
 		}
 		var c heldCall
 		if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&c))); errno != 0 {
-			continue // it has ended meanwhile
+			continue // the thread has ended
 		}
 		if c.nr == unix.SYS_CONNECT {
-			asked.Go(func() { c.end(listener, k.connect(listener, c)) }) // it can take long
+			asked.Go(func() { c.end(listener, k.connect(listener, c)) }) // a connect can take long
 			continue
 		}
 		c.end(listener, k.folder(listener, c))
 	}
 }
 
-// end tells how a call has ended.
+// end reports the result of a call.
 func (c *heldCall) end(listener int, err error) {
 	answer := heldAnswer{id: c.id}
 	var errno syscall.Errno
@@ -97,7 +97,7 @@ func (c *heldCall) end(listener int, err error) {
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&answer)))
 }
 
-// read copies what the thread has at an address, as much of it as there is.
+// read copies the thread's memory at an address, as far as it is mapped.
 func (c *heldCall) read(into []byte, address uint64) (int, error) {
 	if len(into) == 0 {
 		return 0, nil
@@ -107,8 +107,7 @@ func (c *heldCall) read(into []byte, address uint64) (int, error) {
 	return unix.ProcessVMReadv(int(c.task), local, remote, 0)
 }
 
-// still returns nil if the thread waits for the answer: it could have ended, and another could have its
-// number.
+// still returns nil if the thread still waits for the answer: it could have ended, and its id could be reused.
 func (c *heldCall) still(listener int) error {
 	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_ID_VALID, uintptr(unsafe.Pointer(&c.id))); errno != 0 {
 		return errno
@@ -116,7 +115,7 @@ func (c *heldCall) still(listener int) error {
 	return nil
 }
 
-// ofTask is a path that leads where it leads a thread.
+// ofTask returns a path as seen by a thread.
 func ofTask(task int, path string) string {
 	for _, self := range []string{"/proc/self/", "/proc/thread-self/"} {
 		if rest, ok := strings.CutPrefix(path, self); ok {

@@ -22,20 +22,20 @@ type command struct {
 	number int
 	family processes.Family
 	order  protocol.Order
-	main   int           // the process id of the command
-	begun  chan struct{} // closed when the start has been told
+	main   int           // process id of the command
+	begun  chan struct{} // closed when the start has been reported
 	ports  ports.Ports
 
-	staying sync.Mutex        // held where it is settled which comes first: that it goes on, or the end
+	staying sync.Mutex        // held while either its continuation or its end is decided
 	over    bool              // the family has ended
-	out     *processes.Copier // of what it prints, once it goes on; nil: another reads that, or nobody
+	out     *processes.Copier // of its output, once it continues alone; nil: no output, or inspan reads it
 }
 
 func newCommand(p *keeper, r protocol.Request) *command {
 	return &command{keeper: p, number: r.N, order: p.complete(*r.Order), family: processes.Family{Done: make(chan struct{})}, begun: make(chan struct{})}
 }
 
-// serve runs the command to its end. It reports whether the keeper can run another.
+// serve runs the command to its end. It reports whether the keeper can run another one.
 func (c *command) serve(fds []int) (again bool) {
 	if err := c.start(fds); err != nil {
 		c.cleanUp()
@@ -50,7 +50,7 @@ func (c *command) serve(fds []int) (again bool) {
 	return again
 }
 
-// tell reports of this command.
+// tell sends a report about this command.
 func (c *command) tell(r protocol.Report) {
 	r.N = c.number
 	c.Tell(r)
@@ -69,7 +69,7 @@ func failure(err error) protocol.Report {
 	return r
 }
 
-// obey does what is asked of it while its command runs.
+// obey executes a request while the command runs.
 func (c *command) obey(r protocol.Request, fds []int) {
 	switch r.Op {
 	case protocol.OpEnd:
@@ -86,15 +86,15 @@ func (c *command) obey(r protocol.Request, fds []int) {
 	}
 }
 
-// ended is called for each descendant that has ended.
+// ended is called for each ended descendant.
 func (c *command) ended(pid int, ws syscall.WaitStatus) {
 	if pid == c.main {
 		c.tell(protocol.Report{Op: protocol.OpExited, Status: int(ws)})
 	}
 }
 
-// end asks the group of the command to end, and kills all when it has or the
-// grace is over.
+// end terminates the group of the command, and kills all descendants when it has ended or the grace period is
+// over.
 func (c *command) end() {
 	_ = c.family.Signal(-c.main, syscall.SIGTERM)
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -107,7 +107,7 @@ func (c *command) end() {
 	c.killAll()
 }
 
-// start builds the walls and starts the command.
+// start builds the box and starts the command.
 func (c *command) start(fds []int) error {
 	defer protocol.CloseAll(fds)
 	if err := c.prepare(); err != nil {
@@ -126,14 +126,14 @@ func (c *command) start(fds []int) error {
 		err := c.fork(fds)
 		started <- err
 		if err == nil {
-			<-c.family.Done // the command is to die with the thread that it is a child of
+			<-c.family.Done // the command's parent-death signal is tied to its parent thread
 		}
 	}
 	return <-started
 }
 
-// walledThread returns a thread behind the walls: that which waits there, if the walls stand. One without
-// walls is for all commands.
+// walledThread returns a thread in the box: the waiting one, if the box is unchanged. An unrestricted one
+// serves all commands.
 func (c *command) walledThread() (*walledThread, error) {
 	enter := c.enter
 	if c.order.Level == tool.BoxNone {
@@ -180,7 +180,7 @@ func (c *command) fork(fds []int) error {
 	return nil
 }
 
-// prepare does what concerns the whole keeper.
+// prepare executes the steps that concern the whole keeper.
 func (c *command) prepare() error {
 	if c.order.Container {
 		return c.prepareInside()
@@ -194,7 +194,7 @@ func (c *command) prepare() error {
 	return nil
 }
 
-// enter puts the current thread behind the walls.
+// enter puts the current thread into the box.
 func (c *command) enter() error {
 	if c.order.Container {
 		return c.enterInside()
@@ -208,8 +208,7 @@ func (c *command) enter() error {
 	return nil
 }
 
-// clean removes what the keeper has made for the command. It reports whether the keeper
-// is as it was before.
+// clean removes the keeper's files of the command. It reports whether the keeper is in its initial state again.
 func (c *command) clean() (again bool) {
 	c.dropNests()
 	if c.order.Level == tool.BoxWorkspace && c.order.Throwaway == "" && c.orphan.Load() {
@@ -218,13 +217,13 @@ func (c *command) clean() (again bool) {
 	own := c.ownFolders()
 	shared := slices.ContainsFunc(c.order.Write, func(path string) bool { return paths.InsideAny(own, path) }) // mounted there, and not ours to remove
 	if c.usedUp() || shared || !emptied(own) || *c.before != currentConditions() {
-		c.cleanUp() // before the end is told
+		c.cleanUp() // before the end is reported
 		return false
 	}
 	return true
 }
 
-// ownFolders lists the folders of the box that nobody else sees.
+// ownFolders lists the box's private folders.
 func (c *command) ownFolders() []string {
 	switch {
 	case c.order.Isolated:
@@ -235,7 +234,7 @@ func (c *command) ownFolders() []string {
 	return nil
 }
 
-// emptied removes what is in folders. It reports whether nothing is left.
+// emptied removes the content of folders. It reports whether all are empty.
 func emptied(folders []string) bool {
 	for _, dir := range folders {
 		entries, err := paths.ReadFolder(dir)
@@ -251,7 +250,7 @@ func emptied(folders []string) bool {
 	return true
 }
 
-// usedUp reports whether the box was made for this command alone.
+// usedUp reports whether the box serves only this command.
 func (c *command) usedUp() bool {
 	return c.order.Alone() || c.ports.Offered() || c.orphan.Load() || c.stays.Load()
 }

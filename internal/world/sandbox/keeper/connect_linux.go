@@ -17,13 +17,13 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 )
 
-// No file system keeps a box from a socket that somebody outside makes in the workspace while it is
-// open. So the keeper connects in place of its commands: seccomp has it asked (seccomp_unotify(2)), it
-// looks at a copy of the address that nothing else can change, and to a socket with a path it connects
-// only if a process of the session's network has made it, as sock_diag(7) tells. Sockets for
-// datagrams, which need no connection, are refused by workspaceCalls.
+// No file system keeps a box from connecting to a socket that a process outside creates in the workspace while
+// the box is open. So the keeper connects for its commands: seccomp asks it (seccomp_unotify(2)), and it reads
+// a copy of the address that can't be changed meanwhile. It connects to a socket with a path only if a process
+// in the session's network created it, according to sock_diag(7). Datagram sockets, which need no connection,
+// are denied by workspaceCalls.
 
-// connect does what a command has asked the kernel for.
+// connect makes a command's connect call.
 func (k *keeper) connect(listener int, c heldCall) error {
 	socket, err := takeFile(int(c.task), int(c.args[0]))
 	if err != nil {
@@ -62,7 +62,7 @@ func (k *keeper) connect(listener int, c heldCall) error {
 
 // socketPath returns the path in an address, if it has one.
 func socketPath(address []byte) (string, bool) {
-	const family = 2 // so many bytes
+	const family = 2 // bytes of the family
 	if len(address) <= family || binary.NativeEndian.Uint16(address) != unix.AF_UNIX || address[family] == 0 {
 		return "", false
 	}
@@ -70,7 +70,7 @@ func socketPath(address []byte) (string, bool) {
 	return string(path), true
 }
 
-// connectPath connects to a socket that has a path, as the thread sees it.
+// connectPath connects to a socket with a path, as seen by the thread.
 func (k *keeper) connectPath(socket, task int, path string) error {
 	cwd, err := unix.Open(fmt.Sprintf("/proc/%d/cwd", task), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -105,7 +105,7 @@ func takeFile(task, fd int) (int, error) {
 	return unix.PidfdGetfd(handle, fd, 0)
 }
 
-// leaderOf is the process that a thread belongs to.
+// leaderOf returns the process of a thread.
 func leaderOf(task int) int {
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", task))
 	_, rest, _ := strings.Cut(string(status), "\nTgid:")
@@ -117,8 +117,8 @@ func leaderOf(task int) int {
 	return pid
 }
 
-// boundHere reports whether a socket of this network has been bound to a file. What is no socket
-// counts as that: the kernel refuses it.
+// boundHere reports whether a file is a socket that was bound in this network. It returns true for a file that
+// is not a socket: the kernel rejects it.
 func boundHere(file int) (bool, error) {
 	var is unix.Statx_t
 	if err := unix.Statx(file, "", unix.AT_EMPTY_PATH, unix.STATX_TYPE|unix.STATX_INO|unix.STATX_MNT_ID, &is); err != nil {
@@ -136,8 +136,8 @@ func boundHere(file int) (bool, error) {
 	return bound, err
 }
 
-// deviceOf is the number of a mount's file system, as the kernel has it inside; stat(2) gives another
-// one for some.
+// deviceOf returns the kernel-internal device number of a mount's file system, which differs from that of
+// stat(2) for some file systems.
 func deviceOf(mount uint64) (uint32, error) {
 	list, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -157,8 +157,8 @@ func deviceOf(mount uint64) (uint32, error) {
 	return 0, fmt.Errorf("no mount %d in %s", mount, filepath.Join("/proc", "self", "mountinfo"))
 }
 
-// eachBound calls f for each Unix socket of this network that is bound to a file, as the kernel tells by
-// UNIX_DIAG_VFS of linux/unix_diag.h.
+// eachBound calls f for each Unix socket in this network that is bound to a file, according to UNIX_DIAG_VFS of
+// linux/unix_diag.h.
 func eachBound(f func(inode, device uint32)) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {

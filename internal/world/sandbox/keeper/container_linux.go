@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// callHome connects the keeper of a container with those outside.
+// callHome connects the keeper in a container to inspan.
 func callHome() (int, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -26,7 +26,7 @@ func callHome() (int, error) {
 	return fd, unix.Connect(fd, &unix.SockaddrUnix{Name: ContainerFolder + ContainerSocket})
 }
 
-// prepareInside looks whether the walls stand and finds the program.
+// prepareInside verifies the container and finds the program.
 func (c *command) prepareInside() error {
 	if err := c.inspect(); err != nil {
 		return walls.During("check the container", err)
@@ -43,7 +43,7 @@ func (c *command) prepareInside() error {
 	return c.lookUp()
 }
 
-// imageEnviron is what the image says, and a home that can be written.
+// imageEnviron returns the image's environment, with a writable home.
 func imageEnviron(own []string) []string {
 	env := slices.DeleteFunc(slices.Clone(own), func(kv string) bool {
 		name, value, _ := strings.Cut(kv, "=")
@@ -65,7 +65,7 @@ func (c *command) lookUp() error {
 		}
 	}
 	if strings.Contains(c.order.Path, "/") {
-		return nil // relative to where it will run
+		return nil // relative to its working directory
 	}
 	path, err := c.lookPath(c.order.Path)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *command) lookUp() error {
 	return nil
 }
 
-// inspect proves what the engine was asked for.
+// inspect verifies the options that the engine was given.
 func (c *command) inspect() error {
 	if c.order.Level == tool.BoxNone {
 		return nil
@@ -100,8 +100,8 @@ func (c *command) inspect() error {
 	return nil
 }
 
-// enterInside takes from the current thread what no engine was asked to give,
-// and the system calls that no box has.
+// enterInside removes privileges from the current thread that no engine was asked to remove, and the system
+// calls that no box has.
 func (c *command) enterInside() error {
 	if c.order.Level == tool.BoxNone {
 		return nil
@@ -110,13 +110,13 @@ func (c *command) enterInside() error {
 		return walls.During("drop privileges", err)
 	}
 	if !walls.CanFilter() {
-		return nil // the engine has a filter of its own
+		return nil // the engine has its own filter
 	}
 	return walls.During("restrict system calls", walls.Filter(c.order.Level))
 }
 
-// killAll kills the family. In a container some of it can be out of reach, as
-// what became another user there; it dies with its first process.
+// killAll kills the family. In a container some of its processes may be out of reach, for example under another
+// user; they die with the container's first process.
 func (c *command) killAll() {
 	if c.order.Container {
 		go func() {
@@ -132,9 +132,9 @@ func (c *command) killAll() {
 	c.family.Kill()
 }
 
-// Where things are in a container.
+// Paths in a container.
 const (
 	ContainerProgram = "/.inspan-keeper" // the keeper, and its name
 	ContainerFolder  = "/.inspan-door"   // the folder of the socket that it connects to
-	ContainerSocket  = "/socket"         // the name of that in the folder
+	ContainerSocket  = "/socket"         // the socket's name in the folder
 )

@@ -4,6 +4,6 @@ package keeper
 
 import "os"
 
-// Environ is the environment of keepers and holders, with what tells the race detector how long to
-// wait before it ends a program, a second if nothing does.
+// Environ returns the environment of keepers and holders, with the race detector's settings: by default it
+// delays the end of a program by a second.
 func Environ() []string { return []string{"GOMAXPROCS=1", "GORACE=" + os.Getenv("GORACE")} }

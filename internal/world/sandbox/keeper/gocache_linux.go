@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
-// serveGoCache serves the go command. What says that it keeps its cache elsewhere has no layer
-// below. It returns the exit code.
+// serveGoCache serves the go command, and returns the exit code. If the environment sets another cache, there
+// is no lower layer.
 func serveGoCache(below string) int {
 	l := gocache.Cache{Top: os.Getenv("GOCACHE"), Below: below}
 	if l.Top != walls.CacheDir+"/"+walls.GoBuilds {

@@ -16,13 +16,12 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A keeper of a workspace box is the first process of new namespaces, of mounts and of
-// processes. When it dies, the kernel kills all others in them. Each of its commands has IPC to
-// itself. The network is that of the session. A read box is made in the same way if it is to
-// see the session's temporary files, or if the kernel's Landlock can't keep signals inside.
-// Nothing in it can be written.
+// A keeper of a workspace box is the first process of new mount and process namespaces. When it dies, the
+// kernel kills all other processes in them. Each of its commands has its own IPC namespace. The network is that
+// of the session. A read box is made in the same way if it may see the session's temporary files, or if the
+// kernel's Landlock can't confine signals. Nothing in it is writable.
 
-// prepareScene makes the file system of the box, unless it stands.
+// prepareScene creates the file system of the box, unless it exists.
 func (c *command) prepareScene() error {
 	if !c.order.Stands {
 		if err := c.enterMounts(); err != nil {
@@ -34,7 +33,7 @@ func (c *command) prepareScene() error {
 	return walls.During("offer the proxy", c.proxied())
 }
 
-// enterMounts makes it.
+// enterMounts creates and enters the file system.
 func (c *command) enterMounts() error {
 	if err := c.lockFolders(); err != nil {
 		return walls.During("lock the folder for temporary files", err)
@@ -45,7 +44,7 @@ func (c *command) enterMounts() error {
 	return walls.During("set limits", c.order.Limits.ApplyHere())
 }
 
-// lockFolders keeps the session's folders for temporary files and caches while the box is open.
+// lockFolders locks the session's folders for temporary files and caches while the box is open.
 func (c *command) lockFolders() error {
 	for _, dir := range []string{c.order.Tmp, c.order.Cache} {
 		if dir == "" {
@@ -60,10 +59,10 @@ func (c *command) lockFolders() error {
 	return nil
 }
 
-// enterScene puts the current thread into the box. Landlock is a second wall
-// behind the mounts, where the kernel has it.
+// enterScene puts the current thread into the box. Landlock is a second barrier in addition to the mounts, if
+// the kernel supports it.
 func (c *command) enterScene() error {
-	// The keeper's own would outlive the command.
+	// The keeper's IPC namespace would outlive the command.
 	if err := unix.Unshare(unix.CLONE_NEWIPC); err != nil {
 		return walls.During("part from the IPC of the machine", err)
 	}
@@ -84,8 +83,7 @@ func (c *command) enterScene() error {
 	return walls.During("restrict system calls", c.filterCalls())
 }
 
-// proxied offers the proxy to those that use one, if hosts are open. What is on
-// this machine is reached without any.
+// proxied sets the proxy variables, if hosts are open. This machine is reached directly.
 func (c *command) proxied() error {
 	const near = "localhost,127.0.0.1,::1,[::1]"
 	var vars []string
@@ -103,8 +101,7 @@ func (c *command) proxied() error {
 	return nil
 }
 
-// offer listens for those who want to use the proxy. Connections of this box are
-// handed to the other side as they are.
+// offer listens for clients of the proxy. It passes connections of this box to inspan unchanged.
 func (c *command) offer() (port int, err error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -129,7 +126,7 @@ func (c *command) accept(listener int) {
 	if err != nil {
 		return
 	}
-	<-c.begun // the start is told first
+	<-c.begun // the start is reported first
 	for {
 		conn, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
 		if err != nil {
@@ -145,8 +142,8 @@ func (c *command) accept(listener int) {
 	}
 }
 
-// sweep renames what appeared in the workspace and must not stay. It is done
-// here only if nobody is left who would do it outside, so nothing can be told.
+// sweep renames new sensitive places in the workspace. It is needed only if inspan is gone, so nothing is
+// reported.
 func (c *command) sweep() {
 	w := &sensitive.Workspace{Root: c.order.Root, Places: c.order.Map}
 	if c.order.Box.Init {

@@ -15,23 +15,23 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// keeper runs one command after another: what stays of it from one to the next.
+// keeper runs one command after another. Its fields persist between commands.
 type keeper struct {
 	*protocol.Wire
-	childEnded chan os.Signal          // rings when a child has ended
-	before     *conditions             // as it was before any command; nil: there was none yet
-	now        atomic.Pointer[command] // with its command: the last one; nil: there was none yet
+	childEnded chan os.Signal          // receives a signal when a child has ended
+	before     *conditions             // before the first command; nil: not yet known
+	now        atomic.Pointer[command] // with its command: the last one; nil: none yet
 	orphan     atomic.Bool             // the connection has ended
-	stays      atomic.Bool             // and that is no reason to end
+	stays      atomic.Bool             // the keeper continues anyway
 
 	lookPath func(program string) (string, error) // finds programs in a container
 
-	last    protocol.Order // the last order; its walls stand
-	waiting *walledThread  // a thread behind them; nil: there is none
-	temp    string         // the folder that was made for temporary files; empty: none was
-	rules   *walls.Ruleset // of a read box; nil: none were made
+	last    protocol.Order // the last order, whose box still exists
+	waiting *walledThread  // a thread in that box; nil: none
+	temp    string         // the folder for temporary files that was created; empty: none
+	rules   *walls.Ruleset // of a read box; nil: none
 	nests   nests          // of the command
-	locks   []*os.File     // keep the session's folders for temporary files and caches
+	locks   []*os.File     // locks of the session's folders for temporary files and caches
 }
 
 // assignment is an order with the descriptors of its command.
@@ -40,19 +40,17 @@ type assignment struct {
 	fds     []int
 }
 
-// keep is a keeper from its start to its end. It returns the exit code, which says nothing of
-// its commands.
+// keep runs a keeper from its start to its end. It returns the exit code, which is unrelated to its commands.
 func keep(fd int, lookPath func(program string) (string, error)) int {
 	w, err := protocol.NewWire(fd)
 	if err != nil {
 		return 1
 	}
 	p := &keeper{Wire: w, childEnded: make(chan os.Signal, 1), lookPath: lookPath}
-	// The first thread of a process does not end before the process does, and those that
-	// walls were put around must.
+	// The first thread of a process ends only with the process, but restricted threads must end earlier.
 	runtime.LockOSThread()
-	// Whoever sends signals to all processes of a terminal or a service does
-	// not mean the keeper: it goes when its family is gone. See followSignals.
+	// Signals to all processes of a terminal or a service are not meant for the keeper: it ends when its family
+	// is gone. See followSignals.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
 	go p.followSignals(signals)
@@ -61,7 +59,7 @@ func keep(fd int, lookPath func(program string) (string, error)) int {
 		return 1
 	}
 	done := make(chan struct{})
-	go func() { // not on this thread, to which each command would have to be handed over
+	go func() { // not on this thread, to which each command would have to be passed
 		defer close(done)
 		p.serve()
 	}()
@@ -69,7 +67,7 @@ func keep(fd int, lookPath func(program string) (string, error)) int {
 	return 0
 }
 
-// serve runs commands until the keeper can run no more of them.
+// serve runs commands until the keeper can't run more.
 func (k *keeper) serve() {
 	defer k.cleanUp()
 	assignments := make(chan assignment)
@@ -77,7 +75,7 @@ func (k *keeper) serve() {
 	for a := range assignments {
 		c := newCommand(k, a.request)
 		k.now.Store(c)
-		if k.orphan.Load() { // the connection ended before this one could be told
+		if k.orphan.Load() { // the connection ended before this command's end could be reported
 			protocol.CloseAll(a.fds)
 			return
 		}
@@ -87,12 +85,12 @@ func (k *keeper) serve() {
 			return
 		}
 		if c.order.Level != tool.BoxNone {
-			k.waiting = newWalledThread(c.enter) // the next command need not wait for that
+			k.waiting = newWalledThread(c.enter) // prepared for the next command
 		}
 	}
 }
 
-// cleanUp gives up what is kept from one command to the next. It may be called again.
+// cleanUp releases everything that persists between commands. It may be called repeatedly.
 func (k *keeper) cleanUp() {
 	for _, lock := range k.locks {
 		_ = lock.Close()
@@ -102,19 +100,19 @@ func (k *keeper) cleanUp() {
 	}
 }
 
-// walledThread is a thread behind walls, for one command. It ends with that, unless there are no walls.
+// walledThread is a thread in a box, for one command. It ends with the command, unless it is unrestricted.
 type walledThread struct {
-	ready    chan struct{} // closed when the walls are built; failed is set before
+	ready    chan struct{} // closed when the box is ready; failed is set before
 	failed   error
-	run      chan func() // takes what is to be done there
-	unwalled bool        // there are no walls
+	run      chan func() // receives the functions to run
+	unwalled bool        // the thread is not restricted
 }
 
-// newWalledThread has enter put walls around a thread; nil: there are to be none.
+// newWalledThread starts a thread and restricts it with enter; nil: no restrictions.
 func newWalledThread(enter func() error) *walledThread {
 	c := &walledThread{ready: make(chan struct{}), run: make(chan func()), unwalled: enter == nil}
 	go func() {
-		runtime.LockOSThread() // never unlocked: the thread is inside the walls
+		runtime.LockOSThread() // never unlocked: the thread remains in the box
 		if !c.unwalled {
 			c.failed = enter()
 		}
@@ -128,13 +126,13 @@ func newWalledThread(enter func() error) *walledThread {
 	return c
 }
 
-// close ends a thread that is used no more.
+// close ends a thread after its use.
 func (t *walledThread) close() {
 	<-t.ready
 	close(t.run)
 }
 
-// readRequests follows requests. When the connection ends, so does the family.
+// readRequests handles requests. When the connection ends, so does the family.
 func (k *keeper) readRequests(assignments chan<- assignment) {
 	defer close(assignments)
 	for {
@@ -153,12 +151,12 @@ func (k *keeper) readRequests(assignments chan<- assignment) {
 		case c != nil && r.N == c.number && len(fds) == r.Descriptors():
 			c.obey(r, fds)
 		default:
-			protocol.CloseAll(fds) // it came too late
+			protocol.CloseAll(fds) // received too late
 		}
 	}
 }
 
-// complete is an order with the walls that stand, if they are to do.
+// complete returns the order with the existing box, if the order refers to it.
 func (k *keeper) complete(o protocol.Order) protocol.Order {
 	if !o.Stands {
 		return o
@@ -168,17 +166,16 @@ func (k *keeper) complete(o protocol.Order) protocol.Order {
 	return all
 }
 
-// conditions is what processes of the same user can change of this one from outside, whatever
-// walls they are behind: its limits, and how its threads are scheduled. Commands inherit
-// it, so a keeper for which it has changed runs no more of them.
+// conditions is what other processes of the same user can change of this process, even from within a box: its
+// limits, and the scheduling of its threads. Commands inherit them, so a keeper whose conditions changed runs
+// no more commands.
 type conditions struct {
 	limits  [16]unix.Rlimit
 	threads scheduling
-	mixed   bool // not all threads are scheduled alike
+	mixed   bool // threads have different scheduling
 }
 
-// scheduling is how a thread is scheduled, but for the length of its turns, which the
-// kernel chooses.
+// scheduling is the scheduling of a thread, except the time slice, which the kernel chooses.
 type scheduling struct {
 	cpus     unix.CPUSet
 	io       uintptr
@@ -206,7 +203,7 @@ func currentConditions() (n conditions) {
 	return n
 }
 
-// scheduled reports false if the thread has ended.
+// scheduled returns false if the thread has ended.
 func scheduled(thread int) (s scheduling, ok bool) {
 	io, _, errno := unix.RawSyscall(unix.SYS_IOPRIO_GET, 1, uintptr(thread), 0)
 	attr, err := unix.SchedGetAttr(thread, 0)

@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// prepareRead makes the folder for temporary files, unless it stands.
+// prepareRead creates the folder for temporary files, unless it exists.
 func (c *command) prepareRead() error {
 	dir := c.order.Temp
 	if dir == "" {

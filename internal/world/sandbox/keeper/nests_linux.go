@@ -20,30 +20,30 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
-// No program outside reads a git directory that a box can write. No mount is in the way of a name
-// that is not there yet, so the keeper makes each folder .git in the workspace for the command: empty,
-// with one of the session's temporary folders over it, which only the box sees. It goes with the command. A
-// folder that has been moved there would be seen, so it can't be: programs copy it then.
+// No program outside reads a git directory that a box can write. A mount can't protect a name that does not
+// exist yet. So the keeper makes each folder .git in the workspace for the command: an empty folder, with one
+// of the session's temporary folders mounted over it, which only the box sees. It is removed with the command.
+// A folder that is moved there would be visible outside, so moving is denied; programs then copy it.
 
-// nests are such folders of the running command.
+// nests are the running command's folders of this kind.
 type nests struct {
 	mu   sync.Mutex
 	list []nest
 }
 
 type nest struct {
-	parent int    // the folder that it lies in
+	parent int    // its parent folder
 	at     string // its path, for people
-	mount  int    // what is over it
-	hidden string // and where that lies
+	mount  int    // the mount over it
+	hidden string // the path of the mounted folder
 }
 
 const gitDir = ".git"
 
-// mostNests is how many a command may have at once: each costs a mount and descriptors.
+// mostNests bounds the nests of a command: each costs a mount and descriptors.
 const mostNests = 200
 
-// folder does what a command has asked the kernel for, if it is about a folder .git in what a box shares with others.
+// folder makes a command's system call about a folder .git in a folder shared with the outside.
 func (k *keeper) folder(listener int, c heldCall) error {
 	i := slices.IndexFunc(walls.FolderCalls(), func(f walls.FolderCall) bool { return f.NR == uintptr(c.nr) })
 	if i < 0 {
@@ -80,8 +80,8 @@ func (k *keeper) folder(listener int, c heldCall) error {
 	return errGoOn
 }
 
-// nest makes, removes or refuses to move the folder .git of an open folder. Any may be moved from there
-// but these.
+// nest creates or removes the folder .git of an open folder, or refuses to move it there. Others than these may
+// be moved away.
 func (k *keeper) nest(call walls.FolderCall, parent int, from bool) error {
 	dir, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", parent))
 	now := k.now.Load()
@@ -102,7 +102,7 @@ func (k *keeper) nest(call walls.FolderCall, parent int, from bool) error {
 	return syscall.EXDEV
 }
 
-// make makes one.
+// make creates a nest.
 func (n *nests) make(parent int, dir string) error {
 	const mode = 0o755
 	if len(n.list) >= mostNests {
@@ -143,7 +143,7 @@ func cover(parent int) (hidden string, mount int, err error) {
 	return hidden, mount, nil
 }
 
-// remove removes the folder .git of another, if it is one of these.
+// remove removes the folder .git of another, if it is a nest.
 func (n *nests) remove(parent int) error {
 	i := n.find(parent)
 	if i < 0 {
@@ -157,7 +157,7 @@ func (n *nests) remove(parent int) error {
 	return err
 }
 
-// find returns which of these the folder .git of another is, -1 if it is none.
+// find returns the index of the nest in another folder, -1 if there is none.
 func (n *nests) find(parent int) int {
 	at := fmt.Sprintf("/proc/self/fd/%d/%s", parent, gitDir)
 	return slices.IndexFunc(n.list, func(one nest) bool { return sameFile(fmt.Sprintf("/proc/self/fd/%d", one.mount), at) })
@@ -169,7 +169,7 @@ func sameFile(a, b string) bool {
 	return err == nil && errs == nil && os.SameFile(one, other)
 }
 
-// drop takes away what is over it, and it.
+// drop removes the mount and the folder.
 func (n nest) drop() (there bool, err error) {
 	defer func() { _, _ = unix.Close(n.mount), unix.Close(n.parent) }()
 	if err := unix.Unmount(fmt.Sprintf("/proc/self/fd/%d", n.mount), unix.MNT_DETACH); err != nil {
@@ -179,7 +179,7 @@ func (n nest) drop() (there bool, err error) {
 	return err == nil, err
 }
 
-// dropNests ends those of a command that has ended.
+// dropNests removes the nests of an ended command.
 func (c *command) dropNests() {
 	c.nests.mu.Lock()
 	defer c.nests.mu.Unlock()
@@ -194,12 +194,12 @@ func (c *command) dropNests() {
 	c.nests.list = nil
 }
 
-// path is the path that an argument leads to.
+// path returns the path in an argument.
 func (c *heldCall) path(arg int) (string, error) {
 	const page = 4 << 10
 	var buf [page]byte
 	for read := 0; read < len(buf); {
-		until := min(len(buf), read+page-int((c.args[arg]+uint64(read))%page)) // the next page may not be there
+		until := min(len(buf), read+page-int((c.args[arg]+uint64(read))%page)) // the next page may be unmapped
 		n, err := c.read(buf[read:until], c.args[arg]+uint64(read))
 		if err != nil {
 			return "", syscall.EFAULT
@@ -212,8 +212,7 @@ func (c *heldCall) path(arg int) (string, error) {
 	return "", syscall.ENAMETOOLONG
 }
 
-// open opens a folder as the thread would, from the one that an argument is the descriptor of, or from
-// its current one.
+// open opens a folder as the thread would, relative to the descriptor in an argument, or to its current folder.
 func (c *heldCall) open(arg int, dir string) (int, error) {
 	from := fmt.Sprintf("/proc/%d/cwd", c.task)
 	if arg >= 0 && int32(c.args[arg]) != unix.AT_FDCWD {

@@ -14,7 +14,7 @@ import (
 
 const NetworkName = "inspan-holder" // the whole command line of a holder
 
-// holdNetwork is a holder, from inside. It returns the exit code.
+// holdNetwork runs a holder. It returns the exit code.
 func holdNetwork() int {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
@@ -51,9 +51,8 @@ func holdNetwork() int {
 	}
 }
 
-// startKeeper starts a keeper in the network of this process. It returns a handle that
-// tells of the keeper's end. One that is to throw away what its box changes mounts an
-// overlay, whose own folder nobody may enter without a privilege.
+// startKeeper starts a keeper in this process's network. It returns a handle that signals the keeper's end. A
+// keeper that discards the changes of its box mounts an overlay, whose work folder needs a privilege.
 func startKeeper(conn int, throw bool) (keeper *os.Process, handle int, err error) {
 	theirs, err := unix.FcntlInt(uintptr(conn), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -84,7 +83,7 @@ func startKeeper(conn int, throw bool) (keeper *os.Process, handle int, err erro
 	return keeper, handle, err
 }
 
-// loopback starts the network inside of this machine, which is all there is.
+// loopback enables the loopback network, the only one inside.
 func loopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 // Name is the whole command line of a keeper.
 const Name = "inspan-keeper"
 
-// keeperFD is the end of the connection of a keeper, outside of containers.
+// keeperFD is the keeper's end of the connection, outside of containers.
 const keeperFD = 3
 
-// Run is for a process that may have been started to be a keeper, or the holder of the network of a session:
-// then it is one until it is no longer needed, and the caller must exit with the code. A keeper in a container
+// Run is for a process that may have been started as a keeper, or as the holder of a session's network: then it
+// works as one until it is no longer needed, and the caller must exit with the code. A keeper in a container
 // finds programs with lookPath.
 func Run(lookPath func(program string) (string, error)) (ran bool, code int) {
 	if len(os.Args) == 1 && os.Args[0] == ContainerProgram {

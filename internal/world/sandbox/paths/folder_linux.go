@@ -16,14 +16,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Open opens a resolved path without following any link: one that has come
-// since must not lead elsewhere.
+// Open opens a resolved path without following links: a link that was created since must not lead elsewhere.
 func Open(path string) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	return unix.Openat2(unix.AT_FDCWD, path, &how)
 }
 
-// NamesIn lists a folder that was opened as a path.
+// NamesIn lists a folder that was opened with O_PATH.
 func NamesIn(fd int) ([]string, error) {
 	dir, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -59,8 +58,8 @@ func ReadFolder(dir string) ([]os.DirEntry, error) {
 	return f.ReadDir(-1)
 }
 
-// LockFolder locks a folder, if nobody else has it; many can share it. The lock ends with the file, in
-// whatever way its process ends.
+// LockFolder locks a folder, exclusively or shared, if it is not locked. The lock ends with the file, however
+// its process ends.
 func LockFolder(dir string, shared bool) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -74,23 +73,22 @@ func LockFolder(dir string, shared bool) (*os.File, error) {
 	return file, nil
 }
 
-// RemoveAll removes a folder with all in it, also folders that say they can't
-// be written.
+// RemoveAll removes a folder with all its content, including read-only folders.
 func RemoveAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error {
 		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700) // told of before it is read
+			_ = os.Chmod(path, 0o700) // called before the folder is read
 		}
 		return nil
 	})
 	return os.RemoveAll(dir)
 }
 
-// Folder is a folder that boxes write in. It is held open, so that what is
-// below it can be reached through no link.
+// Folder is a folder in which boxes write. It is held open, so that paths below it can be reached without
+// following links.
 type Folder struct {
 	path string
 	fd   int
@@ -102,15 +100,15 @@ func OpenFolder(path string) (Folder, error) {
 	return Folder{path, fd}, err
 }
 
-// CloseFolders closes all of a list.
+// CloseFolders closes the folders of a list.
 func CloseFolders(list []Folder) {
 	for _, a := range list {
 		_ = unix.Close(a.fd)
 	}
 }
 
-// ParentOf opens the folder that a place lies in. No link on the way is
-// followed: one that came since must not lead elsewhere.
+// ParentOf opens the folder of a place. It follows no links: one that was created since must not lead
+// elsewhere.
 func ParentOf(list []Folder, path string) (int, error) {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH}
 	for _, a := range list {
@@ -130,7 +128,7 @@ func ParentOf(list []Folder, path string) (int, error) {
 	return -1, unix.EXDEV
 }
 
-// IdentifyIn tells what a name in an open folder stands for.
+// IdentifyIn identifies a name in an open folder.
 func IdentifyIn(folder int, path string) (Identity, bool) {
 	var st unix.Stat_t
 	if unix.Fstatat(folder, filepath.Base(path), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
@@ -140,7 +138,7 @@ func IdentifyIn(folder int, path string) (Identity, bool) {
 	return Identity{path, uint64(st.Dev), st.Ino, st.Mode&unix.S_IFMT == unix.S_IFLNK}, true
 }
 
-// Identify tells what is at a place that is reached through no link.
+// Identify identifies a place, reached without following links.
 func Identify(list []Folder, path string) (Identity, bool) {
 	folder, err := ParentOf(list, path)
 	if err != nil {
@@ -150,11 +148,11 @@ func Identify(list []Folder, path string) (Identity, bool) {
 	return IdentifyIn(folder, path)
 }
 
-// Identity is a sensitive place as it was before a command.
+// Identity is the identity of a sensitive place before a command.
 type Identity struct {
 	Path     string
 	Dev, Ino uint64
-	Link     bool `json:",omitempty"` // nothing can be mounted over it, so it can have been replaced
+	Link     bool `json:",omitempty"` // it can't be mounted over, so it can have been replaced
 }
 
 // ReadSmall returns the content of a small file, empty for anything else.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Location returns where an open file lies now.
+// Location returns the current location of an open file.
 func Location(file *os.File, path string) string {
 	if real, err := os.Readlink(DescriptorPath(file)); err == nil && filepath.IsAbs(real) {
 		return real
@@ -19,7 +19,8 @@ func PathIn(folder *os.File, name, _ string) string {
 	return filepath.Join(DescriptorPath(folder), name)
 }
 
-// DescriptorPath asks for the number without making the file a blocking one.
+// DescriptorPath returns a path to an open file. It reads the descriptor without setting the file to blocking
+// mode.
 func DescriptorPath(f *os.File) string {
 	number := -1
 	if raw, err := f.SyscallConn(); err == nil {

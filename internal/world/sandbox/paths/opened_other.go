@@ -4,9 +4,8 @@ package paths
 
 import "os"
 
-// Location returns where an open file was said to lie: the system can't tell
-// more.
+// Location returns the given path of an open file: this platform can't determine it.
 func Location(_ *os.File, path string) string { return path }
 
-// PathIn returns the path as it is.
+// PathIn returns the path unchanged.
 func PathIn(_ *os.File, _, path string) string { return path }

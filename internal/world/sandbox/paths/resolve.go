@@ -1,5 +1,5 @@
-// Package paths finds out what a path stands for, and reaches it through no link: resolving, stamps of what is there,
-// folders that are held open.
+// Package paths resolves paths, and reaches files without following links: resolving, stamps of files, and open
+// folders.
 package paths
 
 import (
@@ -13,16 +13,14 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// maxLinks is how many symbolic links one path may pass, as in the Linux
-// kernel with room to spare.
+// maxLinks bounds the symbolic links in one path, more than the Linux kernel allows.
 const maxLinks = 255
 
-// Resolve follows every symbolic link of an absolute path, as the kernel does:
-// ".." leaves the directory that was reached, not the one that was written. A
-// part that does not exist is kept, so a dangling link leads to its target.
+// Resolve follows every symbolic link of an absolute path, as the kernel does: ".." leaves the directory that
+// was reached, not the written one. Missing parts are preserved, so a dangling link resolves to its target.
 func Resolve(path string) (string, error) { return ResolveBy(path, ReadLink) }
 
-// ResolveBy is Resolve with another way to look at links.
+// ResolveBy is Resolve with another function to read links.
 func ResolveBy(path string, link func(string) (string, error)) (string, error) {
 	fail := func(err error) (string, error) {
 		return "", &fs.PathError{Op: "resolve", Path: path, Err: err}
@@ -64,7 +62,7 @@ func ResolveBy(path string, link func(string) (string, error)) (string, error) {
 	return at, nil
 }
 
-// ReadLink returns where a symbolic link points, "" for anything else.
+// ReadLink returns the target of a symbolic link, "" for anything else.
 func ReadLink(path string) (string, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -80,13 +78,13 @@ func ReadLink(path string) (string, error) {
 	return target, keep.Bare(err)
 }
 
-// split parts an absolute path into its top and the names below.
+// split splits an absolute path into its top and the names below.
 func split(path string) (string, []string) {
 	at, rest := top(path)
 	return at, names(rest)
 }
 
-// top cuts the volume and the first separator from an absolute path.
+// top splits off the volume and the first separator of an absolute path.
 func top(path string) (root, rest string) {
 	vol := filepath.VolumeName(path)
 	return vol + string(filepath.Separator), path[len(vol):]

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stamp changes when what a folder holds does, or the folder itself.
+// Stamp changes when a folder, or its list of names, changes.
 type Stamp struct {
 	Dev, Ino     uint64
 	Mtime, Ctime int64 // ns
@@ -15,13 +15,13 @@ type Stamp struct {
 	Own, Open    bool // it belongs to this user, who may look into it
 }
 
-// StampOf stamps what is at a path; false if that can't be told.
+// StampOf returns the stamp of a path; false on an error.
 func StampOf(path string) (Stamp, bool) {
 	st, err := StampAt(path)
 	return st, err == nil
 }
 
-// StampAt is StampOf with the error of the system.
+// StampAt is StampOf with the system's error.
 func StampAt(path string) (Stamp, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
@@ -34,8 +34,8 @@ func StampAt(path string) (Stamp, error) {
 	}, nil
 }
 
-// Changed is when it last changed.
+// Changed returns the time of the last change.
 func (s Stamp) Changed() time.Time { return time.Unix(0, max(s.Mtime, s.Ctime)) }
 
-// Identity is what is at a place that has the stamp.
+// Identity returns the identity of the stamped path.
 func (s Stamp) Identity(path string) Identity { return Identity{path, s.Dev, s.Ino, s.Link} }

@@ -1,2 +1,3 @@
-// Package ports offers on the machine what a command in a box listens on, and knows whose an end of a connection is.
+// Package ports offers the listening ports of a command in a box on the machine, and determines the owner of a
+// connection's end.
 package ports

@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 )
 
-// NewSockets makes as many as a command can have ports.
+// NewSockets creates as many sockets as a command can have ports.
 func NewSockets(family int) (list []int, err error) {
 	for range protocol.MaxPorts {
 		fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
@@ -16,7 +16,7 @@ func NewSockets(family int) (list []int, err error) {
 			return list, os.NewSyscallError("socket", err)
 		}
 		list = append(list, fd)
-		// As any server does, or a port could not be had again for a minute.
+		// As servers do; otherwise a port would be blocked for a minute after its use.
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 			return list, os.NewSyscallError("setsockopt", err)
 		}

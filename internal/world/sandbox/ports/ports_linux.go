@@ -19,12 +19,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What a kept command listens on in the network of its session can be reached at the same
-// port of the machine's loopback addresses. A socket belongs to the network in which it was
-// made, wherever it is bound. So inspan makes some in the network of the machine and gives
-// them to the keeper. That binds one to each port that its family listens on, accepts there,
-// and connects to the port in the box. Connections go inwards only: the command gets no
-// socket of the machine's network, as only its keeper has them.
+// Listening ports of a kept command in its session's network can be reached at the same port of the machine's
+// loopback addresses. A socket belongs to the network in which it was created, wherever it is bound. So inspan
+// creates sockets in the machine's network and gives them to the keeper. The keeper binds one to each port that
+// its family listens on, accepts connections there, and connects to the port in the box. Connections only go
+// inwards: only the keeper, not the command, has sockets of the machine's network.
 
 const (
 	maxConnections = 256
@@ -32,17 +31,17 @@ const (
 	dialTimeout    = 10 * time.Second
 )
 
-// Ports are those on which the family of a keeper listens, as the machine can reach them.
+// Ports are the listening ports of a keeper's family, offered on the machine.
 type Ports struct {
 	mu        sync.Mutex
-	four, six []int // sockets of the machine's network that are not used
+	four, six []int // unused sockets of the machine's network
 	list      []tool.Port
 	open      []net.Listener
-	said      io.Writer     // is told of ports that are found later; nil: nobody is
+	said      io.Writer     // receives ports that are found later; may be nil
 	busy      chan struct{} // holds a value for each connection; nil: nothing is offered
 }
 
-// Give hands over sockets of the machine's network, for IPv4 and IPv6.
+// Give passes sockets of the machine's network, for IPv4 and IPv6.
 func (p *Ports) Give(four, six []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,8 +69,8 @@ func (p *Ports) Follow(gone <-chan struct{}) {
 	}
 }
 
-// look offers what the family has come to listen on, and returns all of it. A port stays
-// its own until the family has ended. One that was taken is tried again.
+// look offers new ports of the family, and returns all of them. A port stays offered until the family has
+// ended. One that was in use is tried again.
 func (p *Ports) look() []tool.Port {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +93,7 @@ func (p *Ports) look() []tool.Port {
 	return slices.Clone(p.list)
 }
 
-// Report has ports that are found from now on written down. It returns those of before.
+// Report writes ports that are found from now on to a writer. It returns the earlier ones.
 func (p *Ports) Report(to io.Writer) []tool.Port {
 	list := p.look()
 	p.mu.Lock()
@@ -103,7 +102,7 @@ func (p *Ports) Report(to io.Writer) []tool.Port {
 	return list
 }
 
-// fresh lists the ports that the family listens on and that are not offered.
+// fresh lists listening ports of the family that are not offered.
 func (p *Ports) fresh() (out []int) {
 	for _, l := range listeners() {
 		port := int(l.address.Port())
@@ -115,7 +114,7 @@ func (p *Ports) fresh() (out []int) {
 	return out
 }
 
-// offer listens on a port of the machine. Whoever else has it keeps it.
+// offer listens on a port of the machine. It fails if another process uses the port.
 func (p *Ports) offer(port int) error {
 	if len(p.four) == 0 {
 		return errors.New("a command has " + strconv.Itoa(protocol.MaxPorts) + " ports at most")
@@ -138,12 +137,12 @@ func (p *Ports) serve(l net.Listener, port int) {
 	go accept(l, port, p.busy)
 }
 
-// Close gives the ports back, before the end of the family is told.
+// Close closes the ports, before the end of the family is reported.
 func (p *Ports) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.open {
-		_ = l.Close() // nothing is lost with it
+		_ = l.Close() // its error doesn't matter
 	}
 	p.busy = nil
 }
@@ -158,8 +157,7 @@ func portError(err error) error {
 	return err
 }
 
-// listen has the first of some sockets listen. One that can't be bound stays there for
-// another port.
+// listen listens with the first of some sockets. If it can't be bound, it remains for another port.
 func listen(list *[]int, at unix.Sockaddr) (net.Listener, error) {
 	fd := (*list)[0]
 	if err := unix.Bind(fd, at); err != nil {
@@ -174,7 +172,7 @@ func listen(list *[]int, at unix.Sockaddr) (net.Listener, error) {
 	return net.FileListener(file)
 }
 
-// accept takes connections until the port is given back.
+// accept accepts connections until the port is closed.
 func accept(l net.Listener, port int, busy chan struct{}) {
 	for {
 		conn, err := l.Accept()
@@ -182,7 +180,7 @@ func accept(l net.Listener, port int, busy chan struct{}) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			time.Sleep(portsEvery) // there may be too many open files
+			time.Sleep(portsEvery) // possibly too many open files
 			continue
 		}
 		select {
@@ -197,8 +195,8 @@ func accept(l net.Listener, port int, busy chan struct{}) {
 	}
 }
 
-// forward connects a client with whoever of the family listens on a port now; nobody else
-// of the session is meant.
+// forward connects a client with the process of the family that listens on a port now. Other processes of the
+// session are not connected.
 func forward(client net.Conn, port int) {
 	defer func() { _ = client.Close() }()
 	server := dial(port)
@@ -229,7 +227,7 @@ func dial(port int) net.Conn {
 	return nil
 }
 
-// copyHalf copies until one side has said its last, and passes that on.
+// copyHalf copies until one side closes its writing half, and passes that on.
 func copyHalf(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	if half, ok := to.(*net.TCPConn); ok && err == nil {

@@ -16,10 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MadeHere reports whether a connection was made by a process of this box, which
-// must have the other end open. All boxes of a session share a network, so
-// others can find the proxy of this one; what it reaches was opened to this
-// command alone. The kernel says whose an end is: there is no word to pass on.
+// MadeHere reports whether a connection was made by a process in this box, which must have the other end open.
+// All boxes of a session share a network, so others can find the proxy of this one, whose hosts are open only
+// to this command. The kernel determines the owner, so no token is needed.
 func MadeHere(conn int) bool {
 	here, err := unix.Getsockname(conn)
 	if err != nil {
@@ -33,7 +32,7 @@ func MadeHere(conn int) bool {
 	return inode != "" && heldHere("socket:["+inode+"]")
 }
 
-// inodeOf returns the number of the end of a connection, as it sees the two.
+// inodeOf returns the inode of a connection's end with these addresses.
 func inodeOf(local, remote unix.Sockaddr) string {
 	l, ok := local.(*unix.SockaddrInet4)
 	r, ok2 := remote.(*unix.SockaddrInet4)
@@ -49,7 +48,7 @@ func inodeOf(local, remote unix.Sockaddr) string {
 	return ""
 }
 
-// sockets are the lines of a table of this network, as fields; see proc(5).
+// sockets yields the lines of a table of this network, as fields; see proc(5).
 func sockets(table string) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		file, err := os.Open("/proc/self/net/" + table)
@@ -65,13 +64,13 @@ func sockets(table string) iter.Seq[[]string] {
 	}
 }
 
-// listener is a socket that waits for connections.
+// listener is a listening socket.
 type listener struct {
 	address netip.AddrPort
-	socket  string // as those who have it open name it
+	socket  string // its name among the descriptors of its owners
 }
 
-// listeners are those of this network, whoever has them.
+// listeners returns the listening sockets of this network, of any process.
 func listeners() (out []listener) {
 	const listening = "0A"
 	for _, table := range []string{"tcp", "tcp6"} {
@@ -84,7 +83,7 @@ func listeners() (out []listener) {
 	return out
 }
 
-// addresses are the addresses of this machine that lead to it, the likeliest first.
+// addresses returns the local addresses that reach it, the likeliest first.
 func (l listener) addresses() []netip.AddrPort {
 	if !l.address.Addr().IsUnspecified() {
 		return []netip.AddrPort{l.address}
@@ -96,7 +95,7 @@ func (l listener) addresses() []netip.AddrPort {
 	return []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Loopback(), l.address.Port()), four}
 }
 
-// parseAddress understands an address as the kernel writes it; see written.
+// parseAddress parses an address in the kernel's format; see formatAddress.
 func parseAddress(text string) (netip.AddrPort, error) {
 	host, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(host)
@@ -114,14 +113,13 @@ func parseAddress(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(address.Unmap(), uint16(n)), nil
 }
 
-// formatAddress is an address as the kernel writes it: its bytes as one number of this
-// processor. All that we know rules for are little-endian.
+// formatAddress formats an address as the kernel does: its bytes as one number of this processor. All supported
+// architectures are little-endian.
 func formatAddress(a *unix.SockaddrInet4) string {
 	return fmt.Sprintf("%02X%02X%02X%02X:%04X", a.Addr[3], a.Addr[2], a.Addr[1], a.Addr[0], a.Port)
 }
 
-// heldHere reports whether any process of this namespace but the keeper itself has
-// something open.
+// heldHere reports whether a process of this namespace, except the keeper itself, has a file open.
 func heldHere(what string) bool {
 	processes, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

@@ -6,5 +6,5 @@ import (
 	"syscall"
 )
 
-// ControlTerminal has a process take its standard input for the terminal that controls it.
+// ControlTerminal makes a process's standard input its controlling terminal.
 func ControlTerminal(attr *syscall.SysProcAttr) { attr.Setctty, attr.Ctty = true, 0 }

@@ -16,26 +16,25 @@ type Copier struct {
 	r     *os.File
 	w     io.Writer
 	grace time.Duration
-	done  chan struct{} // closed when run has returned
-	spent chan struct{} // closed when the pipe is read no more
+	done  chan struct{} // closed when Run has returned
+	spent chan struct{} // closed when the pipe is no longer read
 }
 
 func NewCopier(r *os.File, w io.Writer, grace time.Duration) *Copier {
 	return &Copier{r: r, w: w, grace: grace, done: make(chan struct{}), spent: make(chan struct{})}
 }
 
-// Discard gives up one that does not run.
+// Discard closes a Copier that was not started.
 func (c *Copier) Discard() { c.r.Close() }
 
-// Run copies until the end of the pipe or its deadline. After an error of the
-// writer it goes on reading, so that the process is not stopped by a full
-// pipe.
+// Run copies until the end of the pipe or its deadline. After an error of the writer it continues to read, so
+// that the process is not blocked by a full pipe.
 func (c *Copier) Run() {
 	defer close(c.done)
 	c.read(func(data []byte) { c.write(data) })
 }
 
-// read hands on what comes until the end of the pipe or its deadline.
+// read passes on data until the end of the pipe or its deadline.
 func (c *Copier) read(to func([]byte)) {
 	buf := make([]byte, 64<<10)
 	for {
@@ -56,9 +55,9 @@ func (c *Copier) write(data []byte) {
 	}
 }
 
-// Finish is called when the process has ended: what it wrote is in the pipe by
-// now. Descendants that still hold the pipe have the grace to go on. What they write
-// later is read too, and lost: they must not die of a pipe that nobody reads.
+// Finish is called when the process has ended: its output is in the pipe by then. Descendants that hold the
+// pipe may write during the grace period. Their later output is read and discarded, so that they don't die of a
+// broken pipe.
 func (c *Copier) Finish() {
 	grace := time.NewTimer(c.grace)
 	defer grace.Stop()
@@ -68,7 +67,7 @@ func (c *Copier) Finish() {
 		return
 	case <-grace.C:
 	}
-	_ = c.r.SetReadDeadline(time.Now()) // pipes have deadlines
+	_ = c.r.SetReadDeadline(time.Now()) // pipes support deadlines
 	<-c.done
 	c.drain()
 	go func() {
@@ -78,13 +77,13 @@ func (c *Copier) Finish() {
 }
 
 func (c *Copier) close() {
-	c.w = nil // it need not live as long as the process is known
+	c.w = nil // released early, as the process may be referenced longer
 	c.r.Close()
 	close(c.spent)
 }
 
-// Duplicate returns the descriptor of the pipe once more, -1 if nobody writes to it any longer.
-// An os.File would make it one that blocks, for us too.
+// Duplicate returns a duplicate of the pipe's descriptor, -1 if it has no writers left. An os.File would set it
+// to blocking mode, on our side too.
 func (c *Copier) Duplicate() int {
 	raw, err := c.r.SyscallConn()
 	fd := -1
@@ -100,9 +99,8 @@ func (c *Copier) Duplicate() int {
 // Stop stops reading.
 func (c *Copier) Stop() { _ = c.r.SetReadDeadline(time.Now()) }
 
-// drain copies what is in the pipe now and does not wait for more. On a busy
-// machine the grace can be over before run came to read it. The bound keeps a
-// descendant that writes without end from holding us.
+// drain copies the current content of the pipe without waiting for more. On a busy machine the grace period can
+// end before Run could read it. The bound limits a descendant that writes without end.
 func (c *Copier) drain() {
 	_ = c.r.SetReadDeadline(time.Time{})
 	raw, err := c.r.SyscallConn()

@@ -1,4 +1,4 @@
-// Package processes has what both inspan and its keepers need to follow processes and to end them: the family of a
-// keeper (family_linux.go), marks by which descendants are found (marks_linux.go), what tells a process from all others
-// (identity_linux.go), and copies of what they print (copier.go).
+// Package processes follows and ends processes, for both inspan and its keepers: the family of a keeper
+// (family_linux.go), marks to find descendants (marks_linux.go), unique identities of processes
+// (identity_linux.go), and copies of their output (copier.go).
 package processes

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// ExitCode is 128+n for an end by signal n.
+// ExitCode returns the exit code; 128+n for an end by signal n.
 func ExitCode(ws syscall.WaitStatus) int {
 	if ws.Signaled() {
 		return 128 + int(ws.Signal())

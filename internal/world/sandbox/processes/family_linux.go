@@ -13,18 +13,15 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Family are the descendants of this process, which adopts those whose parents
-// have ended.
+// Family is the descendants of this process, which adopts orphans.
 type Family struct {
-	// signals is held while a process is waited for and while signals are
-	// sent, so that no number of a direct child is used again in between, and while done
-	// is closed, so that no signal is for those who come next.
+	// signals is held while a process is reaped and while signals are sent, so that no id of a direct child is
+	// reused in between. It is also held while Done is closed, so that no signal reaches later processes.
 	signals sync.Mutex
 	Done    chan struct{} // closed when there are no descendants
 }
 
-// Reap waits for every descendant until there is none, and tells of each that has ended. A
-// child's end rings.
+// Reap reaps descendants until none is left, and calls ended for each. The end of a child rings.
 func (f *Family) Reap(rings <-chan os.Signal, ended func(pid int, ws syscall.WaitStatus)) {
 	for f.Sweep(ended) {
 		<-rings
@@ -34,7 +31,7 @@ func (f *Family) Reap(rings <-chan os.Signal, ended func(pid int, ws syscall.Wai
 	close(f.Done)
 }
 
-// over reports whether the family is gone. f.signals is held.
+// over reports whether the family is gone. The caller holds f.signals.
 func (f *Family) over() bool {
 	select {
 	case <-f.Done:
@@ -44,8 +41,7 @@ func (f *Family) over() bool {
 	}
 }
 
-// Sweep waits for those who have ended. It reports whether any descendant is
-// left.
+// Sweep reaps ended descendants. It reports whether any descendant is left.
 func (f *Family) Sweep(ended func(pid int, ws syscall.WaitStatus)) bool {
 	f.signals.Lock()
 	defer f.signals.Unlock()
@@ -65,7 +61,7 @@ func (f *Family) Sweep(ended func(pid int, ws syscall.WaitStatus)) bool {
 	}
 }
 
-// Kill kills all descendants, again and again until none is left.
+// Kill kills all descendants repeatedly until none is left.
 func (f *Family) Kill() {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -79,9 +75,8 @@ func (f *Family) Kill() {
 	}
 }
 
-// strike kills all descendants that there are now. The first process of a
-// namespace lets the kernel do so. Any other stops them first, so that none
-// forks while it is looking.
+// strike kills all current descendants. In the first process of a namespace the kernel does that. Otherwise it
+// stops them first, so that none forks meanwhile.
 func (f *Family) strike() {
 	f.signals.Lock()
 	defer f.signals.Unlock()
@@ -110,8 +105,8 @@ func (f *Family) strike() {
 	}
 }
 
-// Signal sends a signal to a process or a group. When the family is gone, their number may
-// be that of strangers.
+// Signal sends a signal to a process or a group, unless the family is gone: the id may then belong to another
+// process.
 func (f *Family) Signal(pid int, sig syscall.Signal) error {
 	f.signals.Lock()
 	defer f.signals.Unlock()
@@ -121,7 +116,7 @@ func (f *Family) Signal(pid int, sig syscall.Signal) error {
 	return syscall.Kill(pid, sig)
 }
 
-// Descendants lists the children of a process and all below them; nil on systems other than Linux.
+// Descendants lists all descendants of a process; nil on systems other than Linux.
 func Descendants(pid int) []int {
 	if list, ok := childrenDeep(pid, 0); ok {
 		return list
@@ -129,8 +124,8 @@ func Descendants(pid int) []int {
 	return descendantsByParent(pid)
 }
 
-// childrenDeep lists what is below a process. The depth is bounded by what a
-// machine can hold.
+// childrenDeep lists all descendants of a process. The depth is bounded by the number of processes on a
+// machine.
 func childrenDeep(pid, depth int) ([]int, bool) {
 	list, ok := children(pid)
 	if !ok || depth > 10000 {
@@ -144,8 +139,7 @@ func childrenDeep(pid, depth int) ([]int, bool) {
 	return out, true
 }
 
-// children lists the children of all threads of a process. Not every kernel
-// can tell.
+// children lists the children of all threads of a process. Not every kernel supports that.
 func children(pid int) ([]int, bool) {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task"
 	dir, err := os.Open(tasks)
@@ -171,8 +165,7 @@ func children(pid int) ([]int, bool) {
 	return out, known
 }
 
-// descendantsByParent finds them by what each process of the machine says of
-// its parent.
+// descendantsByParent finds descendants through the parent ids of all processes on the machine.
 func descendantsByParent(pid int) []int {
 	kids := make(map[int][]int)
 	for _, s := range stats() {
@@ -188,7 +181,7 @@ func descendantsByParent(pid int) []int {
 	return out
 }
 
-// stat is what is known of a process.
+// stat is the status of a process.
 type stat struct{ pid, parent, session int }
 
 // stats lists all processes that have not ended.
@@ -216,8 +209,8 @@ func stats() []stat {
 	return out
 }
 
-// statFields splits what /proc/PID/stat says, nil if that is nothing. The name of the program, which is
-// the second, stands in parentheses and may hold any.
+// statFields splits the content of /proc/PID/stat, nil if it is invalid. The program's name, the second field,
+// is in parentheses and may contain any character.
 func statFields(data []byte) [][]byte {
 	from, to := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
 	if from < 0 || to < from {

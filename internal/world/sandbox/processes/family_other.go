@@ -2,5 +2,5 @@
 
 package processes
 
-// Descendants lists the children of a process and all below them; nil on systems other than Linux.
+// Descendants lists all descendants of a process; nil on systems other than Linux.
 func Descendants(int) []int { return nil }

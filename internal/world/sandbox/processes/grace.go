@@ -3,14 +3,12 @@ package processes
 import "time"
 
 const (
-	// TermGrace is how long a group may take to end after SIGTERM.
+	// TermGrace is the time that a group gets to end after SIGTERM.
 	TermGrace = 2 * time.Second
-	// OutputGrace is how long output is still read after the process ended,
-	// while a descendant keeps it open.
+	// OutputGrace is the time that output is still read after the process ended, if a descendant keeps it open.
 	OutputGrace = time.Second
 )
 
-// MarkName is the variable by which descendants are found again, even those
-// that left the process group. Its value lists the marks of all processes
-// above, each between slashes, as sessions can run inside sessions.
+// MarkName is the variable that identifies descendants, even those that left the process group. Its value lists
+// the marks of all ancestors, each between slashes, as sessions can run inside sessions.
 const MarkName = "INSPAN_CALL"

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BootID tells this start of the machine from others, empty if it can't.
+// BootID identifies this boot of the machine; empty if unknown.
 func BootID() string {
 	data, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.ReplaceAll(strings.TrimSpace(string(data)), "-", "")
@@ -22,8 +22,7 @@ func Namespace() string {
 	return strconv.FormatUint(st.Ino, 10)
 }
 
-// Started returns when a process started, in ticks since the boot; empty if
-// there is none.
+// Started returns the start time of a process, in ticks since the boot; empty if it does not exist.
 func Started(pid int) string {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -36,8 +35,8 @@ func Started(pid int) string {
 	return string(fields[21])
 }
 
-// Identity tells a process from all others that had or will have its number, on this
-// machine and on others; empty if there is none.
+// Identity identifies a process among all that had or will have its id, on this machine and on others; empty if
+// it does not exist.
 func Identity(pid int) string {
 	start := Started(pid)
 	if start == "" {
@@ -46,7 +45,7 @@ func Identity(pid int) string {
 	return strings.Join([]string{BootID(), Namespace(), start}, "-")
 }
 
-// Ended reports whether a process has ended, and its parent has not heard of it yet.
+// Ended reports whether a process has ended but was not reaped yet.
 func Ended(pid int) bool {
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	_, rest, ok := strings.Cut(string(data), ") ")

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// KillMarked kills every process with the mark in its environment. Killing and
-// forking race, so it looks again until none is left.
+// KillMarked kills every process with the mark in its environment. It repeats until none is left, as processes
+// may fork meanwhile.
 func KillMarked(mark string) {
 	for range 10 {
 		pids := Marked(mark)
@@ -24,9 +24,8 @@ func KillMarked(mark string) {
 	}
 }
 
-// Marked returns the processes that were started with the mark in their
-// environment and have not ended. Those of other users cannot be seen, nor
-// can those that overwrote their environment.
+// Marked returns the running processes that were started with the mark in their environment. Those of other
+// users can't be seen, nor those that overwrote their environment.
 func Marked(mark string) []int {
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {
@@ -46,12 +45,12 @@ func Marked(mark string) []int {
 	return pids
 }
 
-// loading is how long a process is waited for that loads its program. If the disk takes longer, it
-// is taken for a stranger.
+// loading bounds the wait for a process that is loading its program. If the disk is slower, the process counts
+// as unrelated.
 const loading = 10 * time.Second
 
-// environOf returns the environment with which a process was started, nil if that can't be seen. While
-// a process loads its program there is none, so it waits until that is done.
+// environOf returns the initial environment of a process, nil if it can't be read. While a process is loading
+// its program it has none, so this waits.
 func environOf(pid int) []byte {
 	for late := time.Now().Add(loading); ; time.Sleep(time.Millisecond) {
 		env, err := readAtOnce("/proc/" + strconv.Itoa(pid) + "/environ")
@@ -61,7 +60,7 @@ func environOf(pid int) []byte {
 	}
 }
 
-// readAtOnce reads a file in one go: what a process says of itself ends early if it loads another program
+// readAtOnce reads a file in a single read: /proc files end early if the process executes another program
 // between two reads.
 func readAtOnce(path string) ([]byte, error) {
 	for size := 16 << 10; ; size *= 4 {
@@ -81,8 +80,8 @@ func readAtOnce(path string) ([]byte, error) {
 	}
 }
 
-// withoutEnviron reports whether a process has no environment and won't get one: its memory is gone, as it
-// has ended or is the kernel's, or its program is loaded and was given none.
+// withoutEnviron reports whether a process has no environment and won't get one: it has ended, is a kernel
+// thread, or was started without one.
 func withoutEnviron(pid int) bool {
 	const memory, code, from, to = 22, 25, 49, 50 // proc(5) counts from one
 	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
@@ -94,7 +93,7 @@ func withoutEnviron(pid int) bool {
 	return none(memory) || !none(code) && bytes.Equal(fields[from], fields[to])
 }
 
-// KillSession kills what is left of a session whose leader has ended.
+// KillSession kills the rest of a session whose leader has ended.
 func KillSession(id int) {
 	for range 10 {
 		none := true

@@ -2,5 +2,5 @@
 
 package processes
 
-// KillMarked does nothing: environments of other processes cannot be read.
+// KillMarked does nothing: environments of other processes can't be read on this platform.
 func KillMarked(string) {}

@@ -9,8 +9,7 @@ import (
 // UserInfo matches a password inside a URL.
 var UserInfo = regexp.MustCompile(`://[^/\s]*@`)
 
-// SetVars returns an environment with some variables replaced, and without those of which only
-// the name is given.
+// SetVars returns an environment with some variables replaced, and without those given only by name.
 func SetVars(env []string, vars ...string) []string {
 	named := map[string]bool{}
 	for _, kv := range vars {

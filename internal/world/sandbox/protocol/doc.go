@@ -1,2 +1,2 @@
-// Package protocol is what inspan and its keepers say to each other. See order_linux.go.
+// Package protocol defines the messages between inspan and its keepers. See order_linux.go.
 package protocol

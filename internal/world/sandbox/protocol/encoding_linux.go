@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// Paths, arguments and variables are bytes, and JSON holds none that are not UTF-8. A text
-// of an order that isn't goes as escaped says; all others go as they are.
+// Paths, arguments and variables are bytes, but JSON text must be UTF-8. A text of an order that is not UTF-8
+// is sent escaped; all others are sent unchanged.
 
-// escaped is what stands for a text: NUL and the numbers of its bytes if it is not UTF-8.
-// No path, argument or variable has a NUL.
+// escaped returns a text, or NUL and the numbers of its bytes if it is not UTF-8. No path, argument or variable
+// contains a NUL.
 func escaped(text string) string {
 	if utf8.ValidString(text) {
 		return text
@@ -37,7 +37,7 @@ func raw(text string) string {
 	return string(out)
 }
 
-// escapedTree is a value as json.Marshal would write it, with its texts escaped.
+// escapedTree returns a value as json.Marshal would encode it, with its texts escaped.
 func escapedTree(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -82,7 +82,7 @@ func escapedTree(v reflect.Value) any {
 	return v.Interface()
 }
 
-// unescape puts back what escapedTree has changed.
+// unescape reverses escapedTree.
 func unescape(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -121,7 +121,7 @@ func Marshal(v any) ([]byte, error) {
 	return json.Marshal(escapedTree(reflect.ValueOf(v)))
 }
 
-// unmarshal is the inverse of marshal.
+// unmarshal is the inverse of Marshal.
 func unmarshal(data []byte, v any) error {
 	if err := json.Unmarshal(data, v); err != nil || !strings.Contains(string(data), `"\u0000`) {
 		return err

@@ -11,13 +11,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// An inspan and its keepers talk over a pair of connected sockets: lines of
-// JSON both ways. A keeper runs one command after another. The first line about a
-// command is its order, and its descriptors travel with it. Every line bears the number
-// of the command that it is about: one that comes too late for that is about no other.
+// Inspan and its keepers communicate over a pair of connected sockets, with lines of JSON in both directions. A
+// keeper runs one command after another. The first line about a command is its order, sent with the command's
+// descriptors. Every line contains the number of its command, so that a late line never concerns another one.
 
-// Order tells a keeper what to start and within which walls. Paths are
-// absolute and resolved.
+// Order tells a keeper what to start and in which box. Paths are absolute and resolved.
 type Order struct {
 	walls.Plan
 	Path string // of the program
@@ -28,17 +26,17 @@ type Order struct {
 	Map    places.Map
 	Box    tool.Box
 	Proxy  bool // accept connections for a proxy outside
-	TTY    bool // its standard input is the terminal that is to control it
-	Serves bool // the keeper is to run nothing after it
+	TTY    bool // its standard input is its controlling terminal
+	Serves bool // the keeper runs no other command after it
 
-	Stands bool // the walls of the order before stand, and are just those of this one
+	Stands bool // the box of the previous order exists, and is identical
 
-	Container bool             // the keeper is in a container, which is what Level asks for
-	Image     bool             // Env comes on top of what the image says
-	Walls     []walls.Expected // what must be found in the container
+	Container bool             // the keeper is in a container that provides the Level
+	Image     bool             // Env is added to the image's environment
+	Walls     []walls.Expected // expected state of the container
 }
 
-// Alone reports whether the box is made for this command and serves no other.
+// Alone reports whether the box serves only this command.
 func (o Order) Alone() bool { return o.Container || o.Overlays() || o.Proxy || o.Serves }
 
 // Request is a line to the keeper.
@@ -46,14 +44,14 @@ type Request struct {
 	Op    string
 	N     int    `json:",omitempty"` // of the command
 	Order *Order `json:",omitempty"` // opRun
-	Files int    `json:",omitempty"` // opRun: so many descriptors of the command come along
-	Pipe  bool   `json:",omitempty"` // opKeep: behind the file comes the output to write to it
-	Throw bool   `json:",omitempty"` // opSpawn: the keeper is to throw away what its box changes
-	Four  int    `json:",omitempty"` // opOffer: so many sockets for IPv4 come along
-	Six   int    `json:",omitempty"` // opOffer: and behind them these for IPv6
+	Files int    `json:",omitempty"` // opRun: number of descriptors of the command sent with it
+	Pipe  bool   `json:",omitempty"` // opKeep: after the file comes the output to write to it
+	Throw bool   `json:",omitempty"` // opSpawn: the keeper discards the changes of its box
+	Four  int    `json:",omitempty"` // opOffer: number of sockets for IPv4 sent with it
+	Six   int    `json:",omitempty"` // opOffer: number of sockets for IPv6 after these
 }
 
-// Descriptors is how many come along with the line.
+// Descriptors returns the number of descriptors sent with the line.
 func (r Request) Descriptors() int {
 	switch {
 	case r.Op == OpKeep && r.Pipe:
@@ -67,14 +65,14 @@ func (r Request) Descriptors() int {
 // Requests.
 const (
 	OpRun  = "run"  // start a command
-	OpEnd  = "end"  // ask the group to end, kill what is left two seconds later
+	OpEnd  = "end"  // terminate the group, kill the rest two seconds later
 	OpKill = "kill" // kill all descendants
-	OpLeft = "left" // tell whether there are descendants
-	OpKeep = "keep" // go on when the connection ends; a file for the output comes along
+	OpLeft = "left" // report whether there are descendants
+	OpKeep = "keep" // continue when the connection ends; sent with a file for the output
 
-	OpOffer = "offer" // offer the ports that the command listens on; sockets of this machine's network come along
+	OpOffer = "offer" // offer the ports that the command listens on; sent with sockets of this machine's network
 
-	OpSpawn = "spawn" // to a holder: start a keeper for the connection that comes along
+	OpSpawn = "spawn" // to a holder: start a keeper for the connection sent with it
 )
 
 // Report is a line from the keeper.
@@ -83,10 +81,10 @@ type Report struct {
 	N      int    `json:",omitempty"` // of the command
 	Pid    int    `json:",omitempty"` // opStarted
 	Errno  int    `json:",omitempty"` // opFailed
-	Text   string `json:",omitempty"` // opFailed: what failed; empty if it is the program itself. opRefused: what was refused
-	Status int    `json:",omitempty"` // opExited: as wait4 tells it
+	Text   string `json:",omitempty"` // opFailed: the failed step; empty if it is the program itself. opRefused: the refusal
+	Status int    `json:",omitempty"` // opExited: as returned by wait4
 	Left   bool   `json:",omitempty"` // opLeft, opExited: there are other descendants
-	Again  bool   `json:",omitempty"` // opGone: the keeper is as good as new, within the same walls
+	Again  bool   `json:",omitempty"` // opGone: the keeper can run another command in the same box
 
 	Ports []tool.Port `json:",omitempty"` // opKept
 }
@@ -97,29 +95,29 @@ const (
 	OpFailed     = "failed"
 	OpExited     = "exited" // the command itself has ended
 	OpGone       = "gone"   // no descendant is left; the last line about the command
-	OpConnection = "conn"   // a connection for the proxy comes along
+	OpConnection = "conn"   // sent with a connection for the proxy
 	OpRefused    = "refused"
-	OpKept       = "kept" // the keeper goes on when the connection ends
+	OpKept       = "kept" // the keeper continues when the connection ends
 )
 
-// MaxPorts is how many ports of one command are offered.
+// MaxPorts bounds the offered ports of one command.
 const MaxPorts = 16
 
-// maxRights is how many descriptors come along with a line at most.
+// maxRights bounds the descriptors sent with a line.
 const maxRights = max(2*MaxPorts, 8)
 
 var errClosed = errors.New("the connection has ended")
 
-// lines reads lines and descriptors from a socket.
+// Lines reads lines and descriptors from a socket.
 type Lines struct {
 	Receive func(p, oob []byte) (n, oobn int, err error)
 	buf     []byte
 	fds     []int
 	oob     [rightsSize]byte
-	chunk   [4 << 10]byte // what comes at once
+	chunk   [4 << 10]byte // one read
 }
 
-// rightsSize is the length of a control message with maxRights descriptors, as by cmsg(3).
+// rightsSize is the length of a control message with maxRights descriptors, see cmsg(3).
 const rightsSize = unix.SizeofCmsghdr + 8 + maxRights*4
 
 // Next decodes the next line into v.
@@ -173,7 +171,7 @@ func rights(oob []byte) []int {
 	return out
 }
 
-// Take returns the oldest descriptor that came along, -1 if there is none.
+// Take returns the oldest received descriptor, -1 if there is none.
 func (l *Lines) Take() int {
 	if len(l.fds) == 0 {
 		return -1
@@ -183,7 +181,7 @@ func (l *Lines) Take() int {
 	return fd
 }
 
-// TakeAll returns the oldest of the descriptors that came along, n at most.
+// TakeAll returns the oldest received descriptors, at most n.
 func (l *Lines) TakeAll(n int) []int {
 	n = min(n, len(l.fds))
 	out := l.fds[:n:n]
@@ -191,7 +189,7 @@ func (l *Lines) TakeAll(n int) []int {
 	return out
 }
 
-// Encode makes a line.
+// Encode encodes a line.
 func Encode(v any) ([]byte, error) {
 	data, err := Marshal(v)
 	return append(data, '\n'), err

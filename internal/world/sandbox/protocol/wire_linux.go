@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Wire is our end of a connection, from inside. Whoever waits on it keeps no thread busy: the
-// runtime looks for threads in system calls so often that it would take more time than a command.
+// Wire is the keeper's end of a connection. Waiting on it blocks no thread: otherwise the runtime's checks for
+// threads in system calls would take more time than a command.
 type Wire struct {
 	file    *os.File
 	raw     syscall.RawConn
@@ -29,7 +29,7 @@ func NewWire(fd int) (*Wire, error) {
 	return w, err
 }
 
-// receive reads what has come, and waits until there is something.
+// receive reads available data, and waits until there is some.
 func (w *Wire) receive(p, oob []byte) (n, oobn int, err error) {
 	waited := w.raw.Read(func(fd uintptr) bool {
 		for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
@@ -48,8 +48,7 @@ func (w *Wire) Tell(r Report) {
 	w.Send(line, nil)
 }
 
-// Send writes a line and the descriptor that belongs to it. If nobody listens
-// any more, that is found out by hear.
+// Send writes a line with its descriptor. Receive detects a closed connection.
 func (w *Wire) Send(line, oob []byte) {
 	w.writing.Lock()
 	defer w.writing.Unlock()

@@ -15,16 +15,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Sensitive places that don't exist yet can't be closed by a mount without
-// leaving an empty file in the workspace. So they are taken away when they
-// appear: the well-known ones at the top at once, all others when the command
-// and its descendants have ended.
+// Sensitive places that don't exist yet can't be closed by a mount without leaving an empty file in the
+// workspace. So they are removed when they appear: the well-known ones at the top at once, all others when the
+// command and its descendants have ended.
 //
-// In between a program outside of the box can meet them. What it then does is
-// no worse than what it would do for a person who typed the same, and the box
-// can't start such a program. New repositories are hidden, or what names
-// programs in them goes at once: see new_repositories_linux.go of the sandbox. Also taken away is what a person
-// makes in the workspace while a box is open: it is kept and named.
+// In between a program outside of the box can find them. Then it does nothing worse than for a person who had
+// created them, and the box can't start such a program. New repositories are hidden, or files in them that name
+// programs are removed at once: see new_repositories_linux.go of the sandbox. A sensitive place that a person
+// creates in the workspace while a box is open is also removed: it is preserved elsewhere and reported.
 
 // OpenFolders opens the folders that a box writes in and that are swept.
 func (w *Workspace) OpenFolders(box tool.Box) []paths.Folder {
@@ -37,14 +35,14 @@ func (w *Workspace) OpenFolders(box tool.Box) []paths.Folder {
 	return out
 }
 
-// Intruder is a place that has to go, and what it was when it was judged.
+// Intruder is a place to remove, with its identity when it was judged.
 type Intruder struct {
 	Place
 	Is paths.Identity
 }
 
-// Appeared lists the sensitive places that are there now and were not, or were
-// others. Those that are theirs were put there from outside.
+// Appeared lists the current sensitive places that did not exist or were others before. Theirs reports places
+// that were put there from outside.
 func (w *Workspace) Appeared(box tool.Box, before []paths.Identity, held []paths.Folder, theirs func(string) bool) []Intruder {
 	found, _ := w.Find(false)
 	old := make(map[paths.Identity]bool)
@@ -64,7 +62,7 @@ func (w *Workspace) Appeared(box tool.Box, before []paths.Identity, held []paths
 		if !ok || old[is] || worktrees[s.Path] || theirs(s.Path) {
 			continue
 		}
-		if s.Via != "" { // if that is new, it goes, and this is what it was
+		if s.Via != "" { // if that is new, it is removed, and this is unchanged
 			if via, ok := paths.Identify(held, s.Via); !ok || !old[via] {
 				continue
 			}
@@ -74,16 +72,15 @@ func (w *Workspace) Appeared(box tool.Box, before []paths.Identity, held []paths
 	return out
 }
 
-// ChangedOutside reports whether a place can only have been changed from outside of the
-// box, as by an editor that puts a new file in the place of an old one: it was
-// there when the box was made, so it was closed, and no folder on the way to it
-// could be exchanged.
+// ChangedOutside reports whether a place can only have been changed from outside of the box, for example by an
+// editor that replaces the file: it existed when the box was created, so it was closed, and no folder on the
+// way to it could be exchanged.
 func (w *Workspace) ChangedOutside(path string, before []paths.Identity) bool {
 	return slices.Contains(w.Folders(), filepath.Dir(path)) && slices.ContainsFunc(before, func(s paths.Identity) bool { return s.Path == path && !s.Link })
 }
 
-// TakeAway moves a place out of the workspace, or renames it if that can't be
-// done, and says so. What has changed since it was judged stays.
+// TakeAway moves a place out of the workspace, or renames it if that fails, and returns a message. A place that
+// changed since it was judged is left alone.
 func (w *Workspace) TakeAway(f Intruder, held []paths.Folder) string {
 	folder, err := paths.ParentOf(held, f.Path)
 	if err != nil {
@@ -95,7 +92,7 @@ func (w *Workspace) TakeAway(f Intruder, held []paths.Folder) string {
 	}
 	name := filepath.Base(f.Path)
 	if f.Blind {
-		_ = unix.Fchmodat(folder, name, 0o700, unix.AT_SYMLINK_NOFOLLOW) // else it can't be moved
+		_ = unix.Fchmodat(folder, name, 0o700, unix.AT_SYMLINK_NOFOLLOW) // otherwise it can't be moved
 	}
 	if kept, ok := w.quarantine(folder, name); ok {
 		return "took away " + f.Path + ", as it " + w.why(f.Place) + "; it is kept as " + kept
@@ -107,7 +104,7 @@ func (w *Workspace) TakeAway(f Intruder, held []paths.Folder) string {
 	return "renamed " + f.Path + ", as it " + w.why(f.Place) + ", to " + to
 }
 
-// quarantine moves a name of an open folder to where nobody looks.
+// quarantine moves a name of an open folder to a folder that is not in use.
 func (w *Workspace) quarantine(folder int, name string) (kept string, ok bool) {
 	if w.State == "" {
 		return "", false
@@ -147,8 +144,7 @@ func (w *Workspace) Judge(path string) (Place, bool) {
 	return Place{Path: path, Guard: guard}, guard == places.Frozen || guard == places.Guarded
 }
 
-// TakeAwayAll takes away all that appeared and says so, once for all places of
-// one name if there are many.
+// TakeAwayAll removes all intruders and returns messages, a single one for many places with the same name.
 func (w *Workspace) TakeAwayAll(list []Intruder, held []paths.Folder) []string {
 	var out []string
 	count := make(map[string]int)
@@ -168,5 +164,5 @@ func (w *Workspace) TakeAwayAll(list []Intruder, held []paths.Folder) []string {
 	return out
 }
 
-// mostAlike is how many places of one name are told of one by one.
+// mostAlike bounds the places of one name that are reported one by one.
 const mostAlike = 3

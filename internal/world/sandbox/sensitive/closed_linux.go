@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Closed lists what in the workspace can't be changed.
+// Closed lists the places in the workspace that can't be changed.
 func (w *Workspace) Closed(box tool.Box, found []Place) []Place {
 	git := filepath.Join(w.Root, ".git")
 	var out []Place
@@ -41,9 +41,8 @@ func (w *Workspace) Closed(box tool.Box, found []Place) []Place {
 	return out
 }
 
-// PinnedFolders lists the folders that must not be renamed, since something closed in
-// them would go away with them: the repository if its insides are open, and
-// those above nested ones.
+// PinnedFolders lists the folders that must not be renamed, since closed places in them would move with them:
+// the repository if its inside is open, and the folders above nested ones.
 func (w *Workspace) PinnedFolders(box tool.Box, found []Place) []string {
 	_, out := w.gitOutside(box)
 	git := filepath.Join(w.Root, ".git")
@@ -54,7 +53,7 @@ func (w *Workspace) PinnedFolders(box tool.Box, found []Place) []string {
 		}
 	}
 	for _, s := range append(w.gitNamed(git), found...) {
-		// What is secret by its place would not be in another one.
+		// A place that is secret only by its location would no longer be secret elsewhere.
 		if s.Guard == places.Frozen || s.Guard == places.Guarded && s.Via != "" || s.Guard == places.Secret && !s.Named {
 			out = w.FoldersAbove(out, s.Path)
 		}
@@ -62,7 +61,7 @@ func (w *Workspace) PinnedFolders(box tool.Box, found []Place) []string {
 	return out
 }
 
-// FoldersAbove adds the folders between the workspace, or a folder beside it, and a path.
+// FoldersAbove adds the folders between the workspace, or one of its further folders, and a path.
 func (w *Workspace) FoldersAbove(list []string, path string) []string {
 	tops := w.Folders()
 	for dir := filepath.Dir(path); !slices.Contains(tops, dir) && paths.InsideAny(tops, dir); dir = filepath.Dir(dir) {

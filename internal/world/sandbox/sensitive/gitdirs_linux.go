@@ -11,9 +11,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// GitDirs returns the git directories of the repository that git finds from a folder: of the work
-// tree, and what it shares with others. A repository above the workspace counts if it belongs to whom
-// the workspace belongs to, as for git.
+// GitDirs returns the git directories of the repository that git finds from a folder: that of the work tree,
+// and the shared one. A repository above the workspace counts if it has the same owner as the workspace, as for
+// git.
 func GitDirs(root string) []string {
 	first, err := paths.StampAt(root)
 	if err != nil {
@@ -38,15 +38,14 @@ func GitDirs(root string) []string {
 	}
 }
 
-// GitDirsElsewhere returns the git directories of a workspace that a link leads to or that lie
-// above it.
+// GitDirsElsewhere returns the git directories of a workspace that are above it or reached by a link.
 func GitDirsElsewhere(root string) []string {
 	return slices.DeleteFunc(GitDirs(root), func(dir string) bool { return dir == filepath.Join(root, ".git") })
 }
 
-// gitLinked returns the folders that a workspace's .git file leads to: of
-// the worktree and of the repository it belongs to, or of a submodule. Anybody can write such a
-// file, so it counts only if what is there names this workspace.
+// gitLinked returns the folders that a workspace's .git file refers to: of the worktree and of its repository,
+// or of a submodule. Anyone can write such a file, so it counts only if its target refers back to this
+// workspace.
 func gitLinked(root string) []string {
 	data, err := keep.Read(filepath.Join(root, ".git"))
 	dir, isLink := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
@@ -76,15 +75,14 @@ func gitLinked(root string) []string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
-	// The worktree lies in the repository that it belongs to.
+	// The worktree is in its repository.
 	if path, err = filepath.EvalSymlinks(path); err == nil && tool.Inside(filepath.Join(path, "worktrees"), dir) {
 		out = append(out, path)
 	}
 	return out
 }
 
-// moduleOf returns the git directory of a submodule if its settings say that its work tree is a
-// folder.
+// moduleOf returns the git directory of a submodule if its settings name root as its work tree.
 func moduleOf(dir, root string) string {
 	if !strings.Contains(dir, "/modules/") {
 		return ""

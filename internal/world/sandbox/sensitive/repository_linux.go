@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// gitNames lists what in a repository names programs or other places.
+// gitNames lists the files in a repository that name programs or other places.
 func gitNames() []string {
 	return []string{
 		"config", "config.worktree", "hooks", "info/attributes", "info/grafts", "commondir", "gitdir", "remotes", "branches",
@@ -22,14 +22,13 @@ func gitNames() []string {
 	}
 }
 
-// gitPlans lists the lists of what git will do when it goes on with something.
-// They name programs only if there is a line that says so.
+// gitPlans lists git's todo lists of continuing operations. They name programs only in certain lines.
 func gitPlans() []string {
 	return []string{"rebase-merge/git-rebase-todo", "rebase-apply/git-rebase-todo", "sequencer/todo"}
 }
 
-// gitInsides lists what in a repository names programs or other places, in the
-// repositories of its submodules and in its worktrees too.
+// gitInsides lists the files in a repository, its submodules and its worktrees that name programs or other
+// places.
 func gitInsides(git string) []Place {
 	var out []Place
 	add := func(dir string) {
@@ -49,7 +48,7 @@ func gitInsides(git string) []Place {
 	for _, below := range []string{"modules", "worktrees"} {
 		_ = filepath.WalkDir(filepath.Join(git, below), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {
-				return nil //nolint:nilerr // what is not there needs no lock
+				return nil //nolint:nilerr // a missing file needs no lock
 			}
 			if objects(path) {
 				return fs.SkipDir
@@ -61,8 +60,8 @@ func gitInsides(git string) []Place {
 	return out
 }
 
-// GitHooks lists what in a git directory, and in those of its submodules, a box finds closed
-// although it has a copy: hooks and the like, so that programs say at once that they stay.
+// GitHooks lists places in a git directory and its submodules that are closed in a box although it has a copy:
+// hooks and the like, so that programs fail at once.
 func GitHooks(git string) []Place {
 	return slices.DeleteFunc(gitInsides(git), func(s Place) bool {
 		rel, _ := filepath.Rel(git, s.Path)
@@ -70,8 +69,8 @@ func GitHooks(git string) []Place {
 	})
 }
 
-// gitNamed lists what in the workspace the settings of its repository name as
-// programs or as more settings.
+// gitNamed lists the files in the workspace that the settings of its repository name as programs or as further
+// settings.
 func (w *Workspace) gitNamed(git string) []Place {
 	info, err := os.Lstat(filepath.Join(git, "config"))
 	if err != nil || !info.Mode().IsRegular() || info.Size() > mostPlan {
@@ -102,8 +101,8 @@ func (w *Workspace) gitNamed(git string) []Place {
 	return out
 }
 
-// objects reports whether a folder holds a part of the objects of a
-// repository. Submodules can have any names, so it must not be one.
+// objects reports whether a folder contains part of a repository's objects. Submodules can have any names, so
+// it must not be one.
 func objects(path string) bool {
 	name := filepath.Base(path)
 	if filepath.Base(filepath.Dir(path)) != "objects" || len(name) != 2 && name != "pack" {
@@ -113,10 +112,10 @@ func objects(path string) bool {
 	return err != nil
 }
 
-// mostPlan is how much of a plan is read; a longer one counts as dangerous.
+// mostPlan bounds the size of a todo list; a longer one counts as dangerous.
 const mostPlan = 1 << 20
 
-// runsPrograms reports whether a plan tells git to run a program.
+// runsPrograms reports whether a todo list makes git run a program.
 func runsPrograms(path string) bool {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -137,8 +136,8 @@ func runsPrograms(path string) bool {
 	return false
 }
 
-// GitWritable returns the folders outside of the workspace that a box may
-// write to change its repository: those of a worktree.
+// GitWritable returns the folders outside of the workspace that a box may write to change its repository: those
+// of a worktree.
 func (w *Workspace) GitWritable(box tool.Box) []string {
 	if !box.Git || w.copied() {
 		return nil
@@ -146,8 +145,7 @@ func (w *Workspace) GitWritable(box tool.Box) []string {
 	return slices.DeleteFunc(GitDirsElsewhere(w.Root), func(dir string) bool { return tool.Inside(w.Root, dir) || tool.Inside(dir, w.Root) })
 }
 
-// gitOutside lists what in those folders is closed, and the folders above it,
-// which must not be renamed.
+// gitOutside lists the closed places in those folders, and the folders above them, which must not be renamed.
 func (w *Workspace) gitOutside(box tool.Box) (closed []Place, pinned []string) {
 	dirs := w.GitWritable(box)
 	for _, dir := range dirs {
@@ -166,8 +164,7 @@ func (w *Workspace) gitOutside(box tool.Box) (closed []Place, pinned []string) {
 	return closed, pinned
 }
 
-// NewWorktrees lists the files of worktrees in the workspace that do no more
-// than lead to its repository and back.
+// NewWorktrees lists the files of worktrees in the workspace that only link to its repository and back.
 func (w *Workspace) NewWorktrees(box tool.Box) map[string]bool {
 	out := make(map[string]bool)
 	if !box.Git {
@@ -190,16 +187,15 @@ func (w *Workspace) NewWorktrees(box tool.Box) map[string]bool {
 	return out
 }
 
-// CountMakers notes that a box is open which may make repositories; what it makes is
-// known to all boxes of the session.
+// CountMakers counts open boxes that may create repositories; their repositories are known to all boxes of the
+// session.
 func (w *Workspace) CountMakers(change int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.makers += change
 }
 
-// MadeHere reports whether a new repository was made by a box that may, and whether
-// that box is still open.
+// MadeHere reports whether a new repository was created by such a box, and whether that box is still open.
 func (w *Workspace) MadeHere(git string, bare bool) (yes, open bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -215,8 +211,7 @@ func (w *Workspace) MadeHere(git string, bare bool) (yes, open bool) {
 	return w.repositories[git], w.makers > 0
 }
 
-// newRepositories lists the repositories in the workspace that are new to a box
-// and were made by one that may.
+// newRepositories lists the repositories in the workspace that are new to a box and were created by such a box.
 func (w *Workspace) newRepositories(found []Place, before []paths.Identity) []string {
 	var out []string
 	for _, s := range found {
@@ -234,8 +229,8 @@ func (w *Workspace) newRepositories(found []Place, before []paths.Identity) []st
 	return out
 }
 
-// ofRepository reports whether a place is one of a repository itself: all that is in a
-// folder .git, and of a bare one what git makes there.
+// ofRepository reports whether a place belongs to a repository itself: everything in a folder .git, and git's
+// own files of a bare one.
 func ofRepository(git string, s Place) bool {
 	if filepath.Base(git) == ".git" {
 		return tool.Inside(git, s.Path)
@@ -244,9 +239,8 @@ func ofRepository(git string, s Place) bool {
 	return s.Bare && s.Path == head || s.Via == head
 }
 
-// NamingPrograms lists what in a new repository is not as git makes it and may name
-// programs or other places: settings that are not inert, hooks that are more
-// than samples.
+// NamingPrograms lists the files in a new repository that differ from git's own and may name programs or other
+// places: settings that are not inert, and hooks other than samples.
 func NamingPrograms(git string) []Place {
 	return slices.DeleteFunc(gitInsides(git), func(s Place) bool {
 		info, err := os.Lstat(s.Path)

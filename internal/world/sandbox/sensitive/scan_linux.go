@@ -15,34 +15,32 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// mostFolders is how many folders a workspace may have for boxes to know what
-// is in them. Each costs a look before every start in a box.
+// mostFolders bounds the folders of a workspace that are scanned. Each is checked before every start in a box.
 const mostFolders = 50000
 
 var errTooBig = errors.New("the workspace has too many folders to look for secrets in all of them")
 
-// scanner finds the sensitive places in a folder by their names. It remembers
-// what each folder holds for as long as the folder has not changed. Safe for
-// concurrent use.
+// scanner finds the sensitive places in a folder by their names. It caches the names in each folder as long as
+// the folder is unchanged. It is safe for concurrent use.
 type scanner struct {
 	root string
-	m    places.Map // looks at no file
-	sees places.Map // looks
+	m    places.Map // doesn't read files
+	sees places.Map // reads files
 
-	names   places.Map      // knows no places
-	rules   places.Map      // knows nothing but what rules close
-	ruled   bool            // there are such rules, so every path is asked for
+	names   places.Map      // without known places
+	rules   places.Map      // only places closed by rules
+	ruled   bool            // there are such rules, so every path is checked
 	known   map[string]bool // paths inside that the map knows
 	mu      sync.Mutex
 	folders map[string]*folder
-	verdict map[string]places.Guard // of names alone
-	tooBig  time.Time               // when it was last found to be
+	verdict map[string]places.Guard // by name only
+	tooBig  time.Time               // when it last exceeded the bound
 }
 
-// folder is what was in a folder.
+// folder is the cached content of a folder.
 type folder struct {
 	stamp paths.Stamp
-	fresh bool // it changed just before it was read, so it can change again unnoticed
+	fresh bool // it changed just before it was read, so a further change might be invisible
 	subs  []string
 	found []Place
 }
@@ -51,16 +49,16 @@ type folder struct {
 type Place struct {
 	Path  string
 	Guard places.Guard
-	Via   string // what makes it sensitive, if it is not so by itself: a link that leads to it, or the head of its repository
-	Why   string // what makes it sensitive, if the map doesn't know
-	Named bool   // by the name of the file alone
-	Bare  bool   // the head of a repository that has no folder of its own name
-	Blind bool   // a folder that can't be looked into
+	Via   string // the reason if it is not sensitive by itself: a link to it, or the head of its repository
+	Why   string // the reason, if the map doesn't know it
+	Named bool   // only by the file's name
+	Bare  bool   // the head of a repository that is not in a folder .git
+	Blind bool   // an unreadable folder
 }
 
 func newScanner(root string, m places.Map) *scanner {
 	sees := m
-	m.Look = nil // what a file holds changes without its folder
+	m.Look = nil // a file's content can change without its folder
 	s := &scanner{
 		root: root, m: m, sees: sees, names: places.Map{}.Indexed(),
 		known: make(map[string]bool), folders: make(map[string]*folder), verdict: make(map[string]places.Guard),
@@ -73,22 +71,20 @@ func newScanner(root string, m places.Map) *scanner {
 	return s
 }
 
-// Scan lists the sensitive places. A folder that is one is not looked into, so
-// what is below it counts as part of it.
+// Scan lists the sensitive places. The inside of a sensitive folder is not scanned: it counts as part of it.
 func (s *scanner) Scan() ([]Place, error) {
 	list, err := s.all(true)
 	return s.told(list), err
 }
 
-// Folders lists the folders that the last scan has looked into.
+// Folders lists the folders that the last scan read.
 func (s *scanner) Folders() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.folders))
 }
 
-// told leaves out files that only their names make secret and that hold no
-// secret, or that the session has made.
+// told removes files that are secret only by name and contain no secret, or were made by the session.
 func (s *scanner) told(list []Place) []Place {
 	var out []Place
 	for _, at := range list {
@@ -102,8 +98,8 @@ func (s *scanner) told(list []Place) []Place {
 	return out
 }
 
-// all lists what is sensitive or named like it. Only if it is bounded does it give
-// up on a folder that holds too many others.
+// all lists places that are sensitive or have such a name. Only if bounded is set, too many folders are an
+// error.
 func (s *scanner) all(bounded bool) ([]Place, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,21 +130,19 @@ func (s *scanner) all(bounded bool) ([]Place, error) {
 	return out, nil
 }
 
-// bigFor is how long a folder that holds too many others is not looked at
-// again.
+// bigFor is how long a folder that exceeds the bound is not scanned again.
 const bigFor = 30 * time.Second
 
-// Racy is how close to its reading a folder must have changed for the change
-// time to be no proof: clocks of file systems tick slowly.
+// Racy is how recent a folder's change must be for its change time to be unreliable: clocks of file systems
+// tick slowly.
 const Racy = 50 * time.Millisecond
 
-// deepest is how long the path of a folder may be to be looked into. The kernel
-// takes no longer ones, though there can be such folders.
+// deepest bounds the path length of scanned folders. The kernel accepts no longer paths, though longer ones can
+// exist.
 const deepest = 3000
 
-// look returns what is in a folder, nil if it can't be read: then no process
-// of ours can read it either. But a folder of ours could be opened by one, so
-// it is sensitive as a whole.
+// look returns the content of a folder, nil if it can't be read: then our processes can't read it either. But a
+// process could make our own folder readable, so such a folder is sensitive as a whole.
 func (s *scanner) look(dir string) *folder {
 	st, ok := paths.StampOf(dir)
 	if !ok || !st.Dir {
@@ -177,8 +171,7 @@ func (s *scanner) look(dir string) *folder {
 	return f
 }
 
-// IsRepository reports whether git would take a folder for a repository, whose
-// settings name programs.
+// IsRepository reports whether git would recognize a folder as a repository, whose settings name programs.
 func IsRepository(entries []os.DirEntry) bool {
 	var head, objects, refs, common bool
 	for _, e := range entries {
@@ -199,7 +192,7 @@ func IsRepository(entries []os.DirEntry) bool {
 func (s *scanner) place(f *folder, path string, e os.DirEntry) {
 	at := s.judge(path, e)
 	if e.Type()&os.ModeSocket != 0 {
-		at = places.Place{Guard: places.Secret} // who listens there is outside of the box
+		at = places.Place{Guard: places.Secret} // its listener is outside of the box
 	}
 	guard := at.Guard
 	if guard == places.Plain {
@@ -212,14 +205,13 @@ func (s *scanner) place(f *folder, path string, e os.DirEntry) {
 	if e.Type()&os.ModeSymlink == 0 {
 		return
 	}
-	// What a sensitive name leads to is as sensitive.
+	// The target of a sensitive name is also sensitive.
 	if to, err := paths.Resolve(path); err == nil && to != s.root && tool.Inside(s.root, to) {
 		f.found = append(f.found, Place{Path: to, Guard: guard, Via: path, Why: "is what " + path + " leads to"})
 	}
 }
 
-// judge asks the map only about names that are sensitive by themselves, as it
-// takes its time.
+// judge consults the map, which is slow, only for names that are sensitive by themselves.
 func (s *scanner) judge(path string, e os.DirEntry) places.Place {
 	if s.ruled {
 		if at := s.rules.Of(path); at.Guard != places.Plain {
@@ -247,8 +239,8 @@ func (s *scanner) judge(path string, e os.DirEntry) places.Place {
 			return places.Place{} // each file in it is judged, as in any other folder
 		}
 	}
-	// Packages bring settings of their authors' editors with them, which
-	// nobody starts; package managers must be able to replace them.
+	// Packages contain their authors' editor settings, which nothing runs; package managers must be able to
+	// replace them.
 	if at.Guard == places.Guarded && strings.Contains(path, "/node_modules/") {
 		return places.Place{}
 	}

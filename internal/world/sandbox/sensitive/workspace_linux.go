@@ -11,23 +11,23 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Workspace knows what in a workspace, and in the folders that are as it is, is sensitive. It is safe for concurrent use.
+// Workspace knows the sensitive places in a workspace and its further folders. It is safe for concurrent use.
 type Workspace struct {
 	Root   string
 	Places places.Map
-	State  string      // where what is taken away is kept; empty: it is renamed beside its place
-	Copies func() bool // boxes change copies of git directories; nil: they don't
+	State  string      // where removed places are stored; empty: they are renamed in place
+	Copies func() bool // reports whether boxes change copies of git directories; nil: they don't
 
 	mu           sync.Mutex
 	scanners     map[string]*scanner
-	makers       int             // boxes that are open and may make repositories
-	repositories map[string]bool // that such boxes made
+	makers       int             // open boxes that may create repositories
+	repositories map[string]bool // created by such boxes
 }
 
 // copied reports whether boxes change copies of git directories.
 func (w *Workspace) copied() bool { return w.Copies != nil && w.Copies() }
 
-// Folders are the workspace and the folders that are as it is, but for those that lie in another.
+// Folders returns the workspace and its further folders, except those inside of another one.
 func (w *Workspace) Folders() []string {
 	out := []string{w.Root}
 	for _, dir := range Mountable(tool.BoxWorkspace, w.Places.Also) {
@@ -38,8 +38,8 @@ func (w *Workspace) Folders() []string {
 	return out
 }
 
-// Find lists the sensitive places in them. Only if they are told, those are left out that a look has shown not to be,
-// and too many folders are an error.
+// Find lists the sensitive places in them. Only with told it leaves out files that a check of their content
+// found harmless, and reports too many folders as an error.
 func (w *Workspace) Find(told bool) (found []Place, err error) {
 	for _, top := range w.Folders() {
 		var more []Place
@@ -52,7 +52,7 @@ func (w *Workspace) Find(told bool) (found []Place, err error) {
 			return nil, err
 		}
 		for _, s := range more {
-			if top == w.Root || !tool.Inside(w.Root, s.Path) { // which may lie in another
+			if top == w.Root || !tool.Inside(w.Root, s.Path) { // the workspace can be inside of another folder
 				found = append(found, s)
 			}
 		}
@@ -60,8 +60,8 @@ func (w *Workspace) Find(told bool) (found []Place, err error) {
 	return found, nil
 }
 
-// Mountable leaves out folders where sockets of others appear at any time, as
-// well as sockets: a workspace box could connect to them.
+// Mountable removes sockets, and folders where sockets of other processes appear at any time: a workspace box
+// could connect to them.
 func Mountable(level tool.Level, paths []string) []string {
 	if level != tool.BoxWorkspace {
 		return paths

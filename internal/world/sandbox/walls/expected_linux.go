@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Expected is what the keeper in a container must find at a place before it starts
-// anything: the very file or folder that was meant, and closed if it is to be.
+// Expected is the state of a place that the keeper in a container verifies before it starts anything: exactly
+// the intended file or folder, and closed if required.
 type Expected struct {
 	Path     string
 	Dev, Ino uint64
 	Write    bool `json:",omitempty"`
 }
 
-// Check checks a wall from inside.
+// Check checks a place from inside.
 func (w Expected) Check() error {
 	var st unix.Stat_t
 	if err := unix.Lstat(w.Path, &st); err != nil {
@@ -29,7 +29,7 @@ func (w Expected) Check() error {
 	return CheckReadOnly(w.Path)
 }
 
-// CheckReadOnly checks that nothing can be written at a place.
+// CheckReadOnly checks that a place is read-only.
 func CheckReadOnly(path string) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(path, &fs); err != nil {

@@ -21,8 +21,7 @@ func LandlockHint() string {
 	return ""
 }
 
-// NamespaceHint names the setting that forbids namespaces, as far as it can be
-// told.
+// NamespaceHint names the setting that forbids namespaces, if it can be determined.
 func NamespaceHint() string {
 	for _, s := range [][3]string{
 		{"/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1 allows them"},

@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 )
 
-// Rights of Landlock over files.
+// Landlock rights for files.
 const (
 	mayRead  = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	mayUse   = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
@@ -20,15 +20,15 @@ const (
 	fsAlways = 1<<13 - 1
 )
 
-// leastABI is the oldest version of Landlock that makes a wall: the first that
-// knows of truncation. What came later is used where it is there.
+// leastABI is the oldest usable version of Landlock: the first that covers truncation. Later features are used
+// if available.
 const leastABI = 3
 
-// leastSignals is the first version that keeps signals inside. The read box
-// needs it, the workspace box has its own namespace of processes.
+// leastSignals is the first version that confines signals. The read box needs it; the workspace box has its own
+// process namespace.
 const leastSignals = 6
 
-// landlockABI returns the version of Landlock that the kernel has, 0 for none.
+// landlockABI returns the kernel's version of Landlock, 0 for none.
 func landlockABI() int {
 	v, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -37,14 +37,14 @@ func landlockABI() int {
 	return int(v)
 }
 
-// Ruleset is a wall of Landlock in the making.
+// Ruleset is a Landlock ruleset under construction.
 type Ruleset struct {
 	fd    int
-	files uint64 // the rights over files that it handles
+	files uint64 // the file rights that it handles
 }
 
-// newRuleset starts a wall that handles every right that the kernel and we
-// know. What a newer kernel adds is left as it was before that kernel.
+// newRuleset creates a ruleset that handles every right that the kernel and we know. Rights of newer kernels
+// are not restricted.
 func newRuleset(abi int, network bool) (*Ruleset, error) {
 	if abi < leastABI {
 		return nil, errors.New("the kernel's Landlock is missing or too old")
@@ -66,7 +66,7 @@ func newRuleset(abi int, network bool) (*Ruleset, error) {
 	return &Ruleset{int(fd), attr.Handled_access_fs}, nil
 }
 
-// allow gives rights to what the descriptor stands for and all below it.
+// allow grants rights to the descriptor's file and everything below it.
 func (r *Ruleset) allow(fd int, rights uint64) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -88,7 +88,7 @@ func (r *Ruleset) allow(fd int, rights uint64) error {
 	return nil
 }
 
-// allowPath gives rights to a path. What is not there needs none.
+// allowPath grants rights to a path. A missing path needs none.
 func (r *Ruleset) allowPath(path string, rights uint64) error {
 	fd, err := paths.Open(path)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ELOOP) {
@@ -101,11 +101,11 @@ func (r *Ruleset) allowPath(path string, rights uint64) error {
 	return r.allow(fd, rights)
 }
 
-// allowGrant gives rights to read to all of a grant but its holes.
+// allowGrant grants read rights to a grant without its holes.
 func (r *Ruleset) allowGrant(g Grant) error {
 	fd, err := paths.Open(g.Path)
 	if err != nil {
-		return nil //nolint:nilerr // what can't be opened now is not granted
+		return nil //nolint:nilerr // a path that can't be opened now is not granted
 	}
 	defer func() { _ = unix.Close(fd) }()
 	var holes [][]string
@@ -124,16 +124,15 @@ func (r *Ruleset) allowGrant(g Grant) error {
 	return r.allowAround(fd, holes)
 }
 
-// allowAround gives the rights to read to all below a folder but the holes,
-// whose names are relative to it. Rights can't be taken back below the folder
-// they were given to, so the neighbours of a hole get theirs one by one.
+// allowAround grants read rights to everything below a folder except the holes, whose names are relative to it.
+// Rights can't be revoked below their folder, so the neighbours of a hole get theirs one by one.
 func (r *Ruleset) allowAround(fd int, holes [][]string) error {
 	if len(holes) == 0 {
 		return r.allow(fd, mayRead)
 	}
 	names, err := paths.NamesIn(fd)
 	if errors.Is(err, unix.EACCES) {
-		return nil // what lies around the holes can't be told, so none of it is opened
+		return nil // the surroundings of the holes are unknown, so nothing is opened
 	}
 	if err != nil {
 		return err
@@ -157,12 +156,12 @@ func (r *Ruleset) allowAround(fd int, holes [][]string) error {
 func (r *Ruleset) allowChild(dir int, name string, holes [][]string) error {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil //nolint:nilerr // it has gone since
+		return nil //nolint:nilerr // it is gone
 	}
 	defer func() { _ = unix.Close(fd) }()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK {
-		return err // where a link leads to has rules of its own
+		return err // the target of a link has its own rules
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		holes = nil
@@ -170,8 +169,7 @@ func (r *Ruleset) allowChild(dir int, name string, holes [][]string) error {
 	return r.allowAround(fd, holes)
 }
 
-// Enforce puts the current thread behind the wall. It must not gain privileges
-// any more. Nil is no wall.
+// Enforce restricts the current thread. It must have no_new_privs set. Nil restricts nothing.
 func (r *Ruleset) Enforce() error {
 	if r == nil {
 		return nil
@@ -183,7 +181,7 @@ func (r *Ruleset) Enforce() error {
 	return nil
 }
 
-// Close gives up the wall, but not that around threads which are behind it. Nil is none.
+// Close closes the ruleset; restricted threads remain restricted. Nil does nothing.
 func (r *Ruleset) Close() {
 	if r != nil {
 		_ = unix.Close(r.fd)

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ApplyHere sets the limits that the keeper can bear itself; the command
-// inherits them.
+// ApplyHere sets the limits that also suit the keeper; the command inherits them.
 func (l Limits) ApplyHere() error {
 	for resource, n := range map[int]uint64{unix.RLIMIT_CPU: l.CPU, unix.RLIMIT_FSIZE: l.FileSize, unix.RLIMIT_NOFILE: l.OpenFiles} {
 		if n > 0 {
@@ -20,12 +19,12 @@ func (l Limits) ApplyHere() error {
 	if err := syscall.Getrlimit(unix.RLIMIT_CORE, &core); err != nil {
 		return err
 	}
-	core.Cur = 0 // what debugs asks for one, as far as the person may: ulimit -c
+	core.Cur = 0 // a debugger's user can raise it within the hard limit: ulimit -c
 	return syscall.Setrlimit(unix.RLIMIT_CORE, &core)
 }
 
-// ApplyTo sets the limits that the keeper could not live with. They come a
-// moment after the start: they are no wall.
+// ApplyTo sets the limits that don't suit the keeper. They apply shortly after the start: they are not a
+// security boundary.
 func (l Limits) ApplyTo(pid int) {
 	for resource, n := range map[int]uint64{unix.RLIMIT_DATA: l.Memory, unix.RLIMIT_NPROC: l.Processes} {
 		if n > 0 {
@@ -34,7 +33,7 @@ func (l Limits) ApplyTo(pid int) {
 	}
 }
 
-// Limits are resource limits: soft and hard are the same; 0 is none.
+// Limits are resource limits: soft and hard are equal; 0 is none.
 type Limits struct {
 	CPU, Memory, Processes, FileSize, OpenFiles uint64
 }

@@ -15,47 +15,44 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// mountTree is a file system in the making: a small one in memory into which
-// pieces of the machine's are mounted, which then takes its place. What is not
-// mounted is not there at all.
+// mountTree is a file system under construction: a small tmpfs into which parts of the machine's file system
+// are mounted, and which then becomes the root. Everything else does not exist in it.
 //
-// The walls of bubblewrap are made of the same calls. It isn't used, as it
-// could not watch what appears in the workspace and would cost another start.
+// Bubblewrap uses the same system calls. It isn't used since it could not watch the workspace for new files,
+// and would cost another process start.
 type mountTree struct {
 	base   string // where the root will be until it is the root
 	pieces []piece
 	hidden string   // the folder of masks
-	masked []string // places that masks are over
+	masked []string // masked places
 }
 
-// piece is one mount: either a clone of a part of the machine's file system or
-// a change of what is there already.
+// piece is one mount: a clone of a part of the machine's file system, or a change of an existing mount.
 type piece struct {
 	path  string
-	fd    int // a clone; -1: of itself, made when its turn has come
+	fd    int // a clone; -1: of itself, cloned later
 	write bool
-	mask  bool // nothing to see
+	mask  bool // hidden
 	dev   bool // a device
 }
 
 const cloneTree = unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_RECURSIVE
 
-// add clones a part of the machine's file system, to be mounted at the same
-// path. What is not there is left out.
+// add clones a part of the machine's file system, to mount at the same path. A missing path is left out.
 func (s *mountTree) add(path string, write, dev bool) error {
 	return s.addAs(path, path, write, dev)
 }
 
-// addAs is add at another path.
+// addAs is add with another target path.
 func (s *mountTree) addAs(path, target string, write, dev bool) error {
 	at, err := paths.Open(path)
 	if err != nil {
-		return nil //nolint:nilerr // not there, or not to be seen by this user
+		return nil //nolint:nilerr // missing, or inaccessible for this user
 	}
 	defer func() { _ = unix.Close(at) }()
 	fd, err := unix.OpenTree(at, "", cloneTree|unix.AT_EMPTY_PATH)
 	if err != nil && !write && !dev {
-		return nil // some mounts can't be cloned; then it is not there
+		return nil // some mounts can't be cloned; then the path is missing
 	}
 	if err != nil {
 		return During("open "+path, err)
@@ -64,13 +61,12 @@ func (s *mountTree) addAs(path, target string, write, dev bool) error {
 	return nil
 }
 
-// devices lists those that hold nothing. The terminal is that of whoever opens it: one
-// that a process was given, or none.
+// devices lists the devices without content. The terminal is that of the opening process, or none.
 func devices() []string {
 	return []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 }
 
-// EnterMounts makes the file system of the box, and has this process enter it.
+// EnterMounts creates the file system of the box, and enters it with this process.
 func (o Plan) EnterMounts() error {
 	var s mountTree
 	for _, step := range []func() error{
@@ -86,10 +82,10 @@ func (o Plan) EnterMounts() error {
 	return nil
 }
 
-// collect clones all that will be seen.
+// collect clones all visible parts.
 func (s *mountTree) collect(o Plan) error {
 	for _, g := range o.Read {
-		// A device that was mounted as a file would be none.
+		// Devices would not work if they were mounted as files.
 		if g.Path == "/proc" || slices.Contains(o.Write, g.Path) || o.Copied(g.Path) || slices.Contains(devices(), g.Path) {
 			continue
 		}
@@ -148,8 +144,7 @@ func (s *mountTree) collect(o Plan) error {
 	for _, path := range o.View.Pinned {
 		s.pieces = append(s.pieces, piece{path: path, fd: -1, write: true})
 	}
-	// What is above comes first. At one place a clone does, then what opens
-	// or closes it, and masks last.
+	// Parents come first. At the same place a clone comes first, then its changes, masks last.
 	slices.SortStableFunc(s.pieces, func(a, b piece) int {
 		return cmp.Or(cmp.Compare(strings.Count(a.path, "/"), strings.Count(b.path, "/")), cmp.Compare(a.path, b.path),
 			compareBool(a.fd < 0, b.fd < 0), compareBool(a.mask, b.mask), compareBool(!a.write, !b.write))
@@ -170,7 +165,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// found makes the empty file system that all is mounted into.
+// found creates the empty file system for the mounts.
 func (s *mountTree) found(o Plan) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return During("part from the mounts of the machine", err)
@@ -201,7 +196,7 @@ func (s *mountTree) found(o Plan) error {
 	return s.fillDev()
 }
 
-// InMemory lists the folders of the box that can be written and are nowhere else.
+// InMemory lists the writable folders of the box that exist only in memory.
 func (o Plan) InMemory() []string {
 	out := []string{"/dev/shm", OwnTemp}
 	if o.Tmp == "" {
@@ -210,8 +205,8 @@ func (o Plan) InMemory() []string {
 	return out
 }
 
-// topLinks lists the symbolic links in the root, such as /bin on most systems,
-// but for the folder for temporary files.
+// topLinks lists the symbolic links in the root, such as /bin on most systems, except folders for temporary
+// files.
 func topLinks() [][2]string {
 	var out [][2]string
 	entries, _ := os.ReadDir("/")
@@ -246,10 +241,9 @@ func (s *mountTree) fillDev() error {
 	return nil
 }
 
-// blanks makes what is mounted over secrets and what takes the place of the
-// lists of users, in a place that is gone when all is done.
+// blanks creates the masks of secrets and the replaced lists of users, in a place that is hidden in the end.
 func (s *mountTree) blanks(o Plan) error {
-	s.hidden = s.base + "/proc/" // the true one is below
+	s.hidden = s.base + "/proc/" // the real /proc is mounted over it later
 	if err := memory(s.hidden, "mode=755"); err != nil {
 		return err
 	}
@@ -276,8 +270,7 @@ func (s *mountTree) blanks(o Plan) error {
 	return nil
 }
 
-// build mounts all pieces. Of what may be read, what can't be mounted is not
-// there.
+// build mounts all pieces. A readable place that can't be mounted is left out.
 func (s *mountTree) build() error {
 	for _, p := range s.pieces {
 		mount := s.put
@@ -291,9 +284,8 @@ func (s *mountTree) build() error {
 	return During("leave the masks", unix.Unmount(s.hidden, unix.MNT_DETACH))
 }
 
-// shut closes a place. What can't be closed by itself is closed with the folder
-// that it lies in: as root has no privileges over files here, a place can be out
-// of reach that the command could bring into reach.
+// shut closes a place. If that fails, it closes the folder of the place: root has no privileges over files
+// here, so the place may be unreachable for us while the command could make it reachable.
 func (s *mountTree) shut(p piece) error {
 	if paths.InsideAny(s.masked, p.path) {
 		return nil
@@ -301,7 +293,7 @@ func (s *mountTree) shut(p piece) error {
 	err := s.put(p)
 	for at := filepath.Dir(p.path); err != nil; at = filepath.Dir(at) {
 		if at == "/" || slices.ContainsFunc(s.pieces, func(o piece) bool { return o.fd >= 0 && o.write && tool.Inside(at, o.path) }) {
-			return err // all that the box is for would be gone
+			return err // the box would be useless without it
 		}
 		if s.put(piece{path: at, fd: -1, mask: true}) == nil {
 			return nil
@@ -318,11 +310,10 @@ func (s *mountTree) put(p piece) error {
 			return err
 		}
 	}
-	// No link on the way is followed: one that came since the places were
-	// looked up must not lead the mount elsewhere.
+	// It follows no links: a link created since the lookup must not redirect the mount.
 	at, err := paths.Open(target)
 	if p.fd < 0 && (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)) {
-		return nil // it has gone since
+		return nil // it is gone
 	}
 	if err != nil {
 		return err
@@ -339,12 +330,12 @@ func (s *mountTree) put(p piece) error {
 	return p.over(at)
 }
 
-// over mounts a clone over what is open, and closes it.
+// over mounts a clone over an open file, and closes it.
 func (p piece) over(at int) error {
 	defer func() { _ = unix.Close(p.fd) }()
 	var st unix.Stat_t
 	if unix.Fstat(at, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
-		return nil // a link can't be mounted over; what it leads to is judged by itself
+		return nil // a link can't be mounted over; its target is judged by itself
 	}
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID}
 	if !p.dev {
@@ -359,8 +350,8 @@ func (p piece) over(at int) error {
 	return unix.MoveMount(p.fd, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
-// mask hides what is open behind an empty file or folder that nobody may open.
-// The folder can be looked into if something in it is to be seen.
+// mask hides an open file or folder behind an empty, unreadable one. The folder is accessible if something in
+// it must be visible.
 func (s *mountTree) mask(p piece, at int) error {
 	names := []string{"file", "folder"}
 	var st unix.Stat_t
@@ -375,7 +366,7 @@ func (s *mountTree) mask(p piece, at int) error {
 		}
 	}
 	err := error(nil)
-	for _, name := range names { // what it is can't always be told
+	for _, name := range names { // the kind can't always be determined
 		if p.fd, err = unix.OpenTree(unix.AT_FDCWD, s.hidden+name, cloneTree); err != nil {
 			return err
 		}
@@ -387,15 +378,14 @@ func (s *mountTree) mask(p piece, at int) error {
 	return err
 }
 
-// shown lists what is to be seen below a place that is masked.
+// shown lists the visible pieces below a masked place.
 func (s *mountTree) shown(path string) []piece {
 	return slices.DeleteFunc(slices.Clone(s.pieces), func(o piece) bool {
 		return o.fd < 0 || o.path == path || !tool.Inside(path, o.path)
 	})
 }
 
-// opening makes a mask that has the places of what is seen below it, and
-// nothing else.
+// opening creates a mask that contains only the mount points of the visible pieces below it.
 func (s *mountTree) opening(path string, inner []piece) (name string, err error) {
 	name = "opening-" + strconv.Itoa(len(s.masked))
 	if err := os.Mkdir(s.hidden+name, 0o755); err != nil {
@@ -409,7 +399,7 @@ func (s *mountTree) opening(path string, inner []piece) (name string, err error)
 	return name, nil
 }
 
-// point makes the place that a piece is mounted at, if it isn't there.
+// point creates the mount point of a piece, unless it exists.
 func (s *mountTree) point(p piece, target string) error {
 	var st unix.Stat_t
 	if unix.Lstat(target, &st) == nil {
@@ -431,7 +421,7 @@ func (s *mountTree) point(p piece, target string) error {
 	return file.Close()
 }
 
-// enter makes it the file system of this process.
+// enter makes the tree the file system of this process.
 func (s *mountTree) enter() error {
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	if err := unix.MountSetattr(unix.AT_FDCWD, s.base, 0, &attr); err != nil {

@@ -11,22 +11,22 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 )
 
-// Parts of such a folder.
+// Parts of an overlay folder.
 const (
-	OverlayUpper = "upper" // what differs from the workspace
-	OverlayWork  = "work"  // of the kernel
+	OverlayUpper = "upper" // changes of the workspace
+	OverlayWork  = "work"  // for the kernel
 )
 
 const OverlayStep = "lay a copy over "
 
-// lay puts an overlay in the place of the workspace.
+// lay mounts an overlay in place of the workspace.
 func (s *mountTree) lay(root, dir string) error {
 	at, err := paths.Open(root)
 	if err != nil {
 		return During("open "+root, err)
 	}
 	defer func() { _ = unix.Close(at) }()
-	// The kernel takes a path, which must lead to what was opened.
+	// The kernel requires a path, which must lead to the opened folder.
 	if err := unix.Fchdir(at); err != nil {
 		return During("enter "+root, err)
 	}
@@ -38,8 +38,7 @@ func (s *mountTree) lay(root, dir string) error {
 	return nil
 }
 
-// overlay mounts what a folder of ours holds over the current directory, as a mount that is
-// nowhere yet.
+// overlay creates a detached overlay mount of one of our folders over the current directory.
 func overlay(dir string) (int, error) {
 	fs, err := unix.Fsopen("overlay", unix.FSOPEN_CLOEXEC)
 	if err != nil {
@@ -55,7 +54,7 @@ func overlay(dir string) (int, error) {
 			return -1, fmt.Errorf("%s: %w", o[0], err)
 		}
 	}
-	// What is there outlives no crash, so nothing waits for the disk.
+	// Its content does not survive a crash, so it need not be synced.
 	for _, flag := range []string{"userxattr", "volatile"} {
 		if err := unix.FsconfigSetFlag(fs, flag); err != nil {
 			return -1, fmt.Errorf("%s: %w", flag, err)

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DropPrivileges takes every capability from the current thread for good, also
-// from what it starts, as root too.
+// DropPrivileges permanently drops every capability of the current thread and its children, also for root.
 func DropPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -16,13 +15,13 @@ func DropPrivileges() error {
 	for c := range uintptr(64) {
 		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
 		if errors.Is(err, syscall.EINVAL) {
-			break // beyond the last one
+			break // beyond the last capability
 		}
 		if err != nil && !errors.Is(err, syscall.EPERM) {
 			return err
 		}
 	}
-	_ = unix.Prctl(unix.PR_SET_SECUREBITS, secureBits, 0, 0, 0) // needs a capability, which most don't have
+	_ = unix.Prctl(unix.PR_SET_SECUREBITS, secureBits, 0, 0, 0) // needs a capability that most users lack
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
 	}
@@ -31,6 +30,5 @@ func DropPrivileges() error {
 	return unix.Capset(&header, &none[0])
 }
 
-// secureBits say that the number of root stands for no privileges, and lock
-// that.
+// secureBits remove root's special privileges, and lock that.
 const secureBits = 1<<0 | 1<<1 | 1<<2 | 1<<3

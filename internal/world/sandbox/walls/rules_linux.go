@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// ReadRules makes the rules of a read box.
+// ReadRules creates the rules of a read box.
 func ReadRules(p Plan) (*Ruleset, error) {
 	abi := UsableABI(p.ABI)
 	if abi < leastSignals {
@@ -34,8 +34,7 @@ func ReadRules(p Plan) (*Ruleset, error) {
 	return rules, nil
 }
 
-// UsableABI is the version of Landlock that the kernel has, and no higher one than most; 0
-// stands for any, below 0 for none.
+// UsableABI returns the kernel's version of Landlock, at most most; 0 means any, below 0 none.
 func UsableABI(most int) int {
 	switch abi := landlockABI(); {
 	case most < 0:
@@ -47,10 +46,10 @@ func UsableABI(most int) int {
 	}
 }
 
-// KeepsSignals reports whether Landlock, of this version at most, keeps signals inside.
+// KeepsSignals reports whether Landlock, of this version at most, confines signals.
 func KeepsSignals(most int) bool { return UsableABI(most) >= leastSignals }
 
-// allowDevices opens the devices that hold nothing.
+// allowDevices opens the devices without content.
 func (r *Ruleset) allowDevices() error {
 	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/full"} {
 		if err := r.allowPath(path, mayUse); err != nil {
@@ -65,7 +64,8 @@ func (r *Ruleset) allowDevices() error {
 	return r.allowPath("/dev", unix.LANDLOCK_ACCESS_FS_READ_DIR)
 }
 
-// WorkspaceRules makes the second wall of a box that has a file system of its own; nil if the kernel has none.
+// WorkspaceRules creates the Landlock rules of a box with its own file system; nil if the kernel has no
+// Landlock.
 func WorkspaceRules(p Plan) (*Ruleset, error) {
 	abi := UsableABI(p.ABI)
 	if abi < leastABI {

@@ -8,16 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Seal closes this process off for good: from now on it computes, reads and writes what it has
-// open, and can do nothing else. It can't open a file, start a process, make a socket or signal
-// another process. That is for programs that work on what nobody trusts. Where no rules were
-// written for the machine it does nothing.
+// Seal restricts this process permanently: from now on it can only compute, and read and write open files. It
+// can't open a file, start a process, create a socket or signal another process. It is for programs that
+// process untrusted data. On architectures without rules it does nothing.
 func Seal() error {
 	arch := auditArch()
 	if arch == 0 {
 		return nil
 	}
-	runtime.LockOSThread() // the filter is refused to a thread that has not given up its privileges
+	runtime.LockOSThread() // the filter needs the no_new_privs flag of this thread
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up privileges: %w", err)
@@ -28,14 +27,14 @@ func Seal() error {
 	return nil
 }
 
-// sealed is the filter: all that is not named is refused.
+// sealed returns the filter: it denies everything that is not listed.
 func sealed(arch uint32) []unix.SockFilter {
 	allow, refuse := ret(unix.SECCOMP_RET_ALLOW), ret(unix.SECCOMP_RET_ERRNO|uint32(syscall.EPERM))
 	prog := []unix.SockFilter{
 		load(offsetArch), jump(unix.BPF_JEQ, arch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS), load(offsetNr),
 		jump(unix.BPF_JEQ, unix.SYS_CLONE, 0, 4), // threads only
 		load(offsetArgs + lowHalf), jump(unix.BPF_JSET, unix.CLONE_THREAD, 0, 1), allow, refuse,
-		jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), ret(unix.SECCOMP_RET_ERRNO | uint32(syscall.ENOSYS)), // programs know how to do without
+		jump(unix.BPF_JEQ, unix.SYS_CLONE3, 0, 1), ret(unix.SECCOMP_RET_ERRNO | uint32(syscall.ENOSYS)), // programs fall back
 		jump(unix.BPF_JEQ, unix.SYS_TGKILL, 0, 4), // of this process only
 		load(offsetArgs + lowHalf), jump(unix.BPF_JEQ, uint32(unix.Getpid()), 0, 1), allow, refuse,
 	}
@@ -45,7 +44,7 @@ func sealed(arch uint32) []unix.SockFilter {
 	return append(prog, refuse)
 }
 
-// computing are the system calls of a Go program that only computes, reads and writes.
+// computing lists the system calls of a Go program that only computes, reads and writes.
 func computing() []uintptr {
 	return []uintptr{
 		unix.SYS_READ, unix.SYS_WRITE, unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_FCNTL,

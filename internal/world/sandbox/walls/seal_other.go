@@ -2,5 +2,5 @@
 
 package walls
 
-// Seal does nothing here: what a process may do is said by the box that it was started in.
+// Seal does nothing on this platform: the process's box restricts it.
 func Seal() error { return nil }

@@ -11,20 +11,20 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// seatbeltPaths is what a profile of Seatbelt, the sandbox of macOS, names.
+// seatbeltPaths is the paths in a profile of Seatbelt, the sandbox of macOS.
 type seatbeltPaths struct {
 	root, temp  string
-	also        []string // folders that are as root is
+	also        []string // further folders with the access of root
 	read, write []string
 	secret      []string
-	shared      []string // below what is secret, and read all the same
+	shared      []string // below secret places, but readable
 	apart       []string // closed around the workspace
 	frozen      []string
 	git         bool
 }
 
-// pathsOf gathers it. What is sensitive by its name is in the profile as a
-// pattern, so it need not exist.
+// pathsOf collects the paths. Places that are sensitive by name are patterns in the profile, so they need not
+// exist.
 func pathsOf(m places.Map, root string, box tool.Box, temp string) seatbeltPaths {
 	p := seatbeltPaths{root: root, also: m.Also, temp: temp, read: box.Read, write: box.Write, git: box.Git}
 	for _, path := range box.Read {
@@ -46,11 +46,11 @@ func pathsOf(m places.Map, root string, box tool.Box, temp string) seatbeltPaths
 	return p
 }
 
-// tops are the folders that commands work in.
+// tops returns the folders that commands work in.
 func (p seatbeltPaths) tops() []string { return append([]string{p.root}, p.also...) }
 
-// SeatbeltProfile writes the rules of a box, for the level that it asks for. In Seatbelt the last rule that matches
-// decides, so what is closed comes after what is opened.
+// SeatbeltProfile returns the rules of a box for the requested level. In Seatbelt the last matching rule
+// decides, so closed places come after open ones.
 func SeatbeltProfile(m places.Map, root string, box tool.Box, temp string) string {
 	level, p := box.Level, pathsOf(m, root, box, temp)
 	var out strings.Builder
@@ -107,8 +107,8 @@ func SeatbeltProfile(m places.Map, root string, box tool.Box, temp string) strin
 	return out.String()
 }
 
-// frozenPatterns match what in the workspace is never written wherever it
-// lies. With the insides of the repository open, only what names programs is.
+// frozenPatterns match places that are never written, anywhere in the workspace. If the inside of the
+// repository is open, only files that name programs are.
 func frozenPatterns(p seatbeltPaths) []string {
 	root := "^" + regexp.QuoteMeta(p.root) + "/"
 	out := []string{root + "(.*/)?[.]inspan(/|$)"}
@@ -121,7 +121,7 @@ func frozenPatterns(p seatbeltPaths) []string {
 	return append(out, root+".*/[.]git(/|$)", root+"[.]git/(.*/)?(config|config[.]worktree|hooks|info/attributes|commondir)(/|$)")
 }
 
-// secretPatterns match the names of files that hold secrets.
+// secretPatterns match the names of files with secrets.
 func secretPatterns() []string {
 	return []string{
 		"(.*/)?[.]env$", "(.*/)?[.]env[.](local|dev|prod|production|development|staging|test)[^/]*$",
@@ -131,7 +131,7 @@ func secretPatterns() []string {
 	}
 }
 
-// quoted writes a string for Seatbelt.
+// quoted quotes a string for Seatbelt.
 func quoted(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

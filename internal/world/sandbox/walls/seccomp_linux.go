@@ -11,33 +11,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// callRule says what happens to one system call. Without tests it is refused.
+// callRule is the rule for one system call. Without tests it is denied.
 type callRule struct {
 	nr    uintptr
 	errno syscall.Errno
-	but   []argTest // refused if all hold
-	only  []argTest // else allowed if all hold; nil: in any case if there is a but
-	asks  bool      // who listens at the filter does it instead
+	but   []argTest // denied if all hold
+	only  []argTest // otherwise allowed if all hold; nil: always if there is a but
+	asks  bool      // the listener of the filter makes the call instead
 }
 
-// argTest holds if the low 32 bits of an argument, masked, are one of the
-// values. All arguments tested are such that the kernel looks at no others.
+// argTest holds if the low 32 bits of an argument, masked, are one of the values. The kernel ignores the high
+// bits of all tested arguments.
 type argTest struct {
 	arg  int
 	mask uint32 // 0: all bits
 	in   []uint32
 }
 
-// newNamespaces are the flags of clone that make namespaces.
+// newNamespaces are the clone flags that create namespaces.
 const newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS |
 	unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// lastCall is the highest number of a system call that these rules were
-// written for. Later ones don't exist in a box.
+// lastCall is the highest system call number that these rules cover. Later ones don't exist in a box.
 const lastCall = 470
 
-// always lists what no box allows: new namespaces and mounts, taking descriptors
-// of other processes, the kernel's insides, and ways around this filter.
+// always lists what no box allows: new namespaces and mounts, descriptors of other processes, kernel internals,
+// and ways around this filter.
 func always() []callRule {
 	var out []callRule
 	for _, nr := range []uintptr{
@@ -55,7 +54,7 @@ func always() []callRule {
 		out = append(out, callRule{nr: nr, errno: syscall.EPERM})
 	}
 	for _, nr := range []uintptr{unix.SYS_CLONE3, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER} {
-		out = append(out, callRule{nr: nr, errno: syscall.ENOSYS}) // programs know how to do without
+		out = append(out, callRule{nr: nr, errno: syscall.ENOSYS}) // programs fall back
 	}
 	return append(
 		out,
@@ -64,10 +63,9 @@ func always() []callRule {
 	)
 }
 
-// readCalls lists what a read box refuses besides: sockets, changes of what
-// Landlock doesn't watch, and looking into and reaching other processes of the same user.
-// In a workspace box debuggers work: there are no processes but its own and the keeper,
-// which can't be traced, and what is changed in a process that is traced meets its filter
+// readCalls lists what a read box additionally denies: sockets, changes that Landlock doesn't cover, and
+// inspecting and signalling other processes of the same user. In a workspace box debuggers work: the only other
+// processes are its own and the keeper, which can't be traced, and a traced process's changes pass its filter
 // afterwards (since Linux 4.8).
 func readCalls() []callRule {
 	out := always()
@@ -91,8 +89,7 @@ func readCalls() []callRule {
 	own := []argTest{{0, 0, []uint32{0}}}
 	return append(
 		out,
-		// A pair of streams reaches nobody else; datagrams could be sent
-		// anywhere.
+		// A stream pair reaches no other process; datagrams could be sent anywhere.
 		callRule{nr: unix.SYS_SOCKETPAIR, errno: syscall.EPERM, only: []argTest{
 			{0, 0, []uint32{unix.AF_UNIX}},
 			{1, 0xf, []uint32{unix.SOCK_STREAM, unix.SOCK_SEQPACKET}},
@@ -104,18 +101,16 @@ func readCalls() []callRule {
 	)
 }
 
-// harmlessControls lists what programs that read ask of terminals, pipes and
-// files.
+// harmlessControls lists the ioctls of programs that read terminals, pipes and files.
 func harmlessControls() []uint32 {
 	return []uint32{
 		unix.TCGETS, unix.TCGETS2, unix.TIOCGWINSZ, unix.TIOCGPGRP, unix.TIOCGSID, unix.TIOCINQ,
-		0x5421, 0x5450, 0x5451, // blocking or not, closed on exec or not
-		unix.FS_IOC_GETFLAGS, unix.BLKGETSIZE64, unix.BLKSSZGET, 0xc020660b, // the last one tells where a file lies
+		0x5421, 0x5450, 0x5451, // blocking mode, close-on-exec
+		unix.FS_IOC_GETFLAGS, unix.BLKGETSIZE64, unix.BLKSSZGET, 0xc020660b, // the last one returns a file's location on disk
 	}
 }
 
-// workspaceCalls lists what a workspace box refuses. It has namespaces of its
-// own, so less is in reach.
+// workspaceCalls lists what a workspace box denies. It has its own namespaces, so less is reachable.
 func workspaceCalls() []callRule {
 	sockets := func(nr uintptr) callRule {
 		return callRule{
@@ -126,17 +121,17 @@ func workspaceCalls() []callRule {
 	}
 	return append(
 		append(always(), modeCalls()...),
-		callRule{nr: unix.SYS_OPENAT2, errno: syscall.ENOSYS}, // what it asks for can't be seen; programs know how to do without
+		callRule{nr: unix.SYS_OPENAT2, errno: syscall.ENOSYS}, // its arguments can't be inspected; programs fall back
 		sockets(unix.SYS_SOCKET), sockets(unix.SYS_SOCKETPAIR),
 		// 0x541c pastes on a console
 		callRule{nr: unix.SYS_IOCTL, errno: syscall.EPERM, but: []argTest{{1, 0, []uint32{unix.TIOCSTI, 0x541c, unix.TIOCSETD, unix.TIOCCONS}}}},
 	)
 }
 
-// RunsAs are the bits of a mode that let others run a file as its owner.
+// RunsAs are the mode bits that let others run a file as its owner.
 const RunsAs = unix.S_ISUID | unix.S_ISGID
 
-// modeCalls refuses those bits.
+// modeCalls denies those bits.
 func modeCalls() []callRule {
 	mode := func(nr uintptr, arg int) callRule {
 		return callRule{nr: nr, errno: syscall.EPERM, only: []argTest{{arg, RunsAs, []uint32{0}}}}
@@ -154,7 +149,7 @@ func modeCalls() []callRule {
 	return out
 }
 
-// opening refuses them where a file is made. Else the argument is not looked at.
+// opening denies them where a file is created. Otherwise the argument is ignored.
 func opening(nr uintptr, flags int) callRule {
 	const hidden = unix.O_TMPFILE &^ unix.O_DIRECTORY
 	return callRule{nr: nr, errno: syscall.EPERM, but: []argTest{
@@ -163,15 +158,15 @@ func opening(nr uintptr, flags int) callRule {
 	}}
 }
 
-// Offsets in what the kernel shows to a filter.
+// Offsets in the kernel's data for a filter.
 const (
 	offsetNr   = 0
 	offsetArch = 4
 	offsetArgs = 16
 )
 
-// Instructions of a filter: load a word of what is shown, end with a verdict, and jump over so many
-// instructions if a comparison holds or fails.
+// Instructions of a filter: load a word of the data, return a verdict, and jump over instructions depending on
+// a comparison.
 func load(k uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: k}
 }
@@ -182,8 +177,7 @@ func jump(op uint16, k uint32, yes, no int) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, K: k, Jt: uint8(yes), Jf: uint8(no)}
 }
 
-// assemble makes a program for the kernel's filter. Calls of another
-// architecture end the process.
+// assemble creates a filter program. Calls of another architecture end the process.
 func assemble(arch uint32, rules []callRule) []unix.SockFilter {
 	prog := []unix.SockFilter{
 		load(offsetArch), jump(unix.BPF_JEQ, arch, 1, 0), ret(unix.SECCOMP_RET_KILL_PROCESS),
@@ -214,7 +208,7 @@ func assemble(arch uint32, rules []callRule) []unix.SockFilter {
 	return append(prog, allow)
 }
 
-// ifAll ends with a verdict if all tests hold. Else what stands behind it is next.
+// ifAll returns a verdict if all tests hold. Otherwise execution continues after it.
 func ifAll(tests []argTest, verdict unix.SockFilter) []unix.SockFilter {
 	out := []unix.SockFilter{verdict}
 	for _, t := range slices.Backward(tests) {
@@ -223,7 +217,7 @@ func ifAll(tests []argTest, verdict unix.SockFilter) []unix.SockFilter {
 			one = append(one, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: t.mask})
 		}
 		for i, v := range t.in {
-			one = append(one, jump(unix.BPF_JEQ, v, len(t.in)-i, 0)) // over the other values and the way out
+			one = append(one, jump(unix.BPF_JEQ, v, len(t.in)-i, 0)) // over the other values and the exit
 		}
 		one = append(one, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JA, K: uint32(len(out))})
 		out = append(one, out...)
@@ -231,14 +225,13 @@ func ifAll(tests []argTest, verdict unix.SockFilter) []unix.SockFilter {
 	return out
 }
 
-// lowHalf is where the low half of an argument lies: all architectures that we
-// know rules for are little-endian.
+// lowHalf is the offset of an argument's low half: all supported architectures are little-endian.
 const lowHalf = 0
 
-// CanFilter reports whether there are rules for this kind of processor.
+// CanFilter reports whether there are rules for this architecture.
 func CanFilter() bool { return auditArch() != 0 }
 
-// Filter puts the current thread behind the filter of system calls of a box.
+// Filter installs the filter of a box on the current thread.
 func Filter(level tool.Level) error {
 	arch := auditArch()
 	if arch == 0 {
@@ -247,9 +240,9 @@ func Filter(level tool.Level) error {
 	return install(assemble(arch, callsOf(level)), 0)
 }
 
-// FilterAsking is filter, but for connect, and for what makes, moves and removes folders if that is
-// asked for: the reader of a descriptor decides about these; see seccomp_unotify(2). A kernel that can't
-// (before 5.19) has only the filter: the descriptor is -1.
+// FilterAsking is Filter, but asks about connect and, with folders, about calls that create, move or remove
+// folders: the reader of the descriptor decides; see seccomp_unotify(2). On kernels that don't support it
+// (before 5.19) the filter only denies: the descriptor is -1.
 func FilterAsking(level tool.Level, folders bool) (listener int, err error) {
 	if !CanFilter() {
 		return -1, Filter(level)
@@ -271,15 +264,15 @@ func FilterAsking(level tool.Level, folders bool) (listener int, err error) {
 	return listener, err
 }
 
-// FolderCall is a system call that makes, moves or removes a folder.
+// FolderCall is a system call that creates, moves or removes a folder.
 type FolderCall struct {
 	NR      uintptr
-	Names   [][2]int // which arguments name folders: the descriptor that a path begins at (-1: none), and the path
-	Mode    int      // which argument is the mode of a new one; 0: it makes none
+	Names   [][2]int // arguments that name folders: the descriptor that the path is relative to (-1: none), and the path
+	Mode    int      // the argument with the mode of a new folder; 0: it creates none
 	Removes bool
 }
 
-// FolderCalls lists them. Unlinkat is one only if it is told so.
+// FolderCalls lists these calls. Unlinkat is one only with AT_REMOVEDIR.
 func FolderCalls() []FolderCall {
 	return append(
 		oldFolderCalls(),
@@ -290,7 +283,7 @@ func FolderCalls() []FolderCall {
 	)
 }
 
-// callsOf lists what a box refuses.
+// callsOf lists what a box denies.
 func callsOf(level tool.Level) []callRule {
 	if level == tool.BoxRead {
 		return readCalls()
@@ -298,8 +291,8 @@ func callsOf(level tool.Level) []callRule {
 	return workspaceCalls()
 }
 
-// install puts a filter around the current thread, or with unix.SECCOMP_FILTER_FLAG_TSYNC around all that
-// there are. It can't be taken away.
+// install installs a filter on the current thread, or with unix.SECCOMP_FILTER_FLAG_TSYNC on all threads. It
+// can't be removed.
 func install(prog []unix.SockFilter, flags uintptr) error {
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
 	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&fprog)))
@@ -309,7 +302,7 @@ func install(prog []unix.SockFilter, flags uintptr) error {
 	return nil
 }
 
-// installAsking is install for a program that asks. Whoever is asked reads that from the descriptor.
+// installAsking is install for a program that asks. The listener reads the requests from the descriptor.
 func installAsking(prog []unix.SockFilter) (int, error) {
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
 	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV

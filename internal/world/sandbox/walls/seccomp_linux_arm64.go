@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 func auditArch() uint32 { return unix.AUDIT_ARCH_AARCH64 }
 
-// metadataCalls lists the old forms of calls that change what Landlock doesn't
-// watch. This architecture has none.
+// metadataCalls lists old forms of calls that make changes which Landlock doesn't cover. This architecture has
+// none.
 func metadataCalls() []uintptr { return nil }
 
 func oldModeCalls() map[uintptr]int { return nil }

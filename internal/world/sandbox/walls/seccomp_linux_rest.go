@@ -2,8 +2,7 @@
 
 package walls
 
-// auditArch returns 0: no filter was written for this architecture, so no box
-// can be built.
+// auditArch returns 0: this architecture has no filter, so no box can be built.
 func auditArch() uint32 { return 0 }
 
 func metadataCalls() []uintptr { return nil }

@@ -1,5 +1,5 @@
-// Command keeper is a keeper and nothing else. Tests build it without libraries,
-// as the first process of containers must be.
+// Command keeper is only a keeper. Tests build it without libraries, as required for the first process of
+// containers.
 package main
 
 import (
