@@ -187,7 +187,7 @@ func (s *search) read(weighted []weight, lists [][]term, most int) error {
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	for n := 0; n < most && rows.Next(); {
 		var d scored
 		var at int64

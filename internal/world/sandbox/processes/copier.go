@@ -20,6 +20,7 @@ type Copier struct {
 	spent chan struct{} // closed when the pipe is no longer read
 }
 
+// NewCopier returns a Copier from r to w. Grace is how long it continues to read after the process has ended.
 func NewCopier(r *os.File, w io.Writer, grace time.Duration) *Copier {
 	return &Copier{r: r, w: w, grace: grace, done: make(chan struct{}), spent: make(chan struct{})}
 }

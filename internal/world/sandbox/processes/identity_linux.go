@@ -14,6 +14,7 @@ func BootID() string {
 	return strings.ReplaceAll(strings.TrimSpace(string(data)), "-", "")
 }
 
+// Namespace identifies the PID namespace of this process; empty if unknown.
 func Namespace() string {
 	var st unix.Stat_t
 	if unix.Stat("/proc/self/ns/pid", &st) != nil {

@@ -19,6 +19,7 @@ type Wire struct {
 	Lines   Lines
 }
 
+// NewWire returns a connection on the socket fd, which it owns from then on.
 func NewWire(fd int) (*Wire, error) {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return nil, err
@@ -69,6 +70,7 @@ func (w *Wire) Send(line, oob []byte) {
 	})
 }
 
+// CloseAll closes descriptors.
 func CloseAll(fds []int) {
 	for _, fd := range fds {
 		_ = unix.Close(fd)

@@ -17,6 +17,7 @@ const (
 	OverlayWork  = "work"  // for the kernel
 )
 
+// OverlayStep begins the error of a failed overlay mount.
 const OverlayStep = "lay a copy over "
 
 // lay mounts an overlay in place of the workspace.
