@@ -98,7 +98,7 @@ func TestCachedShare(t *testing.T) {
 		Model: &anthropic.Model{ID: "m", HTTP: v}, Mode: mode, Env: tool.Env{Root: "/w"},
 		System: []event.Added{{Source: "t", Text: strings.Repeat("Rules. ", 1000)}},
 		Dynamic: inspan.Dynamic{Tools: func(context.Context) (shown, hidden []tool.Tool) {
-			all := slices.Concat(tools.Told(core, tools.Truth{Mode: mode}), []tool.Tool{look}, come)
+			all := slices.Concat(tools.DescribeFor(core, tools.Truth{Mode: mode}), []tool.Tool{look}, come)
 			return slices.Concat(tools.Deferred(nil, nil, all), all), nil
 		}},
 	}

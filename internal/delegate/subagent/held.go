@@ -135,7 +135,7 @@ type purse struct {
 func (h *held) reserve(ctx context.Context, c claim) error {
 	t := h.team
 	for {
-		if err := t.clear(ctx, h.patience); err != nil {
+		if err := t.awaitPause(ctx, h.patience); err != nil {
 			return err
 		}
 		if why := t.exhausted(); why != "" {

@@ -176,9 +176,9 @@ func (t *Team) halted() (p event.Paused, why string) {
 	return p, cmp.Or(st.Braked, b.why)
 }
 
-// clear waits while the tree is paused, if that is not longer than the patience for it. The error says why
+// awaitPause waits while the tree is paused, if that is not longer than the patience for it. The error says why
 // nothing may begin.
-func (t *Team) clear(ctx context.Context, patience func(llm.Kind) time.Duration) error {
+func (t *Team) awaitPause(ctx context.Context, patience func(llm.Kind) time.Duration) error {
 	for {
 		p, why := t.top().halted()
 		left := time.Until(p.Until)

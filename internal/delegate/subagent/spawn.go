@@ -225,7 +225,7 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 // launch opens a child that begins, as soon as the tree may continue. One that has begun need not wait here:
 // its requests wait themselves.
 func (t *Team) launch(ctx context.Context, call string, in spawnArgs, args json.RawMessage) (*child, error) {
-	if err := t.clear(ctx, t.patience); err != nil {
+	if err := t.awaitPause(ctx, t.patience); err != nil {
 		return nil, fmt.Errorf("no agent may begin: %w", err)
 	}
 	return t.open(ctx, call, in, args)
@@ -258,7 +258,7 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 	}
 	var files tool.Files
 	host := inspan.Host{Store: t.Sessions, Agent: func(ctx context.Context, at inspan.Place) (*inspan.Agent, error) {
-		a, err := t.make(ctx, o, at)
+		a, err := t.makeAgent(ctx, o, at)
 		if err == nil {
 			files = a.Env.Files
 		}
@@ -360,8 +360,8 @@ func stricter(asked, kind string) string {
 // copyName returns the name of the copy for the child of a session that a call made.
 func copyName(session, call string) string { return session + "/" + call }
 
-// make makes the agent of a child, and limits it to its order whatever Make did.
-func (t *Team) make(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error) {
+// makeAgent makes the agent of a child, and limits it to its order whatever Make did.
+func (t *Team) makeAgent(ctx context.Context, o Order, at inspan.Place) (*inspan.Agent, error) {
 	a, err := t.Make(ctx, o, at)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func (t *Team) Clear(ctx context.Context) error {
 	if !t.runs() {
 		return fmt.Errorf("%w: %w", inspan.ErrOpenStep, errClosed)
 	}
-	return t.later(t.clear(ctx, t.patience))
+	return t.later(t.awaitPause(ctx, t.patience))
 }
 
 // later returns why a request could not be sent, in the form that leaves the run open.

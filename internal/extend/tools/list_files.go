@@ -53,7 +53,7 @@ func runList(ctx context.Context, c *tool.Call, in listArgs) (tool.Result, error
 		return tool.Result{}, err
 	}
 	var b strings.Builder
-	root.print(&b, 0)
+	root.writeTo(&b, 0)
 	if shown == 0 {
 		b.WriteString("[nothing in it, or nothing that is not ignored]\n")
 	}
@@ -130,14 +130,14 @@ func (f *folder) entry(e fs.DirEntry) *branch {
 	return b
 }
 
-func (b *branch) print(w *strings.Builder, indent int) {
+func (b *branch) writeTo(w *strings.Builder, indent int) {
 	fmt.Fprintf(w, "%*s%s", 2*indent, "", b.name)
 	if b.note != "" {
 		w.WriteString("  " + b.note)
 	}
 	w.WriteByte('\n')
 	for _, sub := range b.below {
-		sub.print(w, indent+1)
+		sub.writeTo(w, indent+1)
 	}
 	if b.hidden > 0 {
 		fmt.Fprintf(w, "%*s[%d more not shown; list this directory by itself or use find_files]\n", 2*indent+2, "", b.hidden)

@@ -17,9 +17,9 @@ type Truth struct {
 	Throwaway  bool // see [tool.Env]
 }
 
-// Told returns tools whose descriptions match the session. A call with an argument that is not described still
+// DescribeFor returns tools whose descriptions match the session. A call with an argument that is not described still
 // works, as the mode may change.
-func Told(list []tool.Tool, s Truth) []tool.Tool {
+func DescribeFor(list []tool.Tool, s Truth) []tool.Tool {
 	out := slices.Clone(list)
 	s.Keeps = s.Keeps && s.Mode != tool.ModePlan
 	for i, t := range out {

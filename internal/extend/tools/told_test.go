@@ -51,7 +51,7 @@ func TestTold(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := ""
-			for _, one := range tools.Told(tools.Core(&tools.Shell{}, ""), tt.truth) {
+			for _, one := range tools.DescribeFor(tools.Core(&tools.Shell{}, ""), tt.truth) {
 				if one.Name == "bash" || one.Name == "jobs" {
 					spec := one.Spec()
 					text += spec.Description + string(spec.Schema)

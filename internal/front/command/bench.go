@@ -50,8 +50,8 @@ type benchmark struct {
 
 // report measures, and prints the figures. Its progress goes to errs.
 func (b *benchmark) report(ctx context.Context, out, errs io.Writer) error {
-	b.Told = func(line string) { fmt.Fprintln(errs, text.Line(line)) }
-	b.Told("Each harness gets a new home and new folders below " + os.TempDir() +
+	b.OnProgress = func(line string) { fmt.Fprintln(errs, text.Line(line)) }
+	b.OnProgress("Each harness gets a new home and new folders below " + os.TempDir() +
 		", which are removed afterwards, and a scripted model at a loopback address. Nothing of yours is read or changed.")
 	load := loadNow()
 	list, err := b.Run(ctx)

@@ -156,7 +156,7 @@ func (c *command) change(cmd *cobra.Command, cwd string, project bool, changes .
 		return words.Misuse{Err: err}
 	}
 	for _, change := range changes {
-		done, shadow := file.Told(change)
+		done, shadow := file.Describe(change)
 		fmt.Fprintln(cmd.OutOrStdout(), done)
 		if shadow != "" {
 			fmt.Fprintln(cmd.ErrOrStderr(), shadow)

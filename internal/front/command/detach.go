@@ -143,7 +143,7 @@ func (c *command) detached() *cobra.Command {
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			f.Unattended, f.Patient, f.Apart, f.Unapproved = b.Unattended, true, b.Apart, b.Unapproved
+			f.Unattended, f.RetryLong, f.Foreign, f.Unapproved = b.Unattended, true, b.Foreign, b.Unapproved
 			if len(b.Flow) > 0 {
 				if f.Program, err = app.Workflows(a, f.cwd, f.Trust).Program(b.Flow[0], b.Flow[1:]); err != nil {
 					return err

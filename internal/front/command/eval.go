@@ -320,7 +320,7 @@ func (e *evaluation) runner() *eval.Runner {
 		Table: e.Table, Program: e.Program, Jobs: e.Jobs, Fresh: e.Fresh, Keep: e.Keep, Budget: e.Budget, Time: e.Time,
 	}
 	if !e.JSON {
-		r.Told = e.told
+		r.OnTrial = e.told
 	}
 	return r
 }

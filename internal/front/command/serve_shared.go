@@ -67,7 +67,7 @@ func (c *command) serveAmong(ctx context.Context, a *app.App, f *serverFlags, s 
 		parts = append(parts, func() error { return w.Work(ctx, server.Work{AtOnce: s.AtOnce, Drain: f.drain}) })
 	}
 	if f.only != "work" {
-		among := server.Among{Advertise: f.advertise, NewOwner: f.newOwner, Stands: func(leader string) {
+		among := server.Among{Advertise: f.advertise, NewOwner: f.newOwner, OnStandby: func(leader string) {
 			if leader == "" {
 				c.warn("leads the servers of " + of.name)
 				return

@@ -144,7 +144,7 @@ type Options struct {
 	Container    string // image that commands run in
 	Trust        string // the consent.Sum of the workspace content that may run
 	Unattended   bool
-	Patient      bool                  // as in inspan.Agent
+	RetryLong    bool                  // as in inspan.Agent
 	RetryFor     time.Duration         // as in inspan.Agent
 	Record       string                // file to record the model to; it must not exist yet
 	Replay       string                // file to play instead of asking a model
@@ -158,9 +158,9 @@ type Options struct {
 	Small        string                // model that reads pieces of Sources; empty: that of the settings
 	KeepJobs     bool                  // jobs that bash is asked to keep outlive the session without approval
 	Unapproved   bool                  // ignores approvals that a person gave for a project or always
-	// Apart are folders where agents of other users work too. The session can reach only its own workspace
+	// Foreign are folders where agents of other users work too. The session can reach only its own workspace
 	// among them. It has no memory and can't see other sessions.
-	Apart []string
+	Foreign []string
 	// Elsewhere says that the files and commands of the session are on another machine, reached through Tools.
 	// On this machine it has only web tools and the servers in Servers.
 	Elsewhere bool
@@ -234,9 +234,9 @@ func (a *App) Host(o Options, warn func(string)) *inspan.Host {
 // aim reports the warnings of the settings, reads the environment for the model of the options, and separates
 // its sessions from those of others.
 func aim(a *App, o Options, warn func(string)) {
-	if len(o.Apart) > 0 {
+	if len(o.Foreign) > 0 {
 		a.Config.Memory.Off = true
-		a.Permission.Apart = apart(o.Apart)
+		a.Permission.Foreign = apart(o.Foreign)
 	}
 	for _, w := range a.Warnings {
 		warn(w)

@@ -46,7 +46,7 @@ type build struct {
 // build builds the agent of a session with all its tools except the dynamic ones.
 func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*build, error) {
 	b := &build{App: a, o: o, at: at, warn: warn, agent: &inspan.Agent{
-		Mode: o.Mode, Limits: inspan.Limits{Turns: o.MaxTurns, Cost: o.MaxCost, Tokens: o.MaxTokens, Time: o.MaxTime, RetryLong: o.Patient, Retry: cmp.Or(o.RetryFor, a.Config.RetryFor)},
+		Mode: o.Mode, Limits: inspan.Limits{Turns: o.MaxTurns, Cost: o.MaxCost, Tokens: o.MaxTokens, Time: o.MaxTime, RetryLong: o.RetryLong, Retry: cmp.Or(o.RetryFor, a.Config.RetryFor)},
 		Effort: a.Config.Effort, Workspace: inspan.Workspace{Folders: o.Folders}, Unattended: o.Unattended,
 		Approvals: inspan.Approvals{Timeout: a.Config.Timeout}, Opening: inspan.Opening{Levers: a.Config.Levers.Stated()},
 	}}
@@ -115,7 +115,7 @@ func (b *build) permit(context.Context) (err error) {
 	if b.rules, err = b.Permission.RulesFor(b.at.Root, b.o.line()); err != nil {
 		return err
 	}
-	if (b.o.Unattended || b.o.Patient) && !b.o.shown {
+	if (b.o.Unattended || b.o.RetryLong) && !b.o.shown {
 		if err := b.Permission.Unread(b.at.Root); err != nil {
 			return err
 		}

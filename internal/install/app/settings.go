@@ -58,7 +58,7 @@ func Set(set *config.Installation, key, value string) (told string, err error) {
 	if err := file.Set(change); err != nil {
 		return "", err
 	}
-	done, shadow := file.Told(change)
+	done, shadow := file.Describe(change)
 	return strings.TrimSpace(done + " " + shadow), nil
 }
 

@@ -511,7 +511,7 @@ steps:
     steps:
       - {id: agent, kind: agent, prompt: "Number ${item}"}
       - {id: check, kind: check, run: "true"}
-`), nil, app.Options{Patient: true})
+`), nil, app.Options{RetryLong: true})
 	if err != nil || brought != "ok: 6" || model.early.Load() > 1 {
 		t.Errorf("%q, %v, %d requests came early", brought, err, model.early.Load())
 	}

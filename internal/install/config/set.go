@@ -42,8 +42,8 @@ type Change struct {
 	Add    bool     // add the values to the existing list
 }
 
-// Told describes the effect of a change, and the variable that overrides it, if any.
-func (f File) Told(c Change) (done, shadow string) {
+// Describe describes the effect of a change, and the variable that overrides it, if any.
+func (f File) Describe(c Change) (done, shadow string) {
 	does := "Set "
 	if len(c.Values) == 0 {
 		does = "Removed "

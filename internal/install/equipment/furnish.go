@@ -28,7 +28,7 @@ const (
 func Furnish(agent *inspan.Agent, c *config.Installation, mode tool.Mode, come func(context.Context) []tool.Tool, told bool) {
 	levers, unattended := agent.Opening.Levers, agent.Unattended
 	mode = cmp.Or(mode, tool.ModeAsk)
-	all := tools.Told(agent.Tools, tools.Truth{
+	all := tools.DescribeFor(agent.Tools, tools.Truth{
 		Mode: mode, Walls: agent.Env.Walls, Unattended: unattended, Keeps: !agent.Jobs.KeepNone && !agent.Jobs.Keep, GoesOn: agent.Jobs.Keep,
 		Throwaway: agent.Env.Throwaway,
 	})

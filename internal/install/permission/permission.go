@@ -33,7 +33,7 @@ type Set struct {
 	Keys    func() []string                                           // environment variables that hold provider keys
 	Model   func(ctx context.Context, name string) (llm.Model, error) // for the reviewer, within the daily budget
 	Closed  []string                                                  // further folders and files that no tool reads or changes, without links
-	Apart   []string                                                  // folders where others work too, as in places.Map
+	Foreign []string                                                  // folders where others work too, as in places.Map
 	Nice    int                                                       // as in [sandbox.Options]
 	// Guests says that sessions belong to other people: tools never get this machine's secrets back, and can't
 	// see its processes.
@@ -92,7 +92,7 @@ func (s *Set) Wire(agent *inspan.Agent, root string) {
 	} else {
 		agent.Secrets.Values = s.secrets
 	}
-	agent.Places.Foreign, agent.Places.Git = s.Apart, worktree.Named(root)
+	agent.Places.Foreign, agent.Places.Git = s.Foreign, worktree.Named(root)
 	agent.Approvals.Remember = func(ctx context.Context, scope event.Scope, rules []string) error {
 		return s.Remember(ctx, root, scope, rules)
 	}

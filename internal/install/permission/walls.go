@@ -90,7 +90,7 @@ func (s *Set) walls(m places.Map, image string) sandbox.Options {
 		Shown:     s.Shown(),
 		Nice:      s.Nice,
 		Alone:     s.Guests,
-		Results:   !s.Guests && len(s.Apart) == 0,
+		Results:   !s.Guests && len(s.Foreign) == 0,
 		Self:      s.Self, Map: m, State: s.StateDir, Default: tool.BoxWorkspace, Environ: box.Environment, Keys: s.keys(), Pool: &s.pool,
 		Limits: sandbox.Limits{
 			CPU: time.Duration(box.CPU) * time.Second, Memory: box.Memory << 20, Processes: box.Processes, FileSize: box.FileSize << 20,
@@ -113,7 +113,7 @@ func (s *Set) Places(root string) places.Map {
 	return places.Map{
 		Root: root, Home: keep.Home(), Programs: keep.Programs(), Moved: keep.Moved(), Settings: filepath.Dir(s.ConfigPath),
 		State: append([]string{s.StateDir}, s.Closed...), Shared: append(s.shared(), s.ToolsDir(), s.WrittenDir()), Open: s.public(root),
-		Apart: s.Apart, Git: worktree.Named(root),
+		Apart: s.Foreign, Git: worktree.Named(root),
 	}.Indexed()
 }
 

@@ -32,8 +32,8 @@ type Order struct {
 	News       string `json:"news,omitempty"`
 	Unattended bool   `json:"unattended"`
 	Log        string `json:"log"` // where its output goes, until the session has a folder
-	// Apart are folders of others, see app.Options.
-	Apart []string `json:"apart,omitempty"`
+	// Foreign are folders of others, see app.Options.
+	Foreign []string `json:"apart,omitempty"`
 	// Unapproved means that only settings allow, see app.Options.
 	Unapproved bool `json:"unapproved,omitempty"`
 	// Vars are additional environment variables of the process, as NAME=VALUE.

@@ -26,10 +26,10 @@ import (
 // Bench is a measurement. Each harness runs the commands that the model wants, and is killed and resumed. They
 // take turns, so that other load of the machine affects all alike.
 type Bench struct {
-	Program string   // this inspan
-	Runs    int      // counted runs of each harness
-	Only    []string // names; none: all
-	Told    func(line string)
+	Program    string   // this inspan
+	Runs       int      // counted runs of each harness
+	Only       []string // names; none: all
+	OnProgress func(line string)
 }
 
 // Result has the measurements of a harness.
@@ -142,7 +142,7 @@ func (b *Bench) subjects(ctx context.Context, dir, url string) (list []*subject,
 			if list = append(list, s); bad != nil {
 				s.failed["warm"] = words.OneLine(bad.Error(), 200)
 			}
-			b.Told(h.name + ": " + strings.Join(h.command("run", "'...'"), " "))
+			b.OnProgress(h.name + ": " + strings.Join(h.command("run", "'...'"), " "))
 		}
 		out = append(out, one)
 	}
@@ -166,7 +166,7 @@ type step struct {
 func (b *Bench) rounds(ctx context.Context, st *stage, subjects []*subject) {
 	steps := []step{{"run", st.short}, {"kill", st.killed}, {"long", st.longer}}
 	for round := -1; round < b.Runs; round++ {
-		b.Told(cmp.Or(map[bool]string{true: "a round that does not count"}[round < 0], fmt.Sprintf("round %d of %d", round+1, b.Runs)))
+		b.OnProgress(cmp.Or(map[bool]string{true: "a round that does not count"}[round < 0], fmt.Sprintf("round %d of %d", round+1, b.Runs)))
 		for _, step := range steps {
 			for i := range subjects {
 				s := subjects[(i+round+1)%len(subjects)]

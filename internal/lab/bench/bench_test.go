@@ -125,7 +125,7 @@ func TestBench(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	var told []string
 	b := bench.Bench{
-		Program: built, Runs: 3, Only: []string{"inspan", "pi", "claude", "gemini"}, Told: func(line string) { told = append(told, line) },
+		Program: built, Runs: 3, Only: []string{"inspan", "pi", "claude", "gemini"}, OnProgress: func(line string) { told = append(told, line) },
 	}
 	list, err := b.Run(t.Context())
 	if err != nil {

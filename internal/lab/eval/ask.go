@@ -24,7 +24,7 @@ func (w *work) ask(ctx context.Context, model, prompt string) (string, error) {
 		args = append(args, "--model="+model)
 	}
 	start, err := w.Table.Detach(ctx, w.Program, args, running.Order{
-		Text: prompt, Unattended: true, Apart: w.apart(), Unapproved: true,
+		Text: prompt, Unattended: true, Foreign: w.apart(), Unapproved: true,
 		Vars: w.vars(place{root: dir}),
 	})
 	if err != nil {

@@ -58,8 +58,8 @@ func (w *work) place(c claim) place {
 	return place{w.root, fmt.Sprintf("%s-%d-%d", c.Task, c.Try, c.Attempt), c.Port}
 }
 
-// clear removes the places of a recorded trial.
-func (w *work) clear(j job) error {
+// removePlaces removes the places of a recorded trial.
+func (w *work) removePlaces(j job) error {
 	if w.Keep {
 		return nil
 	}
@@ -343,7 +343,7 @@ func (w *work) session(ctx context.Context, t *Task, c claim, p place, money flo
 		}
 		start, err := w.Table.Detach(ctx, w.Program, w.args(t, c, p, money), running.Order{
 			ID: c.Session, Key: "eval/" + w.h.ID + "/" + c.Session, Text: p.filled(t, t.Prompt), Unattended: true,
-			Apart: w.apart(), Unapproved: true, Vars: w.vars(p),
+			Foreign: w.apart(), Unapproved: true, Vars: w.vars(p),
 		})
 		if err != nil {
 			return st, err

@@ -358,7 +358,7 @@ func TestInterrupted(t *testing.T) {
 	b.task("fast", "", "say: hi", "true")
 	b.Jobs = 1
 	ctx, stop := context.WithCancel(t.Context())
-	b.Told = func(eval.Progress) { stop() } // the first is done, and the second begins, or not
+	b.OnTrial = func(eval.Progress) { stop() } // the first is done, and the second begins, or not
 	run, err := b.Go(ctx, b.begin().ID)
 	if !errors.Is(err, context.Canceled) || len(run.Trials) != 1 {
 		t.Fatalf("%v %+v", err, run)

@@ -34,9 +34,9 @@ type Runner struct {
 	// Budget limits the cost of the whole run, in US dollars, and Time the duration of [Runner.Go]. 0 is the
 	// value with which the run began, and no limit if it had none; a negative one is no limit. A run that began
 	// Fresh stays so, too.
-	Budget float64
-	Time   time.Duration
-	Told   func(Progress) // is called for each finished trial, one at a time; may be nil
+	Budget  float64
+	Time    time.Duration
+	OnTrial func(Progress) // is called for each finished trial, one at a time; may be nil
 }
 
 // Progress is the progress of a run.
@@ -347,7 +347,7 @@ func (w *work) trial(ctx context.Context, j job) error {
 	if !w.Fresh {
 		if t := w.folder.cached(key); t != nil {
 			t.Cached = !w.claimed(t.Session) // else the process that had it died before recording it
-			return errors.Join(w.write(ctx, *t), w.clear(j))
+			return errors.Join(w.write(ctx, *t), w.removePlaces(j))
 		}
 	}
 	for ctx.Err() == nil {
@@ -356,7 +356,7 @@ func (w *work) trial(ctx context.Context, j job) error {
 		case err != nil && (again || t.Outcome == ""):
 			return err
 		case err != nil: // the trial and the run have ended
-			return errors.Join(err, w.write(ctx, t), w.clear(j))
+			return errors.Join(err, w.write(ctx, t), w.removePlaces(j))
 		case again:
 			continue
 		}
@@ -365,7 +365,7 @@ func (w *work) trial(ctx context.Context, j job) error {
 				return err
 			}
 		}
-		return errors.Join(w.write(ctx, t), w.clear(j))
+		return errors.Join(w.write(ctx, t), w.removePlaces(j))
 	}
 	return context.Cause(ctx)
 }
@@ -379,8 +379,8 @@ func (w *work) write(ctx context.Context, t Trial) error {
 	}
 	w.count(t)
 	w.progress.Trial, w.progress.Hidden = t, slices.ContainsFunc(w.suite.Of(HeldOut), func(k *Task) bool { return k.ID == t.Task })
-	if w.Told != nil {
-		w.Told(w.progress)
+	if w.OnTrial != nil {
+		w.OnTrial(w.progress)
 	}
 	return nil
 }

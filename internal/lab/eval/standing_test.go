@@ -34,7 +34,7 @@ func TestStanding(t *testing.T) {
 		t.Errorf("before it begins: %+v", s)
 	}
 	var meanwhile eval.Standing
-	b.Told = func(p eval.Progress) {
+	b.OnTrial = func(p eval.Progress) {
 		if p.Done != 3 {
 			return
 		}

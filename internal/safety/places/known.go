@@ -49,11 +49,11 @@ func (m Map) elsewhere() []Known {
 	}
 	if m.Home != "" {
 		for _, name := range secretHome() {
-			out = m.append(out, name, Secret, "holds keys, passwords or private data")
+			out = m.addKnown(out, name, Secret, "holds keys, passwords or private data")
 		}
 		for _, list := range [][]string{shells(), desktops(), editors(), interpreters(), managers(), tools()} {
 			for _, name := range list {
-				out = m.append(out, name, Frozen, "decides what runs when a shell or a program starts")
+				out = m.addKnown(out, name, Frozen, "decides what runs when a shell or a program starts")
 			}
 		}
 		out = append(out, m.programs()...)
@@ -72,8 +72,8 @@ func (m Map) elsewhere() []Known {
 	return out
 }
 
-// append adds a place in the home, and its moved location.
-func (m Map) append(list []Known, name string, guard Guard, why string) []Known {
+// addKnown adds a place in the home, and its moved location.
+func (m Map) addKnown(list []Known, name string, guard Guard, why string) []Known {
 	for from, to := range m.Moved {
 		if inside(from, name) {
 			list = append(list, Known{filepath.Join(to, name[len(from):]), guard, why})

@@ -125,8 +125,8 @@ func (m memories) put(e *server.Edit, store server.Object, id, operation string,
 	}, content)
 }
 
-// make makes a memory. Said is the whole request.
-func (m memories) make(path, content string, said any) (o server.Object, err error) {
+// createMemory makes a memory. Said is the whole request.
+func (m memories) createMemory(path, content string, said any) (o server.Object, err error) {
 	if err := errors.Join(checkMemoryPath(path), checkMemory(content)); err != nil {
 		return o, err
 	}

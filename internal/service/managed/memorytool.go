@@ -112,7 +112,7 @@ func (t *memoryTool) run(ctx context.Context, in memoryArgs) (string, error) {
 	}
 	k, there := at(all, path)
 	if in.Command == "write" && !there {
-		if _, err := m.make(path, in.Content, nil); err != nil {
+		if _, err := m.createMemory(path, in.Content, nil); err != nil {
 			return "", err
 		}
 		return "Created: " + told(digestOf(in.Content)), nil

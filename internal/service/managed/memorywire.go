@@ -133,7 +133,7 @@ func (d *door) makeMemory() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	o, err := m.make(in.Path, in.Content.value, []any{m.store, fixed(raw)})
+	o, err := m.createMemory(in.Path, in.Content.value, []any{m.store, fixed(raw)})
 	if err != nil {
 		return nil, err
 	}

@@ -289,7 +289,7 @@ func (i *item) begin(held context.Context, c *workerCall) *making {
 	m := &making{c, cancel, make(chan error, 1), make(chan struct{})}
 	go func() {
 		defer close(m.ended)
-		m.made <- i.make(ctx, c)
+		m.made <- i.runCall(ctx, c)
 	}()
 	return m
 }
@@ -319,8 +319,8 @@ func (i *item) due() *workerCall {
 	return i.open[at]
 }
 
-// make makes a call and sends its result. An error says that work on the item can't continue.
-func (i *item) make(ctx context.Context, c *workerCall) error {
+// runCall makes a call and sends its result. An error says that work on the item can't continue.
+func (i *item) runCall(ctx context.Context, c *workerCall) error {
 	name, args, err := oursOf(c.name, c.args)
 	var said string
 	if err == nil && !onlyReads(name, args) {

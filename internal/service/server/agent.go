@@ -147,7 +147,7 @@ func (s *Server) options(t Task) app.Options {
 	o.MaxCost = config.Lesser(config.Lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t))
 	o.MaxTurns = config.Lesser(o.MaxTurns, t.Spec.MaxTurns)
 	o.Unattended, o.Elsewhere, o.Guest = t.Spec.Unattended, t.Spec.Elsewhere, t.Tenant != ""
-	o.Patient, o.Apart = true, []string{s.Dir}
+	o.RetryLong, o.Foreign = true, []string{s.Dir}
 	if s.travels(t) {
 		o.Carry = s.Carry.At(s.workspace(t))
 	}

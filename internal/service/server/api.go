@@ -81,7 +81,7 @@ func (s *Server) endpoints() []endpoint {
 			(*call).invoke),
 		at("GET", "/api/v1/sessions", Viewer, "List the sessions of all tasks, and of the agents that work for them.", (*call).sessions),
 		at("GET", "/api/v1/sessions/{id}/events", Viewer, "Read the events of a session, after a number.", (*call).readEvents),
-		at("POST", "/api/v1/sessions/{id}/events", Operator, "Append an input to a session: say something, decide, interrupt.", (*call).append),
+		at("POST", "/api/v1/sessions/{id}/events", Operator, "Append an input to a session: say something, decide, interrupt.", (*call).appendInput),
 		streams("/api/v1/sessions/{id}/stream", Viewer, "Follow the events of a session, as those of a task.", (*call).followSession),
 		streams("/api/v1/sessions/{id}/view", Viewer, "Follow a session as the web page shows it, from a place of its transcript on.",
 			(*call).followView),

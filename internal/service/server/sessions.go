@@ -186,8 +186,8 @@ type input struct {
 	Body json.RawMessage `json:"body" jsonschema:"fields of the event; the server sets by"`
 }
 
-// append adds an input to a session.
-func (c *call) append(in input) (sent, error) {
+// appendInput adds an input to a session.
+func (c *call) appendInput(in input) (sent, error) {
 	t, err := c.owner(in.ID)
 	if err != nil {
 		return sent{}, err

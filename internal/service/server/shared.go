@@ -28,9 +28,9 @@ type Among struct {
 	// Advertise is the URL at which the others reach this server, http://host:port. Empty: its address,
 	// which then must name one host.
 	Advertise string
-	// Stands is called with the address of the leader for which this server stands by, and with an empty text
+	// OnStandby is called with the address of the leader for which this server stands by, and with an empty text
 	// when it leads itself. Nil: it is not called.
-	Stands func(leader string)
+	OnStandby func(leader string)
 	// NewOwner makes the owner's token of this server that of all of them. Without it, a server does not start
 	// if its token differs from that of the last leader.
 	NewOwner bool
@@ -66,7 +66,7 @@ func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Dur
 		return errors.Join(err, l.Close())
 	}
 	g.Hosts = append(slices.Clone(d.Hosts), at.Host)
-	stand := &standby{server: s, gate: g, at: at.String(), stands: a.Stands, anyOwner: a.NewOwner, refused: make(chan error, 1)}
+	stand := &standby{server: s, gate: g, at: at.String(), stands: a.OnStandby, anyOwner: a.NewOwner, refused: make(chan error, 1)}
 	var front atomic.Pointer[http.Handler]
 	front.Store(new(http.Handler(stand)))
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -115,8 +115,8 @@ func (s *Server) lead(ctx context.Context, d Door, at string, a Among, grace tim
 		s.book.mu.Lock()
 		s.leads = mine
 		s.book.mu.Unlock()
-		if a.Stands != nil {
-			a.Stands("")
+		if a.OnStandby != nil {
+			a.OnStandby("")
 		}
 		select {
 		case <-ctx.Done():
@@ -194,7 +194,7 @@ type standby struct {
 	gate   *netguard.Gate
 	at     string // its own URL
 	stands func(string)
-	told   string // the leader last reported to Stands
+	told   string // the leader last reported to OnStandby
 	leader atomic.Pointer[leading]
 
 	anyOwner bool       // the owner's token may differ from that of the leader

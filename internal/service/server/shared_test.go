@@ -50,7 +50,7 @@ func (h *house) joinsAs(setup server.Setup, at string) *among {
 	ctx, stop := context.WithCancel(h.t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- m.s.ServeAmong(ctx, d, server.Among{Advertise: at, Stands: func(leader string) { m.stands <- leader }}, time.Second)
+		ended <- m.s.ServeAmong(ctx, d, server.Among{Advertise: at, OnStandby: func(leader string) { m.stands <- leader }}, time.Second)
 	}()
 	m.end = sync.OnceFunc(func() {
 		stop()
@@ -129,7 +129,7 @@ func TestOneOwner(t *testing.T) {
 		defer stop()
 		s := &server.Server{Setup: setup}
 		d := server.Door{Listen: "127.0.0.1:0", TokenFile: token, Opened: func(string) {}}
-		return s.ServeAmong(ctx, d, server.Among{NewOwner: newOwner, Stands: func(leader string) {
+		return s.ServeAmong(ctx, d, server.Among{NewOwner: newOwner, OnStandby: func(leader string) {
 			if leader == "" {
 				stop() // it leads
 			}

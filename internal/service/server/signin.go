@@ -40,9 +40,9 @@ const (
 )
 
 // Code makes a code with which a browser signs in once, with the rights of the owner.
-func (s *Server) Code() string { return s.codes.make() }
+func (s *Server) Code() string { return s.codes.newCode() }
 
-func (c *codes) make() string {
+func (c *codes) newCode() string {
 	text := codeMark + strings.ToLower(rand.Text())
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,7 +105,7 @@ func (c *call) makeCode(nothing) (madeCode, error) {
 	if c.principal != owner {
 		return madeCode{}, Forbidden("only the server's owner can sign browsers in by a code; others paste their token")
 	}
-	return madeCode{c.codes.make(), time.Now().Add(codeTime)}, nil
+	return madeCode{c.codes.newCode(), time.Now().Add(codeTime)}, nil
 }
 
 // signIn makes an identity for a browser, and removes expired ones.

@@ -165,7 +165,7 @@ func (w *work) end(ctx context.Context, t Task, cause error, r *Result) error {
 	case cause != nil:
 		m.Stage, m.Why = event.StageFailed, cause.Error()
 	}
-	w.clear(t, m.Stage)
+	w.removeWorkspace(t, m.Stage)
 	if r != nil {
 		raw, err := json.Marshal(r)
 		if err != nil {
@@ -407,10 +407,10 @@ func (s *Server) stays(t Task, end event.Stage) bool {
 	return keep == KeepAlways || keep != KeepNever && end != event.StageCompleted && t.Session != ""
 }
 
-// clear removes the workspace of a task that has ended, unless it should stay, or other tasks work there: the
+// removeWorkspace removes the workspace of a task that has ended, unless it should stay, or other tasks work there: the
 // last of these clears it. It also stays while a copy of it has unmerged changes, unless the task keeps
 // nothing.
-func (s *Server) clear(t Task, end event.Stage) {
+func (s *Server) removeWorkspace(t Task, end event.Stage) {
 	last := t.ID
 	if other, known := s.book.task(t.Spec.Beside); known {
 		if t, end = other, other.Stage; !over(end) {

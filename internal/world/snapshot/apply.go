@@ -280,7 +280,7 @@ func (a *applier) write(at spot, temp string, to entry, info fs.FileInfo) error 
 		return err
 	}
 	a.s.step("write file")
-	err = a.v.copy(f, to.sum)
+	err = a.v.writeTo(f, to.sum)
 	if err == nil {
 		err = f.Chmod(fs.FileMode(to.perm))
 	}

@@ -242,7 +242,7 @@ func (f *fetcher) file(dir *os.Root, e entry) error {
 	if err != nil {
 		return err
 	}
-	err = f.v.copy(to, e.sum)
+	err = f.v.writeTo(to, e.sum)
 	if err == nil {
 		err = to.Chmod(fs.FileMode(e.perm))
 	}

@@ -71,7 +71,7 @@ func (s *Store) Read(ctx context.Context, id, path string, limit int64) ([]byte,
 		return []byte(e.target)[:min(int64(len(e.target)), max(limit, 0))], nil
 	case isFile:
 		head := &header{ctx: ctx, left: limit}
-		if err := v.copy(head, e.sum); err != nil {
+		if err := v.writeTo(head, e.sum); err != nil {
 			return nil, in.blame(path, err)
 		}
 		return head.buf.Bytes(), nil
@@ -115,7 +115,7 @@ func (w *view) check(path string, e entry) error {
 	if e.kind != isFile {
 		return nil
 	}
-	return w.blame(path, w.v.copy(io.Discard, e.sum))
+	return w.blame(path, w.v.writeTo(io.Discard, e.sum))
 }
 
 // Remove removes checkpoints; missing ones are not an error. Clean frees the space.

@@ -67,7 +67,7 @@ func (p *plan) content(path string, e entry) ([]byte, error) {
 	v := p.cur.v
 	var b bytes.Buffer
 	if !v.lost(e.sum) {
-		err := v.copy(&b, e.sum)
+		err := v.writeTo(&b, e.sum)
 		return b.Bytes(), err
 	}
 	root, err := os.OpenRoot(p.s.Root)

@@ -152,8 +152,8 @@ func (v *vault) absent() error {
 	return errAbsent
 }
 
-// copy writes the content of a file to w. If it fails, w received invalid content.
-func (v *vault) copy(w io.Writer, d digest) error {
+// writeTo writes the content of a file to w. If it fails, w received invalid content.
+func (v *vault) writeTo(w io.Writer, d digest) error {
 	if data, ok := v.made[d]; ok {
 		_, err := w.Write(data)
 		return err

@@ -77,7 +77,7 @@ func (s *Store) bring(ctx context.Context, t Tree) (lent, missing []string, err 
 		case one.size > size[one.listed] || one.files > many[one.listed]:
 			why = fmt.Sprintf("%d MiB in %d files", one.size>>20, one.files)
 		default:
-			if err := one.copy(limited, from, to); err != nil {
+			if err := one.copyTo(limited, from, to); err != nil {
 				why = err.Error()
 			}
 		}
@@ -139,9 +139,9 @@ func (i *ignored) measure(ctx context.Context, from *os.Root) {
 	})
 }
 
-// copy copies it completely or not at all. Links stay links. It reads and writes nothing through links that
+// copyTo copies it completely or not at all. Links stay links. It reads and writes nothing through links that
 // lead outside.
-func (i *ignored) copy(ctx context.Context, from, to *os.Root) error {
+func (i *ignored) copyTo(ctx context.Context, from, to *os.Root) error {
 	top := path.Clean(i.path)
 	if err := to.MkdirAll(filepath.FromSlash(path.Dir(top)), 0o755); err != nil {
 		return err

@@ -76,7 +76,7 @@ func (s *Store) Make(ctx context.Context, root, name string) (Tree, error) {
 	if err != nil || found {
 		return t, err
 	}
-	if err := s.clear(ctx, t); err != nil {
+	if err := s.removeExisting(ctx, t); err != nil {
 		return Tree{}, err
 	}
 	list, err := s.paths(ctx, t.repo.dir, t.repo.top)
@@ -167,7 +167,7 @@ func (s *Store) Remove(ctx context.Context, root, name string) error {
 	if err != nil {
 		return err
 	}
-	return s.clear(ctx, t)
+	return s.removeExisting(ctx, t)
 }
 
 // Copy returns the folder of the copy that contains a path; empty: none.
@@ -193,7 +193,7 @@ func (s *Store) Discard(ctx context.Context, root, path string) error {
 	if err != nil {
 		return fmt.Errorf("discard %s: %w", path, err)
 	}
-	return s.clear(ctx, t)
+	return s.removeExisting(ctx, t)
 }
 
 // Unmerged reports whether the copy of the workspace at root that contains a path has changes that were not
@@ -244,9 +244,9 @@ func (s *Store) base(ctx context.Context, t Tree) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// clear removes everything at the place of a copy. Other worktrees of the repository are preserved, even if
+// removeExisting removes everything at the place of a copy. Other worktrees of the repository are preserved, even if
 // their folders are missing now.
-func (s *Store) clear(ctx context.Context, t Tree) error {
+func (s *Store) removeExisting(ctx context.Context, t Tree) error {
 	if err := removeAll(t.dir); err != nil {
 		return fmt.Errorf("remove a worktree: %w", err)
 	}

@@ -83,7 +83,7 @@ func (f *flags) run(ctx context.Context) (err error) {
 	}
 	app.Use(a, s)
 	warn := func(text string) { fmt.Fprintln(os.Stderr, "inspan-worker: "+text) }
-	f.worker.Host = a.Host(app.Options{Model: f.model, Mode: tool.Mode(f.mode), Patient: true}, warn)
+	f.worker.Host = a.Host(app.Options{Model: f.model, Mode: tool.Mode(f.mode), RetryLong: true}, warn)
 	f.worker.Temporal = conn
 	return f.worker.Run(worker.InterruptCh())
 }
