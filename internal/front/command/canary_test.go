@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,13 +21,12 @@ import (
 func TestCanaryRollsBackByItself(t *testing.T) {
 	t.Parallel()
 	const harm = "Keep your notes in /etc."
-	var mu sync.Mutex
-	got := false // whether the session that runs has the change
+	var got atomic.Bool // whether the session that runs has the change
 	h := newHome(t, anthropictest.Start(t, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {
 		with := bytes.Contains(body, []byte(harm))
-		mu.Lock()
-		got = got || with
-		mu.Unlock()
+		if with {
+			got.Store(true)
+		}
 		if with && !bytes.Contains(body, []byte(`"role":"assistant"`)) {
 			return anthropictest.Answer{Parts: llm.Parts{callOf("c", "write_file", map[string]any{"path": "/etc/zz", "content": "x"})}}
 		}
@@ -56,7 +55,7 @@ func TestCanaryRollsBackByItself(t *testing.T) {
 		if n == 100 {
 			t.Fatalf("%d sessions with it and %d without it, and it is %s", with, without, p().Step)
 		}
-		got = false
+		got.Store(false)
 		cmd := h.command(t.Context(), "run", "--mode", "auto", strings.Repeat("x", n+1))
 		out, _ := cmd.CombinedOutput() // with the change it ends with 18
 		told = string(out)
@@ -64,16 +63,16 @@ func TestCanaryRollsBackByItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		label := map[bool]string{true: eval.WithChange, false: eval.WithoutChange}[got]
+		label := map[bool]string{true: eval.WithChange, false: eval.WithoutChange}[got.Load()]
 		for e, err := range store.Events(t.Context(), h.store(), last) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if b, is := e.Body.(event.Opened); is && b.Labels[p().Label()] != label {
-				t.Fatalf("session %d is labelled %v, and has the change: %v", n, b.Labels, got)
+				t.Fatalf("session %d is labelled %v, and has the change: %v", n, b.Labels, got.Load())
 			}
 		}
-		if got {
+		if got.Load() {
 			with++
 		} else {
 			without++
@@ -82,9 +81,9 @@ func TestCanaryRollsBackByItself(t *testing.T) {
 	if p().Step != eval.RolledBack || with < 5 || without < 1 || !strings.Contains(told, "is rolled back") {
 		t.Errorf("%s after %d sessions with it and %d without it; the last said %s", p().Step, with, without, told)
 	}
-	got = false
-	if out, err := h.command(t.Context(), "run", "--mode", "auto", "after it").CombinedOutput(); err != nil || got {
-		t.Errorf("after it: %v, with the change: %v\n%s", err, got, out)
+	got.Store(false)
+	if out, err := h.command(t.Context(), "run", "--mode", "auto", "after it").CombinedOutput(); err != nil || got.Load() {
+		t.Errorf("after it: %v, with the change: %v\n%s", err, got.Load(), out)
 	}
 }
 

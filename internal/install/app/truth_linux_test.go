@@ -17,6 +17,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -602,14 +603,8 @@ func probes() []probe {
 			if ends := w.says("jobs: At the end of the session jobs end.") || w.says("jobs: At the end of the session jobs end, unless they are kept."); ends == goesOn {
 				w.wrong("jobs", m[2], "the model is told that they end: %v, and that they go on: %v", ends, goesOn)
 			}
+			testkit.Poll(testkit.Patience, func() bool { return goesOn || sleeping(w.sleeper) == 0 })
 			pid := sleeping(w.sleeper)
-			for range 200 {
-				if goesOn || pid == 0 {
-					break
-				}
-				time.Sleep(10 * time.Millisecond)
-				pid = sleeping(w.sleeper)
-			}
 			if pid > 0 {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}

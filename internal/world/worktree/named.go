@@ -50,11 +50,7 @@ func (n *naming) read(path string) {
 		return
 	}
 	n.files = append(n.files, path)
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return
-	}
-	f, err := os.Open(path)
+	f, _, err := keep.OpenPlain(path, os.O_RDONLY, 0)
 	if err != nil {
 		return
 	}
