@@ -4,15 +4,15 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 )
 
 func BenchmarkHistory200KB(b *testing.B) {
-	req := harnesstest.LongRequest()
+	req := wiretest.LongRequest()
 	b.SetBytes(int64(len(anthropic.Body(&anthropic.Model{ID: "claude-opus-5-5"}, req))))
-	harnesstest.BenchmarkModel(b, &anthropic.Model{ID: "claude-opus-5-5", HTTP: harnesstest.Canned(anthropic.Sample)}, req)
+	wiretest.BenchmarkModel(b, &anthropic.Model{ID: "claude-opus-5-5", HTTP: wiretest.Canned(anthropic.Sample)}, req)
 }
 
 func BenchmarkStream1MB(b *testing.B) {
@@ -24,6 +24,6 @@ func BenchmarkStream1MB(b *testing.B) {
 	}
 	s.WriteString(`data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}` + "\n\ndata: {\"type\":\"message_stop\"}\n\n")
 	b.SetBytes(int64(s.Len()))
-	harnesstest.BenchmarkModel(b, &anthropic.Model{ID: "claude-opus-5-5", HTTP: harnesstest.Canned(s.Bytes())},
+	wiretest.BenchmarkModel(b, &anthropic.Model{ID: "claude-opus-5-5", HTTP: wiretest.Canned(s.Bytes())},
 		llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}})
 }

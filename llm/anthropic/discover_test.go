@@ -6,15 +6,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/anthropictest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 )
 
 // TestDiscover reads the vendor's list, which the clouds don't have.
 func TestDiscover(t *testing.T) {
-	harnesstest.TestDiscover(t, llm.Endpoint{}, anthropic.Discover)
+	wiretest.TestDiscover(t, llm.Endpoint{}, anthropic.Discover)
 	server := anthropictest.Start(t, &anthropictest.Server{Key: "k", Models: []string{"claude-haiku-4-5", "claude-unheard-of"}})
 	key := func(context.Context) (string, error) { return "k", nil }
 	list, err := anthropic.Discover(t.Context(), llm.Endpoint{BaseURL: server, Key: key})

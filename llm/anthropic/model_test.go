@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/anthropictest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 	"github.com/inspan/inspan/llm/cloud"
@@ -59,7 +60,7 @@ type at struct {
 }
 
 func newFake(t *testing.T, at at, turns []harnesstest.Turn) harnesstest.Fake {
-	player := harnesstest.Play(turns, at.answer, anthropictest.Answer{Status: 500, Type: "no turn left"})
+	player := wiretest.Play(turns, at.answer, anthropictest.Answer{Status: 500, Type: "no turn left"})
 	server := &anthropictest.Server{Answer: player.Answer, Key: "sk-ant-test", Dialect: at.dialect}
 	var tr http.RoundTripper = anthropictest.Transport(t, server)
 	if turns[0].Stall == "connect" {

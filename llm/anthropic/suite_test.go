@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/anthropictest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func wired() harnesstest.WireParams {
+func wired() wiretest.WireParams {
 	const route = "anthropic/m"
-	return harnesstest.WireParams{
+	return wiretest.WireParams{
 		Decode: anthropic.DecodeAll, Sample: anthropic.Sample,
 		Complete: strings.Index(anthropic.Sample, `"output_tokens":7}}`) + len(`"output_tokens":7}}`),
 		Reply: llm.Reply{
@@ -49,7 +49,7 @@ func TestStops(t *testing.T) {
 			t.Errorf("%s: the text is %q, shown %q", reply.Stop, reply.Parts.Text(), shown)
 		}
 	}
-	harnesstest.TestStops(t, p, table)
+	wiretest.TestStops(t, p, table)
 }
 
 // ending is a stream with some text that ends in this way.
@@ -87,11 +87,11 @@ func TestUsage(t *testing.T) {
 	} {
 		table[strings.Replace(anthropic.Sample, `{"output_tokens":7}`, usage, 1)] = want
 	}
-	harnesstest.TestUsage(t, wired(), table)
+	wiretest.TestUsage(t, wired(), table)
 }
 
 func TestRefusals(t *testing.T) {
-	harnesstest.TestRefusals(t, "testdata/refusals.txt", sending(anthropic.Model{ID: "m"}))
+	wiretest.TestRefusals(t, "testdata/refusals.txt", sending(anthropic.Model{ID: "m"}))
 }
 
 // sending makes a model that sends with a transport.
@@ -129,13 +129,13 @@ func TestGoldenRequests(t *testing.T) {
 	noTools := full
 	noTools.Tools = nil
 	paused := llm.Request{Messages: []llm.Message{history[0], {Role: llm.Assistant, Parts: llm.Say("So \n")}}}
-	row := func(id string, req llm.Request) harnesstest.Golden {
-		return harnesstest.Golden{Model: sending(anthropic.Model{ID: id}), Request: req}
+	row := func(id string, req llm.Request) wiretest.Golden {
+		return wiretest.Golden{Model: sending(anthropic.Model{ID: id}), Request: req}
 	}
-	cloud := func(dialect, id string) harnesstest.Golden {
-		return harnesstest.Golden{Model: sending(anthropic.Model{ID: id, Dialect: dialect, BaseURL: "http://x"}), Request: full}
+	cloud := func(dialect, id string) wiretest.Golden {
+		return wiretest.Golden{Model: sending(anthropic.Model{ID: id, Dialect: dialect, BaseURL: "http://x"}), Request: full}
 	}
-	harnesstest.TestRequests(t, *update, map[string]harnesstest.Golden{
+	wiretest.TestRequests(t, *update, map[string]wiretest.Golden{
 		"full-adaptive": row("claude-opus-5-5", full),
 		"full-budget":   row("claude-haiku-4-5", full),
 		"bare":          row("claude-opus-4-8", bare),
@@ -150,10 +150,10 @@ func TestGoldenRequests(t *testing.T) {
 	})
 }
 
-func TestCutAnywhere(t *testing.T) { harnesstest.TestCuts(t, wired()) }
+func TestCutAnywhere(t *testing.T) { wiretest.TestCuts(t, wired()) }
 
 func FuzzDecode(f *testing.F) {
-	harnesstest.FuzzWire(f, wired(), `data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`+"\n\n")
+	wiretest.FuzzWire(f, wired(), `data: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`+"\n\n")
 }
 
 func TestKeyStaysSecret(t *testing.T) {
@@ -170,7 +170,7 @@ func TestKeyStaysSecret(t *testing.T) {
 			return answer
 		}}))
 	}
-	harnesstest.TestSecrets(t, []string{key, bearer}, func(base string) llm.Model {
+	wiretest.TestSecrets(t, []string{key, bearer}, func(base string) llm.Model {
 		return &anthropic.Model{
 			ID: "m", BaseURL: base, Header: http.Header{"Authorization": {"Bearer " + bearer}},
 			Key: func(context.Context) (string, error) { return key, nil },
@@ -181,14 +181,14 @@ func TestKeyStaysSecret(t *testing.T) {
 // TestKey sends the key the vendor's way, or as a bearer token.
 func TestKey(t *testing.T) {
 	for header, bearer := range map[string]bool{"X-Api-Key": false, "Authorization": true} {
-		harnesstest.TestKey(t, header, func(tr http.RoundTripper, key func(context.Context) (string, error)) llm.Model {
+		wiretest.TestKey(t, header, func(tr http.RoundTripper, key func(context.Context) (string, error)) llm.Model {
 			return &anthropic.Model{ID: "m", Bearer: bearer, HTTP: tr, Key: key}
 		})
 	}
 }
 
 func TestKeepAlive(t *testing.T) {
-	harnesstest.TestKeepAlive(t, &anthropictest.Server{}, func(base string, tr http.RoundTripper) llm.Model {
+	wiretest.TestKeepAlive(t, &anthropictest.Server{}, func(base string, tr http.RoundTripper) llm.Model {
 		return &anthropic.Model{ID: "m", BaseURL: base, HTTP: tr}
 	})
 }

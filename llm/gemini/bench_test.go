@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 )
 
 func BenchmarkHistory200KB(b *testing.B) {
-	req := harnesstest.LongRequest(llm.Reasoning{Opaque: json.RawMessage(`{"on":"call","thoughtSignature":"` +
+	req := wiretest.LongRequest(llm.Reasoning{Opaque: json.RawMessage(`{"on":"call","thoughtSignature":"` +
 		strings.Repeat("c2ln", 50) + `"}`), Route: "gemini/gemini-3.8-flash"})
 	b.SetBytes(int64(len(body(&Model{ID: "gemini-3.8-flash"}, req))))
-	harnesstest.BenchmarkModel(b, &Model{ID: "gemini-3.8-flash", HTTP: harnesstest.Canned(sample)}, req)
+	wiretest.BenchmarkModel(b, &Model{ID: "gemini-3.8-flash", HTTP: wiretest.Canned(sample)}, req)
 }
 
 func BenchmarkStream1MB(b *testing.B) {
@@ -25,6 +25,6 @@ func BenchmarkStream1MB(b *testing.B) {
 	}
 	s.WriteString(`data: {"candidates":[{"finishReason":"STOP"}]}` + "\r\n\r\n")
 	b.SetBytes(int64(s.Len()))
-	harnesstest.BenchmarkModel(b, &Model{ID: "gemini-3.8-flash", HTTP: harnesstest.Canned(s.Bytes())},
+	wiretest.BenchmarkModel(b, &Model{ID: "gemini-3.8-flash", HTTP: wiretest.Canned(s.Bytes())},
 		llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}})
 }

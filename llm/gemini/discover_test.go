@@ -6,15 +6,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/geminitest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/gemini"
 )
 
 // TestDiscover reads the vendor's list without the models that don't converse. Vertex AI has none.
 func TestDiscover(t *testing.T) {
-	harnesstest.TestDiscover(t, llm.Endpoint{}, gemini.Discover)
+	wiretest.TestDiscover(t, llm.Endpoint{}, gemini.Discover)
 	server := geminitest.Start(t, &geminitest.Server{Key: "k", Models: []string{"gemini-a", "gemini-b"}})
 	key := func(context.Context) (string, error) { return "k", nil }
 	list, err := gemini.Discover(t.Context(), llm.Endpoint{BaseURL: server, Key: key})

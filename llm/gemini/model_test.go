@@ -8,6 +8,7 @@ import (
 
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/geminitest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/gemini"
 )
@@ -30,7 +31,7 @@ func TestModel(t *testing.T) {
 }
 
 func newFake(t *testing.T, id string, turns []harnesstest.Turn) harnesstest.Fake {
-	player := harnesstest.Play(turns, answer, geminitest.Answer{Status: 500, Type: "INTERNAL", Message: "no turn left"})
+	player := wiretest.Play(turns, answer, geminitest.Answer{Status: 500, Type: "INTERNAL", Message: "no turn left"})
 	server := &geminitest.Server{Answer: player.Answer, Key: "AIza-test"}
 	tr := geminitest.Transport(t, server)
 	if turns[0].Stall == "connect" {

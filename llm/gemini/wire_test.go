@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/geminitest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/internal/wire"
 )
@@ -69,7 +69,7 @@ func TestGoldenRequests(t *testing.T) {
 	full := llm.Request{System: []string{"One.", " ", "Two."}, Tools: tools, Messages: history, Effort: "high", MaxOutput: 9000}
 	noTools := full
 	noTools.Tools, noTools.Effort, noTools.MaxOutput = nil, "", 0
-	harnesstest.TestRequests(t, *update, map[string]harnesstest.Golden{
+	wiretest.TestRequests(t, *update, map[string]wiretest.Golden{
 		"full-level":    {Model: sending("gemini-3.8-flash"), Request: full},
 		"full-budget":   {Model: sending("gemini-2.5-pro"), Request: full},
 		"history-tools": {Model: sending("gemini-3.8-flash"), Request: noTools},
@@ -113,7 +113,7 @@ func TestURL(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	harnesstest.TestRefusals(t, "testdata/refusals.txt", sending("m"))
+	wiretest.TestRefusals(t, "testdata/refusals.txt", sending("m"))
 }
 
 // decodeAll runs a stream to its end.
@@ -208,13 +208,13 @@ func TestStops(t *testing.T) {
 			t.Errorf("%s: %d calls, want 2", reply.Stop, len(reply.Calls()))
 		}
 	}
-	harnesstest.TestStops(t, p, table)
+	wiretest.TestStops(t, p, table)
 }
 
 // TestUsage reads the running totals: the prompt holds what was cached, thoughts
 // are beside the reply, and a later chunk may leave figures out.
 func TestUsage(t *testing.T) {
-	harnesstest.TestUsage(t, wired(), map[string]llm.Usage{
+	wiretest.TestUsage(t, wired(), map[string]llm.Usage{
 		`data: {"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":60,"thoughtsTokenCount":5}}
 
 data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":7,"toolUsePromptTokenCount":3}}
@@ -232,11 +232,11 @@ data: {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount
 	})
 }
 
-func wired() harnesstest.WireParams {
+func wired() wiretest.WireParams {
 	opaque := func(text, opaque string) llm.Reasoning {
 		return llm.Reasoning{Text: text, Opaque: json.RawMessage(opaque), Route: "gemini/gemini-3-m"}
 	}
-	return harnesstest.WireParams{
+	return wiretest.WireParams{
 		Decode: decodeAll, Sample: sample, Shown: "Reading. Now go", Complete: len(sample) - len("\n\n"), OwnIDs: true,
 		Reply: llm.Reply{
 			ID: "r1",
@@ -267,10 +267,10 @@ func wired() harnesstest.WireParams {
 	}
 }
 
-func TestCutAnywhere(t *testing.T) { harnesstest.TestCuts(t, wired()) }
+func TestCutAnywhere(t *testing.T) { wiretest.TestCuts(t, wired()) }
 
 func FuzzDecode(f *testing.F) {
-	harnesstest.FuzzWire(f, wired(), `data: {"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`+"\n\n",
+	wiretest.FuzzWire(f, wired(), `data: {"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}`+"\n\n",
 		`data: {"promptFeedback":{"blockReason":"SAFETY"}}`+"\n\n")
 }
 
@@ -288,7 +288,7 @@ func TestKeyStaysSecret(t *testing.T) {
 		}))
 	}
 	for _, bearer := range []bool{false, true} {
-		harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
+		wiretest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
 			return &Model{
 				ID: "m", Bearer: bearer, BaseURL: base, Header: http.Header{"Api-Key": {other}},
 				Key: func(context.Context) (string, error) { return key, nil },
@@ -300,14 +300,14 @@ func TestKeyStaysSecret(t *testing.T) {
 // TestKey sends the key the vendor's way, or as a bearer token.
 func TestKey(t *testing.T) {
 	for header, bearer := range map[string]bool{"X-Goog-Api-Key": false, "Authorization": true} {
-		harnesstest.TestKey(t, header, func(tr http.RoundTripper, key func(context.Context) (string, error)) llm.Model {
+		wiretest.TestKey(t, header, func(tr http.RoundTripper, key func(context.Context) (string, error)) llm.Model {
 			return &Model{ID: "m", Bearer: bearer, HTTP: tr, Key: key}
 		})
 	}
 }
 
 func TestKeepAlive(t *testing.T) {
-	harnesstest.TestKeepAlive(t, &geminitest.Server{}, func(base string, tr http.RoundTripper) llm.Model {
+	wiretest.TestKeepAlive(t, &geminitest.Server{}, func(base string, tr http.RoundTripper) llm.Model {
 		return &Model{ID: "m", BaseURL: base, HTTP: tr}
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/ollamatest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama"
 )
@@ -28,7 +29,7 @@ func TestModel(t *testing.T) {
 }
 
 func newFake(t *testing.T, id string, turns []harnesstest.Turn) harnesstest.Fake {
-	player := harnesstest.Play(turns, answer, ollamatest.Answer{Status: 500, Message: "no turn left"})
+	player := wiretest.Play(turns, answer, ollamatest.Answer{Status: 500, Message: "no turn left"})
 	server := &ollamatest.Server{Answer: player.Answer, Key: "token-test"}
 	tr := ollamatest.Transport(t, server)
 	if turns[0].Stall == "connect" {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/ollamatest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/ollama"
 )
@@ -76,8 +76,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 // TestAsk holds what both questions have in common.
 func TestAsk(t *testing.T) {
-	harnesstest.TestDiscover(t, llm.Endpoint{}, ollama.Discover, `{"models":[{"name":"a"},{"name":"b"}]}`)
-	harnesstest.TestDiscover(t, llm.Endpoint{ID: "x"}, show)
+	wiretest.TestDiscover(t, llm.Endpoint{}, ollama.Discover, `{"models":[{"name":"a"},{"name":"b"}]}`)
+	wiretest.TestDiscover(t, llm.Endpoint{ID: "x"}, show)
 	at := llm.Endpoint{ID: "x", HTTP: roundTrip(func(*http.Request) (*http.Response, error) {
 		body := `{"error":"model 'x' not found"}`
 		return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/ollamatest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -35,7 +35,7 @@ func TestGoldenRequests(t *testing.T) {
 	}
 	tools := []llm.ToolSpec{{Name: "read", Description: "Read.", Schema: json.RawMessage(`{ "type": "object", "properties": {} }`)}, {Name: "now"}}
 	full := llm.Request{System: []string{"One.", " ", "Two."}, Tools: tools, Messages: history, Effort: "high", MaxOutput: 9000}
-	harnesstest.TestRequests(t, *update, map[string]harnesstest.Golden{
+	wiretest.TestRequests(t, *update, map[string]wiretest.Golden{
 		"full": {Model: sending(Model{ID: "gpt-oss:20b", Window: 32768}), Request: full, Valid: ollamatest.Validate},
 		"bare": {
 			Model:   sending(Model{ID: "qwen3-coder"}),
@@ -83,11 +83,11 @@ func TestStops(t *testing.T) {
 	} {
 		table[strings.Replace(sample, `"stop"`, `"`+reason+`"`, 1)] = want
 	}
-	harnesstest.TestStops(t, wired(), table)
+	wiretest.TestStops(t, wired(), table)
 }
 
 func TestUsage(t *testing.T) {
-	harnesstest.TestUsage(t, wired(), map[string]llm.Usage{
+	wiretest.TestUsage(t, wired(), map[string]llm.Usage{
 		`{"done":true,"done_reason":"stop","prompt_eval_count":15,"eval_count":7}` + "\n":                               {Input: 15, Output: 7},
 		`{"done":true,"done_reason":"stop","prompt_eval_count":15,"prompt_eval_cached_count":15,"eval_count":0}` + "\n": {CacheRead: 15},
 		`{"done":true,"done_reason":"stop"}` + "\n":                                                                     {},
@@ -95,7 +95,7 @@ func TestUsage(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	harnesstest.TestRefusals(t, "testdata/refusals.txt", sending(Model{ID: "x:7b"}))
+	wiretest.TestRefusals(t, "testdata/refusals.txt", sending(Model{ID: "x:7b"}))
 }
 
 func TestKeyStaysSecret(t *testing.T) {
@@ -108,20 +108,20 @@ func TestKeyStaysSecret(t *testing.T) {
 	} {
 		bases = append(bases, ollamatest.Start(t, &ollamatest.Server{Answer: func(*http.Request, []byte) ollamatest.Answer { return answer }}))
 	}
-	harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
+	wiretest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
 		return &Model{
 			ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}},
 			Key: func(context.Context) (string, error) { return key, nil },
 		}
 	}, bases...)
-	harnesstest.TestKey(t, "Authorization", func(tr http.RoundTripper, key func(context.Context) (string, error)) llm.Model {
+	wiretest.TestKey(t, "Authorization", func(tr http.RoundTripper, key func(context.Context) (string, error)) llm.Model {
 		return &Model{ID: "m", HTTP: tr, Key: key}
 	})
 }
 
 func TestKeepAlive(t *testing.T) {
 	for _, window := range []int{0, 4096} { // a second question is for the window
-		harnesstest.TestKeepAlive(t, &ollamatest.Server{}, func(base string, tr http.RoundTripper) llm.Model {
+		wiretest.TestKeepAlive(t, &ollamatest.Server{}, func(base string, tr http.RoundTripper) llm.Model {
 			return &Model{ID: "m", Window: window, BaseURL: base, HTTP: tr}
 		})
 	}
@@ -185,8 +185,8 @@ func TestExchanges(t *testing.T) {
 	}
 }
 
-func wired() harnesstest.WireParams {
-	return harnesstest.WireParams{
+func wired() wiretest.WireParams {
+	return wiretest.WireParams{
 		Decode: decodeAll, Sample: sample, Shown: "Reading.", Complete: len(sample) - 1, OwnIDs: true,
 		Reply: llm.Reply{
 			Parts: llm.Parts{
@@ -206,8 +206,8 @@ func wired() harnesstest.WireParams {
 	}
 }
 
-func TestCutAnywhere(t *testing.T) { harnesstest.TestCuts(t, wired()) }
+func TestCutAnywhere(t *testing.T) { wiretest.TestCuts(t, wired()) }
 
 func FuzzDecode(f *testing.F) {
-	harnesstest.FuzzWire(f, wired(), `{"error":"an error was encountered while running the model"}`+"\n")
+	wiretest.FuzzWire(f, wired(), `{"error":"an error was encountered while running the model"}`+"\n")
 }

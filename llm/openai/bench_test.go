@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/inspan/inspan/harnesstest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -12,14 +12,14 @@ import (
 // it has to be under 5 %.
 func benchmarkStream(b *testing.B, m llm.Model, size int) {
 	b.SetBytes(int64(size))
-	harnesstest.BenchmarkModel(b, m, greeting())
+	wiretest.BenchmarkModel(b, m, greeting())
 	b.ReportMetric(100*b.Elapsed().Seconds()/float64(b.N)/(float64(size)/1e6), "%core")
 }
 
 func BenchmarkHistory200KB(b *testing.B) {
-	req := harnesstest.LongRequest()
+	req := wiretest.LongRequest()
 	b.SetBytes(int64(len(encoded(&Model{}, req))))
-	harnesstest.BenchmarkModel(b, &Model{ID: "m", HTTP: harnesstest.Canned(sampleStream())}, req)
+	wiretest.BenchmarkModel(b, &Model{ID: "m", HTTP: wiretest.Canned(sampleStream())}, req)
 }
 
 func BenchmarkStream1MB(b *testing.B) {
@@ -29,13 +29,13 @@ func BenchmarkStream1MB(b *testing.B) {
 			`"delta":{"content":"a few words more "},"finish_reason":null}]}` + "\n\n")
 	}
 	s.WriteString(finish(`"stop"`) + done)
-	benchmarkStream(b, &Model{ID: "m", HTTP: harnesstest.Canned(s.Bytes())}, s.Len())
+	benchmarkStream(b, &Model{ID: "m", HTTP: wiretest.Canned(s.Bytes())}, s.Len())
 }
 
 func BenchmarkResponsesHistory200KB(b *testing.B) {
-	req := harnesstest.LongRequest()
+	req := wiretest.LongRequest()
 	b.SetBytes(int64(len(encodedResponses(&Responses{}, req))))
-	harnesstest.BenchmarkModel(b, &Responses{ID: "m", HTTP: harnesstest.Canned(sampleResponse())}, req)
+	wiretest.BenchmarkModel(b, &Responses{ID: "m", HTTP: wiretest.Canned(sampleResponse())}, req)
 }
 
 func BenchmarkResponsesStream1MB(b *testing.B) {
@@ -45,5 +45,5 @@ func BenchmarkResponsesStream1MB(b *testing.B) {
 			`,"sequence_number":7,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"a few words more ","logprobs":[]`))
 	}
 	s.WriteString(completed)
-	benchmarkStream(b, &Responses{ID: "m", HTTP: harnesstest.Canned(s.Bytes())}, s.Len())
+	benchmarkStream(b, &Responses{ID: "m", HTTP: wiretest.Canned(s.Bytes())}, s.Len())
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/family"
+	"github.com/inspan/inspan/llm/internal/family"
 )
 
 // Dialect is one of the servers that speak the wire, and where it is to be had.

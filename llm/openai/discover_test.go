@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/openaitest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -263,7 +263,7 @@ func TestDiscoverAll(t *testing.T) {
 
 func TestDiscoverErrors(t *testing.T) {
 	for _, dialect := range []string{"vllm", "llamacpp", "lmstudio", "tgi", "huggingface"} {
-		harnesstest.TestDiscover(t, llm.Endpoint{Dialect: dialect}, Discover)
+		wiretest.TestDiscover(t, llm.Endpoint{Dialect: dialect}, Discover)
 	}
 	for name, c := range map[string]struct {
 		at   llm.Endpoint
@@ -295,7 +295,7 @@ func FuzzDiscover(f *testing.F) {
 	f.Add(`{"models":[{"key":"k","loaded_instances":[{}],"capabilities":[]}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		for _, d := range Dialects() {
-			list, err := Discover(t.Context(), llm.Endpoint{Dialect: d.Name, ID: "a:p", BaseURL: "http://x/v1", HTTP: harnesstest.Canned(body)})
+			list, err := Discover(t.Context(), llm.Endpoint{Dialect: d.Name, ID: "a:p", BaseURL: "http://x/v1", HTTP: wiretest.Canned(body)})
 			var e *llm.Error
 			if err != nil && !errors.As(err, &e) {
 				t.Fatalf("error is a %T", err)

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/openaitest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 )
 
 func TestRefusals(t *testing.T) {
 	const base = "http://x/v1"
-	harnesstest.TestRefusals(t, "testdata/refusals.txt", chat(Model{ID: "m", BaseURL: base}))
-	harnesstest.TestRefusals(t, "testdata/refusals.txt", responses(Responses{ID: "m", BaseURL: base}))
+	wiretest.TestRefusals(t, "testdata/refusals.txt", chat(Model{ID: "m", BaseURL: base}))
+	wiretest.TestRefusals(t, "testdata/refusals.txt", responses(Responses{ID: "m", BaseURL: base}))
 }
 
 // TestBareOverflow holds that Cerebras says nothing of a prompt that is too

@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/openaitest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/openai"
 )
@@ -64,7 +65,7 @@ func TestResponsesModel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			harnesstest.TestModel(t, harnesstest.ModelParams{
 				New: func(t *testing.T, turns ...harnesstest.Turn) harnesstest.Fake {
-					player := harnesstest.Play(turns, answer, openaitest.Answer{Status: 500, Message: "no turn left"})
+					player := wiretest.Play(turns, answer, openaitest.Answer{Status: 500, Message: "no turn left"})
 					s := &openaitest.Responses{Answer: player.Answer, Key: "sk-test-key", Phases: c.phases, Failed: c.failed}
 					return newResponsesFake(t, s, player.Requests, turns[0].Stall == "connect")
 				},
@@ -99,7 +100,7 @@ func kinds() []llm.Kind {
 }
 
 func newFake(t *testing.T, dialect string, habits openaitest.Habits, turns []harnesstest.Turn) harnesstest.Fake {
-	player := harnesstest.Play(turns, answer, openaitest.Answer{Status: 500, Message: "no turn left"})
+	player := wiretest.Play(turns, answer, openaitest.Answer{Status: 500, Message: "no turn left"})
 	server := &openaitest.Server{Answer: player.Answer, Key: "sk-test-key", Dialect: dialect, Habits: habits}
 	tr := openaitest.Transport(t, server)
 	if turns[0].Stall == "connect" {

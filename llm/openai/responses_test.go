@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/openaitest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -130,7 +130,7 @@ func TestResponsesStops(t *testing.T) {
 		return doneItem(0, hello) + sse("response.failed", `,"response":{"status":"failed","error":{"code":"`+
 			code+`","message":"`+message+`"},"output":[]}`)
 	}
-	harnesstest.TestStops(t, wiredResponses(), map[string]string{
+	wiretest.TestStops(t, wiredResponses(), map[string]string{
 		doneItem(0, hello) + completed:                                                                 "end",
 		sse("response.completed", `,"response":{"output":[`+hello+`]}`):                                "end", // no status
 		doneItem(0, `{"type":"message","content":[{"type":"refusal","refusal":"hello"}]}`) + completed: "refusal",
@@ -357,7 +357,7 @@ func TestResponsesNotStreamed(t *testing.T) {
 }
 
 func TestResponsesUsage(t *testing.T) {
-	harnesstest.TestUsage(t, wiredResponses(), map[string]llm.Usage{
+	wiretest.TestUsage(t, wiredResponses(), map[string]llm.Usage{
 		sse("response.completed", `,"response":{"status":"completed","output":[],"usage":{"input_tokens":100,`+
 			`"input_tokens_details":{"cached_tokens":60,"cache_write_tokens":30},"output_tokens":9,`+
 			`"output_tokens_details":{"reasoning_tokens":4}}}`): {
@@ -368,7 +368,7 @@ func TestResponsesUsage(t *testing.T) {
 		},
 		sse("response.completed", `,"response":{"status":"completed","output":[],"service_tier":"default","usage":{"input_tokens":100}}`): {Input: 100},
 	})
-	m := &Responses{ID: "m", HTTP: harnesstest.Canned(doneItem(0, hello) + completed)}
+	m := &Responses{ID: "m", HTTP: wiretest.Canned(doneItem(0, hello) + completed)}
 	if r, err := ask(t, m, greeting()); err != nil || !r.Usage.Estimated || r.Usage.Output != 2 || r.Usage.Input == 0 {
 		t.Errorf("got %+v, %v", r.Usage, err)
 	}
@@ -386,7 +386,7 @@ func TestResponsesKeyStaysSecret(t *testing.T) {
 			bases = append(bases, openaitest.StartResponses(t, vendor))
 		}
 	}
-	harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
+	wiretest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
 		return &Responses{
 			ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}},
 			Key: func(context.Context) (string, error) { return key, nil },
@@ -432,9 +432,9 @@ func replayable(t testing.TB, r llm.Reply) {
 	}
 }
 
-func wiredResponses() harnesstest.WireParams {
+func wiredResponses() wiretest.WireParams {
 	sample := sampleResponse()
-	return harnesstest.WireParams{
+	return wiretest.WireParams{
 		Decode: decodeResponses, Sample: sample, Shown: "hmhé😀<f><f>{\"x\":1}", Complete: len(sample) - 2,
 		Reply: llm.Reply{
 			Parts: llm.Parts{
@@ -450,9 +450,9 @@ func wiredResponses() harnesstest.WireParams {
 	}
 }
 
-func TestResponsesCutAnywhere(t *testing.T) { harnesstest.TestCuts(t, wiredResponses()) }
+func TestResponsesCutAnywhere(t *testing.T) { wiretest.TestCuts(t, wiredResponses()) }
 
 func FuzzDecodeResponses(f *testing.F) {
 	p := wiredResponses()
-	harnesstest.FuzzWire(f, p, strings.ReplaceAll(p.Sample, `"output_index":2`, `"output_index":-1`))
+	wiretest.FuzzWire(f, p, strings.ReplaceAll(p.Sample, `"output_index":2`, `"output_index":-1`))
 }

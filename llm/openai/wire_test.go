@@ -14,10 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/testkit/openaitest"
+	"github.com/inspan/inspan/internal/testkit/wiretest"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/family"
+	"github.com/inspan/inspan/llm/internal/family"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -53,7 +53,7 @@ func TestGoldenRequests(t *testing.T) {
 			},
 		}
 	}
-	table := map[string]harnesstest.Golden{}
+	table := map[string]wiretest.Golden{}
 	for name, c := range map[string]struct {
 		m      Model
 		opaque string
@@ -65,9 +65,9 @@ func TestGoldenRequests(t *testing.T) {
 			`{"reasoning_details":[{"type":"reasoning.text","text":"hm"}]}`,
 		},
 	} {
-		table[name] = harnesstest.Golden{Model: chat(c.m), Request: thoughtful(&c.m, c.opaque)}
+		table[name] = wiretest.Golden{Model: chat(c.m), Request: thoughtful(&c.m, c.opaque)}
 	}
-	table["mistral"] = harnesstest.Golden{
+	table["mistral"] = wiretest.Golden{
 		Model: chat(Model{ID: "mistral-large-latest", Dialect: "mistral"}), Request: worked(),
 		Valid: func(body []byte) error { return openaitest.ValidateAs("mistral", body) },
 	}
@@ -81,9 +81,9 @@ func TestGoldenRequests(t *testing.T) {
 		if name == "responses-foreign" {
 			route = "other/model"
 		}
-		table[name] = harnesstest.Golden{Model: responses(m), Request: talk(route)}
+		table[name] = wiretest.Golden{Model: responses(m), Request: talk(route)}
 	}
-	harnesstest.TestRequests(t, *update, table)
+	wiretest.TestRequests(t, *update, table)
 }
 
 // families are models of each family behind servers that render its template or serve it. The models named have
@@ -122,7 +122,7 @@ func families() map[string]Model {
 // TestFamilyRequests holds what each family gets to see of one conversation: a thought, a text and two calls
 // of its own, calls of another model with ids that not all take, and two messages of the person in a row.
 func TestFamilyRequests(t *testing.T) {
-	table := map[string]harnesstest.Golden{}
+	table := map[string]wiretest.Golden{}
 	for name, m := range families() {
 		if got := family.Of(m.ID).Name; got != name {
 			t.Errorf("%s is of %s", m.ID, got)
@@ -152,11 +152,11 @@ func TestFamilyRequests(t *testing.T) {
 				}),
 		}
 		dialect := m.Dialect
-		table["family-"+name] = harnesstest.Golden{
+		table["family-"+name] = wiretest.Golden{
 			Model: chat(m), Request: req, Valid: func(body []byte) error { return openaitest.ValidateAs(dialect, body) },
 		}
 	}
-	harnesstest.TestRequests(t, *update, table)
+	wiretest.TestRequests(t, *update, table)
 }
 
 // chat makes a model that sends with a transport.
@@ -299,7 +299,7 @@ func TestToolDeltas(t *testing.T) {
 
 func TestStops(t *testing.T) {
 	text := delta(`"content":"x"`)
-	harnesstest.TestStops(t, wired(), map[string]string{
+	wiretest.TestStops(t, wired(), map[string]string{
 		text + finish(`"stop"`) + done:                          "end",
 		text + finish(`"stop"`):                                 "end",
 		text + finish(`null`) + done:                            "end",
@@ -389,7 +389,7 @@ func TestUsage(t *testing.T) {
 			Input: 3, Tier: want,
 		}
 	}
-	harnesstest.TestUsage(t, wired(), table)
+	wiretest.TestUsage(t, wired(), table)
 }
 
 // TestBadText holds that bytes which are no text become the sign for that, with
@@ -464,10 +464,10 @@ func sampleStream() string {
 		`data: {"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":5}}` + "\n\n" + done
 }
 
-func wired() harnesstest.WireParams {
+func wired() wiretest.WireParams {
 	const end = `"finish_reason":"tool_calls"}]}`
 	sample := sampleStream()
-	return harnesstest.WireParams{
+	return wiretest.WireParams{
 		Decode: decodeAll, Sample: sample, Shown: "hmhé😀", Complete: strings.Index(sample, end) + len(end), Trailer: true, OwnIDs: true,
 		Reply: llm.Reply{
 			Parts: llm.Parts{
@@ -480,9 +480,9 @@ func wired() harnesstest.WireParams {
 	}
 }
 
-func TestCutAnywhere(t *testing.T) { harnesstest.TestCuts(t, wired()) }
+func TestCutAnywhere(t *testing.T) { wiretest.TestCuts(t, wired()) }
 
-func FuzzDecode(f *testing.F) { harnesstest.FuzzWire(f, wired()) }
+func FuzzDecode(f *testing.F) { wiretest.FuzzWire(f, wired()) }
 
 func TestKeyStaysSecret(t *testing.T) {
 	const key, other = "sk-very-secret", "azure-secret"
@@ -494,7 +494,7 @@ func TestKeyStaysSecret(t *testing.T) {
 	} {
 		bases = append(bases, openaitest.Start(t, &openaitest.Server{Answer: func(*http.Request, []byte) openaitest.Answer { return answer }}))
 	}
-	harnesstest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
+	wiretest.TestSecrets(t, []string{key, other}, func(base string) llm.Model {
 		return &Model{
 			ID: "m", BaseURL: base, Header: http.Header{"Api-Key": {other}},
 			Key: func(context.Context) (string, error) { return key, nil },
@@ -515,7 +515,7 @@ func TestKey(t *testing.T) {
 			func(at llm.Endpoint) llm.Model { m := Responses(at); return &m },
 			func(at llm.Endpoint) llm.Model { return listing(at) },
 		} {
-			harnesstest.TestKey(t, c.header, func(tr http.RoundTripper, key func(context.Context) (string, error)) llm.Model {
+			wiretest.TestKey(t, c.header, func(tr http.RoundTripper, key func(context.Context) (string, error)) llm.Model {
 				at.HTTP, at.Key = tr, key
 				return model(at)
 			})
@@ -536,10 +536,10 @@ func (l listing) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Chunk,
 }
 
 func TestKeepAlive(t *testing.T) {
-	harnesstest.TestKeepAlive(t, &openaitest.Server{}, func(base string, tr http.RoundTripper) llm.Model {
+	wiretest.TestKeepAlive(t, &openaitest.Server{}, func(base string, tr http.RoundTripper) llm.Model {
 		return &Model{ID: "m", BaseURL: base, HTTP: tr}
 	})
-	harnesstest.TestKeepAlive(t, &openaitest.Responses{}, func(base string, tr http.RoundTripper) llm.Model {
+	wiretest.TestKeepAlive(t, &openaitest.Responses{}, func(base string, tr http.RoundTripper) llm.Model {
 		return &Responses{ID: "m", BaseURL: base, HTTP: tr}
 	})
 }

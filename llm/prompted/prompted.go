@@ -19,7 +19,7 @@ import (
 	"sync/atomic"
 
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/llm/family"
+	"github.com/inspan/inspan/llm/internal/family"
 )
 
 // Model is a model whose tools may live in the prompt. Safe for concurrent use

@@ -70,7 +70,7 @@ var only = map[string][]string{
 	"os/exec": {"internal/world/sandbox", "internal/testkit", "internal/testkit/suite"},
 	"testing": {
 		"harnesstest", "internal/testkit", "internal/testkit/fake", "internal/testkit/anthropictest", "internal/testkit/openaitest",
-		"internal/testkit/geminitest", "internal/testkit/ollamatest", "internal/testkit/boxes",
+		"internal/testkit/geminitest", "internal/testkit/ollamatest", "internal/testkit/boxes", "internal/testkit/wiretest",
 	},
 }
 

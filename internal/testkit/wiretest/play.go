@@ -1,22 +1,24 @@
-package harnesstest
+package wiretest
 
 import (
 	"net/http"
 	"sync"
+
+	"github.com/inspan/inspan/harnesstest"
 )
 
 // Player plays turns to a model under test: a fake vendor answers with it. A is an answer in the vendor's form.
 type Player[A any] struct {
-	render func(Turn) A
+	render func(harnesstest.Turn) A
 	out    A
 
 	mu       sync.Mutex
-	turns    []Turn
+	turns    []harnesstest.Turn
 	requests []string
 }
 
 // Play returns a player of turns, one a request, in order. Out is the answer when there are no more.
-func Play[A any](turns []Turn, render func(Turn) A, out A) *Player[A] {
+func Play[A any](turns []harnesstest.Turn, render func(harnesstest.Turn) A, out A) *Player[A] {
 	return &Player[A]{render: render, out: out, turns: turns}
 }
 

@@ -3,7 +3,7 @@ package family_test
 import (
 	"testing"
 
-	"github.com/inspan/inspan/llm/family"
+	"github.com/inspan/inspan/llm/internal/family"
 )
 
 // TestOf holds that a family is found however a server spells its models.

@@ -1,4 +1,4 @@
-package harnesstest
+package wiretest
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func LongRequest(beside ...llm.Part) llm.Request {
 		parts = append(parts, llm.Call{ID: id, Name: "tool1", Args: json.RawMessage(`{"path":"internal/some/file.go"}`)})
 		result := llm.Result{CallID: id, Parts: llm.Say(strings.Repeat("\tif err != nil {\n\t\treturn \"x\"\n\t}\n", 135))}
 		req.Messages = append(req.Messages,
-			said("Do the next step."),
+			llm.Message{Role: llm.User, Parts: llm.Say("Do the next step.")},
 			llm.Message{Role: llm.Assistant, Parts: parts},
 			llm.Message{Role: llm.User, Parts: llm.Parts{result}},
 			llm.Message{Role: llm.Assistant, Parts: llm.Say("Done.")})

@@ -1,4 +1,4 @@
-package harnesstest
+package wiretest
 
 import (
 	"bytes"
