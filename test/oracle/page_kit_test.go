@@ -221,17 +221,22 @@ func (p *tab) when(expression string) {
 	}
 }
 
+// says is an expression that is true if the page shows a text, wherever its lines break.
+func says(text string) string {
+	return `document.body.innerText.replace(/\s+/g, " ").includes(` + strconv.Quote(text) + ")"
+}
+
 // see waits until the page shows texts, and miss until it does not show one.
 func (p *tab) see(texts ...string) {
 	p.t.Helper()
 	for _, text := range texts {
-		p.when("document.body.innerText.includes(" + strconv.Quote(text) + ")")
+		p.when(says(text))
 	}
 }
 
 func (p *tab) miss(text string) {
 	p.t.Helper()
-	p.when("!document.body.innerText.includes(" + strconv.Quote(text) + ")")
+	p.when("!" + says(text))
 }
 
 // press clicks what is named by the beginning of its text.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/inspan/inspan/event"
@@ -50,6 +51,22 @@ func TestPage(t *testing.T) {
 	small.see("Nothing waits for you")
 	p.see("✗ bash touch c.txt", "denied")
 
+	t.Run("a long output", func(t *testing.T) {
+		p.say("#message", "bash: seq 1 5000"+kb.Enter)
+		p.see("✓ bash seq 1 5000")
+		ask[any](p, "[...document.querySelectorAll('summary')].filter((e) => e.innerText.includes('seq 1 5000')).at(-1).click()")
+		p.see("cut", "Open whole")
+		p.say(".window input", "400")
+		p.when("document.querySelectorAll('.window mark').length > 0")
+		p.shot("output")
+		p.press("button", "Open whole")
+		p.when("document.querySelector('dialog')?.open && document.querySelector('dialog pre').innerText.includes('4999')")
+		p.say("dialog input", "4999")
+		p.see("1 match")
+		p.shot("whole")
+		p.do(chromedp.KeyEvent(kb.Escape))
+		p.when("document.querySelector('dialog') === null")
+	})
 	t.Run("steer and interrupt", func(t *testing.T) {
 		p.say("#message", "delay: 30s"+kb.Enter)
 		p.see("running", "Interrupt")
@@ -67,8 +84,8 @@ func TestPage(t *testing.T) {
 		p.shot("rewind")
 		p.press(".rewind button.deny", "Rewind")
 		p.miss("Rewind to before")
-		p.press("button", "Show 15 items")
-		p.when("document.querySelectorAll('li.gone').length === 15")
+		p.press("button", "Show 20 items")
+		p.when("document.querySelectorAll('li.gone').length === 20")
 		if _, err := os.Stat(filepath.Join(w.dir, "folder", "a.txt")); !os.IsNotExist(err) {
 			t.Errorf("a.txt is still there: %v", err)
 		}
@@ -90,7 +107,7 @@ func TestPage(t *testing.T) {
 		p.say("#search", "RIGHT way"+kb.Enter)
 		p.see("“RIGHT way”")
 		p.shot("search")
-		p.press(".hits a", "say: the right way")
+		p.press(".hits a span", "say: the right way")
 		p.when("document.querySelector('li.marked')?.innerText.includes('the right way')")
 	})
 	t.Run("compare", func(t *testing.T) {

@@ -132,6 +132,7 @@ type Point = running.Point
 // Options are the flags of a command. Zero fields leave the settings as they are.
 type Options struct {
 	Model        string
+	Effort       string // of reasoning, one of llm.Efforts
 	Mode         tool.Mode
 	MaxTurns     int // as in inspan.Agent
 	MaxCost      float64

@@ -47,7 +47,7 @@ type build struct {
 func (a *App) build(ctx context.Context, o Options, at inspan.Place, warn func(string)) (*build, error) {
 	b := &build{App: a, o: o, at: at, warn: warn, agent: &inspan.Agent{
 		Mode: o.Mode, Limits: inspan.Limits{Turns: o.MaxTurns, Cost: o.MaxCost, Tokens: o.MaxTokens, Time: o.MaxTime, RetryLong: o.RetryLong, Retry: cmp.Or(o.RetryFor, a.Config.RetryFor)},
-		Effort: a.Config.Effort, Workspace: inspan.Workspace{Folders: o.Folders}, Unattended: o.Unattended,
+		Effort: cmp.Or(o.Effort, a.Config.Effort), Workspace: inspan.Workspace{Folders: o.Folders}, Unattended: o.Unattended,
 		Approvals: inspan.Approvals{Timeout: a.Config.Timeout}, Opening: inspan.Opening{Levers: a.Config.Levers.Stated()},
 	}}
 	if at.Parent == "" {

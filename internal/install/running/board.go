@@ -250,7 +250,10 @@ func (b *Board) row(i *store.Info) Row {
 	if known && r.Open {
 		r.Questions = inspan.Sets(d.status.Questions())
 	}
-	r.Standing = standing(i, r)
+	r.Standing = StandingOf(len(r.Questions) > 0, i.Stop, r.Driven && !i.Empty)
+	if i.Damage != nil && len(r.Questions) == 0 {
+		r.Standing = StandsFailed
+	}
 	if said, known := b.stands[i.ID]; known && len(r.Questions) == 0 {
 		r.Standing = said
 	}
@@ -258,18 +261,17 @@ func (b *Board) row(i *store.Info) Row {
 	return r
 }
 
-// standing returns the state of a session whose questions are known.
-func standing(i *store.Info, r Row) Standing {
+// StandingOf returns the state of a session from whether it has open questions, why its last run stopped (empty if it
+// has not), and whether a process runs it.
+func StandingOf(asks bool, stop event.Reason, runs bool) Standing {
 	switch {
-	case len(r.Questions) > 0:
+	case asks:
 		return StandsWaiting
-	case i.Damage != nil:
-		return StandsFailed
-	case i.Stop == event.ReasonDone:
+	case stop == event.ReasonDone:
 		return StandsDone
-	case i.Stop == "" && r.Driven && !i.Empty:
+	case stop == "" && runs:
 		return StandsRunning
-	case i.Stop == "" || i.Stop == event.ReasonCancelled:
+	case stop == "" || stop == event.ReasonCancelled:
 		return StandsIdle
 	}
 	return StandsFailed

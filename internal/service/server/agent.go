@@ -143,7 +143,7 @@ func (s *Server) host(t Task) (*inspan.Host, error) {
 // options returns the options of the agent of a task.
 func (s *Server) options(t Task) app.Options {
 	o := s.Options
-	o.Model, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Mode, s.mode(t.Tenant))
+	o.Model, o.Effort, o.Mode = cmp.Or(t.Spec.Model, o.Model), cmp.Or(t.Spec.Effort, o.Effort), cmp.Or(t.Spec.Mode, s.mode(t.Tenant))
 	o.MaxCost = config.Lesser(config.Lesser(o.MaxCost, t.Spec.MaxCost), s.book.left(t))
 	o.MaxTurns = config.Lesser(o.MaxTurns, t.Spec.MaxTurns)
 	o.Unattended, o.Elsewhere, o.Guest = t.Spec.Unattended, t.Spec.Elsewhere, t.Tenant != ""

@@ -13,6 +13,8 @@ import (
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/lab/eval"
 	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/store"
 )
 
 // The board shows all sessions at a glance, and the inbox shows the questions in them that wait for a person.
@@ -48,6 +50,7 @@ type board struct {
 	Inbox    []shownQuestion          `json:"inbox" jsonschema:"all open questions, the oldest session's first"`
 	Evals    []eval.Standing          `json:"evals,omitempty" jsonschema:"the last runs of evaluations, the newest first, without their tasks"`
 	Role     Role                     `json:"role" jsonschema:"what the visitor may do"`
+	Efforts  []string                 `json:"efforts" jsonschema:"of reasoning, that a task can name"`
 	Folders  []string                 `json:"folders,omitempty" jsonschema:"in which tasks may work, for whoever sees all tenants"`
 }
 
@@ -60,7 +63,7 @@ func (c *call) board(in boardWanted) (board, error) {
 	if states := c.all.Standings(); in.State != "" && !slices.Contains(states, running.Standing(in.State)) {
 		return out, Wrong("state", fmt.Sprintf("it is %q", words.OneLine(in.State, 80)), fmt.Sprint("one of ", states))
 	}
-	if out.Role = c.who.role; c.who.root {
+	if out.Role, out.Efforts = c.who.role, llm.Efforts(); c.who.root {
 		out.Folders = c.Folders
 	}
 	rows, err := c.glance()
@@ -136,14 +139,17 @@ func (c *call) visible(rows []running.Row) []seen {
 const mostLooked = 100
 
 // state returns the state of the session, from its task if it has one.
-func (s seen) state() running.Standing {
-	switch t := s.task; {
+func (s seen) state() running.Standing { return s.task.standing(s.Standing, len(s.Questions) > 0) }
+
+// standing returns the state of the task's session, which without the task would be another.
+func (t *Task) standing(without running.Standing, asks bool) running.Standing {
+	switch {
 	case t.Stage == event.StageCompleted:
 		return running.StandsDone
 	case over(t.Stage):
 		return running.StandsFailed
-	case t.ID == "", len(s.Questions) > 0:
-		return s.Standing
+	case t.ID == "", asks:
+		return without
 	case t.Stage == event.StageIdle:
 		return running.StandsIdle
 	}
@@ -196,6 +202,8 @@ type found struct {
 
 type hit struct {
 	Session string    `json:"session"`
+	Title   string    `json:"title,omitempty" jsonschema:"of the session, or of the one that it works for"`
+	Root    string    `json:"root,omitempty" jsonschema:"the workspace"`
 	Seq     uint64    `json:"seq" jsonschema:"number of the event"`
 	Time    time.Time `json:"time"`
 	Kind    string    `json:"kind"`
@@ -209,25 +217,38 @@ func (c *call) search(in sought) (found, error) {
 	if err != nil || strings.TrimSpace(in.Text) == "" {
 		return out, err
 	}
-	seen := map[string]bool{}
+	rows, err := c.all.List(c)
+	if err != nil {
+		return out, err
+	}
+	names := map[string]running.Row{}
+	for _, r := range rows {
+		names[r.ID] = r
+	}
+	mine := map[string]*Task{} // by the session, as far as it was met; nil: the visitor may not see it
 	for h, err := range c.Sessions.Search(c, regexp.MustCompile("(?i)"+regexp.QuoteMeta(in.Text))) {
 		if c.Err() != nil {
 			return out, c.Err()
 		}
-		mine, looked := seen[h.Session]
-		if !looked {
-			_, hidden := c.lists(h.Session)
-			mine = hidden == nil
-			seen[h.Session] = mine
+		task, known := mine[h.Session]
+		if !known {
+			if t, hidden := c.lists(h.Session); hidden == nil {
+				task = &t
+			}
+			mine[h.Session] = task
 		}
-		switch {
-		case err != nil || !mine: // unreadable sessions have no hits
-		case len(out.Hits) == limit:
+		if err != nil || task == nil { // unreadable sessions have no hits
+			continue
+		}
+		if len(out.Hits) == limit {
 			out.More = true
 			return out, nil
-		default:
-			out.Hits = append(out.Hits, hit{h.Session, h.Seq, h.Time, h.Kind, words.OneLine(h.Text, 300)})
 		}
+		lead := names[store.Lead(h.Session)]
+		out.Hits = append(out.Hits, hit{
+			Session: h.Session, Title: words.OneLine(cmp.Or(task.Spec.Title, lead.Name), 200), Root: text.Visible(lead.Root),
+			Seq: h.Seq, Time: h.Time, Kind: h.Kind, Text: words.OneLine(h.Text, 300),
+		})
 	}
 	return out, nil
 }

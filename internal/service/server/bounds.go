@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/cost"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -154,6 +155,8 @@ func narrow(s *jsonschema.Schema, of reflect.Type, name string) {
 		s.AnyOf, s.Examples = []*jsonschema.Schema{{Type: "string"}, list}, []any{"Say hello"}
 	case "completionRequest.n":
 		between(s, -mostWhole, 1)
+	case "Spec.effort":
+		s.Enum = oneOf(append(llm.Efforts(), "")...)
 	case "Spec.max_cost", "newBounds.budget":
 		s.Minimum = new(0.0)
 	case "page.stage":

@@ -43,6 +43,7 @@ type part struct {
 	Items []json.RawMessage
 	Now   struct {
 		Seq       uint64
+		State     string
 		Busy      bool
 		Driven    bool
 		Task      string
@@ -242,12 +243,21 @@ func TestBoard(t *testing.T) {
 	if b := h.board("?limit=1"); len(b.Sessions) != 1 || b.Folders[0] != h.root {
 		t.Errorf("%+v", b)
 	}
-	find := func(h *house) (out struct{ Hits []struct{ Session string } }) {
-		h.call("GET", "/api/v1/search?text="+url.QueryEscape("the VIOLIN"), nil, http.StatusOK, &out)
-		return out
-	}
-	if got := find(ann); len(got.Hits) < 2 || got.Hits[0].Session != h.task(done.ID).Session {
+	find := func(h *house) (out struct {
+		Hits []struct{ Session, Title, Root string }
+	}) { h.call("GET", "/api/v1/search?text="+url.QueryEscape("the VIOLIN"), nil, http.StatusOK, &out); return out }
+	if got := find(ann); len(got.Hits) < 2 || got.Hits[0].Session != h.task(done.ID).Session || got.Hits[0].Title != "say: the violin" || got.Hits[0].Root == "" {
 		t.Errorf("%+v", got)
+	}
+	for id, stage := range map[string]event.Stage{done.ID: event.StageCompleted, waits.ID: event.StageWaiting, idle.ID: event.StageIdle} {
+		one := h.task(id)
+		var whole part
+		ann.call("GET", "/api/v1/sessions/"+one.Session+"/items", nil, http.StatusOK, &whole)
+		for _, row := range b.Sessions {
+			if row.Task == id && row.State != whole.Now.State {
+				t.Errorf("%s is %s on the board and %s in its session", stage, row.State, whole.Now.State)
+			}
+		}
 	}
 	if got := find(bob); len(got.Hits) != 0 {
 		t.Errorf("another tenant finds %+v", got)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -27,6 +28,7 @@ type Spec struct {
 	Fork        *Fork             `json:"fork,omitempty" jsonschema:"go on with a copy of another task's session, in its workspace"`
 	Session     string            `json:"session,omitempty" jsonschema:"go on with a session of this machine that belongs to no task"`
 	Model       string            `json:"model,omitempty" jsonschema:"provider/model (default: as the server was started)"`
+	Effort      string            `json:"effort,omitempty" jsonschema:"how hard the model reasons (default: as the server was started)"`
 	Mode        tool.Mode         `json:"mode,omitempty" jsonschema:"plan, ask, edit, auto or yolo, at most that of the server"`
 	MaxCost     float64           `json:"max_cost,omitempty" jsonschema:"maximum cost in US dollars"`
 	MaxTurns    int               `json:"max_turns,omitempty" jsonschema:"maximum number of requests to the model"`
@@ -172,6 +174,8 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 		return Wrong("max_cost", "it is below 0", "0 or more")
 	case p.MaxTurns < 0:
 		return Wrong("max_turns", "it is below 0", "0 or more")
+	case p.Effort != "" && !slices.Contains(llm.Efforts(), p.Effort):
+		return Wrong("effort", fmt.Sprintf("it is %q", p.Effort), fmt.Sprint("one of ", llm.Efforts()))
 	case !p.Keep.Known():
 		return Wrong("keep", fmt.Sprintf("it is %q", p.Keep), "never, failed or always")
 	case p.Repository != nil && p.Folder != "":

@@ -13,6 +13,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/store"
@@ -57,33 +58,34 @@ type shownWriting struct {
 
 // shownNow is the state of a session and its current activity.
 type shownNow struct {
-	Session   string          `json:"session"`
-	Task      string          `json:"task,omitempty" jsonschema:"task that the session belongs to"`
-	Stage     event.Stage     `json:"stage,omitempty" jsonschema:"stage of the task"`
-	Parent    string          `json:"parent,omitempty"`
-	Title     string          `json:"title,omitempty"`
-	Root      string          `json:"root,omitempty"`
-	Model     string          `json:"model,omitempty"`
-	Effort    string          `json:"effort,omitempty"`
-	Mode      tool.Mode       `json:"mode,omitempty"`
-	Seq       uint64          `json:"seq" jsonschema:"number of the last event"`
-	Busy      bool            `json:"busy" jsonschema:"a run goes on, or was cut off"`
-	Driven    bool            `json:"driven" jsonschema:"somebody runs the session, or will when it is told something"`
-	Began     time.Time       `json:"began,omitzero" jsonschema:"when the run began"`
-	Turns     int             `json:"turns"`
-	Calls     int             `json:"calls"`
-	Cost      float64         `json:"cost" jsonschema:"US dollars"`
-	Unpriced  bool            `json:"unpriced,omitempty"`
-	Prompt    int             `json:"prompt,omitempty" jsonschema:"tokens of the last prompt"`
-	Window    int             `json:"window,omitempty" jsonschema:"tokens that the model takes; 0: not known"`
-	Todo      []tool.Todo     `json:"todo,omitempty"`
-	Files     []string        `json:"files,omitempty" jsonschema:"files that calls have written"`
-	Thinking  string          `json:"thinking,omitempty"`
-	Draft     string          `json:"draft,omitempty" jsonschema:"tool of a call that is being written"`
-	Wait      string          `json:"wait,omitempty" jsonschema:"why nothing happens for a while"`
-	Until     time.Time       `json:"until,omitzero" jsonschema:"how long"`
-	Queued    []string        `json:"queued,omitempty" jsonschema:"messages for after the run"`
-	Questions []shownQuestion `json:"questions,omitempty"`
+	Session   string           `json:"session"`
+	Task      string           `json:"task,omitempty" jsonschema:"task that the session belongs to"`
+	Stage     event.Stage      `json:"stage,omitempty" jsonschema:"stage of the task"`
+	State     running.Standing `json:"state" jsonschema:"as on the board: waiting, running, idle, failed or done"`
+	Parent    string           `json:"parent,omitempty"`
+	Title     string           `json:"title,omitempty"`
+	Root      string           `json:"root,omitempty"`
+	Model     string           `json:"model,omitempty"`
+	Effort    string           `json:"effort,omitempty"`
+	Mode      tool.Mode        `json:"mode,omitempty"`
+	Seq       uint64           `json:"seq" jsonschema:"number of the last event"`
+	Busy      bool             `json:"busy" jsonschema:"a run goes on, or was cut off"`
+	Driven    bool             `json:"driven" jsonschema:"somebody runs the session, or will when it is told something"`
+	Began     time.Time        `json:"began,omitzero" jsonschema:"when the run began"`
+	Turns     int              `json:"turns"`
+	Calls     int              `json:"calls"`
+	Cost      float64          `json:"cost" jsonschema:"US dollars"`
+	Unpriced  bool             `json:"unpriced,omitempty"`
+	Prompt    int              `json:"prompt,omitempty" jsonschema:"tokens of the last prompt"`
+	Window    int              `json:"window,omitempty" jsonschema:"tokens that the model takes; 0: not known"`
+	Todo      []tool.Todo      `json:"todo,omitempty"`
+	Files     []string         `json:"files,omitempty" jsonschema:"files that calls have written"`
+	Thinking  string           `json:"thinking,omitempty"`
+	Draft     string           `json:"draft,omitempty" jsonschema:"tool of a call that is being written"`
+	Wait      string           `json:"wait,omitempty" jsonschema:"why nothing happens for a while"`
+	Until     time.Time        `json:"until,omitzero" jsonschema:"how long"`
+	Queued    []string         `json:"queued,omitempty" jsonschema:"messages for after the run"`
+	Questions []shownQuestion  `json:"questions,omitempty"`
 }
 
 // viewOf reads a session that the visitor sees, up to its end.
@@ -182,10 +184,18 @@ func (v *view) now() (shownNow, error) {
 		out.Queued = append(out.Queued, text.VisibleLines(q.Text))
 	}
 	var err error
-	if out.Driven, err = v.driven(v.task); err == nil {
-		out.Questions, err = v.questions()
+	if out.Driven, err = v.driven(v.task); err != nil {
+		return out, err
 	}
-	return out, err
+	if out.Questions, err = v.questions(); err != nil {
+		return out, err
+	}
+	stop, asks := event.Reason(""), len(out.Questions) > 0
+	if f.Run.Stopped != nil {
+		stop = f.Run.Stopped.Reason
+	}
+	out.State = v.task.standing(running.StandingOf(asks, stop, out.Driven && f.Run.Busy), asks)
+	return out, nil
 }
 
 // first returns the first message.

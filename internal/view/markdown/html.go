@@ -65,7 +65,9 @@ func (w *pageWriter) block(n ast.Node, depth int) {
 		w.within("p", "", func() { w.text(withoutData(w.lines(n))) })
 	case *picture:
 		w.within("p", "", func() { w.image(n.media, n.data, n.name) })
-	case *ast.FencedCodeBlock, *ast.CodeBlock:
+	case *ast.FencedCodeBlock:
+		w.within("pre", "", func() { w.within("code", "", func() { w.code(language(string(n.Language(w.src))), w.lines(n)) }) })
+	case *ast.CodeBlock:
 		w.within("pre", "", func() { w.within("code", "", func() { w.text(w.lines(n)) }) })
 	case *ast.HTMLBlock:
 		w.within("pre", "", func() {
@@ -88,6 +90,38 @@ func (w *pageWriter) block(n ast.Node, depth int) {
 		return
 	}
 	w.WriteString("\n")
+}
+
+// pageLexers are the lexers of all pages.
+var pageLexers Lexers
+
+// code writes code with a span around each stretch of tokens that has a role; its class is t- and the role.
+func (w *pageWriter) code(language, code string) {
+	c, class := highlighter(Style{Lexers: &pageLexers, classes: true}, language), ""
+	turn := func(to string) {
+		if to == class {
+			return
+		}
+		if class != "" {
+			w.WriteString("</span>")
+		}
+		if to != "" {
+			w.WriteString(`<span class="t-` + to + `">`)
+		}
+		class = to
+	}
+	for l := range strings.Lines(code) {
+		text, end := strings.CutSuffix(l, "\n")
+		for _, s := range c.line(text) {
+			if s.text != "" {
+				turn(s.look.color)
+				w.text(s.text)
+			}
+		}
+		if turn(""); end {
+			w.text("\n")
+		}
+	}
 }
 
 func (w *pageWriter) list(n *ast.List, inner func()) {

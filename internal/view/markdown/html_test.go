@@ -22,7 +22,7 @@ func TestHTML(t *testing.T) {
 		"- a\n- b\n\n7. c":           "<ul><li>a\n</li>\n<li>b\n</li>\n</ul>\n<ol start=\"7\"><li>c\n</li>\n</ol>\n",
 		"1. a\n\n   b":               "<ol><li><p>a</p>\n<p>b</p>\n</li>\n</ol>\n",
 		"- [x] a\n- [ ] b":           "<ul><li>☑ a\n</li>\n<li>☐ b\n</li>\n</ul>\n",
-		"```go\nif a < b {}\n```":    "<pre><code>if a &lt; b {}\n</code></pre>\n",
+		"```go\nif a < b {}\n```":    "<pre><code><span class=\"t-keyword\">if</span> a &lt; b {}\n</code></pre>\n",
 		"    a & b":                  "<pre><code>a &amp; b\n</code></pre>\n",
 		"a|b\n:-|-:\n*1*|2\n3|4|5\n6": "<table><tr><th>a</th><th style=\"text-align:right\">b</th></tr><tr><td><em>1</em></td><td " +
 			"style=\"text-align:right\">2</td></tr><tr><td>3</td><td style=\"text-align:right\">4</td></tr><tr><td>6</td><td " +
@@ -70,7 +70,8 @@ func TestHTML(t *testing.T) {
 func inert(t *testing.T, page string) {
 	t.Helper()
 	link, data := regexp.MustCompile(`(?i)^(https?://|mailto:).`), regexp.MustCompile(`^data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/=]+$`)
-	tags := strings.Fields("h1 h2 h3 h4 h5 h6 p pre code hr blockquote ul ol li table tr th td em strong del a img br")
+	tags := strings.Fields("h1 h2 h3 h4 h5 h6 p pre code hr blockquote ul ol li table tr th td em strong del a img br span")
+	role := regexp.MustCompile(`^t-[a-z-]+$`)
 	var open []string
 	z := html.NewTokenizer(strings.NewReader(page))
 	for {
@@ -88,7 +89,8 @@ func inert(t *testing.T, page string) {
 			}
 			for _, a := range token.Attr {
 				known := a.Key == "rel" || a.Key == "alt" || a.Key == "start" || a.Key == "style" && strings.HasPrefix(a.Val, "text-align:") ||
-					a.Key == "href" && link.MatchString(a.Val) || a.Key == "src" && data.MatchString(a.Val)
+					a.Key == "href" && link.MatchString(a.Val) || a.Key == "src" && data.MatchString(a.Val) ||
+					a.Key == "class" && token.Data == "span" && role.MatchString(a.Val)
 				if !known {
 					t.Errorf("an attribute %s=%q in %.500q", a.Key, a.Val, page)
 				}

@@ -15,6 +15,8 @@ type Style struct {
 	NoColor bool    // no escape sequences; marks are kept if they would be lost
 	Named   bool    // pictures are named, not drawn
 	Lexers  *Lexers // shared caches; nil: each Render, Stream and Code loads its own
+
+	classes bool // colours are names of roles, for HTML
 }
 
 // Render shows markdown in lines of at most width cells, without a newline at

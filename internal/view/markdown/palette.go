@@ -25,8 +25,16 @@ const (
 	special
 )
 
+// String returns the name of the role, of which HTML makes a class.
+func (r role) String() string {
+	return [...]string{"heading", "inline-code", "link", "marker", "added", "removed", "keyword", "type", "function", "literal", "number", "comment", "special"}[r]
+}
+
 // pick returns the SGR parameters of a role: a readable colour of the 256 on the background.
 func (s Style) pick(r role) string {
+	if s.classes {
+		return r.String()
+	}
 	dark, light := "", ""
 	switch r {
 	case heading, keyword:

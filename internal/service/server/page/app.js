@@ -13,6 +13,7 @@ import { compareView, loadCompare } from "./compare.js";
 import { evalView, loadEval } from "./evals.js";
 import { searchView, loadSearch } from "./search.js";
 import { newView } from "./new.js";
+import { icon, wholeView } from "./parts.js";
 
 // app is the whole state. A view puts what it has loaded into app.data, which goes with the address.
 export const app = {
@@ -22,6 +23,7 @@ export const app = {
   problem: "", // why something did not work
   told: "", // what a screen reader is told
   help: false,
+  whole: undefined, // an output that is open as a whole
   signedIn: token.get() !== "",
   selected: 0, // row of the board
   drafts: {}, // half-written messages by session, also while somebody signs in again
@@ -30,7 +32,7 @@ export const app = {
 const routes = [
   { at: /^\/$/, name: "board", title: "Board", view: boardView, keys: boardKeys },
   { at: /^\/inbox$/, name: "inbox", title: "Inbox", view: inboxView, keys: inboxKeys },
-  { at: /^\/search$/, name: "search", title: "Search", view: searchView, load: loadSearch },
+  { at: /^\/search$/, name: "search", title: "Search", view: () => searchView(search), load: loadSearch },
   { at: /^\/new$/, name: "new", title: "New session", view: newView },
   { at: /^\/s\/([^/]+)$/, name: "session", title: "Session", view: sessionView, load: watch, keys: sessionKeys, hash: reveal },
   { at: /^\/s\/([^/]+)\/trace$/, name: "trace", title: "Trace", view: traceView, load: loadTrace },
@@ -90,7 +92,7 @@ function open() {
   const { signal } = leaving;
   const route = routes.find((r) => r.at.test(location.pathname)) ?? routes[0];
   shown = location.pathname;
-  Object.assign(app, { route, data: {}, problem: "", selected: 0, help: false });
+  Object.assign(app, { route, data: {}, problem: "", selected: 0, help: false, whole: undefined });
   const parts = location.pathname.match(route.at).slice(1).map(plain);
   if (app.signedIn && route.load) attempt(() => route.load(signal, ...parts));
   update();
@@ -131,28 +133,49 @@ function page() {
   if (!app.signedIn) return signInView();
   const { name, view } = app.route;
   const waiting = app.board?.inbox.length ?? 0;
-  const link = (to, text, of, key) => html`<a href=${to} aria-current=${of === name ? "page" : nothing} aria-keyshortcuts=${key}>${text}</a>`;
+  const link = (to, of, text, key, more = nothing) => html`
+    <a href=${to} class=${of === "search" ? "narrow" : nothing} aria-current=${of === name ? "page" : nothing} aria-keyshortcuts=${key}>${icon(of)}<span>${text}</span>${more}</a>`;
   return html`
     <a class="skip" href="#main">Skip to content</a>
-    <header>
-      <nav aria-label="Views">
-        ${link("/", "Board", "board", "b")}
-        ${link("/inbox", html`Inbox${waiting ? html` <span class="count">${waiting}<span class="hidden"> waiting</span></span>` : nothing}`, "inbox", "i")}
-        ${link("/new", "New", "new", "c")}
+    <header class="side">
+      <a class="brand" href="/"><img src="/page/icon.svg" alt="">inspan</a>
+      <nav class="views" aria-label="Views">
+        ${link("/", "board", "Board", "b")}
+        ${link("/inbox", "inbox", "Inbox", "i", waiting ? html`<span class="count">${waiting}<span class="hidden"> waiting</span></span>` : nothing)}
+        ${link("/new", "new", "New", "c")}
+        ${link("/search", "search", "Search", nothing)}
       </nav>
       <form role="search" @submit=${search}>
-        <input id="search" name="text" type="search" placeholder="Search all that was said" aria-label="Search all that was said" aria-keyshortcuts="/">
+        <input id="search" name="text" type="search" placeholder="Search" aria-label="Search all that was said" aria-keyshortcuts="/">
       </form>
-      <button class="quiet" @click=${() => { app.help = !app.help; update(); }} aria-expanded=${app.help} aria-keyshortcuts="?">Keys</button>
+      ${recent()}
+      <div class="foot">
+        <button @click=${() => { app.help = !app.help; update(); }} aria-expanded=${app.help} aria-keyshortcuts="?">${icon("keys")} Keys</button>
+        ${"Notification" in window && !watching() ? html`<button @click=${() => Notification.requestPermission().then(update)}>${icon("bell")} Notify me of questions</button>` : nothing}
+        <button @click=${signOut}>${icon("out")} Sign out</button>
+      </div>
     </header>
-    <div class="notices" role="status">
-      ${app.lost ? html`<p class="lost">${app.lost}. Trying again.</p>` : nothing}
-      ${app.problem ? html`<p class="problem">${app.problem} <button class="quiet" @click=${() => { app.problem = ""; update(); }}>Dismiss</button></p>` : nothing}
-      <p class="hidden">${app.told}</p>
+    <div>
+      <div class="notices" role="status">
+        ${app.lost ? html`<p class="lost">${app.lost}. Trying again.</p>` : nothing}
+        ${app.problem ? html`<p class="problem">${app.problem} <button class="quiet" @click=${() => { app.problem = ""; update(); }}>Dismiss</button></p>` : nothing}
+        <p class="hidden">${app.told}</p>
+      </div>
+      ${app.help ? helpView() : nothing}
+      <main id="main" tabindex="-1" class=${name}>${view()}
+        ${name === "board" ? html`<p class="narrow"><button class="quiet" @click=${signOut}>Sign out</button></p>` : nothing}</main>
     </div>
-    ${app.help ? helpView() : nothing}
-    <main id="main" tabindex="-1" class=${name}>${view()}</main>`;
+    ${wholeView()}`;
 }
+
+// recent are the sessions that changed last, to go from one to another.
+const recent = () => app.route.name === "board" || !app.board?.sessions.length ? nothing : html`
+  <nav class="recent" aria-label="Recent sessions"><h2>Sessions</h2>
+    <ul>${app.board.sessions.filter((r) => r.session).slice(0, 20).map((r) => html`
+      <li><a href="/s/${r.session}" aria-current=${location.pathname === `/s/${r.session}` ? "page" : nothing}>
+        <i class="dot ${r.state}" role="img" aria-label=${r.state}></i><span title=${r.title}>${r.title}</span></a></li>`)}</ul></nav>`;
+
+const signOut = () => { token.drop(); app.signedIn = false; update(); };
 
 function search(e) {
   e.preventDefault();
@@ -168,12 +191,9 @@ const keys = [
 
 const helpView = () => html`
   <section class="help" aria-label="Keys">
+    <h2>Keys</h2>
     <dl>${keys.map(([k, what]) => html`<div><dt><kbd>${k}</kbd></dt><dd>${what}</dd></div>`)}</dl>
-    <p>
-      ${"Notification" in window ? html`<button @click=${() => Notification.requestPermission().then(update)} ?disabled=${watching()}>
-        ${watching() ? "Questions are notified" : "Notify me of questions"}</button>` : nothing}
-      <button @click=${() => { token.drop(); app.signedIn = false; update(); }}>Sign out</button>
-    </p>
+    <button @click=${() => { app.help = false; update(); }}>Close</button>
   </section>`;
 
 function signInView() {
@@ -191,13 +211,17 @@ function signInView() {
         state folder has the owner's.</p>
       <form @submit=${take}>
         <label>Token <input name="token" type="password" autocomplete="current-password" required></label>
-        <button>Sign in</button>
+        <button class="primary">Sign in</button>
       </form>
     </main>`;
 }
 
 // Whoever types in a field types; elsewhere keys do what the help says.
 document.addEventListener("keydown", (e) => {
+  if (app.whole) { // the dialog is in front of everything that keys decide
+    if (e.key === "Escape") document.querySelector("dialog")?.close();
+    return;
+  }
   const field = e.target.closest("input, textarea, select");
   if (e.key === "Escape" && field) return field.blur();
   if (field || e.ctrlKey || e.metaKey || e.altKey || !app.signedIn) return;

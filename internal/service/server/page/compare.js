@@ -4,7 +4,7 @@ import { html, nothing } from "./lit/lit-html.js";
 import { unsafeHTML } from "./lit/directives/unsafe-html.js";
 import { get } from "./api.js";
 import { app } from "./app.js";
-import { loading } from "./parts.js";
+import { chip, loading } from "./parts.js";
 import { count, dollars, thousands } from "./words.js";
 
 export async function loadCompare(signal, ...ids) {
@@ -13,7 +13,7 @@ export async function loadCompare(signal, ...ids) {
 }
 
 const facts = [
-  ["Model", (n) => n.model], ["Mode", (n) => n.mode], ["Folder", (n) => n.root], ["State", (n) => n.stage ?? (n.busy ? "running" : "idle")],
+  ["Model", (n) => n.model], ["Mode", (n) => n.mode], ["Folder", (n) => n.root], ["State", (n) => chip(n.state)],
   ["Turns", (n) => n.turns], ["Calls", (n) => n.calls], ["Cost", (n) => dollars(n.cost, n.unpriced)], ["Last prompt", (n) => `${thousands(n.prompt ?? 0)} tokens`],
   ["Files changed", (n) => (n.files ?? []).map((f) => html`<code>${f}</code> `)],
 ];
@@ -23,7 +23,7 @@ export function compareView() {
   if (!sides) return loading("Compare");
   const name = ({ now, items }) => now.title || items.find((i) => i.kind === "said")?.text?.slice(0, 80) || now.session;
   return html`
-    <h1>Compare</h1>
+    <div class="top"><h1>Compare</h1></div>
     <table class="compare-facts">
       <thead><tr><th scope="col"><span class="hidden">Fact</span></th>${sides.map((s) => html`<th scope="col"><a href="/s/${s.now.session}">${name(s)}</a></th>`)}</tr></thead>
       <tbody>${facts.map(([title, of]) => html`<tr><th scope="row">${title}</th>${sides.map((s) => html`<td>${of(s.now)}</td>`)}</tr>`)}</tbody>

@@ -19,11 +19,12 @@ export function costView() {
   return html`
     <div class="head"><h1>Cost</h1>${tabs(id, "Cost")}</div>
     ${report.costliest.length ? html`
-      <h2>The costliest causes</h2>
-      <ol class="costliest">${report.costliest.map((c) => html`<li><b>${total.dollars ? dollars(c.dollars) : thousands(tokens(c))}</b> ${c.key}
+      <h2>The costliest causes${total.dollars ? nothing : html` <span class="faint">in tokens</span>`}</h2>
+      <ol class="costliest">${report.costliest.map((c) => html`<li><b>${total.dollars ? dollars(c.dollars) : thousands(tokens(c))}</b> <span>${c.key}</span>
+        <svg class="bar share" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true"><rect width=${1000 * share(c)} height="10"></rect></svg>
         ${c.advice ? html`<span class="faint">${c.advice}</span>` : nothing}</li>`)}</ol>` : nothing}
     <h2>All causes</h2>
-    <table>
+    <table class="costs">
       <thead><tr><th scope="col">Cause</th>${["Fresh", "Cached", "Written", "Output", "US $", "Share"].map((h) => html`<th scope="col" class="number">${h}</th>`)}</tr></thead>
       <tbody>${report.rows.map((r) => row(r, share(r)))}</tbody>
       <tfoot>${row({ ...total, key: "Total" }, 1)}</tfoot>

@@ -5,15 +5,15 @@ import { html, nothing } from "./lit/lit-html.js";
 import { repeat } from "./lit/directives/repeat.js";
 import { post } from "./api.js";
 import { app, attempt, refresh, update } from "./app.js";
-import { diff } from "./parts.js";
+import { diff, empty } from "./parts.js";
 import { folder, full } from "./words.js";
 
 export function inboxView() {
   const inbox = app.board?.inbox;
-  if (!inbox) return html`<h1>Inbox</h1><p>Loading …</p>`;
+  if (!inbox) return html`<h1>Inbox</h1><p class="faint">Loading …</p>`;
   return html`
-    <h1>Inbox</h1>
-    ${questions(inbox, true) ?? html`<p>Nothing waits for you.</p>`}`;
+    <div class="top"><h1>Inbox</h1></div>
+    ${questions(inbox, true) ?? empty("Nothing waits for you", "Questions of all sessions come here.")}`;
 }
 
 // A set of calls that are asked about together is another question once there are more of them.
@@ -90,6 +90,17 @@ const allow = (q, scope) => {
 
 const reaches = { once: "Allow once", session: "Allow for this session", edits: "Allow all edits in this session", host: "Allow this host in this session" };
 
+// These calls are wholly in the diff that the question shows, if none of it is left out; their arguments would say it
+// again.
+const inDiff = (c) => ["write_file", "edit_file", "edit_lines"].includes(c.tool) && c.diff && !c.diff.includes("of the diff left out");
+
+// wish shows one call: what it would do, each thing once.
+const wish = (q, c) => html`
+  ${c.diff ? body(q, c.diff, diff) : nothing}
+  ${inDiff(c) ? html`<details><summary class="faint">The call</summary><pre tabindex="0">${c.call}</pre></details>`
+    : body(q, c.call, (text) => html`<pre tabindex="0">${text}</pre>`)}
+  ${c.effects.length && !c.diff ? html`<ul class="effects" aria-label="It would">${c.effects.map((e) => html`<li>${e}</li>`)}</ul>` : nothing}`;
+
 // question shows one, with all that it would do, and takes the decision.
 function question(q, selected, linked) {
   const done = decided.has(name(q));
@@ -103,27 +114,24 @@ function question(q, selected, linked) {
   };
   return html`
     <article class="question ${selected ? "selected" : ""}" aria-label="${q.tool} asks in ${q.title || q.session}">
-      <h2>${q.asks ? "A question" : html`<code>${q.tool}</code> asks`}${q.agent ? html` <span class="faint">agent ${q.agent}</span>` : nothing}
-        ${linked ? html`<a class="from" href="/s/${q.session}#${q.seq}">${q.title || "session"}</a>
-          <span class="faint" title=${q.root ?? ""}>${folder(q.root)}</span>` : nothing}</h2>
-      ${q.why ? html`<p>${q.why}</p>` : nothing}
+      <header><h2>${q.asks ? "A question" : html`<code>${q.tool}</code> asks`}</h2>${q.agent ? html` <span class="faint">agent ${q.agent}</span>` : nothing}
+        ${linked ? html`<span class="from"><a href="/s/${q.session}#${q.seq}">${q.title || "session"}</a>
+          <span class="faint" title=${q.root ?? ""}>${folder(q.root)}</span></span>` : nothing}</header>
+      ${q.why ? html`<p class="faint">${q.why}</p>` : nothing}
       ${q.asks ? html`<p class="asks">${q.asks}</p>` : html`
-        ${calls(q).map((c, i) => html`
-          ${q.set ? html`<h3>Call ${i + 1} of ${q.set.length}: <code>${c.tool}</code></h3>${c.why ? html`<p>${c.why}</p>` : nothing}` : nothing}
-          ${c.effects.length ? html`<h3>It would</h3><ul class="effects">${c.effects.map((e) => html`<li>${e}</li>`)}</ul>` : nothing}
-          ${c.diff ? html`<h3>Change</h3>${body(q, c.diff, diff)}` : nothing}
-          <h3>Call</h3>${body(q, c.call, (text) => html`<pre tabindex="0">${text}</pre>`)}`)}
-        ${long(q) ? html`<button @click=${() => { unfolded.add(name(q)); update(); }}>Show all of it</button> <span class="faint">Then you can allow it.</span>` : nothing}
-        ${q.rules?.length ? html`<p class="faint">For this session: ${q.rules.map((r) => html`<code>${r}</code> `)}</p>` : nothing}`}
+        ${q.set ? calls(q).map((c, i) => html`
+          <h3>Call ${i + 1} of ${q.set.length}: <code>${c.tool}</code></h3>${c.why ? html`<p class="faint">${c.why}</p>` : nothing}${wish(q, c)}`) : wish(q, q)}
+        ${long(q) ? html`<button @click=${() => { unfolded.add(name(q)); update(); }}>Show all of it</button> <span class="faint">Then you can allow it.</span>` : nothing}`}
       ${q.until ? html`<p class="faint">Without an answer it is denied at ${full(q.until)}.</p>` : nothing}
       ${app.board?.role === "viewer" ? html`<p class="faint">Your role can't decide.</p>` : done ? html`<p role="status">Decided.</p>` : q.asks ? html`
         <div class="choices">${(q.options ?? []).map((o) => html`<button ?disabled=${!settled()} @click=${() => decide(q, { allow: true, answer: o })}>${o}</button>`)}</div>
-        <form class="line" @submit=${answer}><input name="answer" required aria-label="Your answer" placeholder="Your answer"><button ?disabled=${!settled()}>Answer</button></form>
-        <button class="deny" ?disabled=${!settled()} @click=${() => decide(q, { allow: false })}>Dismiss</button>` : html`
+        <form class="line" @submit=${answer}><input name="answer" required aria-label="Your answer" placeholder="Your answer"><button class=${selected ? "primary" : nothing} ?disabled=${!settled()}>Answer</button>
+          <button type="button" class="deny" ?disabled=${!settled()} @click=${() => decide(q, { allow: false })}>Dismiss</button></form>` : html`
         <div class="choices">
-          ${q.for.map((scope) => html`<button class="allow" ?disabled=${!settled() || long(q)} @click=${() => allow(q, scope)}>${reaches[scope] ?? `Allow for: ${scope}`}${scope === "once" && selected ? html` <kbd>y</kbd>` : nothing}</button>`)}
+          ${q.for.map((scope) => html`<button class="allow ${scope === "once" && selected ? "primary" : ""}" ?disabled=${!settled() || long(q)} @click=${() => allow(q, scope)}>${reaches[scope] ?? `Allow for: ${scope}`}${scope === "once" && selected ? html` <kbd>y</kbd>` : nothing}</button>`)}
         </div>
-        <form class="line" @submit=${deny}><input name="reason" aria-label="Reason of a denial" placeholder="Why not (the model reads it)">
+        ${q.rules?.length && q.for.includes("session") ? html`<p class="grant">For this session: ${q.rules.map((r) => html`<code>${r}</code> `)}</p>` : nothing}
+        <form class="line deny-line" @submit=${deny}><input name="reason" aria-label="Reason of a denial" placeholder="Why not (the model reads it)">
           <button class="deny" ?disabled=${!settled()}>Deny${selected ? html` <kbd>n</kbd>` : nothing}</button></form>`}
     </article>`;
 }

@@ -1,12 +1,136 @@
 // Parts that several views have.
 
-import { html, nothing } from "./lit/lit-html.js";
+import { html, svg, nothing } from "./lit/lit-html.js";
 import { get } from "./api.js";
-import { app, update } from "./app.js";
+import { app, attempt, update } from "./app.js";
+import { count, marks } from "./words.js";
 
-// diff shows a unified diff.
-export const diff = (text) => html`<pre class="diff" tabindex="0">${text.split("\n").map((l) => html`<span class=${
-  /^(@@|--- |\+\+\+ )/.test(l) ? "hunk" : l.startsWith("+") ? "added" : l.startsWith("-") ? "removed" : ""}>${l + "\n"}</span>`)}</pre>`;
+const icons = {
+  board: svg`<path d="M3 4h14v12H3zM3 8h14M8 8v8"></path>`,
+  inbox: svg`<path d="M3 11l2-7h10l2 7v5H3zM3 11h4l1 2h4l1-2h4"></path>`,
+  new: svg`<path d="M10 4v12M4 10h12"></path>`,
+  search: svg`<circle cx="9" cy="9" r="5"></circle><path d="M13 13l4 4"></path>`,
+  keys: svg`<path d="M2 5h16v10H2zM5 8h0M8 8h0M11 8h0M14 8h0M6 12h8"></path>`,
+  bell: svg`<path d="M5 14V9a5 5 0 0 1 10 0v5l1 1H4zM9 17h2"></path>`,
+  out: svg`<path d="M8 4H4v12h4M8 10h9M14 7l3 3-3 3"></path>`,
+  more: svg`<path d="M5 10h0M10 10h0M15 10h0"></path>`,
+};
+
+export const icon = (name) => html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true">${icons[name]}</svg>`;
+
+// chip shows a state, in the same words everywhere.
+export const chip = (state, text = state) => html`<span class="state ${state}">${marks[state]} ${text}</span>`;
+
+// empty is what a view shows when it has nothing to show.
+export const empty = (title, text, link) => html`<div class="empty"><strong>${title}</strong>${text}${link ? html`<br>${link}` : nothing}</div>`;
+
+// diff shows a unified diff with the numbers of lines, and marks the words of a line that differ. Behind a place where
+// something was left out there are no numbers.
+export function diff(text) {
+  const rows = [];
+  let before = 0, after = 0; // 0: not known
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  for (const line of lines) {
+    const head = line.match(/^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/);
+    if (head) [before, after] = [Number(head[1]) || 1, Number(head[2]) || 1];
+    const next = { old: before || "", new: after || "" };
+    if (head || line.startsWith("\\")) rows.push({ kind: "hunk", line });
+    else if (!before && /^(--- |\+\+\+ )/.test(line) || !/^[ +-]/.test(line)) {
+      rows.push({ kind: "hunk", line });
+      before = after = 0;
+    } else if (line[0] === "+") rows.push({ kind: "added", line, new: next.new }), after &&= after + 1;
+    else if (line[0] === "-") rows.push({ kind: "removed", line, old: next.old }), before &&= before + 1;
+    else rows.push({ kind: "", line, ...next }), before &&= before + 1, after &&= after + 1;
+  }
+  for (let i = 0; i < rows.length;) {
+    let removed = i;
+    while (rows[removed]?.kind === "removed") removed++;
+    let added = removed;
+    while (rows[added]?.kind === "added") added++;
+    for (let n = i; n < removed && n + removed - i < added; n++) differing(rows[n], rows[n + removed - i]);
+    i = Math.max(added, i + 1);
+  }
+  return html`<pre class="diff" tabindex="0">${rows.map((r) => html`<span class="row ${r.kind}"><i>${r.old ?? ""}</i><i>${r.new ?? ""}</i><span>${
+    r.mark ? html`${r.line.slice(0, r.mark[0])}<u>${r.line.slice(...r.mark)}</u>${r.line.slice(r.mark[1])}` : r.line}</span></span>`)}</pre>`;
+}
+
+// differing marks what differs in two lines that stand for each other, if they have something in common.
+function differing(a, b) {
+  const one = a.line.slice(1), other = b.line.slice(1), least = Math.min(one.length, other.length);
+  let head = 0, tail = 0;
+  while (head < least && one[head] === other[head]) head++;
+  while (head && /\w/.test(one[head - 1]) && /\w/.test(one[head] ?? other[head] ?? "")) head--; // to the beginning of a word
+  while (tail < least - head && one.at(-1 - tail) === other.at(-1 - tail)) tail++;
+  while (tail && /\w/.test(one.at(-tail)) && /\w/.test(one.at(-1 - tail) ?? other.at(-1 - tail) ?? "")) tail--;
+  if (one.slice(0, head).trim().length + (tail ? one.slice(-tail).trim().length : 0) < least / 4) return;
+  a.mark = [1 + head, 1 + one.length - tail];
+  b.mark = [1 + head, 1 + other.length - tail];
+}
+
+const short = 12; // lines of an output that are shown without a window
+
+// output shows what a tool printed. A long one has a window, in which one can search, and which opens as a whole.
+// Sought is what is searched, and seek takes it; whole gets the text if some of it is left out here.
+export function output(text, { sought = "", seek, whole, title }) {
+  const lines = text.split("\n").length;
+  if (lines <= short && !whole) return html`<pre tabindex="0" class="result">${text}</pre>`;
+  return html`
+    <div class="window">
+      <div><span>${count(lines, "line")}${whole ? ", cut" : ""}</span>
+        ${sought ? html`<span role="status">${count(places(text, sought).length, "match", "matches")}</span>` : nothing}
+        <input type="search" aria-label="Find in the output" placeholder="Find" .value=${sought} @input=${(e) => { seek(e.target.value); showFirst(e.target); }}>
+        ${title ? html`<button @click=${() => open(title, text, whole)}>Open whole</button>` : nothing}</div>
+      <pre tabindex="0" class="result">${found(text, sought)}</pre>
+    </div>`;
+}
+
+const most = 500; // places that are marked
+
+function places(text, sought) {
+  const all = text.toLowerCase(), one = sought.toLowerCase(), out = [];
+  for (let at = all.indexOf(one); at >= 0 && out.length < most; at = all.indexOf(one, at + one.length)) out.push(at);
+  return all.length === text.length ? out : [];
+}
+
+// found is a text with the places marked where something is.
+export function found(text, sought) {
+  if (!sought) return text;
+  const out = [];
+  let done = 0;
+  for (const at of places(text, sought)) {
+    out.push(text.slice(done, at), html`<mark>${text.slice(at, at + sought.length)}</mark>`);
+    done = at + sought.length;
+  }
+  return [...out, text.slice(done)];
+}
+
+// showFirst scrolls a window to the first place that is marked, once it is drawn.
+const showFirst = (field) => requestAnimationFrame(() => field.closest(".window").querySelector("mark")?.scrollIntoView({ block: "nearest" }));
+
+const open = (title, text, whole) => attempt(async () => {
+  app.whole = { title, text: whole ? await whole() : text, sought: "" };
+});
+
+// wholeView is a dialog with a whole output, as long as one is open.
+export function wholeView() {
+  const { whole } = app;
+  if (!whole) return nothing;
+  queueMicrotask(() => {
+    const dialog = document.querySelector("dialog");
+    if (dialog && !dialog.open) dialog.showModal();
+  });
+  return html`
+    <dialog aria-label=${whole.title} @close=${() => { app.whole = undefined; update(); }}>
+      <div class="window">
+        <div><b>${whole.title}</b> <span>${count(whole.text.split("\n").length, "line")}</span>
+          ${whole.sought ? html`<span role="status">${count(places(whole.text, whole.sought).length, "match", "matches")}</span>` : nothing}
+          <input type="search" aria-label="Find in the output" placeholder="Find" @input=${(e) => { whole.sought = e.target.value; update(); showFirst(e.target); }}>
+          <button @click=${(e) => e.target.closest("dialog").close()}>Close</button></div>
+        <pre tabindex="0">${found(whole.text, whole.sought)}</pre>
+      </div>
+    </dialog>`;
+}
 
 const images = new Map(); // by session and digest: the data, or a promise of it
 
@@ -32,4 +156,4 @@ export const tabs = (id, current) => html`
       <a href="/s/${id}${path}" aria-current=${text === current ? "page" : nothing}>${text}</a>`)}
   </nav>`;
 
-export const loading = (title) => html`<h1>${title}</h1><p>${app.problem ? "It can't be shown." : "Loading …"}</p>`;
+export const loading = (title) => html`<h1>${title}</h1><p class="faint">${app.problem ? "It can't be shown." : "Loading …"}</p>`;

@@ -9,7 +9,7 @@ import { unsafeHTML } from "./lit/directives/unsafe-html.js";
 import { follow, get, post } from "./api.js";
 import { app, attempt, go, update } from "./app.js";
 import { questionKeys, questions } from "./inbox.js";
-import { diff, image, loading, tabs } from "./parts.js";
+import { chip, diff, image, loading, output, tabs } from "./parts.js";
 import { clock, count, dollars, folder, full, thousands } from "./words.js";
 
 const step = 200; // items that more is shown of at a time
@@ -17,7 +17,7 @@ const step = 200; // items that more is shown of at a time
 // watch follows a session as long as it is looked at. A page that nobody sees lets go, as a browser
 // has few connections to a server, and goes on where it was.
 export async function watch(signal, id) {
-  const data = Object.assign(app.data, { id, items: new Map(), from: undefined, shown: undefined, total: 0, writing: "", open: new Set() });
+  const data = Object.assign(app.data, { id, items: new Map(), from: undefined, shown: undefined, total: 0, writing: "", open: new Set(), sought: new Map() });
   for (let seen = Number(location.hash.slice(1)) || 0; !signal.aborted;) {
     const hidden = new AbortController();
     const hide = () => document.hidden && hidden.abort();
@@ -95,17 +95,19 @@ export function sessionView() {
       <h1>${data.title}</h1>
       ${now.parent ? html`<p><a href="/s/${now.parent}">The session that it works for</a></p>` : nothing}
       <p class="facts">
-        <span class="state ${now.questions ? "waiting" : now.busy ? "running" : "idle"}">${now.questions ? "waits for you" : now.busy ? "running" : now.stage ?? "idle"}</span>
-        <span title=${now.root}>${folder(now.root)}</span> <span>${now.model}</span> <span>mode ${now.mode}</span>
+        ${chip(now.state)}
+        <span title=${now.root}>${folder(now.root)}</span> <span>${now.model}${now.effort ? ` (${now.effort})` : ""}</span> <span>mode ${now.mode}</span>
         <span>${count(now.turns, "turn")}</span> <span>${dollars(now.cost, now.unpriced)}</span>
         ${now.prompt ? html`<span title="tokens of the last prompt">${thousands(now.prompt)}${now.window ? ` of ${thousands(now.window)}` : ""} tokens</span>` : nothing}
       </p>
       ${tabs(data.id, "Transcript")}
     </div>
     ${data.lost ? html`<p class="lost" role="status">${data.lost}. Trying again.</p>` : nothing}
-    ${now.todo?.length ? html`<details class="todo"><summary>To do: ${now.todo.filter((t) => t.state === "done").length} of ${now.todo.length}</summary>
-      <ul>${now.todo.map((t) => html`<li class=${t.state}>${{ done: "✓", doing: "▸" }[t.state] ?? "○"} ${t.text}</li>`)}</ul></details>` : nothing}
-    ${now.files?.length ? html`<details><summary>${count(now.files.length, "file")} changed</summary><ul>${now.files.map((f) => html`<li><code>${f}</code></li>`)}</ul></details>` : nothing}
+    ${now.todo?.length || now.files?.length ? html`<div class="folds">
+      ${now.todo?.length ? html`<details class="todo"><summary>To do: ${now.todo.filter((t) => t.state === "done").length} of ${now.todo.length}</summary>
+        <ul>${now.todo.map((t) => html`<li class=${t.state}>${{ done: "✓", doing: "▸" }[t.state] ?? "○"} ${t.text}</li>`)}</ul></details>` : nothing}
+      ${now.files?.length ? html`<details><summary>${count(now.files.length, "file")} changed</summary><ul>${now.files.map((f) => html`<li><code>${f}</code></li>`)}</ul></details>` : nothing}
+    </div>` : nothing}
     ${data.shown > 0 ? html`<button class="earlier" @click=${() => attempt(() => earlier(data, data.shown - step))}>Show earlier (${data.shown.toLocaleString("en")})</button>` : nothing}
     ${all.length > items.length ? html`<button class="earlier" @click=${() => { data.gone = true; update(); }}>Show ${count(all.length - items.length, "item")} that a rewind took back</button>` : nothing}
     <ol class="transcript" aria-label="Transcript">${stretches(items)}</ol>
@@ -125,7 +127,7 @@ function stretches(items) {
   const { data } = app;
   const all = Map.groupBy(items, (i) => Math.floor(i.n / 100));
   return repeat(all, ([at]) => at, ([, some]) => {
-    const looks = some.map((i) => `${data.open.has(i.n)} ${data.marked === i.n}`).join();
+    const looks = some.map((i) => `${data.open.has(i.n)} ${data.marked === i.n} ${data.sought.get(i.n) ?? ""}`).join();
     const images = some.some((i) => i.images) ? {} : undefined; // they come later
     return guard([...some, looks, Boolean(live(data.now)), images], () => repeat(some, (i) => i.n, item));
   });
@@ -169,27 +171,37 @@ function callItem(i) {
   return html`
     <details class=${i.failed ? "failed" : i.state} .open=${isOpen} @toggle=${toggle}>
       <summary>${"\u00a0\u00a0".repeat(i.depth ?? 0)}<span class="mark">${mark}</span> <b>${i.tool}</b> <span class="subject">${i.subject}</span>
-        <span class="faint">${i.failed ?? ""} ${i.took ?? ""}</span></summary>
+        <span class="took">${i.failed ?? ""} ${i.took ?? ""}</span></summary>
       ${isOpen ? callBody(i) : nothing}
     </details>
     ${!isOpen && i.state === "running" && i.text ? html`<pre class="tail">${i.text.split("\n").slice(-4).join("\n")}</pre>` : nothing}
     ${i.html ? html`<div class="markdown">${unsafeHTML(i.html)}</div>` : nothing}
-    ${(i.files ?? []).filter((f) => f.diff).map((f) => html`<details class="file"><summary>${f.path}</summary>${diff(f.diff)}</details>`)}
+    ${(i.files ?? []).filter((f) => f.diff).map((f) => html`<details class="file"><summary><span class="subject">${folder(f.path)} ${changes(f.diff)}</span></summary>${diff(f.diff)}</details>`)}
     ${(i.images ?? []).map((p) => image(data.id, p))}`;
 }
+
+// changes counts the lines that a diff adds and removes.
+const changes = (text) => {
+  const of = (sign) => text.split("\n").filter((l) => l[0] === sign && !l.startsWith(sign.repeat(3))).length;
+  return `+${of("+")} −${of("-")}`;
+};
 
 const callBody = (i) => html`
   ${i.answer ? html`<p class="faint">${i.answer}</p>` : nothing}
   ${i.effects?.length ? html`<ul class="effects">${i.effects.map((e) => html`<li>${e}</li>`)}</ul>` : nothing}
   <pre tabindex="0">${i.call}</pre>
-  ${i.text ? html`<pre tabindex="0" class="result">${i.text}</pre>` : nothing}${more(i)}
-  <p><a class="faint" href="#${i.seq}">event ${i.seq}</a></p>`;
+  ${i.text ? output(i.text, {
+    title: `${i.tool} ${i.subject ?? ""}`, sought: app.data.sought.get(i.n),
+    seek: (text) => { app.data.sought.set(i.n, text); update(); },
+    whole: i.more ? async () => (await wholeItem(i)).text : undefined,
+  }) : nothing}
+  <p><a class="seq" href="#${i.seq}">event ${i.seq}</a></p>`;
 
 // more shows all of an item that was cut.
-const more = (i) => i.more ? html`<button class="quiet" @click=${() => attempt(async () => {
-  const part = await get(`/api/v1/sessions/${app.data.id}/items?from=${i.n}&until=${i.n + 1}&whole=true`);
-  for (const whole of part.items) app.data.items.set(whole.n, whole);
-})}>Show ${thousands(i.more)} more bytes</button>` : nothing;
+const more = (i) => i.more ? html`<button class="quiet" @click=${() => attempt(async () => app.data.items.set(i.n, await wholeItem(i)))}>Show
+  ${thousands(i.more)} more bytes</button>` : nothing;
+
+const wholeItem = async (i) => (await get(`/api/v1/sessions/${app.data.id}/items?from=${i.n}&until=${i.n + 1}&whole=true`)).items[0];
 
 const live = (now) => now.task && now.driven; // the server runs it
 
@@ -234,14 +246,16 @@ function composer(data, now) {
   };
   return html`
     <form class="composer" @submit=${(e) => { e.preventDefault(); send(now.busy ? "steered" : "said"); }}>
-      <textarea id="message" rows="2" aria-label="Message" aria-keyshortcuts="m" @keydown=${press}
-        .value=${fieldOf(app.drafts[data.id] ?? "")} @input=${(e) => { app.drafts[data.id] = e.target.value; }}
-        placeholder=${now.busy ? "Steer: the model sees it with the next results" : "Message"}></textarea>
-      <div class="choices">
-        <button>${now.busy ? "Steer" : "Send"}</button>
-        ${now.busy ? html`<button type="button" @click=${() => send("said")}>Queue</button><button type="button" class="deny" @click=${interrupt}>Interrupt</button>` : nothing}
-        ${live(now) && now.stage === "idle" ? html`<button type="button" @click=${rewind}>Rewind …</button>` : nothing}
-        ${now.task && now.stage === "idle" ? html`<button type="button" @click=${() => attempt(() => post(`/api/v1/tasks/${now.task}/close`))}>Close</button>` : nothing}
+      <div>
+        <textarea id="message" rows="2" aria-label="Message" aria-keyshortcuts="m" @keydown=${press}
+          .value=${fieldOf(app.drafts[data.id] ?? "")} @input=${(e) => { app.drafts[data.id] = e.target.value; }}
+          placeholder=${now.busy ? "Steer: the model sees it with the next results" : "Message"}></textarea>
+        <div class="choices">
+          ${live(now) && now.stage === "idle" ? html`<button type="button" @click=${rewind}>Rewind …</button>` : nothing}
+          ${now.task && now.stage === "idle" ? html`<button type="button" @click=${() => attempt(() => post(`/api/v1/tasks/${now.task}/close`))}>Close</button>` : nothing}
+          ${now.busy ? html`<button type="button" class="deny" @click=${interrupt}>Interrupt</button><button type="button" @click=${() => send("said")}>Queue</button>` : nothing}
+          <button class="end ${now.questions?.length ? "" : "primary"}">${now.busy ? "Steer" : "Send"}</button>
+        </div>
       </div>
     </form>`;
 }

@@ -14,6 +14,14 @@ export function ago(time, now = Date.now()) {
   return `${Math.floor(s / 86_400)} d`;
 }
 
+// day names the day of a time: today, yesterday, or the date.
+export function day(time, now = new Date()) {
+  const of = new Date(time), begin = (d) => new Date(d.getFullYear(), d.getMonth(), d.getDate());
+  const days = Math.round((begin(now) - begin(of)) / 86_400_000);
+  if (days < 2) return days < 1 ? "Today" : "Yesterday";
+  return of.toLocaleDateString("en", { weekday: "long", day: "numeric", month: "long", ...(of.getFullYear() === now.getFullYear() ? {} : { year: "numeric" }) });
+}
+
 export const clock = (time) => time ? new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" }) : "";
 
 export const full = (time) => time ? new Date(time).toLocaleString() : "";
