@@ -2,15 +2,20 @@ package permission
 
 import (
 	"bytes"
+	"crypto/sha1"
+	"encoding/binary"
+	"encoding/pem"
 	"errors"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/safety/policy"
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
 )
 
 // Variable is a secret for commands. They see a stand-in, which is replaced by the value in requests that leave
@@ -54,13 +59,45 @@ func NewOutlet(vars []Variable, rules []inspan.Rule) (*Outlet, error) {
 		return nil, errors.Join(err, o.Close())
 	}
 	trust := filepath.Join(o.dir, "certificates") // not named *.pem, which no command could read
-	if err := os.WriteFile(trust, append(system(), o.swap.PEM()...), 0o600); err != nil {
+	certificates := append(system(), o.swap.PEM()...)
+	java := filepath.Join(o.dir, "java") // which reads no PEM, and no variable but options for each program
+	if err := errors.Join(os.WriteFile(trust, certificates, 0o600), os.WriteFile(java, javaTrust(certificates), 0o600)); err != nil {
 		return nil, errors.Join(err, o.Close())
 	}
 	for _, name := range trusting() {
 		o.vars = append(o.vars, name+"="+trust)
 	}
+	o.vars = append(o.vars, processes.WithOptions(os.Environ(), processes.MavenOptions, "-Djavax.net.ssl.trustStore="+java))
 	return o, nil
+}
+
+// javaTrust returns a key store of Java with the certificates of a PEM file, in the format JKS of
+// sun.security.provider.JavaKeyStore, version 2. Java reads one without a password if it is given none.
+func javaTrust(certificates []byte) []byte {
+	var entries []byte
+	n := uint32(0)
+	for block, rest := pem.Decode(certificates); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		n++
+		entries = binary.BigEndian.AppendUint32(entries, 2) // a trusted certificate
+		entries = appendJava(entries, strconv.Itoa(int(n))) // its alias
+		entries = binary.BigEndian.AppendUint64(entries, 0) // when it was made
+		entries = appendJava(entries, "X.509")
+		entries = binary.BigEndian.AppendUint32(entries, uint32(len(block.Bytes)))
+		entries = append(entries, block.Bytes...)
+	}
+	store := binary.BigEndian.AppendUint32(nil, 0xfeedfeed)
+	store = binary.BigEndian.AppendUint32(store, 2) // the version
+	store = append(binary.BigEndian.AppendUint32(store, n), entries...)
+	sum := sha1.Sum(append([]byte("Mighty Aphrodite"), store...)) // with an empty password before it
+	return append(store, sum[:]...)
+}
+
+// appendJava appends an ASCII string as Java's DataOutput.writeUTF does.
+func appendJava(to []byte, text string) []byte {
+	return append(binary.BigEndian.AppendUint16(to, uint16(len(text))), text...)
 }
 
 // trusting returns the variables that name the file of trusted certificates for programs.

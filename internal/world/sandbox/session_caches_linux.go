@@ -14,9 +14,9 @@ import (
 	"sync"
 
 	"github.com/inspan/inspan/internal/base/keep"
-	"github.com/inspan/inspan/internal/world/sandbox/walls"
-
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
+	"github.com/inspan/inspan/internal/world/sandbox/processes"
+	"github.com/inspan/inspan/internal/world/sandbox/walls"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -34,7 +34,7 @@ func cached() [][2]string {
 		{"PIPX_HOME", "pipx"},
 		{"PIPX_BIN_DIR", "bin"},
 		{"PIPX_MAN_DIR", "man"},
-		{"npm_config_store_dir", "pnpm"},
+		{"PNPM_CONFIG_STORE_DIR", "pnpm"}, // of pnpm 11 and later
 		{"BUN_INSTALL_CACHE_DIR", "bun"},
 		{"DENO_DIR", "deno"},
 	}
@@ -42,16 +42,18 @@ func cached() [][2]string {
 
 // fetched lists caches for which the person's own folders are read until something is fetched in the box: a box
 // without network could not fetch their content.
-func fetched() [][2]string { return [][2]string{{"GOMODCACHE", "go-mod"}, {"CARGO_HOME", "cargo"}} }
+func fetched() [][2]string {
+	return [][2]string{{"GOMODCACHE", "go-mod"}, {"CARGO_HOME", "cargo"}, {processes.MavenOptions, "maven"}}
+}
 
 // sessionCaches begins the names of cache folders that end with their session.
 const sessionCaches = "session-"
 
 // caches creates the folder in which boxes of this session cache fetched and built files, and returns the
-// variables for it. The user's own caches are not written: their content is run outside of the box. For the
+// variables for it, to be set in env. The user's own caches are not written: their content is run outside of the box. For the
 // same reason the folder ends with the session: content that a command leaves would run in the next session
 // without a check. Only programs with caches of their own find them again.
-func (b *boxes) caches(box tool.Box) (folder string, vars []string, err error) {
+func (b *boxes) caches(box tool.Box, env []string) (folder string, vars []string, err error) {
 	if b.o.State == "" {
 		return "", nil, nil
 	}
@@ -74,8 +76,12 @@ func (b *boxes) caches(box tool.Box) (folder string, vars []string, err error) {
 	if b.engine != nil || empty(ownPythons(b.o.Map.Home)) {
 		list = append(list, [2]string{"UV_PYTHON_INSTALL_DIR", "uv-python"}, [2]string{"UV_PYTHON_BIN_DIR", "bin"})
 	}
+	if _, err := os.Stat(filepath.Join(b.Root, "pnpm-lock.yaml")); err == nil {
+		list = append(list, [2]string{"npm_config_store_dir", "pnpm"}) // of older ones; npm warns of it at each call
+	}
+	mavens := filepath.Join(b.o.Map.Home, ".m2", "repository")
 	for _, c := range fetched() {
-		if len(box.Hosts) > 0 || !empty(filepath.Join(dir, c[1])) {
+		if len(box.Hosts) > 0 || !empty(filepath.Join(dir, c[1])) || c[0] == processes.MavenOptions && empty(mavens) {
 			list = append(list, c)
 		}
 	}
@@ -83,10 +89,18 @@ func (b *boxes) caches(box tool.Box) (folder string, vars []string, err error) {
 		if err := os.MkdirAll(filepath.Join(dir, c[1]), 0o700); err != nil {
 			return "", nil, fmt.Errorf("make cache: %w", err)
 		}
-		vars = append(vars, c[0]+"="+walls.CacheDir+"/"+c[1])
-		if c[0] == "GOMODCACHE" && b.engine == nil {
-			vars = append(vars, "GOPROXY="+moduleProxies(b.o.Map.Home))
+		at := walls.CacheDir + "/" + c[1]
+		switch c[0] {
+		case processes.MavenOptions: // the tail is read too, by Maven 3.9 and later
+			vars = append(vars, processes.WithOptions(env, processes.MavenOptions, "-Dmaven.repo.local="+at, "-Dmaven.repo.local.tail="+mavens))
+			continue
+		case "GOMODCACHE": // go writes the state of the checksum database below GOPATH whenever it fetches
+			vars = append(vars, "GOPATH="+walls.CacheDir+"/go")
+			if b.engine == nil {
+				vars = append(vars, "GOPROXY="+moduleProxies(b.o.Map.Home))
+			}
 		}
+		vars = append(vars, c[0]+"="+at)
 	}
 	dir, err = filepath.EvalSymlinks(dir)
 	return dir, vars, err

@@ -51,6 +51,12 @@ func TestFetchedOnce(t *testing.T) {
 	if code, out, _ := boxes.Run(t, env, with, "go mod download", vars...); code != 0 {
 		t.Fatalf("%d %s", code, out)
 	}
+	// where go keeps the state of the checksum database, and Maven what it fetches
+	if code, out, _ := boxes.Run(t, env, with, `touch "${MAVEN_OPTS##* -Dmaven.repo.local.tail=}" 2>/dev/null && exit 9; set -e
+mkdir -p "$(go env GOPATH)/pkg/sumdb/sum.golang.org"
+set -- $MAVEN_OPTS; touch "${1#-Dmaven.repo.local=}/fetched"`, vars...); code != 0 {
+		t.Errorf("%d %s", code, out)
+	}
 	if kept, err := filepath.Glob(filepath.Join(state, "cache", "*", "go-mod", "cache", "download", "github.com", "google")); err != nil ||
 		len(kept) != 1 {
 		t.Errorf("fetched to %q, %v", kept, err)

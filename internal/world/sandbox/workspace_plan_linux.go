@@ -26,7 +26,7 @@ func (b *boxes) planWorkspace(k *supervised, found []sensitive.Place) error {
 		k.command.Box.Git, k.command.Box.Mixed = false, false // git directories are copied, or closed
 	}
 	o, box := &k.order, k.command.Box
-	cache, vars, err := b.caches(box)
+	cache, vars, err := b.caches(box, o.Env)
 	if err != nil {
 		return err
 	}

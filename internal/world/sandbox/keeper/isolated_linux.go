@@ -96,6 +96,11 @@ func (c *command) proxied() error {
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"} {
 			vars = append(vars, name+"="+address)
 		}
+		var java []string
+		for _, scheme := range []string{"http", "https"} {
+			java = append(java, "-D"+scheme+".proxyHost=127.0.0.1", "-D"+scheme+".proxyPort="+strconv.Itoa(port))
+		}
+		vars = append(vars, processes.WithOptions(c.order.Env, processes.MavenOptions, java...))
 	}
 	c.order.Env = processes.SetVars(c.order.Env, append(vars, "NO_PROXY="+near, "no_proxy="+near)...)
 	return nil

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"iter"
 	"net/netip"
 	"os"
@@ -32,20 +31,29 @@ func MadeHere(conn int) bool {
 	return inode != "" && heldHere("socket:["+inode+"]")
 }
 
-// inodeOf returns the inode of a connection's end with these addresses.
+// inodeOf returns the inode of a connection's end with these addresses. Programs such as Java's and .NET's reach an
+// IPv4 address by a socket for IPv6, which is in the other table.
 func inodeOf(local, remote unix.Sockaddr) string {
 	l, ok := local.(*unix.SockaddrInet4)
 	r, ok2 := remote.(*unix.SockaddrInet4)
 	if !ok || !ok2 {
 		return ""
 	}
-	want := []string{formatAddress(l), formatAddress(r)}
-	for f := range sockets("tcp") {
-		if slices.Equal(f[1:3], want) && f[9] != "0" {
-			return f[9]
+	want := [2]netip.AddrPort{addressOf(l), addressOf(r)}
+	for _, table := range []string{"tcp", "tcp6"} {
+		for f := range sockets(table) {
+			from, err := parseAddress(f[1])
+			to, err2 := parseAddress(f[2])
+			if err == nil && err2 == nil && want == [2]netip.AddrPort{from, to} && f[9] != "0" {
+				return f[9]
+			}
 		}
 	}
 	return ""
+}
+
+func addressOf(a *unix.SockaddrInet4) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
 }
 
 // sockets yields the lines of a table of this network, as fields; see proc(5).
@@ -95,7 +103,8 @@ func (l listener) addresses() []netip.AddrPort {
 	return []netip.AddrPort{netip.AddrPortFrom(netip.IPv6Loopback(), l.address.Port()), four}
 }
 
-// parseAddress parses an address in the kernel's format; see formatAddress.
+// parseAddress parses an address in the kernel's format: its bytes as numbers of 32 bits of this processor. All
+// supported architectures are little-endian.
 func parseAddress(text string) (netip.AddrPort, error) {
 	host, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(host)
@@ -111,12 +120,6 @@ func parseAddress(text string) (netip.AddrPort, error) {
 		return netip.AddrPort{}, errors.New("not an address: " + text)
 	}
 	return netip.AddrPortFrom(address.Unmap(), uint16(n)), nil
-}
-
-// formatAddress formats an address as the kernel does: its bytes as one number of this processor. All supported
-// architectures are little-endian.
-func formatAddress(a *unix.SockaddrInet4) string {
-	return fmt.Sprintf("%02X%02X%02X%02X:%04X", a.Addr[3], a.Addr[2], a.Addr[1], a.Addr[0], a.Port)
 }
 
 // heldHere reports whether a process of this namespace, except the keeper itself, has a file open.
