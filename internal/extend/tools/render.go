@@ -119,7 +119,7 @@ func (p *picture) add(what, show string, page ...string) {
 // drawn draws everything given, in the order of the arguments.
 func drawn(ctx context.Context, c *tool.Call, in renderArgs) (p picture, err error) {
 	if in.Markdown != "" {
-		p.add("text", in.Markdown, markdown.HTML(in.Markdown))
+		p.add("text", in.Markdown, markdown.HTML(in.Markdown, nil))
 	}
 	if t := in.Table; t != nil {
 		if len(t.Head)+len(t.Rows) == 0 {

@@ -243,9 +243,13 @@ func TestBoard(t *testing.T) {
 	if b := h.board("?limit=1"); len(b.Sessions) != 1 || b.Folders[0] != h.root {
 		t.Errorf("%+v", b)
 	}
-	find := func(h *house) (out struct {
+	type hits struct {
 		Hits []struct{ Session, Title, Root string }
-	}) { h.call("GET", "/api/v1/search?text="+url.QueryEscape("the VIOLIN"), nil, http.StatusOK, &out); return out }
+	}
+	find := func(h *house) (out hits) {
+		h.call("GET", "/api/v1/search?text="+url.QueryEscape("the VIOLIN"), nil, http.StatusOK, &out)
+		return out
+	}
 	if got := find(ann); len(got.Hits) < 2 || got.Hits[0].Session != h.task(done.ID).Session || got.Hits[0].Title != "say: the violin" || got.Hits[0].Root == "" {
 		t.Errorf("%+v", got)
 	}

@@ -116,7 +116,10 @@ const (
 )
 
 // shower makes items for the page. With whole, texts have any length that a page can handle.
-type shower struct{ whole bool }
+type shower struct {
+	whole  bool
+	lexers *markdown.Lexers // for code in replies
+}
 
 // cut returns the beginning of a text, with its hidden characters spelled out.
 func (s shower) cut(i *shownItem, of string, most int) string {
@@ -136,7 +139,7 @@ func (s shower) show(item transcript.Item) (out shownItem) {
 		out.Text, out.Images = s.cut(&out, i.Text, mostOfReply), images(i.Parts)
 	case *transcript.Reply:
 		out = shownItem{Kind: "reply", Seq: i.Seq, Time: i.Time, Model: text.Visible(i.Route), Cost: i.Cost}
-		out.HTML = markdown.HTML(text.Head(i.Text, mostOfReply))
+		out.HTML = markdown.HTML(text.Head(i.Text, mostOfReply), s.lexers)
 		out.Thought = s.cut(&out, i.Thought, mostOfItem)
 	case *transcript.Call:
 		out = s.call(i)
@@ -193,7 +196,7 @@ func (s shower) call(c *transcript.Call) shownItem {
 	}
 	out.Took, out.Cost = words.Took(b.Millis), b.Cost
 	out.Text = s.cut(&out, words.Result(b.Parts.Text()), mostOfItem)
-	out.HTML, out.Images = shownFigure(b.Show), images(b.Parts)
+	out.HTML, out.Images = s.figure(b.Show), images(b.Parts)
 	for _, f := range b.Files {
 		if f.Written {
 			out.Files = append(out.Files, shownFile{text.Visible(f.Path), s.cut(&out, f.Diff, mostOfItem)})
@@ -202,11 +205,11 @@ func (s shower) call(c *transcript.Call) shownItem {
 	return out
 }
 
-func shownFigure(show string) string {
+func (s shower) figure(show string) string {
 	if strings.TrimSpace(show) == "" {
 		return ""
 	}
-	return markdown.HTML(text.Head(show, mostOfReply))
+	return markdown.HTML(text.Head(show, mostOfReply), s.lexers)
 }
 
 func images(parts llm.Parts) (out []shownImage) {

@@ -94,7 +94,7 @@ func (v *Visit) viewOf(id string, upTo uint64) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &view{Visit: v, task: t, session: id, places: map[transcript.Item]int{}, changed: map[int]bool{}}
+	out := &view{Visit: v, task: t, session: id, places: map[transcript.Item]int{}, changed: map[int]bool{}, shower: shower{lexers: &v.lexers}}
 	for e, err := range store.Events(v, v.Sessions, id) {
 		if err != nil {
 			return nil, err

@@ -12,15 +12,15 @@ import (
 // HTML converts markdown for a page. Nothing in it is active: HTML in the text is shown as text, links lead
 // only to http, https and mailto addresses, and images are only those whose PNG, JPEG or GIF is in their
 // address. Control characters are visible, as in Plain. Any text has a form, and every tag that is opened is
-// closed.
-func HTML(text string) string {
+// closed. Code has spans whose classes are t- and a role, such as t-keyword. Lexers are shared caches; nil loads its own.
+func HTML(text string, lexers *Lexers) string {
 	var src strings.Builder
 	for l := range strings.Lines(Plain(text)) {
 		src.WriteString(shallow(l))
 	}
 	st := &Stream{}
 	st.ready()
-	w := &pageWriter{src: []byte(src.String())}
+	w := &pageWriter{src: []byte(src.String()), lexers: lexers}
 	w.blocks(st.parse(w.src), 0)
 	return w.String()
 }
@@ -28,8 +28,9 @@ func HTML(text string) string {
 // pageWriter writes a document as HTML.
 type pageWriter struct {
 	strings.Builder
-	src  []byte
-	cell bool // of a table, where bars are escaped even in code
+	src    []byte
+	lexers *Lexers
+	cell   bool // of a table, where bars are escaped even in code
 }
 
 func (w *pageWriter) text(s string) { w.WriteString(escaper.EscapeString(s)) }
@@ -92,12 +93,9 @@ func (w *pageWriter) block(n ast.Node, depth int) {
 	w.WriteString("\n")
 }
 
-// pageLexers are the lexers of all pages.
-var pageLexers Lexers
-
 // code writes code with a span around each stretch of tokens that has a role; its class is t- and the role.
 func (w *pageWriter) code(language, code string) {
-	c, class := highlighter(Style{Lexers: &pageLexers, classes: true}, language), ""
+	c, class := highlighter(Style{Lexers: w.lexers, classes: true}, language), ""
 	turn := func(to string) {
 		if to == class {
 			return

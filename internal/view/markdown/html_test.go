@@ -58,10 +58,10 @@ func TestHTML(t *testing.T) {
 		"<!-- a -->":                    "<pre>&lt;!-- a --&gt;</pre>\n",
 		"a\x00\x1b[2J\u202eb &#27;&#0;": "<p>a\\x00\\x1b[2J\\u202eb \\x1b\ufffd</p>\n",
 	} {
-		if got := markdown.HTML(text); got != want {
+		if got := markdown.HTML(text, nil); got != want {
 			t.Errorf("%q gives\n%s\nwant\n%s", text, got, want)
 		}
-		inert(t, markdown.HTML(text))
+		inert(t, markdown.HTML(text, nil))
 	}
 }
 
@@ -112,7 +112,7 @@ func inert(t *testing.T, page string) {
 
 func FuzzHTML(f *testing.F) {
 	seeds(f)
-	f.Fuzz(func(t *testing.T, text string, _ byte) { inert(t, markdown.HTML(text)) })
+	f.Fuzz(func(t *testing.T, text string, _ byte) { inert(t, markdown.HTML(text, nil)) })
 }
 
 func TestHTMLOfAll(t *testing.T) {
@@ -120,7 +120,7 @@ func TestHTMLOfAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := markdown.HTML(string(raw))
+	page := markdown.HTML(string(raw), nil)
 	inert(t, page)
 	golden(t, "testdata/all-page.golden", page)
 }
@@ -133,16 +133,16 @@ func TestHTMLBounds(t *testing.T) {
 		rep("![a](data:image/png;base64,AAAA)"), "![a](data:image/png;base64," + rep("A") + ")", "x ![a](data:image/png;base64," + rep("A") +
 			")", rep("<b>"), rep("|a") + "\n" + rep("|-"),
 	} {
-		inert(t, markdown.HTML(text))
+		inert(t, markdown.HTML(text, nil))
 	}
-	if n := strings.Count(markdown.HTML(rep(">")), "<blockquote>"); n < 10 || n > 50 {
+	if n := strings.Count(markdown.HTML(rep(">"), nil), "<blockquote>"); n < 10 || n > 50 {
 		t.Errorf("quotes %d deep", n)
 	}
-	long := markdown.HTML("![a](data:image/png;base64," + rep("A") + ")")
+	long := markdown.HTML("![a](data:image/png;base64," + rep("A") + ")", nil)
 	if !strings.Contains(long, rep("A")) {
 		t.Errorf("a long picture is lost: %.100s", long)
 	}
-	if beside := markdown.HTML("x ![a](data:image/png;base64," + rep("A") + ")"); strings.Contains(beside, "AAAA") ||
+	if beside := markdown.HTML("x ![a](data:image/png;base64," + rep("A") + ")", nil); strings.Contains(beside, "AAAA") ||
 		!strings.Contains(beside, "(data:…)") {
 		t.Errorf("%.200s", beside)
 	}
