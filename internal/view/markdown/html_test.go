@@ -138,11 +138,11 @@ func TestHTMLBounds(t *testing.T) {
 	if n := strings.Count(markdown.HTML(rep(">"), nil), "<blockquote>"); n < 10 || n > 50 {
 		t.Errorf("quotes %d deep", n)
 	}
-	long := markdown.HTML("![a](data:image/png;base64," + rep("A") + ")", nil)
+	long := markdown.HTML("![a](data:image/png;base64,"+rep("A")+")", nil)
 	if !strings.Contains(long, rep("A")) {
 		t.Errorf("a long picture is lost: %.100s", long)
 	}
-	if beside := markdown.HTML("x ![a](data:image/png;base64," + rep("A") + ")", nil); strings.Contains(beside, "AAAA") ||
+	if beside := markdown.HTML("x ![a](data:image/png;base64,"+rep("A")+")", nil); strings.Contains(beside, "AAAA") ||
 		!strings.Contains(beside, "(data:…)") {
 		t.Errorf("%.200s", beside)
 	}
