@@ -89,6 +89,9 @@ type Draft struct {
 // Queued returns the messages for after the run.
 func (f *Fold) Queued() []*Said { return f.queued }
 
+// Took reports whether an input with this key was folded. A repeated input counts once, see [event.Key].
+func (f *Fold) Took(key string) bool { return f.taken[key] }
+
 // Idle reports whether nothing is in progress and nothing waits for an answer.
 func (f *Fold) Idle() bool { return !f.Run.Busy && len(f.Waiting()) == 0 }
 

@@ -207,6 +207,32 @@ func TestDeniedBy(t *testing.T) {
 	})
 }
 
+func TestApproved(t *testing.T) {
+	judged, waiting := event.Judged{Call: "1", Action: tool.Ask}, event.Waiting{Call: "1"}
+	for name, c := range map[string]struct {
+		bodies []event.Body
+		want   bool
+	}{
+		"not asked":     {[]event.Body{event.Judged{Call: "1", Action: tool.Allow}}, false},
+		"asked":         {[]event.Body{judged, waiting}, false},
+		"allowed":       {[]event.Body{judged, waiting, event.Decided{Call: "1", Allow: true}}, true},
+		"denied":        {[]event.Body{judged, waiting, event.Decided{Call: "1"}}, false},
+		"by a rule":     {[]event.Body{judged, waiting, event.Decided{Call: "1", Allow: true, Rule: "bash"}}, false},
+		"another call":  {[]event.Body{judged, waiting, event.Decided{Call: "2", Allow: true}}, false},
+		"too late":      {[]event.Body{judged, waiting, event.Started{Call: "1"}, event.Decided{Call: "1", Allow: true}}, false},
+		"asked again":   {[]event.Body{judged, waiting, event.Decided{Call: "1", Allow: true}, judged, waiting}, false},
+		"allowed again": {[]event.Body{judged, waiting, event.Decided{Call: "1"}, waiting, event.Decided{Call: "1", Allow: true}}, true},
+	} {
+		var s session
+		s.do(said("go"), calls(bash("1")))
+		s.do(c.bodies...)
+		s.do(event.Started{Call: "1"})
+		if got := s.last[len(s.last)-1].(*transcript.Call).Approved(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // TestOneAnswerForASet holds that a decision closes each question that it names, with its answer, and
 // only those of the same parent.
 func TestOneAnswerForASet(t *testing.T) {

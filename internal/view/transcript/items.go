@@ -109,6 +109,12 @@ func (c *Call) DeniedBy() (by, reason string) {
 	return "", ""
 }
 
+// Approved reports whether a person was asked about exactly this call, and allowed it. A rule does not count: no
+// person has seen the call.
+func (c *Call) Approved() bool {
+	return c.Question != nil && c.Question.Answer != nil && c.Question.Answer.Allow && c.Question.Answer.Rule == ""
+}
+
 // Note is a sentence about an event.
 type Note struct {
 	Seq    uint64
