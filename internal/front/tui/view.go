@@ -3,7 +3,6 @@ package tui
 import (
 	"cmp"
 	"encoding/json"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,32 +21,21 @@ type view struct {
 	transcript.Fold
 	blocks []*block // the oldest first
 
-	reply   *block              // the last block of a reply
-	ended   *block              // the last call, or command of the person's own, that ended
-	thought string              // the thoughts before the last reply that had any
-	said    []string            // the person's messages, the oldest first
-	changes []change            // the session's changes to files, in order, without undone ones
-	marked  map[string][]change // the changes as of each checkpoint
-	jobs    []string            // commands that were started in the background
-	given   map[string]string   // how rules were approved for this session, in words
-	filled  int                 // tokens of the next prompt, as reported by the session; 0 if it was not asked
-}
-
-// change is a call's change of a file.
-type change struct {
-	path, diff string
+	reply   *block   // the last block of a reply
+	ended   *block   // the last call, or command of the person's own, that ended
+	thought string   // the thoughts before the last reply that had any
+	said    []string // the person's messages, the oldest first
+	changes transcript.Changes
+	jobs    []string          // commands that were started in the background
+	given   map[string]string // how rules were approved for this session, in words
+	filled  int               // tokens of the next prompt, as reported by the session; 0 if it was not asked
 }
 
 func newView() *view { return &view{} }
 
 // Apply shows the effect of one event.
 func (v *view) Apply(e event.Event) {
-	switch b := e.Body.(type) {
-	case event.Checkpoint:
-		v.mark(b.ID)
-	case event.Restored:
-		v.restored(b)
-	}
+	v.changes.Apply(e)
 	for _, item := range v.Fold.Apply(e) {
 		switch i := item.(type) {
 		case *transcript.Said:
@@ -115,45 +103,12 @@ func (v *view) called(c *transcript.Call) {
 	if c.State != transcript.Over {
 		return
 	}
-	for _, f := range c.Ended.Files {
-		if f.Diff != "" {
-			v.changes = append(v.changes, change{f.Path, f.Diff})
-		}
-	}
 	failed := c.Ended.Outcome != event.OutcomeOK
 	if !failed && background(c.Call) {
 		v.jobs = append(v.jobs, words.Subject(c.Call))
 	}
 	v.ended = &block{kind: callBlock, call: c, bad: words.Failed(c.Ended) != ""}
 	v.add(v.ended)
-}
-
-// mark records the changes as of a checkpoint.
-func (v *view) mark(id string) {
-	if v.marked == nil {
-		v.marked = map[string][]change{}
-	}
-	v.marked[id] = slices.Clip(v.changes)
-}
-
-// restored resets the changes to those of a checkpoint, except for files that were left as they were.
-func (v *view) restored(b event.Restored) {
-	v.mark(b.Before)
-	then, known := v.marked[b.To]
-	if !known {
-		return
-	}
-	put := func(c change) bool {
-		path, err := filepath.Rel(v.Session.Root, c.path)
-		return err == nil && slices.Contains(b.Files, filepath.ToSlash(path))
-	}
-	if b.Kept == 0 { // of many files, only some are named
-		put = func(change) bool { return true }
-	}
-	stay := slices.DeleteFunc(slices.Clone(v.changes), put)
-	back := slices.DeleteFunc(slices.Clone(then), func(c change) bool { return !put(c) })
-	v.changes = slices.Concat(back, stay)
-	v.mark(b.After)
 }
 
 // background reports whether a call only starts something.

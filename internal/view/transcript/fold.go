@@ -1,5 +1,6 @@
 // Package transcript folds the events of a session into what a person sees of it. Every front end and every
-// export renders its items, and folds nothing itself. [Spans] folds events into what a session did when.
+// export renders its items, and folds nothing itself. [Spans] folds events into what a session did when, and
+// [Changes] into its changes to files.
 //
 // Dropping every transient event only changes what is seen of work in progress. The folds know nothing about
 // widths, colours and protocols.
