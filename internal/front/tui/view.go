@@ -11,7 +11,6 @@ import (
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
 )
 
 // view is the transcript of a session as shown: past events as blocks, which the printer takes away, and work
@@ -201,7 +200,7 @@ func first(list []inspan.Pending) (p inspan.Pending, some bool) {
 // raised returns the undecided questions of children.
 func (v *view) raised(decided []event.Body) (out []inspan.Pending) {
 	for _, q := range v.Raised() {
-		if p := inspan.Asked(inspan.Question{Raised: *q.Raised, Seq: q.Seq}); !decides(decided, p) {
+		if p := v.Pending(q); !decides(decided, p) {
 			out = append(out, p)
 		}
 	}
@@ -211,7 +210,7 @@ func (v *view) raised(decided []event.Body) (out []inspan.Pending) {
 // waiting returns the undecided questions about calls, in sets.
 func (v *view) waiting(decided []event.Body) (out []inspan.Pending) {
 	for _, q := range v.Waiting() {
-		if p := pending(q); !decides(decided, p) {
+		if p := v.Pending(q); !decides(decided, p) {
 			out = append(out, p)
 		}
 	}
@@ -239,18 +238,4 @@ func (v *view) asks() bool {
 // undecided returns the number of undecided questions, including those of subagents.
 func (v *view) undecided(decided []event.Body) int {
 	return len(v.raised(decided)) + len(v.waiting(decided))
-}
-
-// pending returns a question about a call.
-func pending(q *transcript.Question) inspan.Pending {
-	c := q.Call.Call
-	c.Name = cmp.Or(c.Name, "a call")
-	p := inspan.Pending{
-		Call: c, Question: q.Seq, Effects: q.Call.Effects(), Preview: q.Preview, Rules: q.Rules, Offers: q.Offers, Until: q.Until,
-	}
-	p.Asks = slices.ContainsFunc(p.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
-	if j := q.Call.Judged; j != nil {
-		p.Reason, p.Parent, p.RequestedAhead = j.Reason, j.Parent, j.RequestedAhead
-	}
-	return p
 }

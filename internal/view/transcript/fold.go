@@ -266,6 +266,8 @@ func (f *Fold) session(e event.Event) (items []Item) {
 	switch b := e.Body.(type) {
 	case event.Opened:
 		f.Session.ID, f.Session.Root = e.Session, b.Root
+	case event.Moved:
+		f.Session.Root = b.Root
 	case event.Forked: // what was in progress belongs to the original session
 		f.Session.ID = e.Session
 		items = append(f.interrupted(), f.close(func(*Question) bool { return true })...)

@@ -363,6 +363,7 @@ func TestSessionChanges(t *testing.T) {
 	s.follow(t, []step{
 		{event.Switched{Mode: "plan"}, `note of switched "now working in mode plan"`},
 		{event.Pinned{On: true}, `note of pinned ""`},
+		{event.Moved{Root: "/w2"}, `note of moved ""`},
 		{event.Titled{Title: "T"}, `note of titled ""`},
 		{
 			event.Compacted{Before: 9000, After: 100, Cost: 1},
@@ -373,7 +374,7 @@ func TestSessionChanges(t *testing.T) {
 		{event.Progress{Text: "busy", Wait: 3}, `wait "busy" 3`},
 		{event.Forked{From: "o"}, `note of forked ""`},
 	})
-	want := transcript.Session{ID: "s", Root: "/w", Title: "T", Route: "a/b", Mode: "plan", Limits: event.Limits{Turns: 3}, Window: 9}
+	want := transcript.Session{ID: "s", Root: "/w2", Title: "T", Route: "a/b", Mode: "plan", Limits: event.Limits{Turns: 3}, Window: 9}
 	if diff := gocmp.Diff(want, s.Session); diff != "" || s.Spent.Cost != 2 || s.Spent.Prompt.Input != 100 {
 		t.Errorf("%s, spent %+v", diff, s.Spent)
 	}

@@ -68,6 +68,7 @@ type Call struct {
 	Parent   *Call       // the call that made it; nil if the model did
 
 	printed []byte
+	wanted  bool // its parent has come to it, if it was requested ahead
 }
 
 // CallState is the progress of a call.
