@@ -64,11 +64,10 @@ func (v *view) tell(s *transcript.Said) {
 	if !s.Heard {
 		return
 	}
-	if s.By == "" {
-		v.said = append(v.said, s.Text)
+	if typed := s.Typed(); typed != "" {
+		v.said = append(v.said, typed)
 	}
 	if s.Origin == event.OriginCommand {
-		v.said = append(v.said, event.Said{Parts: s.Parts, Origin: s.Origin}.Typed())
 		v.ended = &block{kind: ownBlock, text: words.OwnCommand(s.Text)}
 		v.add(v.ended)
 		return

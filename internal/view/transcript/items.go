@@ -29,6 +29,17 @@ type Said struct {
 	Steered, Heard bool
 }
 
+// Typed returns what the person at the terminal typed; empty if the message is not theirs.
+func (s *Said) Typed() string {
+	switch {
+	case s.Origin == event.OriginCommand:
+		return event.Said{Parts: s.Parts, Origin: s.Origin}.Typed()
+	case s.By == "":
+		return s.Text
+	}
+	return ""
+}
+
 // Reply is what the model says. It grows while it is written.
 type Reply struct {
 	Seq     uint64 // 0 while the log does not have it
