@@ -120,7 +120,7 @@ func (f *Fold) Apply(e event.Event) []Event {
 func (f *Fold) item(item transcript.Item, key string) {
 	switch i := item.(type) {
 	case *transcript.Said:
-		if i.Seq == f.seq && !(i.Steered && i.By == loop.By) { // else it was emitted when it was said
+		if i.Seq == f.seq && (!i.Steered || i.By != loop.By) { // else it was emitted when it was said
 			f.said(i, key)
 		}
 	case *transcript.Reply:
