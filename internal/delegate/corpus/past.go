@@ -12,26 +12,16 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/tool"
 )
 
-// calls are the names of the calls of a log, by id.
-type calls map[string]string
-
-// brought returns the result of the call that an event ends successfully, and the name of the call.
-func (c calls) brought(e event.Event) (name, object string) {
-	switch b := e.Body.(type) {
-	case event.Replied:
-		for _, call := range b.Parts.Calls() {
-			c[call.ID] = call.Name
-		}
-	case event.Judged:
-		if b.Parent != "" {
-			c[b.Call] = b.Tool
-		}
-	case event.Ended:
-		if object := within(b.Parts.Text()); b.Outcome == event.OutcomeOK && object != "" {
-			return c[b.Call], object
+// brought folds an event. It returns the JSON object in the result of the call that the event ends successfully,
+// and the tool of the call.
+func brought(fold *transcript.Fold, e event.Event) (name, object string) {
+	for _, item := range fold.Apply(e) {
+		if c, is := item.(*transcript.Call); is && c.State == transcript.Over && c.Ended.Outcome == event.OutcomeOK {
+			return c.Call.Name, within(c.Ended.Parts.Text())
 		}
 	}
 	return "", ""
@@ -55,7 +45,7 @@ func Given(text string) (a Answer, err error) {
 // Answered returns the last answer of a session to its last question, if its quotes were verified or it claims
 // nothing; nil: there is none. A question that came while another was in progress is handled after that one.
 func Answered(events iter.Seq2[event.Event, error]) (last *Answer, err error) {
-	known, state, runs := calls{}, loop.State{}, 0
+	fold, state, runs := transcript.Fold{}, loop.State{}, 0
 	for e, err := range events {
 		if err == nil {
 			err = state.Apply(e)
@@ -68,7 +58,7 @@ func Answered(events iter.Seq2[event.Event, error]) (last *Answer, err error) {
 				last = nil
 			}
 		}
-		name, object := known.brought(e)
+		name, object := brought(&fold, e)
 		var a Answer
 		if name == AnswerTool && json.Unmarshal([]byte(object), &a) == nil && (a.Verified || a.QuotesVerified || a.Nothing) {
 			last = &a
@@ -80,14 +70,14 @@ func Answered(events iter.Seq2[event.Event, error]) (last *Answer, err error) {
 // Changed names the sources of a session that have changed since the session last opened them. Env is the world
 // of the session, which is not running.
 func (s *Set) Changed(ctx context.Context, env tool.Env, session string, events iter.Seq2[event.Event, error]) (names []string, err error) {
-	known, latest := calls{}, map[string]*reading{}
+	fold, latest := transcript.Fold{}, map[string]*reading{}
 	call := &tool.Call{Session: session, Env: env, Cwd: env.Root}
 	for e, err := range events {
 		if err != nil {
 			return nil, err
 		}
 		var out struct{ Corpus string }
-		if name, object := known.brought(e); name != "corpus_list" || json.Unmarshal([]byte(object), &out) != nil || out.Corpus == "" {
+		if name, object := brought(&fold, e); name != "corpus_list" || json.Unmarshal([]byte(object), &out) != nil || out.Corpus == "" {
 			continue
 		}
 		m, err := s.manifest(ctx, call, out.Corpus)

@@ -25,11 +25,10 @@ const (
 // record is a task as recorded in a session's log.
 type record struct {
 	id, context string
-	sender      string          // who began it; empty if there are no messages yet
-	first       string          // key of the message that began it; empty if unknown
-	known       bool            // its client has sent more messages since
-	messages    map[string]bool // keys of the messages that it has accepted
-	child       bool            // it works for another session
+	sender      string // who began it; empty if there are no messages yet
+	first       string // key of the message that began it; empty if unknown
+	known       bool   // its client has sent more messages since
+	child       bool   // it works for another session
 	at          time.Time
 	fold        transcript.Fold
 	history     []*sdk.Message
@@ -83,7 +82,7 @@ func (r *record) apply(e event.Event) {
 		if r.context == r.id {
 			r.context = b.From
 		}
-		r.fold, r.history, r.first, r.known, r.messages = transcript.Fold{}, nil, "", false, nil
+		r.fold, r.history, r.first, r.known = transcript.Fold{}, nil, "", false
 	case event.Said:
 		if r.sender == "" {
 			r.sender = b.By
@@ -96,15 +95,12 @@ func (r *record) apply(e event.Event) {
 		} else {
 			r.known = true
 		}
-		r.took(b.Message)
 	case event.Cancelled:
 		r.known = r.known || b.By == r.sender
 	case event.Decided:
 		r.known = r.known || b.By == r.sender
-		r.took(b.Message)
 	case event.Steered:
 		r.known = r.known || b.By == r.sender
-		r.took(b.Message)
 	}
 	r.tell(e)
 }
@@ -123,17 +119,6 @@ func (r *record) tell(e event.Event) {
 			}
 		}
 	}
-}
-
-// took records an accepted message; empty if it has no key.
-func (r *record) took(message string) {
-	if message == "" {
-		return
-	}
-	if r.messages == nil {
-		r.messages = map[string]bool{}
-	}
-	r.messages[message] = true
 }
 
 func (r *record) add(e event.Event, role sdk.MessageRole, text string) {

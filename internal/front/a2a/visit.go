@@ -142,7 +142,7 @@ func (v *handler) tell(ctx context.Context, m *sdk.Message, key string) (string,
 	if err != nil {
 		return "", nil, err
 	}
-	if r.messages[key] {
+	if r.fold.Took(key) {
 		return v.again(ctx, r.id)
 	}
 	if m.ContextID != "" && m.ContextID != r.context {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -63,22 +64,19 @@ func (d *connection) makeCall(w *clientCall, s *slot, name string, args json.Raw
 	s.calls++
 	call := callOf(fmt.Sprintf("mcp%d", s.calls), name, args)
 	s.model.put(&call)
-	id := "" // id of the call in the log
-	var end *event.Ended
+	var fold transcript.Fold
+	var made *transcript.Call // nil until it is in the log
 	see := func(e event.Event) {
-		switch b := e.Body.(type) {
-		case event.Replied:
-			for _, c := range b.Parts.Calls() {
-				id = c.ID
-			}
-		case event.Ended:
-			if b.Call == id {
-				end = &b
-			}
-			d.learn(s, b)
-		case event.Progress:
-			if b.Call == id {
-				w.tell(short(b.Text))
+		for _, item := range fold.Apply(e) {
+			c, is := item.(*transcript.Call)
+			switch {
+			case !is:
+			case c.State == transcript.Made:
+				made = c
+			case c.State == transcript.Over:
+				d.learn(s, c.Ended)
+			case c == made && c.Latest != "":
+				w.tell(short(c.Latest))
 			}
 		}
 	}
@@ -88,13 +86,13 @@ func (d *connection) makeCall(w *clientCall, s *slot, name string, args json.Raw
 	}
 	d.after(s)
 	s.model.put(nil) // if it was never requested
-	if end == nil {
+	if made == nil || made.State != transcript.Over {
 		return event.Ended{}, errors.New(s.why())
 	}
-	if end.Again {
-		return s.before(w.ctx, d.tenant.server.Tools, call, *end)
+	if made.Ended.Again {
+		return s.before(w.ctx, d.tenant.server.Tools, call, made.Ended)
 	}
-	return *end, nil
+	return made.Ended, nil
 }
 
 // callOf returns a call with the client's arguments.
@@ -120,19 +118,20 @@ func (s *slot) why() string {
 
 // before returns the original result for a reference to an earlier one, which a client can't look up.
 func (s *slot) before(ctx context.Context, host *inspan.Host, call llm.Call, end event.Ended) (event.Ended, error) {
-	same := map[string]bool{}
+	var fold transcript.Fold
+	same := map[*transcript.Call]bool{}
 	for e, err := range host.Events(context.WithoutCancel(ctx), s.session.ID()) {
 		if err != nil {
 			return end, err
 		}
-		switch b := e.Body.(type) {
-		case event.Replied:
-			for _, c := range b.Parts.Calls() {
-				same[c.ID] = c.Name == call.Name && string(c.Args) == string(call.Args)
-			}
-		case event.Ended:
-			if same[b.Call] && b.Outcome == event.OutcomeOK && !b.Again {
-				end.Parts = b.Parts
+		for _, item := range fold.Apply(e) {
+			c, is := item.(*transcript.Call)
+			switch {
+			case !is:
+			case c.State == transcript.Made:
+				same[c] = c.Call.Name == call.Name && string(c.Call.Args) == string(call.Args)
+			case c.State == transcript.Over && same[c] && c.Ended.Outcome == event.OutcomeOK && !c.Ended.Again:
+				end.Parts = c.Ended.Parts
 			}
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
-	"github.com/inspan/inspan/tool"
 )
 
 // asker asks the person a question and takes the answer.
@@ -27,8 +26,8 @@ type asker interface {
 	// took records a key press that was an answer.
 	took(pressed string, at time.Time)
 	decide(d event.Decided) tea.Cmd
-	// dismiss closes the question without an answer. Asks means that the call wants an answer, not consent.
-	dismiss(p inspan.Pending, asks bool) tea.Cmd
+	// dismiss closes the question without an answer.
+	dismiss(p inspan.Pending) tea.Cmd
 	// raise continues with new limits, and refuse stops at the limit that was reached.
 	raise(limits *event.Limits) tea.Cmd
 	refuse(limit *event.Stopped) tea.Cmd
@@ -48,7 +47,6 @@ type ask struct {
 	pending inspan.Pending
 	limit   *event.Stopped // the limit that was reached; nil if it is about a call
 	limits  *event.Limits  // the limits after a yes
-	asks    bool           // the call wants an answer, not consent
 	title   string
 	body    []string       // the whole subject
 	options []words.Option // of a call that needs consent
@@ -71,8 +69,7 @@ type ask struct {
 // newAsk returns the question of a waiting call.
 func newAsk(of asker, p inspan.Pending) *ask {
 	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
-	asks := slices.ContainsFunc(p.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
-	return &ask{of: of, what: fmt.Sprint("call ", p.Call.ID, " with ", len(p.Set)), pending: p, asks: asks, at: -1}
+	return &ask{of: of, what: fmt.Sprint("call ", p.Call.ID, " with ", len(p.Set)), pending: p, at: -1}
 }
 
 // prepare lays the question out for a width.
@@ -84,7 +81,7 @@ func (a *ask) prepare(l look) {
 		return
 	}
 	w := a.pending
-	if a.asks {
+	if a.pending.Asks {
 		a.question(l)
 		return
 	}
@@ -236,7 +233,7 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 		empty = "one moment" // key presses don't count as an answer yet
 	case a.limit != nil:
 		empty = "y or n"
-	case a.asks:
+	case a.pending.Asks:
 		empty = "your answer"
 	}
 	prompt, x, y := promptLines(l, &a.reply, min(3, max(1, rows-len(out)-2)), empty)
@@ -303,7 +300,7 @@ func (a *ask) key(k tea.KeyPressMsg, action string) tea.Cmd {
 // single returns the choice whose key was pressed while nothing else was written; -1 if none. A question of the
 // model has none, since its answer may begin with a number.
 func (a *ask) single(k tea.KeyPressMsg, action string) int {
-	if a.asks || action != "" || !a.reply.empty() {
+	if a.pending.Asks || action != "" || !a.reply.empty() {
 		return -1
 	}
 	return slices.IndexFunc(a.choices, func(c choice) bool { return c.text == strings.ToLower(k.Text) })
@@ -355,7 +352,7 @@ func (a *ask) dismiss() tea.Cmd {
 	if a.limit != nil {
 		return a.of.refuse(a.limit)
 	}
-	return a.of.dismiss(a.pending, a.asks)
+	return a.of.dismiss(a.pending)
 }
 
 // answer sends the chosen or written answer, or says what is wrong with it.
@@ -372,7 +369,7 @@ func (a *ask) answer() tea.Cmd {
 		return a.raise(text)
 	}
 	d, problem := words.Decision(a.pending.Call.ID, a.options, text)
-	if a.asks {
+	if a.pending.Asks {
 		d, problem = words.Answer(a.pending.Call, text)
 	}
 	if problem != "" {

@@ -278,7 +278,7 @@ func (m *boardModel) onward() {
 	}
 }
 
-func (b boardAsker) dismiss(inspan.Pending, bool) tea.Cmd { return b.interrupt() }
+func (b boardAsker) dismiss(inspan.Pending) tea.Cmd { return b.interrupt() }
 
 // interrupt closes the question but leaves it open for others. The board interrupts no runs.
 func (b boardAsker) interrupt() tea.Cmd {

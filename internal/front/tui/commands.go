@@ -409,16 +409,16 @@ func (c *commander) compact(focus string) tea.Cmd {
 func (c *commander) diff(string) tea.Cmd {
 	t, v := c.talk, c.talk.view
 	shown := map[string]bool{}
-	for _, change := range v.changes {
-		v.add(&block{kind: diffBlock, text: change.diff, detail: change.path})
-		if path, err := filepath.Rel(t.root(), change.path); err == nil {
+	for _, change := range v.changes.All {
+		v.add(&block{kind: diffBlock, text: change.Diff, detail: change.Path})
+		if path, err := filepath.Rel(t.root(), change.Path); err == nil {
 			shown[filepath.ToSlash(path)] = true
 		}
 	}
 	a, id, root, ctx := t.tui.here(), t.runner.id(), t.root(), t.ctx
 	switch {
 	case id == "" || a == nil:
-		if len(v.changes) == 0 {
+		if len(v.changes.All) == 0 {
 			c.hints.say("no file tool has changed a file, or all changes were undone")
 		}
 		return nil

@@ -183,47 +183,6 @@ func TestChoicesAreSeen(t *testing.T) {
 	}
 }
 
-// TestUndoneChanges holds that /diff shows what is changed now: not what was undone, and again what
-// was undone and done again.
-func TestUndoneChanges(t *testing.T) {
-	edit := func(call, path string) []event.Body {
-		return []event.Body{
-			event.Asked{},
-			event.Replied{Parts: llm.Parts{llm.Call{ID: call, Name: "note"}}},
-			event.Judged{Call: call, Action: tool.Allow},
-			event.Checkpoint{ID: "before " + call},
-			event.Started{Call: call},
-			event.Ended{Call: call, Outcome: event.OutcomeOK, Files: []tool.File{{Path: "/w/" + path, Written: true, Diff: "+" + call + "\n"}}},
-			event.Checkpoint{ID: "after " + call, After: true},
-		}
-	}
-	begin := slices.Concat([]event.Body{event.Opened{Root: "/w"}, event.Say("go")}, edit("one", "a"), edit("two", "b"), edit("three", "d/c"))
-	undone := event.Restored{To: "before two", Before: "u1", After: "u2", Files: []string{"b", "d/c"}}
-	for name, c := range map[string]struct {
-		then []event.Body
-		want string
-	}{
-		"nothing":      {nil, "one two three"},
-		"undone":       {[]event.Body{undone}, "one"},
-		"redone":       {[]event.Body{undone, event.Restored{To: "u1", Before: "u3", After: "u4", Files: []string{"b", "d/c"}}}, "one two three"},
-		"one kept":     {[]event.Body{event.Restored{To: "before two", Before: "u1", After: "u2", Files: []string{"d/c"}, Kept: 1}}, "one two"},
-		"all undone":   {[]event.Body{event.Restored{To: "before one", Before: "u1", After: "u2", Files: []string{"a", "b", "d/c"}}}, ""},
-		"then another": {append([]event.Body{undone}, edit("four", "b")...), "one four"},
-	} {
-		v := newView()
-		for _, e := range events(slices.Concat(begin, c.then)...) {
-			v.Apply(e)
-		}
-		var got []string
-		for _, change := range v.changes {
-			got = append(got, strings.Trim(change.diff, "+\n"))
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s: %v, want %s", name, got, c.want)
-		}
-	}
-}
-
 func TestPendingOfAnswers(t *testing.T) {
 	two := events(event.Say("go"), event.Asked{}, event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "a"}, llm.Call{ID: "2", Name: "b"}}},
 		event.Judged{Call: "1", Action: tool.Ask}, event.Judged{Call: "2", Action: tool.Ask}, event.Waiting{Call: "1"}, event.Waiting{Call: "2"})

@@ -3,7 +3,6 @@ package tui
 import (
 	"cmp"
 	"encoding/json"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
-	"github.com/inspan/inspan/tool"
 )
 
 // view is the transcript of a session as shown: past events as blocks, which the printer takes away, and work
@@ -22,32 +20,21 @@ type view struct {
 	transcript.Fold
 	blocks []*block // the oldest first
 
-	reply   *block              // the last block of a reply
-	ended   *block              // the last call, or command of the person's own, that ended
-	thought string              // the thoughts before the last reply that had any
-	said    []string            // the person's messages, the oldest first
-	changes []change            // the session's changes to files, in order, without undone ones
-	marked  map[string][]change // the changes as of each checkpoint
-	jobs    []string            // commands that were started in the background
-	given   map[string]string   // how rules were approved for this session, in words
-	filled  int                 // tokens of the next prompt, as reported by the session; 0 if it was not asked
-}
-
-// change is a call's change of a file.
-type change struct {
-	path, diff string
+	reply   *block   // the last block of a reply
+	ended   *block   // the last call, or command of the person's own, that ended
+	thought string   // the thoughts before the last reply that had any
+	said    []string // the person's messages, the oldest first
+	changes transcript.Changes
+	jobs    []string          // commands that were started in the background
+	given   map[string]string // how rules were approved for this session, in words
+	filled  int               // tokens of the next prompt, as reported by the session; 0 if it was not asked
 }
 
 func newView() *view { return &view{} }
 
 // Apply shows the effect of one event.
 func (v *view) Apply(e event.Event) {
-	switch b := e.Body.(type) {
-	case event.Checkpoint:
-		v.mark(b.ID)
-	case event.Restored:
-		v.restored(b)
-	}
+	v.changes.Apply(e)
 	for _, item := range v.Fold.Apply(e) {
 		switch i := item.(type) {
 		case *transcript.Said:
@@ -77,11 +64,10 @@ func (v *view) tell(s *transcript.Said) {
 	if !s.Heard {
 		return
 	}
-	if s.By == "" {
-		v.said = append(v.said, s.Text)
+	if typed := s.Typed(); typed != "" {
+		v.said = append(v.said, typed)
 	}
 	if s.Origin == event.OriginCommand {
-		v.said = append(v.said, event.Said{Parts: s.Parts, Origin: s.Origin}.Typed())
 		v.ended = &block{kind: ownBlock, text: words.OwnCommand(s.Text)}
 		v.add(v.ended)
 		return
@@ -115,45 +101,12 @@ func (v *view) called(c *transcript.Call) {
 	if c.State != transcript.Over {
 		return
 	}
-	for _, f := range c.Ended.Files {
-		if f.Diff != "" {
-			v.changes = append(v.changes, change{f.Path, f.Diff})
-		}
-	}
 	failed := c.Ended.Outcome != event.OutcomeOK
 	if !failed && background(c.Call) {
 		v.jobs = append(v.jobs, words.Subject(c.Call))
 	}
 	v.ended = &block{kind: callBlock, call: c, bad: words.Failed(c.Ended) != ""}
 	v.add(v.ended)
-}
-
-// mark records the changes as of a checkpoint.
-func (v *view) mark(id string) {
-	if v.marked == nil {
-		v.marked = map[string][]change{}
-	}
-	v.marked[id] = slices.Clip(v.changes)
-}
-
-// restored resets the changes to those of a checkpoint, except for files that were left as they were.
-func (v *view) restored(b event.Restored) {
-	v.mark(b.Before)
-	then, known := v.marked[b.To]
-	if !known {
-		return
-	}
-	put := func(c change) bool {
-		path, err := filepath.Rel(v.Session.Root, c.path)
-		return err == nil && slices.Contains(b.Files, filepath.ToSlash(path))
-	}
-	if b.Kept == 0 { // of many files, only some are named
-		put = func(change) bool { return true }
-	}
-	stay := slices.DeleteFunc(slices.Clone(v.changes), put)
-	back := slices.DeleteFunc(slices.Clone(then), func(c change) bool { return !put(c) })
-	v.changes = slices.Concat(back, stay)
-	v.mark(b.After)
 }
 
 // background reports whether a call only starts something.
@@ -246,7 +199,7 @@ func first(list []inspan.Pending) (p inspan.Pending, some bool) {
 // raised returns the undecided questions of children.
 func (v *view) raised(decided []event.Body) (out []inspan.Pending) {
 	for _, q := range v.Raised() {
-		if p := inspan.Asked(inspan.Question{Raised: *q.Raised, Seq: q.Seq}); !decides(decided, p) {
+		if p := v.Pending(q); !decides(decided, p) {
 			out = append(out, p)
 		}
 	}
@@ -256,7 +209,7 @@ func (v *view) raised(decided []event.Body) (out []inspan.Pending) {
 // waiting returns the undecided questions about calls, in sets.
 func (v *view) waiting(decided []event.Body) (out []inspan.Pending) {
 	for _, q := range v.Waiting() {
-		if p := pending(q); !decides(decided, p) {
+		if p := v.Pending(q); !decides(decided, p) {
 			out = append(out, p)
 		}
 	}
@@ -284,18 +237,4 @@ func (v *view) asks() bool {
 // undecided returns the number of undecided questions, including those of subagents.
 func (v *view) undecided(decided []event.Body) int {
 	return len(v.raised(decided)) + len(v.waiting(decided))
-}
-
-// pending returns a question about a call.
-func pending(q *transcript.Question) inspan.Pending {
-	c := q.Call.Call
-	c.Name = cmp.Or(c.Name, "a call")
-	p := inspan.Pending{
-		Call: c, Question: q.Seq, Effects: q.Call.Effects(), Preview: q.Preview, Rules: q.Rules, Offers: q.Offers, Until: q.Until,
-	}
-	p.Asks = slices.ContainsFunc(p.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
-	if j := q.Call.Judged; j != nil {
-		p.Reason, p.Parent, p.RequestedAhead = j.Reason, j.Parent, j.RequestedAhead
-	}
-	return p
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/extend/memory"
 	"github.com/inspan/inspan/internal/extend/recall"
 	"github.com/inspan/inspan/internal/safety/consent"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
@@ -150,26 +151,13 @@ func (k *Base) allowedByPerson(ctx context.Context, c *tool.Call) bool {
 	if store.Parent(c.Session) != "" {
 		return false
 	}
-	var asked uint64
-	allowed := false
+	var fold transcript.Fold
 	for e, err := range store.Events(ctx, k.Sessions, c.Session) {
 		if err != nil {
 			return false
 		}
-		switch b := e.Body.(type) {
-		case event.Waiting:
-			if b.Call == c.ID {
-				asked, allowed = e.Seq, false
-			}
-		case event.Decided:
-			if asked > 0 && b.OnCall(c.ID, c.Parent, asked) {
-				asked, allowed = 0, b.Allow && b.Rule == ""
-			}
-		case event.Ended:
-			if b.Call == c.ID {
-				asked, allowed = 0, false
-			}
-		}
+		fold.Apply(e)
 	}
-	return allowed
+	i := slices.IndexFunc(fold.Now.Running, func(r *transcript.Call) bool { return r.Call.ID == c.ID })
+	return i >= 0 && fold.Now.Running[i].Approved()
 }

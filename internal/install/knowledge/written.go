@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
@@ -96,27 +97,24 @@ func changedSince(path string, since time.Time) bool {
 // returns the digests of files whose last change a person approved.
 func (k *Base) writing(ctx context.Context, id string) (unasked bool, allowed map[string]string) {
 	allowed = map[string]string{}
-	asked, yes := map[string]uint64{}, map[string]bool{}
+	var fold transcript.Fold
 	for e, err := range store.Events(ctx, k.Sessions, id) {
 		if err != nil {
 			break
 		}
-		switch b := e.Body.(type) {
-		case event.Switched:
-			unasked = unasked || b.Mode != "" && b.Mode != tool.ModeAsk && b.Mode != tool.ModePlan
-		case event.Waiting:
-			asked[b.Call] = e.Seq
-		case event.Decided:
-			if seq := asked[b.Call]; seq > 0 && b.OnCall(b.Call, "", seq) {
-				yes[b.Call] = b.Allow && b.Rule == ""
-			}
-		case event.Ended:
-			for _, f := range b.Files {
-				switch {
-				case f.Written && yes[b.Call]:
-					allowed[f.Path] = f.Digest
-				case f.Written:
-					delete(allowed, f.Path)
+		for _, item := range fold.Apply(e) {
+			switch i := item.(type) {
+			case *transcript.Note:
+				b, is := i.Of.(event.Switched)
+				unasked = unasked || is && b.Mode != "" && b.Mode != tool.ModeAsk && b.Mode != tool.ModePlan
+			case *transcript.Call:
+				for _, f := range i.Ended.Files {
+					switch {
+					case f.Written && i.Approved():
+						allowed[f.Path] = f.Digest
+					case f.Written:
+						delete(allowed, f.Path)
+					}
 				}
 			}
 		}

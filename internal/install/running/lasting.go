@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/store"
 	"github.com/inspan/inspan/tool"
 )
@@ -32,47 +33,47 @@ type Lasting struct {
 // of the session leaves.
 func (w *Rewinds) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 	var out []Lasting
-	agents, beside := []string(nil), map[string]Lasting{}
-	names, keys, judged, at := map[string]string{}, map[string]string{}, map[string]event.Judged{}, map[string]int{}
-	root := ""
+	var fold transcript.Fold
+	agents, beside, at := []string(nil), map[string]Lasting{}, map[*transcript.Call]int{}
 	for e, err := range store.Events(ctx, w.Sessions, id) {
 		if err != nil {
 			return nil, err
 		}
-		switch b := e.Body.(type) {
-		case event.Opened:
-			root = b.Root
-		case event.Replied:
-			for _, c := range b.Parts.Calls() {
-				names[c.ID], keys[c.ID] = c.Name, tool.Key(e.Session, e.Seq, c.ID)
-			}
-		case event.Judged:
-			if judged[b.Call] = b; b.Parent != "" { // no reply holds it
-				names[b.Call], keys[b.Call] = b.Tool, tool.Key(e.Session, e.Seq, b.Call)
-			}
-		case event.Started:
-			if list := lasting(judged[b.Call].Effects, root); len(list) > 0 {
-				at[b.Call] = len(out)
-				out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Key: keys[b.Call], Tool: names[b.Call], Effects: list})
-			}
-		case event.Spawned:
-			if !slices.Contains(agents, b.Child) {
-				agents = append(agents, b.Child)
-			}
-			if b.Background && b.Root == "" {
-				beside[b.Child] = Lasting{Seq: e.Seq, Time: e.Time, Tool: "spawn_agent", Agent: b.Child, Outcome: "background"}
-			}
-		case event.Finished:
-			if b.Kept {
-				text := fmt.Sprintf("%s: goes on after the session, in process %d", b.Command, b.PID)
-				out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Tool: "bash", Effects: []string{text}, Outcome: "kept"})
-			}
-		case event.Ended:
-			if i, ok := at[b.Call]; ok {
-				out[i].Outcome = string(b.Outcome)
+		for _, item := range fold.Apply(e) {
+			switch i := item.(type) {
+			case *transcript.Call:
+				switch i.State {
+				case transcript.Running:
+					if list := lasting(i.Effects(), fold.Session.Root); len(list) > 0 {
+						at[i] = len(out)
+						key := tool.Key(e.Session, i.Seq, i.Call.ID)
+						out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Key: key, Tool: i.Call.Name, Effects: list})
+					}
+				case transcript.Over:
+					if place, known := at[i]; known {
+						out[place].Outcome = string(i.Ended.Outcome)
+					}
+				}
+			case *transcript.Child:
+				b := i.Spawned
+				if i.Returned != nil {
+					continue
+				}
+				if !slices.Contains(agents, b.Child) {
+					agents = append(agents, b.Child)
+				}
+				if b.Background && b.Root == "" {
+					beside[b.Child] = Lasting{Seq: e.Seq, Time: e.Time, Tool: "spawn_agent", Agent: b.Child, Outcome: "background"}
+				}
+			case *transcript.Note:
+				if b, is := i.Of.(event.Finished); is && b.Kept {
+					text := fmt.Sprintf("%s: goes on after the session, in process %d", b.Command, b.PID)
+					out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Tool: "bash", Effects: []string{text}, Outcome: "kept"})
+				}
 			}
 		}
 	}
+	root := fold.Session.Root
 	for _, agent := range agents {
 		if l, is := beside[agent]; is && w.snapshots(root) != nil {
 			files, err := w.Changed(ctx, agent, root)

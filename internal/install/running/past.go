@@ -20,21 +20,14 @@ func (t *Table) Past(ctx context.Context, id string) iter.Seq2[event.Event, erro
 
 // Said returns the messages of the person at the terminal in a session, as typed, the oldest first.
 func (t *Table) Said(ctx context.Context, id string) (said []string, err error) {
+	var fold transcript.Fold
 	for e, err := range t.Past(ctx, id) {
 		if err != nil {
 			return said, err
 		}
-		switch b := e.Body.(type) {
-		case event.Said:
-			switch {
-			case b.Origin == event.OriginCommand:
-				said = append(said, b.Typed())
-			case b.By == "" && len(b.Parts) > 0:
-				said = append(said, transcript.Spoken(b.Parts))
-			}
-		case event.Steered:
-			if b.By == "" {
-				said = append(said, transcript.Spoken(b.Parts))
+		for _, item := range fold.Apply(e) {
+			if s, is := item.(*transcript.Said); is && s.Seq == e.Seq && s.Typed() != "" {
+				said = append(said, s.Typed())
 			}
 		}
 	}

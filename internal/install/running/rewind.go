@@ -16,6 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/safety/places"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/internal/world/snapshot"
 	"github.com/inspan/inspan/llm/script"
@@ -107,45 +108,20 @@ type Point struct {
 // Points lists where a session can be rewound to, the oldest first.
 func (w *Rewinds) Points(ctx context.Context, id string) ([]Point, error) {
 	var all []Point
-	last, back := uint64(0), map[uint64]uint64{} // where each rewind went to
-	runs := false                                // without a run, a steering message begins one
+	var fold transcript.Fold
 	for e, err := range store.Events(ctx, w.Sessions, id) {
 		if err != nil {
 			return nil, err
 		}
-		last = e.Seq
-		switch b := e.Body.(type) {
-		case event.Asked:
-			runs = true
-		case event.Stopped:
-			runs = false
-		case event.Steered:
-			if !runs && b.Origin == event.OriginPerson && len(b.Parts) > 0 {
-				all = append(all, Point{e.Seq, e.Time, b.Parts.Text()})
-			}
-		case event.Said:
-			if len(b.Parts) > 0 {
-				all = append(all, Point{e.Seq, e.Time, b.Parts.Text()})
-			}
-		case event.Rewound:
-			if b.To < e.Seq { // otherwise it is forged, and following it would not end
-				back[e.Seq] = b.To
+		for _, item := range fold.Apply(e) {
+			said, is := item.(*transcript.Said)
+			// Without a run, a steering message begins one.
+			if is && said.Seq == e.Seq && (!said.Steered || said.Heard && said.Origin == event.OriginPerson) {
+				all = append(all, Point{e.Seq, e.Time, said.Parts.Text()})
 			}
 		}
 	}
-	// From the end back, skipping what was rewound.
-	var out []Point
-	for at := last; at > 0; at-- {
-		if to, ok := back[at]; ok {
-			at = to + 1
-			continue
-		}
-		if i := slices.IndexFunc(all, func(p Point) bool { return p.Seq == at }); i >= 0 {
-			out = append(out, all[i])
-		}
-	}
-	slices.Reverse(out)
-	return out, nil
+	return slices.DeleteFunc(all, func(p Point) bool { return fold.Gone(p.Seq) }), nil
 }
 
 // Way is a planned rewind of files, the conversation or both.

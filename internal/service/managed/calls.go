@@ -6,68 +6,99 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/service/server"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
 // Calls and questions in the fold.
 
-// called follows a call from its verdict to its end.
-func (f *Fold) called(body event.Body) {
-	switch b := body.(type) {
-	case event.Judged:
-		c := f.calls[b.Call]
-		if c == nil {
-			c = &call{}
-			f.calls[b.Call] = c
+// shownCall is a call in progress as it was emitted.
+type shownCall struct {
+	event string // id of its event; empty: none was emitted yet
+	kind  string // of that event
+}
+
+// question is an open question.
+type question struct {
+	*transcript.Question
+	Event  string // id of the event that asks
+	Custom bool
+	worker bool // a worker answers it
+	asks   bool // only after a client has confirmed the call
+}
+
+// waits reports whether a client must answer.
+func (q question) waits() bool { return !q.worker || q.asks }
+
+// child returns the subagent that asks; empty if the session itself does.
+func (q question) child() string {
+	if q.Raised == nil {
+		return ""
+	}
+	return q.Raised.Child
+}
+
+// parent returns the id of the running call that asks; empty if none does.
+func (q question) parent() string {
+	switch {
+	case q.Raised != nil:
+		return q.Raised.Call
+	case q.Call.Parent != nil:
+		return q.Call.Parent.Call.ID
+	}
+	return ""
+}
+
+// Open returns the question of an event, if it is open.
+func (f *Fold) Open(id string) (question, bool) {
+	i := slices.IndexFunc(f.open, func(q question) bool { return q.Event == id })
+	if i < 0 {
+		return question{}, false
+	}
+	return f.open[i], true
+}
+
+// call follows a call from its verdict to its end. A call within another call is only emitted if it asks.
+func (f *Fold) call(c *transcript.Call) {
+	shown, known := f.calls[c]
+	tell := func(action tool.Action) {
+		if shown.event == "" && c.Parent == nil {
+			shown = f.tell(c.Call, action, "")
 		}
-		c.parent = b.Parent
-		if b.Tool != "" {
-			c.name = b.Tool
+	}
+	switch c.State {
+	case transcript.Made:
+		f.calls[c] = shown
+	case transcript.Judged:
+		if c.Judged.Action != tool.Ask {
+			tell(c.Judged.Action)
 		}
-		if len(b.Args) > 0 {
-			c.args = b.Args
+		f.calls[c] = shown
+	case transcript.Over:
+		if !known {
+			return
 		}
-		if b.Action != tool.Ask {
-			delete(f.unjudged, b.Call)
-			f.tell(b.Call, b.Action, "")
-		}
-	case event.Waiting:
-		delete(f.unjudged, b.Call)
-		if c := f.calls[b.Call]; c != nil {
-			c.event = "" // it may ask again
-			q := question{ID: b.Call, Seq: f.seq, Custom: f.custom(c), parent: c.parent, call: true}
-			f.tell(b.Call, f.hand(c, &q), "")
-			q.Event = c.event
-			f.open = append(f.open, q)
-		}
-	case event.Started:
-		f.running[b.Call] = true
-	case event.Ended:
-		f.ended(b)
+		delete(f.calls, c)
+		tell(tool.Deny) // it was invalid from the start
+		f.ended(shown, c.Ended)
 	}
 }
 
-func (f *Fold) custom(c *call) bool { return slices.Contains(f.Custom, c.name) }
+func (f *Fold) custom(name string) bool { return slices.Contains(f.Custom, name) }
 
-// tell emits the event of a call. A call within another call gets one only if it asks.
-func (f *Fold) tell(id string, action tool.Action, thread string) {
-	c := f.calls[id]
-	if c == nil || c.event != "" || c.parent != "" && action != tool.Ask {
-		return
-	}
-	name, input := theirs(c.name, c.args)
+// tell emits the event of a call. Thread is that of the subagent whose call it is.
+func (f *Fold) tell(c llm.Call, action tool.Action, thread string) shownCall {
+	name, input := theirs(c.Name, c.Args)
 	fields := map[string]any{"name": name, "input": input}
 	if thread != "" {
 		fields["session_thread_id"] = thread
 	}
+	if f.custom(c.Name) {
+		return shownCall{f.add("agent.custom_tool_use", fields), "agent.custom_tool_use"}
+	}
 	kind := "agent.tool_use"
-	server, of := f.server(c.name)
-	switch {
-	case f.custom(c):
-		c.event, c.kind = f.add("agent.custom_tool_use", fields), "agent.custom_tool_use"
-		return
-	case server != "":
+	if server, of := f.server(c.Name); server != "" {
 		kind = "agent.mcp_tool_use"
 		fields["mcp_server_name"], fields["name"] = server, of
 	}
@@ -75,7 +106,7 @@ func (f *Fold) tell(id string, action tool.Action, thread string) {
 	if action != tool.Deny {
 		fields["evaluation"] = map[string]any{"type": "always_" + string(action)}
 	}
-	c.event, c.kind = f.add(kind, fields), kind
+	return shownCall{f.add(kind, fields), kind}
 }
 
 // server returns the MCP server of a tool, and the server's name of the tool.
@@ -88,19 +119,11 @@ func (f *Fold) server(name string) (server, of string) {
 	return "", ""
 }
 
-func (f *Fold) ended(b event.Ended) {
-	delete(f.unjudged, b.Call)
-	delete(f.running, b.Call)
-	f.close(func(q question) bool { return q.ID == b.Call })
-	f.tell(b.Call, tool.Deny, "") // it was invalid from the start
-	c := f.calls[b.Call]
-	if c == nil || c.event == "" {
-		return
-	}
-	delete(f.calls, b.Call)
+// ended emits the result of a call, if the call was emitted.
+func (f *Fold) ended(c shownCall, b event.Ended) {
 	failed := b.Outcome != event.OutcomeOK
 	switch c.kind {
-	case "agent.custom_tool_use", resultType: // the client has sent the result, and knows it
+	case "", "agent.custom_tool_use", resultType: // in the latter two, the client has sent the result, and knows it
 	case "agent.mcp_tool_use":
 		f.add("agent.mcp_tool_result", map[string]any{"mcp_tool_use_id": c.event, "content": blocks(b.Parts), "is_error": failed})
 	default:
@@ -108,22 +131,36 @@ func (f *Fold) ended(b event.Ended) {
 	}
 }
 
-// close removes questions that are no longer open.
-func (f *Fold) close(over func(question) bool) { f.open = slices.DeleteFunc(f.open, over) }
-
-func (f *Fold) decided(b event.Decided) {
-	for _, q := range slices.Clone(f.open) {
-		if b.On(q.ID, q.Seq) || q.call && b.OnCall(q.ID, q.parent, q.Seq) {
-			f.close(func(o question) bool { return o.Seq == q.Seq })
-			f.answered(q, b)
+// question emits a question: of a subagent, of a running call, or about a call, which may ask again. Once it is
+// closed, it emits the answer.
+func (f *Fold) question(q *transcript.Question) {
+	at := slices.IndexFunc(f.open, func(o question) bool { return o.Question == q })
+	switch {
+	case q.Closed && at < 0:
+	case q.Closed:
+		was := f.open[at]
+		if f.open = slices.Delete(f.open, at, at+1); q.Answer != nil {
+			f.answered(was, *q.Answer)
 		}
+	case q.Raised != nil:
+		thread := ""
+		if q.Raised.Child != "" {
+			thread = threadPrefix + q.Raised.Child
+		}
+		shown := f.tell(llm.Call{Name: q.Raised.Tool, Args: q.Raised.Args}, tool.Ask, thread)
+		f.open = append(f.open, question{Question: q, Event: shown.event, Custom: f.custom(q.Raised.Tool)})
+	default:
+		asked := question{Question: q, Custom: f.custom(q.Call.Call.Name)}
+		f.calls[q.Call] = f.tell(q.Call.Call, f.hand(&asked), "")
+		asked.Event = f.calls[q.Call].event
+		f.open = append(f.open, asked)
 	}
 }
 
 func (f *Fold) answered(q question, b event.Decided) {
 	fields := map[string]any{}
-	if q.child != "" {
-		fields["session_thread_id"] = threadPrefix + q.child
+	if q.child() != "" {
+		fields["session_thread_id"] = threadPrefix + q.child()
 	}
 	switch {
 	case b.Rule != "":
@@ -138,9 +175,7 @@ func (f *Fold) answered(q question, b event.Decided) {
 		said, failed := server.Answered(b.Answer)
 		fields["tool_use_id"], fields["content"], fields["is_error"] = q.Event, blocks(llm.Say(said)), failed
 		f.add(resultType, fields)
-		if c := f.calls[q.ID]; c != nil {
-			c.kind = resultType
-		}
+		f.calls[q.Call] = shownCall{q.Event, resultType}
 	default:
 		fields["tool_use_id"], fields["result"] = q.Event, "allow"
 		if !b.Allow {
@@ -151,20 +186,4 @@ func (f *Fold) answered(q question, b event.Decided) {
 		}
 		f.add("user.tool_confirmation", fields)
 	}
-}
-
-// raised passes on the question of a subagent, or of a running call.
-func (f *Fold) raised(b event.Raised) {
-	i := slices.IndexFunc(f.open, func(q question) bool { return q.ID == b.ID })
-	if i >= 0 {
-		f.open = slices.Delete(f.open, i, i+1)
-	}
-	id, thread := "raised/"+b.ID, ""
-	if b.Child != "" {
-		thread = threadPrefix + b.Child
-	}
-	f.calls[id] = &call{name: b.Tool, args: b.Args}
-	f.tell(id, tool.Ask, thread)
-	c := f.calls[id]
-	f.open = append(f.open, question{Event: c.event, ID: b.ID, Seq: f.seq, Custom: f.custom(c), child: b.Child, parent: b.Call})
 }

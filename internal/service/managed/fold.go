@@ -1,7 +1,7 @@
 package managed
 
-// The page of the mapping: a client of the Managed Agents wire sees a session as a pure fold over the session's
-// log.
+// The page of the mapping: a client of the Managed Agents wire sees a session as a pure function of the session's
+// log. The transcript's fold says what happens in the session; this one gives it the form of the wire.
 //
 //   - Each of our events becomes none, one or several of theirs. An id consists of our event's number and an index. So
 //     folding the log again yields the same events with the same ids, and those behind any of them.
@@ -11,7 +11,6 @@ package managed
 //   - A session is idle while it waits for an answer and nothing runs.
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -21,7 +20,9 @@ import (
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/kernel/loop"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
 // Event is one of their events.
@@ -73,56 +74,19 @@ type Fold struct {
 	handed    map[string]string // these tools with their policies
 	confirmed map[string]uint64 // numbers of confirmations, by key
 
-	session  string // of the current event
-	seq      uint64 // of the current event
-	at       time.Time
-	out      []Event
-	active   bool   // a run is in progress
-	shown    string // last emitted status
-	asked    uint64 // number of the open request
-	calls    map[string]*call
-	running  map[string]bool // calls
-	unjudged map[string]bool // calls of the last reply
-	open     []question
-	told     []string          // ids of the events for which an idle session waits, as emitted
-	agents   map[string]string // kinds of subagents, by session
-	keys     map[string]bool
-	outcomes map[string]*Outcome
-	order    []string // of these
-}
-
-// call is a call by the model.
-type call struct {
-	name   string
-	args   json.RawMessage
-	parent string
-	event  string // id of its event; empty: none was emitted yet
-	kind   string // of that event
-}
-
-// question is an open question.
-type question struct {
-	Event  string // id of the event that asks
-	ID     string // of the question, as in event.Decided
-	Seq    uint64
-	Custom bool
-	child  string
-	parent string
-	call   bool // it is about a call, and was not raised
-	worker bool // a worker answers it
-	asks   bool // only after a client has confirmed the call
-}
-
-// waits reports whether a client must answer.
-func (q question) waits() bool { return !q.worker || q.asks }
-
-// Open returns the question of an event, if it is open.
-func (f *Fold) Open(id string) (question, bool) {
-	i := slices.IndexFunc(f.open, func(q question) bool { return q.Event == id })
-	if i < 0 {
-		return question{}, false
-	}
-	return f.open[i], true
+	transcript transcript.Fold
+	session    string // of the current event
+	seq        uint64 // of the current event
+	at         time.Time
+	out        []Event
+	shown      string // last emitted status
+	asked      uint64 // number of the open request
+	calls      map[*transcript.Call]shownCall
+	open       []question
+	told       []string          // ids of the events for which an idle session waits, as emitted
+	agents     map[string]string // kinds of subagents, by session
+	outcomes   map[string]*Outcome
+	order      []string // of these
 }
 
 // Apply folds a stored event, and returns its form for clients.
@@ -132,55 +96,56 @@ func (f *Fold) Apply(e event.Event) []Event {
 	}
 	f.session, f.seq, f.at, f.out = e.Session, e.Seq, e.Time, nil
 	if f.calls == nil {
-		f.calls, f.running, f.unjudged = map[string]*call{}, map[string]bool{}, map[string]bool{}
-		f.agents, f.keys, f.outcomes = map[string]string{}, map[string]bool{}, map[string]*Outcome{}
-		f.confirmed = map[string]uint64{}
+		f.calls, f.agents = map[*transcript.Call]shownCall{}, map[string]string{}
+		f.outcomes, f.confirmed = map[string]*Outcome{}, map[string]uint64{}
 	}
-	if key := event.Key(e.Body); key != "" {
-		if f.keys[key] {
-			return nil // a duplicate counts once
-		}
-		f.keys[key] = true
+	for _, item := range f.transcript.Apply(e) {
+		f.item(item, event.Key(e.Body))
 	}
-	f.fold(e.Body)
-	f.settle()
-	return f.out
-}
-
-func (f *Fold) fold(body event.Body) {
-	switch b := body.(type) {
-	case event.Said:
-		f.said(b.Parts, cmp.Or(b.Origin, event.OriginPerson), b.Message)
-	case event.Steered:
-		if b.By != loop.By {
-			f.said(b.Parts, b.Origin, b.Message)
-		}
-	case event.Cancelled:
-		f.cancelled(b)
+	switch b := e.Body.(type) { // these are no items
 	case event.Asked:
 		f.run()
 		f.add("span.model_request_start", nil)
 		f.asked = f.seq
-	case event.Replied:
-		f.replied(b)
 	case event.Failed:
 		f.failed(b)
-	case event.Judged, event.Waiting, event.Started, event.Ended:
-		f.called(b)
-	case event.Decided:
-		f.decided(b)
-	case event.Raised:
-		f.raised(b)
-	case event.Spawned:
-		f.spawned(b)
-	case event.Returned:
-		f.returned(b)
-	case event.Compacted:
-		f.add("agent.thread_context_compacted", nil)
-	case event.Stopped:
-		f.stopped(b)
 	case event.Recorded:
 		f.noted(b)
+	}
+	f.settle()
+	return f.out
+}
+
+// item emits the news about an item, if the wire has a form for them. Key is that of the current event.
+func (f *Fold) item(item transcript.Item, key string) {
+	switch i := item.(type) {
+	case *transcript.Said:
+		if i.Seq == f.seq && (!i.Steered || i.By != loop.By) { // else it was emitted when it was said
+			f.said(i, key)
+		}
+	case *transcript.Reply:
+		if i.State == transcript.Whole {
+			f.replied(i)
+		}
+	case *transcript.Call:
+		f.call(i)
+	case *transcript.Question:
+		f.question(i)
+	case *transcript.Child:
+		if i.Returned == nil {
+			f.spawned(i.Spawned)
+		} else {
+			f.returned(*i.Returned)
+		}
+	case *transcript.Stop:
+		f.stopped(i.Stopped)
+	case *transcript.Note:
+		switch b := i.Of.(type) {
+		case event.Cancelled:
+			f.cancelled(b)
+		case event.Compacted:
+			f.add("agent.thread_context_compacted", nil)
+		}
 	}
 }
 
@@ -218,26 +183,22 @@ func (f *Fold) idle(reason, details any) {
 	f.status(idle, map[string]any{"stop_reason": reason, "stop_details": details})
 }
 
-// run emits that the session runs, if it did not.
+// run emits that the session runs, unless that is known, or it waits for an answer.
 func (f *Fold) run() {
-	if f.active {
-		return
-	}
-	f.active = true
-	if f.shown != running {
+	if f.shown != running && len(f.told) == 0 {
 		f.status(running, nil)
 	}
 }
 
-func (f *Fold) said(parts llm.Parts, by event.Origin, key string) {
+func (f *Fold) said(s *transcript.Said, key string) {
 	switch {
 	case strings.HasPrefix(key, systemKey):
-		f.add("system.message", map[string]any{"content": blocks(parts)})
+		f.add("system.message", map[string]any{"content": blocks(s.Parts)})
 		return
-	case !by.Leads() || len(parts) == 0:
+	case !s.Origin.Leads():
 		return
 	case !strings.HasPrefix(key, outcomeKey):
-		f.add("user.message", map[string]any{"content": blocks(parts)})
+		f.add("user.message", map[string]any{"content": blocks(s.Parts)})
 	}
 	f.run()
 }
@@ -245,22 +206,18 @@ func (f *Fold) said(parts llm.Parts, by event.Origin, key string) {
 func (f *Fold) messageID(asked uint64) string  { return f.id(asked, "message") }
 func (f *Fold) thinkingID(asked uint64) string { return f.id(asked, "thinking") }
 
-func (f *Fold) replied(b event.Replied) {
+func (f *Fold) replied(r *transcript.Reply) {
 	asked := f.asked
 	if asked == 0 {
 		asked = f.seq // the beginning of the log is missing
 	}
-	if slices.ContainsFunc(b.Parts, func(p llm.Part) bool { _, is := p.(llm.Reasoning); return is }) {
+	if slices.ContainsFunc(r.Parts, func(p llm.Part) bool { _, is := p.(llm.Reasoning); return is }) {
 		f.put(f.thinkingID(asked), "agent.thinking", nil)
 	}
-	if text := b.Parts.Text(); text != "" {
-		f.put(f.messageID(asked), "agent.message", map[string]any{"content": []block{{Type: "text", Text: text}}})
+	if r.Text != "" {
+		f.put(f.messageID(asked), "agent.message", map[string]any{"content": []block{{Type: "text", Text: r.Text}}})
 	}
-	f.requestEnd(asked, false, b.Usage)
-	for _, c := range b.Parts.Calls() {
-		f.calls[c.ID] = &call{name: c.Name, args: c.Args}
-		f.unjudged[c.ID] = true
-	}
+	f.requestEnd(asked, false, r.Usage)
 }
 
 // requestEnd closes the span of a request.
@@ -293,7 +250,7 @@ func (f *Fold) cancelled(b event.Cancelled) {
 		return
 	}
 	f.add("user.interrupt", nil)
-	if o := f.outcome(); o != nil && !f.active {
+	if o := f.outcome(); o != nil && !f.transcript.Run.Busy {
 		f.giveUp("interrupted")
 		f.idle(map[string]any{"type": "end_turn"}, nil)
 	}
@@ -342,7 +299,6 @@ func agentName(kind string) string {
 
 func (f *Fold) returned(b event.Returned) {
 	thread, name := threadPrefix+b.Child, agentName(f.agents[b.Child])
-	f.close(func(q question) bool { return q.child == b.Child })
 	reason, details := stopReason(b.Reason, b.Detail)
 	f.add("session.thread_status_idle", map[string]any{
 		"session_thread_id": thread, "agent_name": name, "stop_reason": reason, "stop_details": details,
@@ -370,9 +326,8 @@ func (f *Fold) stopped(b event.Stopped) {
 	if f.asked != 0 { // the request has failed
 		f.requestEnd(f.asked, true, llm.Usage{})
 	}
-	f.active, f.open, f.told = false, nil, nil
-	clear(f.running)
-	clear(f.unjudged)
+	f.open, f.told = nil, nil
+	clear(f.calls)
 	if b.Reason == event.ReasonStuck {
 		f.problem("", string(b.Reason)+": "+b.Detail, "terminal")
 	}
@@ -390,7 +345,7 @@ func (f *Fold) stopped(b event.Stopped) {
 
 // settle emits that the session waits for an answer, or is done.
 func (f *Fold) settle() {
-	if !f.active {
+	if !f.transcript.Run.Busy {
 		return
 	}
 	var ids []string
@@ -411,15 +366,17 @@ func (f *Fold) settle() {
 
 // quiet reports whether nothing runs except calls that wait themselves.
 func (f *Fold) quiet() bool {
-	if f.asked != 0 || len(f.unjudged) > 0 || slices.ContainsFunc(f.open, func(q question) bool { return !q.waits() }) {
+	if f.asked != 0 || slices.ContainsFunc(f.open, func(q question) bool { return !q.waits() }) {
 		return false
 	}
-	for id := range f.running {
-		if !slices.ContainsFunc(f.open, func(q question) bool { return q.parent == id || q.child != "" }) {
-			return false
+	for c := range f.calls {
+		if c.Parent == nil && (c.State == transcript.Made || c.State == transcript.Judged && c.Judged.Action == tool.Ask) {
+			return false // it may ask, or run
 		}
 	}
-	return true
+	return !slices.ContainsFunc(f.transcript.Now.Running, func(c *transcript.Call) bool {
+		return !slices.ContainsFunc(f.open, func(q question) bool { return q.child() != "" || q.parent() == c.Call.ID })
+	})
 }
 
 // noted folds a note of this door.

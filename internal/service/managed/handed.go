@@ -174,8 +174,8 @@ type confirmation struct {
 }
 
 // hand decides whether a worker answers a question, and how its call is emitted.
-func (f *Fold) hand(c *call, q *question) tool.Action {
-	policy, is := f.handed[c.name]
+func (f *Fold) hand(q *question) tool.Action {
+	policy, is := f.handed[q.Call.Call.Name]
 	if !is {
 		return tool.Ask
 	}

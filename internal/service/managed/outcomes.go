@@ -118,7 +118,7 @@ func (f *Fold) evaluated(b event.Recorded) {
 	if o.active() {
 		return
 	}
-	if e.Result != exhausted && !f.active { // else a last turn follows
+	if e.Result != exhausted && !f.transcript.Run.Busy { // else a last turn follows
 		f.idle(map[string]any{"type": "end_turn"}, nil)
 	}
 }
@@ -292,7 +292,7 @@ func (d *door) advance(id string) (more bool, err error) {
 // acknowledged informs the agent that an outcome was given up, unless it already is.
 func (d *door) acknowledged(id string, f *Fold) error {
 	list := f.list()
-	if len(list) == 0 || list[len(list)-1].Result != exhausted || f.active || f.shown != running {
+	if len(list) == 0 || list[len(list)-1].Result != exhausted || f.transcript.Run.Busy || f.shown != running {
 		return nil
 	}
 	o := *list[len(list)-1]

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
@@ -119,39 +120,40 @@ func (c *call) hear(task string, after uint64, say func(string) error) (a answer
 	if err != nil {
 		return a, cmp.Or(c.unanswered(task), err)
 	}
-	shown := "" // of the reply in progress
-	tell := func(text string) error {
-		if shown == "" && a.text != "" && text != "" {
-			text = "\n\n" + text
-		}
-		return say(text)
-	}
+	var fold transcript.Fold
+	var reply *transcript.Reply // the last one
+	shown := ""                 // what was passed on of it
 	for e := range events {
-		switch b := e.Body.(type) {
-		case event.Delta:
-			if b.Text == "" {
-				continue
+		for _, item := range fold.Apply(e) {
+			switch i := item.(type) {
+			case *transcript.Reply:
+				if i != reply {
+					reply, shown = i, ""
+				}
+				rest, same := strings.CutPrefix(i.Text, shown)
+				if !same { // the log has another text
+					rest, shown = i.Text, ""
+				}
+				if i.State == transcript.Void || i.State == transcript.Written && rest == "" {
+					continue
+				}
+				if shown == "" && a.text != "" && rest != "" {
+					rest = "\n\n" + rest
+				}
+				if err := say(rest); err != nil {
+					return a, err
+				}
+				if shown = i.Text; i.State == transcript.Whole {
+					a.usage = a.usage.Add(i.Usage)
+					if a.text != "" && i.Text != "" {
+						a.text += "\n\n"
+					}
+					a.text += i.Text
+				}
+			case *transcript.Stop:
+				a.stop, a.last = i.Stopped, e.Seq
+				return a, nil
 			}
-			if err := tell(b.Text); err != nil {
-				return a, err
-			}
-			shown += b.Text
-		case event.Replied:
-			a.usage = a.usage.Add(b.Usage)
-			text := b.Parts.Text()
-			rest, same := strings.CutPrefix(text, shown)
-			if !same { // the reply was restarted
-				rest, shown = text, ""
-			}
-			if err := tell(rest); err != nil {
-				return a, err
-			}
-			if a.text, shown = strings.TrimPrefix(a.text+"\n\n"+text, "\n\n"), ""; text == "" {
-				a.text = strings.TrimSuffix(a.text, "\n\n")
-			}
-		case event.Stopped:
-			a.stop, a.last = b, e.Seq
-			return a, nil
 		}
 	}
 	return a, cmp.Or(c.Err(), c.unanswered(task), error(ending()))

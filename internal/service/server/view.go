@@ -35,9 +35,7 @@ type view struct {
 	items   []transcript.Item
 	places  map[transcript.Item]int
 	changed map[int]bool // places that have changed since the last part
-	asked   []shownQuestion
-	last    shownNow // as it was sent
-	put     []uint64 // numbers of the questions in asked
+	last    shownNow     // as it was sent
 	written *transcript.Reply
 	told    int // bytes of it that were sent
 }
@@ -183,19 +181,15 @@ func (v *view) now() (shownNow, error) {
 	for _, q := range f.Queued() {
 		out.Queued = append(out.Queued, text.VisibleLines(q.Text))
 	}
-	var err error
-	if out.Driven, err = v.driven(v.task); err != nil {
-		return out, err
-	}
-	if out.Questions, err = v.questions(); err != nil {
-		return out, err
-	}
+	out.Questions = v.questions()
 	stop, asks := event.Reason(""), len(out.Questions) > 0
 	if f.Run.Stopped != nil {
 		stop = f.Run.Stopped.Reason
 	}
+	var err error
+	out.Driven, err = v.driven(v.task)
 	out.State = v.task.standing(running.StandingOf(asks, stop, out.Driven && f.Run.Busy), asks)
-	return out, nil
+	return out, err
 }
 
 // first returns the first message.
@@ -208,24 +202,16 @@ func (v *view) first() string {
 	return ""
 }
 
-// questions returns the open questions. It reads them from the session only if they have changed.
-func (v *view) questions() ([]shownQuestion, error) {
-	var open []uint64
-	for _, q := range v.fold.Now.Questions {
-		open = append(open, q.Seq)
+// questions returns the open questions.
+func (v *view) questions() (out []shownQuestion) {
+	var open []inspan.Pending
+	for _, q := range append(v.fold.Raised(), v.fold.Waiting()...) {
+		open = append(open, v.fold.Pending(q))
 	}
-	if slices.Equal(open, v.put) {
-		return v.asked, nil
+	for _, p := range inspan.Sets(open) {
+		out = append(out, showQuestion(v.task, p))
 	}
-	st, err := v.status(v.session)
-	if err != nil {
-		return nil, err
-	}
-	v.put, v.asked = open, nil
-	for _, p := range inspan.Sets(st.Questions()) {
-		v.asked = append(v.asked, showQuestion(v.task, p))
-	}
-	return v.asked, nil
+	return out
 }
 
 // writing returns the new text of a reply in progress; nil: none.

@@ -1,9 +1,12 @@
 package transcript
 
 import (
+	"cmp"
 	"slices"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/drive"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
 )
@@ -55,6 +58,10 @@ func (f *Fold) call(e event.Event) []Item {
 		return []Item{c, c.Question}
 	case event.Decided:
 		return f.decided(b)
+	case event.Wanted:
+		if c := f.calls[b.Call]; c != nil {
+			c.wanted = true
+		}
 	case event.Started:
 		return f.started(e, b)
 	case event.Progress:
@@ -83,6 +90,22 @@ func (f *Fold) Raised() (out []*Question) {
 		}
 	}
 	return out
+}
+
+// Pending returns an open question in the form in which it is answered.
+func (f *Fold) Pending(q *Question) inspan.Pending {
+	if q.Raised != nil {
+		return inspan.Asked(inspan.Question{Raised: *q.Raised, Seq: q.Seq})
+	}
+	p := inspan.Pending{
+		Call: q.Call.Call, Question: q.Seq, Effects: q.Call.Effects(), Waits: true, Asks: drive.AsksPerson(q.Call.Effects()),
+		Preview: q.Preview, Rules: q.Rules, Offers: q.Offers, Until: q.Until, Root: f.Session.Root,
+	}
+	p.Call.Name = cmp.Or(p.Call.Name, "a call")
+	if j := q.Call.Judged; j != nil {
+		p.Reason, p.Parent, p.RequestedAhead = j.Reason, j.Parent, j.RequestedAhead && !q.Call.wanted
+	}
+	return p
 }
 
 // decided closes the questions that a decision answers. A decision that answers none changes nothing.

@@ -1,5 +1,6 @@
 // Package transcript folds the events of a session into what a person sees of it. Every front end and every
-// export renders its items, and folds nothing itself. [Spans] folds events into what a session did when.
+// export renders its items, and folds nothing itself. [Spans] folds events into what a session did when, and
+// [Changes] into its changes to files.
 //
 // Dropping every transient event only changes what is seen of work in progress. The folds know nothing about
 // widths, colours and protocols.
@@ -88,6 +89,9 @@ type Draft struct {
 
 // Queued returns the messages for after the run.
 func (f *Fold) Queued() []*Said { return f.queued }
+
+// Took reports whether an input with this key was folded. A repeated input counts once, see [event.Key].
+func (f *Fold) Took(key string) bool { return f.taken[key] }
 
 // Idle reports whether nothing is in progress and nothing waits for an answer.
 func (f *Fold) Idle() bool { return !f.Run.Busy && len(f.Waiting()) == 0 }
@@ -262,6 +266,8 @@ func (f *Fold) session(e event.Event) (items []Item) {
 	switch b := e.Body.(type) {
 	case event.Opened:
 		f.Session.ID, f.Session.Root = e.Session, b.Root
+	case event.Moved:
+		f.Session.Root = b.Root
 	case event.Forked: // what was in progress belongs to the original session
 		f.Session.ID = e.Session
 		items = append(f.interrupted(), f.close(func(*Question) bool { return true })...)

@@ -207,6 +207,32 @@ func TestDeniedBy(t *testing.T) {
 	})
 }
 
+func TestApproved(t *testing.T) {
+	judged, waiting := event.Judged{Call: "1", Action: tool.Ask}, event.Waiting{Call: "1"}
+	for name, c := range map[string]struct {
+		bodies []event.Body
+		want   bool
+	}{
+		"not asked":     {[]event.Body{event.Judged{Call: "1", Action: tool.Allow}}, false},
+		"asked":         {[]event.Body{judged, waiting}, false},
+		"allowed":       {[]event.Body{judged, waiting, event.Decided{Call: "1", Allow: true}}, true},
+		"denied":        {[]event.Body{judged, waiting, event.Decided{Call: "1"}}, false},
+		"by a rule":     {[]event.Body{judged, waiting, event.Decided{Call: "1", Allow: true, Rule: "bash"}}, false},
+		"another call":  {[]event.Body{judged, waiting, event.Decided{Call: "2", Allow: true}}, false},
+		"too late":      {[]event.Body{judged, waiting, event.Started{Call: "1"}, event.Decided{Call: "1", Allow: true}}, false},
+		"asked again":   {[]event.Body{judged, waiting, event.Decided{Call: "1", Allow: true}, judged, waiting}, false},
+		"allowed again": {[]event.Body{judged, waiting, event.Decided{Call: "1"}, waiting, event.Decided{Call: "1", Allow: true}}, true},
+	} {
+		var s session
+		s.do(said("go"), calls(bash("1")))
+		s.do(c.bodies...)
+		s.do(event.Started{Call: "1"})
+		if got := s.last[len(s.last)-1].(*transcript.Call).Approved(); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // TestOneAnswerForASet holds that a decision closes each question that it names, with its answer, and
 // only those of the same parent.
 func TestOneAnswerForASet(t *testing.T) {
@@ -337,6 +363,7 @@ func TestSessionChanges(t *testing.T) {
 	s.follow(t, []step{
 		{event.Switched{Mode: "plan"}, `note of switched "now working in mode plan"`},
 		{event.Pinned{On: true}, `note of pinned ""`},
+		{event.Moved{Root: "/w2"}, `note of moved ""`},
 		{event.Titled{Title: "T"}, `note of titled ""`},
 		{
 			event.Compacted{Before: 9000, After: 100, Cost: 1},
@@ -347,7 +374,7 @@ func TestSessionChanges(t *testing.T) {
 		{event.Progress{Text: "busy", Wait: 3}, `wait "busy" 3`},
 		{event.Forked{From: "o"}, `note of forked ""`},
 	})
-	want := transcript.Session{ID: "s", Root: "/w", Title: "T", Route: "a/b", Mode: "plan", Limits: event.Limits{Turns: 3}, Window: 9}
+	want := transcript.Session{ID: "s", Root: "/w2", Title: "T", Route: "a/b", Mode: "plan", Limits: event.Limits{Turns: 3}, Window: 9}
 	if diff := gocmp.Diff(want, s.Session); diff != "" || s.Spent.Cost != 2 || s.Spent.Prompt.Input != 100 {
 		t.Errorf("%s, spent %+v", diff, s.Spent)
 	}

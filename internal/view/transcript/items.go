@@ -29,6 +29,17 @@ type Said struct {
 	Steered, Heard bool
 }
 
+// Typed returns what the person at the terminal typed; empty if the message is not theirs.
+func (s *Said) Typed() string {
+	switch {
+	case s.Origin == event.OriginCommand:
+		return event.Said{Parts: s.Parts, Origin: s.Origin}.Typed()
+	case s.By == "":
+		return s.Text
+	}
+	return ""
+}
+
 // Reply is what the model says. It grows while it is written.
 type Reply struct {
 	Seq     uint64 // 0 while the log does not have it
@@ -68,6 +79,7 @@ type Call struct {
 	Parent   *Call       // the call that made it; nil if the model did
 
 	printed []byte
+	wanted  bool // its parent has come to it, if it was requested ahead
 }
 
 // CallState is the progress of a call.
@@ -107,6 +119,12 @@ func (c *Call) DeniedBy() (by, reason string) {
 		return c.Judged.By, c.Judged.Reason
 	}
 	return "", ""
+}
+
+// Approved reports whether a person was asked about exactly this call, and allowed it. A rule does not count: no
+// person has seen the call.
+func (c *Call) Approved() bool {
+	return c.Question != nil && c.Question.Answer != nil && c.Question.Answer.Allow && c.Question.Answer.Rule == ""
 }
 
 // Note is a sentence about an event.

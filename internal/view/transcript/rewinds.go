@@ -18,6 +18,9 @@ type rewinds struct {
 type span struct{ from, to uint64 }
 
 func (r *rewinds) add(at, to uint64) {
+	if to >= at { // it is forged
+		return
+	}
 	r.all = append(r.all, span{to, at})
 	r.spans = nil
 	least := at

@@ -36,6 +36,7 @@ func TestRewound(t *testing.T) {
 		"one in another": {9, map[uint64]uint64{4: 2, 7: 3}, []uint64{4, 5, 6}},
 		"over another":   {9, map[uint64]uint64{4: 2, 7: 1}, []uint64{2, 3, 4, 5, 6}},
 		"to the rewind":  {9, map[uint64]uint64{4: 2, 7: 4}, []uint64{3, 5, 6}},
+		"to what comes":  {9, map[uint64]uint64{4: 2, 6: 8, 7: 5}, []uint64{3, 6}},
 		"the last event": {4, map[uint64]uint64{4: 1}, []uint64{2, 3}},
 	} {
 		var f transcript.Fold
