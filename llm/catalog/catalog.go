@@ -1,8 +1,8 @@
-// Package catalog is the price book: what is known of the models of the vendors
-// that inspan speaks to itself. Adapters look their models up in it.
+// Package catalog is the price book: context windows, limits and prices of the models of the vendors that inspan
+// has adapters for. Adapters look their models up in it.
 //
-// Prices carry the day on which they were checked, and vendors change them. For bills, take a book of your
-// own with [Read].
+// Prices carry the day on which they were checked, and vendors change them. For bills, use a book of your own with
+// [Read].
 package catalog
 
 import (
@@ -26,50 +26,52 @@ import (
 //go:embed prices.toml
 var prices []byte
 
-// builtIn is the book that comes with the program.
+// builtIn is the book that is embedded in the program.
 var builtIn = sync.OnceValue(func() *Book {
 	b, err := Read(prices)
 	if err != nil {
-		panic(err) // it is part of the program
+		panic(err) // the embedded book is tested
 	}
 	return b
 })
 
-// BuiltIn is the book that comes with the program. It is not to be changed.
+// BuiltIn returns the book that is embedded in the program. Don't modify it.
 func BuiltIn() *Book { return builtIn() }
 
-// Book is what is known of models. Its file is prices.toml, which describes the form.
+// Book describes models. Its file is prices.toml, which documents the format.
 type Book struct {
 	Vendors []Vendor `toml:"vendor"`
 }
 
-// Vendor is one that sells models.
+// Vendor is a company that sells access to models.
 type Vendor struct {
 	Name    string   `toml:"name"`
-	Checked string   `toml:"checked"` // the day on which somebody compared the models with the sources
+	Checked string   `toml:"checked"` // the day on which the models were last compared with the sources
 	Sources []string `toml:"sources"`
-	// Hour is what it costs to have a token in a cache for an hour, in prices of input; 0: as much as for minutes.
+	// Hour is the price of caching a token for an hour, as a multiple of the input price; 0: the same as for
+	// minutes.
 	Hour float64 `toml:"hour"`
-	// Tiers multiply all prices of an exchange that was not served by the standard, or not anywhere, such as "batch" by 0.5.
-	// A model has more or others of its own.
+	// Tiers multiply all prices of an exchange that was served outside the standard tier or region, such as "batch"
+	// by 0.5. A model can override them and add its own.
 	Tiers  map[string]float64 `toml:"tiers"`
-	Models []Model            `toml:"models"` // of those that differ by their version alone, the newest first
+	Models []Model            `toml:"models"` // models that differ only by version are sorted newest first
 }
 
 // Model is one model.
 type Model struct {
 	ID     string  `toml:"id"`
 	Window int     `toml:"window"` // tokens
-	Output int     `toml:"output"` // most tokens of a reply
+	Output int     `toml:"output"` // maximum tokens of a reply
 	Images bool    `toml:"images"`
-	Open   bool    `toml:"open"` // anybody may run it
+	Open   bool    `toml:"open"` // the weights are public
 	Prices []Price `toml:"prices"`
 	Long   Long    `toml:"long"`
 
 	Tiers map[string]float64 `toml:"tiers"`
 }
 
-// Price is in US dollars per million tokens. What a book leaves out of caches is the price of input. It holds from the start of a day, UTC; empty: it always did.
+// Price is in US dollars per million tokens. A cache price that the book omits is the price of input. It holds from
+// the start of a day in UTC; empty: always.
 type Price struct {
 	From       string  `toml:"from"`
 	Input      float64 `toml:"input"`
@@ -79,15 +81,15 @@ type Price struct {
 	Output     float64 `toml:"output"`
 }
 
-// Long says that prompts of more than Above tokens multiply the price of all
-// that is read, and that of the reply. The zero Long says that they don't.
+// Long says that prompts of more than Above tokens multiply the price of everything read, and that of the reply.
+// The zero Long says that they don't.
 type Long struct {
 	Above  int     `toml:"above"`
 	Prompt float64 `toml:"prompt"`
 	Reply  float64 `toml:"reply"`
 }
 
-// Read reads a book. What can't be meant is an error that names the model.
+// Read reads a book. An entry that makes no sense is an error that names the model.
 func Read(data []byte) (*Book, error) {
 	var b Book
 	meta, err := toml.Decode(string(data), &b)
@@ -122,7 +124,7 @@ func Read(data []byte) (*Book, error) {
 	return &b, nil
 }
 
-// fill makes what a price leaves out of caches the price of input. One of 0 is not left out.
+// fill sets omitted cache prices to the price of input. A price of 0 is not omitted.
 func (b *Book) fill(data []byte) error {
 	var given struct {
 		Vendor []struct {
@@ -153,7 +155,7 @@ func (b *Book) fill(data []byte) error {
 	return nil
 }
 
-// inherit gives a model what its vendor says of all.
+// inherit gives a model the values that its vendor states for all models.
 func (m *Model) inherit(v Vendor) {
 	for tier, factor := range v.Tiers {
 		if _, own := m.Tiers[tier]; own {
@@ -171,10 +173,11 @@ func (m *Model) inherit(v Vendor) {
 	}
 }
 
-// leastPrice is in dollars per million tokens. Nobody sells output for less; a price per token is.
+// leastPrice is in dollars per million tokens. No vendor sells output for less; a lower figure is a price per
+// token.
 const leastPrice = 0.001
 
-// mostTier is the most by which a tier multiplies prices. A price in its place is a mistake.
+// mostTier is the largest multiplier of a tier. A larger figure is a price by mistake.
 const mostTier = 20
 
 func (m Model) check() error {
@@ -208,24 +211,23 @@ func finite(list ...float64) bool {
 	return !slices.ContainsFunc(list, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// Find returns what is known of a vendor's model: window, most output, images
-// and prices. vendor is whose model it is, "anthropic", "openai" or "gemini",
-// wherever it is served, or another vendor's name in the book. Of a model that is not in the book
-// it returns the zero Info, but that every Claude and every Gemini is known to accept images.
+// Find returns the window, the output limit, image support and prices of a vendor's model. vendor is the maker of
+// the model, "anthropic", "openai" or "gemini", wherever it is served, or another vendor's name in the book. For a
+// model that is not in the book it returns the zero Info, except that every Claude and every Gemini is known to
+// accept images.
 //
-// An id is that of a model or of one of its snapshots, and never that of a
-// neighbour: a further version number, or any other ending, makes another model.
+// An id matches a model or one of its snapshots, never a neighbour: a further version number, or any other ending,
+// makes another model.
 //
 //	anthropic  claude-opus-5-5, claude-opus-5-5-20260101
 //	openai     gpt-5.4, gpt-5.4-2026-03-05
 //	gemini     gemini-3.1-pro, models/gemini-3.1-pro, gemini-3.1-pro-preview…, gemini-2.5-flash-001
 //
-// Claude is found by the ids of the clouds too: "us.anthropic.claude-opus-5-5",
-// "anthropic.claude-sonnet-5-5-20260930-v1:0" and ARNs that end so on Bedrock,
-// "claude-haiku-4-5@20251001" on Vertex AI. The clouds charge what the vendor
-// does for their global endpoints, and a tenth more for those of one region or
-// continent. A Bedrock id tells which it is and gets its price; a Vertex id does
-// not and gets that of the global endpoint, which [llm.Prices.In] makes that of a region.
+// Claude is also found by the ids of the clouds: "us.anthropic.claude-opus-5-5",
+// "anthropic.claude-sonnet-5-5-20260930-v1:0" and ARNs with such an ending on Bedrock, "claude-haiku-4-5@20251001"
+// on Vertex AI. The clouds charge the vendor's price for their global endpoints, and a tenth more for those of one
+// region or continent. A Bedrock id names its endpoint and gets that price; a Vertex id does not and gets the price
+// of the global endpoint, which [llm.Prices.In] converts to that of a region.
 func Find(vendor, id string) llm.Info { return builtIn().Find(vendor, id) }
 
 // Find is [Find] for this book.
@@ -261,9 +263,8 @@ func (b *Book) model(vendor, id string) (Model, bool) {
 	return Model{}, false
 }
 
-// Sold returns what is known of a model of any vendor in the book, by an id that a gateway has for it:
-// the vendor's own, or that behind a vendor's name and a slash. It reports false for all other models, and for
-// those that anybody may run.
+// Sold returns the entry of a model of any vendor in the book, by a gateway's id: the vendor's own id, alone or
+// behind a vendor's name and a slash. It reports false for all other models, and for those with public weights.
 func (b *Book) Sold(id string) (llm.Info, bool) {
 	id = id[strings.LastIndexByte(id, '/')+1:]
 	for _, v := range b.Vendors {
@@ -277,8 +278,7 @@ func (b *Book) Sold(id string) (llm.Info, bool) {
 	return llm.Info{}, false
 }
 
-// IDs lists the ids of a vendor's models. Of models that differ by their version alone the newest
-// comes first.
+// IDs lists the ids of a vendor's models. Of models that differ only by version the newest comes first.
 func (b *Book) IDs(vendor string) []string {
 	var out []string
 	for _, v := range b.Vendors {
@@ -320,13 +320,11 @@ var (
 	// snapshot matches the end of a snapshot's id at Anthropic, and at Vertex AI,
 	// where the newest has a name.
 	snapshot = regexp.MustCompile(`-\d{8}$|@(\d{8}|default|latest)$`)
-	// bedrock matches an id of Bedrock's: where it is served, the model, and the
-	// version of the way it is served.
+	// bedrock matches an id of Bedrock: the region, the model, and the version of its Bedrock interface.
 	bedrock = regexp.MustCompile(`^(?:arn:.*/)?(?:([a-z-]+)\.)?anthropic\.(claude-.+?)(?:-v\d+(?::\d+(?::\d+k)?)?)?$`)
 )
 
-// claude returns the name of a Claude without what marks a snapshot or a cloud,
-// and what its price is to be multiplied with.
+// claude returns the name of a Claude without the marks of snapshots and clouds, and the factor of its price.
 func claude(id string) (name string, factor float64) {
 	factor = 1
 	if m := bedrock.FindStringSubmatch(id); m != nil {
@@ -338,7 +336,7 @@ func claude(id string) (name string, factor float64) {
 	return snapshot.ReplaceAllString(id, ""), factor
 }
 
-// gemini returns the name of a Gemini without what marks a preview or a version.
+// gemini returns the name of a Gemini without the marks of previews and versions.
 func gemini(id string) string {
 	id = strings.TrimPrefix(id, "models/")
 	if name, _, ok := strings.Cut(id, "-preview"); ok {

@@ -15,18 +15,17 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Fact is what a server refuses of one model's requests.
+// Fact is a part of requests that a server refuses for one model.
 type Fact struct {
-	// Field is what is refused: the name of a field, wherever it stands, or "tool NAME" or "role NAME".
+	// Field is the refused part: the name of a field at any depth, or "tool NAME" or "role NAME".
 	Field string `json:"field"`
-	// To is what goes in its place: another name for a field or a role, behind "as ", or a JSON value;
-	// empty: nothing.
+	// To replaces it: another name for a field or a role, behind "as ", or a JSON value; empty: it is removed.
 	To   string    `json:"to,omitempty"`
 	Said string    `json:"said"` // the refusal, for people
 	At   time.Time `json:"at"`
 }
 
-// Words says what a fact changes, for people.
+// Words describes the effect of a fact for people.
 func (f Fact) Words() string {
 	what, other := f.Field, ""
 	if strings.HasPrefix(f.To, "as ") {
@@ -45,12 +44,12 @@ func (f Fact) Words() string {
 	return what + " is left out"
 }
 
-// fades is how long a fact is believed: servers change.
+// fades is how long a fact is used: servers change.
 const fades = 30 * 24 * time.Hour
 
-// Facts are those of one model at one endpoint. Safe for concurrent use.
+// Facts are the facts about one model at one endpoint. Safe for concurrent use.
 type Facts struct {
-	// Path is the file that has them; empty: they last as long as the program.
+	// Path is the file that stores them; empty: they are lost when the program ends.
 	Path string
 	// Route is the name of the model, for people.
 	Route string
@@ -59,16 +58,16 @@ type Facts struct {
 	own []Fact
 }
 
-// stored is what a file has.
+// stored is the content of a file.
 type stored struct {
 	Route string `json:"route"`
 	Facts []Fact `json:"facts"`
 }
 
-// All returns the facts in the files of a folder, by the names of the models.
+// All returns the facts in the files of a folder, by model name.
 func All(dir string) []*Facts {
 	var out []*Facts
-	paths, _ := filepath.Glob(filepath.Join(dir, "*.json")) // the pattern is good
+	paths, _ := filepath.Glob(filepath.Join(dir, "*.json")) // the pattern is valid
 	for _, path := range paths {
 		f := &Facts{Path: path}
 		data, err := keep.Read(path)
@@ -82,7 +81,7 @@ func All(dir string) []*Facts {
 	return out
 }
 
-// List returns the facts that are believed, the oldest first. A file that can't be read has none.
+// List returns the facts that have not faded, the oldest first. For a file that can't be read it returns none.
 func (f *Facts) List() []Fact {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,7 +99,7 @@ func (f *Facts) list() []Fact {
 	return slices.DeleteFunc(all, func(f Fact) bool { return time.Since(f.At) > fades })
 }
 
-// Learn adds a fact. It takes the place of what was known of the same field.
+// Learn adds a fact. It replaces an earlier one about the same field.
 func (f *Facts) Learn(ctx context.Context, fact Fact) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,7 +111,7 @@ func (f *Facts) Learn(ctx context.Context, fact Fact) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = lock.Close() }() // it is read only
+		defer func() { _ = lock.Close() }() // it was opened for reading
 	}
 	fact.At = time.Now()
 	all := append(slices.DeleteFunc(f.list(), func(old Fact) bool { return old.Field == fact.Field }), fact)

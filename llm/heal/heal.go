@@ -1,9 +1,8 @@
-// Package heal sends a request again without what a server has refused in it, and remembers that.
+// Package heal resends a request without the parts that a server has refused, and remembers them.
 //
-// A refusal that names a parameter, a tool, a role or a field becomes a [Fact] about that endpoint and
-// model. It holds for all later requests, until it is a month old; then the server is asked anew. The
-// rule knows no vendor and no list of parameters: what a refusal names must be in the request that was
-// refused, and be something that a request can do without. Any other refusal is final.
+// A refusal that names a parameter, a tool, a role or a field becomes a [Fact] about that endpoint and model. It
+// holds for all later requests for a month; then the server is asked anew. The rule knows no vendor and no list of
+// parameters: the named part must be in the refused request, and be optional. Any other refusal is final.
 //
 //	known := &heal.Facts{Path: path}
 //	at.HTTP = &heal.Transport{Next: at.HTTP}
@@ -23,8 +22,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Model is a model whose refusals heal. Its requests must go through a [Transport]. Safe for concurrent
-// use if the model in it is.
+// Model resends refused requests. They must go through a [Transport]. Safe for concurrent use if the wrapped model
+// is.
 type Model struct {
 	llm.Model
 	Facts *Facts
@@ -32,20 +31,20 @@ type Model struct {
 
 var _ llm.Model = (*Model)(nil)
 
-// mostFacts is how many refusals of one request are healed.
+// mostFacts is the maximum number of refusals that one request recovers from.
 const mostFacts = 6
 
-// Stream implements [llm.Model]. Each request that is sent again is announced by a Retry chunk, whose
-// cause says what is left out from now on.
+// Stream implements [llm.Model]. Each resent request is announced by a Retry chunk whose cause names the part that
+// is now left out.
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		var news []Fact // that have not proven to help
+		var news []Fact // not yet proven to help
 		for attempt := 2; ; attempt++ {
 			x := &exchange{facts: slices.Concat(m.Facts.List(), news)}
 			e, answered := m.attempt(context.WithValue(ctx, key{}, x), told(req, x.facts), yield)
 			if answered {
 				for _, f := range news {
-					_ = m.Facts.Learn(ctx, f) // what can't be kept is learned again
+					_ = m.Facts.Learn(ctx, f) // a fact that can't be stored is learned again
 				}
 			}
 			if e == nil {
@@ -66,8 +65,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	}
 }
 
-// attempt passes one stream on. It returns a refusal, nil if there was none, and whether the model has
-// answered.
+// attempt forwards one stream. It returns the refusal, nil if there was none, and whether the model has answered.
 func (m *Model) attempt(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) (refused *llm.Error, answered bool) {
 	for c, err := range m.Model.Stream(ctx, req) {
 		if e := llm.AsError(err); e != nil && (e.Kind == llm.KindInvalid || e.Kind == llm.KindHistory) {
@@ -81,7 +79,7 @@ func (m *Model) attempt(ctx context.Context, req llm.Request, yield func(llm.Chu
 	return nil, answered
 }
 
-// told adds to a request which of its tools can't be used, so that the model does not look for them.
+// told tells the model which of its tools can't be used, so that it does not look for them.
 func told(req llm.Request, facts []Fact) llm.Request {
 	var tools []string
 	for _, f := range facts {
@@ -97,7 +95,7 @@ func told(req llm.Request, facts []Fact) llm.Request {
 	return req
 }
 
-// named is a final refusal with the field that it is about, where only its form says that.
+// named adds the field to a final refusal that names it only in its JSON.
 func named(e *llm.Error, refusal []byte) *llm.Error {
 	field := place(refusal)
 	if field == "" || strings.Contains(e.Message, field) {
@@ -114,10 +112,10 @@ type key struct{}
 type exchange struct {
 	facts   []Fact
 	sent    []byte // its body
-	refusal []byte // the body of the answer, if that is an error
+	refusal []byte // the body of an error response
 }
 
-// learn returns the fact that a refusal states; false: it names nothing that helps.
+// learn returns the fact that a refusal states; false: it names nothing whose removal helps.
 func (x *exchange) learn(e *llm.Error) (Fact, bool) {
 	if len(x.sent) == 0 || len(x.refusal) == 0 {
 		return Fact{}, false
@@ -130,7 +128,7 @@ func (x *exchange) learn(e *llm.Error) (Fact, bool) {
 	return f, true
 }
 
-// Transport changes requests of a [Model] as its facts say.
+// Transport applies facts to the requests of a [Model].
 type Transport struct {
 	Next http.RoundTripper // nil: http.DefaultTransport
 }
@@ -161,7 +159,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	const most = 64 << 10 // bytes
 	var seen bytes.Buffer
-	_, _ = io.CopyN(&seen, resp.Body, most) // what breaks off is read as far as it came
+	_, _ = io.CopyN(&seen, resp.Body, most) // a body that breaks off is used as far as it was read
 	x.refusal = seen.Bytes()
 	resp.Body = struct {
 		io.Reader
@@ -170,7 +168,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// object is a JSON object in its order.
+// object is a JSON object with its members in order.
 type object []member
 
 type member struct {
@@ -178,7 +176,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// members returns the members of an object, nil if raw is none.
+// members returns the members of an object, nil if raw is not one.
 func members(raw []byte) object {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -212,13 +210,13 @@ func (o object) encode() []byte {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		name, _ := json.Marshal(m.key) // a string
+		name, _ := json.Marshal(m.key) // a string always marshals
 		out = append(append(append(out, name...), ':'), m.value...)
 	}
 	return append(out, '}')
 }
 
-// elements returns the elements of a list, nil if raw is none.
+// elements returns the elements of a list, nil if raw is not one.
 func elements(raw []byte) []json.RawMessage {
 	var list []json.RawMessage
 	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &list) != nil {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// refuses are words of a refusal, in lower case.
+// refuses matches words of a refusal, in lower case.
 var refuses = regexp.MustCompile(`unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra inputs|extra_forbidden|unexpected|not allowed|` +
 	`invalid|deprecated|not available|incompatible|must be|cannot|can't|missing|not a valid|too many|maximum|at most|range of|only|not one of|refused|disallowed`)
 
-// needed are the fields that a request can't do without, and those that hold what is said.
+// needed lists the fields that a request can't omit, and those that hold the conversation.
 func needed() []string {
 	return []string{
 		"model", "messages", "input", "contents", "content", "role", "type", "text", "parts", "tools", "function", "functions", "function_declarations",
@@ -24,7 +24,8 @@ func needed() []string {
 	}
 }
 
-// closed are the fields that hold what a tool's author or a model wrote. Nothing in them is a field of a request.
+// closed lists the fields whose content was written by a tool's author or a model. Their content has no fields of
+// the request.
 func closed() []string {
 	return []string{"parameters", "input_schema", "parametersJsonSchema", "arguments", "args", "response", "properties", "output"}
 }
@@ -36,10 +37,9 @@ var (
 	newRole = regexp.MustCompile(`\b(system|developer|user)\b`)
 )
 
-// read returns the fact that a refusal of a request states, the most certain one first: a field that
-// goes by another name, one that is missing, a role, a tool, and any field that the request has and can
-// do without. A field whose name is a word of English counts only where it is marked as a name, and not
-// if the conversation was refused.
+// read returns the fact that a refusal of a request states, trying the most certain kind first: a renamed field, a
+// missing one, a role, a tool, and any optional field of the request. A field whose name is an English word counts
+// only if it is marked as a name, and not if the conversation was refused.
 func read(sent []byte, refusal string, conversation bool) (Fact, bool) {
 	body := members(sent)
 	words := strings.ToLower(refusal)
@@ -82,8 +82,8 @@ func read(sent []byte, refusal string, conversation bool) (Fact, bool) {
 	return tool(body, refusal)
 }
 
-// place is the field that a refusal is about, by its form: OpenAI's param, the loc of pydantic, Google's
-// field of a violation. Empty: the form says nothing.
+// place returns the field that a refusal names in its structure: OpenAI's param, pydantic's loc, Google's field of
+// a violation. Empty: none.
 func place(refusal json.RawMessage) string {
 	for _, e := range elements(refusal) {
 		if at := place(e); at != "" {
@@ -93,9 +93,9 @@ func place(refusal json.RawMessage) string {
 	of := members(refusal)
 	for _, name := range []string{"param", "loc", "field"} {
 		var at string
-		_ = json.Unmarshal(of.get(name), &at) // "" for what is no text
+		_ = json.Unmarshal(of.get(name), &at) // stays "" if it is no text
 		var path []any
-		_ = json.Unmarshal(of.get(name), &path) // nothing for what is no list
+		_ = json.Unmarshal(of.get(name), &path) // stays empty if it is no list
 		for _, part := range path {
 			if part != "body" || at != "" {
 				at = strings.TrimPrefix(fmt.Sprintf("%s.%v", at, part), ".")
@@ -113,8 +113,7 @@ func place(refusal json.RawMessage) string {
 	return ""
 }
 
-// names reports whether words have a name as a word, also with its capitals made low lines or the
-// other way round.
+// names reports whether a text has a name as a word, also in camel case or snake case.
 func names(words, name string) bool {
 	for at := 0; ; {
 		n := strings.Index(words[at:], name)
@@ -130,7 +129,7 @@ func names(words, name string) bool {
 	}
 }
 
-// marked reports whether words have a name in quotes, in a path, or as that of a parameter.
+// marked reports whether a text has a name in quotes, in a path, or called a parameter.
 func marked(words, name string) bool {
 	name = regexp.QuoteMeta(name)
 	return regexp.MustCompile("['\"`\\].]" + name + "['\"`.:\\[]|(?:^|\\W)" + name + "[.:]|(?:parameter|argument|field|param|option|setting|key)s?:? " + name + `\b|\b` + name +
@@ -141,7 +140,7 @@ func inName(c byte) bool {
 	return c == '_' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
 }
 
-// fields are the fields of a request that it can do without.
+// fields appends the optional fields of a request.
 func fields(raw []byte, into []string) []string {
 	for _, e := range elements(raw) {
 		into = fields(e, into)
@@ -165,7 +164,7 @@ func role(body object, words string) (Fact, bool) {
 	has := map[string]bool{}
 	for _, e := range append(elements(body.get("messages")), elements(body.get("input"))...) {
 		var name string
-		_ = json.Unmarshal(members(e).get("role"), &name) // "" for what has none
+		_ = json.Unmarshal(members(e).get("role"), &name) // stays "" if there is none
 		has[name] = true
 	}
 	for _, name := range newRole.FindAllString(words, -1) {
@@ -181,7 +180,7 @@ func role(body object, words string) (Fact, bool) {
 	return Fact{}, false
 }
 
-// tool reads the refusal of one tool, by its place or its name.
+// tool reads the refusal of one tool, by its position or its name.
 func tool(body object, refusal string) (Fact, bool) {
 	var offered []string
 	for _, e := range elements(body.get("tools")) {
@@ -203,18 +202,18 @@ func tool(body object, refusal string) (Fact, bool) {
 	return Fact{}, false
 }
 
-// toolName is the name of a tool as the wires have it.
+// toolName returns the name of a tool in any of the wire formats.
 func toolName(raw json.RawMessage) string {
 	o := members(raw)
 	if inner := members(o.get("function")); inner != nil {
 		o = inner
 	}
 	var name string
-	_ = json.Unmarshal(o.get("name"), &name) // "" for a vendor's own
+	_ = json.Unmarshal(o.get("name"), &name) // stays "" for a vendor's own tool
 	return name
 }
 
-// apply returns the body of a request as facts want it.
+// apply applies facts to the body of a request.
 func apply(body []byte, facts []Fact) []byte {
 	for _, f := range facts {
 		if o := members(body); o != nil {
@@ -247,7 +246,7 @@ func (f Fact) apply(body object) object {
 	return members(f.change(body.encode()))
 }
 
-// change drops a field, or gives it another name or value, wherever it stands.
+// change removes, renames or replaces a field at any depth.
 func (f Fact) change(raw json.RawMessage) json.RawMessage {
 	if of := elements(raw); of != nil {
 		for i, e := range of {
@@ -276,8 +275,8 @@ func (f Fact) change(raw json.RawMessage) json.RawMessage {
 	return out.encode()
 }
 
-// recast gives the messages of a role another one. What becomes a user's goes before the first of
-// theirs, as many templates want roles to alternate.
+// recast changes the role of messages. Those that become a user's are merged into the front of the first user
+// message, as many templates require alternating roles.
 func recast(raw json.RawMessage, from, to string) json.RawMessage {
 	of := elements(raw)
 	var out []json.RawMessage
@@ -285,8 +284,8 @@ func recast(raw json.RawMessage, from, to string) json.RawMessage {
 	for _, e := range of {
 		o := members(e)
 		var role, text string
-		_ = json.Unmarshal(o.get("role"), &role)    // "" for what has none
-		_ = json.Unmarshal(o.get("content"), &text) // "" for what is no text
+		_ = json.Unmarshal(o.get("role"), &role)    // stays "" if there is none
+		_ = json.Unmarshal(o.get("content"), &text) // stays "" if it is no text
 		for i, m := range o {
 			switch {
 			case m.key == "role" && role == from:

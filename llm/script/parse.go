@@ -24,9 +24,9 @@ const help = `This is the offline model, not an AI. It follows commands in the p
     fail: STATUS [xN]    fail before the next step, N times
     delay: 2s            wait before the next step`
 
-// Parse reads a script: a txtar archive in which every file named "reply" is
-// one reply. Lines are those of [ParseCommands], but all in one reply; lines
-// that are no command are text. "usage: INPUT OUTPUT [CACHED]" sets the tokens.
+// Parse reads a script: a txtar archive in which every file named "reply" is one reply. Its lines are those of
+// [ParseCommands], all in one reply; lines that are not commands are text. "usage: INPUT OUTPUT [CACHED]" sets the
+// tokens.
 func Parse(archive []byte) (*Model, error) {
 	m := &Model{}
 	for _, f := range txtar.Parse(archive).Files {
@@ -70,8 +70,7 @@ func parseReply(data string) (Step, error) {
 	return step, nil
 }
 
-// ParseCommands reads the commands of a prompt, each a step of its own. A
-// prompt without any gives none.
+// ParseCommands reads the commands of a prompt, each a step of its own. A prompt without commands has no steps.
 func ParseCommands(prompt string) ([]Step, error) {
 	var steps []Step
 	var next Step
@@ -106,8 +105,7 @@ func ParseCommands(prompt string) ([]Step, error) {
 	return steps, nil
 }
 
-// command splits a line into its command and the rest; the command is empty if
-// the line is none.
+// command splits a line into its command and the rest; the command is empty if the line has none.
 func command(line string) (word, rest string) {
 	word, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
 	if !ok {
@@ -120,7 +118,7 @@ func command(line string) (word, rest string) {
 	return "", ""
 }
 
-// add puts what a command says into the step.
+// add applies a command to the step.
 func (s *Step) add(word, rest string) (err error) {
 	switch word {
 	case "bash":

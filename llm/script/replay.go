@@ -15,12 +15,12 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// A cassette is a text file of one JSON object a line: the model's Info, then
-// an exchange a line. An exchange holds the request, but for the messages that
-// the one before it began with, and every chunk of the answer. Keys and headers
-// are below a model and never on a cassette; what was said is, in full.
+// A cassette is a text file with one JSON object per line: the model's Info, then one exchange per line. An
+// exchange holds the request, without the messages that it shares with the start of the previous request, and every
+// chunk of the answer. Keys and headers belong to the layer below and are never on a cassette; the conversation is,
+// in full.
 
-// version is that of the cassette's form.
+// version is the version of the format.
 const version = 1
 
 // header is the first line of a cassette.
@@ -31,17 +31,17 @@ type header struct {
 
 // exchange is every other line.
 type exchange struct {
-	Same    int     `json:"same"` // messages that are those the exchange before began with
+	Same    int     `json:"same"` // number of leading messages shared with the previous exchange
 	Request request `json:"request"`
 	Chunks  []chunk `json:"chunks"`
-	Error   *fault  `json:"error,omitempty"` // how the answer ended, if not with a reply
+	Error   *fault  `json:"error,omitempty"` // how the answer ended, if without a reply
 }
 
-// request is what of a request must be the same when it is played back. The
-// system prompt is not: it names the day and the folder.
+// request holds the parts of a request that must be the same in playback. The system prompt is not among them: it
+// names the day and the folder.
 type request struct {
 	Tools     []llm.ToolSpec `json:"tools"`
-	Messages  []llm.Message  `json:"messages"` // those behind Same
+	Messages  []llm.Message  `json:"messages"` // after the Same shared ones
 	MaxOutput int            `json:"max_output,omitempty"`
 	Effort    string         `json:"effort,omitempty"`
 	Purpose   string         `json:"purpose,omitempty"`
@@ -138,9 +138,8 @@ func requestOf(req llm.Request) request {
 	return request{Tools: req.Tools, Messages: req.Messages, MaxOutput: req.MaxOutput, Effort: req.Effort, Purpose: req.Purpose}
 }
 
-// Recorder is a model that writes down every exchange of another. An exchange
-// is written when it is over, in one write. An answer nobody read to its end is
-// written as far as it was read, and fails where it is played back. Safe for
+// Recorder is a model that records every exchange of another. An exchange is written when it is over, in one write.
+// An answer that was not read to its end is written as far as it was read, and fails in playback. Safe for
 // concurrent use; do not copy.
 type Recorder struct {
 	Model llm.Model
@@ -148,7 +147,7 @@ type Recorder struct {
 
 	mu   sync.Mutex
 	any  bool
-	last [][sha256.Size]byte // digests of the messages of the exchange before
+	last [][sha256.Size]byte // digests of the previous exchange's messages
 	err  error
 }
 
@@ -157,8 +156,8 @@ var _ llm.Model = (*Recorder)(nil)
 // Info implements [llm.Model].
 func (r *Recorder) Info() llm.Info { return r.Model.Info() }
 
-// Stream implements [llm.Model]. A cassette that can't be written makes it
-// fail as KindInvalid, so that nobody relies on a record that is not there.
+// Stream implements [llm.Model]. If the cassette can't be written it fails with KindInvalid, so that a missing
+// record is noticed.
 func (r *Recorder) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		var x exchange
@@ -175,7 +174,7 @@ func (r *Recorder) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 			}
 			if !yield(c, nil) {
 				x.Error = faultOf(&llm.Error{Kind: llm.KindStreamCut, Message: "nobody read on when this was recorded"})
-				_ = r.write(req, x) // whoever asked has gone
+				_ = r.write(req, x) // the caller has stopped reading
 				return
 			}
 		}
@@ -220,7 +219,7 @@ func (r *Recorder) write(req llm.Request, x exchange) error {
 	return r.err
 }
 
-// common counts the messages that both lists begin with.
+// common counts the leading messages that two lists share.
 func common(a, b []llm.Message) int {
 	n := 0
 	for n < min(len(a), len(b)) && sameJSON(a[n], b[n]) {
@@ -235,9 +234,8 @@ func sameJSON(a, b any) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// Player is a cassette that plays. Each request gets the answer to the first
-// exchange that is the same and was not played yet, so that sessions which were
-// recorded at once may come in another order. Safe for concurrent use.
+// Player plays a cassette. Each request gets the answer to the first equal exchange that was not played yet, so
+// that sessions which were recorded concurrently may come in another order. Safe for concurrent use.
 type Player struct {
 	info llm.Info
 
@@ -279,11 +277,11 @@ func Play(cassette io.Reader) (*Player, error) {
 	}
 }
 
-// Info implements [llm.Model]: that of the model that was recorded.
+// Info implements [llm.Model]. It returns the Info of the recorded model.
 func (p *Player) Info() llm.Info { return p.info }
 
-// Stream implements [llm.Model]. A request that was not recorded fails as
-// KindInvalid and says where it differs from the one that was expected.
+// Stream implements [llm.Model]. A request that was not recorded fails with KindInvalid and names the difference
+// from the expected one.
 func (p *Player) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		if ctx.Err() != nil {
@@ -333,7 +331,7 @@ func (p *Player) find(req request) (exchange, error) {
 	return exchange{}, fmt.Errorf("exchange %d was recorded with another request: %s", next+1, difference(p.exchanges[next].Request, req))
 }
 
-// difference says in words where a request is not the recorded one.
+// difference describes where a request differs from the recorded one.
 func difference(recorded, now request) string {
 	n := common(recorded.Messages, now.Messages)
 	switch {

@@ -1,13 +1,10 @@
-// Package script has models that need no network, so that every feature of the
-// harness is reproducible and free to try.
+// Package script has models that need no network, so that every feature of the harness is reproducible and free to
+// try.
 //
-// [Model] replays a written script, and where there is none it follows small
-// commands in the prompt. What it answers depends only on the request, so a
-// session can be killed and resumed at any point and the script goes on where
-// it was.
+// [Model] replays a written script, or without one follows small commands in the prompt. Its answer depends only on
+// the request, so a session can be killed and resumed at any point and the script continues there.
 //
-// [Recorder] records what another model was asked and what it answered, and
-// [Player] plays that back, chunk for chunk:
+// [Recorder] records the requests and answers of another model, and [Player] plays them back, chunk for chunk:
 //
 //	m := &script.Recorder{Model: real, To: file}   // once, with a key
 //	m, err := script.Play(file)                    // ever after, without
@@ -39,7 +36,7 @@ type Model struct {
 	// Steps are the replies, in order: the reply to a request is the one whose
 	// index is the number of assistant messages in it.
 	Steps []Step
-	// Free says that nothing is estimated: a step without a Usage has used nothing.
+	// Free turns estimates off: a step without a Usage has used nothing.
 	Free bool
 
 	mu    sync.Mutex
@@ -91,7 +88,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	}
 }
 
-// step finds what to answer, and a name for the place in the conversation.
+// step returns the step to answer with, and a name for the position in the conversation.
 func (m *Model) step(req llm.Request) (Step, string) {
 	said := 0
 	for _, msg := range req.Messages {
@@ -116,8 +113,8 @@ func (m *Model) step(req llm.Request) (Step, string) {
 	return Step{Parts: llm.Say("Done: " + text.Count(len(steps), "step") + ".")}, place
 }
 
-// lastPrompt returns the last text a person said that holds a command, and the
-// number of assistant messages since. Without any, it is the last text.
+// lastPrompt returns the last text of a person that holds a command, and the number of assistant messages since.
+// Without any, it returns the last text.
 func lastPrompt(messages []llm.Message) (text string, since int) {
 	lastSince := 0
 	for _, msg := range slices.Backward(messages) {
@@ -138,7 +135,7 @@ func lastPrompt(messages []llm.Message) (text string, since int) {
 	return text, lastSince
 }
 
-// failNow reports whether the step still has a failure to play.
+// failNow reports whether the step has a failure left to play.
 func (m *Model) failNow(key string, step Step) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -186,7 +183,7 @@ func (m *Model) reply(req llm.Request, step Step, place string) *llm.Reply {
 	return &llm.Reply{Parts: parts, Stop: stop, Usage: usage, Route: route}
 }
 
-// size is about how many tokens v takes.
+// size estimates the tokens of v.
 func size(v any) int {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -217,7 +214,7 @@ func deltas(parts llm.Parts) []llm.Chunk {
 	return out
 }
 
-// failure is the error a vendor would give with the HTTP status.
+// failure returns the error that a vendor would send with the HTTP status.
 func failure(status int) *llm.Error {
 	e := &llm.Error{Provider: Provider, Status: status, Kind: llm.KindTransient, Message: "scripted failure"}
 	switch status {
