@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// undoubled returns a text that is a call in the doubled braces of a template in single ones, as Qwen2.5-Coder writes
-// what it has seen: {{"name": …, "arguments": {…}}}. Braces that are left over behind it are dropped.
+// undoubled returns a call that a model wrote in the doubled braces of a template, as Qwen2.5-Coder copies them,
+// {{"name": …, "arguments": {…}}}, with single braces. Surplus braces at the end are dropped.
 func undoubled(text string) string {
 	rest, is := strings.CutPrefix(strings.TrimSpace(text), "{{")
 	if !is {
@@ -25,11 +25,11 @@ func undoubled(text string) string {
 	return string(call)
 }
 
-// fencedObject is an object alone in a block of code.
+// fencedObject matches a code block that holds a single object.
 var fencedObject = regexp.MustCompile("(?s)```[a-zA-Z]*[ \t]*\r?\n\\s*(\\{.*?\\})\\s*\r?\n[ \t]*```")
 
-// argued reports whether a text holds the arguments of a call without the call: an object in a block of code that fits
-// an offered tool which the text before it names. Weak models write so that they have used a tool, and have not.
+// argued reports whether a text holds the arguments of a call without the call: an object in a code block that fits
+// an offered tool named in the text before it. Weak models write this as if they had used the tool.
 func argued(text string, tools []llm.ToolSpec) bool {
 	for _, m := range fencedObject.FindAllStringSubmatchIndex(text, -1) {
 		var args map[string]json.RawMessage
@@ -43,7 +43,7 @@ func argued(text string, tools []llm.ToolSpec) bool {
 	return false
 }
 
-// fits reports whether arguments have all that a schema requires and nothing that it lacks.
+// fits reports whether arguments have all required fields of a schema and no others than its own.
 func fits(args map[string]json.RawMessage, schema json.RawMessage) bool {
 	var s struct {
 		Properties map[string]json.RawMessage
@@ -60,7 +60,7 @@ func fits(args map[string]json.RawMessage, schema json.RawMessage) bool {
 	return !slices.ContainsFunc(s.Required, func(name string) bool { _, ok := args[name]; return !ok })
 }
 
-// mentions reports whether a name stands in a text as a word of its own.
+// mentions reports whether a text has a name as a word of its own.
 func mentions(text, name string) bool {
 	return slices.Contains(strings.FieldsFunc(text, func(r rune) bool {
 		return r != '_' && r != '-' && r != '.' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')

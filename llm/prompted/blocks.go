@@ -9,14 +9,14 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// A block is a form that is read as a whole, once its end has come.
+// A block reads a form as a whole, once its end has arrived.
 type block func(body string) []raw
 
-// raw is a call as it was written. No name means that the block could not be read.
+// raw is a call as it was written. An empty name means that the block could not be read.
 type raw struct{ name, args string }
 
-// inBlock looks for the end of a block. An end that may be within an argument is passed over for a
-// later one if what stands before it can't be read.
+// inBlock looks for the end of a block. An end that may be inside an argument is skipped in favour of a later one
+// if the text before it can't be read.
 func (s *scanner) inBlock() bool {
 	c := s.call
 	for _, closer := range c.form.closers {
@@ -53,7 +53,7 @@ func (s *scanner) block(body string) []llm.Call {
 	return calls
 }
 
-// Marks of DeepSeek's templates have fullwidth bars and low lines; some servers write plain ones.
+// Marks of DeepSeek's templates use fullwidth bars and low lines; some servers write plain ones.
 const (
 	bar = `[|｜]`
 	low = `[_▁]`
@@ -70,8 +70,8 @@ var (
 	callID       = regexp.MustCompile(`(?s)^([^\[{]*)(?:\[CALL_ID\][^\[{]*)?(?:\[ARGS\])?(.*)$`)
 )
 
-// deepseekBlock reads "function<sep>NAME" with a fenced object, as V3 and R1 write it, and
-// "NAME<sep>{…}", V3.1's. The first mark may be gone with what opened the block.
+// deepseekBlock reads "function<sep>NAME" with a fenced object, as V3 and R1 write it, and "NAME<sep>{…}" of V3.1.
+// The first mark may have been consumed with the opening of the block.
 func deepseekBlock(body string) (calls []raw) {
 	for _, m := range deepseekCall.FindAllStringSubmatch("<｜tool▁call▁begin｜>"+strings.TrimSpace(trimFirst(body, deepseekCall)), -1) {
 		parts := deepseekSep.Split(m[1], 2)
@@ -89,7 +89,7 @@ func deepseekBlock(body string) (calls []raw) {
 	return calls
 }
 
-// trimFirst cuts the mark off that body begins with, if it is that of a call.
+// trimFirst removes the leading mark of body if it is that of a call.
 func trimFirst(body string, call *regexp.Regexp) string {
 	trimmed := strings.TrimSpace(body)
 	if at := call.FindStringIndex(trimmed); at != nil && at[0] == 0 {
@@ -139,8 +139,8 @@ func comma(list string) string {
 	return ""
 }
 
-// glmBlock reads a name and its arg_key and arg_value tags. Values are texts, which the check of
-// arguments makes what is wanted.
+// glmBlock reads a name and its arg_key and arg_value tags. Values are texts, which the check of arguments
+// converts.
 func glmBlock(body string) []raw {
 	body = strings.TrimSpace(body)
 	at := strings.Index(body, "<arg_key>")
@@ -160,8 +160,8 @@ func glmBlock(body string) []raw {
 	return []raw{{body[:at], args + "}"}}
 }
 
-// mistralBlock reads what follows [TOOL_CALLS] where it is a name: NAME[ARGS]{…}, with the next call
-// behind a mark of its own.
+// mistralBlock reads the text after [TOOL_CALLS] if it is a name: NAME[ARGS]{…}, with the next call behind a mark
+// of its own.
 func mistralBlock(body string) (calls []raw) {
 	for part := range strings.SplitSeq(body, "[TOOL_CALLS]") {
 		m := callID.FindStringSubmatch(strings.TrimSpace(part))

@@ -9,17 +9,17 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// A verdict is what the beginning of an object tells.
+// A verdict is the conclusion from the beginning of an object.
 type verdict int
 
 const (
-	unknown verdict = iota // nothing yet
-	foreign                // that it is no call of an offered tool
-	late                   // nothing before its end
-	known                  // the name of the tool, and where the arguments begin
+	unknown verdict = iota // none yet
+	foreign                // it is not a call of an offered tool
+	late                   // none before its end
+	known                  // the tool's name and the start of the arguments are known
 )
 
-// head reads the beginning of an object, whose quotes may be of either kind.
+// head reads the beginning of an object, whose quotes may be single or double.
 func (s *scanner) head() verdict {
 	c := s.call
 	at := c.start
@@ -64,8 +64,7 @@ func (s *scanner) head() verdict {
 	}
 }
 
-// member finds the key of the next member of an object and where its value
-// begins.
+// member finds the key of the next member of an object and the start of its value.
 func (s *scanner) member(at int) (key string, value int, v verdict) {
 	at = skip(s.buf, at, space+",")
 	if at < len(s.buf) && s.buf[at] == '}' {
@@ -87,7 +86,7 @@ func (s *scanner) member(at int) (key string, value int, v verdict) {
 	return key, at, known
 }
 
-// quoted reads a short text in quotes; it may be unknown or foreign.
+// quoted reads a short quoted text; v may be unknown or foreign.
 func quoted(buf []byte, at int) (word string, next int, v verdict) {
 	if at == len(buf) {
 		return "", 0, unknown
@@ -113,17 +112,16 @@ func skip(buf []byte, at int, set string) int {
 	return at
 }
 
-// balance finds the end of an object or a list, as it comes in. Texts are in
-// either kind of quotes.
+// balance finds the end of an object or a list as it arrives. Texts may have single or double quotes.
 type balance struct {
-	pos    int // behind what was read
+	pos    int // end of the part that was read
 	depth  int
-	inner  int // where the first value that begins at from ends; 0: not yet
+	inner  int // end of the first value that begins at from; 0: not found yet
 	quote  byte
 	escape bool
 }
 
-// feed reads on and reports whether the end is reached.
+// feed reads more and reports whether the end is reached.
 func (b *balance) feed(buf []byte, from int) bool {
 	for b.pos < len(buf) {
 		c := buf[b.pos]
@@ -154,7 +152,7 @@ func (b *balance) feed(buf []byte, from int) bool {
 	return false
 }
 
-// envelope is a call as an object.
+// envelope is a call written as an object.
 type envelope struct {
 	Name       string          `json:"name"`
 	Arguments  json.RawMessage `json:"arguments"`
@@ -162,8 +160,7 @@ type envelope struct {
 	Function   json.RawMessage `json:"function"`
 }
 
-// read makes calls of a body. It reports false if one of them is no call of an
-// offered tool, or not to be read.
+// read makes calls from a body. It reports false if one of them is not a call of an offered tool, or can't be read.
 func (s *scanner) read(text string, cut bool) ([]llm.Call, bool) {
 	c := s.call
 	switch {
@@ -175,7 +172,7 @@ func (s *scanner) read(text string, cut bool) ([]llm.Call, bool) {
 	if strings.HasPrefix(text, "{") {
 		text = "[" + text
 	}
-	object, ok := llm.RepairArgs(`{"calls":` + text) // which adds closers
+	object, ok := llm.RepairArgs(`{"calls":` + text) // it adds closing brackets
 	var list struct{ Calls []envelope }
 	if !ok || json.Unmarshal(object, &list) != nil || len(list.Calls) == 0 {
 		return nil, false
@@ -208,20 +205,19 @@ func (s *scanner) envelope(e envelope) (llm.Call, bool) {
 	return newCall(name, string(args), false), true
 }
 
-// salvage makes a call of a body that is not to be read as a whole, if it has
-// come to the arguments.
+// salvage makes a call from a body that can't be read as a whole, if it has reached the arguments.
 func (c *candidate) salvage(text string, cut bool) ([]llm.Call, bool) {
 	if c.args == 0 || c.args-c.start > len(text) {
 		return nil, false
 	}
 	raw := strings.TrimSpace(text[c.args-c.start:])
 	if !cut {
-		raw = strings.TrimSpace(strings.TrimSuffix(raw, "}")) // that of the call
+		raw = strings.TrimSpace(strings.TrimSuffix(raw, "}")) // the closing brace of the call
 	}
 	return []llm.Call{newCall(c.name, cmp.Or(raw, text), cut)}, true
 }
 
-// newCall is a call with these arguments, which may be cut.
+// newCall returns a call with these arguments, which may be cut off.
 func newCall(name, raw string, cut bool) llm.Call {
 	if raw = strings.TrimSpace(raw); !cut {
 		if args, ok := llm.RepairArgs(raw); ok {
@@ -231,8 +227,7 @@ func newCall(name, raw string, cut bool) llm.Call {
 	return llm.Call{Name: name, Args: json.RawMessage("{}"), Invalid: raw}
 }
 
-// parameters makes a call of tagged parameters. All values are texts, which
-// the check of arguments makes what is wanted.
+// parameters makes a call from tagged parameters. All values are texts, which the check of arguments converts.
 func (c *candidate) parameters(text string, cut bool) []llm.Call {
 	raw := "{"
 	rest := strings.TrimSpace(text)
@@ -253,8 +248,8 @@ func (c *candidate) parameters(text string, cut bool) []llm.Call {
 	return []llm.Call{newCall(c.name, raw+"}", false)}
 }
 
-// parameter reads the first of tagged parameters. Its end is one behind which
-// another begins or nothing is left.
+// parameter reads the first of several tagged parameters. It ends at a closing tag that is followed by another
+// parameter or by nothing.
 func parameter(text string) (name, value, rest string, ok bool) {
 	text, ok = strings.CutPrefix(text, parameterMark)
 	name, text, found := strings.Cut(text, ">")

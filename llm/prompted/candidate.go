@@ -8,36 +8,36 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// A candidate is what may be a call, or several in one form. Offsets are those
-// in the scanner's buffer, which begins with what opened the form.
+// A candidate is a text that may be a call, or several calls in one form. Offsets are into the scanner's buffer,
+// which begins with the opening of the form.
 type candidate struct {
 	form  form
-	calls []written // those that are complete
-	end   int       // behind the last of them
-	body            // the one that is being read
+	calls []written // the complete ones
+	end   int       // end of the last of them
+	body            // the one being read
 }
 
 // written is a complete call.
 type written struct {
 	call  llm.Call
-	shown bool // while it was written
+	shown bool // while it was being written
 }
 
 // A body is one object, list or set of parameters.
 type body struct {
 	start int    // -1: not found yet
-	name  string // of the tool, if it is known
-	args  int    // where the arguments begin; 0: not known
-	ready bool   // the head was read as far as it helps
-	done  bool   // it is among the calls
+	name  string // of the tool, if known
+	args  int    // start of the arguments; 0: not known
+	ready bool   // no more can be learned from the head
+	done  bool   // it is in calls
 	scan  balance
-	shown int // up to where the arguments were shown
-	seen  int // up to where the end of parameters was looked for
+	shown int // arguments were shown up to here
+	seen  int // the end of the parameters was searched up to here
 }
 
 func newCandidate(f form) *candidate { return &candidate{form: f, body: body{start: -1}} }
 
-// inCall goes on with a candidate.
+// inCall continues with a candidate.
 func (s *scanner) inCall() bool {
 	c := s.call
 	switch {
@@ -162,7 +162,7 @@ func (s *scanner) object() bool {
 	}
 	within := c.args
 	if c.form.named {
-		within = 0 // the body is the arguments
+		within = 0 // the body itself is the arguments
 	}
 	done := c.scan.feed(s.buf, within)
 	s.show()
@@ -175,7 +175,7 @@ func (s *scanner) object() bool {
 	return false
 }
 
-// none gives up the body being read: what was read before may stand.
+// none gives up the body being read; bodies before it may still count.
 func (s *scanner) none() bool {
 	c := s.call
 	if len(c.calls) > 0 && c.form.sure() {
@@ -184,7 +184,7 @@ func (s *scanner) none() bool {
 	return s.reject()
 }
 
-// show displays the arguments as they are written.
+// show displays the arguments while they are being written.
 func (s *scanner) show() {
 	c := s.call
 	if c.args == 0 || !c.form.sure() || s.buf[c.args] != '{' {
@@ -204,13 +204,13 @@ func (s *scanner) delta(args string) {
 	s.put(event{delta: &llm.CallDelta{Name: s.call.name, Args: args}})
 }
 
-// finish takes a body that ends before end.
+// finish accepts a body that ends before end.
 func (s *scanner) finish(end int, cut bool) bool {
 	c := s.call
 	text := string(s.buf[c.start:end])
 	calls, ok := s.read(text, cut)
 	if !ok && len(c.form.closers) > 0 {
-		// An end of the form within the body was a real one, if it has no meaning otherwise.
+		// A closer of the form inside the body was the real end if it has no other meaning there.
 		if n := strings.Index(text, c.form.closers[0]); n >= 0 {
 			text, end = text[:n], c.start+n
 		}
@@ -221,7 +221,7 @@ func (s *scanner) finish(end int, cut bool) bool {
 	return s.add(calls, ok, end)
 }
 
-// add takes calls that end before end; ok is false if they are none.
+// add appends calls that end before end; ok is false if the body held none.
 func (s *scanner) add(calls []llm.Call, ok bool, end int) bool {
 	c := s.call
 	if !ok {
@@ -234,8 +234,7 @@ func (s *scanner) add(calls []llm.Call, ok bool, end int) bool {
 	return true
 }
 
-// broken takes a body that never comes to its end: it ends where the form is
-// closed, or with the text.
+// broken accepts a body that never ends: it extends to the closer of the form, or to the end of the text.
 func (s *scanner) broken() bool {
 	c := s.call
 	if len(c.form.closers) > 0 {
@@ -271,12 +270,12 @@ func (s *scanner) parameters() bool {
 	return s.add(c.parameters(string(s.buf[c.start:]), s.cut), true, len(s.buf))
 }
 
-// behind reads what follows a body: another one, or what closes the form.
+// behind reads the text after a body: another body, or the closer of the form.
 func (s *scanner) behind() bool {
 	c := s.call
 	between := space + ",;"
 	if c.form.sure() {
-		between += "}]" // too many of them is a common slip
+		between += "}]" // surplus brackets are a common slip
 	}
 	at := skip(s.buf, c.end, between)
 	rest := string(s.buf[at:])

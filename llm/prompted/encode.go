@@ -14,12 +14,12 @@ import (
 // Rules of the prompted form:
 //
 //   - The tools are the last block of the system prompt, as in the templates of
-//     the models that know the form.
+//     models trained on this form.
 //   - Each message depends on itself alone, so that a longer conversation only
 //     adds messages.
-//   - Calls of other models take the same form. The ids of calls are not shown,
-//     as models would only learn to make some up: results come in the order of
-//     the calls and name the tool.
+//   - Calls of other models take the same form. Ids of calls are not shown, as
+//     models would learn to invent them: results come in the order of the calls
+//     and name the tool.
 //   - A result cannot end its own block.
 
 //go:embed tools.md
@@ -59,8 +59,8 @@ type signature struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// spoken returns parts with calls and results as text. Texts next to each
-// other become one, which no adapter puts asunder.
+// spoken returns parts with calls and results as text. Adjacent texts become one, so that no adapter separates
+// them.
 func spoken(parts llm.Parts) llm.Parts {
 	var out llm.Parts
 	for _, p := range parts {
@@ -102,7 +102,7 @@ func compactCall(c llm.Call) string {
 		string(wire.AppendJSON(nil, wire.Object(c.Args))) + "}\n</tool_call>"
 }
 
-// response writes a result. Its first line tells of what.
+// response writes a result. Its first line names the tool.
 func response(r llm.Result) string {
 	head := `{"name": ` + compact(r.Name)
 	if r.Error {
@@ -112,7 +112,7 @@ func response(r llm.Result) string {
 	return "<tool_response>\n" + head + "}\n" + text + "\n</tool_response>"
 }
 
-// schema returns that of a tool, which has arguments even if it takes none.
+// schema returns the schema of a tool's arguments, an empty object if it has none.
 func schema(raw json.RawMessage) json.RawMessage {
 	if raw = wire.Object(raw); string(raw) == "{}" {
 		raw = json.RawMessage(`{"type":"object","properties":{}}`)
@@ -120,7 +120,7 @@ func schema(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// compact is the JSON of a value that has one, without the escapes for HTML.
+// compact returns the JSON of a value that has one, without the escapes for HTML.
 func compact(v any) string {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -1,26 +1,25 @@
 package prompted
 
-// A form is a way in which models write calls.
+// A form is a notation in which models write calls.
 type form struct {
 	open string
 	// closers end it, in this order; each may be missing.
 	closers []string
 	// fence is the number of backticks of a fenced form.
 	fence int
-	// whole: it counts only as all of a reply.
+	// whole: it counts only if it is the whole reply.
 	whole bool
-	// named: the name of the tool follows what opens it.
+	// named: the name of the tool follows the opening.
 	named bool
-	// block reads all between what opens and what closes it; nil: it is read as it comes. Each of the
+	// block reads everything between the opening and the closer; nil: the form is read as it arrives. Each of the
 	// closers ends it.
 	block block
 }
 
-// sure reports whether a call of this form is one as soon as its name is read.
-// Of the others more must be seen.
+// sure reports whether a call of this form is certain once its name is read. The others need more text.
 func (f form) sure() bool { return !f.whole && f.fence == 0 }
 
-// forms are those that begin with a mark; fenced ones are found by their fence.
+// forms lists the forms that begin with a mark; fenced ones are found by their fence.
 //
 //	what the model writes                            whose habit it is
 //	---------------------------------------------    -----------------------------
@@ -42,10 +41,9 @@ func (f form) sure() bool { return !f.whole && f.fence == 0 }
 //	<|tool_call>call:NAME{…}<tool_call|>             Gemma 4
 //	<|channel|>commentary to=functions.NAME…         gpt-oss, see harmony.go
 //
-// Several objects may stand in one form. A call counts only if it names a tool
-// that is offered; and in the last four, if it has arguments. Anything else is
-// text, and so is whatever stands in thoughts before the reply, in a line of code or in
-// another block.
+// One form may hold several objects. A call counts only if it names an offered tool; in a form that is not sure it must
+// also have arguments. Anything else is text, as is everything in thoughts before the reply, in inline code or in
+// another code block.
 func forms() []form {
 	const called = "</tool_call>"
 	return []form{
@@ -76,14 +74,14 @@ const (
 	functionEnd   = "</function>"
 	parameterMark = "<parameter="
 	parameterEnd  = "</parameter>"
-	// maxName bounds the marks and names that are waited for, in bytes.
+	// maxName bounds the marks and names that the scanner waits for, in bytes.
 	maxName = 128
-	// madeUp opens results that a model writes itself, behind its own calls.
+	// madeUp opens results that a model invents behind its own calls.
 	madeUp = "<tool_response>"
 	space  = " \t\r\n"
 )
 
-// thoughts are what stands around what models think aloud before they reply.
+// thoughts lists the marks around a model's thoughts before its reply.
 func thoughts() [][2]string {
 	var list [][2]string
 	for _, name := range []string{"think", "thinking", "thought", "thoughts", "reasoning", "reason", "seed:think"} {
@@ -93,7 +91,7 @@ func thoughts() [][2]string {
 		[2]string{"<|channel>thought", "<channel|>"})
 }
 
-// templateMarks are what templates put around a message. At its ends they are no part of it.
+// templateMarks are the marks that templates put around a message. They are removed from its ends.
 func templateMarks() []string {
 	return []string{
 		"<|im_start|>assistant", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end_of_turn|>",

@@ -8,12 +8,11 @@ import (
 
 // Messages of gpt-oss have a head, which names a channel and perhaps a tool
 // (https://cookbook.openai.com/articles/openai-harmony). Servers that do not parse it pass it on:
-//
 //	<|channel|>analysis<|message|>…<|end|>                       a thought
 //	<|start|>assistant<|channel|>final<|message|>…<|return|>     the answer
 //	<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>{…}<|call|>
 //
-// The tool may stand before the channel too, and on the channel of thoughts.
+// The tool may also come before the channel, and on the channel of thoughts.
 
 const (
 	messageMark = "<|message|>"
@@ -25,8 +24,7 @@ var recipient = regexp.MustCompile(`\bto=([^\s<]+)`)
 // heads are the marks that a head begins with.
 func heads() []string { return []string{"<|start|>", "<|channel|>"} }
 
-// harmony reads the head of a message. It reports whether there is one, and whether more text is needed
-// to tell.
+// harmony reads the head of a message. It reports whether there is one, and whether it needs more text to decide.
 func (s *scanner) harmony() (found, more bool) {
 	opened := false
 	for _, mark := range heads() {

@@ -10,32 +10,31 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// A model that takes tools may write a call into its text all the same, because the server has no
-// parser for its template or the parser has failed. What becomes of it:
+// A model with native tool calls may still write a call into its text, because the server has no parser for its
+// template or the parser has failed. Such calls are treated as follows:
 //
-//   - A call between marks, or one that is the whole reply, is made, if nothing but calls comes behind
-//     it.
+//   - A call between marks, or one that is the whole reply, is made, if nothing but calls follows it.
 //   - Anything else that looks like a call is not made, and the reply says so ([llm.StopSpoken]): a call
-//     that is explained or quoted can't be told from one that is meant. So does one whose arguments alone stand
-//     in a block of code, behind the name of their tool.
-//   - Beside calls that came in their own way none is made: the same call would be made twice.
-//   - One in the thoughts is made only if the reply has nothing else.
+//     that is explained or quoted can't be told from an intended one. The same holds for arguments alone
+//     in a code block behind the name of their tool.
+//   - If the reply also has native calls, none is made: the same call would be made twice.
+//   - A call in the thoughts is made only if the reply has nothing else.
 
-// hearing is one reply as it comes in.
+// hearing is one reply as it arrives.
 type hearing struct {
 	*scanner
 	req   llm.Request
 	keeps bool
-	begun string // what has come while nothing was shown
-	shown int    // bytes of text that were passed on
-	holds bool   // what may be a call has come: nothing more is shown until the reply is there
+	begun string // text received while nothing was shown
+	shown int    // bytes of text forwarded
+	holds bool   // a possible call has begun: nothing more is shown before the reply is complete
 }
 
 func newHearing(req llm.Request, keeps bool) *hearing {
 	return &hearing{scanner: newScanner(req.Tools), req: req, keeps: keeps}
 }
 
-// hear returns what becomes of a chunk.
+// hear returns the chunks to forward for a chunk.
 func (h *hearing) hear(c llm.Chunk) []llm.Chunk {
 	switch {
 	case c.Text != "":
@@ -64,7 +63,7 @@ func (h *hearing) hear(c llm.Chunk) []llm.Chunk {
 	return []llm.Chunk{c}
 }
 
-// show returns what is shown of events: all that stands before what may be a call.
+// show returns the chunks for events up to a possible call.
 func (h *hearing) show(events []event) []llm.Chunk {
 	var out []llm.Chunk
 	for _, e := range events {
@@ -72,14 +71,14 @@ func (h *hearing) show(events []event) []llm.Chunk {
 			break
 		}
 		if h.shown += len(e.text); e.ended {
-			h.shown = 0 // what was shown was a thought
+			h.shown = 0 // the shown text was a thought
 		}
 		out = append(out, display([]event{e})...)
 	}
 	return out
 }
 
-// heard returns a reply without what in its text is no text.
+// heard returns a reply without the parts of its text that are calls, thoughts or marks.
 func heard(in *llm.Reply, req llm.Request, keeps bool) *llm.Reply {
 	out := *in
 	native := in.Calls()
@@ -120,7 +119,7 @@ func heard(in *llm.Reply, req llm.Request, keeps bool) *llm.Reply {
 	return &out
 }
 
-// single returns a reply whose call stands in doubled braces with single ones, and whether there is such a call.
+// single returns a reply whose call has doubled braces with single ones, and whether there is such a call.
 func single(in *llm.Reply) (out *llm.Reply, doubled bool) {
 	for i, p := range in.Parts {
 		t, ok := p.(llm.Text)
@@ -134,8 +133,8 @@ func single(in *llm.Reply) (out *llm.Reply, doubled bool) {
 	return nil, false
 }
 
-// sure reports whether the calls in the text are meant: nothing but calls stands behind the first of
-// them, and nothing before one in a block of code.
+// sure reports whether the calls in the text are intended: only calls follow the first of them, and nothing comes
+// before one in a code block.
 func (r *reader) sure() bool {
 	called := false
 	for _, p := range r.parts {
@@ -151,8 +150,8 @@ func (r *reader) sure() bool {
 	return true
 }
 
-// once returns the parts with the calls that came in their own way. One in the text that is among them
-// is left out, and any other is text.
+// once returns the parts with the native calls. A call in the text that is among them is dropped, and any other
+// stays text.
 func (r *reader) once(native []llm.Call) llm.Parts {
 	var out llm.Parts
 	for _, p := range r.parts {
@@ -191,8 +190,7 @@ func (r *reader) thoughtOf(parts llm.Parts, stop llm.Stop) (llm.Parts, llm.Stop)
 	return out, llm.StopCalls
 }
 
-// spokenAgain returns the request with thoughts back in the text that they were part of, for models
-// that want that.
+// spokenAgain returns the request with thoughts put back into the text, for models that require it.
 func spokenAgain(req llm.Request, keeps bool, route string) llm.Request {
 	if !keeps {
 		return req

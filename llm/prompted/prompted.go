@@ -1,14 +1,12 @@
-// Package prompted reads what models write into their text that is none: calls
-// of tools, thoughts, and marks of their templates. It also gives tools to models
-// that have none: the tools are described in the system prompt, calls are read out
-// of the text, and results go back as text.
+// Package prompted extracts from a model's text the parts that are not text: tool calls, thoughts, and marks of
+// templates. It also gives tools to models without native ones: the system prompt describes the tools, calls are
+// read from the text, and results go back as text.
 //
 //	m = &prompted.Model{Model: m}
 //
-// What is sent is the form that most open models were trained on, that of
-// Hermes and Qwen (https://qwen.readthedocs.io/en/latest/framework/function_call.html).
-// What is read are the forms that models fall back to as well; they are listed
-// in forms.go.
+// Requests use the form that most open models were trained on, that of Hermes and Qwen
+// (https://qwen.readthedocs.io/en/latest/framework/function_call.html). Replies are also read in the other forms
+// that models fall back to; forms.go lists them.
 package prompted
 
 import (
@@ -22,15 +20,15 @@ import (
 	"github.com/inspan/inspan/llm/internal/family"
 )
 
-// Model is a model whose tools may live in the prompt. Safe for concurrent use
-// if the model in it is; do not copy.
+// Model is a model whose tools may live in the prompt. Safe for concurrent use if the wrapped model is; do not
+// copy.
 //
-// A request goes out as it is. If it fails because the model takes no tools, it
-// is sent again in the prompted form at once, and so is every later one. A
-// model that is known to take no tools is not tried.
+// A request is first sent unchanged. If it fails because the model takes no tools, it is resent in the prompted
+// form at once, and so is every later one. For a model that is known to take no tools, the first attempt is
+// skipped.
 type Model struct {
 	llm.Model
-	// Always puts tools into the prompt without trying the model's own way.
+	// Always puts tools into the prompt without trying native ones.
 	Always bool
 
 	noTools atomic.Bool // the model has refused them
@@ -38,7 +36,7 @@ type Model struct {
 
 var _ llm.Model = (*Model)(nil)
 
-// Info implements [llm.Model]. The model always takes tools.
+// Info implements [llm.Model]. It always reports support for tools.
 func (m *Model) Info() llm.Info {
 	info := m.Model.Info()
 	info.NoTools = false
@@ -59,8 +57,8 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	}
 }
 
-// refused sends the request as it is. It reports whether the model takes no
-// tools; nothing that counts has been yielded then.
+// refused sends the request unchanged. It reports whether the model takes no tools; in that case no content has
+// been yielded.
 func (m *Model) refused(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) bool {
 	streamed := false
 	keeps := family.Of(m.Info().Model).KeepsThoughts
@@ -111,10 +109,10 @@ func (m *Model) prompt(ctx context.Context, req llm.Request, yield func(llm.Chun
 	}
 }
 
-// cut reports whether a reply that ended so may have more to say.
+// cut reports whether a reply that stopped this way may be incomplete.
 func cut(stop llm.Stop) bool { return stop != llm.StopEnd && stop != llm.StopCalls }
 
-// display returns what is shown of events.
+// display returns the chunks for events.
 func display(events []event) []llm.Chunk {
 	var out []llm.Chunk
 	for _, e := range events {
@@ -130,7 +128,7 @@ func display(events []event) []llm.Chunk {
 	return out
 }
 
-// read returns the reply with the calls that its text holds.
+// read returns the reply with the calls in its text.
 func read(in *llm.Reply, req llm.Request) *llm.Reply {
 	r := reader{scanner: newScanner(req.Tools), last: lastID(req.Messages), route: in.Route}
 	r.read(in)
@@ -142,18 +140,18 @@ func read(in *llm.Reply, req llm.Request) *llm.Reply {
 	return &out
 }
 
-// reader makes parts of events.
+// reader makes parts from events.
 type reader struct {
 	*scanner
 	parts llm.Parts
 	last  int        // number of the last id
-	route string     // of the model whose thoughts these are
-	keeps bool       // they go back in the text
-	calls []llm.Call // those that stood in the text
-	loose bool       // one of the calls stood in a block of code
+	route string     // of the model that had the thoughts
+	keeps bool       // thoughts go back in the text
+	calls []llm.Call // calls found in the text
+	loose bool       // one of them was in a code block
 }
 
-// read takes in a reply.
+// read processes a reply.
 func (r *reader) read(in *llm.Reply) {
 	for _, p := range in.Parts {
 		if t, ok := p.(llm.Text); ok {
@@ -188,7 +186,7 @@ func (r *reader) add(events []event) {
 	}
 }
 
-// think adds to the thought that stands at the end.
+// think adds to the thought at the end.
 func (r *reader) think(text string) {
 	if n := len(r.parts); n > 0 {
 		if t, ok := r.parts[n-1].(llm.Reasoning); ok && (t.Opaque == nil || r.keeps && t.Opaque[0] == '"') {
@@ -199,7 +197,7 @@ func (r *reader) think(text string) {
 	r.parts = append(r.parts, r.thought(text))
 }
 
-// thought is one that stood in the text. Only models that want it get it back.
+// thought returns a thought that was found in the text. Only models that require it get it back.
 func (r *reader) thought(text string) llm.Reasoning {
 	t := llm.Reasoning{Text: text, Route: r.route}
 	if r.keeps {
@@ -208,7 +206,7 @@ func (r *reader) thought(text string) llm.Reasoning {
 	return t
 }
 
-// say adds text to that which stands at the end.
+// say adds to the text at the end.
 func (r *reader) say(text string) {
 	if n := len(r.parts); n > 0 {
 		if t, ok := r.parts[n-1].(llm.Text); ok {
@@ -219,8 +217,7 @@ func (r *reader) say(text string) {
 	r.parts = append(r.parts, llm.Text{Text: text})
 }
 
-// lastID returns the highest number of an id like ours in the history, 0 if
-// there is none.
+// lastID returns the highest number of an id of our form in the history, 0 if there is none.
 func lastID(history []llm.Message) int {
 	last := 0
 	for _, m := range history {

@@ -10,45 +10,44 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// An event is what the scanner made of a piece of text. One field is set.
+// An event is the scanner's result for a piece of text. One field is set.
 type event struct {
 	text    string
-	thought string // what the model thinks aloud
+	thought string // a piece of a thought
 	ended   bool   // all text so far was a thought, of which only the end was marked
 	delta   *llm.CallDelta
 	call    *llm.Call
-	fenced  bool // the call stands in a block of code
+	fenced  bool // the call was in a code block
 }
 
-// A scanner tells calls from text while both come in. It decides nothing that
-// the text to come could change, so what comes out does not depend on how the
-// text is cut into pieces. White space around calls is dropped.
+// A scanner separates calls from text as both arrive. It decides nothing that later text could change, so its
+// results do not depend on how the text is split. White space around calls is dropped.
 type scanner struct {
 	forms    []form
 	thoughts [][2]string
 	marks    []string // of templates
-	tools    []string // names of those that are offered
-	part     []byte   // the beginning of a character whose end has not come
-	buf      []byte   // what is not decided yet; it begins with a call if there is one
-	final    bool     // no more text comes
-	cut      bool     // though there would be more
-	said     []byte   // text that is passed on, not yet in out
+	tools    []string // names of the offered ones
+	part     []byte   // the start of a character that is not complete yet
+	buf      []byte   // undecided text; it begins with the call if there is one
+	final    bool     // no more text will come
+	cut      bool     // the text was cut off
+	said     []byte   // text to forward that is not in out yet
 	out      []event
 
-	held  string // white space that may stand before a call, and marks of templates that may end the text
-	after bool   // a call came last
-	fresh bool   // white space that comes belongs to nothing
+	held  string // white space before a possible call, and marks of templates that may end the text
+	after bool   // the last event was a call
+	fresh bool   // leading white space is dropped
 	lone  bool   // a thought has ended of which only the end was marked
-	doubt bool   // something began as a call does and was none
-	tried int    // what has begun so
-	over  bool   // what comes is made up
+	doubt bool   // a text began like a call and was none
+	tried int    // the number of such texts
+	over  bool   // the rest is invented by the model
 
-	call   *candidate // nil outside of what may be a call
+	call   *candidate // nil outside of a possible call
 	begun  bool       // more than white space was read
 	inLine bool       // more than white space was read in this line
-	inCode bool       // code within the line
+	inCode bool       // inside inline code
 	fence  int        // backticks around the code block; 0: none
-	thinks []string   // what closes the thoughts that it is in; empty: it is not in any
+	thinks []string   // the closers of the thoughts being read; empty: none
 }
 
 func newScanner(tools []llm.ToolSpec) *scanner {
@@ -62,7 +61,7 @@ func newScanner(tools []llm.ToolSpec) *scanner {
 	return s
 }
 
-// write takes the next piece of text.
+// write processes the next piece of text.
 func (s *scanner) write(text string) []event {
 	all := slices.Concat(s.part, []byte(text))
 	n := len(all)
@@ -77,7 +76,7 @@ func (s *scanner) write(text string) []event {
 	return s.run()
 }
 
-// end tells that the text is over. cut says that it was cut off.
+// end says that the text is complete, or was cut off.
 func (s *scanner) end(cut bool) []event {
 	s.final, s.cut = true, cut
 	s.buf = append(s.buf, s.part...)
@@ -91,7 +90,7 @@ func (s *scanner) end(cut bool) []event {
 	return out
 }
 
-// run decides all that can be decided.
+// run decides everything that can be decided.
 func (s *scanner) run() []event {
 	for len(s.buf) > 0 && s.step() {
 	}
@@ -118,7 +117,7 @@ func (s *scanner) flush() {
 	}
 }
 
-// step goes a little further; it reports false if it needs more text.
+// step advances a little; it reports false if it needs more text.
 func (s *scanner) step() bool {
 	switch {
 	case s.over:
@@ -134,7 +133,7 @@ func (s *scanner) step() bool {
 	return s.inText()
 }
 
-// inText passes text on up to what may open a call or a code block.
+// inText forwards text up to a possible opening of a call or a code block.
 func (s *scanner) inText() bool {
 	switch i := bytes.IndexAny(s.buf, "`<[{◁"); {
 	case i < 0:
@@ -149,7 +148,7 @@ func (s *scanner) inText() bool {
 	return s.mark()
 }
 
-// mark looks at what may be the mark of a form.
+// mark examines a possible mark of a form.
 func (s *scanner) mark() bool {
 	if s.inCode || s.tried > mostTried {
 		s.say(1)
@@ -211,11 +210,11 @@ func (s *scanner) mark() bool {
 	return true
 }
 
-// mostTried bounds what may begin as a call and be none: what comes behind is text.
+// mostTried is the maximum number of texts that begin like a call and are none; everything behind them is text.
 const mostTried = 64
 
-// inThoughts passes on what a model thinks aloud: a call in it is one that it thinks of.
-// What comes behind is read like a reply of its own.
+// inThoughts forwards a model's thoughts: a call in them is not meant to be made. The text behind them is read like
+// a reply of its own.
 func (s *scanner) inThoughts() bool {
 	end, closer := len(s.buf), ""
 	for _, c := range s.thinks {
@@ -223,7 +222,7 @@ func (s *scanner) inThoughts() bool {
 			end, closer = n, c
 		}
 	}
-	for i := max(0, end-longestCloser); i < end && closer == "" && !s.final; i++ { // what may be the beginning of the end
+	for i := max(0, end-longestCloser); i < end && closer == "" && !s.final; i++ { // possible starts of the closer
 		for _, c := range s.thinks {
 			if len(c) > end-i && strings.HasPrefix(c, string(s.buf[i:end])) {
 				end = i
@@ -244,14 +243,14 @@ func (s *scanner) inThoughts() bool {
 	return true
 }
 
-const longestCloser = 24 // bytes, of what ends thoughts
+const longestCloser = 24 // bytes of the longest closer of thoughts
 
-// begins reports whether all there is may be the beginning of mark.
+// begins reports whether the remaining text may be the beginning of mark.
 func (s *scanner) begins(mark string) bool {
 	return !s.final && strings.HasPrefix(mark, string(s.buf[:min(len(s.buf), len(mark))])) && len(s.buf) < len(mark)
 }
 
-// backticks looks at what may be code in the line or open a block of it.
+// backticks examines possible inline code or the opening of a code block.
 func (s *scanner) backticks() bool {
 	n := len(s.buf) - len(bytes.TrimLeft(s.buf, "`"))
 	if n == len(s.buf) && !s.final {
@@ -279,7 +278,7 @@ func (s *scanner) backticks() bool {
 	return true
 }
 
-// inFence passes a block of code on, line by line.
+// inFence forwards a code block line by line.
 func (s *scanner) inFence() bool {
 	end := bytes.IndexByte(s.buf, '\n') + 1
 	if end == 0 {
@@ -297,7 +296,7 @@ func (s *scanner) inFence() bool {
 	return true
 }
 
-// say passes the next n bytes on as text.
+// say forwards the next n bytes as text.
 func (s *scanner) say(n int) {
 	text := s.buf[:n]
 	s.buf = s.buf[n:]
@@ -317,7 +316,7 @@ func (s *scanner) say(n int) {
 	s.after, s.fresh = false, false
 }
 
-// track notes where in a line the text is, behind c.
+// track notes the position in the line, behind c.
 func (s *scanner) track(c byte) {
 	switch c {
 	case '\n':
@@ -328,7 +327,7 @@ func (s *scanner) track(c byte) {
 	}
 }
 
-// reject makes text of what opened a call that is none.
+// reject turns the opening of a supposed call into text.
 func (s *scanner) reject() bool {
 	f := s.call.form
 	s.call = nil
@@ -339,7 +338,7 @@ func (s *scanner) reject() bool {
 	return true
 }
 
-// accept takes the calls out of the text, which they end n bytes on.
+// accept takes the calls out of the text; they end n bytes on.
 func (s *scanner) accept(n int) bool {
 	for _, w := range s.call.calls {
 		if !w.shown {
@@ -353,8 +352,8 @@ func (s *scanner) accept(n int) bool {
 	return true
 }
 
-// tool returns the offered tool that a name stands for. Templates leave marks on names, such as
-// functions.bash, bash<|channel|>commentary, functions.bash:0 and bash</arg_value>.
+// tool returns the offered tool that a name stands for. Templates leave marks on names, such as functions.bash,
+// bash<|channel|>commentary, functions.bash:0 and bash</arg_value>.
 func (s *scanner) tool(name string) (string, bool) { return toolOf(s.tools, name) }
 
 func toolOf(tools []string, name string) (string, bool) {
