@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/llm/catalog"
 )
 
-// known returns what the price book knows of a model of OpenAI's own API.
+// known returns the price book's entry for a model of OpenAI's own API.
 func known(id string) llm.Info { return catalog.Find("openai", id) }
 
 // regionalHost matches the addresses that keep data in one region, at a higher price for newer models, see

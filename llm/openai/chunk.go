@@ -13,7 +13,7 @@ type completion struct {
 	Tier    string          `json:"service_tier"`
 	ID      string          `json:"id"`
 	Error   json.RawMessage `json:"error"`
-	// Some servers report an error without wrapping it.
+	// Some servers send an error without a wrapper.
 	Object string          `json:"object"`
 	Detail json.RawMessage `json:"detail"`
 }
@@ -22,7 +22,7 @@ type choice struct {
 	Delta        message `json:"delta"`
 	Message      message `json:"message"`
 	FinishReason *string `json:"finish_reason"`
-	Usage        *usage  `json:"usage"` // where Moonshot has it
+	Usage        *usage  `json:"usage"` // Moonshot puts it here
 }
 
 type message struct {
@@ -47,7 +47,7 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	}
 	var parts []struct {
 		Text     string  `json:"text"`
-		Thinking content `json:"thinking"` // a list of texts in turn
+		Thinking content `json:"thinking"` // a list of texts itself
 	}
 	if err := json.Unmarshal(b, &parts); err != nil {
 		return err
@@ -59,8 +59,8 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// unquote returns a JSON string, "" for null. Most deltas have no escapes: they
-// need no second look, which counts in a stream of many.
+// unquote returns a JSON string, "" for null. Most deltas have no escapes and are returned without decoding, which
+// pays off in a stream of many.
 func unquote(b []byte) (string, error) {
 	if b[0] == '"' && bytes.IndexByte(b, '\\') < 0 && utf8.Valid(b) {
 		return string(b[1 : len(b)-1]), nil
@@ -70,7 +70,7 @@ func unquote(b []byte) (string, error) {
 	return value(s), err
 }
 
-// toolCalls is a list, or a single one as old versions of TGI sent it.
+// toolCalls is a list, or a single call as old versions of TGI send it.
 type toolCalls []toolCall
 
 func (t *toolCalls) UnmarshalJSON(b []byte) error {

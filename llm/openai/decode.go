@@ -9,23 +9,23 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// decoder builds a reply out of the chunks of one stream.
+// decoder builds a reply from the chunks of one stream.
 type decoder struct {
 	reply     llm.Reply
 	req       llm.Request
 	aliases   *aliases
-	chunk     completion // the latest; its memory serves the next
+	chunk     completion // the latest; its memory is reused for the next
 	text      strings.Builder
 	refusal   bool
 	reasoning thinking
 	calls     []*call
 	reason    string // finish_reason
-	done      bool   // "[DONE]" came
+	done      bool   // "[DONE]" was received
 	usage     *usage
-	tier      string // how it was served
+	tier      string // the tier that served it
 }
 
-// call is a tool call as far as it has come.
+// call is the part of a tool call received so far.
 type call struct {
 	index    int
 	id, name string
@@ -80,8 +80,7 @@ func (d *decoder) whole(r io.Reader, emit func(llm.Chunk) bool) (bool, error) {
 	return true, d.finish()
 }
 
-// end handles a stream that broke or stopped. Nothing is lost if the reason
-// for the stop was already there.
+// end handles a stream that broke or stopped. Nothing is lost if the finish reason had already arrived.
 func (d *decoder) end(err error) (bool, error) {
 	e := cut(err)
 	if d.reason != "" && (e.Kind == llm.KindStreamCut || e.Kind == llm.KindTimeout) {
@@ -90,7 +89,7 @@ func (d *decoder) end(err error) (bool, error) {
 	return false, e
 }
 
-// event takes one chunk in and reports whether more are wanted.
+// event processes one chunk and reports whether more are wanted.
 func (d *decoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
 	c := &d.chunk
 	clear(c.Choices)
@@ -153,7 +152,7 @@ func (d *decoder) message(m *message, emit func(llm.Chunk) bool) bool {
 	return true
 }
 
-// call returns the call a delta belongs to, which may be a new one.
+// call returns the call that a delta belongs to, a new one if necessary.
 func (d *decoder) call(t toolCall) *call {
 	c := d.known(t)
 	if c == nil {
@@ -172,15 +171,14 @@ func (d *decoder) call(t toolCall) *call {
 	return c
 }
 
-// known returns the call that a delta goes on with, nil if it begins one.
+// known returns the call that a delta continues, nil if it begins one.
 //
-//   - An id that is known says it, whatever the index: some servers number every call 0, or anew in
-//     each chunk.
-//   - A new id that comes with a name begins a call, and so does one with an index of its own. One
-//     without either is a server's that makes up an id for each chunk.
-//   - Without an id the index says it, where some call has it. A name beside it begins a call if
-//     arguments come with it and those of the last are complete.
-//   - What has neither goes on with the last call, unless it has a name or that one is complete.
+//   - A known id decides, whatever the index: some servers number every call 0, or restart in each chunk.
+//   - A new id that comes with a name begins a call, and so does one with a new index. A new id without
+//     either comes from a server that invents an id for each chunk.
+//   - Without an id the index decides, if some call has it. A name with it begins a call if arguments
+//     come along and those of the last call are complete.
+//   - A delta with neither continues the last call, unless it has a name or that call is complete.
 func (d *decoder) known(t toolCall) *call {
 	var at, last *call
 	for _, c := range d.calls {
@@ -208,11 +206,10 @@ func (d *decoder) known(t toolCall) *call {
 	return at
 }
 
-// complete reports whether the arguments of a call are.
+// complete reports whether the arguments of a call are complete.
 func complete(c *call) bool { return c.args.Len() > 0 && json.Valid([]byte(c.args.String())) }
 
-// finish turns what came into the reply. The error is one the server put into
-// the finish reason.
+// finish turns the received chunks into the reply. The error is one that the server put into the finish reason.
 func (d *decoder) finish() error {
 	d.unwrap()
 	stop, err := d.stop()
@@ -220,7 +217,7 @@ func (d *decoder) finish() error {
 		return err
 	}
 	d.reply.Stop = stop
-	// An empty thought is kept beside calls only: DeepSeek wants it back there.
+	// An empty thought is kept only with calls: DeepSeek requires it back there.
 	if p, ok := d.reasoning.part(d.reply.Route); ok && (p.Text != "" || len(d.reasoning.details)+len(d.calls) > 0) {
 		d.reply.Parts = append(d.reply.Parts, p)
 	}
@@ -261,8 +258,8 @@ func (d *decoder) stop() (llm.Stop, error) {
 	return llm.StopEnd, nil
 }
 
-// finished reports whether the reason says that the model came to an end of its
-// own. Without calls, those for calls say no more than that.
+// finished reports whether the reason says that the model ended on its own. Without calls, the reasons for calls
+// mean no more than that.
 func finished(reason string) bool {
 	switch reason {
 	case "", "null", "stop", "end", "tool_calls", "function_call", "tool_use", "eos", "eos_token", "end_turn", "stop_sequence", "STOP":
@@ -271,7 +268,7 @@ func finished(reason string) bool {
 	return false
 }
 
-// count brings the vendor's figures into fields that do not overlap.
+// count splits the vendor's figures into fields that do not overlap.
 func (d *decoder) count() {
 	if u := d.usage; u != nil {
 		d.reply.Usage = split(u.Prompt, max(u.Details.Cached, u.CacheHit, u.Cached), u.Details.Write, u.Completion, u.Output.Reasoning)

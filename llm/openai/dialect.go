@@ -11,16 +11,16 @@ import (
 	"github.com/inspan/inspan/llm/internal/family"
 )
 
-// Dialect is one of the servers that speak the wire, and where it is to be had.
+// Dialect names one of the servers that speak the wire, with its address.
 type Dialect struct {
 	Name    string
 	BaseURL string // empty if each account has its own
-	KeyEnv  string // the variable that by custom holds the key; empty: a key is not needed
-	Local   bool   // people run it themselves; BaseURL is the port it takes unless told otherwise
+	KeyEnv  string // the variable that usually holds the key; empty: no key is needed
+	Local   bool   // people run it themselves; BaseURL has its default port
 }
 
-// Dialects returns the servers that are known by name: presets for people, and
-// the words that [llm.Endpoint.Dialect] may hold.
+// Dialects returns the servers that are known by name: presets for people, and the values of
+// [llm.Endpoint.Dialect].
 func Dialects() []Dialect {
 	rows := dialects()
 	list := make([]Dialect, len(rows))
@@ -30,49 +30,47 @@ func Dialects() []Dialect {
 	return list
 }
 
-// DialectOf returns the server that at names or, if it names none, the one at
-// the host of BaseURL, OpenAI's where that is empty. Any other host gets the
-// zero Dialect, which is what most imitators have in common. A name that is not
-// known is an error.
+// DialectOf returns the server that at.Dialect names or, if that is empty, the server at the host of BaseURL;
+// without a BaseURL it is OpenAI. Any other host gets the zero Dialect, which is the common ground of most
+// imitators. An unknown name is an error.
 func DialectOf(at llm.Endpoint) (Dialect, error) {
 	d, err := dialectOf(at)
 	return d.Dialect, err
 }
 
-// dialect is what one server does differently. The zero value is a server of
-// which nothing is known.
+// dialect is the set of differences of one server. The zero value is a server about which nothing is known.
 type dialect struct {
 	Dialect
-	hosts []string // where it is: these and all within them
+	hosts []string // its hosts, and all their subdomains
 
 	own       bool   // it serves OpenAI's models under OpenAI's names
-	keyHeader string // carries the key; empty: Authorization
-	limit     string // field that bounds the reply; empty: max_tokens
-	// session is the field, and sessionHeader the header, whose value keeps a
-	// conversation at the cache it has filled.
+	keyHeader string // header with the key; empty: Authorization
+	limit     string // field with the maximum length of the reply; empty: max_tokens
+	// session is the field, and sessionHeader the header, whose value routes a conversation to the cache that it
+	// has filled.
 	session, sessionHeader string
 	effort                 effort
 	takesEffort            func(id string, tools bool) bool // nil: every model does
-	noUsageOption          bool                             // stream_options is refused; usage comes without being asked for
+	noUsageOption          bool                             // stream_options is refused; usage is sent anyway
 
 	nineIDs      bool // ids of calls have nine letters and digits, instead of up to 40
-	resultName   bool // templates of its models read the tool's name off a result
-	bridge       bool // results of tools are followed by the model, never by the user
-	emptyThought bool // what the model says has reasoning_content where there are tools, even if nothing was thought
-	oneCall      bool // a message has one call at most
-	oneChannel   bool // a message with calls has a text or a thought, not both
+	resultName   bool // templates of its models need the tool's name in a result
+	bridge       bool // the model speaks after results of tools, never the user
+	emptyThought bool // the model's messages have reasoning_content once there are tools, even without a thought
+	oneCall      bool // a message has at most one call
+	oneChannel   bool // a message with calls has either a text or a thought
 	mockTools    bool // calls in the history need tools in the request
-	cacheMark    bool // Claude caches where cache_control says so
+	cacheMark    bool // Claude caches at cache_control marks
 
 	bareOverflow   bool                                               // 400 and 413 without a body mean that the prompt is too long
-	silentOverflow bool                                               // a prompt that is too long is accepted and cut
-	list           func(*lister, context.Context) ([]llm.Info, error) // nil: by what all have in common
+	silentOverflow bool                                               // an overlong prompt is accepted and cut
+	list           func(*lister, context.Context) ([]llm.Info, error) // nil: the common endpoint
 }
 
-// dialects are the rows of the table. The order is that of [Dialects].
+// dialects returns the rows of the table, in the order of [Dialects].
 func dialects() []dialect { return append(vendors(), servers()...) }
 
-// vendors are those that serve models themselves.
+// vendors are the services that host models.
 func vendors() []dialect {
 	const newLimit, cacheKey = "max_completion_tokens", "prompt_cache_key"
 	return []dialect{
@@ -136,7 +134,7 @@ func vendors() []dialect {
 	}
 }
 
-// servers are those that people run.
+// servers are the programs that people run.
 func servers() []dialect {
 	return []dialect{
 		{ // docs.litellm.ai/docs/proxy
@@ -167,7 +165,7 @@ func dialectOf(at llm.Endpoint) (dialect, error) {
 	find := func(match func(dialect) bool) (dialect, bool) {
 		i := slices.IndexFunc(rows, match)
 		if i < 0 {
-			// A gateway of which nothing is known may have Claude behind it.
+			// An unknown gateway may have Claude behind it.
 			return dialect{mockTools: true}, false
 		}
 		return rows[i], true
@@ -195,7 +193,7 @@ func names(rows []dialect) []string {
 	return list
 }
 
-// at reports whether base is a URL of the server.
+// at reports whether base is an address of the server.
 func (d dialect) at(base string) bool {
 	u, err := url.Parse(base)
 	return err == nil && slices.ContainsFunc(d.hosts, func(domain string) bool {
@@ -203,8 +201,8 @@ func (d dialect) at(base string) bool {
 	})
 }
 
-// forModel adds what the model's family wants wherever it is served. OpenAI has only its own, whatever
-// people call those that they have tuned.
+// forModel adds the requirements of the model's family. OpenAI serves only its own models, also under names that
+// people gave to tuned ones.
 func (d dialect) forModel(id string) dialect {
 	f := family.Of(id)
 	if d.Name == "openai" {
@@ -215,7 +213,7 @@ func (d dialect) forModel(id string) dialect {
 	return d
 }
 
-// ids is the rule of the ids of calls.
+// ids returns the rule for the ids of calls.
 func (d dialect) ids() func(string) string {
 	if d.nineIDs {
 		return nineLetters

@@ -16,16 +16,13 @@ const (
 	listTimeout = 30 * time.Second
 )
 
-// Discover returns the models that a server offers for conversations, in its
-// order, with what it tells of them. Window is the true one where the server
-// tells it: what it was started with, not what the model could take. Of a model
-// that is not loaded yet it may be no more than that. Model ids are what
-// [llm.Endpoint.ID] wants.
+// Discover returns the chat models that a server offers, in its order, with the properties that it states. Window
+// is the actual one if the server states it: the one that it was started with, not the model's maximum. For a model
+// that is not loaded yet it may be the maximum. Model ids are valid for [llm.Endpoint.ID].
 //
-// ID, Window, MaxOutput, Prices and Images of at mean nothing here, but for
-// Hugging Face's router: if ID is "model:provider", the list begins with what
-// is known of that pair. Deadlines.Total bounds the whole; 0 means 30 s. The
-// error is an [*llm.Error].
+// ID, Window, MaxOutput, Prices and Images of at are ignored, except with Hugging Face's router: if ID is
+// "model:provider", the list begins with that pair. Deadlines.Total bounds the whole call; 0 means 30 s. The error
+// is an [*llm.Error].
 func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 	d, err := dialectOf(llm.Endpoint{Dialect: at.Dialect, BaseURL: at.BaseURL})
 	base := ""
@@ -52,7 +49,7 @@ type lister struct {
 	provider string
 }
 
-// models lists by the means that all servers have in common.
+// models lists by the endpoint that all servers share.
 func (l *lister) models(ctx context.Context) ([]llm.Info, error) {
 	entries, err := l.entries(ctx, l.base+"/models")
 	if err != nil {
@@ -67,7 +64,7 @@ func (l *lister) models(ctx context.Context) ([]llm.Info, error) {
 	return list, nil
 }
 
-// complete adds whose model it is, and what the catalog knows.
+// complete adds the model's origin and its entry in the catalog.
 func (l *lister) complete(info llm.Info) llm.Info {
 	if l.own {
 		catalog := known(info.Model)
@@ -78,7 +75,7 @@ func (l *lister) complete(info llm.Info) llm.Info {
 	return info
 }
 
-// openrouter has a list that needs no key, and another address that tells of the key.
+// openrouter has a list that needs no key, and another address that checks the key.
 func (l *lister) openrouter(ctx context.Context) ([]llm.Info, error) {
 	if l.Key != nil {
 		if _, err := l.get(ctx, l.base+"/key"); err != nil && llm.AsError(err).Kind == llm.KindAuth {
@@ -88,8 +85,7 @@ func (l *lister) openrouter(ctx context.Context) ([]llm.Info, error) {
 	return l.models(ctx)
 }
 
-// llamacpp asks the server how large its slots are. One that loads models on
-// demand says nothing of them.
+// llamacpp asks the server for the size of its slots. A server that loads models on demand does not state it.
 func (l *lister) llamacpp(ctx context.Context) ([]llm.Info, error) {
 	list, err := l.models(ctx)
 	if err != nil || len(list) != 1 {
@@ -114,8 +110,8 @@ func (l *lister) llamacpp(ctx context.Context) ([]llm.Info, error) {
 	return list, nil
 }
 
-// lmstudio asks the native API, whose first version is deprecated but tells
-// most, then its successor.
+// lmstudio asks the native API: first its first version, which is deprecated but states the most, then its
+// successor.
 func (l *lister) lmstudio(ctx context.Context) ([]llm.Info, error) {
 	own := l.base
 	for _, path := range []string{"/api/v0", "/api/v1"} {
@@ -130,8 +126,7 @@ func (l *lister) lmstudio(ctx context.Context) ([]llm.Info, error) {
 	return l.models(ctx)
 }
 
-// tgi serves one model, of which /info tells. An endpoint may have another
-// server behind it.
+// tgi serves one model, described by /info. An endpoint may have another server behind it.
 func (l *lister) tgi(ctx context.Context) ([]llm.Info, error) {
 	var info struct {
 		Model string `json:"model_id"`
@@ -148,8 +143,7 @@ func (l *lister) tgi(ctx context.Context) ([]llm.Info, error) {
 	return []llm.Info{{Provider: l.provider, Model: info.Model, Window: first(info.Total, info.Input, info.Older)}}, nil
 }
 
-// huggingface lists the models of the router, before them the pair of model and
-// provider that the endpoint names.
+// huggingface lists the models of the router, preceded by the pair of model and provider that the endpoint names.
 func (l *lister) huggingface(ctx context.Context) ([]llm.Info, error) {
 	entries, err := l.entries(ctx, l.base+"/models")
 	if err != nil {
@@ -165,8 +159,8 @@ func (l *lister) huggingface(ctx context.Context) ([]llm.Info, error) {
 	return append(pair, list...), nil
 }
 
-// ask reads what the server tells beside the wire. What it does not tell leaves
-// into as it is: only our own end is an error.
+// ask reads an endpoint outside the common wire. If the server does not have it, into stays as it is: only the end
+// of ctx is an error.
 func (l *lister) ask(ctx context.Context, path string, into any) error {
 	body, err := l.get(ctx, root(l.base)+path)
 	if ctx.Err() != nil {

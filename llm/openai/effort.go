@@ -7,18 +7,18 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// effort is how a server wants to be asked for reasoning.
+// effort is a server's way to ask for reasoning.
 type effort int
 
 const (
 	effortField   effort = iota // "reasoning_effort":"low"
 	effortObject                // "reasoning":{"effort":"low"}
-	effortHigh                  // "reasoning_effort":"high", the only word that all its models take
+	effortHigh                  // "reasoning_effort":"high", the only value that all its models accept
 	effortSwitch                // "thinking":{"type":"enabled"}
-	effortUnasked               // not at all: the model decides
+	effortUnasked               // never: the model decides
 )
 
-// writeEffort asks for reasoning if that is wanted and id takes the question.
+// writeEffort asks for reasoning if the request does and id accepts the field.
 func (d dialect) writeEffort(w *wire.Writer, id, word string, tools bool) {
 	if word == "" || d.takesEffort != nil && !d.takesEffort(id, tools) {
 		return
@@ -39,8 +39,7 @@ func (d dialect) writeEffort(w *wire.Writer, id, word string, tools bool) {
 	}
 }
 
-// knownEffort is the effort as far as a model takes it: xhigh came after GPT-5.1, and there
-// is nothing above it.
+// knownEffort is the effort up to the maximum of a model: xhigh came after GPT-5.1, and nothing is above it.
 func knownEffort(id, word string) string {
 	name := id[strings.LastIndexByte(id, '/')+1:]
 	late := strings.HasPrefix(name, "gpt-5.") && !strings.HasPrefix(name, "gpt-5.1")
@@ -50,21 +49,19 @@ func knownEffort(id, word string) string {
 	return llm.EffortUpTo("high", word)
 }
 
-// ownEffort: OpenAI refuses the question for models that do not reason and,
-// since GPT-5.4, beside tools: reasoning with tools is for its Responses API.
-// Without the question its default holds.
+// ownEffort: OpenAI refuses the field for models that do not reason and, since GPT-5.4, together with tools:
+// reasoning with tools is for its Responses API. Without the field its default holds.
 func ownEffort(id string, tools bool) bool {
 	late := strings.HasPrefix(id, "gpt-6") || id >= "gpt-5.4" && strings.HasPrefix(id, "gpt-5.")
 	return reasons(id) && (!tools || !late)
 }
 
-// gptOSS: at Groq the other models that reason have words of their own.
+// gptOSS: Groq's other reasoning models have their own values.
 func gptOSS(id string, _ bool) bool { return strings.Contains(id, "gpt-oss") }
 
 func reasoningGrok(id string, _ bool) bool { return !strings.Contains(id, "non-reasoning") }
 
-// reasons reports whether the model is one of OpenAI's that reason, wherever
-// it is served.
+// reasons reports whether the model is one of OpenAI's reasoning models, wherever it is served.
 func reasons(id string) bool {
 	name := id[strings.LastIndexByte(id, '/')+1:]
 	generation, isGPT := strings.CutPrefix(name, "gpt-")

@@ -18,17 +18,18 @@ import (
 //     conversation only adds bytes at the end.
 //   - Tool messages hold text only. Images of results follow in the user
 //     message behind them.
-//   - Tools and calls go by their aliases.
-//   - Reasoning goes back to the route that wrote it, under the name it came
-//     by: a list of reasoning_details always; reasoning_content only where
-//     tools are called or their results are answered, because DeepSeek and
-//     Moonshot want it there and others ignore or refuse it elsewhere; parts of
-//     the content, as Mistral has them, likewise. DeepSeek and Moonshot want the
-//     field, if an empty one, in all that the model says once there are tools.
-//   - Llama and gpt-oss get calls that were made at once one after the other, as
-//     their templates take, or show, one call a message.
+//   - Tools and calls use their aliases.
+//   - Reasoning goes back to the route that wrote it, in the field in which it
+//     came: a list of reasoning_details always; reasoning_content only in
+//     messages that call tools or follow their results, because DeepSeek and
+//     Moonshot require it there and others ignore or refuse it elsewhere; parts
+//     of the content, as Mistral has them, likewise. DeepSeek and Moonshot
+//     require the field, even an empty one, in every message of the model once
+//     there are tools.
+//   - Llama and gpt-oss get parallel calls one after the other, as their
+//     templates accept, or show, one call per message.
 //   - gpt-oss gets a thought and a text of one message with calls as a thought:
-//     its template takes one of them.
+//     its template accepts one of them.
 
 // encode returns the body of the request.
 func encode(info llm.Info, d dialect, a *aliases, req llm.Request) []byte {
@@ -71,7 +72,7 @@ func encode(info llm.Info, d dialect, a *aliases, req llm.Request) []byte {
 	return e.Buf
 }
 
-// singly gives each call a message of its own, with its result behind it.
+// singly gives each call a message of its own, followed by its result.
 func singly(turns []wire.Turn) (out []wire.Turn) {
 	for _, t := range turns {
 		n := len(out)
@@ -104,10 +105,10 @@ type encoder struct {
 	wire.Writer
 	*aliases
 	d      dialect
-	thinks bool // each message of the model has a thought, if an empty one
+	thinks bool // each message of the model has a thought, even an empty one
 }
 
-// mock writes tools that are there for the history only.
+// mock writes tools that exist only in the history.
 func (e *encoder) mock(tools []llm.ToolSpec) {
 	if len(tools) > 0 {
 		e.tools(tools)
@@ -149,8 +150,7 @@ func visible(blocks []string) []string {
 	return out
 }
 
-// assistant writes one message of the model. answering says that results of
-// tools stand before it.
+// assistant writes one message of the model. answering says that results of tools come before it.
 func (e *encoder) assistant(t wire.Turn, answering bool) {
 	var texts []string
 	var calls []llm.Call
@@ -169,7 +169,7 @@ func (e *encoder) assistant(t wire.Turn, answering bool) {
 		return
 	}
 	var fields thoughts
-	_ = json.Unmarshal(thought, &fields) // nothing comes of what another wire wrote
+	_ = json.Unmarshal(thought, &fields) // a thought of another wire has none of these fields
 	inLoop := len(calls) > 0 || answering
 	if e.d.oneChannel && len(calls) > 0 && len(texts) > 0 {
 		for _, field := range []**string{&fields.Content, &fields.Reasoning} {
@@ -212,7 +212,7 @@ func (e *encoder) thinking(thought, text string) {
 	e.Raw(`]`)
 }
 
-// reasoning writes a thought that has a field of its own.
+// reasoning writes a thought into a field of its own.
 func (e *encoder) reasoning(fields thoughts, inLoop bool) {
 	switch {
 	case len(fields.Details) > 0:
@@ -287,7 +287,7 @@ func (e *encoder) contents(parts []llm.Part) {
 	e.Raw(`]`)
 }
 
-// result writes a tool message and returns the images it can't hold.
+// result writes a tool message and returns the images that it can't hold.
 func (e *encoder) result(r llm.Result) []llm.Part {
 	text, images := splitResult(r)
 	e.Comma()
@@ -299,8 +299,8 @@ func (e *encoder) result(r llm.Result) []llm.Part {
 	return images
 }
 
-// splitResult returns the text and the images of a result. The wires have no
-// mark for a failed call, so that the text says it.
+// splitResult returns the text and the images of a result. The wires have no mark for a failed call, so the text
+// says it.
 func splitResult(r llm.Result) (text string, images []llm.Part) {
 	var texts []string
 	for _, p := range r.Parts {

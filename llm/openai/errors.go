@@ -11,18 +11,18 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// failure is the union of the forms in which servers report an error.
+// failure is the union of the formats in which servers report an error.
 type failure struct {
 	Error    json.RawMessage `json:"error"`   // an object like this one, or a string
-	Message  json.RawMessage `json:"message"` // a string; of some gateways, an object
+	Message  json.RawMessage `json:"message"` // a string; from some gateways, an object
 	Type     string          `json:"type"`
 	Code     json.RawMessage `json:"code"` // a string or a number
 	Detail   json.RawMessage `json:"detail"`
 	Metadata struct {
-		Raw json.RawMessage `json:"raw"` // OpenRouter: the words of the provider behind it
+		Raw json.RawMessage `json:"raw"` // OpenRouter: the text of the provider behind it
 	} `json:"metadata"`
 	Wait     float64 `json:"estimated_time"`    // Hugging Face, seconds
-	ResetsIn float64 `json:"resets_in_seconds"` // OpenAI, where an allowance is used up
+	ResetsIn float64 `json:"resets_in_seconds"` // OpenAI, for a used-up allowance
 	ResetsAt float64 `json:"resets_at"`         // the same as a Unix time
 	Prompt   int     `json:"n_prompt_tokens"`   // llama.cpp
 	Context  int     `json:"n_ctx"`
@@ -50,7 +50,7 @@ func classify(status int, body []byte) *llm.Error {
 	return e
 }
 
-// classify adds to the function of that name what only the dialect tells.
+// classify adds rules of the dialect to the function of that name.
 func (d dialect) classify(status int, body []byte) *llm.Error {
 	e := classify(status, body)
 	empty := len(strings.TrimSpace(string(body))) == 0
@@ -63,7 +63,7 @@ func (d dialect) classify(status int, body []byte) *llm.Error {
 func parseFailure(body []byte) failure {
 	body = []byte(strings.TrimSpace(string(body)))
 	var list []json.RawMessage
-	if json.Unmarshal(body, &list) == nil && len(list) > 0 { // Gemini's imitation
+	if json.Unmarshal(body, &list) == nil && len(list) > 0 { // Gemini's compatible endpoint
 		body = list[0]
 	}
 	var f failure
@@ -86,8 +86,8 @@ func parseFailure(body []byte) failure {
 	return f
 }
 
-// message returns the words of the error. Where one server passes on those of
-// another, these are what tells the kind.
+// message returns the text of the error. If the server passes on another server's error, the text of that, which
+// has the cause.
 func (f failure) message() string {
 	text, isText := asText(f.Message)
 	if !isText && isSet(f.Message) {
@@ -106,7 +106,7 @@ func (f failure) message() string {
 	return text + ": " + wire.Excerpt([]byte(raw))
 }
 
-// wait returns for how long the body asks to wait; 0 if it does not say.
+// wait returns how long the body asks to wait; 0 if it does not say.
 func (f failure) wait(now time.Time) time.Duration {
 	if s := max(f.Wait, f.ResetsIn); s > 0 {
 		return wire.Wait(s, now)
@@ -130,8 +130,8 @@ func (f failure) code() string {
 	return f.Type
 }
 
-// kindOf classifies by the vendor's code and type first, which mark words such
-// as context_length_exceeded, then by its message, then by the status.
+// kindOf classifies by the vendor's code and type first, which have words such as context_length_exceeded, then by
+// its message, then by the status.
 func kindOf(status int, codes, message string) llm.Kind {
 	codes, message = strings.ToLower(codes), strings.ToLower(message)
 	all := codes + " " + message
@@ -160,7 +160,7 @@ func kindOf(status int, codes, message string) llm.Kind {
 	return kindOfRequest(status, all)
 }
 
-// kindOfRequest classifies what is wrong with the request itself.
+// kindOfRequest classifies an error of the request itself.
 func kindOfRequest(status int, all string) llm.Kind {
 	kind := wire.KindOfStatus(status)
 	switch {

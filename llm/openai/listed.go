@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// listed is the union of what servers tell of a model in their lists.
+// listed is the union of the fields of a model in the servers' lists.
 type listed struct {
 	ID   string `json:"id"`
 	Key  string `json:"key"`  // LM Studio, API v1
@@ -45,7 +45,7 @@ type listed struct {
 	ImageInput bool  `json:"supports_image_input"` // Fireworks
 	Tools      *bool `json:"supports_tools"`       // Fireworks
 	Chat       *bool `json:"supports_chat"`        // Fireworks
-	// Parameters are nil where the server does not list them.
+	// Parameters is nil if the server does not list them.
 	Parameters   []string `json:"supported_parameters"` // OpenRouter
 	Capabilities struct {
 		Chat   *bool `json:"completion_chat"`
@@ -57,7 +57,7 @@ type listed struct {
 	Providers []provider `json:"providers"` // Hugging Face
 }
 
-// provider is one of those behind Hugging Face's router.
+// provider is one of the providers behind Hugging Face's router.
 type provider struct {
 	Name    string  `json:"provider"`
 	Status  string  `json:"status"`
@@ -78,8 +78,8 @@ type pricing struct {
 	Cached *amount `json:"cached_input"`
 }
 
-// amount is a number, or a string that holds one. Anything else is 0, and so is
-// what is no sane number of tokens or dollars.
+// amount is a number, or a string that holds one. Anything else is 0, as is a number that can't be one of tokens or
+// dollars.
 type amount float64
 
 func (a *amount) UnmarshalJSON(b []byte) error {
@@ -99,8 +99,7 @@ func first(list ...amount) int {
 	return int(list[i])
 }
 
-// entries returns the entries of a list at url. Fields that are of another kind
-// than known are passed over.
+// entries returns the entries of a list at url. Fields of an unexpected type are skipped.
 func (l *lister) entries(ctx context.Context, url string) ([]listed, error) {
 	body, err := l.get(ctx, url)
 	if err != nil {
@@ -138,8 +137,7 @@ func (l *lister) entries(ctx context.Context, url string) ([]listed, error) {
 	return entries, nil
 }
 
-// converses reports whether the model is one for conversations, as far as is
-// told.
+// converses reports whether the model is a chat model, as far as the list says.
 func (e *listed) converses() bool {
 	return !no(e.Chat) && !no(e.Capabilities.Chat) &&
 		!containsAny(strings.ToLower(e.Type), "embed", "rerank", "moderation", "image", "audio", "video", "transcri", "speech")
@@ -155,7 +153,7 @@ func (e *listed) info() llm.Info {
 	}
 }
 
-// window prefers what the model was loaded with to what it could take.
+// window prefers the loaded window to the model's maximum.
 func (e *listed) window() int {
 	var instance amount
 	if len(e.Instances) > 0 {
@@ -168,9 +166,8 @@ func (e *listed) window() int {
 	return n
 }
 
-// routed is what is known of a model at one provider or, if none is named, at
-// whichever of them the router takes: then the smallest window and the highest
-// price.
+// routed returns the properties of a model at one provider or, if none is named, at any provider that the router
+// may choose: the smallest window and the highest price.
 func (e *listed) routed(name string) llm.Info {
 	info := e.info()
 	if name != "" {
@@ -203,8 +200,7 @@ func dearer(a, b llm.Prices) llm.Prices {
 	return a
 }
 
-// prices are nil if none is told, or one that no number can say. What no price
-// of the cache is told for costs what any input does.
+// prices returns nil if no valid price is stated. A cache without a price costs as much as input.
 func (p pricing) prices() llm.Prices {
 	var price llm.Price
 	switch {
@@ -227,8 +223,7 @@ func (p pricing) prices() llm.Prices {
 	return llm.Prices{price}
 }
 
-// million returns the first price that is told, for a million tokens. It is
-// rounded to what prices are quoted in.
+// million returns the first stated price, per million tokens, rounded to the precision in which prices are quoted.
 func million(list ...*amount) float64 {
 	for _, a := range list {
 		if a != nil {

@@ -1,13 +1,11 @@
-// Package openai speaks the Chat Completions API of OpenAI and of the many
-// servers that imitate it ([Model]), and OpenAI's Responses API
-// ([Responses]), over plain HTTP.
+// Package openai speaks the Chat Completions API of OpenAI and of the many servers that imitate it ([Model]), and
+// OpenAI's Responses API ([Responses]), over plain HTTP.
 //
-// Wire reference: https://platform.openai.com/docs/api-reference/chat and
-// /responses beside it. What imitators want differently is in the table of
-// dialect.go; what they send is read leniently whoever sends it.
+// Wire reference: https://platform.openai.com/docs/api-reference/chat and its sibling /responses. The table in
+// dialect.go has the differences of the imitators in requests; their answers are all read leniently.
 //
-// Don't use it for Ollama if the context window matters: package ollama can set it. Prefer [Responses] for
-// OpenAI itself, and [Model] for everybody else.
+// Don't use it for Ollama if the context window matters: package ollama can set it. Prefer [Responses] for OpenAI
+// itself, and [Model] for all other servers.
 package openai
 
 import (
@@ -36,7 +34,7 @@ var _ llm.Model = (*Model)(nil)
 
 // Info implements [llm.Model].
 func (m *Model) Info() llm.Info {
-	d, _ := dialectOf(llm.Endpoint(*m)) // Stream tells of the error
+	d, _ := dialectOf(llm.Endpoint(*m)) // Stream returns the error
 	return m.info(d)
 }
 
@@ -65,7 +63,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	}
 }
 
-// server is where one request goes.
+// server is the destination of one request.
 type server struct {
 	llm.Endpoint
 	dialect
@@ -101,17 +99,16 @@ func (d dialect) base(at llm.Endpoint) (string, error) {
 	return strings.TrimSuffix(base, "/"), nil
 }
 
-// replyReader builds a reply out of the body of an answer.
+// replyReader builds a reply from the body of an answer.
 type replyReader interface {
-	// read reads a stream, or a reply that is not streamed, which some servers
-	// send all the same. It returns true if the reply is complete, false
-	// without error if the consumer wants no more.
+	// read reads a stream, or a complete reply from a server that does not stream. It returns true if the reply is
+	// complete, false without an error if the consumer stopped.
 	read(r io.Reader, streamed bool, emit func(llm.Chunk) bool) (bool, error)
-	// result returns the complete reply to a request of so many bytes.
+	// result returns the complete reply to a request of this size in bytes.
 	result(requestBytes int) *llm.Reply
 }
 
-// exchange sends the body and yields what d makes of the answer.
+// exchange sends the body and yields the chunks that d reads from the answer.
 func (s server) exchange(ctx context.Context, d replyReader, yield func(llm.Chunk, error) bool) {
 	reply, err := s.post().Send(ctx, s.classify)
 	if err != nil {
@@ -139,8 +136,7 @@ func (s server) exchange(ctx context.Context, d replyReader, yield func(llm.Chun
 	}
 }
 
-// cutPrompt returns the error of a server that has cut a prompt which was too
-// long, where only its usage tells.
+// cutPrompt returns an error if the usage shows that the server has cut an overlong prompt without saying so.
 func (s server) cutPrompt(u llm.Usage) error {
 	if !s.silentOverflow || u.Estimated || s.info.Window == 0 || u.Prompt() <= s.info.Window {
 		return nil
@@ -163,7 +159,7 @@ func (s server) post() wire.Post {
 	}
 }
 
-// carrier returns the header that carries the key.
+// carrier returns the header for the key.
 func (d dialect) carrier(bearer bool) string {
 	if bearer || d.keyHeader == "" {
 		return "Authorization"

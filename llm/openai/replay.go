@@ -8,21 +8,19 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// The Opaque of reasoning from the Responses API is a list of what has to go
-// back: reasoning items as they came, and a mark for each item that came with
-// them. Where a model names phases without having thought, the list has marks
+// The Opaque of reasoning from the Responses API is a list of the items to send back: reasoning items unchanged,
+// and a mark for each item that came with them. If a model names phases without having thought, the list has marks
 // only, and the reasoning has no text.
 
-// mark is what a later request needs of an item beside its content.
+// mark holds the properties of an item, other than its content, that a later request needs.
 type mark struct {
 	Type   string `json:"type"`              // "message" or "function_call"
-	ID     string `json:"id,omitempty"`      // only beside a reasoning item
+	ID     string `json:"id,omitempty"`      // only with a reasoning item
 	Phase  string `json:"phase,omitempty"`   // of a message: "commentary" or "final_answer"
-	CallID string `json:"call_id,omitempty"` // of a function_call: what the server called it
+	CallID string `json:"call_id,omitempty"` // of a function_call: the server's own id
 }
 
-// recall takes an Opaque apart. What another wire wrote under the same route
-// gives nothing.
+// recall splits an Opaque. An Opaque of another wire under the same route gives nothing.
 func recall(opaque json.RawMessage) (thoughts []json.RawMessage, marks []mark) {
 	var items []json.RawMessage
 	if json.Unmarshal(opaque, &items) != nil {
@@ -41,8 +39,7 @@ func recall(opaque json.RawMessage) (thoughts []json.RawMessage, marks []mark) {
 	return thoughts, marks
 }
 
-// nextMessage takes the first mark of a message out of marks, which stay those
-// behind it and those of calls.
+// nextMessage removes the first mark of a message from marks; those behind it and those of calls stay.
 func nextMessage(marks []mark) (mark, []mark) {
 	i := slices.IndexFunc(marks, func(m mark) bool { return m.Type == "message" })
 	if i < 0 {
@@ -51,19 +48,19 @@ func nextMessage(marks []mark) (mark, []mark) {
 	return marks[i], append(marks[:i:i], marks[i+1:]...)
 }
 
-// assembly builds the parts of a reply out of its items.
+// assembly builds the parts of a reply from its items.
 type assembly struct {
 	route string
 	parts llm.Parts
 	at    int               // index of the reasoning that keeps the marks; -1: none yet
 	kept  []json.RawMessage // its Opaque so far
-	ids   bool              // a reasoning item goes back, so that ids must
-	need  bool              // something of kept has to go back
+	ids   bool              // a reasoning item goes back, so the ids must too
+	need  bool              // something in kept must go back
 }
 
 func newAssembly(route string) assembly { return assembly{route: route, at: -1} }
 
-// thought begins a reasoning part. item is what goes back; nil if it can't.
+// thought begins a reasoning part. item is the form to send back; nil if there is none.
 func (a *assembly) thought(text string, item json.RawMessage) {
 	a.seal()
 	a.at = len(a.parts)
@@ -74,7 +71,7 @@ func (a *assembly) thought(text string, item json.RawMessage) {
 }
 
 func (a *assembly) message(text, id, phase string) {
-	if !wire.Visible(text) { // it will not go back
+	if !wire.Visible(text) { // it won't go back
 		if text != "" {
 			a.parts = append(a.parts, llm.Text{Text: text})
 		}
@@ -92,7 +89,7 @@ func (a *assembly) call(c llm.Call, id string) {
 	a.parts = append(a.parts, c)
 }
 
-// keep adds a mark. One that says nothing holds the place of its message.
+// keep adds a mark. An empty one holds the place of its message.
 func (a *assembly) keep(m mark) {
 	if !a.ids {
 		m.ID = ""
@@ -105,7 +102,7 @@ func (a *assembly) keep(m mark) {
 	a.kept = append(a.kept, b)
 }
 
-// seal ends the reasoning part that is open.
+// seal ends the open reasoning part.
 func (a *assembly) seal() {
 	if a.at >= 0 {
 		r, _ := a.parts[a.at].(llm.Reasoning)

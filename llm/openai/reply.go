@@ -12,7 +12,7 @@ import (
 
 func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// cut is the error of a stream that ended before its proper end.
+// cut returns the error for a stream that ended too early.
 func cut(err error) *llm.Error {
 	var e *llm.Error
 	switch {
@@ -28,8 +28,8 @@ func brokenEvent(err error) *llm.Error {
 	return &llm.Error{Kind: llm.KindStreamCut, Message: "broken event", Err: err}
 }
 
-// ids makes the ids of calls unique in a conversation: some servers count them
-// anew in every reply, or send none.
+// ids makes the ids of calls unique in a conversation: some servers restart their count in every reply, or send
+// none.
 type ids struct {
 	history []llm.Message
 	taken   map[string]bool // nil until the first call
@@ -57,15 +57,14 @@ func (s *ids) call(id, name, args string, stop llm.Stop) llm.Call {
 	return llm.Call{ID: id, Name: name, Args: object, Invalid: invalid}
 }
 
-// split takes what a cache did out of the size of the prompt.
+// split separates the cached tokens from the size of the prompt.
 func split(prompt, read, write, output, reasoning int) llm.Usage {
 	read = min(read, prompt)
 	write = min(write, prompt-read)
 	return llm.Usage{Input: prompt - read - write, CacheRead: read, CacheWrite: write, Output: output, Reasoning: reasoning}
 }
 
-// estimated is the usage of an exchange for which the server gave none: four
-// bytes are about one token.
+// estimated returns the usage of an exchange for which the server gave none: about four bytes per token.
 func estimated(request, reply int) llm.Usage {
 	return llm.Usage{Input: (request + 3) / 4, Output: (reply + 3) / 4, Estimated: true}
 }

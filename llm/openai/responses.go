@@ -7,15 +7,13 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Responses is one model behind OpenAI's Responses API, at BaseURL
-// "/responses". Its fields are those of [Model]. Newer models think beside
-// tools only here, and keep their thoughts from one request to the next.
+// Responses is one model behind OpenAI's Responses API, at BaseURL "/responses". Its fields are those of [Model].
+// Newer models reason together with tools only here, and keep their thoughts from one request to the next.
 //
-// Nothing is stored with the vendor: each request holds the whole
-// conversation, and thoughts travel in it encrypted.
+// Nothing is stored with the vendor: each request holds the whole conversation, with encrypted thoughts.
 //
-// Wire reference: https://platform.openai.com/docs/api-reference/responses and
-// the guides on reasoning and conversation state.
+// Wire reference: https://platform.openai.com/docs/api-reference/responses and the guides on reasoning and
+// conversation state.
 type Responses Model
 
 var _ llm.Model = (*Responses)(nil)

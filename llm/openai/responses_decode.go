@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// responseDecoder builds a reply out of the events of one stream. Deltas are
-// shown; what counts is each item as it was when it was done.
+// responseDecoder builds a reply from the events of one stream. Deltas are shown; the reply consists of the items
+// in their final form.
 type responseDecoder struct {
 	reply   llm.Reply
 	history []llm.Message
@@ -21,7 +21,7 @@ type responseDecoder struct {
 	counted bool // the vendor gave its usage
 }
 
-// item is one entry of the output, as far as it has come.
+// item is the part of one output entry received so far.
 type item struct {
 	aliases   *aliases
 	index     int
@@ -47,7 +47,7 @@ type itemText struct {
 	Refusal string `json:"refusal"`
 }
 
-// responseEvent is the union of the events that are looked at.
+// responseEvent is the union of the events that are read.
 type responseEvent struct {
 	Type     string          `json:"type"`
 	Index    int             `json:"output_index"`
@@ -85,7 +85,7 @@ func newResponseDecoder(route string, req llm.Request, a *aliases) *responseDeco
 	return &responseDecoder{reply: llm.Reply{Route: route}, history: req.Messages, aliases: a}
 }
 
-// errStop says that the consumer wants no more.
+// errStop says that the consumer stopped.
 var errStop = errors.New("stop")
 
 func (d *responseDecoder) read(r io.Reader, streamed bool, emit func(llm.Chunk) bool) (bool, error) {
@@ -96,8 +96,7 @@ func (d *responseDecoder) read(r io.Reader, streamed bool, emit func(llm.Chunk) 
 	return err == nil, err
 }
 
-// run reads up to the terminal event; the vendor may leave the connection open
-// behind it.
+// run reads up to the terminal event; the vendor may leave the connection open behind it.
 func (d *responseDecoder) run(r io.Reader, streamed bool, emit func(llm.Chunk) bool) error {
 	if !streamed {
 		body, err := io.ReadAll(io.LimitReader(r, wire.MaxEvent))
@@ -118,10 +117,10 @@ func (d *responseDecoder) run(r io.Reader, streamed bool, emit func(llm.Chunk) b
 	}
 }
 
-// event takes one event in and reports whether it was the last. Unknown ones
-// are passed over, also where they use a known field for something else.
+// event processes one event and reports whether it was the last. Unknown ones are skipped, even if they use a known
+// field for something else.
 func (d *responseDecoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
-	if string(data) == "[DONE]" { // of gateways; the API has none
+	if string(data) == "[DONE]" { // from gateways; the API has none
 		return false, cut(io.EOF)
 	}
 	var ev responseEvent
@@ -158,7 +157,7 @@ func (d *responseDecoder) event(data []byte, emit func(llm.Chunk) bool) (bool, e
 
 func failed(data []byte) error {
 	e := classify(200, data)
-	if e.Code == "error" { // the event's own type, where the error has no code
+	if e.Code == "error" { // the event's own type, if the error has no code
 		e.Code = ""
 	}
 	return e
@@ -176,10 +175,10 @@ func (d *responseDecoder) at(index int, kind string) *item {
 	return it
 }
 
-// item takes in an item that begins or is done.
+// item processes an item that begins or is done.
 func (d *responseDecoder) item(ev responseEvent, emit func(llm.Chunk) bool) error {
 	it := d.at(ev.Index, "")
-	if it.done { // a server that does not count them
+	if it.done { // from a server that does not number them
 		it = &item{aliases: d.aliases, index: ev.Index}
 		d.items = append(d.items, it)
 	}
@@ -195,8 +194,7 @@ func (d *responseDecoder) item(ev responseEvent, emit func(llm.Chunk) bool) erro
 	return nil
 }
 
-// read takes in the fields of an item. One of a type that is not asked for may
-// use them for something else.
+// read decodes the fields of an item. An unknown type may use them for something else.
 func (it *item) read(raw json.RawMessage) error {
 	err := json.Unmarshal(raw, it)
 	var other *json.UnmarshalTypeError
@@ -209,8 +207,7 @@ func (it *item) read(raw json.RawMessage) error {
 	return nil
 }
 
-// finish takes in the item as it is in the end. What was not streamed is shown
-// now.
+// finish decodes the item in its final form. Parts that were not streamed are shown now.
 func (it *item) finish(raw json.RawMessage, emit func(llm.Chunk) bool) error {
 	if err := it.read(raw); err != nil {
 		return err
@@ -231,7 +228,7 @@ func (it *item) think(section int, delta string, emit func(llm.Chunk) bool) erro
 	return it.show(delta, emit)
 }
 
-// show passes on what was added.
+// show forwards an addition.
 func (it *item) show(delta string, emit func(llm.Chunk) bool) error {
 	it.streamed.WriteString(delta)
 	var c llm.Chunk
@@ -253,8 +250,7 @@ func (it *item) show(delta string, emit func(llm.Chunk) bool) error {
 	return nil
 }
 
-// text returns the item's text, reasoning or arguments: as the done item has
-// it, else as far as it was streamed.
+// text returns the item's text, reasoning or arguments: from the final item, or else as far as it was streamed.
 func (it *item) text() string {
 	var texts []string
 	sep := ""
@@ -282,7 +278,7 @@ func (it *item) text() string {
 	return it.streamed.String()
 }
 
-// end takes in the final response. status is what the event's type says.
+// end processes the final response. status comes from the event's type.
 func (d *responseDecoder) end(raw json.RawMessage, status string, emit func(llm.Chunk) bool) error {
 	var r response
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -351,8 +347,8 @@ func (it *item) refusal() bool {
 	return it.refused
 }
 
-// assemble makes the parts of the reply. A reasoning item can only go back if
-// it holds the thought itself, encrypted or open: the vendor keeps nothing.
+// assemble makes the parts of the reply. A reasoning item can only go back if it holds the thought itself,
+// encrypted or open: the vendor stores nothing.
 func (d *responseDecoder) assemble(stop llm.Stop) {
 	a := newAssembly(d.reply.Route)
 	ids := newIDs(d.history)

@@ -15,9 +15,9 @@ import (
 //     with Chat Completions. The input comes last.
 //   - A reasoning item goes back to the route that wrote it, verbatim, in its
 //     place, and with the ids of the items that came with it: the vendor
-//     refuses one without the other. Where nothing follows a reasoning item any
-//     more, it is left out. Items another model wrote have no ids.
-//   - Models that do not reason refuse to be asked for reasoning.
+//     refuses one without the other. A reasoning item with nothing behind it is
+//     left out. Items of another model have no ids.
+//   - Models that do not reason refuse the field for reasoning.
 
 // encodeResponses returns the body of the request.
 func encodeResponses(info llm.Info, d dialect, a *aliases, req llm.Request) []byte {
@@ -60,8 +60,7 @@ func (e *responseEncoder) reasoning(effort string) {
 	e.Raw(`"summary":"auto"}`)
 }
 
-// tools writes the tools. Without strict false the vendor refuses schemas with
-// optional properties.
+// tools writes the tools. Without strict false the vendor refuses schemas with optional properties.
 func (e *responseEncoder) tools(tools []llm.ToolSpec) {
 	if len(tools) == 0 {
 		return
@@ -106,8 +105,8 @@ func (e *responseEncoder) thoughts(items []json.RawMessage) {
 	}
 }
 
-// message writes what the model said: as the item it was if its id is known,
-// else in the short form that needs none.
+// message writes a text of the model: as the original item if its id is known, else in the short form that needs
+// none.
 func (e *responseEncoder) message(text string, m mark) {
 	e.Comma().Raw(`{"type":"message","role":"assistant"`)
 	if m.ID != "" {

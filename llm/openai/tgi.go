@@ -8,16 +8,14 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Text Generation Inference has models call tools by a grammar, whose text its
-// older versions pass on as the arguments of a call without a name:
-//
+// Text Generation Inference makes models call tools by a grammar. Its older versions pass the generated text on as
+// the arguments of a call without a name:
 //	{"function":{"_name":"read","path":"a.go"}}
 //
-// There a model that wants no tool calls one that nobody has offered, and its
-// words are in the arguments.
-// See https://huggingface.co/docs/text-generation-inference/basic_tutorials/using_guidance.
+// A model that wants no tool calls one that was never offered, with its words in the arguments. See
+// https://huggingface.co/docs/text-generation-inference/basic_tutorials/using_guidance.
 
-// unwrap takes apart what such a server has streamed.
+// unwrap takes apart the calls that such a server has streamed.
 func (d *decoder) unwrap() {
 	d.calls = slices.DeleteFunc(d.calls, func(c *call) bool {
 		name, args, ok := unwrapped(c.name, c.args.String())
@@ -34,7 +32,7 @@ func (d *decoder) unwrap() {
 	})
 }
 
-// unwrapped returns the name and arguments within args, if they are there.
+// unwrapped returns the name and arguments within args, if there are any.
 func unwrapped(name, args string) (string, string, bool) {
 	var fields map[string]json.RawMessage
 	if !strings.Contains(args, `"_name"`) || json.Unmarshal([]byte(args), &fields) != nil {

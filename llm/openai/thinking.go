@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// thoughts is the Opaque of reasoning: the field the server wrote it in.
+// thoughts is the Opaque of reasoning: the field in which the server wrote it.
 type thoughts struct {
 	Content   *string         `json:"reasoning_content,omitempty"`
 	Reasoning *string         `json:"reasoning,omitempty"`
@@ -28,13 +28,13 @@ type detail struct {
 	Index     *int    `json:"index,omitempty"`
 }
 
-// thinking collects reasoning in whichever fields it comes.
+// thinking collects reasoning from any of its fields.
 type thinking struct {
 	content, reasoning, parts *strings.Builder // nil until the field was seen
 	details                   []detail
 }
 
-// add takes in what m holds and returns the text to show.
+// add processes the fields of m and returns the text to show.
 func (t *thinking) add(m *message) string {
 	shown := ""
 	if m.ReasoningContent != nil {
@@ -123,8 +123,8 @@ func (t *thinking) shown() string {
 	return b.String()
 }
 
-// part returns the reasoning of the reply, false if there was none. An empty
-// reasoning_content counts: DeepSeek wants it back.
+// part returns the reasoning of the reply, false if there was none. An empty reasoning_content counts: DeepSeek
+// requires it back.
 func (t *thinking) part(route string) (llm.Reasoning, bool) {
 	var th thoughts
 	switch {

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// The words by which servers tell what went wrong, in lower case; "*" stands
-// for anything. They are lists in functions, and no regular expressions,
-// because most processes never look at one.
+// The phrases by which servers describe failures, in lower case; "*" stands for anything. They are lists in
+// functions, not regular expressions, because most processes never need one.
 
 func window() []string {
 	return []string{
@@ -26,8 +25,8 @@ func window() []string {
 	}
 }
 
-// exceeds reports whether s says that something exceeds a context, in any of
-// the ways there are to put it: "exceeds the model's maximum context length".
+// exceeds reports whether s says that something exceeds a context, in any common wording: "exceeds the model's
+// maximum context length".
 func exceeds(s string) bool {
 	for {
 		_, after, found := strings.Cut(s, "exceed")
@@ -37,7 +36,7 @@ func exceeds(s string) bool {
 		s = after
 		words := strings.Fields(after[:min(len(after), 100)])
 		if len(words) > 0 && !strings.HasPrefix(after, " ") {
-			words = words[1:] // what is left of "exceeded"
+			words = words[1:] // the rest of "exceeded"
 		}
 		for len(words) > 0 && slices.Contains([]string{"the", "its", "model's", "available", "maximum", "max", "model"}, words[0]) {
 			words = words[1:]
@@ -119,8 +118,7 @@ func says(s string, phrases []string) bool {
 	})
 }
 
-// windowNumbers finds the size of the prompt and the limit in the words of an
-// overflow, 0 for what is not there.
+// windowNumbers finds the size of the prompt and the limit in the text of an overflow, 0 if missing.
 func windowNumbers(message string) (used, limit int) {
 	message = strings.ReplaceAll(message, ",", "")
 	numbers := func(pattern string) []int {
