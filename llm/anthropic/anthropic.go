@@ -1,12 +1,10 @@
-// Package anthropic speaks the Anthropic Messages API over plain HTTP: to the
-// vendor itself, to Amazon Bedrock and to Vertex AI.
+// Package anthropic speaks the Anthropic Messages API over plain HTTP: to the vendor itself, to Amazon Bedrock and
+// to Vertex AI.
 //
-// Wire reference: https://platform.claude.com/docs/en/api/messages and the
-// pages on streaming, thinking, prompt caching and errors beside it. What the
-// clouds want differently is in platform.go.
+// Wire reference: https://platform.claude.com/docs/en/api/messages and its pages on streaming, thinking, prompt
+// caching and errors. platform.go has the differences of the clouds.
 //
-// Don't use it for servers that only imitate OpenAI's wire (package openai), nor for Claude behind a gateway
-// that speaks that.
+// Don't use it for servers that only imitate OpenAI's wire (package openai), nor for Claude behind such a gateway.
 package anthropic
 
 import (
@@ -20,27 +18,25 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// Model is one Claude, or another model behind the Messages API. It never
-// retries.
+// Model is one Claude, or another model behind the Messages API. It never retries.
 //
-// Dialect is "anthropic", "bedrock" or "vertex"; empty goes by the host of
-// BaseURL. A model of another dialect answers every request with KindInvalid.
+// Dialect is "anthropic", "bedrock" or "vertex"; if empty, the host of BaseURL decides. A model of another dialect
+// answers every request with KindInvalid.
 //
-//   - anthropic: BaseURL is where "/v1/messages" is.
+//   - anthropic: requests go to BaseURL + "/v1/messages".
 //   - bedrock: BaseURL is "https://bedrock-runtime.REGION.amazonaws.com", and HTTP
 //     signs the requests (cloud.AWS), or Key returns a Bedrock API key.
 //   - vertex: BaseURL is ".../v1/projects/PROJECT/locations/LOCATION/publishers/anthropic",
 //     and Key returns an access token (cloud.Google).
 //
-// Without a Provider the dialect is its name, so that no platform is sent what
-// another one thought.
+// Without a Provider the dialect is the provider's name, so that no platform receives the thoughts of another.
 type Model llm.Endpoint
 
 var _ llm.Model = (*Model)(nil)
 
 // Info implements [llm.Model].
 func (m *Model) Info() llm.Info {
-	p, _ := m.platform() // Stream tells of the error
+	p, _ := m.platform() // Stream returns the error
 	known := catalog.Find("anthropic", m.ID)
 	if p == vertex && !strings.Contains(m.BaseURL, "/locations/global/") {
 		known.Prices = known.Prices.In("region")
@@ -84,8 +80,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	}
 }
 
-// source returns what reads the events' data of a stream, one by one, and io.EOF
-// at its end.
+// source returns a function that reads the data of a stream's events, one by one, and then io.EOF.
 func source(p platform, reply *wire.Reply) func() ([]byte, error) {
 	switch {
 	case p == bedrock:

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// decoder builds a reply out of the events of one stream.
+// decoder builds a reply from the events of one stream.
 type decoder struct {
 	reply  llm.Reply
 	blocks []*block // in the order they began
@@ -19,20 +19,20 @@ type decoder struct {
 	names  *wire.Aliases
 }
 
-// block is one content block of the reply, as far as it has come.
+// block is the part of one content block received so far.
 type block struct {
 	kind      string
 	text      strings.Builder // text, thinking, or the arguments of a call
 	signature strings.Builder
 	id, name  string
-	raw       json.RawMessage // a block that is kept as it came
+	raw       json.RawMessage // a block that is kept unchanged
 }
 
 func newDecoder(route string, names *wire.Aliases) *decoder {
 	return &decoder{reply: llm.Reply{Route: route, Stop: llm.StopOther}, open: map[int]*block{}, names: names}
 }
 
-// event is the union of all events' fields that matter.
+// event is the union of the fields of all events that are read.
 type event struct {
 	Type    string `json:"type"`
 	Index   int    `json:"index"`
@@ -71,7 +71,7 @@ type usage struct {
 	Geo   string `json:"inference_geo"`
 }
 
-// serverSent reads the events' data of the vendor's own stream.
+// serverSent reads the data of the events of the vendor's own stream.
 func serverSent(r io.Reader) func() ([]byte, error) {
 	events := wire.NewEvents(r, wire.MaxEvent)
 	return func() ([]byte, error) {
@@ -80,8 +80,7 @@ func serverSent(r io.Reader) func() ([]byte, error) {
 	}
 }
 
-// whole makes the events of a stream out of a message that came as a whole, or the error that came
-// in its place.
+// whole converts a message that arrived as one object, or an error in its place, into the events of a stream.
 func whole(r io.Reader) func() ([]byte, error) {
 	var events [][]byte
 	read := false
@@ -139,8 +138,8 @@ func eventsOf(body []byte) [][]byte {
 	return events
 }
 
-// run reads the stream to its end. It returns true if the reply is complete,
-// false without error if the consumer wants no more.
+// run reads the stream to its end. It returns true if the reply is complete, false without an error if the consumer
+// stopped.
 func (d *decoder) run(next func() ([]byte, error), emit func(llm.Chunk) bool) (bool, error) {
 	for {
 		data, err := next()
@@ -161,8 +160,7 @@ func (d *decoder) run(next func() ([]byte, error), emit func(llm.Chunk) bool) (b
 	}
 }
 
-// end handles a stream that broke or stopped. Nothing is lost if the reason
-// for the stop was already there.
+// end handles a stream that broke or stopped. Nothing is lost if the stop reason had already arrived.
 func (d *decoder) end(err error) (bool, error) {
 	var e *llm.Error
 	switch known := errors.As(err, &e); {
@@ -177,7 +175,7 @@ func (d *decoder) end(err error) (bool, error) {
 	return false, &llm.Error{Kind: llm.KindStreamCut, Err: err}
 }
 
-// event takes one event in. Unknown ones, such as ping, mean nothing.
+// event processes one event. Unknown ones, such as ping, are ignored.
 func (d *decoder) event(data []byte) (chunk llm.Chunk, done bool, err error) {
 	var ev event
 	if err := json.Unmarshal(data, &ev); err != nil {
@@ -204,7 +202,7 @@ func (d *decoder) event(data []byte) (chunk llm.Chunk, done bool, err error) {
 	case "error":
 		return chunk, false, classify(200, data)
 	case "":
-		if len(ev.Error) > 0 && string(ev.Error) != "null" { // of a gateway
+		if len(ev.Error) > 0 && string(ev.Error) != "null" { // from a gateway
 			return chunk, false, classify(200, data)
 		}
 	}
@@ -275,7 +273,7 @@ func (d *decoder) delta(ev event) llm.Chunk {
 	return llm.Chunk{}
 }
 
-// count takes the figures that an event names; later ones are cumulative.
+// count stores the figures of an event; later ones are cumulative.
 func (d *decoder) count(u usage) {
 	set := func(to *int, from *int) {
 		if from != nil {
@@ -293,7 +291,7 @@ func (d *decoder) count(u usage) {
 	set(&d.reply.Usage.Reasoning, u.Details.Thinking)
 	d.reply.Usage.CacheHour = min(d.reply.Usage.CacheHour, d.reply.Usage.CacheWrite)
 	region := ""
-	if u.Geo == "us" { // the only one that costs more
+	if u.Geo == "us" { // the only one with a surcharge
 		region = "region"
 	}
 	if tier := wire.Tier(u.Tier, u.Speed, region); tier != "" {
@@ -323,8 +321,8 @@ func (d *decoder) finish() {
 	}
 }
 
-// reasoning returns the block as it must be sent back. Thinking without its
-// signature was cut off and is worth nothing to the vendor.
+// reasoning returns the block in the form in which it must be sent back. Thinking without its signature was cut
+// off, and the vendor rejects it.
 func (b *block) reasoning(route string) (llm.Part, bool) {
 	if b.raw != nil {
 		return llm.Reasoning{Opaque: b.raw, Route: route}, true

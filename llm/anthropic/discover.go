@@ -17,12 +17,12 @@ const (
 	listTimeout = 30 * time.Second
 )
 
-// Discover returns the models that the key may use, newest first, with what the vendor and the
-// catalogue tell of them. It is the cheapest request that proves a key. The clouds have no such
-// list; there it is an error.
+// Discover returns the models that the key may use, newest first, with the properties known to the vendor and the
+// catalog. It is the cheapest request that validates a key. The clouds have no such list; for them it returns an
+// error.
 //
-// ID, Window, MaxOutput, Prices and Images of at mean nothing here. Deadlines.Total bounds the
-// whole; 0 means 30 s. The error is an [*llm.Error].
+// ID, Window, MaxOutput, Prices and Images of at are ignored. Deadlines.Total bounds the whole call; 0 means 30 s.
+// The error is an [*llm.Error].
 func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 	m := (*Model)(&at)
 	provider := m.Info().Provider

@@ -13,26 +13,26 @@ import (
 //   - They are a pure function of the model's Info and the request: fields in
 //     a fixed order, no maps, no clock. Messages come last, so that a longer
 //     conversation only adds bytes at the end.
-//   - A cache_control marker says where the vendor keeps a cache entry. It is
-//     not part of the cached prefix: moving it leaves the prefix, and so the
-//     entry, what it was. Four are allowed: the first block of the system prompt,
-//     which is the same in every session and covers the tools before it; the
-//     last; the end of the conversation; and the end of the request before this
-//     one, if so many blocks came since that the vendor, which looks back twenty,
-//     would miss the entry there, or else the last tool. A system prompt of one
-//     block leaves one over.
+//   - A cache_control marker tells the vendor to keep a cache entry up to there.
+//     It is not part of the cached prefix: moving it does not change the prefix,
+//     nor the entry. Four are allowed: on the first block of the system prompt,
+//     which is the same in every session and covers the tools before it; on its
+//     last block; at the end of the conversation; and at the end of the previous
+//     request, if so many blocks have come since that the vendor, which looks
+//     back twenty, would miss the entry there, or else on the last tool. A system
+//     prompt of one block leaves one unused.
 //   - Thinking can't carry a marker; the block before it does.
 const (
 	marker = `,"cache_control":{"type":"ephemeral"}`
 
-	// defaultMaxTokens is used where neither the request nor the catalog names
-	// a limit. Every model since Claude 3.5 can write that much.
+	// defaultMaxTokens is used if neither the request nor the catalog names a limit. Every model since Claude 3.5
+	// can write that much.
 	defaultMaxTokens = 8192
 
 	maxID = 64
 
 	maxMarkers = 4
-	lookback   = 18 // blocks; the vendor's 20, less what it may count that we don't
+	lookback   = 18 // blocks; below the vendor's 20, as it may count some that we don't
 )
 
 // encode returns the body of the request.
@@ -52,9 +52,8 @@ func encode(info llm.Info, at platform, names *wire.Aliases, req llm.Request) []
 	return e.Raw(`}`).Buf
 }
 
-// markers places those markers that are not always there: behind which turn the
-// request before this one ended, -1 if that needs none, and whether the last tool
-// gets one.
+// markers places the optional markers: before is the turn at which the previous request ended, -1 if it needs none,
+// and tools says whether the last tool gets one.
 func markers(system int, turns []wire.Turn) (before int, tools bool) {
 	left := maxMarkers - 1 - min(system, 2)
 	before, since := len(turns)-2, 0
@@ -84,7 +83,7 @@ func maxTokens(info llm.Info, req llm.Request) int {
 type encoder struct {
 	wire.Writer
 	names *wire.Aliases
-	tail  int // where a marker belongs that is to stand on the last block; 0 if none can carry one
+	tail  int // offset for a marker on the last block; 0 if no block can carry one
 }
 
 // mark puts a marker on the last block that can carry one.
@@ -101,10 +100,9 @@ func (e *encoder) close() {
 	e.Raw(`}`)
 }
 
-// thinking asks for reasoning in the way the model's generation wants it: from
-// 4.6 on it decides itself how long to think, guided by an effort; before, and
-// with models of other vendors, it gets a budget of tokens. From 5 on it
-// thinks unless told otherwise, and must be asked to show it.
+// thinking asks for reasoning in the form of the model's generation: from 4.6 on a model decides itself how long to
+// think, guided by an effort; before, and with models of other vendors, it gets a budget of tokens. From 5 on it
+// thinks by default, and shows it only if asked.
 func (e *encoder) thinking(id, effort string, limit int, turns []wire.Turn) {
 	switch {
 	case atLeast(id, 4, 6):
@@ -124,8 +122,8 @@ func (e *encoder) thinking(id, effort string, limit int, turns []wire.Turn) {
 	}
 }
 
-// most is the effort as far as a model takes it: all but the oldest that decide
-// themselves know xhigh, and all of them max.
+// most limits the effort to a model's maximum: all but the oldest models that decide themselves know xhigh, and all
+// of them max.
 func most(id, effort string) string {
 	if effort == "xhigh" && !atLeast(id, 4, 7) {
 		return "high"
@@ -133,8 +131,8 @@ func most(id, effort string) string {
 	return effort
 }
 
-// budget returns how many tokens may be thought, which the vendor wants at
-// least 1024 and below the limit of the reply; 0 for none.
+// budget returns the number of tokens for thinking, which must be at least 1024 and below the limit of the reply; 0
+// for none.
 func budget(id, effort string, limit int) int {
 	if strings.Contains(id, "claude-") && !atLeast(id, 3, 7) {
 		return 0
@@ -156,9 +154,8 @@ func budget(id, effort string, limit int) int {
 	return n
 }
 
-// mayThink reports whether a budget may be given: while tools run, the vendor
-// refuses one if the message that called them does not begin with thinking, as
-// when another model wrote it.
+// mayThink reports whether a budget may be given: while tools run, the vendor refuses one if the message with the
+// calls does not begin with thinking, for example if another model wrote it.
 func mayThink(turns []wire.Turn) bool {
 	n := len(turns)
 	if n < 2 || len(turns[n-1].Results) == 0 || len(turns[n-2].Parts) == 0 {
@@ -182,8 +179,8 @@ func (e *encoder) system(blocks []string) {
 	e.Raw(`]`)
 }
 
-// tools writes the tools. The vendor refuses calls in the history if there are
-// none, so those that were called are named then, and may not be called again.
+// tools writes the tools. The vendor refuses calls in the history of a request without tools, so those that were
+// called are declared, and may not be called again.
 func (e *encoder) tools(tools []llm.ToolSpec, turns []wire.Turn, mark bool) {
 	none := len(tools) == 0
 	if none {
@@ -229,7 +226,7 @@ func (e *encoder) messages(turns []wire.Turn, before int) {
 		}
 		for j, p := range t.Parts {
 			if text, ok := p.(llm.Text); ok && last && j == len(t.Parts)-1 && t.Role == llm.Assistant {
-				// The vendor refuses a reply that is to be gone on with and ends in white space.
+				// The vendor refuses to continue a reply that ends in white space.
 				p = llm.Text{Text: strings.TrimRight(text.Text, " \t\r\n")}
 			}
 			e.part(p)

@@ -13,13 +13,11 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// classify turns an error body, or the data of an error event, into an
-// [llm.Error]. The vendor's type decides; the status does where there is none,
-// as with answers of the edge in front of the API.
+// classify turns an error body, or the data of an error event, into an [llm.Error]. The vendor's type decides;
+// without one the status does, as in answers of the CDN in front of the API.
 func classify(status int, body []byte) *llm.Error { return classifyAs("", status, body) }
 
-// classifyAs is classify for errors whose type is not in the body, as with
-// Bedrock's.
+// classifyAs is classify for errors whose type is outside the body, such as Bedrock's.
 func classifyAs(code string, status int, body []byte) *llm.Error {
 	f := parse(body)
 	e := &llm.Error{Code: cmp.Or(code, f.Error.Type, f.Error.Status), RequestID: f.RequestID}
@@ -34,8 +32,7 @@ func classifyAs(code string, status int, body []byte) *llm.Error {
 	return e
 }
 
-// failure is the body of an error: the vendor's, Bedrock's, which has a message
-// and no more, or Google's.
+// failure is the body of an error: the vendor's, Bedrock's, which has only a message, or Google's.
 type failure struct {
 	Error struct {
 		Type    string `json:"type"`
@@ -49,8 +46,7 @@ type failure struct {
 	RequestID string `json:"request_id"`
 }
 
-// parse returns the zero failure for what is not an API's answer. Google sends a
-// list of one.
+// parse returns the zero failure if the body is not an API's answer. Google sends a list of one.
 func parse(body []byte) failure {
 	var f failure
 	var list []json.RawMessage
@@ -102,7 +98,7 @@ func kindOfType(code string) llm.Kind {
 	return ""
 }
 
-// history is how errors of the conversation read, compiled when there is one.
+// history matches the messages of errors in the conversation; it is compiled when one occurs.
 const history = "(?i)tool_use|tool_result|signature|thinking. block|roles must|text content blocks|could not process image|image exceeds|image dimensions"
 
 var (
@@ -110,8 +106,8 @@ var (
 	sumTooLong    = regexp.MustCompile(`exceed context limit: (\d+) \+ (\d+) > (\d+)`)
 )
 
-// refine tells apart what the vendor files under one type, by its words and, on
-// Vertex AI, by its reasons.
+// refine distinguishes errors that the vendor reports under one type, by their text and, on Vertex AI, by their
+// reasons.
 func refine(e *llm.Error, reasons string) {
 	if m := promptTooLong.FindStringSubmatch(e.Message); m != nil {
 		e.Kind = llm.KindWindow

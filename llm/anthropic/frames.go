@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// frames reads Bedrock's stream: each message is framed with its length and two
-// checksums, and holds one event of the vendor's, or an exception
+// frames reads Bedrock's stream: each message has its length and two checksums in front, and holds one event of the
+// vendor, or an exception
 // (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ResponseStream.html).
 type frames struct {
 	r       *bufio.Reader
@@ -25,8 +25,8 @@ func newFrames(r io.Reader) *frames {
 	return &frames{r: bufio.NewReaderSize(r, 32<<10), decoder: eventstream.NewDecoder(), buf: make([]byte, 0, 4<<10)}
 }
 
-// next returns the data of the next event, valid until the next call, and io.EOF
-// at the end. Damage of any kind is KindStreamCut.
+// next returns the data of the next event, valid until the next call, and io.EOF at the end. Any damage is
+// KindStreamCut.
 func (f *frames) next() ([]byte, error) {
 	for {
 		m, err := f.message()
@@ -51,8 +51,8 @@ func (f *frames) next() ([]byte, error) {
 	}
 }
 
-// message reads one frame. The decoder trusts the lengths at its beginning, so
-// they are looked at before: it would read for ever.
+// message reads one frame. The decoder trusts the lengths at its beginning and would wait forever for a wrong one,
+// so they are checked first.
 func (f *frames) message() (eventstream.Message, error) {
 	const overhead = 16 // lengths and checksums
 	prelude, err := f.r.Peek(8)

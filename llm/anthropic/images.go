@@ -15,14 +15,14 @@ import (
 // Limits of one image (platform.claude.com/docs/en/build-with-claude/vision).
 const (
 	maxOneImage = 5 << 20 // in base64
-	maxPixels   = 8000    // of a side
+	maxPixels   = 8000    // of one side
 )
 
-// imageLimits are those of one request. Above 20 images those of more than
-// 2,000 pixels are refused too; Bedrock takes the smallest requests, of 25 MB.
+// imageLimits returns the limits of one request. With more than 20 images, any above 2,000 pixels is refused too;
+// Bedrock has the lowest limit for a request, 25 MB.
 func imageLimits() wire.Images { return wire.Images{Count: 20, Bytes: 20 << 20, Fits: fits} }
 
-// fits reports whether the vendor takes an image by itself.
+// fits reports whether the vendor accepts an image on its own.
 func fits(v llm.Image) bool {
 	if base64.StdEncoding.EncodedLen(len(v.Data)) > maxOneImage {
 		return false
@@ -37,5 +37,5 @@ func fits(v llm.Image) bool {
 	case "image/gif":
 		c, err = gif.DecodeConfig(bytes.NewReader(v.Data))
 	}
-	return err != nil || c.Width <= maxPixels && c.Height <= maxPixels // the vendor judges what we can't read
+	return err != nil || c.Width <= maxPixels && c.Height <= maxPixels // the vendor judges images that we can't read
 }

@@ -11,16 +11,14 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// platform is where Claude is served. The clouds wrap the vendor's wire: the
-// model is in the path and the version of the API in the body. Bedrock also
-// wants betas in the body, no word about streaming, and frames its events its
-// own way. References:
+// platform is the service that runs Claude. The clouds wrap the vendor's wire: the model is in the path and the
+// version of the API in the body. Bedrock also takes betas in the body, has no field for streaming, and frames its
+// events differently. References:
 // https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html
 // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude
 type platform string
 
-// Platforms. Each is also the name of the provider, if none is configured: what
-// a model thinks on one is of no use to another.
+// Platforms. Each is also the default name of the provider: thoughts of one platform are of no use to another.
 const (
 	direct  platform = "anthropic"
 	bedrock platform = "bedrock"
@@ -32,8 +30,8 @@ var (
 	vertexHost  = regexp.MustCompile(`^https?://([^/]*-)?aiplatform\.[^/]*googleapis\.com`)
 )
 
-// platform returns where the model is served, by Dialect or by the host. With an
-// unknown dialect it is direct and err is set.
+// platform returns the platform of the model, from Dialect or the host. With an unknown dialect it is direct and
+// err is set.
 func (m *Model) platform() (platform, error) {
 	switch p := platform(m.Dialect); p {
 	case direct, bedrock, vertex:
@@ -51,7 +49,7 @@ func (m *Model) platform() (platform, error) {
 	return direct, nil
 }
 
-// url returns where requests go. The clouds have no address without a region.
+// url returns the destination of requests. The clouds have no address without a region.
 func (m *Model) url(p platform) (string, error) {
 	base := strings.TrimSuffix(m.BaseURL, "/")
 	switch {
@@ -86,7 +84,7 @@ func (m *Model) post(info llm.Info, names *wire.Aliases, req llm.Request) (wire.
 	return post, p, nil
 }
 
-// exchange is what all requests have in common.
+// exchange returns the part that all requests share.
 func (m *Model) exchange(info llm.Info) (wire.Post, platform, error) {
 	p, err := m.platform()
 	if err != nil {
@@ -109,7 +107,7 @@ func (m *Model) exchange(info llm.Info) (wire.Post, platform, error) {
 	}, p, nil
 }
 
-// head writes what a body begins with: who answers, and how.
+// head writes the beginning of a body: the model and the options of its answer.
 func (e *encoder) head(p platform, info llm.Info, req llm.Request) {
 	switch p {
 	case bedrock:
@@ -124,7 +122,7 @@ func (e *encoder) head(p platform, info llm.Info, req llm.Request) {
 	}
 }
 
-// betas returns what must be asked for beside the stable API.
+// betas returns the names of the features in use that are not part of the stable API.
 func betas(id string, req llm.Request) []string {
 	var list []string
 	if bindsThinking(id) {
@@ -136,8 +134,8 @@ func betas(id string, req llm.Request) []string {
 	return list
 }
 
-// answered is a transport that keeps the header of the answer, where Bedrock
-// names its errors. It serves one exchange.
+// answered is a transport that keeps the header of the answer, in which Bedrock names its errors. It serves one
+// exchange.
 type answered struct {
 	next   http.RoundTripper
 	header http.Header
@@ -156,7 +154,7 @@ func (a *answered) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// classify makes an error of the answer.
+// classify turns the answer into an error.
 func (a *answered) classify(status int, body []byte) *llm.Error {
 	code, _, _ := strings.Cut(a.header.Get("X-Amzn-Errortype"), ":")
 	e := classifyAs(code, status, body)

@@ -24,31 +24,28 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// AWS is a transport that signs every request with Signature Version 4, or gives
-// it the bearer token that takes the place of a signature. It signs the body it
-// sends, so nothing may change a request behind it. The zero value works for
-// Bedrock. It is safe for concurrent use if Credentials and HTTP are.
+// AWS is a transport that signs every request with Signature Version 4, or adds the bearer token that replaces a
+// signature. It signs the final body, so nothing may change a request behind it. The zero value works for Bedrock.
+// It is safe for concurrent use if Credentials and HTTP are.
 //
-// Errors before anything was sent are [*llm.Error]: KindAuth without
-// credentials, KindInvalid without a region.
+// Errors before anything was sent are [*llm.Error]: KindAuth without credentials, KindInvalid without a region.
 type AWS struct {
 	// Region the request is signed for; empty: the one in the host's name, as in
 	// "bedrock-runtime.eu-west-1.amazonaws.com".
 	Region string
 	// Service the request is signed for; empty: "bedrock".
 	Service string
-	// Credentials returns what to sign with, once a request; nil: [LocalAWS].
+	// Credentials returns the keys to sign with, once for each request; nil: [LocalAWS].
 	Credentials func(ctx context.Context) (Credentials, error)
 	// HTTP sends the requests; nil: [http.DefaultTransport].
 	HTTP http.RoundTripper
 }
 
-// Credentials are the keys of one AWS identity, or the bearer token of a Bedrock
-// API key, which goes before them.
+// Credentials are the keys of one AWS identity, or the bearer token of a Bedrock API key, which takes precedence.
 type Credentials struct {
 	AccessKey string
 	SecretKey string
-	Session   string // token of a session that ends; empty for keys that don't
+	Session   string // token of a temporary session; empty for permanent keys
 	Bearer    string
 }
 
@@ -99,7 +96,7 @@ func (a *AWS) sign(r *http.Request, now time.Time) (*http.Request, error) {
 	}
 	sum := sha256.Sum256(body)
 	keys := aws.Credentials{AccessKeyID: c.AccessKey, SecretAccessKey: c.SecretKey, SessionToken: c.Session}
-	unsent := func(_ string, values []string) bool { return len(values) == 0 } // a word for the transport alone
+	unsent := func(_ string, values []string) bool { return len(values) == 0 } // only for the transport
 	maps.DeleteFunc(out.Header, unsent)
 	if err := v4.NewSigner().SignHTTP(r.Context(), keys, out, hex.EncodeToString(sum[:]), service, region, now); err != nil {
 		return nil, fmt.Errorf("sign request: %w", err)

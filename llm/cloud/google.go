@@ -14,37 +14,33 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// early is how long before its end a token is renewed. Google's metadata server
-// gives out the old one until four minutes before.
+// early is how long before its end a token is renewed. Google's metadata server returns the old one until four
+// minutes before.
 const early = 225 * time.Second
 
 // tokenTimeout bounds the exchange for one token.
 const tokenTimeout = 30 * time.Second
 
-// Google gets access tokens for Google Cloud and keeps each until shortly before
-// it ends. Its Key method is what an [llm.Endpoint] wants as Key, with Bearer.
-// The zero value uses the application default credentials: the file that
-// GOOGLE_APPLICATION_CREDENTIALS names, that of "gcloud auth application-default
-// login", or the metadata server of the machine. Safe for concurrent use; not to
-// be copied.
+// Google gets access tokens for Google Cloud and keeps each until shortly before it expires. Its Key method serves
+// as Key of an [llm.Endpoint], with Bearer set. The zero value uses the application default credentials: the file
+// that GOOGLE_APPLICATION_CREDENTIALS names, that of "gcloud auth application-default login", or the metadata
+// server of the machine. Safe for concurrent use; do not copy.
 type Google struct {
 	// File holds the credentials, as a service account's or a person's JSON;
 	// empty: the application default credentials.
 	File string
 	// Scope of the tokens; empty: the cloud platform.
 	Scope string
-	// HTTP sends the requests for tokens, but those to the metadata server;
-	// nil: [http.DefaultTransport].
+	// HTTP sends the requests for tokens, except those to the metadata server; nil: [http.DefaultTransport].
 	HTTP http.RoundTripper
 
 	once  sync.Once
-	turn  chan struct{} // holds one value while nobody gets a token
+	turn  chan struct{} // holds one value while no token is being fetched
 	token *oauth2.Token
 }
 
-// Key returns an access token. Callers that come while one is being fetched wait
-// for it, each no longer than its ctx. If no new one is to be had, the old one
-// serves as long as it is valid.
+// Key returns an access token. Callers that come while one is being fetched wait for it, each until its ctx ends.
+// If no new one is available, the old one is used while it is valid.
 func (g *Google) Key(ctx context.Context) (string, error) {
 	g.once.Do(func() {
 		g.turn = make(chan struct{}, 1)
@@ -71,12 +67,12 @@ func (g *Google) Key(ctx context.Context) (string, error) {
 	return g.token.AccessToken, nil
 }
 
-// lasts reports whether there is a token that is good for so long.
+// lasts reports whether there is a token that stays valid for this long.
 func (g *Google) lasts(d time.Duration) bool {
 	return g.token != nil && (g.token.Expiry.IsZero() || time.Until(g.token.Expiry) > d)
 }
 
-// fetch gets a token. The credentials are read anew: they may have been changed.
+// fetch gets a token. It reads the credentials again: they may have been changed.
 func (g *Google) fetch(ctx context.Context) (*oauth2.Token, error) {
 	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
 	defer cancel()
@@ -104,8 +100,7 @@ func (g *Google) credentials(ctx context.Context, scope string) (*google.Credent
 	return google.CredentialsFromJSON(ctx, text, scope) //nolint:staticcheck // the file is the user's own
 }
 
-// bound is a transport that ends its requests with ctx: not all of those that
-// fetch tokens carry one.
+// bound is a transport that ends its requests with ctx: some requests for tokens carry none.
 type bound struct {
 	ctx  context.Context
 	next http.RoundTripper

@@ -13,13 +13,11 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// LocalAWS returns the credentials of this machine: AWS_BEARER_TOKEN_BEDROCK;
-// else AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; else the
-// keys of the profile AWS_PROFILE, or "default", in ~/.aws/credentials or
-// ~/.aws/config, or the files AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE
-// name. Everything is read anew each time, so keys that are renewed from outside
-// are found. Profiles that only say how to get keys (SSO, roles, processes) are
-// an error that says so.
+// LocalAWS returns the credentials of this machine: AWS_BEARER_TOKEN_BEDROCK; else AWS_ACCESS_KEY_ID,
+// AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN; else the keys of the profile AWS_PROFILE, or "default", in
+// ~/.aws/credentials or ~/.aws/config, or in the files that AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE name.
+// Everything is read again each time, so that keys renewed by other programs are found. For a profile that only
+// describes how to get keys (SSO, roles, processes) it returns an error that says so.
 func LocalAWS(context.Context) (Credentials, error) {
 	if token := os.Getenv("AWS_BEARER_TOKEN_BEDROCK"); token != "" {
 		return Credentials{Bearer: token}, nil
@@ -34,8 +32,8 @@ func LocalAWS(context.Context) (Credentials, error) {
 	return profile(cmp.Or(os.Getenv("AWS_PROFILE"), "default"))
 }
 
-// profile returns the keys of a profile. The credentials file goes before the
-// config file, where all profiles but the default have "profile" before their name.
+// profile returns the keys of a profile. The credentials file takes precedence over the config file, where the
+// names of all profiles except the default begin with "profile".
 func profile(name string) (Credentials, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -66,8 +64,8 @@ func profile(name string) (Credentials, error) {
 	return Credentials{}, fmt.Errorf("neither AWS_ACCESS_KEY_ID nor a profile %q is there", name)
 }
 
-// section returns the settings under a heading of a file, nil if the heading or
-// the file is not there. Indented lines are settings within a setting and left out.
+// section returns the settings under a heading of a file, nil if the heading or the file does not exist. Indented
+// lines are nested settings and are skipped.
 func section(file, heading string) (map[string]string, error) {
 	text, err := keep.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +102,7 @@ func headingOf(line string) (string, bool) {
 	return strings.Join(strings.Fields(line[1:len(line)-1]), " "), true
 }
 
-// uncomment cuts a comment, which begins behind white space.
+// uncomment removes a comment, which begins after white space.
 func uncomment(s string) string {
 	for _, mark := range []string{" #", " ;", "\t#", "\t;"} {
 		s, _, _ = strings.Cut(s, mark)

@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// decoder builds a reply out of the chunks of one stream.
+// decoder builds a reply from the chunks of one stream.
 type decoder struct {
 	reply   llm.Reply
 	history []llm.Message
@@ -20,10 +20,10 @@ type decoder struct {
 	blocks  []*block
 	usage   usage
 	reason  string // the finish reason, once it came
-	message string // what the vendor says about it
+	message string // the vendor's explanation of it
 }
 
-// block is one part of the reply, as far as it has come.
+// block is the part of one part of the reply received so far.
 type block struct {
 	kind      string // "text", "thought" or "call"
 	text      strings.Builder
@@ -36,7 +36,7 @@ func newDecoder(route string, names *wire.Aliases, history []llm.Message) *decod
 	return &decoder{reply: llm.Reply{Route: route}, names: names, history: history}
 }
 
-// chunk holds those fields of a chunk that matter.
+// chunk holds the fields of a chunk that are read.
 type chunk struct {
 	Candidates []struct {
 		Content struct {
@@ -65,8 +65,8 @@ type part struct {
 	} `json:"functionCall"`
 }
 
-// usage is a running total; a chunk may leave some of it out. Prompt holds the
-// cached tokens, and Candidates does not hold the thoughts.
+// usage is a running total; a chunk may omit some of it. Prompt includes the cached tokens, and Candidates excludes
+// the thoughts.
 type usage struct {
 	Prompt     int `json:"promptTokenCount"`
 	Cached     int `json:"cachedContentTokenCount"`
@@ -75,7 +75,7 @@ type usage struct {
 	Thoughts   int `json:"thoughtsTokenCount"`
 
 	Tier    string `json:"serviceTier"`
-	Traffic string `json:"trafficType"` // where Vertex AI says it
+	Traffic string `json:"trafficType"` // from Vertex AI
 }
 
 func (u *usage) add(v usage) {
@@ -104,7 +104,7 @@ func serverSent(r io.Reader) func() ([]byte, error) {
 	}
 }
 
-// whole reads the list of chunks, or the only one, that comes from servers that do not stream.
+// whole reads the list of chunks, or the only one, from a server that does not stream.
 func whole(r io.Reader) func() ([]byte, error) {
 	var list []json.RawMessage
 	read := false
@@ -127,9 +127,8 @@ func whole(r io.Reader) func() ([]byte, error) {
 	}
 }
 
-// run reads the stream to its end, which nothing marks but the end of the
-// body. It returns true if the reply is complete, false without error if the
-// consumer wants no more.
+// run reads the stream to its end, which is only marked by the end of the body. It returns true if the reply is
+// complete, false without an error if the consumer stopped.
 func (d *decoder) run(next func() ([]byte, error), emit func(llm.Chunk) bool) (bool, error) {
 	for {
 		data, err := next()
@@ -146,8 +145,7 @@ func (d *decoder) run(next func() ([]byte, error), emit func(llm.Chunk) bool) (b
 	}
 }
 
-// end handles the end of the stream. Nothing is lost by how it ends if the
-// reason for the stop was already there.
+// end handles the end of the stream. Nothing is lost, however it ends, if the finish reason had already arrived.
 func (d *decoder) end(err error) (bool, error) {
 	var e *llm.Error
 	known := errors.As(err, &e)
@@ -166,8 +164,7 @@ func (d *decoder) end(err error) (bool, error) {
 	return false, &llm.Error{Kind: llm.KindStreamCut, Err: err}
 }
 
-// event takes one chunk in and reports whether more are wanted. A chunk may be
-// empty, or hold nothing but a signature.
+// event processes one chunk and reports whether more are wanted. A chunk may be empty, or hold only a signature.
 func (d *decoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
 	var c chunk
 	if err := json.Unmarshal(data, &c); err != nil {
@@ -197,8 +194,8 @@ func (d *decoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
 	return true, nil
 }
 
-// part takes one part in. Text goes on with the block before it, unless one of
-// the two is signed: a signature belongs to exactly the part it came with.
+// part processes one part. Text continues the block before it, unless one of the two is signed: a signature belongs
+// to exactly the part with which it came.
 func (d *decoder) part(p part) llm.Chunk {
 	if f := p.FunctionCall; f != nil {
 		name := d.names.Ours(f.Name)
@@ -259,9 +256,8 @@ func (d *decoder) finish() error {
 	return nil
 }
 
-// reasoning returns what must go back beside the block: a thought, or the
-// signature of what follows. Text that nobody sees is dropped from a request,
-// so its signature is kept with it.
+// reasoning returns the reasoning to send back along with the block: a thought, or the signature of the next part.
+// Invisible text is dropped from a request, so its signature is kept with it.
 func (b *block) reasoning(route string) (llm.Reasoning, bool) {
 	text := b.text.String()
 	s := stamp{Signature: b.signature}
@@ -279,8 +275,8 @@ func (b *block) reasoning(route string) (llm.Reasoning, bool) {
 	return llm.Reasoning{Opaque: s.opaque(), Route: route}, true
 }
 
-// id returns the vendor's id of the n-th block if nobody has it, or one made of
-// its place in the conversation: generations before 3 number no calls.
+// id returns the vendor's id of the n-th block if it is not in use, or else one made from its place in the
+// conversation: generations before 3 number no calls.
 func (d *decoder) id(id string, n int, taken map[string]bool) string {
 	for ; id == "" || taken[id]; n++ {
 		id = fmt.Sprintf("call_%d_%d", len(d.history), n)
@@ -299,12 +295,11 @@ func (d *decoder) taken() map[string]bool {
 	return ids
 }
 
-// stop returns what the finish reason means.
+// stop returns the meaning of the finish reason.
 //
-// A call that the vendor could not read (MALFORMED_FUNCTION_CALL and its kin)
-// is an error: the reply then holds nothing of it, not even the text that was
-// broken, so there is nothing to tell the model; and as it is a slip of
-// sampling, the same request mostly succeeds the next time.
+// A call that the vendor could not parse (MALFORMED_FUNCTION_CALL and similar) is an error: the reply then holds no
+// trace of it, not even the broken text, so there is nothing to tell the model; and as it is a slip of sampling,
+// the same request usually succeeds the next time.
 func (d *decoder) stop() (llm.Stop, error) {
 	fail := func(kind llm.Kind) error {
 		message := strings.TrimSpace("the vendor dropped the reply: " + d.reason + " " + d.message)

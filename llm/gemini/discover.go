@@ -18,12 +18,11 @@ const (
 	listTimeout = 30 * time.Second
 )
 
-// Discover returns the models for conversations that the key may use, with what the vendor and
-// the catalogue tell of them. It is the cheapest request that proves a key. Vertex AI has no such
-// list; there it is an error.
+// Discover returns the chat models that the key may use, with the properties known to the vendor and the catalog.
+// It is the cheapest request that validates a key. Vertex AI has no such list; for it Discover returns an error.
 //
-// ID, Window, MaxOutput, Prices and Images of at mean nothing here. Deadlines.Total bounds the
-// whole; 0 means 30 s. The error is an [*llm.Error].
+// ID, Window, MaxOutput, Prices and Images of at are ignored. Deadlines.Total bounds the whole call; 0 means 30 s.
+// The error is an [*llm.Error].
 func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 	at.ID = ""
 	m := (*Model)(&at)

@@ -16,10 +16,10 @@ import (
 //     come last, so that a longer conversation only adds bytes at the end and
 //     the vendor's implicit cache finds the prefix again.
 //   - Contents strictly alternate between user and model.
-//   - A thought signature goes back on the very part it came with; see stamp.
-//     From generation 3 on the vendor refuses a step whose first call has none,
-//     and names a sentinel for calls that it did not write itself.
-//   - Responses stand in the order of their calls, before everything else, under
+//   - A thought signature goes back on the very part with which it came; see
+//     stamp. From generation 3 on the vendor refuses a step whose first call has
+//     none, and defines a sentinel for calls that it did not write itself.
+//   - Responses come in the order of their calls, before everything else, under
 //     the call's name, and from generation 3 on, which numbers its calls, with
 //     the call's id.
 const (
@@ -27,9 +27,8 @@ const (
 	maxID    = 64
 )
 
-// stamp is the Opaque of reasoning. Thoughts, and parts that hold nothing but
-// a signature, are whole parts of the wire and have Text. Otherwise it is the
-// signature of the part that follows, which On names: "text" or "call".
+// stamp is the Opaque of reasoning. Thoughts, and parts that hold only a signature, are whole parts of the wire and
+// have Text. Otherwise it is the signature of the next part, whose kind On names: "text" or "call".
 type stamp struct {
 	On        string  `json:"on,omitempty"`
 	Text      *string `json:"text,omitempty"`
@@ -37,7 +36,7 @@ type stamp struct {
 	Signature string  `json:"thoughtSignature,omitempty"`
 }
 
-// opaque returns the JSON of s, which is the wire's for a whole part.
+// opaque returns the JSON of s; for a whole part it is the part's JSON on the wire.
 func (s stamp) opaque() json.RawMessage {
 	w := wire.Writer{Buf: []byte{'{'}}
 	if s.On != "" {
@@ -55,9 +54,8 @@ func (s stamp) opaque() json.RawMessage {
 	return w.Raw(`}`).Buf
 }
 
-// imageLimits are those of one request: the vendor takes 20 MB
-// (ai.google.dev/gemini-api/docs/image-understanding), of which the rest is for
-// text.
+// imageLimits returns the limits of one request: the vendor accepts 20 MB
+// (ai.google.dev/gemini-api/docs/image-understanding), of which the rest is left for text.
 func imageLimits() wire.Images { return wire.Images{Bytes: 16 << 20} }
 
 // encode returns the body of the request.
@@ -104,8 +102,7 @@ func (e *encoder) system(blocks []string) {
 	e.Raw(`]}`)
 }
 
-// tools writes the tools. If there are none, those called in the history are
-// named and may not be called again.
+// tools writes the tools. If there are none, those called in the history are declared and may not be called again.
 func (e *encoder) tools(tools []llm.ToolSpec, turns []wire.Turn) {
 	none := len(tools) == 0
 	if none {
@@ -131,8 +128,8 @@ func (e *encoder) tools(tools []llm.ToolSpec, turns []wire.Turn) {
 	}
 }
 
-// config asks for reasoning in the way the generation wants it: a level from 3
-// on, a budget of tokens in 2.5. Both show their thoughts only if asked.
+// config asks for reasoning in the form of the generation: a level from 3 on, a budget of tokens in 2.5. Both show
+// their thoughts only if asked.
 func (e *encoder) config(maxOutput int, effort string) {
 	if maxOutput <= 0 && e.gen < 2.5 {
 		return
@@ -155,8 +152,7 @@ func (e *encoder) config(maxOutput int, effort string) {
 	e.Raw(`}`)
 }
 
-// budget returns what the vendor's own OpenAI-compatible endpoint makes of an
-// effort.
+// budget converts an effort as the vendor's own OpenAI-compatible endpoint does.
 func budget(effort string) int {
 	switch effort {
 	case "low":
@@ -167,8 +163,8 @@ func budget(effort string) int {
 	return 24576
 }
 
-// model writes a turn of the model. No signature is lost: one whose part is
-// gone gets an empty part, a form that the vendor uses itself.
+// model writes a turn of the model. No signature is lost: if its part is gone, it is written on an empty part, a
+// form that the vendor uses itself.
 func (e *encoder) model(t wire.Turn) {
 	e.Raw(`{"role":"model","parts":[`)
 	called := false
@@ -200,11 +196,10 @@ func (e *encoder) model(t wire.Turn) {
 	e.Raw(`]}`)
 }
 
-// reasoning returns the signature r holds for the next part, or writes r as a
-// part of its own.
+// reasoning returns the signature in r for the next part, or writes r as a part of its own.
 func (e *encoder) reasoning(r llm.Reasoning, next llm.Part) (signature string, ok bool) {
 	var s stamp
-	_ = json.Unmarshal(r.Opaque, &s) // an Opaque that is not ours leaves s empty
+	_ = json.Unmarshal(r.Opaque, &s) // s stays empty for another wire's Opaque
 	switch next.(type) {
 	case llm.Text:
 		ok = s.On == "text"
@@ -230,8 +225,7 @@ func (e *encoder) call(c llm.Call, signature string) {
 	e.Raw(`}`)
 }
 
-// id writes the id of a call or a response, which generations before 3 know
-// nothing of.
+// id writes the id of a call or a response, unless the generation is before 3, which has none.
 func (e *encoder) id(id string) {
 	if e.gen >= 3 {
 		e.Raw(`"id":`).Str(wire.ShortID(id, maxID))
@@ -250,8 +244,8 @@ func (e *encoder) text(s, signature string) {
 	e.Raw(`}`)
 }
 
-// image writes an image. One of a kind the vendor refuses would make every
-// further request fail, so it is left out with a word about it.
+// image writes an image. One of a type that the vendor refuses would make every further request fail, so a note
+// takes its place.
 func (e *encoder) image(v llm.Image) {
 	if v.MediaType == "image/gif" {
 		e.text("[A GIF image stood here, which this model can't read.]", "")
@@ -260,8 +254,8 @@ func (e *encoder) image(v llm.Image) {
 	e.Comma().Raw(`{"inlineData":{"mimeType":`).Str(v.MediaType).Raw(`,"data":"`).Base64(v.Data).Raw(`"}}`)
 }
 
-// user writes a turn of the user: responses in the order of their calls, then
-// their images where a response can't hold any, then all else.
+// user writes a turn of the user: responses in the order of their calls, then the images that a response can't
+// hold, then everything else.
 func (e *encoder) user(t wire.Turn, calls []llm.Call) {
 	place := make(map[string]int, len(calls))
 	for i, c := range calls {
@@ -312,8 +306,7 @@ func (e *encoder) response(r llm.Result) {
 	e.Raw(`}}`)
 }
 
-// joined returns the texts of a result in one, with a word for each image that
-// can't be sent.
+// joined returns the texts of a result as one, with a note for each image that can't be sent.
 func joined(parts llm.Parts) string {
 	var texts []string
 	for _, p := range parts {

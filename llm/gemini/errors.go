@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// status is Google's error model (google.rpc.Status) with the details that
-// matter: ErrorInfo, RetryInfo and QuotaFailure.
+// status is Google's error model (google.rpc.Status) with the details that are read: ErrorInfo, RetryInfo and
+// QuotaFailure.
 type status struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -29,9 +29,8 @@ type status struct {
 	} `json:"details"`
 }
 
-// classify turns an error body, or the data of an error event, into an
-// [llm.Error]. The vendor's status decides; the HTTP status does where there is
-// none, as with answers of a proxy.
+// classify turns an error body, or the data of an error event, into an [llm.Error]. The vendor's status decides;
+// without one the HTTP status does, as in answers of a proxy.
 func classify(code int, body []byte) *llm.Error {
 	body = bytes.TrimSpace(body)
 	var v struct {
@@ -41,7 +40,7 @@ func classify(code int, body []byte) *llm.Error {
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
 		body = list[0]
 	}
-	_ = json.Unmarshal(body, &v) // what is not JSON leaves v empty
+	_ = json.Unmarshal(body, &v) // v stays empty if it is not JSON
 	s := v.Error
 	e := &llm.Error{Code: s.Status, Message: s.Message}
 	if code != http.StatusOK {
@@ -64,7 +63,7 @@ func classify(code int, body []byte) *llm.Error {
 	return e
 }
 
-// kindOf returns the kind of a canonical status of Google's.
+// kindOf returns the kind of one of Google's canonical statuses.
 func kindOf(status string) llm.Kind {
 	switch status {
 	case "INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE", "UNIMPLEMENTED":
@@ -83,7 +82,7 @@ func kindOf(status string) llm.Kind {
 	return ""
 }
 
-// history is how errors of the conversation read, compiled when there is one.
+// history matches the messages of errors in the conversation; it is compiled when one occurs.
 const history = `(?i)thought.?signature|function response|function call (?:turn|part)|alternate between|unsupported mime type|unable to process input image|image is not valid`
 
 var (
@@ -92,8 +91,7 @@ var (
 	retryIn  = regexp.MustCompile(`(?i)\bretry in ((?:\d+(?:\.\d+)?(?:h|ms|m|s))+)`)
 )
 
-// refine tells apart what the vendor files under one status, by its details
-// and words.
+// refine distinguishes errors that the vendor reports under one status, by their details and text.
 func refine(e *llm.Error, s status) {
 	var reasons string
 	for _, d := range s.Details {
@@ -129,7 +127,7 @@ func refine(e *llm.Error, s status) {
 	}
 }
 
-// link returns where a person is to prove who they are, in brackets.
+// link returns the address at which a person has to verify their identity, in brackets.
 func link(s status) string {
 	for _, d := range s.Details {
 		if at := d.Metadata["validation_link"]; at != "" {
@@ -139,10 +137,9 @@ func link(s status) string {
 	return ""
 }
 
-// refineQuota tells a limit that passes from an allowance that is used up, and
-// both from a model without room. The delay that comes with an allowance of a day
-// is that of some other limit and means nothing. A limit of 0 is a model that must
-// be paid for.
+// refineQuota distinguishes a temporary limit from a used-up allowance, and both from a model without capacity. The
+// delay that comes with a daily allowance belongs to some other limit and is ignored. A limit of 0 means that the
+// model requires payment.
 func refineQuota(e *llm.Error, s status, has func(...string) bool) {
 	daily := has("perday", "per day", "daily", "spending cap")
 	for _, d := range s.Details {
@@ -155,7 +152,7 @@ func refineQuota(e *llm.Error, s status, has func(...string) bool) {
 		e.Kind, e.RetryAfter = llm.KindBilling, wire.NoWait
 	case has("model_capacity_exhausted", "no capacity available"):
 		e.Kind, e.RetryAfter = llm.KindOverloaded, delay(s)
-	case daily: // the wait that it names is that of another limit
+	case daily: // the stated delay belongs to another limit
 		e.Kind, e.RetryAfter = llm.KindQuota, wire.NoWait
 	case has("quota_exhausted"):
 		e.Kind, e.RetryAfter = llm.KindQuota, delay(s)
@@ -167,7 +164,7 @@ func refineQuota(e *llm.Error, s status, has func(...string) bool) {
 func refineInvalid(e *llm.Error, has func(...string) bool) {
 	if m := overflow.FindStringSubmatch(e.Message); m != nil {
 		e.Kind = llm.KindWindow
-		e.Used, _ = strconv.Atoi(m[1]) // 0 where the vendor does not say
+		e.Used, _ = strconv.Atoi(m[1]) // stays 0 if not stated
 		e.Limit, _ = strconv.Atoi(m[2])
 		return
 	}
@@ -185,7 +182,7 @@ func refineInvalid(e *llm.Error, has func(...string) bool) {
 	}
 }
 
-// delay returns how long the vendor asks to wait: by RetryInfo, or in words.
+// delay returns how long the vendor asks to wait: from RetryInfo, or from the text.
 func delay(s status) time.Duration {
 	for _, d := range s.Details {
 		if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {

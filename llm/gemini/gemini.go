@@ -1,8 +1,8 @@
-// Package gemini speaks Google's generateContent wire over plain HTTP: the
-// Gemini API and, with an access token, Vertex AI.
+// Package gemini speaks Google's generateContent wire over plain HTTP: the Gemini API and, with an access token,
+// Vertex AI.
 //
-// Wire reference: https://ai.google.dev/api/generate-content and the pages on
-// function calling, thinking, thought signatures and rate limits beside it.
+// Wire reference: https://ai.google.dev/api/generate-content and its pages on function calling, thinking, thought
+// signatures and rate limits.
 //
 // Don't use it for Gemini behind a gateway with OpenAI's wire; that is package openai.
 package gemini
@@ -19,9 +19,8 @@ import (
 
 // Model is one model behind streamGenerateContent. It never retries.
 //
-// BaseURL is where "models/ID:streamGenerateContent" is; one without a path
-// gets the Gemini API's "/v1beta". For Vertex AI it is
-// ".../v1/projects/PROJECT/locations/LOCATION/publishers/google", with Bearer
+// Requests go to BaseURL + "models/ID:streamGenerateContent"; a BaseURL without a path gets the Gemini API's
+// "/v1beta". For Vertex AI it is ".../v1/projects/PROJECT/locations/LOCATION/publishers/google", with Bearer set
 // and an access token as Key.
 type Model llm.Endpoint
 

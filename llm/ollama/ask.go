@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxAnswer  = 64 << 20 // a model told of in full comes with its vocabulary
+	maxAnswer  = 64 << 20 // the full description of a model includes its vocabulary
 	askTimeout = 30 * time.Second
 )
 
@@ -26,8 +26,7 @@ func newClient(at llm.Endpoint) client {
 	return client{at, at.Describe("ollama", llm.Info{}).Provider}
 }
 
-// ask sends question, if there is one, and reads the answer into into. The
-// error is an [*llm.Error].
+// ask sends question, if there is one, and reads the answer into into. The error is an [*llm.Error].
 func (c client) ask(ctx context.Context, path string, question, into any) error {
 	post := wire.Post{
 		Method: http.MethodGet, Provider: c.provider, URL: trimBase(c.BaseURL) + path, Extra: c.Header,
@@ -35,7 +34,7 @@ func (c client) ask(ctx context.Context, path string, question, into any) error 
 	}
 	if question != nil {
 		post.Method = http.MethodPost
-		post.Body, _ = json.Marshal(question) // maps of strings and booleans
+		post.Body, _ = json.Marshal(question) // maps of strings and booleans always marshal
 	}
 	answer, err := post.Ask(ctx, maxAnswer, func(status int, body []byte) *llm.Error { return classify(c.ID, status, body) })
 	if err != nil {
@@ -52,11 +51,11 @@ type process struct {
 	Name  string `json:"name"`
 	Size  int64  `json:"size"`
 	VRAM  int64  `json:"size_vram"`
-	Count int    `json:"context_length"` // not told by old servers
+	Count int    `json:"context_length"` // missing from old servers
 }
 
-// loaded returns what the server tells of the model as it is loaded now; ok is
-// false if it is not, or the server does not say. Taken is the graphics memory of all that is loaded.
+// loaded returns the model as the server has it loaded now; ok is false if it is not loaded, or the server does not
+// say. taken is the GPU memory of all loaded models.
 func (c client) loaded(ctx context.Context) (model process, taken int64, ok bool) {
 	var list struct {
 		Models []process `json:"models"`
@@ -73,7 +72,7 @@ func (c client) loaded(ctx context.Context) (model process, taken int64, ok bool
 	return model, taken, ok
 }
 
-// same reports whether two names mean one model: the tag may be left out.
+// same reports whether two names mean the same model: the tag may be omitted.
 func same(a, b string) bool {
 	full := func(s string) string {
 		if !strings.Contains(s[strings.LastIndex(s, "/")+1:], ":") {

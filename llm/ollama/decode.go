@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// decoder builds a reply out of the lines of one stream.
+// decoder builds a reply from the lines of one stream.
 type decoder struct {
 	model    string
 	history  []llm.Message
@@ -43,8 +43,8 @@ type line struct {
 	Error      json.RawMessage `json:"error"`
 }
 
-// run reads the stream to its end. It returns true if the reply is complete,
-// false without error if the consumer wants no more.
+// run reads the stream to its end. It returns true if the reply is complete, false without an error if the consumer
+// stopped.
 func (d *decoder) run(r io.Reader, emit func(llm.Chunk) bool) (bool, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 32<<10), wire.MaxEvent)
@@ -54,7 +54,7 @@ func (d *decoder) run(r io.Reader, emit func(llm.Chunk) bool) (bool, error) {
 		}
 		var l line
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			if lines.Err() != nil { // what came last before the stream broke
+			if lines.Err() != nil { // the last piece before the stream broke
 				break
 			}
 			return false, &llm.Error{Kind: llm.KindStreamCut, Message: "broken line", Err: err}
@@ -100,8 +100,7 @@ func (d *decoder) message(l *line, emit func(llm.Chunk) bool) bool {
 	return true
 }
 
-// finish turns what came into the reply. A model that was only loaded or
-// unloaded has not answered.
+// finish turns the received lines into the reply. A model that was only loaded or unloaded has not answered.
 func (d *decoder) finish(l *line) (bool, error) {
 	switch l.DoneReason {
 	case "load", "unload":
@@ -128,7 +127,7 @@ func (d *decoder) finish(l *line) (bool, error) {
 	}
 	taken := d.taken()
 	for i, c := range d.calls {
-		for n := i; c.ID == "" || taken[c.ID]; n++ { // older servers number no calls
+		for n := i; c.ID == "" || taken[c.ID]; n++ { // older servers do not number calls
 			c.ID = fmt.Sprintf("call_%d_%d", len(d.history), n)
 		}
 		taken[c.ID] = true
@@ -137,7 +136,7 @@ func (d *decoder) finish(l *line) (bool, error) {
 	return true, nil
 }
 
-// fill tells a reply that filled the window from one cut by its own bound.
+// fill distinguishes a reply that filled the window from one cut by its own limit.
 func (d *decoder) fill(window int) {
 	if u := d.reply.Usage; window > 0 && d.reply.Stop == llm.StopLength && u.Prompt()+u.Output >= window {
 		d.reply.Stop = llm.StopWindow

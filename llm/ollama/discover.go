@@ -11,22 +11,21 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// asked is how many models a server is asked about at once.
+// asked is the number of models that a server is asked about at once.
 const asked = 8
 
-// listed is what a server's list tells of a model.
+// listed is a model in a server's list.
 type listed struct {
 	Name string `json:"name"`
 	Size int64  `json:"size"`
 }
 
-// Discover returns the models of a server that converse, in its order. Window is
-// the most that a model was trained for, which may be far more than fits into
-// the machine's memory: see [Shape.Fit]. A model that the server can't describe
-// is listed by its name alone.
+// Discover returns the chat models of a server, in its order. Window is the maximum that a model was trained for,
+// which may be far more than fits into the machine's memory: see [Shape.Fit]. A model that the server can't
+// describe is listed with its name only.
 //
-// ID, Window, MaxOutput, Prices and Images of at mean nothing here.
-// Deadlines.Total bounds the whole; 0 means 30 s. The error is an [*llm.Error].
+// ID, Window, MaxOutput, Prices and Images of at are ignored. Deadlines.Total bounds the whole call; 0 means 30 s.
+// The error is an [*llm.Error].
 func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 	c := newClient(at)
 	ctx, cancel := wire.Within(ctx, c.Endpoint, c.provider, askTimeout)
@@ -44,7 +43,7 @@ func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 			defer func() { <-turns }()
 			one := c
 			one.ID = m.Name
-			all[i], _ = one.describe(ctx, false) // its name is known all the same
+			all[i], _ = one.describe(ctx, false) // the name is known in any case
 		})
 	}
 	wait.Wait()
@@ -68,16 +67,15 @@ func (c client) list(ctx context.Context) ([]listed, error) {
 	return tags.Models, err
 }
 
-// described is what a server tells of a model. Capabilities are nil if it is too
-// old to know them.
+// described is a server's description of a model. Capabilities is nil if the server is too old to know them.
 type described struct {
 	Capabilities []string                   `json:"capabilities"`
 	ModelInfo    map[string]json.RawMessage `json:"model_info"`
 }
 
-// describe asks about the client's model; inFull the long lists come too.
+// describe asks about the client's model; inFull includes the long lists.
 func (c client) describe(ctx context.Context, inFull bool) (d described, err error) {
-	question := map[string]any{"model": c.ID, "name": c.ID} // old servers want the name
+	question := map[string]any{"model": c.ID, "name": c.ID} // old servers need the name
 	if inFull {
 		question["verbose"] = true
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// Rules of the request's bytes: they are a pure function of the model's Info
-// and the request, and messages come last, so that a longer conversation only
-// adds bytes at the end and the server finds what it has computed.
+// Rules of the request's bytes: they are a pure function of the model's Info and the request, and messages come
+// last, so that a longer conversation only adds bytes at the end and the server finds the part that it has
+// computed.
 
 // thought is the Opaque of reasoning.
 type thought struct {
@@ -19,13 +19,12 @@ type thought struct {
 
 type encoder struct{ wire.Writer }
 
-// encode returns the body of the request. The server is told to refuse a
-// prompt that does not fit, and to stop rather than forget the beginning.
+// encode returns the body of the request. It tells the server to refuse a prompt that does not fit, and to stop
+// rather than drop the beginning.
 func encode(info llm.Info, req llm.Request) []byte {
 	e := encoder{wire.NewWriter(req)}
 	e.Raw(`{"model":`).Str(info.Model).Raw(`,"stream":true,"truncate":false,"shift":false`)
-	// Levels are for gpt-oss; other models that think do so unasked, and models
-	// that don't would refuse to be asked.
+	// Levels are for gpt-oss; other reasoning models think unasked, and models that don't reason refuse the field.
 	if req.Effort != "" && strings.HasPrefix(info.Model, "gpt-oss") {
 		e.Raw(`,"think":`).Str(llm.EffortUpTo("high", req.Effort))
 	}
@@ -100,7 +99,7 @@ func (e *encoder) assistant(t wire.Turn) {
 		switch v := p.(type) {
 		case llm.Reasoning:
 			var th thought
-			_ = json.Unmarshal(v.Opaque, &th) // an Opaque that is not ours says nothing
+			_ = json.Unmarshal(v.Opaque, &th) // th stays empty for another wire's Opaque
 			thinking.WriteString(th.Thinking)
 		case llm.Text:
 			text.WriteString(v.Text)
@@ -121,8 +120,8 @@ func (e *encoder) assistant(t wire.Turn) {
 	e.Raw(`}`)
 }
 
-// result writes a result without its images, which follow as messages of the
-// user: templates show those of nobody else.
+// result writes a result without its images, which follow as messages of the user: templates show images of no
+// other role.
 func (e *encoder) result(r llm.Result) {
 	text := joined(r.Parts)
 	if r.Error && !strings.HasPrefix(strings.ToLower(text), "error") {

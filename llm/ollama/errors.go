@@ -17,8 +17,8 @@ var (
 	noModel = regexp.MustCompile(`(?i)model .*not found`)
 )
 
-// classify turns an error body, or an error line behind a status 200, into an
-// [llm.Error]. The server says nearly everything in words.
+// classify turns an error body, or an error line behind a status 200, into an [llm.Error]. Nearly all of the
+// server's information is in the text.
 func classify(model string, status int, body []byte) *llm.Error {
 	e := &llm.Error{Kind: wire.KindOfStatus(status), Message: message(body)}
 	if status != http.StatusOK {
@@ -48,8 +48,7 @@ func classify(model string, status int, body []byte) *llm.Error {
 	return e
 }
 
-// message returns the words in an error body. A runner's own error stands in
-// it as a string of JSON.
+// message returns the text of an error body. It may contain the error of a runner as a JSON string.
 func message(body []byte) string {
 	var v struct {
 		Error json.RawMessage `json:"error"`

@@ -1,11 +1,10 @@
-// Package ollama speaks Ollama's own chat wire, /api/chat, over plain HTTP. In
-// contrast to its OpenAI-compatible endpoint this one lets the caller set the
-// context window, and refuses a prompt that does not fit.
+// Package ollama speaks Ollama's own chat wire, /api/chat, over plain HTTP. Unlike its OpenAI-compatible endpoint
+// this one lets the caller set the context window, and refuses a prompt that does not fit.
 //
-// Wire reference: https://docs.ollama.com/api/chat and the pages on streaming,
-// tool calling, thinking and the context length beside it.
+// Wire reference: https://docs.ollama.com/api/chat and its pages on streaming, tool calling, thinking and the
+// context length.
 //
-// Don't use it for llama.cpp, vLLM and the like, which speak the wire of package openai.
+// Don't use it for llama.cpp, vLLM and similar servers, which speak the wire of package openai.
 package ollama
 
 import (
@@ -22,13 +21,11 @@ import (
 
 // Model is one model of an Ollama server. It never retries.
 //
-// BaseURL is where "/api/chat" is; empty means http://localhost:11434. Key is
-// for servers behind a proxy and for ollama.com. The first byte has ten
-// minutes: a model may have to be loaded, and a long prompt read.
+// Requests go to BaseURL + "/api/chat"; empty means http://localhost:11434. Key is for servers behind a proxy and
+// for ollama.com. The first byte may take ten minutes: a model may have to be loaded, and a long prompt read.
 //
-// Window is the context window to load the model with, in tokens. To change it
-// makes the server load the model anew. 0 leaves it to the server, whose
-// default is small and can't be told from outside.
+// Window is the context window to load the model with, in tokens. Changing it makes the server reload the model. 0
+// leaves it to the server, whose default is small and not visible to clients.
 type Model llm.Endpoint
 
 var _ llm.Model = (*Model)(nil)
@@ -38,8 +35,7 @@ func (m *Model) Info() llm.Info {
 	return llm.Endpoint(*m).Describe("ollama", llm.Info{})
 }
 
-// trimBase returns the address of a server, also if that of its OpenAI-compatible
-// endpoint was given.
+// trimBase returns the address of a server, also from that of its OpenAI-compatible endpoint.
 func trimBase(base string) string {
 	if base == "" {
 		base = "http://localhost:11434"
@@ -47,8 +43,8 @@ func trimBase(base string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(base, "/"), "/v1")
 }
 
-// Stream implements [llm.Model]. A reply is checked against the window that the
-// server has loaded the model with: below Window it fails with KindWindow.
+// Stream implements [llm.Model]. It compares the window that the server has loaded the model with: if it is below
+// Window, the reply fails with KindWindow.
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		post := wire.Post{
@@ -85,11 +81,11 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	}
 }
 
-// verifyTime is what the question for the loaded window may take. A server that
-// does not answer within it has at least been told to refuse what does not fit.
+// verifyTime bounds the request for the loaded window. A server that does not answer within it has at least been
+// told to refuse an overlong prompt.
 const verifyTime = 200 * time.Millisecond
 
-// window asks which window the model is loaded with; 0 if that can't be told.
+// window returns the window that the model is loaded with; 0 if unknown.
 func (m *Model) window(ctx context.Context) int {
 	ctx, cancel := context.WithTimeout(ctx, verifyTime)
 	defer cancel()
@@ -97,9 +93,8 @@ func (m *Model) window(ctx context.Context) int {
 	return p.Count
 }
 
-// verify returns an error if the server has not given the model the window that
-// it was asked for. Another program's request may make it load the model anew,
-// so one look for all replies would not do.
+// verify returns an error if the server has not loaded the model with the requested window. Another program's
+// request may make it reload the model, so one check for all replies would not be enough.
 func (m *Model) verify(ctx context.Context) error {
 	if m.Window <= 0 {
 		return nil
@@ -118,8 +113,7 @@ func (m *Model) verify(ctx context.Context) error {
 	}
 }
 
-// measured adds to a refused prompt how much would fit, where the server has not
-// said so.
+// measured adds the size that would fit to the error of a refused prompt, if the server has not stated it.
 func (m *Model) measured(ctx context.Context, err error) error {
 	var e *llm.Error
 	if errors.As(err, &e) && e.Kind == llm.KindWindow && e.Limit == 0 {
@@ -128,11 +122,10 @@ func (m *Model) measured(ctx context.Context, err error) error {
 	return err
 }
 
-// overflowed returns an error if the server has silently cut the prompt, as
-// those do that are too old to know "truncate". The prompt was cut if it may
-// have more tokens than the window (three bytes make one), and the server read
-// fewer than it must have (eight bytes make one), or filled the window. read is
-// what the server read, cached tokens included, and 0 if it did not say.
+// overflowed returns an error if the server has silently cut the prompt, as servers do that are too old to know
+// "truncate". The prompt was cut if it may have more tokens than the window (three bytes make one), and the server
+// read fewer than it must have (eight bytes make one), or filled the window. read is the number that the server
+// states, including cached tokens, and 0 if it states none.
 func overflowed(window, size, read int) error {
 	least, most := size/8, size/3
 	if window <= 0 || read == 0 || most <= window || read >= least && read < window {

@@ -1,8 +1,8 @@
-// Package family knows what the models of one family want and write, whoever serves them. What one
-// server wants is a matter of its adapter.
+// Package family has the properties that the models of one family share, whoever serves them. The properties of a
+// server belong to its adapter.
 //
-// How families write calls and thoughts into their text is not here: any model may fall into the
-// habit of any other, so that package prompted reads all forms from all of them.
+// The ways in which families write calls and thoughts into their text are not here: any model may fall into the
+// habits of any other, so package prompted reads all forms from all models.
 package family
 
 import (
@@ -10,25 +10,24 @@ import (
 	"strings"
 )
 
-// Family is what models of one origin have in common. The zero value is a model of which nothing is
-// known.
+// Family is a set of properties of models from one origin. The zero value stands for an unknown model.
 type Family struct {
 	Name string
-	// EmptyThought: what the model says has reasoning_content where there are tools, even if nothing was thought.
+	// EmptyThought: the model's messages have reasoning_content once there are tools, even without a thought.
 	EmptyThought bool
-	// KeepsThoughts: thoughts that it wrote into its text go back there.
+	// KeepsThoughts: thoughts that it wrote into its text go back in the text.
 	KeepsThoughts bool
 	// NineIDs: ids of calls have nine letters and digits.
 	NineIDs bool
-	// OneChannel: a message with calls has a text or a thought, not both.
+	// OneChannel: a message with calls has either a text or a thought.
 	OneChannel bool
-	// OneCall: a message has one call at most.
+	// OneCall: a message has at most one call.
 	OneCall bool
-	// Bridge: results of tools are followed by the model, never by the user.
+	// Bridge: the model speaks after results of tools, never the user.
 	Bridge bool
 }
 
-// families is the table. A model belongs to the first one of which a word is in its name.
+// families is the table. A model belongs to the first family with a word in its name.
 func families() []struct {
 	words []string
 	Family
@@ -44,7 +43,7 @@ func families() []struct {
 		{[]string{"deepseek"}, Family{Name: "deepseek", EmptyThought: true}},
 		// platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
 		{[]string{"kimi", "moonshot"}, Family{Name: "kimi", EmptyThought: true}},
-		// platform.minimax.io/docs/guides/text-m2-function-call: the content goes back as it came
+		// platform.minimax.io/docs/guides/text-m2-function-call: the content goes back unchanged
 		{[]string{"minimax"}, Family{Name: "minimax", KeepsThoughts: true}},
 		// docs.mistral.ai/capabilities/function_calling, and the templates of the open models
 		{
@@ -69,8 +68,8 @@ func families() []struct {
 //
 //	deepseek/deepseek-chat   Qwen/Qwen3-32B   qwen2.5-coder:7b   accounts/fireworks/models/glm-4p5
 //
-// The words before the last "/" count as well, as some servers name models by a version alone, but the
-// last part goes first: "nousresearch/deephermes-mistral" is what stands behind the "/".
+// The words before the last "/" count as well, as some servers name models by a version alone, but the last part
+// takes precedence: in "nousresearch/deephermes-mistral" it decides.
 func Of(id string) Family {
 	id = strings.ToLower(id)
 	at := strings.LastIndexByte(id, '/') + 1
@@ -84,8 +83,8 @@ func Of(id string) Family {
 	return Family{}
 }
 
-// named reports whether name has a word. What stands before it is no letter, or another name glued to
-// it, as in "codellama".
+// named reports whether name contains a word. One of up to three letters must begin at a boundary; others may follow
+// another name, as in "codellama".
 func named(name, word string) bool {
 	i := strings.Index(name, word)
 	return i >= 0 && (len(word) > 3 || i == 0 || name[i-1] < 'a' || name[i-1] > 'z')
