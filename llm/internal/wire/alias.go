@@ -9,18 +9,16 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Aliases pair our strings, such as the names of tools, with those that keep a
-// vendor's rule, for one request. No two are the same, and each is a function of
-// itself and those before it, so that a longer conversation changes none. Not
-// safe for concurrent use.
+// Aliases pair our strings, such as the names of tools, with strings that follow a vendor's rule, for one request.
+// No two are the same, and each depends only on itself and those before it, so that a longer conversation changes
+// none. Not safe for concurrent use.
 type Aliases struct {
 	rule   func(string) string
 	theirs map[string]string // by ours
 	ours   map[string]string // by theirs
 }
 
-// NewAliases returns aliases by a rule, which returns its argument if that will
-// do, and else a replacement that does.
+// NewAliases returns aliases by a rule, which returns its argument if that is valid, or else a valid replacement.
 func NewAliases(rule func(string) string) *Aliases {
 	return &Aliases{rule: rule, theirs: map[string]string{}, ours: map[string]string{}}
 }
@@ -41,15 +39,14 @@ func (a *Aliases) Theirs(ours string) string {
 	}
 	theirs := a.rule(ours)
 	for n := 2; a.taken(theirs); n++ {
-		// What follows the NUL keeps no rule, so that a replacement comes.
+		// The part after the NUL is never valid, so that the rule returns a replacement.
 		theirs = a.rule(ours + "\x00" + strconv.Itoa(n))
 	}
 	a.theirs[ours], a.ours[theirs] = theirs, ours
 	return theirs
 }
 
-// Prefer returns the alias of our string, which is that of another as long as nothing else
-// has it.
+// Prefer returns the alias of our string; it is other, as long as nothing else has that.
 func (a *Aliases) Prefer(ours, other string) string {
 	theirs := a.rule(other)
 	if _, known := a.theirs[ours]; known || a.taken(theirs) {
@@ -64,8 +61,7 @@ func (a *Aliases) taken(theirs string) bool {
 	return taken
 }
 
-// Ours returns our string that has an alias. One that is no alias is the
-// model's invention and stays as it is.
+// Ours returns our string for an alias. One that is no alias is the model's invention and is returned unchanged.
 func (a *Aliases) Ours(theirs string) string {
 	if ours, ok := a.ours[theirs]; ok {
 		return ours
@@ -73,11 +69,10 @@ func (a *Aliases) Ours(theirs string) string {
 	return theirs
 }
 
-// maxToolName is the longest name of a tool that every vendor takes, in bytes.
+// maxToolName is the longest name of a tool that every vendor accepts, in bytes.
 const maxToolName = 64
 
-// ToolName is the rule of OpenAI and Anthropic for names of tools: up to 64
-// letters, digits, "_" and "-".
+// ToolName is the rule of OpenAI and Anthropic for names of tools: up to 64 letters, digits, "_" and "-".
 func ToolName(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		if foreign(r) {
@@ -88,9 +83,8 @@ func ToolName(name string) string {
 	return Named(name, clean)
 }
 
-// Named returns name if it is clean, which is what a vendor can take of it, and
-// not too long. Otherwise it returns what is clean, as the model reads it, and a
-// hash of the whole.
+// Named returns name if it equals clean, its valid form, and is not too long. Otherwise it returns the valid form,
+// which the model can read, and a hash of name.
 func Named(name, clean string) string {
 	if clean == name && name != "" && len(name) <= maxToolName {
 		return name

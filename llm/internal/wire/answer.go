@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// unpacked reads a body in its encoding. Compression is never asked for, as it would delay events;
-// some gateways compress all the same.
+// unpacked decodes a body. Requests never ask for compression, as it would delay events; some gateways compress
+// anyway.
 func unpacked(encoding string, r io.Reader) io.Reader {
 	switch encoding = strings.ToLower(strings.TrimSpace(encoding)); encoding {
 	case "", "identity":
@@ -38,8 +38,8 @@ type refused struct{ err error }
 
 func (r refused) Read([]byte) (int, error) { return 0, r.err }
 
-// inflated is a gzip body, or a deflated one, in the form of RFC 9110 or without its two bytes in
-// front, as some servers send it. Nothing is read before it is asked for.
+// inflated is a gzip body, or a deflated one, with or without the two-byte header of RFC 9110, as some servers omit
+// it. Nothing is read ahead.
 type inflated struct {
 	src *bufio.Reader
 	z   io.Reader
@@ -65,11 +65,11 @@ func (i *inflated) Read(b []byte) (int, error) {
 	return i.z.Read(b)
 }
 
-// Whole reports whether the body is one JSON value and no stream, as some servers send it even if a
-// stream was asked for. It looks at the first byte, as types of contents are often wrong.
+// Whole reports whether the body is one JSON value instead of a stream, which some servers send even if a stream
+// was requested. It looks at the first byte, as content types are often wrong.
 func (r *Reply) Whole() bool { return strings.ContainsAny(r.first(), "{[") }
 
-// first is the first character of the body that is no white space; empty: there is none.
+// first returns the first character of the body that is not white space; empty: there is none.
 func (r *Reply) first() string {
 	for n := 1; ; n++ {
 		head, err := r.in.Peek(n)
@@ -82,8 +82,8 @@ func (r *Reply) first() string {
 	}
 }
 
-// elsewhere is the error of an answer that does not come from a model's server, such as a page for
-// people, or sends the request on to another; nil: it does.
+// elsewhere returns the error for an answer that does not come from a model's server, such as a web page, or that
+// redirects to another; nil: it comes from one.
 func (p Post) elsewhere(r *Reply, body []byte, page bool) *llm.Error {
 	to := r.Header.Get("Location")
 	switch {
@@ -101,7 +101,7 @@ func (p Post) elsewhere(r *Reply, body []byte, page bool) *llm.Error {
 	return nil
 }
 
-// resolve returns where an answer points to, without what may be secret.
+// resolve returns the address that an answer points to, without parts that may be secret.
 func (p Post) resolve(to string) string {
 	base, err := url.Parse(p.URL)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p Post) resolve(to string) string {
 
 var titled = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
 
-// titleOf says what a page for people calls itself.
+// titleOf returns the title of a web page.
 func titleOf(page []byte) string {
 	if m := titled.FindSubmatch(page); m != nil && Visible(string(m[1])) {
 		return fmt.Sprintf("an HTML page with the title %q", Excerpt([]byte(html.UnescapeString(string(m[1])))))
@@ -127,8 +127,8 @@ func titleOf(page []byte) string {
 
 var retryDelay = regexp.MustCompile(`"retry_?[dD]elay"\s*:\s*"(\d+(?:\.\d+)?s)"`)
 
-// retryInfo is for how long the body of an error asks to wait in the form of Google's RetryInfo
-// (google/rpc/error_details.proto), which gateways pass on; 0: it does not.
+// retryInfo returns how long the body of an error asks to wait in the form of Google's RetryInfo
+// (google/rpc/error_details.proto), which gateways pass on; 0: it has none.
 func retryInfo(body []byte) time.Duration {
 	m := retryDelay.FindSubmatch(body)
 	if m == nil {
@@ -141,8 +141,8 @@ func retryInfo(body []byte) time.Duration {
 	return bounded(d)
 }
 
-// Bounded passes on the chunks of a reply while it is no longer than any model's. over tells that it
-// is longer.
+// Bounded forwards the chunks of a reply until it is longer than any model's. over returns the error for that, nil
+// otherwise.
 func Bounded(emit func(llm.Chunk) bool) (bounded func(llm.Chunk) bool, over func() error) {
 	const most = 8 << 20 // bytes: two million tokens
 	size := 0

@@ -9,8 +9,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// KindOfStatus returns the kind an HTTP status stands for if nothing else is
-// known.
+// KindOfStatus returns the kind for an HTTP status if nothing else is known.
 func KindOfStatus(status int) llm.Kind {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -34,14 +33,12 @@ func KindOfStatus(status int) llm.Kind {
 	return llm.KindTransient
 }
 
-// Excerpt returns the start of a body that is not what the API answers, such
-// as the page of a proxy, in one line.
+// Excerpt returns the start of a body that is not an answer of the API, such as the page of a proxy, in one line.
 func Excerpt(body []byte) string {
 	return text.Short(strings.ToValidUTF8(string(body), "\ufffd"), 300)
 }
 
-// Secrets returns the values of h that grant access, under the usual names and
-// keyHeader.
+// Secrets returns the values in h that grant access, under the usual names and keyHeader.
 func Secrets(h http.Header, keyHeader string) []string {
 	var secrets []string
 	for _, name := range []string{keyHeader, "Authorization", "X-Api-Key", "Api-Key", "Proxy-Authorization"} {
@@ -55,9 +52,8 @@ func Secrets(h http.Header, keyHeader string) []string {
 	return secrets
 }
 
-// Args returns the arguments of a finished call, or {} and what the model
-// wrote if no object can be made of it. Where the reply was cut nothing is
-// mended: a mended fragment may mean something else than the whole.
+// Args returns the arguments of a finished call, or {} and the model's text if it can't be read as an object. A
+// reply that was cut is not repaired: a repaired fragment may mean something else than the whole.
 func Args(raw string, stop llm.Stop) (args json.RawMessage, invalid string) {
 	if stop == llm.StopLength || stop == llm.StopWindow {
 		if !json.Valid([]byte(raw)) {

@@ -7,22 +7,22 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Images bound the images of one request. One beyond them would make the vendor
-// refuse it, and every later one with it.
+// Images are the limits for images in one request. An image beyond them would make the vendor refuse it, and every
+// later one.
 type Images struct {
-	Count int // most images; 0: any number
+	Count int // maximum number; 0: any
 	Bytes int // of all of them, in base64; 0: any
-	// Fits reports whether the vendor takes an image by itself; nil: any.
+	// Fits reports whether the vendor accepts an image on its own; nil: any.
 	Fits func(llm.Image) bool
 }
 
 const noImage = "[An image was here. It is no longer sent.]"
 
-// Trim replaces by a word each image that the vendor refuses, and the oldest
-// ones of too many. Whenever a conversation passes a limit, a quarter goes at
-// once: each cut changes the prefix that the vendor has cached.
+// Trim replaces with a note each image that the vendor refuses, and the oldest ones if there are too many. When a
+// conversation passes a limit, a quarter is replaced at once: each change invalidates the prefix that the vendor
+// has cached.
 func (m Images) Trim(turns []Turn) {
-	var sizes []int // 0 for one that does not go
+	var sizes []int // 0 for an image that is replaced
 	eachImage(turns, func(v llm.Image) bool {
 		size := base64.StdEncoding.EncodedLen(len(v.Data))
 		if m.Bytes > 0 && size > m.Bytes || m.Fits != nil && !m.Fits(v) {
@@ -57,8 +57,8 @@ func (m Images) first(sizes []int) int {
 	return first
 }
 
-// eachImage asks keep about every image in its order and replaces those that
-// don't stay. The parts of results are shared with the request and are copied.
+// eachImage calls keep for every image in order and replaces those for which it returns false. The parts of results
+// are shared with the request and are copied.
 func eachImage(turns []Turn, keep func(llm.Image) bool) {
 	for i, t := range turns {
 		for j, r := range t.Results {

@@ -7,11 +7,11 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendString appends s as a JSON string. Invalid UTF-8 and NUL, which some
-// servers refuse, become U+FFFD; nothing is escaped that need not be.
+// AppendString appends s as a JSON string. Invalid UTF-8 and NUL, which some servers refuse, become U+FFFD; only
+// the necessary characters are escaped.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	done, mixed := 0, 0 // what was appended, and up to where single bytes must be looked at
+	done, mixed := 0, 0 // end of the appended part, and of the part that needs checking byte by byte
 	for i := 0; i < len(s); {
 		if i >= mixed && i+8 <= len(s) {
 			if plain(s[i : i+8]) {
@@ -41,10 +41,9 @@ func AppendString(dst []byte, s string) []byte {
 	return append(append(dst, s[done:]...), '"')
 }
 
-// plain reports whether the eight bytes of s stand in a JSON string as they are:
-// ASCII, and no control character, quote or backslash. It may say no for some
-// that are. A byte is below n if subtracting n from it sets its high bit, and
-// equal to n if it is, after an exclusive or with n, below one.
+// plain reports whether the eight bytes of s need no change in a JSON string: ASCII without control characters,
+// quotes and backslashes. It may return false for some that need none. A byte is below n if subtracting n from it
+// sets its high bit, and equal to n if its exclusive or with n is below one.
 func plain(s string) bool {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
@@ -68,10 +67,9 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// AppendJSON appends raw, which must be valid JSON, without white space and
-// with the escapes undone that encoding/json adds for HTML. So a value has the
-// same bytes on the wire whether or not it went through a log in between, and
-// a model reads "<" where it wrote "<".
+// AppendJSON appends raw, which must be valid JSON, without white space and without the escapes that encoding/json
+// adds for HTML. So a value has the same bytes on the wire whether or not it was stored in a log, and a model reads
+// "<" where it wrote "<".
 func AppendJSON(dst []byte, raw json.RawMessage) []byte {
 	inString := false
 	for i := 0; i < len(raw); i++ {
@@ -96,8 +94,8 @@ func AppendJSON(dst []byte, raw json.RawMessage) []byte {
 	return dst
 }
 
-// htmlEscape returns the character that the escape at the start of b stands
-// for, if it is one that encoding/json adds without need.
+// htmlEscape returns the character of the escape at the start of b, if it is one that encoding/json adds
+// unnecessarily.
 func htmlEscape(b []byte) string {
 	if len(b) < 6 || b[1] != 'u' {
 		return ""

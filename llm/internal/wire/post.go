@@ -20,41 +20,39 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// A Post is one request. Redirects are not followed: they would carry the key
-// to another host.
+// A Post is one request. It does not follow redirects: they would send the key to another host.
 type Post struct {
 	Method    string // empty: POST
 	Provider  string
 	URL       string
-	Header    http.Header // what the vendor wants beside what every request has
-	Extra     http.Header // what was configured; overrides all else
-	KeyHeader string      // carries the key; "Authorization" carries it as a bearer token
+	Header    http.Header // the vendor's headers, in addition to those of every request
+	Extra     http.Header // configured headers; they override all others
+	KeyHeader string      // header for the key; in "Authorization" it is a bearer token
 	Key       func(ctx context.Context) (string, error)
 	Body      []byte
 	HTTP      http.RoundTripper // nil: http.DefaultTransport, so that connections are shared and kept alive
 	Deadlines llm.Deadlines     // zero fields take the defaults documented there
 }
 
-// A Reply is the server's answer, whose body is read within the deadlines.
-// Errors of Read other than io.EOF are [*llm.Error]. Not safe for concurrent
-// use. Close it.
+// A Reply is the server's answer, whose body is read within the deadlines. Errors of Read other than io.EOF are
+// [*llm.Error]. Not safe for concurrent use. Close it.
 type Reply struct {
 	Status int
 	Header http.Header
 
 	provider string
 	server   string   // as [llm.Reply] has it
-	secrets  []string // what no error may repeat
+	secrets  []string // removed from every error
 	body     io.ReadCloser
-	in       *bufio.Reader // body, unpacked and within bounds
+	in       *bufio.Reader // the body, unpacked and limited
 	size     int64         // bytes of body so far
 	parent   context.Context
 	ctx      context.Context
 	watch    *watchdog
 }
 
-// Send sends the request and returns the stream of an answer with status 200.
-// classify makes an error of any other answer. The error is an [*llm.Error].
+// Send sends the request and returns the stream of an answer with status 200. classify turns any other answer into
+// an error. The error is an [*llm.Error].
 func (p Post) Send(ctx context.Context, classify func(status int, body []byte) *llm.Error) (*Reply, error) {
 	header, err := p.header(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -83,8 +81,8 @@ func (p Post) Send(ctx context.Context, classify func(status int, body []byte) *
 	return nil, r.Complete(e)
 }
 
-// Ask sends a question that has one short answer, and returns its body of at
-// most so many bytes. The error is an [*llm.Error].
+// Ask sends a request with one short answer, and returns its body of at most limit bytes. The error is an
+// [*llm.Error].
 func (p Post) Ask(ctx context.Context, limit int64, classify func(status int, body []byte) *llm.Error) (json.RawMessage, error) {
 	header := http.Header{}
 	maps.Copy(header, p.Header)
@@ -102,8 +100,8 @@ func (p Post) Ask(ctx context.Context, limit int64, classify func(status int, bo
 	return body, nil
 }
 
-// Within bounds all the questions of one task: by the total deadline of the endpoint, or by what
-// is usual for the task.
+// Within bounds all the requests of one task: by the total deadline of the endpoint, or by the usual one for the
+// task.
 func Within(ctx context.Context, at llm.Endpoint, provider string, usual time.Duration) (context.Context, context.CancelFunc) {
 	total := at.Deadlines.Or(llm.Deadlines{Total: usual}).Total
 	if total <= 0 {
@@ -118,8 +116,8 @@ func (p Post) header(ctx context.Context) (http.Header, error) {
 		"Accept":          {"text/event-stream"},
 		"Accept-Encoding": {"identity"}, // compression would delay the events
 		"User-Agent":      {"inspan"},
-		// Not sent, but it lets the transport take a new connection where the
-		// server has just closed the old one, as llama.cpp's does.
+		// It is not sent, but it lets the transport retry on a new connection if the server has just closed the old
+		// one, as llama.cpp does.
 		"Idempotency-Key": {},
 	}
 	maps.Copy(h, p.Header)
@@ -139,7 +137,7 @@ func (p Post) header(ctx context.Context) (http.Header, error) {
 	return h, nil
 }
 
-// do returns when the header of the answer is there, whatever its status.
+// do returns when the header of the answer has arrived, whatever its status.
 func (p Post) do(parent context.Context, header http.Header) (*Reply, error) {
 	ctx, cancel := context.WithCancelCause(parent)
 	d := p.Deadlines.Or(llm.Deadlines{
@@ -169,10 +167,9 @@ func (p Post) do(parent context.Context, header http.Header) (*Reply, error) {
 	return r, nil
 }
 
-// Complete adds to a classified error what only the exchange knows, and holds
-// the wait that it asks for within what is believed, wherever that stood. A vendor
-// that asks for payment and names a time means an allowance that comes back,
-// as OpenRouter does while other requests hold the budget.
+// Complete adds the facts of the exchange to a classified error, and limits the wait that it asks for. A vendor
+// that asks for payment and names a time means an allowance that comes back, as OpenRouter does while other
+// requests hold the budget.
 func (r *Reply) Complete(err error) error {
 	e := llm.AsError(err)
 	e.Provider = r.provider
@@ -190,7 +187,7 @@ func (r *Reply) Complete(err error) error {
 	return e
 }
 
-// Name says in a reply of which exchange it is.
+// Name records the exchange in a reply.
 func (r *Reply) Name(reply *llm.Reply) {
 	reply.Server = r.server
 	if reply.RequestID == "" {
@@ -198,8 +195,7 @@ func (r *Reply) Name(reply *llm.Reply) {
 	}
 }
 
-// RequestID returns the vendor's id of the exchange, or that of the gateway in
-// front of it; "" if there is none.
+// RequestID returns the vendor's id of the exchange, or that of the gateway in front of it; "" if there is none.
 func (r *Reply) RequestID() string {
 	for _, name := range []string{"X-Request-Id", "Request-Id", "X-Generation-Id", "X-Amzn-Requestid", "Cf-Ray"} {
 		if id := r.Header.Get(name); id != "" {
@@ -209,13 +205,12 @@ func (r *Reply) RequestID() string {
 	return ""
 }
 
-// failure says why the exchange broke: by us, by one of our deadlines, by a
-// transport that knows, such as one that signs and found no credentials, or by
-// the other side, which is kind.
+// failure returns why the exchange broke: the caller, one of our deadlines, a transport that knows the reason, such
+// as one that found no credentials to sign with, or the other side, which gives kind.
 func (r *Reply) failure(err error, kind llm.Kind) error {
 	var timeout, known *llm.Error
 	if errors.As(context.Cause(r.ctx), &timeout) {
-		return timeout // ours, or that of whoever asks
+		return timeout // ours, or the caller's
 	}
 	if e := context.Cause(r.parent); e != nil {
 		return &llm.Error{Kind: llm.KindCancelled, Provider: r.provider, Err: e}
@@ -228,7 +223,7 @@ func (r *Reply) failure(err error, kind llm.Kind) error {
 	var untrusted *tls.CertificateVerificationError
 	var unsealed tls.RecordHeaderError
 	if errors.As(err, &untrusted) || errors.As(err, &unsealed) {
-		kind = llm.KindNoReply // another try meets the same server
+		kind = llm.KindNoReply // a retry would reach the same server
 	}
 	return &llm.Error{Kind: kind, Provider: r.provider, Err: err}
 }
@@ -242,10 +237,10 @@ func (r *Reply) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// sized reads the bytes of a body as they come over the network, of which there may be so many.
+// sized counts the bytes of a body as they arrive, and limits them.
 type sized struct{ r *Reply }
 
-// maxBody is above what the longest replies take, each token in an event of its own.
+// maxBody is more than the longest replies need, with each token in an event of its own.
 const maxBody = 128 << 20
 
 func (s sized) Read(b []byte) (int, error) {
@@ -259,13 +254,13 @@ func (s sized) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Endless is the error of a reply that is longer than any model's.
+// Endless returns the error for a reply that is longer than any model's.
 func Endless() *llm.Error {
 	return &llm.Error{Kind: llm.KindNoReply, Message: "the reply has no end: it was given up because it is longer than any model writes"}
 }
 
-// Finish reads what little may follow the last event, so that the connection
-// can be used again, and closes. It waits at most 50 ms.
+// Finish reads the few bytes that may follow the last event, so that the connection can be reused, and closes. It
+// waits at most 50 ms.
 func (r *Reply) Finish() {
 	r.watch.enter("drain", 50*time.Millisecond)
 	_, _ = io.CopyN(io.Discard, r.in, 16<<10)
@@ -278,15 +273,14 @@ func (r *Reply) Close() {
 	_ = r.body.Close()
 }
 
-// ErrorBody returns at most the first 64 KiB of the body of an error answer.
-// A body that breaks off is returned as far as it came.
+// ErrorBody returns at most the first 64 KiB of the body of an error answer. If the body breaks off, it returns the
+// part that arrived.
 func (r *Reply) ErrorBody() []byte {
 	b, _ := io.ReadAll(io.LimitReader(r, 64<<10))
 	return b
 }
 
-// Redact replaces every secret in s, for texts of servers that repeat the key
-// they were sent.
+// Redact replaces every secret in s, as servers may repeat the key in their texts.
 func Redact(s string, secrets ...string) string {
 	for _, secret := range secrets {
 		if len(secret) >= 6 {
@@ -296,9 +290,8 @@ func Redact(s string, secrets ...string) string {
 	return s
 }
 
-// watchdog cancels an exchange when a deadline passes. It keeps one timer for
-// the current phase, which is set anew only when it fires: a read costs one
-// look at the clock.
+// watchdog cancels an exchange when a deadline passes. It keeps one timer for the current phase, which is reset
+// only when it fires: a read costs one look at the clock.
 type watchdog struct {
 	cancel   context.CancelCauseFunc
 	provider string
@@ -322,8 +315,8 @@ func newWatchdog(cancel context.CancelCauseFunc, provider string, d llm.Deadline
 	return w
 }
 
-// trace tells the phases of connecting from those of waiting. A transport that
-// reports no connections has no connect phase.
+// trace separates the phase of connecting from that of waiting. A transport that reports no connections has no
+// connect phase.
 func (w *watchdog) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { w.enter("connect", w.limits.Connect) },
@@ -331,7 +324,7 @@ func (w *watchdog) trace(ctx context.Context) context.Context {
 	})
 }
 
-// enter begins a phase that may last d; 0 or less means for ever.
+// enter begins a phase that may last d; 0 or less means forever.
 func (w *watchdog) enter(phase string, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -350,7 +343,7 @@ func (w *watchdog) enter(phase string, d time.Duration) {
 	w.timer.Reset(w.limit)
 }
 
-// touch notes that bytes came in.
+// touch records that bytes arrived.
 func (w *watchdog) touch() {
 	w.mu.Lock()
 	phase := w.phase

@@ -8,31 +8,28 @@ import (
 	"time"
 )
 
-// longestWait bounds how long a server is believed to ask for: no vendor gives an allowance for
-// longer than a month. [Reply.Complete] holds all adapters to it. It keeps nobody waiting: whether
-// a wait is worth it is decided by whoever has the patience.
+// longestWait limits the wait that a server is believed to need: no vendor grants an allowance for more than a
+// month. [Reply.Complete] applies it for all adapters. Nothing waits because of it: the caller decides whether a
+// wait is worth it.
 const longestWait = 31 * 24 * time.Hour
 
-// shortestWait is what a time that has passed already comes to. It says that the wait is over, but
-// clocks are not that exact.
+// shortestWait is the wait for a time that has already passed, since clocks are not exact.
 const shortestWait = time.Second
 
-// NoWait is the wait of an error of which the adapter knows that none is named, whatever it looks
-// like. [Reply.Complete] makes nothing of it.
+// NoWait is the wait of an error for which the adapter knows that none is stated. [Reply.Complete] keeps it.
 const NoWait time.Duration = -1
 
-// RetryAfter returns how long the server asks to wait, at most 31 days; 0 if it does not say. The
-// first of these that can be understood decides:
+// RetryAfter returns how long the server asks to wait, at most 31 days; 0 if it does not say. The first of these
+// that can be parsed decides:
 //
 //   - Retry-After-Ms, which OpenAI and Azure send, and Azure's X-Ms-Retry-After-Ms, in milliseconds;
 //   - Retry-After (RFC 9110, section 10.2.3), in seconds or as a date;
-//   - the resets of single limits, as [resets] has it;
-//   - the words of the message: "try again in 1.5s", "retry after 30 seconds".
+//   - the resets of single limits, see [resets];
+//   - the text of the message: "try again in 1.5s", "retry after 30 seconds".
 //
-// Servers don't keep to the units that their documents name, so all headers may hold all forms,
-// see [parseWait]. What can't be understood, and what is negative, says nothing. A time of day is
-// held against the Date header of the answer if there is one, so that it does not matter whether
-// our clock is right; a time that has passed means one second.
+// Servers don't keep to their documented units, so all headers may have all formats, see [parseWait]. Unparsable
+// and negative values are ignored. A time of day is compared with the Date header of the answer if there is one, so
+// that our clock need not be right; a time that has passed means one second.
 func RetryAfter(h http.Header, message string, now time.Time) time.Duration {
 	if date, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = date
@@ -55,12 +52,12 @@ func RetryAfter(h http.Header, message string, now time.Time) time.Duration {
 	return 0
 }
 
-// tryAgain finds "try again in 1m30s", OpenAI's and Groq's, "retry after 42 seconds", Azure's, "retry
-// in 26.4s", Gemini's, and "wait 5 minutes before".
+// tryAgain matches "try again in 1m30s" (OpenAI, Groq), "retry after 42 seconds" (Azure), "retry in 26.4s"
+// (Gemini), and "wait 5 minutes before".
 var tryAgain = regexp.MustCompile(`(?i)\b(?:try(?:ing)? again|retry(?:ing)?|wait)(?: your request)?(?: in| after| for)?(?: about| at least)? ` +
 	`((?:\d+(?:\.\d+)?(?:h|ms|m|s)\b)+|(?:\d+(?:\.\d+)?(?:h|ms|m|s))+|\d+(?:\.\d+)?)(?: ?(milliseconds?|seconds?|secs?|minutes?|mins?|hours?|hrs?)\b)?`)
 
-// unitOf is the unit that a word stands for.
+// unitOf returns the unit for a word.
 func unitOf(word string) string {
 	switch word = strings.ToLower(word); {
 	case word == "":
@@ -71,15 +68,15 @@ func unitOf(word string) string {
 	return word[:1]
 }
 
-// Wait is what a number in the body of an error asks for: seconds from now, or a Unix time in
-// seconds or milliseconds.
+// Wait returns the wait for a number in the body of an error: seconds from now, or a Unix time in seconds or
+// milliseconds.
 func Wait(n float64, now time.Time) time.Duration {
 	d, _ := number(n, time.Second, now)
 	return d
 }
 
-// parseWait understands a number of units, a Unix time, an HTTP date, a date of RFC 3339, and a
-// duration such as "6m0s". It reports whether it does.
+// parseWait parses a number of units, a Unix time, an HTTP date, a date of RFC 3339, and a duration such as "6m0s".
+// It reports whether it could.
 func parseWait(v string, unit time.Duration, now time.Time) (time.Duration, bool) {
 	v = strings.TrimSpace(v)
 	if n, err := strconv.ParseFloat(v, 64); err == nil {
@@ -95,18 +92,18 @@ func parseWait(v string, unit time.Duration, now time.Time) (time.Duration, bool
 	return bounded(d), err == nil && d >= 0
 }
 
-// Numbers from here on are Unix times: in seconds since 1998, in milliseconds since 1973. Taken for
-// a wait they would be ten days at least, and 28 years if they are seconds. The client ky draws
-// the line in the same way, at the number that stands for 2024.
+// Numbers from here on are Unix times: in seconds since 1998, in milliseconds since 1973. As a wait they would be
+// at least ten days, and 28 years if they are seconds. The client ky draws the line in the same way, at the number
+// for 2024.
 const (
 	epochSeconds = 9e8
 	epochMillis  = 1e11
-	epochEnd     = 1e14 // the year 5138; what is larger is no time
+	epochEnd     = 1e14 // the year 5138; a larger number is no time
 )
 
 func number(n float64, unit time.Duration, now time.Time) (time.Duration, bool) {
 	switch {
-	case !(n >= 0 && n < epochEnd): // also what is not a number
+	case !(n >= 0 && n < epochEnd): // also NaN
 		return 0, false
 	case n >= epochMillis:
 		return until(time.UnixMilli(int64(n)), now), true
@@ -116,21 +113,19 @@ func number(n float64, unit time.Duration, now time.Time) (time.Duration, bool) 
 	return bounded(time.Duration(min(n, float64(longestWait/unit)) * float64(unit))), true
 }
 
-// until is how long it is to a time of day.
+// until returns the time left until t.
 func until(t, now time.Time) time.Duration { return bounded(max(t.Sub(now), shortestWait)) }
 
-// bounded holds a wait between nothing and what is believed.
+// bounded limits a wait to 0 and longestWait.
 func bounded(d time.Duration) time.Duration { return min(max(d, 0), longestWait) }
 
-// resets returns when the limits that are used up come back: the longest wait among them. If no
-// limit says what remains of it, the shortest wait of all counts. Limits that have something left
-// are not why the request was refused, and say nothing.
+// resets returns when the used-up limits come back: the longest wait among them. If no limit states its remainder,
+// the shortest wait of all counts. Limits with something left did not cause the refusal and are ignored.
 //
-// Their names have "RateLimit" and "Reset" in them, and what remains has the same name with
-// "Remaining": those of the draft of the IETF (draft-ietf-httpapi-ratelimit-headers-03) with and
-// without X-, which many gateways send; of OpenAI, Azure, Groq and Cerebras with a limit behind it
-// (X-RateLimit-Reset-Tokens, -Requests-Day); and of Anthropic with the limit before it, with dates of
-// RFC 3339 (docs.anthropic.com, "Rate limits", response headers).
+// Their names contain "RateLimit" and "Reset", and the remainder has the same name with "Remaining": those of the
+// IETF draft (draft-ietf-httpapi-ratelimit-headers-03) with and without X-, which many gateways send; of OpenAI,
+// Azure, Groq and Cerebras with a limit at the end (X-RateLimit-Reset-Tokens, -Requests-Day); and of Anthropic with
+// the limit before it, with dates of RFC 3339 (docs.anthropic.com, "Rate limits", response headers).
 func resets(h http.Header, now time.Time) time.Duration {
 	var used, least time.Duration
 	for name := range h {

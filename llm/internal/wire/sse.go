@@ -31,7 +31,7 @@ type Events struct {
 	start int // buf[start:end] is read but not consumed
 	end   int
 	data  []byte
-	begun bool // the byte order mark is dealt with
+	begun bool // the byte order mark was handled
 	cr    bool // the last line ended in CR; a LF that follows belongs to it
 	err   error
 }

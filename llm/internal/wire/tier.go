@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// tierWord is a vendor's word for a tier. Anything else is no word that a log or a bill should have.
+// tierWord matches a vendor's name of a tier. Anything else does not belong in a log or a bill.
 var tierWord = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
-// Tier returns the [llm.Usage.Tier] of a reply from what a vendor says of how it was served: its tier, its speed, its
-// region. Words for the standard count for nothing.
+// Tier returns the [llm.Usage.Tier] of a reply from the vendor's statements about how it was served: its tier, its
+// speed, its region. Words for the standard are ignored.
 func Tier(words ...string) string {
 	var out []string
 	for _, w := range words {

@@ -8,18 +8,16 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// A Turn is a run of messages of one role, as the wires want it: what cannot
-// be sent is gone and results come before everything else.
+// A Turn is a sequence of messages of one role, in the form for the wire: parts that cannot be sent are gone and
+// results come first.
 type Turn struct {
 	Role    llm.Role
 	Results []llm.Result
 	Parts   []llm.Part // all others, in order
 }
 
-// Turns joins messages of the same role that follow each other. Text without
-// a visible character is dropped, because some vendors refuse it, and so is
-// reasoning another route wrote or that nothing needs back. Turns that end up
-// empty vanish.
+// Turns joins adjacent messages of the same role. Text without a visible character is dropped, because some vendors
+// refuse it, and so is reasoning that another route wrote or that is not needed back. Empty turns are dropped.
 func Turns(messages []llm.Message, route string) []Turn {
 	turns := make([]Turn, 0, len(messages))
 	results, parts := room(messages) // of all turns, each behind the one before it
@@ -48,7 +46,7 @@ func Turns(messages []llm.Message, route string) []Turn {
 	return turns
 }
 
-// room returns lists that take all parts of the messages, so that no turn allocates its own.
+// room returns lists with capacity for all parts of the messages, so that no turn allocates its own.
 func room(messages []llm.Message) ([]llm.Result, []llm.Part) {
 	results, parts := 0, 0
 	for _, m := range messages {
@@ -63,7 +61,7 @@ func room(messages []llm.Message) ([]llm.Result, []llm.Part) {
 	return make([]llm.Result, 0, results), make([]llm.Part, 0, parts)
 }
 
-// last are the last n of a list. What is appended to them goes elsewhere.
+// last returns the last n of a list. Appending to them does not overwrite others.
 func last[T any](list []T, n int) []T { return list[len(list)-n : len(list) : len(list)] }
 
 func sendable(p llm.Part, route string) bool {
@@ -81,8 +79,8 @@ func sendable(p llm.Part, route string) bool {
 // Visible reports whether s holds more than white space.
 func Visible(s string) bool { return strings.TrimSpace(s) != "" }
 
-// ShortID returns id if it has at most limit bytes, all letters, digits, "_"
-// or "-", and else a stable replacement of that kind. limit is at least 20.
+// ShortID returns id if it has at most limit bytes, all letters, digits, "_" or "-", or else a stable replacement
+// of that form. limit is at least 20.
 func ShortID(id string, limit int) string {
 	if id != "" && len(id) <= limit && strings.IndexFunc(id, foreign) < 0 {
 		return id

@@ -9,11 +9,10 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// A Writer appends JSON to Buf. It checks nothing: the caller writes the
-// brackets, and in which order.
+// A Writer appends JSON to Buf. It checks nothing: the caller writes the brackets in the right order.
 type Writer struct {
 	Buf  []byte
-	memo *llm.Memo // has what an earlier request of the conversation was encoded to
+	memo *llm.Memo // encodings from an earlier request of the conversation
 }
 
 // NewWriter returns a writer with room for the body of req.
@@ -49,8 +48,7 @@ func (w *Writer) Base64(b []byte) *Writer {
 	return w
 }
 
-// Comma separates entries of a list or an object: it appends a comma unless
-// one has just been opened.
+// Comma separates entries of a list or an object: it appends a comma unless a bracket has just been opened.
 func (w *Writer) Comma() *Writer {
 	if c := w.Buf[len(w.Buf)-1]; c != '[' && c != '{' {
 		w.Buf = append(w.Buf, ',')
@@ -69,7 +67,7 @@ func (w *Writer) Schema(schema json.RawMessage, empty string) *Writer {
 	return w.Raw(empty)
 }
 
-// sizeHint guesses the size of the body, to allocate it once.
+// sizeHint estimates the size of the body, to allocate it once.
 func sizeHint(req llm.Request) int {
 	n := 4096
 	for _, s := range req.System {
@@ -104,9 +102,8 @@ func partsSize(parts llm.Parts) int {
 	return n
 }
 
-// Called returns the tools called in turns, in order of their first call, with
-// nothing but their names: for vendors that refuse calls in the history of a
-// request without tools.
+// Called returns the tools called in turns, in order of their first call, with only their names: for vendors that
+// refuse calls in the history of a request without tools.
 func Called(turns []Turn) []llm.ToolSpec {
 	var tools []llm.ToolSpec
 	seen := map[string]bool{}
