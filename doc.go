@@ -11,7 +11,7 @@
 //	add := tool.New("add", "Adds two numbers.", func(_ context.Context, _ *tool.Call, in struct{ A, B int }) (tool.Result, error) {
 //		return tool.Text(fmt.Sprint(in.A + in.B)), nil
 //	})
-//	add.Effects = tool.NoEffects // a tool that does not say what it does needs a person
+//	add.Effects = tool.NoEffects // a tool without declared effects asks a person
 //	send := tool.New("send", "Sends a message.", func(_ context.Context, _ *tool.Call, in struct{ Text string }) (tool.Result, error) {
 //		return tool.Text("sent: " + in.Text), nil
 //	})
@@ -25,7 +25,7 @@
 //		}, nil
 //	}}
 //	ctx := context.Background()
-//	s, err := host.Open(ctx, "last") // of an earlier start
+//	s, err := host.Open(ctx, "last") // of an earlier run of this program
 //	if errors.Is(err, fs.ErrNotExist) {
 //		s, err = host.New(ctx, ".")
 //	}
@@ -35,7 +35,7 @@
 //	defer s.Close()
 //	for e, err := range s.Run(ctx, event.Say(`call: add {"A":20,"B":22}`+"\n"+`call: send {"Text":"42"}`+"\nsay: Sent.")) {
 //		if err != nil {
-//			log.Fatal(err) // the harness can't continue; a tool or model that fails is an event
+//			log.Fatal(err) // the harness can't continue; a failing tool or model is an event
 //		}
 //		if d, ok := e.Body.(event.Delta); ok {
 //			fmt.Print(d.Text)

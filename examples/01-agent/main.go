@@ -1,5 +1,5 @@
-// An agent on one page: two tools, one of which asks first, streaming, a budget, and a session that a later start
-// continues. The model is the offline one, which follows commands in the prompt, so this runs without a key.
+// An agent on one page: two tools, one of which asks first, streaming, a budget, and a session that the next start
+// resumes. The model is the offline one, which follows commands in the prompt, so this runs without a key.
 package main
 
 import (
@@ -21,7 +21,7 @@ func main() {
 	add := tool.New("add", "Adds two numbers.", func(_ context.Context, _ *tool.Call, in struct{ A, B int }) (tool.Result, error) {
 		return tool.Text(fmt.Sprint(in.A + in.B)), nil
 	})
-	add.Effects = tool.NoEffects // a tool that does not say what it does needs a person
+	add.Effects = tool.NoEffects // a tool without declared effects asks a person
 	send := tool.New("send", "Sends a message.", func(_ context.Context, _ *tool.Call, in struct{ Text string }) (tool.Result, error) {
 		return tool.Text("sent: " + in.Text), nil
 	})
@@ -35,7 +35,7 @@ func main() {
 		}, nil
 	}}
 	ctx := context.Background()
-	s, err := host.Open(ctx, "last") // of an earlier start
+	s, err := host.Open(ctx, "last") // of an earlier run of this program
 	if errors.Is(err, fs.ErrNotExist) {
 		s, err = host.New(ctx, ".")
 	}
@@ -45,7 +45,7 @@ func main() {
 	defer s.Close()
 	for e, err := range s.Run(ctx, event.Say(`call: add {"A":20,"B":22}`+"\n"+`call: send {"Text":"42"}`+"\nsay: Sent.")) {
 		if err != nil {
-			log.Fatal(err) // the harness can't continue; a tool or model that fails is an event
+			log.Fatal(err) // the harness can't continue; a failing tool or model is an event
 		}
 		if d, ok := e.Body.(event.Delta); ok {
 			fmt.Print(d.Text)

@@ -1,5 +1,5 @@
-// A real model where there is a key, the offline one where there is none. Any
-// server that speaks Chat Completions works with openai.Model and its BaseURL.
+// A real model if there is a key, the offline one otherwise. Any server that speaks Chat Completions works with
+// openai.Model and its BaseURL.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// A tool of your own: a function with typed arguments. The schema the model
-// sees is made from the struct, and arguments are checked against it.
+// A tool of your own: a function with typed arguments. The model's schema is made from the struct, and arguments
+// are checked against it.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 		}
 		return tool.Text(fmt.Sprint(total)), nil
 	})
-	// Adding touches nothing in the world, so it need not ask.
+	// Adding has no effect, so it need not ask.
 	add.Effects = tool.NoEffects
 
 	model, err := script.Parse([]byte("-- reply --\ncall: add {\"numbers\":[20,22]}\n-- reply --\nThe sum is 42.\n"))

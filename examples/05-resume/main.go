@@ -1,5 +1,5 @@
-// A session on disk outlives its process. The first life breaks off between
-// two calls, as a crash would; the second goes on, and no call runs twice.
+// A session on disk outlives its process. The first life stops between two calls, as a crash would; the second
+// continues, and no call runs twice.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 		fmt.Println("  working on", in.Name)
 		return tool.Text("finished " + in.Name), nil
 	})
-	// It touches nothing in the world, so it need not ask.
+	// It has no effect, so it need not ask.
 	work.Effects = tool.NoEffects
 	host := inspan.Host{Dir: dir, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {
 		model, err := script.Parse([]byte("-- reply --\ncall: work {\"Name\":\"one\"}\n-- reply --\ncall: work {\"Name\":\"two\"}\n" +

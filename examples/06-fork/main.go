@@ -1,5 +1,5 @@
-// Two continuations from one point: a fork is a session of its own that starts
-// as a copy, so both can be driven on without touching each other.
+// Two continuations from one point: a fork is a session of its own that starts as a copy, so both can continue
+// independently.
 package main
 
 import (
@@ -42,7 +42,7 @@ func main() {
 	fmt.Println("two sessions:", trunk.ID() != branch.ID())
 }
 
-// say tells a session something and returns the answer.
+// say sends a session a message and returns the answer.
 func say(s *inspan.Session, text string) string {
 	var answer string
 	for e, err := range s.Run(context.Background(), event.Say(text)) {

@@ -1,5 +1,5 @@
-// One session has another work for it: a tool that opens a child. The same parent
-// and name mean the same child, so a call that is made again finds it.
+// A session that delegates work to another one: a tool opens a child session. The same parent and name mean the
+// same child, so a repeated call finds it.
 package main
 
 import (
@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// say tells a session something and returns what the model says.
+// say sends a session a message and returns the model's answer.
 func say(ctx context.Context, s *inspan.Session, text string) string {
 	for e, err := range s.Run(ctx, event.Say(text)) {
 		if err != nil {

@@ -1,5 +1,4 @@
-// Tools of an MCP server, here one that is a part of the same program. Give it a
-// Command or a URL for one that is not.
+// Tools of an MCP server, here one inside the same program. For an external server set its Command or URL.
 package main
 
 import (
@@ -21,7 +20,7 @@ type place struct {
 	Name string `json:"name"`
 }
 
-// birds is a server as its SDK makes them.
+// birds is a server made with the SDK.
 func birds(ctx context.Context) (io.ReadWriteCloser, error) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "birds", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "seen", Description: "Birds that were seen at a place."},

@@ -1,6 +1,6 @@
-// The agent of the command inspan, in a program of your own. It asks before it changes
-// anything: a Conductor puts its questions and goes on with the answers. Where nobody can be
-// asked, Answer returns an error that names the calls which wait.
+// The agent of the inspan command in your own program. It asks before it changes anything: a Conductor asks the
+// questions and continues with the answers. If there is no one to ask, Answer returns an error that names the
+// waiting calls.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 const task = "bash: echo 'The museum opens at ten.' > hours.txt\nsay: I wrote it down."
 
 func main() {
-	sandbox := coding.Init() // first of all: the sandbox starts this program again
+	sandbox := coding.Init() // before anything else: the sandbox starts this program again
 	dir, err := os.MkdirTemp("", "inspan-approve-")
 	if err != nil {
 		log.Fatal(err)
@@ -64,7 +64,7 @@ func main() {
 	fmt.Printf("hours.txt: %s", hours)
 }
 
-// allow shows a question, and answers it as a person at a terminal would.
+// allow shows a question and answers it, as a person at a terminal would.
 func allow(_ context.Context, p inspan.Pending) (event.Body, error) {
 	fmt.Printf("may it run? %s\n", p.Reason)
 	return event.Decided{Call: p.Call.ID, Question: p.Question, Allow: true, By: "the example"}, nil

@@ -11,8 +11,7 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// visit gives a task, follows it up to its question, answers that, and follows the rest over a
-// new connection.
+// visit submits a task, follows it up to its question, answers that, and follows the rest over a new connection.
 func visit(url string) error {
 	resp, err := http.Post(url+"/sessions", "text/plain", strings.NewReader("bash: touch made\nsay: It is made."))
 	if err != nil {
@@ -43,7 +42,7 @@ func visit(url string) error {
 	return err
 }
 
-// follow prints the events behind one, up to the first of a kind. It returns that.
+// follow prints the events after one, up to the first of a kind, and returns that.
 func follow(session, after, until string) (id, data string, err error) {
 	req, err := http.NewRequest(http.MethodGet, session+"/events", nil)
 	if err != nil {

@@ -1,7 +1,7 @@
-// An HTTP server with coding agents. A client gives a task, follows the session as server-sent
-// events and answers its questions. The id of an event is its number in the session, so a client
-// that lost its connection goes on behind the last event that it saw: browsers do that by
-// themselves. The server is in server.go; this program is its own client, in client.go.
+// An HTTP server with coding agents. A client submits a task, follows the session as server-sent events and answers
+// its questions. The id of an event is its number in the session, so a client that lost its connection continues
+// after the last event that it saw; browsers do this on their own. The server is in server.go; this program is its
+// own client, in client.go.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	mux := http.NewServeMux() // a real server says who may do this
+	mux := http.NewServeMux() // a real server authenticates its clients
 	mux.HandleFunc("POST /sessions", s.begin)
 	mux.HandleFunc("GET /sessions/{id}/events", s.events)
 	mux.HandleFunc("POST /sessions/{id}/answers", s.answer)

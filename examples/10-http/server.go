@@ -13,14 +13,14 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// server has no state of its own: sessions lie on disk, so any process with the same host can
-// stream one and take answers for it.
+// server has no state of its own: sessions are on disk, so any process with the same host can stream a session and
+// accept answers for it.
 type server struct {
 	host *inspan.Host
 	root string
 }
 
-// begin starts a session with the task in the body, and answers with its id.
+// begin starts a session with the task in the body, and responds with its id.
 func (s *server) begin(w http.ResponseWriter, r *http.Request) {
 	task, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *server) begin(w http.ResponseWriter, r *http.Request) {
 	}
 	go func() {
 		defer session.Close()
-		run := inspan.Conductor{Session: session, AnswerWait: -1} // waits for answers from elsewhere
+		run := inspan.Conductor{Session: session, AnswerWait: -1} // waits for answers from other requests
 		if err := run.Run(context.Background(), event.Say(string(task))); err != nil {
 			log.Print(err)
 		}
@@ -42,7 +42,7 @@ func (s *server) begin(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, session.ID())
 }
 
-// events streams what has happened since the last event that the client saw, and what happens.
+// events streams the events since the last one that the client saw, and then new ones as they happen.
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	watch, err := s.host.Watch(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	for e, err := range watch.Events(r.Context(), after) {
 		if err != nil {
-			return // the client asks again
+			return // the client reconnects
 		}
 		data, _ := json.Marshal(e.Body)
 		fmt.Fprintf(w, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Body.Kind(), data)
@@ -62,7 +62,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer takes a decision on a question, such as {"call":"c1","question":9,"allow":true}.
+// answer accepts a decision on a question, such as {"call":"c1","question":9,"allow":true}.
 func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	var d event.Decided
 	if err := json.NewDecoder(r.Body).Decode(&d); err != nil {

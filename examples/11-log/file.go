@@ -11,11 +11,11 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// file is an event.Log in a file that one process at a time has open. log_test.go proves it.
+// file is an event.Log in a file that one process at a time has open. log_test.go tests it.
 type file struct {
 	*os.File
 	mu           sync.Mutex
-	events       []event.Event // all that the file holds
+	events       []event.Event // the content of the file
 	epoch, claim uint64        // of the last Claimed, and its number
 }
 
@@ -64,7 +64,7 @@ func (l *file) AppendAs(ctx context.Context, as event.Driver, bodies ...event.Bo
 		claim := l.claim
 		l.mu.Unlock()
 		if stored := as.Repeated(ctx, l, err, claim, bodies); stored != nil {
-			return stored, nil // the driver did not learn that it had succeeded
+			return stored, nil // the driver was not told that it had succeeded
 		}
 		return nil, err
 	}
@@ -72,8 +72,8 @@ func (l *file) AppendAs(ctx context.Context, as event.Driver, bodies ...event.Bo
 	return l.write(ctx, bodies)
 }
 
-// write stores events, and returns when they would survive a loss of power. A crash within it can
-// leave half a line, which a log for daily use sets aside.
+// write stores events, and returns when they would survive a power failure. A crash during it can leave half a
+// line, which a production log has to repair.
 func (l *file) write(ctx context.Context, bodies []event.Body) (out []event.Event, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

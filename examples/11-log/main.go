@@ -1,5 +1,5 @@
-// A session in a log of your own, here a file with one event a line. The second life of the
-// program knows all that the first one did.
+// A session in a log of your own, here a file with one event per line. The second life of the program knows
+// everything that happened in the first.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	fmt.Println("two things were said:", strings.Count(string(lines), `"kind":"said"`) == 2)
 }
 
-// say opens the session of a file, tells it something, and returns the answer.
+// say opens the session of a file, sends it a message, and returns the answer.
 func say(path, text string) (answer string) {
 	file, err := openFile(path)
 	if err != nil {

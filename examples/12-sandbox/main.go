@@ -1,6 +1,6 @@
-// Sandboxed tools. A tool says what its calls do, and its processes are held to that by the
-// kernel: this one runs a script of the workspace and says that it only reads, so nobody is
-// asked, and the script can't write. The rest of the program has the same sandbox, too.
+// Sandboxed tools. A tool declares the effects of its calls, and the kernel holds its processes to them: this one
+// runs a script of the workspace and declares that it only reads, so it needs no approval, and the script can't
+// write. The rest of the program has the same sandbox.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 // report is a script that came with a repository. It does more than it should.
 const report = "echo '12 clocks'\n(echo x > inside; echo x > ../outside) 2>/dev/null\n"
 
-// run runs it, for the tool and for the program. Without a Box it gets that of the environment.
+// run runs the script, for the tool and for the program. Without a Box it gets the box of the environment.
 func run(ctx context.Context, env tool.Env) (string, error) {
 	var out bytes.Buffer
 	p, err := env.Procs.Start(ctx, tool.Command{Args: []string{"sh", "report.sh"}, Dir: env.Root, Output: &out})
@@ -89,7 +89,7 @@ func main() {
 	fmt.Println("  it made", made(dir))
 }
 
-// made lists the files that the script has made.
+// made lists the files that the script has created.
 func made(dir string) []string {
 	inside, _ := fs.Glob(os.DirFS(dir), "work/inside")
 	outside, _ := fs.Glob(os.DirFS(dir), "outside")

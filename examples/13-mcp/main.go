@@ -1,6 +1,6 @@
-// MCP servers of a coding agent. The server is a program of its own, here this one with an
-// argument; the agent starts it in its sandbox, and starts it again if it ends. A rule allows
-// one of its tools, the other one would ask. For an agent without the coding tools see 08-mcp.
+// MCP servers of a coding agent. The server is a separate program, here this one with an argument; the agent starts
+// it in its sandbox, and restarts it if it ends. A rule allows one of its tools, the other one would ask. For an
+// agent without the coding tools see 08-mcp.
 package main
 
 import (
@@ -26,7 +26,7 @@ type clock struct {
 	Name string `json:"name"`
 }
 
-// serve is the server, as its SDK makes them.
+// serve runs the server, which is made with the SDK.
 func serve() error {
 	s := mcp.NewServer(&mcp.Implementation{Name: "clocks", Version: "1"}, nil)
 	for name, said := range map[string]string{"read": "%s shows a quarter past ten", "wind": "%s is wound up"} {

@@ -1,5 +1,5 @@
-// Subagents of a coding agent. A file beside the settings describes a kind of agent. Two of that
-// kind work side by side, each in a session of its own, with no more rights than their parent.
+// Subagents of a coding agent. A file in the folder of the settings describes a kind of agent. Two of that kind
+// work in parallel, each in a session of its own, with no more rights than their parent.
 package main
 
 import (
@@ -23,8 +23,8 @@ permissionMode: plan
 Answer with one number.
 `
 
-// task makes two calls in one reply, so that they run at once. What a call says to do is for
-// the model of the subagent, which is this offline model too.
+// task makes two calls in one reply, so that they run at once. The task in a call is for the subagent's model,
+// which is this offline model too.
 const task = `call: spawn_agent {"agent":"counter","task":"bash: wc -l < clocks.txt\nsay: 3 lines"}
 + call: spawn_agent {"agent":"counter","task":"bash: wc -w < clocks.txt\nsay: 5 words"}
 say: Both have counted.`

@@ -1,6 +1,6 @@
-// Skills of a program: folders with a SKILL.md, whose names and descriptions the model knows
-// from the beginning, and whose text it loads when it needs it. What a skill says that it needs
-// is allowed from then on, until the person says something else.
+// Skills of a program: folders with a SKILL.md. The model knows their names and descriptions from the start, and
+// loads the text when it needs it. The tools that a loaded skill declares are allowed from then on, until the
+// person's next message.
 package main
 
 import (
@@ -23,7 +23,7 @@ allowed-tools: Bash(touch wound/*)
 Wind each clock eight turns, then make the file wound/NAME.
 `
 
-// task is for the offline model. The same command asks as long as nobody has loaded the skill.
+// task is for the offline model. The same command asks as long as the skill is not loaded.
 const task = `bash: touch wound/before
 call: skill {"name":"winding"}
 bash: touch wound/after
@@ -47,7 +47,7 @@ func main() {
 	}
 	host, err := coding.Agent(coding.Options{
 		Sandbox: sandbox, Root: root, State: filepath.Join(dir, "state"), Model: &script.Model{},
-		Skills: []string{skills}, Unattended: true, // so that what would ask is denied
+		Skills: []string{skills}, Unattended: true, // calls that would ask are denied
 	})
 	if err != nil {
 		log.Fatal(err)

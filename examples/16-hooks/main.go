@@ -1,5 +1,5 @@
-// Hooks: code of your own at fixed points of a session. This one denies pushes, tells the model
-// of a freeze when the session begins, and does not let a run end before the tests were run.
+// Hooks: your own code at fixed points of a session. This one denies pushes, tells the model about a freeze when
+// the session begins, and does not let a run end before the tests were run.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// release watches over a branch before a release. Calls that run side by side ask it at once.
+// release guards a branch before a release. Parallel calls use it concurrently.
 type release struct{ tested atomic.Bool }
 
 // At implements tool.Hook.

@@ -1,6 +1,5 @@
-// A budget. Once the session has spent what it may, or its next prompt alone would be too much, the
-// model is not asked again, and the run stops. A higher limit lets it go on where it stood. Turns and
-// time have limits of the same kind.
+// A budget. Once the session has spent it, or if the next prompt alone would exceed it, the model is not asked
+// again, and the run stops. A higher limit lets it continue. Turns and time have limits of the same kind.
 package main
 
 import (
@@ -23,7 +22,7 @@ type priced struct{ llm.Model }
 // Info implements llm.Model.
 func (p priced) Info() llm.Info {
 	info := p.Model.Info()
-	info.Prices = llm.Prices{{Input: 3, Output: 15}} // dollars a million tokens
+	info.Prices = llm.Prices{{Input: 3, Output: 15}} // dollars per million tokens
 	return info
 }
 
@@ -70,7 +69,7 @@ func main() {
 	}
 }
 
-// raise is called when a run has stopped. A higher limit, and nothing said, has it go on.
+// raise is called when a run has stopped. A higher limit without a message makes it continue.
 func raise(_ context.Context, st inspan.Status) ([]event.Body, error) {
 	fmt.Printf("stopped: %s, after %d turns and $%.4f of $%.2f\n", st.Stopped.Reason, st.Turns, st.Cost, st.Limits.Cost)
 	if st.Stopped.Reason != event.ReasonBudget {

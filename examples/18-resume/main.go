@@ -1,5 +1,5 @@
-// A session outlives its process, also with an open question. The first process asks whether it
-// may run a command and is killed; the second one answers the question, and the run goes on.
+// A session outlives its process, even with an open question. The first process asks whether it may run a command
+// and is killed; the second answers the question, and the run continues.
 package main
 
 import (
@@ -54,7 +54,7 @@ func host(sandbox coding.Sandbox, dir string) *inspan.Host {
 	return h
 }
 
-// first works until a question is in the log, and dies of it.
+// first works until a question is in the log, and then kills itself.
 func first(h *inspan.Host, root string) {
 	session, err := h.New(context.Background(), root)
 	if err != nil {
@@ -72,7 +72,7 @@ func first(h *inspan.Host, root string) {
 	}
 }
 
-// second opens the session that was used last, and answers what it asks.
+// second opens the most recent session, and answers its question.
 func second(h *inspan.Host) {
 	session, err := h.Open(context.Background(), "last")
 	if err != nil {

@@ -1,7 +1,7 @@
-// Calls within calls. The tool "publish" writes a page and then pings a server, both by calls of
-// its own. Each is judged like a call of the model: the page may be written, the ping asks. While
-// it waits for an answer nothing runs. Once somebody has answered, the tool is run again from its
-// beginning, and its first call brings what it brought before without writing the page twice.
+// Calls within calls. The tool "publish" writes a page and then pings a server, both through calls of its own. Each
+// is judged like a call of the model: the page may be written, the ping asks. Nothing runs while it waits for an
+// answer. After the answer the tool runs again from its beginning, and its first call returns the earlier result
+// without writing the page twice.
 package main
 
 import (
@@ -20,7 +20,7 @@ type page struct {
 	Name string `json:"name"`
 }
 
-// does makes a tool that says what it does, with one effect.
+// does makes a tool with one declared effect, which prints and returns a text.
 func does(name, says string, effect tool.Effect) tool.Tool {
 	t := tool.New(name, "Does one thing.", func(_ context.Context, _ *tool.Call, in page) (tool.Result, error) {
 		fmt.Printf("  %s %s\n", says, in.Name)

@@ -1,5 +1,5 @@
-// A workflow of a coding agent, made in Go: an agent reads, a command checks, and a person decides
-// what is written. The run could be killed anywhere; the same lines would go on with it.
+// A workflow of a coding agent, written in Go: an agent reads, a command checks, and a person decides what is
+// written. The run could be killed at any point; the same lines would continue it.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// inventory is the workflow. What the offline model is told to do stands in its prompt.
+// inventory returns the workflow. The prompt has the commands for the offline model.
 func inventory() *workflow.Workflow {
 	text := &workflow.Schema{Type: "string"}
 	return &workflow.Workflow{

@@ -15,14 +15,13 @@ import (
 	"github.com/inspan/inspan/coding"
 )
 
-// hub stands in for GitHub: it has one repository, which git reaches too, with issue 12 and pull
-// request 13.
+// hub is a fake GitHub with one repository, which git can access too, with issue 12 and pull request 13.
 type hub struct {
 	bare string // the repository
 	git  string // the folder of git's own programs
 
 	mu   sync.Mutex
-	made []string // by requests, in words
+	made []string // by requests, described
 }
 
 const issue = `{"number":12,"title":"Wrong sum","state":"open","body":"1 + 1 is 0.",` +
@@ -60,7 +59,7 @@ func (h *hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(answer))
 }
 
-// post takes note of a comment or a pull request.
+// post records a comment or a pull request.
 func (h *hub) post(r *http.Request) string {
 	var sent struct{ Title, Head, Body string }
 	if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
@@ -73,7 +72,7 @@ func (h *hub) post(r *http.Request) string {
 	return `{"number":14,"html_url":"https://github.com/ann/shop/pull/14"}`
 }
 
-// hosted puts a repository there, and has workflows reach it.
+// hosted serves a repository on a hub, and directs workflows to it.
 func hosted(ctx context.Context, box coding.Sandbox, root string) (*hub, func(), error) {
 	h := &hub{bare: root + ".git"}
 	at := httptest.NewServer(h)

@@ -1,5 +1,5 @@
-// The workflows that are built in, offline: one model plays all of their agents, in real repositories
-// with real commands. What it answers depends on the task that an agent has.
+// The built-in workflows, offline: one model plays all of their agents, in real repositories with real commands.
+// Its answers depend on the task of the agent.
 package main
 
 import (
@@ -21,7 +21,8 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// part is what an agent does whose task begins so: calls, and what it returns at the end.
+// part is the script of an agent whose task begins with a text: its calls, and the value that it returns at the
+// end.
 type part struct {
 	begins string
 	calls  []llm.Call
@@ -39,7 +40,7 @@ func call(name string, args map[string]any) llm.Call {
 
 func returns(result map[string]any) llm.Call { return call("return_result", result) }
 
-// player is a model that plays parts. An agent makes one call a turn, and then says that it is done.
+// player is a model that plays parts. An agent makes one call per turn, and then says that it is done.
 type player []part
 
 func (player) Info() llm.Info { return (&script.Model{}).Info() }
@@ -180,7 +181,7 @@ func play(sandbox coding.Sandbox, s show) error {
 	return fmt.Errorf("there is no such workflow")
 }
 
-// run runs a session of the host to its end, and says yes to what it asks.
+// run runs a session of the host to its end, and approves its questions.
 func run(host *inspan.Host, root, name string) error {
 	ctx := context.Background()
 	session, err := host.New(ctx, root)
@@ -220,7 +221,7 @@ func repository(ctx context.Context, sandbox coding.Sandbox, root string, files 
 		"git add -A && git commit -qm begin --allow-empty")
 }
 
-// command runs a command line in a folder, without walls.
+// command runs a command line in a folder, without a sandbox.
 func command(ctx context.Context, sandbox coding.Sandbox, dir, line string) error {
 	env, err := coding.Env(coding.Options{Sandbox: sandbox, Root: dir, State: dir + "-state"})
 	if err != nil {
