@@ -43,7 +43,7 @@ func (s *Set) ask(ctx context.Context, c Config, p tool.Point) (tool.Outcome, er
 	}
 	a, err := via(limited, c, in, p)
 	if limited.Err() != nil && ctx.Err() == nil {
-		return tool.Outcome{}, fmt.Errorf("it was not done after %v", c.timeout())
+		return tool.Outcome{}, fmt.Errorf("it did not end within %v", c.timeout())
 	}
 	if err != nil {
 		return tool.Outcome{}, err

@@ -320,7 +320,7 @@ func TestTimeout(t *testing.T) {
 	if got := brief(must(t, s, at(tool.RunStop, s.Env))); got != "" {
 		t.Errorf("got %q", got)
 	}
-	has(t, "warning", w.take(), "it was not done after 3s")
+	has(t, "warning", w.take(), "it did not end within 3s")
 	for _, name := range []string{"self", "child"} {
 		gone(t, name, pid(t, s.Env.Root, name))
 	}

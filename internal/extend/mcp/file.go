@@ -60,7 +60,7 @@ func ReadFile(path, root string, data []byte) (servers []Server, warnings []stri
 			continue
 		}
 		for _, field := range unknown {
-			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %s has the field %q, which means nothing here",
+			warnings = append(warnings, fmt.Sprintf("%[1]s: inspan ignores the field %[3]q of the MCP server %[2]s",
 				path, name, text.Cut(field, 60)))
 		}
 		servers = append(servers, s)

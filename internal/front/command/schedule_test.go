@@ -189,10 +189,10 @@ func TestOverlap(t *testing.T) {
 			case overlap == schedule.Queue && len(one.Open) != 1:
 				t.Errorf("nothing waits: %+v", one)
 			case overlap == schedule.Skip:
-				if out := h.does(t, 0, "schedule", "list"); !strings.Contains(out, "left out: the run before still went on") {
+				if out := h.does(t, 0, "schedule", "list"); !strings.Contains(out, "left out: the previous run had not ended") {
 					t.Error(out)
 				}
-				if out := h.does(t, 0, "schedule", "run", "x"); out != "left out: the run before still went on\n" {
+				if out := h.does(t, 0, "schedule", "run", "x"); out != "left out: the previous run had not ended\n" {
 					t.Error(out)
 				}
 			}

@@ -130,7 +130,7 @@ func settled(root, name string, list []Workflow) error {
 	}
 	i := slices.IndexFunc(list, func(w Workflow) bool { return w.File == file })
 	if i < 0 {
-		return fmt.Errorf("%s: in .inspan only the .yaml and .js files of the folder workflows can be run", name)
+		return fmt.Errorf("%s: in .inspan, only .yaml and .js files of the folder workflows can run", name)
 	}
 	if list[i].Why != "" {
 		return errors.New(list[i].Why)

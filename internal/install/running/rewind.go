@@ -222,7 +222,7 @@ func (r *Way) Files() (changed, kept []FileBack) {
 
 func becomes(c snapshot.Change) string {
 	if c.Why == snapshot.Merged {
-		return "loses what the agent changed; " + c.Why
+		return "loses the changes of the agent; " + c.Why
 	}
 	switch c.Kind {
 	case snapshot.Create:
@@ -232,7 +232,7 @@ func becomes(c snapshot.Change) string {
 	case snapshot.ChangeMod:
 		return fmt.Sprintf("gets its permissions back: %v", c.New.Mode)
 	case snapshot.Retype:
-		return "becomes what it was"
+		return "returns to its earlier state"
 	}
 	return "gets its content back"
 }
@@ -371,7 +371,7 @@ func (r *Way) collect(ctx context.Context, sessions store.Store, id, root string
 			for _, f := range b.Files {
 				known := slices.ContainsFunc(r.apart, func(o FileBack) bool { return o.Path == f.Path })
 				if f.Written && !known && filepath.IsAbs(f.Path) && !tool.Inside(root, f.Path) {
-					r.apart = append(r.apart, FileBack{Path: f.Path, What: "it lies outside of the workspace, of which alone there are checkpoints"})
+					r.apart = append(r.apart, FileBack{Path: f.Path, What: "it is outside the workspace, and checkpoints cover only the workspace"})
 				}
 			}
 		}
