@@ -388,7 +388,7 @@ func TestNoProcesses(t *testing.T) {
 	if got := b.names(t); got != "" {
 		t.Errorf("tools %q", got)
 	}
-	has(t, "warned", b.warned(), "no process can be started here")
+	has(t, "warned", b.warned(), "this host can't start processes")
 	b.Env = env
 	x := b.one(t, "x") // it is tried again
 	c := b.call(x, "{}", nil)

@@ -33,7 +33,7 @@ func passing(err error) bool {
 // describe asks a program to describe itself. Errors continue the name of the program.
 func (s *Set) describe(ctx context.Context, p program) (declaration, error) {
 	if s.Env.Procs == nil {
-		return declaration{}, notStarted{errors.New("no process can be started here")}
+		return declaration{}, notStarted{errors.New("this host can't start processes")}
 	}
 	patience := cmp.Or(s.Patience, describeTimeout)
 	limited, cancel := context.WithTimeout(ctx, patience)

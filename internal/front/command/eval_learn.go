@@ -155,7 +155,7 @@ func (c *command) learnWatch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Compare sessions with and without each change, and roll back the changes that do harm",
-		Long: "A session speaks against a change if its work was undone or its commit reverted, a call was denied, somebody\n" +
+		Long: "A session counts against a change if its work was undone or its commit reverted, a call was denied, a person\n" +
 			"interrupted it, it or its last check failed, the same task was run again, or it cost more than twice what is usual.\n" +
 			"You may watch as often as you like. Each session that draws for a change watches too, when it has ended.",
 		Args: exactly(0, 0, "no arguments"),
@@ -464,7 +464,7 @@ func (c *comparisons) watchKept(id string, signals []eval.Signal, kept time.Time
 		}
 	}
 	fmt.Fprintf(c.Out, "%s is kept: %d of %s since then failed, %d of %d in the time of its canary. All sessions have it, so there is "+
-		"nothing to compare them with, and it is not rolled back by itself. To take it back: inspan eval learn withdraw %s\n",
+		"nothing to compare them with, and inspan does not roll it back. To roll it back: inspan eval learn withdraw %s\n",
 		id, bad[0], text.Count(all[0], "session"), bad[1], all[1], id)
 }
 

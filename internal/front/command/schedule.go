@@ -46,14 +46,14 @@ func (c *command) scheduleAdd() *cobra.Command {
 	var f scheduleFlags
 	cmd := &cobra.Command{
 		Use:   `add "CRON" [INPUT=VALUE ...]`,
-		Short: "Add a schedule: what is to run, and when",
+		Short: "Add a schedule: a task or workflow, and a time or an event",
 		Long: "CRON has five fields: minute, hour, day of the month, month, day of the week. With --on there is none.\n" +
 			"Runs are sessions like any other: questions wait on the board, and 'inspan attach' shows them.\n" +
 			"Something must look at the schedules: 'inspan schedule install' sets up a timer; 'inspan serve' and 'inspan web' look too.\n" +
 			"The run has the flags that you give here, such as --mode and --max-cost.\n\n" +
 			"--on webhook prints a secret. Callers sign POST /hooks/NAME of 'inspan serve' with it, as Standard Webhooks or GitHub do.\n" +
 			"--on github:issues.opened,push begins only for those events. --on file:GLOB begins for each new content of a file.\n" +
-			"An event fills the inputs that have the names of its fields; the input \"event\" gets all of it. A task is told the event.\n" +
+			"An event fills the inputs that have the names of its fields; the input \"event\" gets all of it. The prompt of a task includes the event.\n" +
 			"A webhook without --workflow and --task answers the workflow steps that wait for it.",
 		Example: "  inspan schedule add \"0 7 * * 1-5\" --workflow upgrade-deps --mode auto --max-cost 5\n" +
 			"  inspan schedule add \"*/30 9-17 * * *\" --zone Europe/Berlin --task \"Answer new review comments\"\n" +
@@ -79,7 +79,7 @@ func (c *command) scheduleAdd() *cobra.Command {
 	fl.DurationVar(&f.one.Jitter, "jitter", 0, "begin up to so much `time` later, each schedule by its own amount")
 	fl.StringVar(&f.catch, "catch-up", "", "times that were missed: none, once (default: make up for the last) or all (at most ten)")
 	fl.StringVar(&f.overlap, "overlap", "",
-		"while the run before goes on: skip (default for times), queue (default for events) or parallel")
+		"if the previous run has not ended: skip (default for times), queue (default for events) or parallel")
 	fl.BoolVar(&f.one.Unattended, "unattended", false, "deny calls that would ask, instead of waiting for an answer")
 	return cmd
 }
@@ -130,7 +130,7 @@ func (f *scheduleFlags) flow(args []string) ([]string, error) {
 			return nil, misused("--map needs a --workflow, whose inputs it fills")
 		}
 		if len(args) > 0 {
-			return nil, misused("%q: inputs need a --workflow, and times stand first and without --on", args[0])
+			return nil, misused("%q: inputs need --workflow; times come first and without --on", args[0])
 		}
 		return nil, nil
 	}
@@ -159,7 +159,7 @@ func (f *scheduleFlags) inputs(a *app.App, one schedule.Schedule) (map[string]st
 		return one.Fill(slices.Collect(maps.Keys(flow.Inputs)), mapped)
 	}
 	if len(mapped) > 0 {
-		return nil, misused("--map needs --on: times bring nothing")
+		return nil, misused("--map needs --on: times have no fields")
 	}
 	_, err = flows.Program(one.Flow[0], one.Flow[1:])
 	return nil, err
@@ -187,7 +187,7 @@ func (c *command) scheduleList() *cobra.Command {
 			case asJSON:
 				return errors.Join(err, printJSON(cmd.OutOrStdout(), list))
 			case len(list) == 0 && err == nil:
-				fmt.Fprintln(cmd.ErrOrStderr(), `there are no schedules; add one with: inspan schedule add "0 7 * * 1-5" --task "..."`)
+				fmt.Fprintln(cmd.ErrOrStderr(), `no schedules; add one with: inspan schedule add "0 7 * * 1-5" --task "..."`)
 			}
 			return errors.Join(schedule.Told(cmd.OutOrStdout(), list, time.Now()), err)
 		},
@@ -197,7 +197,7 @@ func (c *command) scheduleList() *cobra.Command {
 }
 
 func (c *command) scheduleRemove() *cobra.Command {
-	return c.ofSchedule("remove", "Remove a schedule; runs that have begun continue", func(cmd *cobra.Command, set *schedule.Set, id string) error {
+	return c.ofSchedule("remove", "Remove a schedule; started runs continue", func(cmd *cobra.Command, set *schedule.Set, id string) error {
 		return set.Remove(cmd.Context(), id)
 	})
 }
@@ -279,10 +279,10 @@ func (c *command) scheduleInstall() *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
 		Use:   "install",
-		Short: "Set up a timer of the system that begins what is due",
+		Short: "Set up a timer of the system that starts due runs",
 		Long: "inspan writes a timer for systemd of this user, which runs 'inspan schedule due' each minute, and starts it.\n" +
 			"So that it also works while you are logged out, type: loginctl enable-linger\n" +
-			"Keys that are in no keychain and no settings go into schedule.env beside config.toml, as NAME=VALUE.\n" +
+			"Put keys that are only in your shell's environment into schedule.env next to config.toml, as NAME=VALUE.\n" +
 			"Without systemd inspan prints a line for crontab.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -304,7 +304,7 @@ func (c *command) scheduleInstall() *cobra.Command {
 			}
 			err = timer.Install(cmd.Context(), filepath.Dir(a.ConfigPath))
 			if errors.Is(err, schedule.ErrNoSystemd) {
-				fmt.Fprintln(cmd.ErrOrStderr(), "there is no systemd for this user; add this line with 'crontab -e':")
+				fmt.Fprintln(cmd.ErrOrStderr(), "no systemd for this user; add this line with 'crontab -e':")
 				fmt.Fprintln(cmd.OutOrStdout(), timer.Crontab())
 				return nil
 			}
@@ -326,7 +326,7 @@ func (c *command) scheduleUninstall() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			some, err := schedule.NewTimer(c.program()).Uninstall(cmd.Context())
 			if !some && err == nil {
-				fmt.Fprintln(cmd.ErrOrStderr(), "there is no timer")
+				fmt.Fprintln(cmd.ErrOrStderr(), "no timer is set up")
 			}
 			return err
 		},

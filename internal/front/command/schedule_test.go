@@ -302,7 +302,7 @@ func TestHookAnswersAStep(t *testing.T) {
 		return id
 	}
 	begin()
-	posts(t, url, schedule.NewSecret(), "m0", `{"version": "evil"}`, http.StatusUnauthorized, "the signature is wrong")
+	posts(t, url, schedule.NewSecret(), "m0", `{"version": "evil"}`, http.StatusUnauthorized, "wrong signature")
 	first, again := `{"version": "1.2"}`, "m1"
 	posts(t, url, key, again, first, http.StatusAccepted, "steps that were answered: 1")
 	testkit.WaitFor(t, "the step goes on", func() bool { return h.ledger(t) == 1 && len(h.runs(t)) == 0 })

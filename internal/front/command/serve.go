@@ -54,12 +54,12 @@ func (c *command) server() *cobra.Command {
 		Use:   "serve",
 		Short: "Run many unattended agents as tasks, over HTTP",
 		Long: "inspan takes tasks over HTTP and works on them, each with an agent, a session and a workspace of its own.\n" +
-			"Tasks outlast the server: one that is killed goes on where it was when it is started again.\n" +
+			"Tasks outlast the server: after kill -9, the next server continues them.\n" +
 			"A call that asks waits for a decision in the list of approvals, or for 'inspan send --allow'.\n" +
 			"On SIGTERM the server finishes the calls that run, begins no others, and ends.\n" +
 			"GET /api/v1/openapi.json describes the API. docs/SERVER.md tells more.\n" +
 			"The official Managed Agents SDKs can drive it too, see docs/MANAGED.md.\n\n" +
-			"Several servers can share a store. One leads, and the others pass requests on to it and take over when it is gone.\n" +
+			"Several servers can share a store. One leads; the others pass requests on to it, and replace it if it dies.\n" +
 			"With an engine, sessions run on all machines. docs/SERVER.md tells how.\n\n" + console.ModesHelp(),
 		Example: "  inspan serve --mode auto --listen 127.0.0.1:8080\n" +
 			"  curl -H \"Authorization: Bearer $(cat TOKEN_FILE)\" -H 'Content-Type: application/json' \\\n" +
@@ -78,9 +78,9 @@ func (c *command) server() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Listen, "listen", "127.0.0.1:8080", "`address` to listen on")
 	fl.IntVar(&s.AtOnce, "at-once", s.AtOnce, "`number` of tasks that work at the same time")
-	fl.StringVar(&f.workspaces, "workspaces", "", "`folder` for the workspaces of tasks (default: beside the state folder)")
+	fl.StringVar(&f.workspaces, "workspaces", "", "`folder` for the workspaces of tasks (default: next to the state folder)")
 	fl.StringVar(&f.carried, "workspaces-in", f.carried,
-		"`what` brings workspaces to the machines that work on them: folder (all of them share --workspaces) or store (see docs/SERVER.md)")
+		"`place` of workspaces for all machines: folder (all share --workspaces) or store (see docs/SERVER.md)")
 	fl.StringArrayVar(&f.folders, "folder", nil, "`folder` of this machine that tasks may work in or clone from; repeatable (default: none)")
 	fl.StringArrayVar((*[]string)(&s.CloneFrom), "clone-from", nil,
 		"`host` with a private address that tasks may clone from, as HOST, *.HOST, HOST:PORT or *; repeatable (default: only public hosts)")

@@ -84,7 +84,7 @@ func (in NewWebhook) onto(s *Server, w *Webhook) error {
 	}
 	for i, kind := range w.Events {
 		if !slices.Contains(s.tellable(), kind) && kind != "*" {
-			return Wrong("enabled_events", fmt.Sprintf("there is no event %q", words.OneLine(kind, 80)), "* or "+strings.Join(s.tellable(), ", "))
+			return Wrong("enabled_events", fmt.Sprintf("unknown event %q", words.OneLine(kind, 80)), "* or "+strings.Join(s.tellable(), ", "))
 		}
 		if slices.Contains(w.Events[:i], kind) {
 			return Wrong("enabled_events", kind+" is there twice", "each type once")
@@ -195,7 +195,7 @@ func (v *Visit) MakeWebhook(in NewWebhook) (Webhook, error) {
 			}
 		}
 		if n >= mostWebhooks {
-			return Conflict("there are %d webhooks already, which is the limit", n)
+			return Conflict("the limit of %d webhooks is reached", n)
 		}
 		return e.write(ofWebhook, w.ID, w)
 	})
