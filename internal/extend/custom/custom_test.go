@@ -307,7 +307,7 @@ func TestTrust(t *testing.T) {
 	if got := b.names(t); got != "" {
 		t.Errorf("tools %q", got)
 	}
-	has(t, "warned", b.warned(), "/file is not trusted as it is now", "inspan trust")
+	has(t, "warned", b.warned(), "/file is not trusted with its current content", "inspan trust")
 	if _, err := os.Lstat(mark); err == nil {
 		t.Error("a program ran that is not trusted")
 	}

@@ -56,7 +56,7 @@ func ReadFile(path, root string, data []byte) (servers []Server, warnings []stri
 			err = s.Check()
 		}
 		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %q is left out: %v", path, text.Cut(name, 60), err))
+			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %q is ignored: %v", path, text.Cut(name, 60), err))
 			continue
 		}
 		for _, field := range unknown {
@@ -90,7 +90,7 @@ func table(data []byte) (map[string]json.RawMessage, error) {
 		}
 		return list, nil
 	}
-	return nil, errors.New("there is no \"mcpServers\" in it")
+	return nil, errors.New("it has no \"mcpServers\"")
 }
 
 // line is a text, or a list of texts.

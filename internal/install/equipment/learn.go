@@ -135,7 +135,7 @@ func readSkill(answer string, at Origin) (SkillDraft, error) {
 		return SkillDraft{}, err
 	}
 	if text.Holds(head.Description, text.Covert|text.Newline) {
-		return SkillDraft{}, errors.New("its description has characters that people don't see")
+		return SkillDraft{}, errors.New("its description has invisible characters")
 	}
 	lines := []string{"---", "name: " + head.Name, "description: " + strconv.Quote(head.Description), "metadata:"}
 	for _, entry := range [][2]string{
@@ -157,7 +157,7 @@ func (d SkillDraft) Check() error {
 	case len(s) > maxSkill:
 		return fmt.Errorf("it has %d bytes; at most %d", len(s), maxSkill)
 	case strings.ContainsFunc(s, text.Unshown.Has):
-		return errors.New("it has characters that people don't see")
+		return errors.New("it has invisible characters")
 	case len(secret.Find(s)) > 0:
 		return errors.New("it has something that looks like a secret")
 	}
