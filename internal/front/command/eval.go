@@ -66,7 +66,7 @@ func (c *command) evalRun() *cobra.Command {
 		Long: "Each trial is a session of its own, in its own process and workspace. Its labels name the run, the task and the try.\n" +
 			"The checker runs after the process has exited.\n" +
 			"A run that was interrupted or killed continues with 'inspan eval resume'.\n" +
-			"Trials have a home of their own: your instructions, skills and memory are not in it, only what --proposal lends them.\n" +
+			"Trials have their own home without your instructions, skills and memory, except for the change of --proposal.\n" +
 			"Failures of the infrastructure do not count as failures of the agent: inspan tries the task again, up to three times.",
 		Example: "  inspan eval run suites/mine --config strong.toml --mode auto --jobs 4 --budget 20\n" +
 			"  inspan eval run suites/mine --split held-out --tries 5\n" +

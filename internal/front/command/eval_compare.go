@@ -218,7 +218,7 @@ func (c *comparisons) run(name string) (eval.Run, error) {
 	dir := name
 	if _, err := os.Stat(filepath.Join(name, "run.json")); err != nil {
 		if !filepath.IsLocal(name) {
-			return eval.Run{}, misused("there is no run in %s", name)
+			return eval.Run{}, misused("no run in %s", name)
 		}
 		f := eval.FolderIn(c.State)
 		run, err := f.Open(name)

@@ -48,7 +48,7 @@ func (c *command) learnFailures() *cobra.Command {
 	var ask comparisons
 	cmd := &cobra.Command{
 		Use:     "failures RUN",
-		Short:   "Print what failed trials did, for you or a model to draw a proposal from",
+		Short:   "Print the work of failed trials, as a basis for proposals",
 		Long:    "Each line has the session and the number of the event, which a proposal names with --from. inspan refuses held-out runs.",
 		Example: "  inspan eval learn failures baseline | inspan -p \"Propose one small change of AGENTS.md against these\"",
 		Args:    exactly(1, 1, "a RUN"),
@@ -96,7 +96,7 @@ func (c *command) learnList() *cobra.Command {
 }
 
 func (c *command) learnShow() *cobra.Command {
-	return c.learning("show PROPOSAL", "Show a proposal, where it is from and what became of it", "", 1,
+	return c.learning("show PROPOSAL", "Show a proposal, its source and its state", "", 1,
 		func(_ context.Context, ask *comparisons, args []string) error { return ask.told(args[0]) })
 }
 
@@ -197,7 +197,7 @@ func (c *comparisons) propose(ctx context.Context, p proposing) error {
 		return misused("propose needs --from SESSION:EVENT, or --by " + byHand + " for an idea that is drawn from no session")
 	}
 	if !utf8.ValidString(p.Why) || !utf8.ValidString(p.By) {
-		return misused("what --why and --by say must be UTF-8, so that the ledger can be read again")
+		return misused("--why and --by must be UTF-8")
 	}
 	if info, err := os.Lstat(filepath.Join(p.Root, p.File)); err == nil && info.Mode()&os.ModeSymlink != 0 {
 		return misused("propose %s: %w", p.File, eval.ErrLink)

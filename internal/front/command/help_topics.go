@@ -34,7 +34,7 @@ func helpTopics() []helpTopic {
 		{"permissions", "rules, approvals and trust", "The mode decides what runs without a question, and rules make exceptions.\n" +
 			"Deny beats ask, and ask beats allow.\n\n" +
 			"A rule names a tool or an effect, and its object:\n" +
-			"  bash(go test *)      command lines that begin so\n" +
+			"  bash(go test *)      command lines with this beginning\n" +
 			"  read(secrets/**)     reading files below a folder\n" +
 			"  network(*.go.dev)    connections to hosts\n" +
 			"  edits                changes of files in the workspace\n\n" +
@@ -42,7 +42,7 @@ func helpTopics() []helpTopic {
 			"When inspan asks, you can allow a call once, or a rule for the session, the project or always.\n" +
 			"  inspan config set --add allow 'bash(go test *)'\n" +
 			"  inspan policy rules                 # those in force, and where they are from\n" +
-			"  inspan policy explain 'rm -r tmp'   # what would become of a command\n" +
+			"  inspan policy explain 'rm -r tmp'   # the verdict on a command\n" +
 			"  inspan policy forget 'RULE'         # take an approval back\n\n" +
 			"Hooks, tools and servers of a folder run only once you have read and trusted them:\n" +
 			"  inspan trust"},
@@ -53,9 +53,9 @@ func helpTopics() []helpTopic {
 			"  inspan --model ollama/qwen3-coder   # for this session\n" +
 			"  inspan config set model ollama/qwen3-coder\n\n" +
 			"A key in a variable such as ANTHROPIC_API_KEY comes before one that inspan keeps.\n" +
-			"The model script/commands is not an AI: it runs what you type, offline, to try inspan out:\n" +
+			"The model script/commands is not an AI: it follows commands that you type, offline, to try inspan:\n" +
 			"  inspan run --model script \"bash: ls\""},
-		{"sandbox", "what commands can reach", "In every mode but yolo, commands run in a sandbox: no secrets, no network, and outside the workspace nothing is changed.\n" +
+		{"sandbox", "what commands can reach", "In every mode but yolo, commands run in a sandbox: no secrets, no network, and no changes outside the workspace.\n" +
 			"Whatever needs more asks first, and shows the command line. A command that only reads can't write at all.\n\n" +
 			"  inspan doctor sandbox                # try to escape from it on this machine\n" +
 			"  inspan run --container IMAGE \"...\"   # run each command in a container\n" +

@@ -26,7 +26,7 @@ func (c *command) schedule() *cobra.Command {
 // schedules returns the schedules of this machine.
 func (c *command) schedules(a *app.App) *schedule.Set {
 	return &schedule.Set{Table: a.Running, Program: c.program(), Failed: func(ctx context.Context, s schedule.Schedule, o schedule.Occasion) {
-		text := "schedule " + s.ID + " could not begin its run: " + o.Why
+		text := "schedule " + s.ID + " could not start its run: " + o.Why
 		c.warn(text)
 		_ = a.Notify.Tell(ctx, inspan.Status{Title: "schedule " + s.ID, Root: s.Root}, text) // 'inspan schedule list' shows it too
 	}}
@@ -52,7 +52,7 @@ func (c *command) scheduleAdd() *cobra.Command {
 			"Something must look at the schedules: 'inspan schedule install' sets up a timer; 'inspan serve' and 'inspan web' look too.\n" +
 			"The run has the flags that you give here, such as --mode and --max-cost.\n\n" +
 			"--on webhook prints a secret. Callers sign POST /hooks/NAME of 'inspan serve' with it, as Standard Webhooks or GitHub do.\n" +
-			"--on github:issues.opened,push begins only for those events. --on file:GLOB begins for each new content of a file.\n" +
+			"--on github:issues.opened,push starts runs only for those events. --on file:GLOB starts one for each new content of a file.\n" +
 			"An event fills the inputs that have the names of its fields; the input \"event\" gets all of it. The prompt of a task includes the event.\n" +
 			"A webhook without --workflow and --task answers the workflow steps that wait for it.",
 		Example: "  inspan schedule add \"0 7 * * 1-5\" --workflow upgrade-deps --mode auto --max-cost 5\n" +
@@ -76,7 +76,7 @@ func (c *command) scheduleAdd() *cobra.Command {
 	fl.StringVar(&f.on, "on", "", "`event` in place of times: webhook, github:EVENT,... or file:GLOB")
 	fl.StringArrayVar(&f.maps, "map", nil, "`INPUT=FIELD`: the input gets this field of the event, such as issue.number; repeatable")
 	fl.StringVar(&f.one.Zone, "zone", "", "time `zone` of the times, such as Europe/Berlin (default: that of the machine)")
-	fl.DurationVar(&f.one.Jitter, "jitter", 0, "begin up to so much `time` later, each schedule by its own amount")
+	fl.DurationVar(&f.one.Jitter, "jitter", 0, "start up to so much `time` later, each schedule by its own amount")
 	fl.StringVar(&f.catch, "catch-up", "", "times that were missed: none, once (default: make up for the last) or all (at most ten)")
 	fl.StringVar(&f.overlap, "overlap", "",
 		"if the previous run has not ended: skip (default for times), queue (default for events) or parallel")
@@ -169,7 +169,7 @@ func (c *command) scheduleList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the schedules: when they begin next, and what came of them last",
+		Short: "List the schedules with their next run and the result of the last one",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, err := c.installation()
@@ -203,9 +203,9 @@ func (c *command) scheduleRemove() *cobra.Command {
 }
 
 func (c *command) schedulePause(name string, paused bool) *cobra.Command {
-	short := "Have a schedule begin nothing for now"
+	short := "Pause a schedule"
 	if !paused {
-		short = "Have a paused schedule begin runs again, from now on"
+		short = "Resume a paused schedule, from now on"
 	}
 	return c.ofSchedule(name, short, func(cmd *cobra.Command, set *schedule.Set, id string) error {
 		_, err := set.Pause(cmd.Context(), id, paused)
@@ -230,7 +230,7 @@ func printBegun(cmd *cobra.Command, o schedule.Occasion) error {
 	case o.Why != "":
 		return errors.New(o.Why)
 	case o.Key != "":
-		fmt.Fprintln(cmd.ErrOrStderr(), "the run begins as soon as the run before has ended")
+		fmt.Fprintln(cmd.ErrOrStderr(), "the run starts as soon as the previous run has ended")
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func (c *command) scheduleDue() *cobra.Command {
 	return &cobra.Command{
 		Use:   "due",
 		Short: "Begin all runs that are due, for timers",
-		Long:  "inspan prints the session of each run that begins, and ends. The runs continue in processes of their own.",
+		Long:  "inspan prints the session of each started run, and ends. The runs continue in their own processes.",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, err := c.installation()

@@ -201,7 +201,7 @@ func TestOverlap(t *testing.T) {
 			case schedule.Skip:
 				want = 1
 			case schedule.Queue:
-				if out := h.does(t, 0, "schedule", "run", "x"); out != "the run begins as soon as the run before has ended\n" {
+				if out := h.does(t, 0, "schedule", "run", "x"); out != "the run starts as soon as the previous run has ended\n" {
 					t.Error(out)
 				}
 				want = 3

@@ -28,7 +28,7 @@ type view struct {
 func (c *command) views() []view {
 	return []view{
 		{"cost", "its cost, by session, day, model, tool or agent", c.cost()},
-		{"spend", "what caused each token and dollar", c.spend()},
+		{"spend", "the cause of each token and dollar", c.spend()},
 		{"stats", "how long requests and calls took, and how many failed", c.stats()},
 		{"trace", "requests, calls and waits on a time line", c.traceShow()},
 		{"context", "the next prompt: its sources and their tokens", c.context()},

@@ -27,7 +27,7 @@ func slashRows() [][]string {
 		{"/mcp", "No MCP servers are set up here; 'inspan mcp add' adds one."},
 		{"/mcp agree nobody", `no MCP server "nobody" is connected`},
 		{"/workflow", "piv                  built in"},
-		{"/workflow nothing", `there is no workflow "nothing"`},
+		{"/workflow nothing", `no workflow "nothing"`},
 		{"/workflow clips", "clips needs source; give them as NAME=VALUE"},
 		{"/goal be good", "want /goal GOAL --check COMMAND"},
 		{"/mcp what", "want /mcp, /mcp agree NAME or /mcp agree NAME DIGEST"},

@@ -187,7 +187,7 @@ func (o ownTools) review(ctx context.Context, p equipment.Promotion) error {
 	v, err := r.Judge(ctx, &tool.Call{
 		Name: "keep_tool", Args: args, Mode: tool.ModeAuto, Env: tool.Env{Root: o.Root}, Cwd: o.Root,
 		Task: "Keep this tool, which an agent wrote, so that agents can call it in later sessions. " +
-			"It must do what its description says and no more.",
+			"It must do only what its description says.",
 	}, []tool.Effect{{Kind: tool.External, Text: "let agents run this code in later sessions, in a sandbox, with its declared effects"}})
 	if err != nil {
 		return err

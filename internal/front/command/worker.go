@@ -24,7 +24,7 @@ func (c *command) worker() *cobra.Command {
 			"for sessions, runs their calls in its folder and sends the results. The server never connects to the worker.\n" +
 			"Mode, rules and sandbox of this machine judge every call. A call that would ask is denied.\n" +
 			"On SIGTERM the worker finishes the calls that run and hands its sessions to other workers.\n" +
-			"docs/SERVER.md tells more.\n\n" + console.ModesHelp(),
+			"See docs/SERVER.md.\n\n" + console.ModesHelp(),
 		Example: "  inspan worker --remote https://agents.example.org --environment env_abc --folder ~/shop --mode auto",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

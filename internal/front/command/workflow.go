@@ -56,7 +56,7 @@ func (c *command) workflowShow() *cobra.Command {
 func (c *command) workflowCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:     "check NAME|FILE",
-		Short:   "Check a workflow: each mistake with its line and what to do about it",
+		Short:   "Check a workflow: each mistake with its line and its correction",
 		Example: "  inspan workflow check .inspan/workflows/release.yaml",
 		Args:    exactly(1, 1, "a NAME or a FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -340,7 +340,7 @@ func (h *Hubs) With(ctx context.Context, root, name string, warn func(string)) (
 }
 
 func noServer(name string) error {
-	return fmt.Errorf("there is no MCP server %q here; see 'inspan mcp list'", words.OneLine(name, 60))
+	return fmt.Errorf("no MCP server %q; see 'inspan mcp list'", words.OneLine(name, 60))
 }
 
 // Leave logs out of the named server of a workspace, and revokes its tokens.

@@ -150,7 +150,7 @@ func (s *Set) Workflow(root, sum, name string, run bool) (*workflow.Workflow, er
 			for _, w := range list {
 				names = append(names, w.Name)
 			}
-			err := fmt.Errorf("there is no workflow %q%s; see 'inspan workflow list'", name, words.DidYouMean(name, names))
+			err := fmt.Errorf("no workflow %q%s; see 'inspan workflow list'", name, words.DidYouMean(name, names))
 			return "", nil, words.Misuse{Err: err}
 		case list[i].Why != "" && (run || len(list[i].Data) == 0):
 			return "", nil, errors.New(list[i].Why)

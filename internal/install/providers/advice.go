@@ -98,11 +98,11 @@ func (s *Set) refused(p Provider) string {
 	case p.OAuth != nil:
 		return fmt.Sprintf("log in again: inspan models login %s", p.Name)
 	case p.KeyCommand != "":
-		return fmt.Sprintf("the key is what providers.%s.key_command in %s prints; correct the command", p.Name, s.ConfigPath)
+		return fmt.Sprintf("the key is the output of providers.%s.key_command in %s; correct the command", p.Name, s.ConfigPath)
 	case from == "" && p.KeyEnv == "":
 		return fmt.Sprintf("no key was sent; set providers.%s.key_env in %s to the variable that holds it", p.Name, s.ConfigPath)
 	case from == "":
-		return fmt.Sprintf("there is no key for %s: set %s%s", p.Name, p.KeyEnv, s.orSetup(", or "))
+		return fmt.Sprintf("no key for %s: set %s%s", p.Name, p.KeyEnv, s.orSetup(", or "))
 	case from == p.KeyEnv:
 		return fmt.Sprintf("the key comes from the variable %s; correct it there%s", from, s.orSetup(", or unset it and "))
 	}

@@ -403,7 +403,7 @@ func (w *Rewinds) To(ctx context.Context, st inspan.Status, named string, files,
 	if named != "last" {
 		n, err := strconv.ParseUint(named, 10, 64)
 		if err != nil || n < points[0].Seq || n > st.Seq {
-			return nil, words.Misuse{Err: fmt.Errorf("there is no message or event %s; 'inspan rewind %s' lists the messages", named, st.Session)}
+			return nil, words.Misuse{Err: fmt.Errorf("no message or event %s; 'inspan rewind %s' lists the messages", named, st.Session)}
 		}
 		seq = n
 	}

@@ -124,7 +124,7 @@ func (s *Schedule) Check() error {
 	_, err := s.times()
 	switch {
 	case errors.Is(err, ErrZone):
-		return misused("--zone: there is no time zone %q; use a name such as UTC or Europe/Berlin", words.OneLine(s.Zone, 80))
+		return misused("--zone: unknown time zone %q; use a name such as UTC or Europe/Berlin", words.OneLine(s.Zone, 80))
 	case err != nil:
 		return misused("%q: %v; use five fields such as \"0 7 * * 1-5\": minute, hour, day of the month, month, day of the week",
 			words.OneLine(s.Cron, 80), err)

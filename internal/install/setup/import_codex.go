@@ -319,7 +319,7 @@ func (i *Import) codexModel(path string, file codexFile) {
 	case own || slices.Contains([]string{"openai", "ollama", "lmstudio"}, name):
 		i.becomes(path, what, "model", name+"/"+file.Model)
 	default:
-		i.ignored(path, what, "its provider "+words.OneLine(name, 60)+" is not known here")
+		i.ignored(path, what, "its provider "+words.OneLine(name, 60)+" is unknown to inspan")
 	}
 }
 

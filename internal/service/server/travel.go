@@ -62,11 +62,11 @@ func (s *Server) unmerged(t Task) string {
 	copies, err := s.copies().Unmerged(s.ctx, t.Session)
 	switch {
 	case err != nil:
-		return "whether a copy of it holds changes can't be told: " + err.Error()
+		return "can't check whether a copy of it has changes: " + err.Error()
 	case len(copies) == 0:
 		return ""
 	}
-	return fmt.Sprintf("agent %s has changed %s in a copy of it, which nobody has merged; "+
+	return fmt.Sprintf("agent %s has unmerged changes of %s in a copy of it; "+
 		"DELETE /api/v1/tasks/%s/workspace?discard=true removes them too", copies[0].Agent, text.Count(len(copies[0].Changed), "file"), t.ID)
 }
 

@@ -307,7 +307,7 @@ func (v *Visit) webhookBodies(h *hook) ([]event.Body, error) {
 	}
 	var kept Webhook
 	if r, is := v.book.redact(b).(event.Recorded); !is || json.Unmarshal(r.Value, &kept) != nil || kept.URL != h.URL {
-		return nil, Wrong("url", "it contains what looks like a secret, which would be stored", "an address without it; deliveries are signed")
+		return nil, Wrong("url", "it contains a likely secret, which would be stored", "an address without it; deliveries are signed")
 	}
 	return []event.Body{b}, nil
 }
