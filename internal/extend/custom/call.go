@@ -80,7 +80,7 @@ func (c caller) box(walls tool.Walls) tool.Box {
 func (c caller) run(ctx context.Context, call *tool.Call) (tool.Result, error) {
 	name := c.declaration.name
 	if call.Env.Procs == nil {
-		return tool.Result{}, errors.New("no process can be started here")
+		return tool.Result{}, errors.New("this host can't start processes")
 	}
 	input, end, err := c.input(call)
 	if err != nil {

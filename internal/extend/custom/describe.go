@@ -33,7 +33,7 @@ func passing(err error) bool {
 // describe asks a program to describe itself. Errors continue the name of the program.
 func (s *Set) describe(ctx context.Context, p program) (declaration, error) {
 	if s.Env.Procs == nil {
-		return declaration{}, notStarted{errors.New("no process can be started here")}
+		return declaration{}, notStarted{errors.New("this host can't start processes")}
 	}
 	patience := cmp.Or(s.Patience, describeTimeout)
 	limited, cancel := context.WithTimeout(ctx, patience)
@@ -56,7 +56,7 @@ func (s *Set) describe(ctx context.Context, p program) (declaration, error) {
 	data, dropped := out.get()
 	switch {
 	case dropped > 0:
-		return declaration{}, fmt.Errorf("prints more than %d KiB when it is run with --describe: it is to print one JSON object",
+		return declaration{}, fmt.Errorf("prints more than %d KiB when it is run with --describe: it must print one JSON object",
 			maxDeclaration>>10)
 	case limited.Err() != nil:
 		return declaration{}, fmt.Errorf("did not answer --describe within %v: fix it, or remove its executable bit if it is not a tool",

@@ -55,7 +55,7 @@ func (t *tree) add(at string, depth int) (folder bool, err error) {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return false, t.addLink(at)
 	}
-	return false, fmt.Errorf("has %s in it, which is neither a file, nor a folder, nor a link", at)
+	return false, fmt.Errorf("has %s in it, which is not a file, a folder or a link", at)
 }
 
 func (t *tree) addFolder(at string, depth int) error {
@@ -93,7 +93,7 @@ func (t *tree) addFile(at string, into *keep.Leaf) error {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return errors.New("changed while it was looked at")
+		return errors.New("changed while inspan read it")
 	}
 	n, err := io.Copy(into, io.LimitReader(f, t.bytes+1))
 	if err != nil {

@@ -40,24 +40,24 @@ func (p *pass) look(f Folder) []program {
 		return nil
 	}
 	if err != nil {
-		p.warn(f.Dir, fmt.Sprintf("tools in %s can't be looked at: %v", f.Dir, err))
+		p.warn(f.Dir, fmt.Sprintf("tools in %s can't be read: %v", f.Dir, err))
 		return nil
 	}
 	if !hasPrograms() {
-		p.warn(f.Dir, fmt.Sprintf("tools in %s are left out: Windows has no executable bit that would tell programs; run inspan inside WSL",
+		p.warn(f.Dir, fmt.Sprintf("tools in %s are ignored: Windows has no executable bit; run inspan inside WSL",
 			f.Dir))
 		return nil
 	}
 	f.Dir = abs
 	root, err := keep.OpenFolder(abs)
 	if err != nil {
-		p.warn(f.Dir, fmt.Sprintf("tools in %s can't be looked at: %v", f.Dir, err))
+		p.warn(f.Dir, fmt.Sprintf("tools in %s can't be read: %v", f.Dir, err))
 		return nil
 	}
 	defer func() { _ = root.Close() }()
 	names, err := list(root, ".", maxEntries)
 	if err != nil {
-		p.warn(f.Dir, fmt.Sprintf("tools in %s can't be looked at: %v", f.Dir, err))
+		p.warn(f.Dir, fmt.Sprintf("tools in %s can't be read: %v", f.Dir, err))
 		return nil
 	}
 	var out []program
@@ -88,7 +88,7 @@ func (p *pass) fill(root *os.Root, prog *program) bool {
 		return false
 	}
 	if trusted := prog.folder.Trusted; trusted != nil && !trusted(prog.path, prog.digest) {
-		p.warn(prog.key(), "tool "+prog.path+" is not trusted as it is now: look at it, then "+
+		p.warn(prog.key(), "tool "+prog.path+" is not trusted with its current content: look at it, then "+
 			cmp.Or(prog.folder.Remedy, "trust it with 'inspan trust'"))
 		return false
 	}

@@ -108,7 +108,7 @@ func (in Installed) Write(root, below string) error {
 		if now, err := digest(dir, at); err == nil && now == in.Digest() {
 			return nil
 		}
-		return fmt.Errorf("%s is there already: %w", filepath.Join(root, filepath.FromSlash(at)), fs.ErrExist)
+		return fmt.Errorf("%s: %w", filepath.Join(root, filepath.FromSlash(at)), fs.ErrExist)
 	}
 	made := path.Join(below, "."+in.Name+"."+rand.Text()) // its name makes it no tool
 	if err = dir.Mkdir(made, 0o700); err != nil {

@@ -202,7 +202,7 @@ type claudeReply struct {
 func (w claude) hear(data []byte, p tool.Point) (out tool.Outcome, note string, err error) {
 	r, err := decode[claudeReply](data)
 	if err != nil {
-		return out, "", fmt.Errorf("its answer is not what Claude Code's hooks say: %w", err)
+		return out, "", fmt.Errorf("its answer does not have the form of Claude Code's hooks: %w", err)
 	}
 	if e := r.Specific.Event; e != "" && e != w.event {
 		return out, "", fmt.Errorf("its answer is for %s, not for %s", e, w.event)

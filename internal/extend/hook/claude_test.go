@@ -156,7 +156,7 @@ func TestNotification(t *testing.T) {
 	closed(t, s)
 	has(t, "stdin", read(t, s.Env.Root, "notified"), `"hook_event_name":"Stop"`,
 		`"stop_hook_active":false`, `"last_assistant_message":"All done."`)
-	if diff := cmp.Diff([]string{".claude/settings.json: hooks.Notification: there is no such moment here; its hooks do not run"},
+	if diff := cmp.Diff([]string{".claude/settings.json: hooks.Notification: inspan has no such moment, so its hooks do not run"},
 		notes); diff != "" {
 		t.Error(diff)
 	}
@@ -239,8 +239,8 @@ func TestRegexpMatchers(t *testing.T) {
 	}
 	all := strings.Join(notes, "\n")
 	has(t, "notes", all, "PreToolUse[2].hooks[0]: it does not run: match",
-		`PreToolUse[3].hooks[1]: it does not run: there are no hooks of type "prompt"`, `shell "powershell"`, "hooks.PermissionRequest: there "+
-			"is no such moment")
+		`PreToolUse[3].hooks[1]: it does not run: unknown type "prompt" of hook`, `shell "powershell"`, "hooks.PermissionRequest: inspan has "+
+			"no such moment")
 	if len(notes) != 4 {
 		t.Errorf("%d notes:\n%s", len(notes), all)
 	}
@@ -303,7 +303,7 @@ func TestClaudeAnswers(t *testing.T) {
 			"deny reason=no event", "",
 		},
 		{tool.BeforeCall, `{"continue":false,"stopReason":"enough"}`, "deny reason=enough", ""},
-		{tool.BeforeCall, `{"decision":7}`, "", "not what Claude Code's hooks say"},
+		{tool.BeforeCall, `{"decision":7}`, "", "the form of Claude Code's hooks"},
 		{tool.AfterCall, `{"decision":"block","reason":"lint"}`, "text=lint", ""},
 		{tool.AfterCall, specific("PostToolUse", `"updatedToolOutput":"plain","additionalContext":"more"`), "text=more result=plain", ""},
 		{tool.AfterCall, specific("PostToolUse", `"updatedToolOutput":{"stdout":"a","stderr":"b"}`), "result=a\nb", ""},
@@ -321,7 +321,7 @@ func TestClaudeAnswers(t *testing.T) {
 		{tool.AgentStop, `{"decision":"block","reason":"on"}`, "text=on", ""},
 		{tool.SessionEnd, specific("SessionEnd", `"additionalContext":"x"`), "", ""},
 		{tool.SessionStart, `{"decision":"block","reason":"can't"}`, "", "can't"},
-		{tool.SessionStart, `{oops`, "", "not what"},
+		{tool.SessionStart, `{oops`, "", "not have the form"},
 	} {
 		s, w := set(t, hook.Config{On: tc.on, Command: "cat answer", Claude: true})
 		write(t, s.Env.Root, "answer", tc.answer)
@@ -671,7 +671,7 @@ func TestReadClaude(t *testing.T) {
 	if diff := cmp.Diff(want, hooks); diff != "" {
 		t.Error(diff)
 	}
-	has(t, "notes", strings.Join(notes, "\n"), "hooks[1]: onFailure means", "asyncRewake", "Stop[0].hooks[0]: onFailure means")
+	has(t, "notes", strings.Join(notes, "\n"), "hooks[1]: onFailure has a meaning", "asyncRewake", "Stop[0].hooks[0]: onFailure has a meaning")
 	for _, tc := range []struct{ file, note, err string }{
 		{`{}`, "", ""},
 		{`{"hooks":{}}`, "", ""},
@@ -688,9 +688,9 @@ func TestReadClaude(t *testing.T) {
 		{`{"hooks":{"PreToolUse":[{"hooks":[{"command":"a"}]}]}}`, `type ""`, ""},
 		{`{"hooks":{"PreToolUse":[{"hooks":[{"type":"command"}]}]}}`, "it has no command", ""},
 		{`{"hooks":{"PreToolUse":[{"hooks":[{"type":"http"}]}]}}`, "it has no url", ""},
-		{`{"hooks":{"PreToolUse":[{"hooks":[{"type":"http","url":"http://example.com"}]}]}}`, "neither https nor http", ""},
+		{`{"hooks":{"PreToolUse":[{"hooks":[{"type":"http","url":"http://example.com"}]}]}}`, "is not https, or http", ""},
 		{`{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"a","timeout":"5"}]}]}}`, "it does not run", ""},
-		{`{"hooks":{"New\u001b[1mEvent":[]}}`, "hooks.NewEvent: there is no such moment", ""},
+		{`{"hooks":{"New\u001b[1mEvent":[]}}`, "hooks.NewEvent: inspan has no such moment", ""},
 	} {
 		hooks, notes, err := hook.ReadClaude([]byte(tc.file), "x.json")
 		all := strings.Join(notes, "\n")

@@ -82,7 +82,7 @@ func (c Config) compile() (matcher, error) {
 		return matcher{}, fmt.Errorf("on is %q, not a moment%s", c.On, nearest(string(c.On), momentNames()))
 	}
 	if (c.Command == "") == (c.URL == "") {
-		return matcher{}, errors.New("it has neither or both of command and url; one of them is what runs")
+		return matcher{}, errors.New("it needs either command or url")
 	}
 	if strings.ContainsRune(c.Command+strings.Join(c.Args, ""), 0) {
 		return matcher{}, errors.New("its command has a NUL in it")
@@ -104,7 +104,7 @@ func (c Config) compile() (matcher, error) {
 		}
 	}
 	if c.On == tool.PromptSaid && c.Match != "" && c.Match != "*" {
-		return matcher{}, errors.New("a prompt has nothing that match could look at")
+		return matcher{}, errors.New("match has no meaning at a prompt")
 	}
 	m, err := newMatcher(c.Match, c.Claude)
 	if err == nil && !c.Claude && (c.On == tool.BeforeCall || c.On == tool.AfterCall) {
@@ -144,7 +144,7 @@ func checkURL(text string) error {
 	if u.Scheme == "https" || u.Scheme == "http" && here {
 		return nil
 	}
-	return fmt.Errorf("url %q is neither https nor http on this machine", text)
+	return fmt.Errorf("url %q is not https, or http on this machine", text)
 }
 
 func (c Config) timeout() time.Duration {

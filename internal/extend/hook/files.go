@@ -89,7 +89,7 @@ func ReadClaude(data []byte, source string) (hooks []Config, notes []string, err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Hooks)) {
-		r.note(name, errors.New("there is no such moment here; its hooks do not run"))
+		r.note(name, errors.New("inspan has no such moment, so its hooks do not run"))
 	}
 	return r.hooks, r.notes, nil
 }
@@ -142,10 +142,10 @@ func (r *reading) handler(at string, e known, match string, raw json.RawMessage)
 		return
 	}
 	if h.OnFailure == "block" && c.OnFailure != Deny {
-		r.note(at, errors.New("onFailure means something only before a call and for a prompt"))
+		r.note(at, errors.New("onFailure has a meaning only before a call and for a prompt"))
 	}
 	if h.AsyncRewake {
-		r.note(at, errors.New("it runs in the background, and what it says later is not heard (asyncRewake)"))
+		r.note(at, errors.New("it runs in the background, so its later answers are ignored (asyncRewake)"))
 	}
 	r.hooks = append(r.hooks, c)
 	if e.name == "SessionStart" { // which is also what a compaction ends with there
@@ -157,13 +157,13 @@ func (r *reading) handler(at string, e known, match string, raw json.RawMessage)
 func (h handler) supported() error {
 	switch {
 	case h.Type != "command" && h.Type != "http":
-		return fmt.Errorf("there are no hooks of type %q here, only command and http", h.Type)
+		return fmt.Errorf("unknown type %q of hook; use command or http", h.Type)
 	case h.Type == "command" && h.Command == "":
 		return errors.New("it has no command")
 	case h.Type == "http" && h.URL == "":
 		return errors.New("it has no url")
 	case h.Shell != "" && h.Shell != "bash" && h.Shell != "sh":
-		return fmt.Errorf("shell %q is not there, only bash", h.Shell)
+		return fmt.Errorf("unknown shell %q; use bash", h.Shell)
 	}
 	return nil
 }

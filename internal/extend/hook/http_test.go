@@ -97,7 +97,7 @@ func TestHTTP(t *testing.T) {
 	if got := ask(hook.Config{
 		On: tool.PromptSaid, URL: server.URL + "/slow", Timeout: 20 * time.Millisecond,
 		OnFailure: hook.Deny,
-	}); !strings.Contains(got, "deny it failed, and nothing passes without it: it was not done after 20ms") {
+	}); !strings.Contains(got, "deny it failed, and nothing passes without it: it did not end within 20ms") {
 		t.Errorf("slow: %q, %q", got, told)
 	}
 	server.CloseClientConnections()

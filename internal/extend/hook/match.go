@@ -70,12 +70,12 @@ func checkTools(text string, names []string) error {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 	for _, name := range names {
 		if strings.Trim(name, letters+"*") != "" {
-			return fmt.Errorf("match %q: no tool is called %q; a regular expression stands between slashes, as in /^bash$/", text, name)
+			return fmt.Errorf("match %q: no tool is called %q; write a regular expression between slashes, as in /^bash$/", text, name)
 		}
 		// Only Claude Code begins names with a capital letter.
 		if near := tool.Nearest(name, foreign.Names()); near != "" && near != name &&
 			name[0] >= 'A' && name[0] <= 'Z' && !strings.Contains(name, "*") {
-			return fmt.Errorf("match %q: no tool is called %q; did you mean %q? One that is really called so is matched by /^%s$/",
+			return fmt.Errorf("match %q: no tool is called %q; did you mean %q? To match a tool of that name, use /^%s$/",
 				text, name, near, name)
 		}
 	}

@@ -96,15 +96,15 @@ func (ours) hear(data []byte, p tool.Point) (out tool.Outcome, note string, err 
 	known := fieldsAt(p.Moment)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, name) {
-			return out, "", fmt.Errorf("its answer has %q, which means nothing at %s%s", name, p.Moment, nearest(name, known))
+			return out, "", fmt.Errorf("its answer has %q, which has no meaning at %s%s", name, p.Moment, nearest(name, known))
 		}
 	}
 	in, err := decode[replied](data)
 	if err != nil {
-		return out, "", fmt.Errorf("its answer is not what it should be: %w", err)
+		return out, "", fmt.Errorf("its answer has the wrong form: %w", err)
 	}
 	if !slices.Contains(actionsAt(p.Moment), in.Action) {
-		return out, "", fmt.Errorf("its answer has the action %q, which means nothing at %s", in.Action, p.Moment)
+		return out, "", fmt.Errorf("its answer has the action %q, which has no meaning at %s", in.Action, p.Moment)
 	}
 	out = tool.Outcome{Action: in.Action, Reason: text.Printed(in.Reason), Text: text.Printed(in.Text)}
 	if in.Action == tool.Deny && out.Reason == "" {

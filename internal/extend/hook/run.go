@@ -43,7 +43,7 @@ func (s *Set) ask(ctx context.Context, c Config, p tool.Point) (tool.Outcome, er
 	}
 	a, err := via(limited, c, in, p)
 	if limited.Err() != nil && ctx.Err() == nil {
-		return tool.Outcome{}, fmt.Errorf("it was not done after %v", c.timeout())
+		return tool.Outcome{}, fmt.Errorf("it did not end within %v", c.timeout())
 	}
 	if err != nil {
 		return tool.Outcome{}, err
@@ -111,7 +111,7 @@ func block(m tool.Moment, why string) (out tool.Outcome, note string) {
 // that it can be told from what it says on standard error.
 func (s *Set) command(ctx context.Context, c Config, in []byte, point tool.Point) (answer, error) {
 	if s.Env.Procs == nil {
-		return answer{}, errors.New("no process can be started here")
+		return answer{}, errors.New("this host can't start processes")
 	}
 	out, errs := keep.Head{Limit: maxOutput}, keep.Head{Limit: maxOutput}
 	var vars []string
@@ -185,7 +185,7 @@ func (c Config) argv(root string) []string {
 // post asks a server.
 func (s *Set) post(ctx context.Context, c Config, in []byte, point tool.Point) (answer, error) {
 	if s.Env.HTTP == nil {
-		return answer{}, errors.New("no server can be reached here")
+		return answer{}, errors.New("this host can't reach servers")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, bytes.NewReader(in))
 	if err != nil {

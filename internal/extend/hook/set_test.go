@@ -115,13 +115,13 @@ func TestAnswers(t *testing.T) {
 		{tool.BeforeCall, `{"acton":"deny"}`, "", `did you mean "action"?`},
 		{tool.BeforeCall, `{"Action":"deny"}`, "", `did you mean "action"?`},
 		{tool.BeforeCall, `{"action":"block"}`, "", `action "block"`},
-		{tool.BeforeCall, `{"result":"x"}`, "", `"result", which means nothing at before_call`},
-		{tool.BeforeCall, `{"action":1}`, "", "not what it should be"},
+		{tool.BeforeCall, `{"result":"x"}`, "", `"result", which has no meaning at before_call`},
+		{tool.BeforeCall, `{"action":1}`, "", "has the wrong form"},
 		{tool.BeforeCall, `{"action":"deny"} {}`, "", "more than one"},
 		{tool.BeforeCall, `{"action":"deny"`, "", "not JSON"},
 		{tool.AfterCall, `{"result":"other","text":"also"}`, "text=also result=other", ""},
 		{tool.AfterCall, `{"result":""}`, "result=", ""},
-		{tool.AfterCall, `{"action":"deny"}`, "", `"action", which means nothing`},
+		{tool.AfterCall, `{"action":"deny"}`, "", `"action", which has no meaning`},
 		{tool.PromptSaid, `{"action":"deny","reason":"no"}`, "deny reason=no", ""},
 		{tool.PromptSaid, `{"action":"ask"}`, "", `action "ask"`},
 		{tool.PromptSaid, `{"text":"a\u001b[31mb\u0007"}`, "text=ab", ""},
@@ -129,8 +129,8 @@ func TestAnswers(t *testing.T) {
 		{tool.BeforeCompact, `{"text":"keep names"}`, "text=keep names", ""},
 		{tool.BeforeCompact, `{"action":"deny","reason":"later"}`, "deny reason=later", ""},
 		{tool.RunStop, `{"text":"go on"}`, "text=go on", ""},
-		{tool.RunStop, `{"action":"deny"}`, "", "means nothing at stop"},
-		{tool.SessionEnd, `{"text":"bye"}`, "", "means nothing at session_end"},
+		{tool.RunStop, `{"action":"deny"}`, "", "has no meaning at stop"},
+		{tool.SessionEnd, `{"text":"bye"}`, "", "has no meaning at session_end"},
 		{tool.AgentStart, `{"text":"careful"}`, "text=careful", ""},
 	} {
 		s, w := set(t, hook.Config{On: tc.on, Command: "cat answer"})
@@ -320,7 +320,7 @@ func TestTimeout(t *testing.T) {
 	if got := brief(must(t, s, at(tool.RunStop, s.Env))); got != "" {
 		t.Errorf("got %q", got)
 	}
-	has(t, "warning", w.take(), "it was not done after 3s")
+	has(t, "warning", w.take(), "it did not end within 3s")
 	for _, name := range []string{"self", "child"} {
 		gone(t, name, pid(t, s.Env.Root, name))
 	}
@@ -436,7 +436,7 @@ func TestWithoutMeans(t *testing.T) {
 		{On: tool.RunStop, URL: "https://hooks.example.com"},
 	}}
 	must(t, s, tool.Point{Moment: tool.RunStop})
-	has(t, "told", w.take(), "no process can be started here", "no server can be reached here")
+	has(t, "told", w.take(), "this host can't start processes", "this host can't reach servers")
 }
 
 func TestFuncs(t *testing.T) {

@@ -43,7 +43,7 @@ func (m *Manager) Tools() []tool.Tool {
 	out = slices.DeleteFunc(out, func(t tool.Tool) bool {
 		same := count[strings.ToLower(t.Name)] > 1
 		if same {
-			m.warn("More than one tool of MCP servers would be called " + t.Name + ", so none of them is offered.")
+			m.warn("Several tools of MCP servers would be called " + t.Name + ", so inspan offers none of them.")
 		}
 		return same
 	})

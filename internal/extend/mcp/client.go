@@ -169,7 +169,7 @@ func (c *client) startProgram(m *Manager, server Server, legacy bool) (*program,
 
 // noise warns the person once if a server sends data that is not a message.
 func (m *Manager) noise(server Server, data []byte) {
-	m.warnOf("noise of "+server.Name, fmt.Sprintf("The MCP server %s sends what is no message of the protocol; it is skipped, from the first: %s",
+	m.warnOf("noise of "+server.Name, fmt.Sprintf("The MCP server %s sends invalid messages, which inspan skips, for example: %s",
 		server.Name, words.OneLine(printed(string(data[:min(len(data), 500)])), 120)))
 }
 

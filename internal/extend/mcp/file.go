@@ -56,11 +56,11 @@ func ReadFile(path, root string, data []byte) (servers []Server, warnings []stri
 			err = s.Check()
 		}
 		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %q is left out: %v", path, text.Cut(name, 60), err))
+			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %q is ignored: %v", path, text.Cut(name, 60), err))
 			continue
 		}
 		for _, field := range unknown {
-			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %s has the field %q, which means nothing here",
+			warnings = append(warnings, fmt.Sprintf("%[1]s: inspan ignores the field %[3]q of the MCP server %[2]s",
 				path, name, text.Cut(field, 60)))
 		}
 		servers = append(servers, s)
@@ -90,7 +90,7 @@ func table(data []byte) (map[string]json.RawMessage, error) {
 		}
 		return list, nil
 	}
-	return nil, errors.New("there is no \"mcpServers\" in it")
+	return nil, errors.New("it has no \"mcpServers\"")
 }
 
 // line is a text, or a list of texts.

@@ -45,8 +45,8 @@ func TestReadFile(t *testing.T) {
 	}
 	all := strings.Join(warnings, "\n")
 	for _, part := range []string{
-		`"both" is left out`, `"bad name!" is left out`,
-		`"typed" is left out`, `"A" is there twice`, `"late" is left out`, `"autoApprove"`,
+		`"both" is ignored`, `"bad name!" is ignored`,
+		`"typed" is ignored`, `"A" is there twice`, `"late" is ignored`, `"autoApprove"`,
 	} {
 		if !strings.Contains(all, part) {
 			t.Errorf("no %q in\n%s", part, all)
@@ -89,7 +89,7 @@ func TestShapes(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"url": "https://a.example", "serverUrl": "https://b.example"}`: "more than one of url",
 		`{"command": "x", "env": {}, "environment": {}}`:                 "both env and environment",
-		`{"command": [7]}`: "command", `{"command": []}`: "left out", `{"type": "strange", "url": "https://a.example"}`: "strange",
+		`{"command": [7]}`: "command", `{"command": []}`: "is ignored", `{"type": "strange", "url": "https://a.example"}`: "strange",
 	} {
 		servers, warnings, err := mcp.ReadFile("x", "/w", []byte(`{"mcpServers": {"a": `+text+`}}`))
 		if err != nil || len(servers) > 0 || len(warnings) != 1 || !strings.Contains(warnings[0], want) {

@@ -88,7 +88,7 @@ func readForm(schema []byte) (*form, error) {
 		}
 		if !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, one.Type) || len(one.options()) > maxChoices ||
 			one.Type == "array" && one.options() == nil {
-			return nil, fmt.Errorf("%q is no plain field", name)
+			return nil, fmt.Errorf("%q is not a plain field", name)
 		}
 		f.fields = append(f.fields, one)
 	}

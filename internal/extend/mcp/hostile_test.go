@@ -21,7 +21,7 @@ import (
 // TestServersThatFail says why, and is quick to give up what can't get better.
 func TestServersThatFail(t *testing.T) {
 	for mode, want := range map[string]string{
-		"flood":   "standard output that are no messages",
+		"flood":   "standard output that are not messages",
 		"endless": "a message of more than 16 MiB",
 		"huge":    "a message of more than 16 MiB",
 		"mute":    "did not answer in 400ms",
@@ -54,14 +54,14 @@ func TestServersThatCanNotBe(t *testing.T) {
 	}{
 		"absent":   {mcp.Server{Name: "x", Command: []string{"no-such-program-here"}}, "not installed"},
 		"variable": {mcp.Server{Name: "x", Command: []string{"true", "${SOME_KEY}"}}, "it needs SOME_KEY, which is not set"},
-		"name":     {mcp.Server{Name: "a b", Command: []string{"true"}}, "no name for a server"},
+		"name":     {mcp.Server{Name: "a b", Command: []string{"true"}}, "not a valid name of a server"},
 		"command":  {mcp.Server{Name: "x"}, "no command"},
 		"both":     {mcp.Server{Name: "x", Command: []string{"true"}, URL: "http://localhost"}, "a command and a url"},
 		"env":      {mcp.Server{Name: "x", Command: []string{"true"}, Env: map[string]string{"A;touch x": "1"}}, "not the name of a variable"},
 		"nul":      {mcp.Server{Name: "x", Command: []string{"true"}, Env: map[string]string{"A": "\x00"}}, "NUL"},
 		"inside":   {mcp.Server{Name: "x", Kind: mcp.Inside}, "can't be dialled"},
-		"kind":     {mcp.Server{Name: "x", URL: "http://localhost", Kind: "pigeon"}, "no kind of server"},
-		"url":      {mcp.Server{Name: "x", URL: "file:///etc/passwd"}, "none of http, https, ws or wss"},
+		"kind":     {mcp.Server{Name: "x", URL: "http://localhost", Kind: "pigeon"}, "unknown kind of server"},
+		"url":      {mcp.Server{Name: "x", URL: "file:///etc/passwd"}, "must be http, https, ws or wss"},
 		"user":     {mcp.Server{Name: "x", URL: "http://a:b@localhost/"}, "without a user"},
 		"no http":  {mcp.Server{Name: "x", URL: "http://localhost/"}, "can't be reached from here"},
 	} {
@@ -88,7 +88,7 @@ func TestNoise(t *testing.T) {
 	if res, err := h.call(t.Context(), "mcp__own__echo", `{"text":"x"}`); err != nil || text(res) != "you said x" {
 		t.Errorf("%q, %v", text(res), err)
 	}
-	if told := h.warned(); strings.Count(told, "skipped") != 1 || !strings.Contains(told, "Welcome to the server!") {
+	if told := h.warned(); strings.Count(told, "inspan skips") != 1 || !strings.Contains(told, "Welcome to the server!") {
 		t.Errorf("told %q", told)
 	}
 }
@@ -101,7 +101,7 @@ func TestErrorsForNoRequest(t *testing.T) {
 	if res, err := h.call(t.Context(), "mcp__own__look", `{}`); err != nil || text(res) != "seen" {
 		t.Errorf("%q, %v", text(res), err)
 	}
-	if told := h.warned(); strings.Count(told, "skipped") != 1 || !strings.Contains(told, "no such notification") {
+	if told := h.warned(); strings.Count(told, "inspan skips") != 1 || !strings.Contains(told, "no such notification") {
 		t.Errorf("told %q", told)
 	}
 	if n := h.status("own").Restarts; n != 0 {
@@ -364,7 +364,7 @@ func TestAmbiguousNames(t *testing.T) {
 	h.begin("a", mcp.Ready)
 	h.begin("b", mcp.Ready)
 	for _, name := range []string{"a__b", "a_"} {
-		if s := h.begin(name, mcp.Failed); !strings.Contains(s.Why, "no name for a server") {
+		if s := h.begin(name, mcp.Failed); !strings.Contains(s.Why, "not a valid name of a server") {
 			t.Errorf("%+v", s)
 		}
 	}

@@ -156,7 +156,7 @@ func (m *Manager) prepare() bool {
 		s := &slot{server: server.clone(), state: Connecting, since: time.Now(), silent: m.pins(server).silent(server, m.Env.Root)}
 		err := server.Check()
 		if err == nil && names[server.Name] {
-			err = errors.New("there is another server of this name")
+			err = errors.New("another server has this name")
 		}
 		names[server.Name] = true
 		m.slots = append(m.slots, s)
@@ -263,7 +263,7 @@ func (m *Manager) keep(ctx context.Context, s *slot) {
 		}
 		if errors.As(err, &final) || failures >= maxFailures {
 			m.set(s, Failed, err.Error())
-			m.warn("The MCP server " + s.server.Name + " is not there: " + err.Error())
+			m.warn("The MCP server " + s.server.Name + " is not available: " + err.Error())
 			return
 		}
 		m.set(s, Failed, err.Error())

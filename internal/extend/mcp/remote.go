@@ -62,7 +62,7 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
 			req.Body.Close()
 		}
-		err := fmt.Errorf("it leads to %s, another server, which is not followed", text.Cut(req.URL.Host, 100))
+		err := fmt.Errorf("it redirects to another server, %s, which inspan does not follow", text.Cut(req.URL.Host, 100))
 		r.fail(err)
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
 func (r *remote) refuse(resp *http.Response) error {
 	err := r.unauthorized(resp)
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		err = fmt.Errorf("it redirects to %s, which is not followed", text.Cut(resp.Header.Get("Location"), 200))
+		err = fmt.Errorf("it redirects to %s, which inspan does not follow", text.Cut(resp.Header.Get("Location"), 200))
 	}
 	if err != nil {
 		resp.Body.Close()

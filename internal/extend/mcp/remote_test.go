@@ -129,7 +129,7 @@ func TestRemoteNoise(t *testing.T) {
 					t.Errorf("%q, %v", text(res), err)
 				}
 			}
-			if told := h.warned(); strings.Count(told, "skipped") != 1 || h.status("far").Restarts != 0 {
+			if told := h.warned(); strings.Count(told, "inspan skips") != 1 || h.status("far").Restarts != 0 {
 				t.Errorf("told %q, %+v", told, h.status("far"))
 			}
 			h.closes()

@@ -127,10 +127,10 @@ func final(format string, args ...any) error { return &finalError{fmt.Errorf(for
 // Check returns what is wrong with a server's configuration.
 func (s Server) Check() error {
 	if s.Name == "" || len(s.Name) > 40 || strings.Trim(s.Name, letters) != "" {
-		return fmt.Errorf("%q is no name for a server: 1 to 40 letters, digits, _ and - are", text.Cut(s.Name, 60))
+		return fmt.Errorf("%q is not a valid name of a server; use 1 to 40 letters, digits, _ and -", text.Cut(s.Name, 60))
 	}
 	if strings.Contains(s.Name, "__") || strings.HasSuffix(s.Name, "_") { // rules for another server would hold for it
-		return fmt.Errorf("%q is no name for a server: it has __ in it, or _ at its end", s.Name)
+		return fmt.Errorf("%q is not a valid name of a server: it has __ in it, or _ at its end", s.Name)
 	}
 	switch s.kind() {
 	case Stdio:
@@ -151,10 +151,10 @@ func (s Server) Check() error {
 			return errors.New("it can't be dialled")
 		}
 	default:
-		return fmt.Errorf("%q is no kind of server: stdio, http, sse and ws are", text.Cut(s.Kind, 60))
+		return fmt.Errorf("unknown kind of server %q; use stdio, http, sse or ws", text.Cut(s.Kind, 60))
 	}
 	if len(s.Command) > 0 && s.URL != "" {
-		return errors.New("it has a command and a url; only one of them can be meant")
+		return errors.New("it has both a command and a url; remove one")
 	}
 	for name := range s.Env {
 		if strings.Trim(name, letters) != "" || strings.Contains(name, "-") || name == "" || name[0] >= '0' && name[0] <= '9' {
@@ -173,7 +173,7 @@ func (s Server) address() (*url.URL, error) {
 		u.Scheme = strings.Replace(u.Scheme, "ws", "http", 1)
 	}
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil {
-		return nil, final("its url is none of http, https, ws or wss without a user: %q", text.Cut(text.Address(s.URL), 100))
+		return nil, final("its url must be http, https, ws or wss, without a user: %q", text.Cut(text.Address(s.URL), 100))
 	}
 	return u, nil
 }

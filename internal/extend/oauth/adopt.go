@@ -48,7 +48,7 @@ func (c *Client) Amend(ctx context.Context, a Account, f func(*Tokens)) error {
 // Info describes a stored account. If there is none the error is fs.ErrNotExist.
 func (c *Client) Info(ctx context.Context, name string) (Info, error) {
 	if c.Store == nil {
-		return Info{}, errors.New("oauth: there is no store")
+		return Info{}, errors.New("oauth: no store is set")
 	}
 	return c.info(ctx, name)
 }

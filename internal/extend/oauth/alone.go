@@ -72,7 +72,7 @@ func (c *Client) orAlone(ctx context.Context, a Account, fine func(kept) bool, c
 func (t attempt) alone(ctx context.Context) (kept, error) {
 	form := url.Values{"grant_type": {string(ClientCredentials)}}
 	if t.a.Grant == ClientCredentials && t.a.ClientSecret == "" && t.a.KeyFile == "" {
-		return kept{}, errors.New("the client has neither a secret nor a key (is the variable with the secret set?)")
+		return kept{}, errors.New("the client has no secret and no key (is the variable with the secret set?)")
 	}
 	if t.a.Grant != ClientCredentials {
 		said, err := t.assertion(ctx)

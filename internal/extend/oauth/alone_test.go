@@ -234,7 +234,7 @@ func TestAloneWithoutMemory(t *testing.T) {
 		!strings.Contains(err.Error(), "log out first") || w.count("/token") > 0 {
 		t.Errorf("%v, asked %d times", err, w.count("/token"))
 	}
-	if err := c.Logout(t.Context(), a.Name); err == nil || !strings.Contains(err.Error(), "is forgotten here") {
+	if err := c.Logout(t.Context(), a.Name); err == nil || !strings.Contains(err.Error(), "was removed here") {
 		t.Error(err)
 	}
 	if _, err := access(t.Context(), c, a); err != nil {

@@ -21,7 +21,7 @@ const (
 // byDevice lets the person enter a code on any device (RFC 8628).
 func (t attempt) byDevice(ctx context.Context) (kept, error) {
 	if t.s.Device == "" {
-		return kept{}, errors.New("the authorization server has no way to log in with a code")
+		return kept{}, errors.New("the authorization server does not support logins with a code")
 	}
 	who, err := t.c.identity(ctx, t.w, t.a, t.s, nowhere(t.exact()), t.scopes, Device)
 	if err != nil {

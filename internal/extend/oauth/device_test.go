@@ -58,7 +58,7 @@ func TestDeviceServers(t *testing.T) {
 		},
 		{
 			name: "not entered at all", device: good, tokens: []string{strings.Repeat(pending+"\n", 100)},
-			took: 90 * time.Second, want: "nobody did so within 1m30s",
+			took: 90 * time.Second, want: "not done within 1m30s",
 		},
 		{name: "no pause said", device: strings.Replace(good, `,"interval":2`, ``, 1), took: 5 * time.Second},
 		{name: "a pause below zero", device: strings.Replace(good, `:2}`, `:-1}`, 1), took: 5 * time.Second},

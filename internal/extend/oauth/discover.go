@@ -62,7 +62,7 @@ func (w wire) discover(ctx context.Context, a Account, ch challenge) (server, er
 	if a.Resource != "" {
 		r, err := w.resource(ctx, a.Resource, ch.params["resource_metadata"])
 		if err != nil {
-			return server{}, fmt.Errorf("ask what protects %s: %w", a.Resource, err)
+			return server{}, fmt.Errorf("find the authorization server of %s: %w", a.Resource, err)
 		}
 		found = r
 	}
@@ -104,7 +104,7 @@ func chooseIssuer(a Account, r *resource) (string, error) {
 	case r != nil:
 		return r.issuers[0], nil
 	case a.Resource == "":
-		return "", errors.New("neither a resource nor an authorization server is set")
+		return "", errors.New("no resource and no authorization server is set")
 	}
 	u, err := netguard.Check(a.Resource)
 	if err != nil {

@@ -218,15 +218,15 @@ func TestWhatIsBound(t *testing.T) {
 		"in other letters":     {func(w *world) { w.token["token_type"] = "dpop" }, "", true, "DPoP"},
 		"but a bearer came":    {func(w *world) { w.token["token_type"] = "Bearer" }, "", true, "Bearer"},
 		"but nothing was said": {func(w *world) { delete(w.token, "token_type") }, "", true, "Bearer"},
-		"of another type":      {func(w *world) { w.token["token_type"] = "mac" }, "", true, "not known here"},
-		"not offered":          {func(w *world) { delete(w.server, "dpop_signing_alg_values_supported") }, "", false, "not known here"},
+		"of another type":      {func(w *world) { w.token["token_type"] = "mac" }, "", true, "an unknown type"},
+		"not offered":          {func(w *world) { delete(w.server, "dpop_signing_alg_values_supported") }, "", false, "an unknown type"},
 		"not as we sign": {
 			func(w *world) { w.server["dpop_signing_alg_values_supported"] = []string{"RS256"} },
-			"", false, "not known here",
+			"", false, "an unknown type",
 		},
 		"offered by a liar": {
 			func(w *world) { w.server["dpop_signing_alg_values_supported"] = "ES256" },
-			"", false, never + "not what it has to be",
+			"", false, never + "has the wrong type",
 		},
 		"resource wants a bearer": {func(w *world) { w.token["token_type"] = "Bearer" }, `Bearer scope="read"`, false, "Bearer"},
 		"resource wants either":   {func(*world) {}, `Bearer realm="x", DPoP algs="ES256 RS256"`, true, "DPoP"},
@@ -248,7 +248,7 @@ func TestWhatIsBound(t *testing.T) {
 		"but it did not come": {func(w *world) {
 			w.resource["dpop_bound_access_tokens_required"] = true
 			w.token["token_type"] = "Bearer"
-		}, "", true, "bound to no key"},
+		}, "", true, "not bound to a key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -371,7 +371,7 @@ func TestKeysThatAreKept(t *testing.T) {
 			must(t, w.login(t, c, a, ""))
 			w.token = map[string]any{"access_token": "access-secret-2", "token_type": "Bearer"}
 			got, err := renewed(t.Context(), c, a, "access-secret-1")
-			if only && (err == nil || errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), "bound to no key")) ||
+			if only && (err == nil || errors.Is(err, oauth.ErrLogin) || !strings.Contains(err.Error(), "not bound to a key")) ||
 				!only && (err != nil || got != "access-secret-2") {
 				t.Error(only, got, err)
 			}

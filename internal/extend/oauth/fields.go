@@ -25,13 +25,13 @@ const maxLife = 10 * 365 * 24 * time.Hour
 func parseFields(data []byte) (*fields, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return nil, errors.New("it is not JSON object")
+		return nil, errors.New("it is not a JSON object")
 	}
 	f := &fields{values: map[string]json.RawMessage{}}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return nil, errors.New("it is not JSON object")
+			return nil, errors.New("it is not a JSON object")
 		}
 		name, _ := key.(string)
 		if _, twice := f.values[name]; twice {
@@ -39,12 +39,12 @@ func parseFields(data []byte) (*fields, error) {
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {
-			return nil, errors.New("it is not JSON object")
+			return nil, errors.New("it is not a JSON object")
 		}
 		f.values[name] = value
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, errors.New("it is not JSON object")
+		return nil, errors.New("it is not a JSON object")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("something follows the JSON object")
@@ -59,7 +59,7 @@ func (f *fields) read(name string, into any) {
 		return
 	}
 	if err := json.Unmarshal(raw, into); err != nil && f.err == nil {
-		f.err = fmt.Errorf("the field %q is not what it has to be", name)
+		f.err = fmt.Errorf("the field %q has the wrong type", name)
 	}
 }
 
@@ -86,7 +86,7 @@ func (f *fields) seconds(name string) time.Duration {
 	if s, isText := any.(string); isText {
 		n, _ = strconv.ParseFloat(strings.TrimSpace(s), 64)
 	} else if !isNumber && any != nil && f.err == nil {
-		f.err = fmt.Errorf("the field %q is not what it has to be", name)
+		f.err = fmt.Errorf("the field %q has the wrong type", name)
 	}
 	if math.IsNaN(n) || n <= 0 {
 		return 0

@@ -29,9 +29,9 @@ func (t attempt) identityGrant(ctx context.Context, said string) (string, error)
 	idp := t.a.Identity
 	switch {
 	case idp == nil:
-		return "", errors.New("there is no identity provider to ask")
+		return "", errors.New("no identity provider is set")
 	case t.s.Issuer == "":
-		return "", errors.New("the authorization server has no name (issuer) to ask the identity provider for")
+		return "", errors.New("the authorization server has no issuer to name to the identity provider")
 	}
 	s := server{Endpoints: Endpoints{Issuer: idp.Issuer, Token: idp.Token}}
 	if idp.Token == "" {
@@ -40,7 +40,7 @@ func (t attempt) identityGrant(ctx context.Context, said string) (string, error)
 			return "", fmt.Errorf("ask the identity provider: %w", err)
 		}
 		if s.Token == "" {
-			return "", fmt.Errorf("the identity provider %s does not say where its token endpoint is", cleaned(idp.Issuer, nil))
+			return "", fmt.Errorf("the identity provider %s does not name its token endpoint", cleaned(idp.Issuer, nil))
 		}
 	}
 	form := url.Values{
@@ -63,7 +63,7 @@ func (t attempt) identityGrant(ctx context.Context, said string) (string, error)
 	case f.err != nil:
 		return "", fmt.Errorf("ask the identity provider: %w", f.err)
 	case kind != idJAG || grant == "" || len(grant) > maxToken:
-		return "", errors.New("the identity provider answered with something else than the grant that it was asked for (ID-JAG)")
+		return "", errors.New("the identity provider did not answer with the requested grant (ID-JAG)")
 	}
 	return grant, nil
 }

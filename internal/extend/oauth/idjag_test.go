@@ -161,20 +161,20 @@ func TestIdentityProviderFails(t *testing.T) {
 		"refused": {func(_ *world, p *idp, _ *oauth.Account) {
 			p.token = says(400, `{"error":"invalid_grant","error_description":"%s has ended"}`)
 		}, 1, "ask the identity provider: the server answered 400 invalid_grant"},
-		"led elsewhere": {func(_ *world, p *idp, _ *oauth.Account) { p.token = says(307, `%s`) }, 1, "which is not followed"},
+		"led elsewhere": {func(_ *world, p *idp, _ *oauth.Account) { p.token = says(307, `%s`) }, 1, "which inspan does not follow"},
 		"broken":        {func(_ *world, p *idp, _ *oauth.Account) { p.token = says(200, `<%s>`) }, 1, "can't be read"},
 		"another kind": {func(_ *world, p *idp, _ *oauth.Account) {
 			p.reply["issued_token_type"] = "urn:ietf:params:oauth:token-type:access_token"
-		}, 1, "something else than the grant"},
-		"no kind":  {func(_ *world, p *idp, _ *oauth.Account) { delete(p.reply, "issued_token_type") }, 1, "something else than the grant"},
-		"no grant": {func(_ *world, p *idp, _ *oauth.Account) { delete(p.reply, "access_token") }, 1, "something else than the grant"},
+		}, 1, "did not answer with the requested grant"},
+		"no kind":  {func(_ *world, p *idp, _ *oauth.Account) { delete(p.reply, "issued_token_type") }, 1, "did not answer with the requested grant"},
+		"no grant": {func(_ *world, p *idp, _ *oauth.Account) { delete(p.reply, "access_token") }, 1, "did not answer with the requested grant"},
 		"endless grant": {
 			func(_ *world, p *idp, _ *oauth.Account) { p.reply["access_token"] = strings.Repeat("x", 1<<17) },
-			1, "something else than the grant",
+			1, "did not answer with the requested grant",
 		},
-		"odd grant":      {func(_ *world, p *idp, _ *oauth.Account) { p.reply["access_token"] = 5 }, 1, "not what it has to be"},
-		"silent":         {func(_ *world, p *idp, _ *oauth.Account) { p.about = nil }, 0, "does not say where"},
-		"no endpoint":    {func(_ *world, p *idp, _ *oauth.Account) { delete(p.about, "token_endpoint") }, 0, "does not say where"},
+		"odd grant":      {func(_ *world, p *idp, _ *oauth.Account) { p.reply["access_token"] = 5 }, 1, "has the wrong type"},
+		"silent":         {func(_ *world, p *idp, _ *oauth.Account) { p.about = nil }, 0, "does not name its token"},
+		"no endpoint":    {func(_ *world, p *idp, _ *oauth.Account) { delete(p.about, "token_endpoint") }, 0, "does not name its token"},
 		"another's name": {func(_ *world, p *idp, _ *oauth.Account) { p.about["issuer"] = "https://idp.test" }, 0, "speaks for another issuer"},
 		"not https":      {func(_ *world, p *idp, _ *oauth.Account) { p.about["token_endpoint"] = "http://idp.test/trade" }, 0, "is not https"},
 		"issuer not https": {func(_ *world, _ *idp, a *oauth.Account) {
@@ -186,8 +186,8 @@ func TestIdentityProviderFails(t *testing.T) {
 		}, 0, "names an address of this machine"},
 		"no name of the server": {func(_ *world, p *idp, a *oauth.Account) {
 			a.Server = &oauth.Endpoints{Token: p.URL + "/token"}
-		}, 0, "no name (issuer)"},
-		"none":        {func(_ *world, _ *idp, a *oauth.Account) { a.Identity = nil }, 0, "there is no identity provider"},
+		}, 0, "no issuer to name"},
+		"none":        {func(_ *world, _ *idp, a *oauth.Account) { a.Identity = nil }, 0, "no identity provider is set"},
 		"no ID token": {func(_ *world, _ *idp, a *oauth.Account) { a.AssertionFile += "-missing" }, 0, "no such file"},
 		"token at fault": {func(w *world, _ *idp, _ *oauth.Account) {
 			w.on["/token"] = func(rw http.ResponseWriter, req *http.Request) {

@@ -74,7 +74,7 @@ func (c *Client) load(ctx context.Context, name string) (kept, error) {
 		return kept{}, err
 	}
 	if c.Store == nil {
-		return kept{}, errors.New("oauth: there is no store")
+		return kept{}, errors.New("oauth: no store is set")
 	}
 	data, _, err := c.Store.Get(ctx, name)
 	switch {
@@ -87,7 +87,7 @@ func (c *Client) load(ctx context.Context, name string) (kept, error) {
 	}
 	var k kept
 	if err := json.Unmarshal(data, &k); err != nil || k.Name != name || k.DPoP && k.Key == nil {
-		return kept{}, fmt.Errorf("%s: %w: what is kept of it is damaged", name, ErrLogin)
+		return kept{}, fmt.Errorf("%s: %w: the stored login is damaged", name, ErrLogin)
 	}
 	return k, nil
 }
@@ -99,7 +99,7 @@ func (c *Client) save(ctx context.Context, k kept) error {
 		return err
 	}
 	if err := c.Store.Set(ctx, k.Name, data); err != nil {
-		return fmt.Errorf("%s: keep the login: %w", k.Name, err)
+		return fmt.Errorf("%s: store the login: %w", k.Name, err)
 	}
 	return nil
 }
@@ -113,12 +113,12 @@ func (k kept) account() Account {
 func (k kept) bound(a Account) error {
 	switch {
 	case k.Resource != a.Resource && !same(k.Resource, a.Resource):
-		return fmt.Errorf("%s: %w: what is kept is for %s", a.Name, ErrLogin, k.Resource)
+		return fmt.Errorf("%s: %w: the stored login is for %s", a.Name, ErrLogin, k.Resource)
 	case a.Server != nil && a.Server.Issuer != "" && !same(a.Server.Issuer, k.Endpoints.Issuer),
 		a.fixed() && a.Server.Token != k.Endpoints.Token:
-		return fmt.Errorf("%s: %w: what is kept is from another authorization server", a.Name, ErrLogin)
+		return fmt.Errorf("%s: %w: the stored login is from another authorization server", a.Name, ErrLogin)
 	case a.ClientID != "" && a.ClientID != k.Client.ID:
-		return fmt.Errorf("%s: %w: what is kept is for another client id", a.Name, ErrLogin)
+		return fmt.Errorf("%s: %w: the stored login is for another client id", a.Name, ErrLogin)
 	}
 	return nil
 }
@@ -162,11 +162,11 @@ func (k kept) take(f *fields, asked []string, now time.Time) (kept, error) {
 	case k.Access == "":
 		return kept{}, errors.New("the answer has no access token")
 	case kind != "" && !k.DPoP && !strings.EqualFold(kind, "bearer"):
-		return kept{}, errors.New("the answer has a token of a type that is not known here")
+		return kept{}, errors.New("the answer has a token of an unknown type")
 	case k.DPoPOnly && !k.DPoP:
-		return kept{}, errors.New("the answer has a token that is bound to no key (DPoP), and the resource takes no other")
+		return kept{}, errors.New("the answer has a token that is not bound to a key (DPoP), and the resource accepts only bound tokens")
 	case !sendable(k.Access) || len(k.Refresh) > maxToken:
-		return kept{}, errors.New("the answer has a token that can't be sent")
+		return kept{}, errors.New("the answer has an invalid token")
 	}
 	return k, nil
 }

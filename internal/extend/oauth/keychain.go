@@ -80,7 +80,7 @@ func (s *Keychain) Get(ctx context.Context, name string) (data []byte, where str
 	}
 	data, err = open(key, e.Sealed, name)
 	if err != nil {
-		return nil, "", fmt.Errorf("%w, and not with the one that is there now", ErrSealed)
+		return nil, "", fmt.Errorf("%w, which is not the current key", ErrSealed)
 	}
 	return data, "the keychain", nil
 }
@@ -210,7 +210,7 @@ func bus() error {
 			return nil
 		}
 	}
-	return errors.New("there is no session bus")
+	return errors.New("no session bus is running")
 }
 
 func gcm(key []byte) (cipher.AEAD, error) {

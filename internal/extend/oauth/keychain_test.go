@@ -148,7 +148,7 @@ func alone(t *testing.T, test func(t *testing.T)) {
 	}
 }
 
-// TestNoKeychain falls back to files at once where there is no session bus, and within
+// TestNoKeychain falls back to files at once where no session bus is running, and within
 // the wait where one does not answer. It is asked once.
 func TestNoKeychain(t *testing.T) {
 	if runtime.GOOS != "linux" {

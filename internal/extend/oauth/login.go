@@ -19,7 +19,7 @@ func (c *Client) Login(ctx context.Context, a Account, way Way, p Person, header
 	defer cancel()
 	err := c.login(limited, a, way, p, parseChallenge(header))
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		return fmt.Errorf("log in to %s: nobody did so within %s", a.Name, c.patience())
+		return fmt.Errorf("log in to %s: not done within %s", a.Name, c.patience())
 	}
 	if err != nil {
 		return fmt.Errorf("log in to %s: %w", a.Name, err)
@@ -67,7 +67,7 @@ func (c *Client) attempt(ctx context.Context, a Account, p Person, ch challenge)
 		return attempt{}, err
 	}
 	if c.Store == nil {
-		return attempt{}, errors.New("oauth: there is no store")
+		return attempt{}, errors.New("oauth: no store is set")
 	}
 	w, err := c.wire(a.local())
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *Client) attempt(ctx context.Context, a Account, p Person, ch challenge)
 	}
 	old, err := c.load(ctx, a.Name) // what can't be read is replaced
 	if err != nil && !errors.Is(err, errNothing) && a.secretive() {
-		return attempt{}, fmt.Errorf("it can't be told who the secret of the client was shown to before (%s): log out first", err.Error())
+		return attempt{}, fmt.Errorf("inspan can't tell which server got the secret of the client before (%s): log out first", err.Error())
 	}
 	if err := sameSecret(a, s, old); err != nil {
 		return attempt{}, err
@@ -95,11 +95,11 @@ func (c *Client) attempt(ctx context.Context, a Account, p Person, ch challenge)
 func (p Person) can(way Way) error {
 	switch {
 	case way != Browser && way != Paste && way != Device:
-		return fmt.Errorf("there is no way %q to log in", way)
+		return fmt.Errorf("unknown way to log in %q", way)
 	case p.Tell == nil && (p.Open == nil || way == Device):
-		return errors.New("there is nobody to tell where to log in")
+		return errors.New("no terminal to show the login address at")
 	case way == Paste && p.Paste == nil:
-		return errors.New("there is nobody to paste where the browser was led to")
+		return errors.New("no terminal to paste the final address of the browser at")
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func (t attempt) page(who registration, redirect, verifier, state string) (strin
 func (t attempt) check(r response) error {
 	switch {
 	case r.iss != "" && t.s.Issuer != "" && r.iss != t.s.Issuer, r.iss == "" && t.s.saysIss:
-		return errors.New("the answer does not come from the authorization server that was asked")
+		return errors.New("the answer is not from the expected authorization server")
 	case r.failure != "":
 		return fmt.Errorf("the server refuses: %w", &refusal{code: cleaned(r.failure, nil), text: cleaned(r.text, nil)})
 	case r.code == "":

@@ -65,7 +65,7 @@ func TestServersThatAreRefused(t *testing.T) {
 		{"no token endpoint", func(w *world) { delete(w.server, "token_endpoint") }, "no token endpoint"},
 		{"no page", func(w *world) { delete(w.server, "authorization_endpoint") }, "no page"},
 		{"no registration", func(w *world) { delete(w.server, "registration_endpoint") }, "client id"},
-		{"description that is broken", func(w *world) { w.server["issuer"] = 7 }, "not what it has to be"},
+		{"description that is broken", func(w *world) { w.server["issuer"] = 7 }, "has the wrong type"},
 		{"description twice", func(w *world) { w.on[asPath] = raw(`{"issuer":"a","issuer":"b"}`) }, "twice"},
 		{"description with a tail", func(w *world) { w.on[asPath] = raw(`{"issuer":"a"}{}`) }, "follows"},
 		{"description that is huge", func(w *world) { w.on[asPath] = huge }, "longer than"},
@@ -74,7 +74,7 @@ func TestServersThatAreRefused(t *testing.T) {
 		{"resource that is limited", func(w *world) { w.on[prmPath+"/mcp"] = status(429) }, "429"},
 		{"endless redirects", func(w *world) { w.on[asPath] = redirect(asPath) }, "more than 5 redirects"},
 		{"redirect without encryption", func(w *world) { w.on[asPath] = redirect("http://192.0.2.1/") }, "is not https"},
-		{"registration led elsewhere", func(w *world) { w.on["/register"] = redirect("/elsewhere") }, "not followed"},
+		{"registration led elsewhere", func(w *world) { w.on["/register"] = redirect("/elsewhere") }, "does not follow"},
 		{"registration that is huge", func(w *world) { w.on["/register"] = huge }, "longer than"},
 		{"registration without a client", func(w *world) { w.on["/register"] = raw(`{}`) }, "no client id"},
 		{"registration without a secret", func(w *world) {
@@ -82,12 +82,12 @@ func TestServersThatAreRefused(t *testing.T) {
 		}, "no client secret"},
 		{"registration with a key", func(w *world) {
 			w.on["/register"] = raw(`{"client_id":"x","token_endpoint_auth_method":"private_key_jwt"}`)
-		}, "not known here"},
-		{"issuer of the answer is another", func(w *world) { w.back.Set("iss", "https://elsewhere.test") }, "does not come from"},
-		{"issuer of the answer has a slash more", func(w *world) { w.back.Set("iss", w.URL+"/") }, "does not come from"},
+		}, "an unsupported way"},
+		{"issuer of the answer is another", func(w *world) { w.back.Set("iss", "https://elsewhere.test") }, "not from the expected"},
+		{"issuer of the answer has a slash more", func(w *world) { w.back.Set("iss", w.URL+"/") }, "not from the expected"},
 		{
 			"issuer of the answer is missing", func(w *world) { w.server["authorization_response_iss_parameter_supported"] = true },
-			"does not come from",
+			"not from the expected",
 		},
 		{"no code", func(w *world) { w.back.Set("code", "") }, "no code"},
 		{"refused by the person", func(w *world) {
@@ -130,14 +130,14 @@ func TestAnswersWithTokensThatAreRefused(t *testing.T) {
 		{"empty", raw(``), "no access token"},
 		{"in another case of letters", raw(`{"Access_Token":"x"}`), "no access token"},
 		{"twice", raw(`{"access_token":"x","access_token":"y"}`), "twice"},
-		{"with a newline", raw(`{"access_token":"x\ny"}`), "can't be sent"},
-		{"too long", raw(`{"access_token":"` + strings.Repeat("x", 70_000) + `"}`), "can't be sent"},
+		{"with a newline", raw(`{"access_token":"x\ny"}`), "an invalid token"},
+		{"too long", raw(`{"access_token":"` + strings.Repeat("x", 70_000) + `"}`), "an invalid token"},
 		{"of another type", raw(`{"access_token":"x","token_type":"DPoP"}`), "type"},
 		{"no JSON", raw(`access_token=access-secret-9`), "can't be read"},
 		{"failure with a good status", raw(`{"error":"invalid_grant","error_description":"code-secret-1 was used"}`), "invalid_grant"},
 		{"led elsewhere", func(rw http.ResponseWriter, req *http.Request) {
 			http.Redirect(rw, req, "/elsewhere", http.StatusTemporaryRedirect)
-		}, "not followed"},
+		}, "does not follow"},
 		{"cut off", func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Length", "100")
 			fmt.Fprint(rw, `{"access_token":"access-secret-9"`)
@@ -411,14 +411,14 @@ func TestPasting(t *testing.T) {
 		{name: "in quotes", text: ` "http://x/?code=c&state=STATE" `},
 		{name: "code and state", text: "c#STATE"},
 		{name: "the code", text: "c"},
-		{name: "the code, where more is needed", text: "c", says: true, want: "would not do"},
-		{name: "another state", text: "code=c&state=x", want: "would not do"},
-		{name: "no state", text: "http://x/?code=c", want: "would not do"},
-		{name: "code and another state", text: "c#x", want: "would not do"},
-		{name: "nothing", text: " \n", want: "would not do"},
-		{name: "something else", text: "https://x.test/", want: "would not do"},
-		{name: "a code twice", text: "code=c&code=d&state=STATE", want: "would not do"},
-		{name: "another issuer", text: "code=c&state=STATE&iss=https://x.test", want: "does not come from"},
+		{name: "the code, where more is needed", text: "c", says: true, want: "not the address or code"},
+		{name: "another state", text: "code=c&state=x", want: "not the address or code"},
+		{name: "no state", text: "http://x/?code=c", want: "not the address or code"},
+		{name: "code and another state", text: "c#x", want: "not the address or code"},
+		{name: "nothing", text: " \n", want: "not the address or code"},
+		{name: "something else", text: "https://x.test/", want: "not the address or code"},
+		{name: "a code twice", text: "code=c&code=d&state=STATE", want: "not the address or code"},
+		{name: "another issuer", text: "code=c&state=STATE&iss=https://x.test", want: "not from the expected"},
 		{name: "a refusal", text: "http://x/?error=access_denied&state=STATE", want: "access_denied"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -34,7 +34,7 @@ func (c *Client) Logout(ctx context.Context, name string) error {
 		return errors.Join(gone, err)
 	}
 	if err != nil {
-		return fmt.Errorf("%s is forgotten here, but the server may still take its tokens: %w", name, err)
+		return fmt.Errorf("the login of %s was removed here, but the server may still accept its tokens: %w", name, err)
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func (c *Client) Logout(ctx context.Context, name string) error {
 func (c *Client) revoke(ctx context.Context, data []byte) error {
 	var k kept
 	if err := json.Unmarshal(data, &k); err != nil {
-		return errors.New("what was kept of it was damaged")
+		return errors.New("the stored login was damaged")
 	}
 	if k.Endpoints.Revoke == "" {
 		return nil
@@ -70,7 +70,7 @@ func (c *Client) revoke(ctx context.Context, data []byte) error {
 // Accounts lists the stored accounts, by name.
 func (c *Client) Accounts(ctx context.Context) ([]Info, error) {
 	if c.Store == nil {
-		return nil, errors.New("oauth: there is no store")
+		return nil, errors.New("oauth: no store is set")
 	}
 	names, err := c.Store.Names(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *Client) info(ctx context.Context, name string) (Info, error) {
 	}
 	var k kept
 	if err := json.Unmarshal(data, &k); err != nil {
-		return Info{}, errors.New("what is kept of it is damaged")
+		return Info{}, errors.New("the stored login is damaged")
 	}
 	return Info{
 		Name: k.Name, Resource: k.Resource, Issuer: k.Endpoints.Issuer, Scopes: k.Scopes,

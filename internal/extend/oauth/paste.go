@@ -40,7 +40,7 @@ func (t attempt) pasted(ctx context.Context, at, state string) (response, error)
 			t.p.Tell(problem)
 		}
 	}
-	return response{}, errors.New("what was pasted would not do")
+	return response{}, errors.New("the pasted text is not the address or code of this login")
 }
 
 // readPaste reads the redirect address, its query, or the code alone, or the code and state joined by # as some

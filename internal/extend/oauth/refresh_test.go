@@ -305,10 +305,10 @@ func TestLogout(t *testing.T) {
 		{"not given back", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			fmt.Fprint(w, `{"error":"x","error_description":"refresh-secret-1"}`)
-		}, "forgotten here", true},
+		}, "removed here", true},
 		{"led elsewhere", func(w http.ResponseWriter, req *http.Request) {
 			http.Redirect(w, req, "/elsewhere", http.StatusPermanentRedirect)
-		}, "forgotten here", true},
+		}, "removed here", true},
 		{"can't be given back", nil, "", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

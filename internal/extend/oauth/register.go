@@ -54,7 +54,7 @@ func (c *Client) identity(ctx context.Context, w wire, a Account, s server,
 	case c.documented(s):
 		return registration{ID: c.Document, Auth: authNone}, nil
 	case s.Register == "":
-		return registration{}, errors.New("the server takes no clients that it does not know: a client id from its operator has to be set")
+		return registration{}, errors.New("the server accepts only registered clients; set a client id from its operator")
 	}
 	return register(ctx, w, s, redirect, scopes, way)
 }
@@ -116,7 +116,7 @@ func (r registration) check() error {
 	case r.ID == "":
 		return errors.New("register: the server gave no client id")
 	case r.Auth != authNone && r.Auth != authPost && r.Auth != authBasic:
-		return errors.New("register: the server wants a way of saying who we are that is not known here")
+		return errors.New("register: the server requires an unsupported way of client authentication")
 	case r.Auth != authNone && r.Secret == "":
 		return errors.New("register: the server gave no client secret")
 	}

@@ -76,7 +76,7 @@ func (s *File) Get(_ context.Context, name string) (data []byte, where string, e
 	case err != nil:
 		return nil, "", err
 	case e.Name != name:
-		return nil, "", fmt.Errorf("%s is of another account", s.path(name))
+		return nil, "", fmt.Errorf("%s belongs to another account", s.path(name))
 	case len(e.Sealed) > 0:
 		return nil, "", ErrSealed
 	}
@@ -157,7 +157,7 @@ func checkMine(path string, want fs.FileMode) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != want:
-		return fmt.Errorf("%s is not what inspan put there: look at it, then remove it", path)
+		return fmt.Errorf("inspan did not write %s: look at it, then remove it", path)
 	case runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0:
 		return nil
 	case info.Mode().Perm()&0o022 != 0:

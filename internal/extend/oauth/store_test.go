@@ -105,7 +105,7 @@ func TestStoreIsWary(t *testing.T) {
 		{"a link", func(t *testing.T, dir, file string) {
 			must(t, os.Rename(file, filepath.Join(dir, "real")))
 			must(t, os.Symlink("real", file))
-		}, "not what inspan put there"},
+		}, "inspan did not write"},
 		{"cut off", func(t *testing.T, _, file string) { must(t, os.Truncate(file, 20)) }, "damaged"},
 		{"empty", func(t *testing.T, _, file string) { must(t, os.Truncate(file, 0)) }, "damaged"},
 		{"of a later version", func(t *testing.T, _, file string) {

@@ -185,7 +185,7 @@ func (c *Client) failed(ctx context.Context, k kept, err error) error {
 // this process dies.
 func (c *Client) lock(ctx context.Context, name string) (unlock func(), err error) {
 	if c.Store == nil {
-		return nil, errors.New("oauth: there is no store")
+		return nil, errors.New("oauth: no store is set")
 	}
 	dir := c.Store.Locks()
 	if err := makeDir(dir); err != nil {

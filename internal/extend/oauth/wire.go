@@ -33,7 +33,7 @@ type wire struct {
 
 func (c *Client) wire(local bool) (wire, error) {
 	if c.HTTP == nil {
-		return wire{}, errors.New("oauth: there is no HTTP client")
+		return wire{}, errors.New("oauth: no HTTP client is set")
 	}
 	return wire{http: c.HTTP, local: local}, nil
 }
@@ -184,7 +184,7 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 func answer(resp *http.Response, secrets []string) (*fields, error) {
 	good := resp.StatusCode >= 200 && resp.StatusCode < 300
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		return nil, fmt.Errorf("the server answered %d to lead elsewhere, which is not followed", resp.StatusCode)
+		return nil, fmt.Errorf("the server answered with a redirect (%d), which inspan does not follow", resp.StatusCode)
 	}
 	f, err := readFields(resp)
 	if err != nil && good {

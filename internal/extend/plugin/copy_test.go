@@ -17,8 +17,8 @@ func TestSourceChanges(t *testing.T) {
 		{func(_, _ string) error { return nil }, ""},
 		{func(src, _ string) error { return os.WriteFile(filepath.Join(src, "a"), []byte("2"), 0o600) }, "it changed while it was copied"},
 		{func(src, _ string) error { return os.WriteFile(filepath.Join(src, "b"), nil, 0o600) }, "it changed while it was copied"},
-		{func(_, dst string) error { return os.WriteFile(filepath.Join(dst, "a"), []byte("2"), 0o600) }, "its copy is not what was read"},
-		{func(_, dst string) error { return os.Remove(filepath.Join(dst, "a")) }, "its copy is not what was read"},
+		{func(_, dst string) error { return os.WriteFile(filepath.Join(dst, "a"), []byte("2"), 0o600) }, "its copy differs from the source"},
+		{func(_, dst string) error { return os.Remove(filepath.Join(dst, "a")) }, "its copy differs from the source"},
 	} {
 		src, dst := t.TempDir(), t.TempDir()
 		if err := os.WriteFile(filepath.Join(src, "a"), []byte("1"), 0o600); err != nil {

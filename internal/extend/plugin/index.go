@@ -51,13 +51,13 @@ type record struct {
 func (r record) check() error {
 	switch {
 	case !validName(r.Name):
-		return fmt.Errorf("%.80q is no name of a plugin", r.Name)
+		return fmt.Errorf("%.80q is not the name of a plugin", r.Name)
 	case !keep.IsDigest(r.Digest):
-		return fmt.Errorf("%s has the digest %.80q, which is none", r.Name, r.Digest)
+		return fmt.Errorf("%s has the invalid digest %.80q", r.Name, r.Digest)
 	case r.Commit != "" && !matches(hexForm, r.Commit):
-		return fmt.Errorf("%s has the commit %.80q, which is none", r.Name, r.Commit)
+		return fmt.Errorf("%s has the invalid commit %.80q", r.Name, r.Commit)
 	case r.Source == "" || len(r.Source) > maxSource || strings.ContainsFunc(r.Source, text.Hidden.Has):
-		return fmt.Errorf("%s has a source that can't be one", r.Name)
+		return fmt.Errorf("%s has an invalid source", r.Name)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (s *Store) load() ([]record, error) {
 	}
 	list, err := decode(data)
 	if err != nil {
-		return nil, fmt.Errorf("%s %w; put back a copy, or remove it and install the plugins again: what was copied stays beside it", at, err)
+		return nil, fmt.Errorf("%s %w; restore a copy of it, or remove it and install the plugins again; the installed folders next to it stay", at, err)
 	}
 	return list, nil
 }

@@ -111,7 +111,7 @@ func parseManifest(data []byte) (manifest, error) {
 		}
 	}
 	if !validName(m.name) {
-		return manifest{}, fmt.Errorf("name: %.80q is none: 1 to %d of a-z and 0-9, with - between", m.name, maxName)
+		return manifest{}, fmt.Errorf("name: %.80q is invalid; use 1 to %d of a-z and 0-9, with - between", m.name, maxName)
 	}
 	return m, nil
 }
@@ -131,7 +131,7 @@ func author(raw json.RawMessage) (string, error) {
 	}
 	var who map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &who); err != nil {
-		return "", errors.New("it is neither a text nor an object with a name")
+		return "", errors.New("it is not a text or an object with a name")
 	}
 	if who["name"] == nil {
 		return "", nil
@@ -146,7 +146,7 @@ func paths(raw json.RawMessage) ([]string, error) {
 		raw = slices.Concat([]byte("["), raw, []byte("]"))
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return nil, errors.New("it is neither a path nor a list of paths")
+		return nil, errors.New("it is not a path or a list of paths")
 	}
 	if len(list) > maxListed {
 		return nil, fmt.Errorf("it has more than %d paths", maxListed)
@@ -189,7 +189,7 @@ func inlined(raw json.RawMessage) (out []part, err error) {
 		}
 		at, err := paths(raw)
 		if err != nil || raw[0] != '"' {
-			return nil, errors.New("it is neither a path below the folder of the plugin, nor an object, nor a list of them")
+			return nil, errors.New("it is not a path below the folder of the plugin, an object, or a list of them")
 		}
 		out = append(out, part{path: at[0]})
 	}

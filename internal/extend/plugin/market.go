@@ -95,7 +95,7 @@ func (o offered) from(market source, below string) (from, why string) {
 		Source, Repo, URL, Path, Ref, SHA string
 	}
 	if err := json.Unmarshal(o.Source, &at); err != nil {
-		return "", "its source is neither a path nor an object"
+		return "", "its source is not a path or an object"
 	}
 	switch at.Source {
 	case "github":

@@ -64,8 +64,8 @@ func TestParts(t *testing.T) {
 	}
 	tokens, lines := p.Cost()
 	wantLines := []string{
-		"skill acme:deploy: 9 tokens", "agent acme:critic: 9 tokens", "tools: known once they are asked what they are",
-		"MCP servers: known once they are asked what they have",
+		"skill acme:deploy: 9 tokens", "agent acme:critic: 9 tokens", "tools: known once they have described themselves",
+		"MCP servers: known once they have listed their tools",
 	}
 	if diff := cmp.Diff(wantLines, lines); tokens != 18 || diff != "" {
 		t.Error(tokens, diff)

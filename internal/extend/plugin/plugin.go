@@ -107,9 +107,9 @@ func (s *staged) meets(r record, store *Store) error {
 	there := store.open(r)
 	switch {
 	case r.Source != s.Source:
-		return fmt.Errorf("there is already a plugin %s, from %s: remove that first", r.Name, r.Source)
+		return fmt.Errorf("a plugin %s from %s is already installed; remove it first", r.Name, r.Source)
 	case r.Digest != s.Digest:
-		return fmt.Errorf("%s is installed with other content: 'inspan plugin update %[1]s' brings this one", r.Name)
+		return fmt.Errorf("%s is installed with other content: 'inspan plugin update %[1]s' installs this one", r.Name)
 	case there.Broken:
 		if err := store.settle(s); err != nil {
 			return err
@@ -129,7 +129,7 @@ func (s *Store) Enable(ctx context.Context, name, digest string) error {
 		case p.Broken:
 			return fmt.Errorf("%s can't be enabled: %s", name, strings.Join(p.Problems, "; "))
 		case r.Digest != digest:
-			return fmt.Errorf("%s has changed since you looked at it: look again", name)
+			return fmt.Errorf("%s has changed since you looked at it; look at it again", name)
 		}
 		r.Enabled = true
 		return nil
@@ -166,7 +166,7 @@ func (s *Store) Update(ctx context.Context, name string) (was, now Plugin, err e
 	}
 	src, err := parseSource(was.Source)
 	if err == nil && src.text != was.Source {
-		err = fmt.Errorf("its source %s is not what it was", was.Source)
+		err = fmt.Errorf("its source %s has changed", was.Source)
 	}
 	var got staged
 	if err == nil {
@@ -177,12 +177,12 @@ func (s *Store) Update(ctx context.Context, name string) (was, now Plugin, err e
 	}
 	defer got.discard()
 	if got.Name != name {
-		return was, now, fmt.Errorf("update %s: it now calls itself %s: remove it, then install %[2]s", name, got.Name)
+		return was, now, fmt.Errorf("update %s: its name is now %s: remove it, then install %[2]s", name, got.Name)
 	}
 	same := !was.Broken && was.reach() == got.reach()
 	err = s.edit(ctx, name, func(r *record) error {
 		if r.Digest != was.Digest || r.Source != was.Source {
-			return fmt.Errorf("update %s: somebody else has changed it meanwhile: try again", name)
+			return fmt.Errorf("update %s: another process has changed it meanwhile; try again", name)
 		}
 		if err := s.settle(&got); err != nil {
 			return err
@@ -235,9 +235,9 @@ func missing(list []record, name string) error {
 		names = append(names, r.Name)
 	}
 	if near := tool.Nearest(name, names); near != "" {
-		return fmt.Errorf("there is no plugin %q; did you mean %s?", name, near)
+		return fmt.Errorf("no plugin %q; did you mean %s?", name, near)
 	}
-	return fmt.Errorf("there is no plugin %q; 'inspan plugin list' shows those that are installed", name)
+	return fmt.Errorf("no plugin %q; 'inspan plugin list' lists the installed ones", name)
 }
 
 // edit changes the record of one plugin.
@@ -257,11 +257,11 @@ func (s *Store) open(r record) Plugin {
 	err := p.read(true)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = errors.New("its copy is gone")
+		err = errors.New("its copy is missing")
 	case err != nil:
 		err = fmt.Errorf("its copy %w", err)
 	case digestOf(p.leaves) != r.Digest:
-		err = errors.New("its files are not those that were installed")
+		err = errors.New("its files have changed since the installation")
 	case p.Name != r.Name:
 		err = fmt.Errorf("it calls itself %s", p.Name)
 	}
@@ -279,7 +279,7 @@ func (s *Store) open(r record) Plugin {
 // use it right before they run a part of a plugin.
 func (p Plugin) Check() error {
 	if now := (&Store{Dir: filepath.Dir(filepath.Dir(p.Dir))}).open(record{Name: p.Name, Digest: p.Digest}); p.Broken || now.Broken {
-		return fmt.Errorf("the plugin %s is not what was installed", p.Name)
+		return fmt.Errorf("the plugin %s has changed since its installation", p.Name)
 	}
 	return nil
 }
@@ -308,7 +308,7 @@ func (p *Plugin) describe(root *os.Root) error {
 	p.Problems = slices.Clone(m.notes)
 	for _, l := range p.leaves {
 		if l.stub {
-			p.Problems = append(p.Problems, l.path+" stands for a big file that lies elsewhere (git LFS), which is not fetched")
+			p.Problems = append(p.Problems, l.path+" is a pointer to a file in git LFS, which inspan does not fetch")
 		}
 		if l.path == ".gitmodules" {
 			p.Problems = append(p.Problems, "it has submodules, which are left out")
@@ -396,7 +396,7 @@ func unchanged(from, into *os.Root, digest string) error {
 		return errors.New("it changed while it was copied: try again")
 	}
 	if now, err = scan(into, nil, true); err != nil || digestOf(now) != digest {
-		return errors.New("its copy is not what was read: is the disk full, or damaged?")
+		return errors.New("its copy differs from the source; is the disk full, or damaged?")
 	}
 	return nil
 }

@@ -46,8 +46,8 @@ func TestLife(t *testing.T) {
 	if err := s.Remove(t.Context(), "acme"); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, s.Remove(t.Context(), "acme"), `there is no plugin "acme"`)
-	refused(t, s.Disable(t.Context(), "acme"), `there is no plugin "acme"`)
+	refused(t, s.Remove(t.Context(), "acme"), `no plugin "acme"`)
+	refused(t, s.Disable(t.Context(), "acme"), `no plugin "acme"`)
 	empty(t, s)
 }
 
@@ -55,7 +55,7 @@ func TestOneName(t *testing.T) {
 	s, a, b := store(t), put(t, t.TempDir(), full()), put(t, t.TempDir(), full())
 	p := install(t, s, a)
 	_, err := s.Install(t.Context(), b)
-	refused(t, err, "there is already a plugin acme, from "+a)
+	refused(t, err, "a plugin acme from "+a)
 	put(t, a, map[string]string{"rules.txt": "Be rude."})
 	_, err = s.Install(t.Context(), a)
 	refused(t, err, "'inspan plugin update acme'")
@@ -156,7 +156,7 @@ func TestUpdateAgain(t *testing.T) {
 	}
 	put(t, src, map[string]string{manifest: `{"name":"other"}`})
 	_, _, err := s.Update(t.Context(), "acme")
-	refused(t, err, "now calls itself other")
+	refused(t, err, "its name is now other")
 	if err := os.RemoveAll(src); err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestUpdateAgain(t *testing.T) {
 		t.Errorf("%+v", now)
 	}
 	_, _, err = s.Update(t.Context(), "nothing")
-	refused(t, err, "there is no plugin")
+	refused(t, err, "no plugin")
 }
 
 func TestChangedCopies(t *testing.T) {
@@ -194,7 +194,7 @@ func TestChangedCopies(t *testing.T) {
 				t.Error(err)
 			}
 			change(t, p.Dir)
-			refused(t, p.Check(), "is not what was installed")
+			refused(t, p.Check(), "has changed since its installation")
 			list, err := s.List(t.Context())
 			if err != nil || len(list) != 1 || !list[0].Broken || list[0].Enabled || len(list[0].Problems) != 1 || list[0].Digest != p.Digest {
 				t.Fatalf("%+v %v", list, err)
@@ -244,10 +244,10 @@ func TestIndex(t *testing.T) {
 		`{"version":2,"plugins":[],"new":1}`: "later version",
 		`{"version":1,"plugins":[],"x":1}`:   "unknown field",
 		`{"version":1,"plugins":[]}{}`:       "something follows",
-		strings.Replace(string(good), p.Digest, "../../../etc", 1):               "which is none",
-		strings.Replace(string(good), `"acme"`, `"../acme"`, 1):                  "is no name",
-		strings.Replace(string(good), `"enabled"`, `"commit":"-x","enabled"`, 1): "the commit",
-		strings.Replace(string(good), `"source": "`, `"source": "\n`, 1):         "a source that can't be one",
+		strings.Replace(string(good), p.Digest, "../../../etc", 1):               "invalid digest",
+		strings.Replace(string(good), `"acme"`, `"../acme"`, 1):                  "is not the name",
+		strings.Replace(string(good), `"enabled"`, `"commit":"-x","enabled"`, 1): "invalid commit",
+		strings.Replace(string(good), `"source": "`, `"source": "\n`, 1):         "an invalid source",
 		strings.Replace(string(good), `[`, `[`+record(string(good))+`,`, 1):      "there twice",
 	} {
 		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {

@@ -230,10 +230,10 @@ func (p Plugin) Cost() (tokens int, lines []string) {
 		add("agent", a.Name, "- "+a.Name+": "+words.OneLine(a.Description, 200)+"\n")
 	}
 	if len(parts.Tools) > 0 {
-		lines = append(lines, "tools: known once they are asked what they are")
+		lines = append(lines, "tools: known once they have described themselves")
 	}
 	if len(parts.Servers) > 0 {
-		lines = append(lines, "MCP servers: known once they are asked what they have")
+		lines = append(lines, "MCP servers: known once they have listed their tools")
 	}
 	return tokens, lines
 }

@@ -123,7 +123,7 @@ func (s source) name() string {
 // neither hooks nor filters, and external content (submodules, big files) is not fetched.
 func (s *Store) checkout(ctx context.Context, src source, dir string) (commit string, err error) {
 	if s.Git == nil {
-		return "", errors.New("there is no git here, so only folders can be installed")
+		return "", errors.New("git is not installed, so only folders can be installed")
 	}
 	git := func(args ...string) (string, error) {
 		out, err := s.Git(ctx, dir, append(careful(src.local), args...)...)

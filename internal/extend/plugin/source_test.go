@@ -65,7 +65,7 @@ func TestGitUpdate(t *testing.T) {
 		t.Errorf("%+v %v", p, err)
 	}
 	_, err = (&plugin.Store{Dir: s.Dir}).Install(t.Context(), src+"#main")
-	refused(t, err, "there is no git here")
+	refused(t, err, "git is not installed")
 	if err := s.Remove(t.Context(), "acme"); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestHostileRepositories(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(p.Dir, "m", "secret.txt")); err == nil {
 		t.Error("the submodule is there")
 	}
-	if all := strings.Join(p.Problems, "\n"); !strings.Contains(all, "a.bin stands for") || !strings.Contains(all, "submodules") {
+	if all := strings.Join(p.Problems, "\n"); !strings.Contains(all, "a.bin is a pointer") || !strings.Contains(all, "submodules") {
 		t.Errorf("%q", p.Problems)
 	}
 }

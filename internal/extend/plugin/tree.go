@@ -139,7 +139,7 @@ func (t *tree) add(at string, depth int) error {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return t.link(at)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("has %s in it, which is neither a file nor a folder", at)
+		return fmt.Errorf("has %s in it, which is not a file or a folder", at)
 	}
 	return t.file(at)
 }
@@ -148,7 +148,7 @@ func (t *tree) add(at string, depth int) error {
 func (t *tree) name(at string) error {
 	switch {
 	case !utf8.ValidString(at) || strings.ContainsFunc(at, text.Hidden.Has) || strings.Contains(at, `\`):
-		return fmt.Errorf("has %q in it, a name with characters that can't be seen or mean something else elsewhere", at)
+		return fmt.Errorf("has %q in it, a name with characters that are invisible or not portable", at)
 	case len(at) > maxPath:
 		return fmt.Errorf("has a path of %d bytes in it, more than %d: %.80s…", len(at), maxPath, at)
 	}

@@ -29,9 +29,9 @@ func TestBadFolders(t *testing.T) {
 		"a link to itself":     {full(), map[string]string{"x": "x"}, "link x in it"},
 		"names in two cases":   {with(map[string]string{"Rules.TXT": "x"}), nil, "both Rules.TXT and rules.txt"},
 		"folders in two cases": {with(map[string]string{"SKILLS/x": "x"}), nil, "both SKILLS and skills"},
-		"a hidden name":        {with(map[string]string{"a\u202eb": "x"}), nil, "can't be seen"},
-		"no UTF-8":             {with(map[string]string{"a\xff": "x"}), nil, "can't be seen"},
-		"a backslash":          {with(map[string]string{`a\b`: "x"}), nil, "mean something else"},
+		"a hidden name":        {with(map[string]string{"a\u202eb": "x"}), nil, "invisible"},
+		"no UTF-8":             {with(map[string]string{"a\xff": "x"}), nil, "invisible"},
+		"a backslash":          {with(map[string]string{`a\b`: "x"}), nil, "not portable"},
 		"too deep":             {with(map[string]string{deep: "x"}), nil, "more than 20 folders"},
 		"a long path":          {with(map[string]string{strings.Repeat(strings.Repeat("a", 100)+"/", 3) + "x": "x"}), nil, "a path of"},
 		"no plugin":            {map[string]string{"x": "x"}, nil, "it is not a plugin"},
@@ -72,7 +72,7 @@ func TestBadPaths(t *testing.T) {
 		}
 	}
 	_, err := store(t).Install(t.Context(), put(t, t.TempDir(), map[string]string{manifest: `{"name":"a","commands":{"x":1}}`}))
-	refused(t, err, "neither a path nor a list")
+	refused(t, err, "not a path or a list")
 }
 
 // TestInnerLinks holds that a link to a file of the folder becomes a file.
@@ -137,7 +137,7 @@ func TestLayouts(t *testing.T) {
 		},
 		"LFS": {
 			map[string]string{manifest: `{"name":"a"}`, "big": "version https://git-lfs.github.com/spec/v1\noid x"},
-			"x", "a", "big stands for a big file",
+			"x", "a", "big is a pointer to a file",
 		},
 		"submodules": {map[string]string{manifest: `{"name":"a"}`, ".gitmodules": ""}, "x", "a", "submodules"},
 	} {

@@ -18,7 +18,7 @@ func TestPipes(t *testing.T) {
 			t.Skip("no pipes here: ", err)
 		}
 		_, err := s.Install(t.Context(), src)
-		refused(t, err, "has "+at+" in it, which is neither a file nor a folder")
+		refused(t, err, "has "+at+" in it, which is not a file or a folder")
 		empty(t, s)
 	}
 	s, pipe := store(t), filepath.Join(t.TempDir(), "pipe")

@@ -58,7 +58,7 @@ type Mark struct {
 
 // ErrDamaged says that the index file is damaged. Close the index and open it again: the file is then moved
 // aside, and a new one begun.
-var ErrDamaged = errors.New("the index of past sessions is damaged; it is made anew when it is opened again")
+var ErrDamaged = errors.New("the index of past sessions is damaged; inspan rebuilds it when it is opened again")
 
 // ErrInUse says that a damaged file can't be moved aside, as another process has it open.
 var ErrInUse = errors.New("the index of past sessions is damaged, and another process has it open")

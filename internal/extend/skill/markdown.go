@@ -46,10 +46,10 @@ func (m markdown[T]) look(s *shelf, f Folder) (out []T) {
 		names, more, err = m.names(files)
 	}
 	if err != nil {
-		s.warn("%s in %s can't be looked at: %v", m.files, f.Path, keep.Bare(err))
+		s.warn("%s in %s can't be read: %v", m.files, f.Path, keep.Bare(err))
 	}
 	if more {
-		s.warn("%s has more than %d files of %s; the rest are left out", f.Path, m.most, m.files)
+		s.warn("%s has more than %d files of %s; inspan ignores the rest", f.Path, m.most, m.files)
 	}
 	for _, name := range names {
 		at := filepath.Join(dir, filepath.FromSlash(name))

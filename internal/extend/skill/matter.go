@@ -118,14 +118,14 @@ func value(node *yaml.Node) any {
 func parseMatter(matter []byte) (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(matter, &doc); err != nil {
-		return nil, fmt.Errorf("the front matter is no YAML: %w", err)
+		return nil, fmt.Errorf("the front matter is not YAML: %w", err)
 	}
 	if len(doc.Content) == 0 {
 		return nil, nil
 	}
 	node := doc.Content[0]
 	if node.Kind != yaml.MappingNode {
-		return nil, errors.New("the front matter is no list of keys and values")
+		return nil, errors.New("the front matter is not a list of keys and values")
 	}
 	return node, check(node, 0)
 }
@@ -134,7 +134,7 @@ func parseMatter(matter []byte) (*yaml.Node, error) {
 func check(node *yaml.Node, depth int) error {
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "":
-		return errors.New("the front matter has anchors, which are not read")
+		return errors.New("the front matter has anchors, which are not supported")
 	case depth > maxNested:
 		return fmt.Errorf("the front matter is nested more than %d deep", maxNested)
 	case node.Kind == yaml.MappingNode && len(node.Content) > 2*maxKeys:
@@ -173,7 +173,7 @@ func plain(matter []byte) (out map[string]any, err error) {
 		said := strings.TrimLeft(rest, " ")
 		value, ok := scalar(said)
 		if !ok && colon(said) {
-			value, ok, err = said, true, fmt.Errorf("the front matter is no YAML: the value of %s has a colon, so it needs quotes", key)
+			value, ok, err = said, true, fmt.Errorf("the front matter is not YAML: the value of %s has a colon, so it needs quotes", key)
 		}
 		_, twice := out[key]
 		if !found || !ok || twice || !isKey(key) || rest != "" && rest[0] != ' ' || len(out) == maxKeys {

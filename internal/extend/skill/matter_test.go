@@ -74,27 +74,27 @@ func TestDecodeMatter(t *testing.T) {
 		}, ""},
 		{"a: one\n  two\nb: ~\n", values{"a": "one two", "b": nil}, ""},
 		{"a: *b\n", values{"a": "*b"}, "unknown anchor"},
-		{"hint: [file] [depth]\nlist:\n  - x\n", values{"hint": "[file] [depth]", "list": []any{"x"}}, "no YAML"},
-		{"description: Use when: asked\nmetadata:\n  k: v\n", values{"description": "Use when: asked", "metadata": values{"k": "v"}}, "no YAML"},
-		{"description: @you\nname: a", values{"description": "@you", "name": "a"}, "no YAML"},
+		{"hint: [file] [depth]\nlist:\n  - x\n", values{"hint": "[file] [depth]", "list": []any{"x"}}, "not YAML"},
+		{"description: Use when: asked\nmetadata:\n  k: v\n", values{"description": "Use when: asked", "metadata": values{"k": "v"}}, "not YAML"},
+		{"description: @you\nname: a", values{"description": "@you", "name": "a"}, "not YAML"},
 		{
 			"description: Use it\n  when: asked\n  - or: not\nname: \"a\ntools: x\n",
 			values{"description": "Use it when: asked or: not", "name": "a", "tools": "x"},
-			"no YAML",
+			"not YAML",
 		},
-		{"a: >\n  x: [\n\tb\nc:d\n", values{"a": "x: [ b", "c": "d"}, "no YAML"},
+		{"a: >\n  x: [\n\tb\nc:d\n", values{"a": "x: [ b", "c": "d"}, "not YAML"},
 		{"a: 1\na: 2\n", values{"a": "2"}, "twice"},
-		{"a: x\x1b[31m\n", values{"a": "x\x1b[31m"}, "no YAML"},
+		{"a: x\x1b[31m\n", values{"a": "x\x1b[31m"}, "not YAML"},
 		{"a: x\xff\n", values{"a": "x\ufffd"}, ""},
-		{"- a\n- b\n", values{}, "no list of keys"},
-		{"just text\n", values{}, "no list of keys"},
+		{"- a\n- b\n", values{}, "not a list of keys"},
+		{"just text\n", values{}, "not a list of keys"},
 		{"? [a]\n: b\n", values{}, "not text"},
 		{"a: &x 1\nb: *x\n", values{"a": "&x 1", "b": "*x"}, "anchors"},
-		{"a:b\n", values{"a": "b"}, "no list of keys"},
+		{"a:b\n", values{"a": "b"}, "not a list of keys"},
 		{"a : b\n", values{"a": "b"}, ""},
-		{"a: b:\nc: d: e # f\n", values{"a": "b:", "c": "d: e # f"}, "no YAML"},
+		{"a: b:\nc: d: e # f\n", values{"a": "b:", "c": "d: e # f"}, "not YAML"},
 		{"a: b: c\nd: e:\n", values{"a": "b: c", "d": "e:"}, "the value of d has a colon, so it needs quotes"},
-		{"a: {x: y\nb: z\n", values{"a": "{x: y", "b": "z"}, "no YAML"},
+		{"a: {x: y\nb: z\n", values{"a": "{x: y", "b": "z"}, "not YAML"},
 	} {
 		var got values
 		err := skill.DecodeMatter([]byte(tc.matter), &got)
@@ -120,8 +120,8 @@ func TestDecodeIntoStruct(t *testing.T) {
 		err    string
 	}{
 		{"name: a\nmaxTurns: 3\non-by-default: true\nmetadata: {v: 1.0}\nother: x\n", settings{"a", 3, true, map[string]string{"v": "1.0"}}, ""},
-		{"name: [a] [b]\nmaxTurns: 3\n", settings{Name: "[a] [b]", Turns: 3}, "no YAML"},
-		{"name: a: b\n c: d\nmaxTurns: 3\non-by-default: true\n", settings{Name: "a: b c: d", Turns: 3, On: true}, "no YAML"},
+		{"name: [a] [b]\nmaxTurns: 3\n", settings{Name: "[a] [b]", Turns: 3}, "not YAML"},
+		{"name: a: b\n c: d\nmaxTurns: 3\non-by-default: true\n", settings{Name: "a: b c: d", Turns: 3, On: true}, "not YAML"},
 		{"name: a\nmaxTurns: many\n", settings{Name: "a"}, "cannot unmarshal"},
 	} {
 		var got settings

@@ -50,7 +50,7 @@ func parse(name string, matter []byte, str string, whole bool) Skill {
 }
 
 func tooLong(lines int) string {
-	return fmt.Sprintf("its text has %d lines, more than the %d that are recommended: move what is not always needed to files of its own",
+	return fmt.Sprintf("its text has %d lines, more than the recommended %d; move details to files of their own",
 		lines, mostLines)
 }
 
@@ -69,13 +69,13 @@ func problems(folder string, head map[string]any) (out []string) {
 	}
 	slices.Sort(others)
 	for _, key := range others {
-		say("%s is neither a key of the standard nor one that inspan uses, so it has no effect", text.Clip(key, mostName))
+		say("inspan does not know the key %s, so it has no effect", text.Clip(key, mostName))
 	}
 	for _, key := range []string{"name", "description", "license", "compatibility"} {
 		if text, ok := head[key].(string); ok && strings.ContainsFunc(strings.TrimRight(text, "\n"), unseen) {
-			say("%s has characters that can't be seen", key)
+			say("%s has invisible characters", key)
 		} else if v, is := head[key]; is && v != nil && !ok {
-			say("%s is no text", key)
+			say("%s is not a text", key)
 		}
 	}
 	for _, p := range named(Line(head["name"]), folder) {
@@ -91,10 +91,10 @@ func problems(folder string, head map[string]any) (out []string) {
 		say("its compatibility has %d characters, not 1 to %d", length(v), mostCompatibility)
 	}
 	if v, is := head["metadata"]; is && !texts(v) {
-		say("its metadata is no list of keys and texts")
+		say("its metadata is not a list of keys and texts")
 	}
 	if v, is := head["allowed-tools"]; is && !toolNames(v) {
-		say("its allowed-tools are neither a text nor a list of texts")
+		say("its allowed-tools are not a text or a list of texts")
 	}
 	return out
 }
@@ -117,7 +117,7 @@ func named(name, folder string) (out []string) {
 	}
 	name = text.Clip(name, mostName)
 	if strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-", r) }) {
-		out = append(out, fmt.Sprintf("its name %q has other characters than a-z, 0-9 and -", name))
+		out = append(out, fmt.Sprintf("its name %q has characters other than a-z, 0-9 and -", name))
 	}
 	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-") || strings.Contains(name, "--") {
 		out = append(out, fmt.Sprintf("its name %q begins or ends with -, or has two in a row", name))

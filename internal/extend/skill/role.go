@@ -107,7 +107,7 @@ func ParseRole(file, source string, data []byte) (Role, error) {
 	case len(head) == 0 && failed != nil:
 		return Role{}, failed
 	case head["name"] == nil && head["description"] == nil:
-		return Role{}, errors.New("its front matter has neither a name nor a description, so it is not a kind of agent")
+		return Role{}, errors.New("its front matter has no name and no description, so it is not a kind of agent")
 	case body == "":
 		return Role{}, errors.New("it has no text")
 	case failed != nil:
@@ -146,7 +146,7 @@ func (p *parser) fold(head map[string]any) {
 		folded := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(key))
 		switch _, twice := p.head[folded]; {
 		case !slices.Contains(known, folded):
-			p.problem("%s means nothing here", key)
+			p.problem("inspan ignores %s", key)
 		case twice:
 			p.problem("%s is there twice", key)
 		default:
@@ -163,11 +163,11 @@ func (p *parser) name(file string) error {
 	case roleName(name):
 		p.role.Name = name
 	case !roleName(stem):
-		return fmt.Errorf("%q is no name of a kind of agent: at most %d letters, digits, - and _", cmp.Or(name, stem), mostRoleName)
+		return fmt.Errorf("%q is not the name of a kind of agent; use at most %d letters, digits, - and _", cmp.Or(name, stem), mostRoleName)
 	default:
 		p.role.Name = stem
 		if name != "" {
-			p.problem("%q is no name, so it is called %s", name, stem)
+			p.problem("%q is not a valid name, so it is called %s", name, stem)
 		}
 	}
 	return nil
@@ -208,14 +208,14 @@ func (p *parser) limits() {
 		n, err := strconv.Atoi(text)
 		if r.MaxTurns = max(n, 0); err != nil || n < 1 {
 			r.MaxTurns = 0
-			p.problem("%.100q is no number of turns", text)
+			p.problem("%.100q is not a number of turns", text)
 		}
 	}
 	switch text := strings.ToLower(line(p.head["effort"])); text {
 	case "", "low", "medium", "high", "xhigh", "max":
 		r.Effort = text
 	default:
-		p.problem("effort %.100q is none of low, medium, high, xhigh, max", text)
+		p.problem("effort %.100q is not low, medium, high, xhigh or max", text)
 	}
 	r.Background = p.yes("background")
 }
@@ -228,7 +228,7 @@ func (p *parser) yes(key string) bool {
 	}
 	yes, ok := Bool(v)
 	if !ok {
-		p.problem("%s %.100q is neither true nor false", key, line(v))
+		p.problem("%s %.100q is not true or false", key, line(v))
 	}
 	return yes
 }
@@ -239,7 +239,7 @@ func (p *parser) throwaway() {
 	switch r := &p.role; {
 	case !p.yes("throwaway"):
 	case r.Mode != "plan":
-		p.problem("throwaway means something with permissionMode plan only")
+		p.problem("throwaway has a meaning only with permissionMode plan")
 	case r.Source == FromProject:
 		p.problem("a file of the workspace can't set throwaway; move it to your own agents")
 	default:
@@ -261,7 +261,7 @@ func (p *parser) hooks() error {
 	case v == nil || ok && len(table) == 0:
 		return nil
 	case !ok:
-		return errors.New("its hooks are no table of moments")
+		return errors.New("its hooks are not a table of moments")
 	}
 	data, err := json.Marshal(map[string]any{"hooks": v})
 	p.role.Hooks = data
@@ -273,11 +273,11 @@ func (p *parser) servers() error {
 	list, _ := p.head["mcpservers"].([]any)
 	for _, v := range list {
 		if _, named := v.(string); !named {
-			return errors.New("it brings an MCP server of its own (mcpServers): add that to your settings or .mcp.json, and name it here")
+			return errors.New("it defines an MCP server (mcpServers): add the server to your settings or .mcp.json, and name it here")
 		}
 	}
 	if _, table := p.head["mcpservers"].(map[string]any); table {
-		return errors.New("it brings MCP servers of its own (mcpServers): add them to your settings or .mcp.json, and name them here")
+		return errors.New("it defines MCP servers (mcpServers): add them to your settings or .mcp.json, and name them here")
 	}
 	return nil
 }
@@ -302,7 +302,7 @@ func (p *parser) isolation() error {
 	case "worktree", "sandbox":
 		p.role.Isolation = text
 	default:
-		return fmt.Errorf("isolation %.100q is none of worktree, sandbox", text)
+		return fmt.Errorf("isolation %.100q is not worktree or sandbox", text)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestParseRole(t *testing.T) {
 				Name: "code-reviewer", Description: "Reviews. Use when: asked.", Tools: []string{"Read", "Grep", "Bash(git diff:*)", "Agent(worker)"},
 				Without: []string{"Write"}, Model: "opus", Mode: "plan", MaxTurns: 7,
 				Effort: "high", Skills: []string{"a", "b"}, Isolation: "worktree", Background: true, Prompt: "You review.\nWell.", Source: "user",
-				Problems: []string{"the front matter is no YAML: the value of description has a colon, so it needs quotes"},
+				Problems: []string{"the front matter is not YAML: the value of description has a colon, so it needs quotes"},
 			},
 			"",
 		},
@@ -53,11 +53,11 @@ func TestParseRole(t *testing.T) {
 		{"a.md", min + "tools: []\n---\nDo it.", basic(func(r *skill.Role) { r.Tools = []string{} }), ""},
 		{"a.md", min + "argument-hint: [a] [b]\ntools: [Read,\n  Grep]\n---\nDo it.", basic(func(r *skill.Role) {
 			r.Tools = []string{"Read", "Grep"}
-			r.Problems = []string{"the front matter is no YAML: yaml: line 2: did not find expected key", "argument-hint means nothing here"}
+			r.Problems = []string{"the front matter is not YAML: yaml: line 2: did not find expected key", "inspan ignores argument-hint"}
 		}), ""},
 		{"a.md", min + "permissionMode: bypassPermissions\nmode: yolo\nallowed-tools: Read\nhooks: {}\n---\nDo it.", basic(func(r *skill.Role) {
 			r.Problems = []string{
-				"allowed-tools means nothing here", "mode means nothing here",
+				"inspan ignores allowed-tools", "inspan ignores mode",
 				`permissionMode "bypassPermissions" gives no rights here, so it gets at most those of its parent`,
 			}
 		}), ""},
@@ -66,8 +66,8 @@ func TestParseRole(t *testing.T) {
 			basic(func(r *skill.Role) {
 				r.MaxTurns = 0
 				r.Problems = []string{
-					"max_turns is there twice", `"not a model" is not a model, so it gets the model of its parent`, `"-1" is no number of turns`,
-					`effort "huge" is none of low, medium, high, xhigh, max`, `background "maybe" is neither true nor false`,
+					"max_turns is there twice", `"not a model" is not a model, so it gets the model of its parent`, `"-1" is not a number of turns`,
+					`effort "huge" is not low, medium, high, xhigh or max`, `background "maybe" is not true or false`,
 					`permissionMode "auto" gives no rights here, so it gets at most those of its parent`,
 				}
 			}), "",
@@ -78,11 +78,11 @@ func TestParseRole(t *testing.T) {
 		},
 		{
 			"a.md", min + "permissionMode: ask\nmaxTurns: 1.5\n---\nDo it.",
-			basic(func(r *skill.Role) { r.Mode, r.Problems = "ask", []string{`"1.5" is no number of turns`} }), "",
+			basic(func(r *skill.Role) { r.Mode, r.Problems = "ask", []string{`"1.5" is not a number of turns`} }), "",
 		},
 		{
 			"x/a.md", "---\nname: A Nice One\ndescription: Does it.\n---\nDo it.",
-			basic(func(r *skill.Role) { r.Problems = []string{`"A Nice One" is no name, so it is called a`} }), "",
+			basic(func(r *skill.Role) { r.Problems = []string{`"A Nice One" is not a valid name, so it is called a`} }), "",
 		},
 		{"a.md", "---\ndescription: \"Does\\u202e\\e[31m it.\"\n---\nDo\u200b it.\x1b", basic(func(*skill.Role) {}), ""},
 		{"a.md", "---\nname: a\n---\n# Do it.", basic(func(r *skill.Role) {
@@ -97,11 +97,11 @@ func TestParseRole(t *testing.T) {
 		},
 		{"a.md", min + "permissionMode: plan\nthrowaway: no\n---\nDo it.", basic(func(r *skill.Role) { r.Mode = "plan" }), ""},
 		{"a.md", min + "permissionMode: plan\nthrowaway: much\n---\nDo it.", basic(func(r *skill.Role) {
-			r.Mode, r.Problems = "plan", []string{`throwaway "much" is neither true nor false`}
+			r.Mode, r.Problems = "plan", []string{`throwaway "much" is not true or false`}
 		}), ""},
 		{
 			"a.md", min + "throwaway: true\n---\nDo it.",
-			basic(func(r *skill.Role) { r.Problems = []string{"throwaway means something with permissionMode plan only"} }), "",
+			basic(func(r *skill.Role) { r.Problems = []string{"throwaway has a meaning only with permissionMode plan"} }), "",
 		},
 		{"a.md", min + "tools: Read\nmemory: project\nmcpServers: [github]\n---\nDo it.", basic(func(r *skill.Role) { r.Tools = []string{"Read", "memory"} }), ""},
 		{
@@ -110,17 +110,17 @@ func TestParseRole(t *testing.T) {
 				r.Hooks = []byte(`{"hooks":{"Stop":[{"hooks":[{"command":"make","type":"command"}]}]}}`)
 			}), "",
 		},
-		{"a.md", min + "hooks: [x]\n---\nDo it.", skill.Role{}, "its hooks are no table"},
-		{"a.md", min + "mcpServers: [github, {other: {command: x}}]\n---\nDo it.", skill.Role{}, "brings an MCP server of its own"},
-		{"a.md", min + "mcpServers: {other: {command: x}}\n---\nDo it.", skill.Role{}, "brings MCP servers of its own"},
-		{"a.md", min + "isolation: remote\n---\nDo it.", skill.Role{}, `isolation "remote" is none of`},
+		{"a.md", min + "hooks: [x]\n---\nDo it.", skill.Role{}, "its hooks are not a table"},
+		{"a.md", min + "mcpServers: [github, {other: {command: x}}]\n---\nDo it.", skill.Role{}, "defines an MCP server"},
+		{"a.md", min + "mcpServers: {other: {command: x}}\n---\nDo it.", skill.Role{}, "defines MCP servers"},
+		{"a.md", min + "isolation: remote\n---\nDo it.", skill.Role{}, `isolation "remote" is not`},
 		{"a.md", min + "---\n \n", skill.Role{}, "it has no text"},
-		{"readme.md", "# Agents\nThese are ours.", skill.Role{}, "neither a name nor a description"},
-		{"readme.md", "---\ntitle: x\n---\nThese are ours.", skill.Role{}, "neither a name nor a description"},
-		{"a.md", "---\n- name: a\n---\nDo it.", skill.Role{}, "no list of keys"},
+		{"readme.md", "# Agents\nThese are ours.", skill.Role{}, "no name and no description"},
+		{"readme.md", "---\ntitle: x\n---\nThese are ours.", skill.Role{}, "no name and no description"},
+		{"a.md", "---\n- name: a\n---\nDo it.", skill.Role{}, "not a list of keys"},
 		{"a.md", "---\nname: a\nDo it.", skill.Role{}, "has no end"},
-		{"a b.md", "---\nname: ../x\ndescription: x\n---\nDo it.", skill.Role{}, `"../x" is no name of a kind of agent`},
-		{".md", "---\ndescription: x\n---\nDo it.", skill.Role{}, "is no name of a kind of agent"},
+		{"a b.md", "---\nname: ../x\ndescription: x\n---\nDo it.", skill.Role{}, `"../x" is not the name of a kind of agent`},
+		{".md", "---\ndescription: x\n---\nDo it.", skill.Role{}, "is not the name of a kind of agent"},
 		{"a.md", "---\nname: a\nd: " + strings.Repeat("x", 33<<10) + "\n---\nDo it.", skill.Role{}, "bytes, more than 32768"},
 		{"a.md", min + "---\n" + strings.Repeat("x", skill.MaxText), skill.Role{}, "more than 102,400"},
 	} {
@@ -180,7 +180,7 @@ func TestRoles(t *testing.T) {
 		"big.md is not a usable kind of agent: it has",
 	}
 	holds(t, "warnings", warnings, slices.Concat(bad, []string{"the kind of agent One in " + filepath.Join(b, "uno.md") +
-		" is hidden by that in " + filepath.Join(a, "one.md")}, bad, []string{"can't be looked at: it is not a folder"}))
+		" is hidden by that in " + filepath.Join(a, "one.md")}, bad, []string{"can't be read: it is not a folder"}))
 	if roles, warnings := skill.Roles(nil); len(roles) != 4 || warnings != nil {
 		t.Error(roles, warnings)
 	}

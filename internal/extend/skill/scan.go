@@ -66,17 +66,17 @@ func (s *scan) look(p *place) (out []*found) {
 		return nil
 	}
 	if err != nil {
-		s.warn("skills in %s can't be looked at: %v", p.Path, keep.Bare(err))
+		s.warn("skills in %s can't be read: %v", p.Path, keep.Bare(err))
 		return nil
 	}
 	defer end()
 	entries, more, err := names(files, maxEntries)
 	if err != nil {
-		s.warn("skills in %s can't be looked at: %v", path, keep.Bare(err))
+		s.warn("skills in %s can't be read: %v", path, keep.Bare(err))
 		return nil
 	}
 	if more {
-		s.warn("%s has more than %d entries; skills among the rest are left out", path, maxEntries)
+		s.warn("%s has more than %d entries; inspan ignores skills among the rest", path, maxEntries)
 	}
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		return !e.IsDir() && e.Type()&fs.ModeSymlink == 0 || strings.HasPrefix(e.Name(), ".") || p.Only != nil && !slices.Contains(p.Only, e.Name())
@@ -87,7 +87,7 @@ func (s *scan) look(p *place) (out []*found) {
 	}
 	for i, k := range s.all(files, path, entries) {
 		if len(out) == MaxSkills {
-			s.warn("%s has more than %d skills; the rest are left out", path, MaxSkills)
+			s.warn("%s has more than %d skills; inspan ignores the rest", path, MaxSkills)
 			break
 		}
 		if !s.one(files, filepath.Join(path, entries[i].Name()), entries[i].Name(), bound, k) {
@@ -148,16 +148,16 @@ func (s *scan) one(files fs.FS, dir, name, bound string, k *known) bool {
 	at := name + "/" + file
 	switch {
 	case k.err == nil && bound != "folder" && !markdownBehind(files, dir, at):
-		s.warn("%s is left out: its %s is a link to a file that is no markdown", dir, file)
+		s.warn("%s is ignored: its %s is a link to a file that is not markdown", dir, file)
 	case k.err == nil:
 		k.dir, s.seen[dir] = dir, k
 		return true
 	case leadsOut(files, name):
 		if !s.elsewhere(dir) {
-			s.warn("%s is left out: it is a link that leads out of its %s, or nowhere", dir, bound)
+			s.warn("%s is ignored: it is a link that leads out of its %s, or nowhere", dir, bound)
 		}
 	case leadsOut(files, at):
-		s.warn("%s is left out: its %s is a link that leads out of its %s, or nowhere", dir, file, bound)
+		s.warn("%s is ignored: its %s is a link that leads out of its %s, or nowhere", dir, file, bound)
 	case !errors.Is(k.err, fs.ErrNotExist):
 		s.warn("%s is not a usable skill: %v", dir, keep.Bare(k.err))
 	}
@@ -225,7 +225,7 @@ func readFile(files fs.FS, at, name string, head []byte) *known {
 		return k
 	}
 	if len(name) > maxName || !utf8.ValidString(name) || strings.ContainsFunc(name, text.Hidden.Has) {
-		k.err = errors.New("its name is too long or has characters that can't be seen")
+		k.err = errors.New("its name is too long or has invisible characters")
 		return k
 	}
 	n, err := io.ReadFull(f, head)

@@ -87,20 +87,20 @@ func TestList(t *testing.T) {
 	got, warnings := l.List()
 	want := []skill.Skill{
 		{Name: "Odd Name", Description: "[a]", Problems: []string{
-			"description is no text",
+			"description is not a text",
 			`its name is "odd", but its folder is "Odd Name"`, "it has no description",
 		}},
 		{Name: "bare", Description: "Tidy up", Problems: []string{"it has no front matter", "it has no name", "it has no description"}},
 		{Name: "broken", Description: "Use when: asked", Tools: []string{"Read", "map[a:b]"}, Problems: []string{
-			"the front matter is no YAML: yaml: line 2: mapping values are not allowed in this context",
+			"the front matter is not YAML: yaml: line 2: mapping values are not allowed in this context",
 			"its compatibility has 0 characters, not 1 to 500",
-			"its metadata is no list of keys and texts", "its allowed-tools are neither a text nor a list of texts",
+			"its metadata is not a list of keys and texts", "its allowed-tools are not a text or a list of texts",
 		}},
 		{
 			Name: "claude", Description: "Deploys. Only at night.", Hint: "[stage] [region]", Manual: true, Hidden: true,
 			Tools: []string{"Bash(git add *)", "Read"},
 			Problems: []string{
-				"the front matter is no YAML: yaml: line 2: did not find expected key", "it has no name",
+				"the front matter is not YAML: yaml: line 2: did not find expected key", "it has no name",
 			},
 		},
 		{Name: "lower", Description: "Lower.", Problems: []string{"its file is called skill.md, not SKILL.md"}},
@@ -366,8 +366,8 @@ func TestLinksWithin(t *testing.T) {
 			t.Errorf("%s: %q", folder, got)
 		}
 		holds(t, "warnings", warnings, []string{
-			"far is left out: its SKILL.md is a link that leads out of its repository", "a link to a file that is no markdown",
-			"x is left out: it is a link that leads out of its repository",
+			"far is ignored: its SKILL.md is a link that leads out of its repository", "a link to a file that is not markdown",
+			"x is ignored: it is a link that leads out of its repository",
 		})
 		for name, file := range map[string]string{"ship": "more.md", "own": "more.md"} {
 			if data, err := l.File(name, file); err != nil || string(data) != "more of ship" {
@@ -401,7 +401,7 @@ func TestLinks(t *testing.T) {
 	if got := named(skills); !slices.Equal(got, []string{"alias", "real"}) {
 		t.Errorf("%q", got)
 	}
-	out := " is left out: it is a link that leads out of its folder, or nowhere"
+	out := " is ignored: it is a link that leads out of its folder, or nowhere"
 	holds(t, "warnings", warnings, []string{"its SKILL.md is a link that leads out", "gone" + out, "loop" + out, "x" + out})
 	if _, err := l.File("x", "secret"); err == nil {
 		t.Error("a skill behind a link out of the folder was read")
@@ -597,7 +597,7 @@ func TestForeignKeys(t *testing.T) {
 	matter := "name: deploy\ndescription: Deploys.\nargument-hint: \"[stage]\"\nuser-invocable: true\ndisable-model-invocation: true\n"
 	for more, want := range map[string]string{
 		"":                "",
-		"colour: green\n": "colour is neither a key of the standard nor one that inspan uses",
+		"colour: green\n": "inspan does not know the key colour",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte("---\n"+matter+more+"---\nDo it.\n"), 0o600); err != nil {
 			t.Fatal(err)

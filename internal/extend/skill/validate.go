@@ -19,12 +19,12 @@ func Validate(dir string) []string {
 	}
 	files, _, end, err := (&place{Folder: Folder{Path: abs}}).open()
 	if err != nil {
-		return []string{fmt.Sprintf("the folder can't be looked at: %v", keep.Bare(err))}
+		return []string{fmt.Sprintf("the folder can't be read: %v", keep.Bare(err))}
 	}
 	defer end()
 	entries, _, err := list(files, ".", maxEntries)
 	if err != nil {
-		return []string{fmt.Sprintf("the folder can't be looked at: %v", keep.Bare(err))}
+		return []string{fmt.Sprintf("the folder can't be read: %v", keep.Bare(err))}
 	}
 	var names []string
 	for _, e := range entries {

@@ -234,7 +234,7 @@ func (v *handler) fork(ctx context.Context, lineage string) (*inspan.Session, er
 			continue
 		}
 		if !ended(state(r.status)) {
-			return nil, fmt.Errorf("%w: task %s of this context goes on; send the message to it", sdk.ErrUnsupportedOperation, r.id)
+			return nil, fmt.Errorf("%w: task %s of this context has not ended; send the message to it", sdk.ErrUnsupportedOperation, r.id)
 		}
 		return v.server.Host.Fork(context.WithoutCancel(ctx), r.id, 0)
 	}
@@ -314,7 +314,7 @@ func (v *handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sd
 		}
 	}
 	if !begun {
-		return nil, fmt.Errorf("%w: there is no such page", sdk.ErrInvalidParams)
+		return nil, fmt.Errorf("%w: no such page", sdk.ErrInvalidParams)
 	}
 	return out, nil
 }

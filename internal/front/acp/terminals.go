@@ -284,7 +284,7 @@ func (p *terminal) supervise(ctx context.Context) {
 			cancelled, late = nil, time.After(patience)
 			look.Stop()
 		case <-late:
-			p.err = errors.New("the command was to end and goes on")
+			p.err = errors.New("the command did not end when it was killed")
 		case p.err = <-exited:
 			ended = true
 		}

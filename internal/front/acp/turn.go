@@ -263,7 +263,7 @@ func (a *agent) tell(ctx context.Context, p steerRequest, as func(llm.Parts) eve
 		return nil, err
 	}
 	if !st.works() {
-		return nil, busy("nothing goes on in session %s; session/prompt begins something", p.SessionID)
+		return nil, busy("session %s has no running prompt; start one with session/prompt", p.SessionID)
 	}
 	st.expect(parts)
 	return struct{}{}, st.send(ctx, as(parts))

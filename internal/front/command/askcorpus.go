@@ -26,11 +26,11 @@ func (c *command) askCorpus() *cobra.Command {
 		Use:   `ask-corpus DIR|URL "question"`,
 		Short: "Answer a question from far more text than a model can read",
 		Long: "The agent works in the folder DIR and only reads. It searches the text, and a small model reads the pieces that matter.\n" +
-			"It opens only the sources that you name and what lies below them.\n" +
+			"It opens only the sources that you name and the files below them.\n" +
 			"inspan fetches the pages that you name once, before the agent begins. The agent itself has no network.\n" +
 			"inspan prints the answer and the passages that it rests on, and compares each passage with its source first.\n" +
 			"If the agent gives no such answer, the command fails with exit code 14. docs/CORPUS.md describes it.",
-		Example: "  inspan ask-corpus docs \"which limits apply to uploads, and where do they stand?\"\n" +
+		Example: "  inspan ask-corpus docs \"which limits apply to uploads, and where are they written?\"\n" +
 			"  inspan ask-corpus . --source session:20261127-142532-j4f1 \"why was the cache deleted?\"\n" +
 			"  inspan ask-corpus logs --budget 0.50 --json \"which requests failed on Friday?\" | jq .evidence\n" +
 			"  inspan ask-corpus https://example.com/terms \"how long does a refund take?\"",
@@ -81,7 +81,7 @@ type corpusQuestion struct {
 }
 
 // errUnverified says that a run has ended normally, but without an answer.
-var errUnverified = errors.New("the agent gave no answer whose evidence was verified; its log has what it did")
+var errUnverified = errors.New("the agent gave no answer with verified evidence; see its log")
 
 // answered is the object that [corpusQuestion.Run] prints.
 type answered struct {

@@ -19,10 +19,10 @@ func (c *command) bench() *cobra.Command {
 	var b benchmark
 	cmd := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure inspan from outside, beside other agents that are installed",
+		Short: "Measure inspan from outside, with other installed agents",
 		Long: "inspan starts itself, and claude, codex, gemini, opencode and pi where they are in PATH, against a scripted model\n" +
 			"on this machine. It measures start, turns, memory, kill -9 and resume, and long sessions. All take turns, so that\n" +
-			"other load meets all alike. inspan says what it runs.\n" +
+			"other load affects all alike. inspan prints each command.\n" +
 			"No agent asks before it runs a command, and only inspan-auto, which is inspan in mode auto, uses a sandbox.\n" +
 			"The commands of the model only write into new folders. Nothing of yours is read or changed, and no real model is asked.\n" +
 			"docs/BENCHMARKS.md explains the figures.",

@@ -213,7 +213,7 @@ func (c *command) configGet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get KEY",
 		Short: "Print the value of a setting in force, or all values of a table",
-		Long:  keyForm + "\nA setting that nobody has set has its default: --origin says so.",
+		Long:  keyForm + "\nA setting that is not set has its default: --origin says so.",
 		Args:  exactly(1, 1, "a KEY"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(".")

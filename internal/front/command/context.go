@@ -16,7 +16,7 @@ func (c *command) context() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context [ID]",
 		Short: "Show the next prompt: its sources, their tokens and shares of the window",
-		Long: "Without an ID, inspan takes the last session of this folder, or a new one if there is none.\n" +
+		Long: "Without an ID, inspan uses the last session of this folder, or a new one if there is none.\n" +
 			"Text that was sent before has the vendor's token count. New text has an estimate, corrected by the vendor's counts.",
 		Args: exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -57,7 +57,7 @@ func (c *command) copiesList() *cobra.Command {
 func (c *command) copiesDiff() *cobra.Command {
 	return &cobra.Command{
 		Use:     "diff AGENT",
-		Short:   "Show the changes in a copy that nobody has merged",
+		Short:   "Show unmerged changes in a copy",
 		Example: "  inspan copies diff k3f9a2",
 		Args:    exactly(1, 1, "an AGENT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -109,7 +109,7 @@ func (c *command) copiesDiscard() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "discard AGENT...",
 		Short: "Remove copies, with the changes in them",
-		Long:  "inspan asks before it removes a copy with changes that nobody has merged. Without a terminal, that needs --yes.",
+		Long:  "inspan asks before it removes a copy with unmerged changes. Without a terminal, that needs --yes.",
 		Args:  exactly(1, 1000, "an AGENT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, arg := range args {
@@ -122,7 +122,7 @@ func (c *command) copiesDiscard() *cobra.Command {
 				}
 				if n := len(one.Changed); n > 0 && !yes {
 					if !isTerminal(c.in) {
-						return misused("the copy of agent %s holds changes that nobody has merged; --yes removes them", one.Agent)
+						return misused("the copy of agent %s has unmerged changes; --yes removes them", one.Agent)
 					}
 					if !c.confirms(cmd.OutOrStdout(), fmt.Sprintf("Remove the copy of agent %s, with %d changed files?", one.Agent, n)) {
 						continue

@@ -22,7 +22,7 @@ func (c *command) doctor() *cobra.Command {
 		Use:   "doctor",
 		Short: "Check settings, providers, sandbox, servers and programs",
 		Long: "inspan asks each ready provider for one word, which costs a few tokens, and starts the MCP servers.\n" +
-			"--offline skips both. 'inspan doctor sandbox' tests the sandbox, 'inspan doctor runtime' what a server needs,\n" +
+			"--offline skips both. 'inspan doctor sandbox' tests the sandbox, 'inspan doctor runtime' the needs of a server,\n" +
 			"and 'inspan doctor notify' sends a test notification.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,7 +66,7 @@ func (c *command) doctorRuntime() *cobra.Command {
 	var offline bool
 	cmd := &cobra.Command{
 		Use:   "runtime",
-		Short: "Test what a server needs: child processes under load, and one task from end to end",
+		Short: "Test the needs of a server: child processes under load, and one task from end to end",
 		Long: "inspan starts processes in each way that sessions do, many at once while every core is busy, and reads all that they print.\n" +
 			"Then it starts a server of its own at a loopback address, and has it do one small task with the model of the settings.\n" +
 			"That costs a few tokens; --offline takes the offline script instead. A server that already runs is left alone.",

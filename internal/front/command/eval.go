@@ -66,7 +66,7 @@ func (c *command) evalRun() *cobra.Command {
 		Long: "Each trial is a session of its own, in its own process and workspace. Its labels name the run, the task and the try.\n" +
 			"The checker runs after the process has exited.\n" +
 			"A run that was interrupted or killed continues with 'inspan eval resume'.\n" +
-			"Trials have a home of their own: your instructions, skills and memory are not in it, only what --proposal lends them.\n" +
+			"Trials have their own home without your instructions, skills and memory, except for the change of --proposal.\n" +
 			"Failures of the infrastructure do not count as failures of the agent: inspan tries the task again, up to three times.",
 		Example: "  inspan eval run suites/mine --config strong.toml --mode auto --jobs 4 --budget 20\n" +
 			"  inspan eval run suites/mine --split held-out --tries 5\n" +
@@ -106,7 +106,7 @@ func addEvalBounds(cmd *cobra.Command, e *evaluation) {
 	fl.IntVar(&e.Jobs, "jobs", 1, "`number` of trials at the same time")
 	fl.Var((*dollars)(&e.Budget), "budget", "maximum cost of the run in US `dollars`; 0 means no limit")
 	fl.DurationVar(&e.Time, "time", 0, "maximum `time` of the run, such as 2h; 0 means no limit")
-	fl.BoolVar(&e.Fresh, "fresh", false, "try every task, also what was tried before with the same content")
+	fl.BoolVar(&e.Fresh, "fresh", false, "run every task, also those with results from earlier runs")
 	fl.BoolVar(&e.Keep, "keep", false, "leave the workspaces of the trials in the folder for temporary files")
 	fl.BoolVar(&e.JSON, "json", false, "print JSON")
 }
@@ -116,7 +116,7 @@ func (c *command) evalResume() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
 		Short: "Continue a run that was interrupted or killed",
-		Long: "The run keeps its --budget, --time and --fresh, unless you give another budget or time. The time counts anew.\n" +
+		Long: "The run keeps its --budget, --time and --fresh, unless you give another budget or time. The time starts again.\n" +
 			"A run that has used up its budget continues only with a larger one.",
 		Args: exactly(1, 1, "a RUN"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
@@ -160,7 +160,7 @@ func (c *command) evalShow() *cobra.Command {
 			return e.watch(ctx, args[0], drawable(e.Out))
 		}),
 	}
-	cmd.Flags().BoolVar(&watch, "watch", false, "show how all trials stand, until the run has ended")
+	cmd.Flags().BoolVar(&watch, "watch", false, "show the state of all trials, until the run has ended")
 	cmd.Flags().BoolVar(&e.JSON, "json", false, "print JSON")
 	return cmd
 }
@@ -359,7 +359,7 @@ func (e *evaluation) on(ctx context.Context, r *eval.Runner, id string) error {
 		return err
 	}
 	if err != nil {
-		err = fmt.Errorf("%w; go on with: inspan eval resume %s", err, id)
+		err = fmt.Errorf("%w; continue with: inspan eval resume %s", err, id)
 	}
 	return errors.Join(e.summary(run), err)
 }

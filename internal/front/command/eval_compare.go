@@ -59,7 +59,7 @@ func looksFlag(cmd *cobra.Command, looks *int) {
 }
 
 func partialFlag(cmd *cobra.Command, ask *comparisons) {
-	cmd.Flags().BoolVar(&ask.How.Partial, "partial", false, "judge by what has ended, if trials of a run are missing")
+	cmd.Flags().BoolVar(&ask.How.Partial, "partial", false, "judge by the finished trials, if some are missing")
 }
 
 func (c *command) evalCompare() *cobra.Command {
@@ -71,7 +71,7 @@ func (c *command) evalCompare() *cobra.Command {
 			"aside whose infrastructure failed. The verdict is an exact test over whole tasks. With several candidates, inspan\n" +
 			"corrects the error rate for their number.\n\n" +
 			"A run that has not ended has no verdict. With --looks you may compare while the candidate still runs, and stop early:\n" +
-			"always give the same number. --partial judges by what has ended.\n" +
+			"always give the same number. --partial judges by the finished trials.\n" +
 			"Of held-out tasks inspan shows only the verdict, and counts the look in the ledger of 'inspan eval learn'.\n" +
 			"docs/EVALUATION.md explains the numbers.",
 		Example: "  inspan eval compare baseline candidate\n  inspan eval compare baseline candidate --looks 5",
@@ -155,7 +155,7 @@ func (c *command) evalPower() *cobra.Command {
 	}
 	cmd.RunE = c.comparing(&ask, func(*cobra.Command, []string) error {
 		if d.Spread > 0 && d.Tries == 1 {
-			return misused("--spread needs --tries of at least 2: with one try it can't be told from chance")
+			return misused("--spread needs --tries of at least 2: one try can't tell it from chance")
 		}
 		return ask.power(pilot)
 	})
@@ -178,9 +178,9 @@ func (c *command) evalExport() *cobra.Command {
 	shape := ""
 	cmd := &cobra.Command{
 		Use:   "export RUN",
-		Short: "Write the trials of a run as leaderboards and other tools take them",
+		Short: "Write the trials of a run for leaderboards and other tools",
 		Long: "harbor: the folder of a job, with result.json, trajectory.json and reward.txt of each trial.\n" +
-			"jsonl: a line for each trial, with what the run is.\n" +
+			"jsonl: a line for each trial, with its run.\n" +
 			"swe-bench: predictions, one for each task: the patch of its first try that did not break.\n\n" +
 			"To export held-out tasks is a look at them, which counts in the ledger of 'inspan eval learn'.",
 		Example: "  inspan eval export last --as swe-bench --out predictions.jsonl\n  inspan eval export last --as harbor --out jobs/mine",
@@ -218,7 +218,7 @@ func (c *comparisons) run(name string) (eval.Run, error) {
 	dir := name
 	if _, err := os.Stat(filepath.Join(name, "run.json")); err != nil {
 		if !filepath.IsLocal(name) {
-			return eval.Run{}, misused("there is no run in %s", name)
+			return eval.Run{}, misused("no run in %s", name)
 		}
 		f := eval.FolderIn(c.State)
 		run, err := f.Open(name)

@@ -28,7 +28,7 @@ func (c *comparisons) export(ctx context.Context, name, shape string, errs io.Wr
 		return err
 	}
 	if _, err := os.Lstat(c.File); err == nil { // before the look counts
-		return misused("--out: %s is there already", c.File)
+		return misused("--out: %s already exists", c.File)
 	}
 	planned := c.How.Planned * max(1, run.Tries)
 	if n := planned - len(run.Trials); n > 0 {

@@ -48,7 +48,7 @@ func (c *command) learnFailures() *cobra.Command {
 	var ask comparisons
 	cmd := &cobra.Command{
 		Use:     "failures RUN",
-		Short:   "Print what failed trials did, for you or a model to draw a proposal from",
+		Short:   "Print the work of failed trials, as a basis for proposals",
 		Long:    "Each line has the session and the number of the event, which a proposal names with --from. inspan refuses held-out runs.",
 		Example: "  inspan eval learn failures baseline | inspan -p \"Propose one small change of AGENTS.md against these\"",
 		Args:    exactly(1, 1, "a RUN"),
@@ -96,7 +96,7 @@ func (c *command) learnList() *cobra.Command {
 }
 
 func (c *command) learnShow() *cobra.Command {
-	return c.learning("show PROPOSAL", "Show a proposal, where it is from and what became of it", "", 1,
+	return c.learning("show PROPOSAL", "Show a proposal, its source and its state", "", 1,
 		func(_ context.Context, ask *comparisons, args []string) error { return ask.told(args[0]) })
 }
 
@@ -155,7 +155,7 @@ func (c *command) learnWatch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "Compare sessions with and without each change, and roll back the changes that do harm",
-		Long: "A session speaks against a change if its work was undone or its commit reverted, a call was denied, somebody\n" +
+		Long: "A session counts against a change if its work was undone or its commit reverted, a call was denied, a person\n" +
 			"interrupted it, it or its last check failed, the same task was run again, or it cost more than twice what is usual.\n" +
 			"You may watch as often as you like. Each session that draws for a change watches too, when it has ended.",
 		Args: exactly(0, 0, "no arguments"),
@@ -197,7 +197,7 @@ func (c *comparisons) propose(ctx context.Context, p proposing) error {
 		return misused("propose needs --from SESSION:EVENT, or --by " + byHand + " for an idea that is drawn from no session")
 	}
 	if !utf8.ValidString(p.Why) || !utf8.ValidString(p.By) {
-		return misused("what --why and --by say must be UTF-8, so that the ledger can be read again")
+		return misused("--why and --by must be UTF-8")
 	}
 	if info, err := os.Lstat(filepath.Join(p.Root, p.File)); err == nil && info.Mode()&os.ModeSymlink != 0 {
 		return misused("propose %s: %w", p.File, eval.ErrLink)
@@ -464,7 +464,7 @@ func (c *comparisons) watchKept(id string, signals []eval.Signal, kept time.Time
 		}
 	}
 	fmt.Fprintf(c.Out, "%s is kept: %d of %s since then failed, %d of %d in the time of its canary. All sessions have it, so there is "+
-		"nothing to compare them with, and it is not rolled back by itself. To take it back: inspan eval learn withdraw %s\n",
+		"nothing to compare them with, and inspan does not roll it back. To roll it back: inspan eval learn withdraw %s\n",
 		id, bad[0], text.Count(all[0], "session"), bad[1], all[1], id)
 }
 

@@ -58,7 +58,7 @@ func standing(s *eval.Standing) string {
 	}
 	switch {
 	case !s.Working && s.Counts["open"] > 0:
-		line += "; interrupted, go on with: inspan eval resume " + s.Run
+		line += "; interrupted; continue with: inspan eval resume " + s.Run
 	case s.Until != nil:
 		line += ", until " + s.Until.Local().Format(time.TimeOnly)
 	}

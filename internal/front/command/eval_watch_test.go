@@ -60,7 +60,7 @@ func TestWatchEval(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `r1 of mine: 1 failed, 1 running, 2 open of 4 trials, $2.00 of $7.00, about 3m0s left
-r1 of mine: 1 failed, 3 open of 4 trials, $2.00 of $7.00; interrupted, go on with: inspan eval resume r1
+r1 of mine: 1 failed, 3 open of 4 trials, $2.00 of $7.00; interrupted; continue with: inspan eval resume r1
 a  open        open
 b  failed: no  open
 `

@@ -115,7 +115,7 @@ func wordOf(flag, word string, list []string) error {
 	if slices.Contains(list, word) {
 		return nil
 	}
-	return misused("%s: %q is none of %s%s", flag, word, strings.Join(list, ", "), words.DidYouMean(word, list))
+	return misused("%s: unknown value %q; use one of %s%s", flag, word, strings.Join(list, ", "), words.DidYouMean(word, list))
 }
 
 // flagError rewords an error in the flags, and suggests the flag nearest to an unknown one.

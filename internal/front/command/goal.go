@@ -15,11 +15,11 @@ func (c *command) goal() *cobra.Command {
 	var seal []string
 	var rounds, patience int
 	cmd := &cobra.Command{
-		Use:   `goal "what is to be reached" --check COMMAND`,
+		Use:   `goal "GOAL" --check COMMAND`,
 		Short: "Work in rounds, for hours if need be, until a command says that the goal is reached",
-		Long: "inspan works in rounds. Each begins in a fresh context that knows the rounds before by a file progress-*.md, git and the log.\n" +
-			"After it the command of --check runs. Exit code 0 ends the run; what an agent says never does.\n" +
-			"The run also ends where nothing that can be measured gets better, and at its limits. Then it says what is missing.\n\n" + exitPointer,
+		Long: "inspan works in rounds. Each has a fresh context that knows earlier rounds from a file progress-*.md, git and the log.\n" +
+			"After it the command of --check runs. Exit code 0 ends the run; an agent's words never do.\n" +
+			"The run also ends if nothing measurable improves, and at its limits. Then it names what is missing.\n\n" + exitPointer,
 		Example: "  inspan goal \"all tests pass on Go 1.27\" --check \"make test\"\n" +
 			"  inspan goal \"port the parser\" --check \"go test ./parser\" --max-time 6h --max-cost 20 --detach",
 		Args: exactly(1, 1, "the GOAL"),
@@ -50,7 +50,7 @@ func (c *command) goal() *cobra.Command {
 	fl.StringVar(&until, "until", "", "`time` at which it ends at the latest, such as 18:00, 6h or 2026-12-24T08:00:00Z")
 	fl.StringArrayVar(&seal, "seal", nil,
 		"`file` that the check rests on: if it changes, the check does not count; repeatable, or none (default: files that the command names)")
-	fl.StringVar(&rubric, "rubric", "", "`text` that a fresh agent judges the result by, beside the command")
+	fl.StringVar(&rubric, "rubric", "", "`text` by which a fresh agent judges the result, in addition to the command")
 	fl.IntVar(&rounds, "rounds", 30, "most `rounds`")
 	fl.IntVar(&patience, "patience", 4, "`rounds` in which nothing may get better")
 	return cmd
@@ -67,7 +67,7 @@ func timeUntil(text string, now time.Time) (time.Duration, error) {
 	}
 	at, err := time.ParseInLocation("15:04", text, now.Location())
 	if err != nil {
-		return 0, fmt.Errorf("%q is no time to come; write it as 18:00, 6h or 2026-12-24T08:00:00Z", text)
+		return 0, fmt.Errorf("%q is not a future time; write it as 18:00, 6h or 2026-12-24T08:00:00Z", text)
 	}
 	at = time.Date(now.Year(), now.Month(), now.Day(), at.Hour(), at.Minute(), 0, 0, now.Location())
 	if !at.After(now) {

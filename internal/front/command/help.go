@@ -210,7 +210,7 @@ func exitCodes() *cobra.Command {
 // unknown returns the error for a missing subcommand, where words other than commands may also be meant.
 func unknown(cmd *cobra.Command, name string, others ...string) error {
 	if verb, ok := peerVerbs()[name]; ok && !cmd.HasParent() {
-		return misused("there is no command %q; use: %s", name, verb.use)
+		return misused("unknown command %q; use: %s", name, verb.use)
 	}
 	near := words.DidYouMean(name, append(others, commands(cmd)...))
 	return misused("unknown command %q for %q%s; see '%s'", name, cmd.CommandPath(), near, helpOf(cmd))

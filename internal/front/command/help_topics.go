@@ -29,12 +29,12 @@ func helpTopics() []helpTopic {
 			"  inspan --mode edit\n" +
 			"  inspan config set mode edit\n\n" +
 			"Without a terminal, calls that would ask are denied.\n" +
-			"This says what a mode makes of a command, and runs nothing:\n" +
+			"This shows the verdict on a command in a mode, and runs nothing:\n" +
 			"  inspan policy explain --mode edit 'git push'"},
-		{"permissions", "rules, approvals and trust", "The mode says what runs without a question, and rules change that for what they name.\n" +
+		{"permissions", "rules, approvals and trust", "The mode decides what runs without a question, and rules make exceptions.\n" +
 			"Deny beats ask, and ask beats allow.\n\n" +
-			"A rule names a tool or an effect, and what it may be about:\n" +
-			"  bash(go test *)      command lines that begin so\n" +
+			"A rule names a tool or an effect, and its object:\n" +
+			"  bash(go test *)      command lines with this beginning\n" +
 			"  read(secrets/**)     reading files below a folder\n" +
 			"  network(*.go.dev)    connections to hosts\n" +
 			"  edits                changes of files in the workspace\n\n" +
@@ -42,7 +42,7 @@ func helpTopics() []helpTopic {
 			"When inspan asks, you can allow a call once, or a rule for the session, the project or always.\n" +
 			"  inspan config set --add allow 'bash(go test *)'\n" +
 			"  inspan policy rules                 # those in force, and where they are from\n" +
-			"  inspan policy explain 'rm -r tmp'   # what would become of a command\n" +
+			"  inspan policy explain 'rm -r tmp'   # the verdict on a command\n" +
 			"  inspan policy forget 'RULE'         # take an approval back\n\n" +
 			"Hooks, tools and servers of a folder run only once you have read and trusted them:\n" +
 			"  inspan trust"},
@@ -53,26 +53,26 @@ func helpTopics() []helpTopic {
 			"  inspan --model ollama/qwen3-coder   # for this session\n" +
 			"  inspan config set model ollama/qwen3-coder\n\n" +
 			"A key in a variable such as ANTHROPIC_API_KEY comes before one that inspan keeps.\n" +
-			"The model script/commands is not an AI: it runs what you type, offline, to try inspan out:\n" +
+			"The model script/commands is not an AI: it follows commands that you type, offline, to try inspan:\n" +
 			"  inspan run --model script \"bash: ls\""},
-		{"sandbox", "what commands can reach", "In every mode but yolo, commands run in a sandbox: no secrets, no network, and outside the workspace nothing is changed.\n" +
+		{"sandbox", "what commands can reach", "In every mode but yolo, commands run in a sandbox: no secrets, no network, and no changes outside the workspace.\n" +
 			"Whatever needs more asks first, and shows the command line. A command that only reads can't write at all.\n\n" +
 			"  inspan doctor sandbox                # try to escape from it on this machine\n" +
 			"  inspan run --container IMAGE \"...\"   # run each command in a container\n" +
 			"  inspan config set sandbox.memory_mb 4096\n" +
 			"  inspan config get sandbox.container\n\n" +
 			"On Linux it needs kernel 5.12 or later. The one for macOS has never been tried on a Mac. On Windows inspan starts no process.\n" +
-			"docs/SECURITY.md lists what is promised, and the test of each promise."},
+			"docs/SECURITY.md lists each promise and its test."},
 		{"sessions", "how work is kept, found and continued", "A session is a log of all that was said and done. It survives a crash, so any session can be continued.\n" +
 			"A unique part of its ID is enough, and last is the last one of this folder.\n\n" +
 			"  inspan --continue                   # continue the last one here, in the terminal\n" +
 			"  inspan resume ID \"what to do next\"\n" +
 			"  inspan board                        # all of them, those first that wait for you\n" +
 			"  inspan sessions list\n" +
-			"  inspan show ID                      # how one stands, and views of it\n" +
+			"  inspan show ID                      # the state of one, and views of it\n" +
 			"  inspan logs ID                      # all that was said and done\n" +
 			"  inspan rewind ID                    # files and conversation back to an earlier message\n" +
-			"  inspan sessions prune --days 90     # what is older; --yes deletes it"},
+			"  inspan sessions prune --days 90     # list older ones; --yes deletes them"},
 		{"exit-codes", "exit codes of run, resume, logs -f and attach", exitHelp()},
 	}
 }

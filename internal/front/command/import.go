@@ -19,9 +19,9 @@ func (c *command) imports() *cobra.Command {
 	var write, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "import [AGENT ...]",
-		Short: "Take over what you have set in Claude Code, Codex, opencode or Gemini CLI",
-		Long: "inspan shows what it finds in your home and in this folder, and what becomes of it: used where it is, translated, or\n" +
-			"ignored, and why. It changes nothing unless you pass --write. Then it writes what is translated: settings and MCP\n" +
+		Short: "Import settings of Claude Code, Codex, opencode or Gemini CLI",
+		Long: "inspan shows files of other agents in your home and in this folder, and what happens to them: used in place, translated, or\n" +
+			"ignored, and why. It changes nothing unless you pass --write. Then it writes the translations: settings and MCP\n" +
 			"servers to your settings file, prompts to your commands. What your settings say already stays.\n\n" +
 			"An AGENT is one of " + strings.Join(setup.Agents(), ", ") + "; without one, inspan looks at all.",
 		Example: "  inspan import\n  inspan import claude --write",
@@ -57,7 +57,7 @@ func (c *command) imports() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` whose files to look at too")
-	cmd.Flags().BoolVar(&write, "write", false, "write what is translated")
+	cmd.Flags().BoolVar(&write, "write", false, "write the translations")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -70,7 +70,7 @@ func (c *command) mcpImport() *cobra.Command {
 		Use:   "import [FILE ...]",
 		Short: "Import the MCP servers of other programs",
 		Long: "inspan reads the servers of Cursor, VS Code, Claude Code, Claude Desktop, Codex, Gemini CLI and opencode,\n" +
-			"including those of this folder. 'inspan import' also takes over other settings.\n" +
+			"including those of this folder. 'inspan import' also imports other settings.\n" +
 			"It shows the command of each new server and writes it to your settings. Without a terminal, pass --yes.\n" +
 			"With FILE, inspan reads only those files.",
 		Example: "  inspan mcp import\n  inspan mcp import --yes .cursor/mcp.json",
@@ -94,7 +94,7 @@ func (c *command) mcpImport() *cobra.Command {
 				return nil
 			case yes:
 			case !isTerminal(c.in):
-				return errors.New("there is nobody to ask; --yes adds these servers")
+				return errors.New("nothing was added, because there is no terminal to ask at; --yes adds these servers")
 			case !c.confirms(out, "Add them to your settings?"):
 				fmt.Fprintln(out, "Nothing added.")
 				return nil

@@ -40,7 +40,7 @@ func (c *command) mcpList() *cobra.Command {
 				return err
 			}
 			if hub == nil {
-				fmt.Fprintln(cmd.OutOrStdout(), "There are no MCP servers here; 'inspan mcp add' adds one.")
+				fmt.Fprintln(cmd.OutOrStdout(), "No MCP servers are set up here; 'inspan mcp add' adds one.")
 				return nil
 			}
 			defer hub.Close()
@@ -215,7 +215,7 @@ func (c *command) mcpAgree() *cobra.Command {
 				return hub.Agree(args[0], digest)
 			case yes:
 			case !isTerminal(c.in):
-				return errors.New("there is nobody to ask; --yes approves these tools")
+				return errors.New("nothing was approved, because there is no terminal to ask at; --yes approves these tools")
 			case !c.confirms(out, "Approve these tools?"):
 				fmt.Fprintln(out, "Not approved.")
 				return nil

@@ -68,11 +68,11 @@ func (c *command) modelsPrices() *cobra.Command {
 	from := ""
 	cmd := &cobra.Command{
 		Use:   "prices",
-		Short: "List what models cost, or take another price book",
+		Short: "List the prices of models, or use another price book",
 		Long: "inspan lists the models of its price book with their windows and prices in US dollars per million tokens, and the day on\n" +
 			"which each vendor's were checked. With --from, a FILE of the same form takes the place of the built-in book, until you\n" +
 			"remove prices.toml from the folder of your settings. The form is that of llm/catalog/prices.toml in the source.\n" +
-			"A price of your own for one model stands in the settings: providers.NAME.models.ID.price.",
+			"To set your own price for one model, use the setting providers.NAME.models.ID.price.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()

@@ -21,8 +21,8 @@ func peerVerbs() map[string]peerVerb {
 		"login":     {setup, "status"},
 		"logout":    {"inspan models logout PROVIDER", ""},
 		"auth":      {setup, "login logout status list ls"},
-		"update":    {"inspan version --check, and install what it names as you installed this one (docs/INSTALL.md)", "check"},
-		"upgrade":   {"inspan version --check, and install what it names as you installed this one (docs/INSTALL.md)", "check"},
+		"update":    {"inspan version --check, and install the newer release as you installed this one (docs/INSTALL.md)", "check"},
+		"upgrade":   {"inspan version --check, and install the newer release as you installed this one (docs/INSTALL.md)", "check"},
 		"init":      {`inspan setup for a model; inspan "write an AGENTS.md for this project" for its instructions`, ""},
 		"review":    {`inspan -p "review the changes since main"`, ""},
 		"history":   {"inspan sessions list, or inspan memory search WORDS", "list"},
@@ -63,5 +63,5 @@ func meansPeer(args []string) error {
 	if len(task) > 0 && !slices.ContainsFunc(task, func(word string) bool { return strings.HasPrefix(word, "-") }) {
 		own = fmt.Sprintf(". For a task of your own: inspan run %q", strings.Join(task, " "))
 	}
-	return misused("there is no command %q; use: %s%s", args[0], verb.use, own)
+	return misused("unknown command %q; use: %s%s", args[0], verb.use, own)
 }

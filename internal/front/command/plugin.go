@@ -44,7 +44,7 @@ func (c *command) pluginInstall() *cobra.Command {
 			fmt.Fprintf(cmd.OutOrStdout(), "Installed %s: %s.\n", titled(p), brings(p))
 			printProblems(cmd.ErrOrStderr(), p)
 			if !p.Enabled {
-				fmt.Fprintf(cmd.OutOrStdout(), "It is not enabled. 'inspan plugin enable %s' shows what it can run, and asks.\n", p.Name)
+				fmt.Fprintf(cmd.OutOrStdout(), "It is not enabled. 'inspan plugin enable %s' shows the programs that it can run, and asks.\n", p.Name)
 			}
 			return nil
 		},
@@ -55,7 +55,7 @@ func (c *command) pluginEnable() *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "enable NAME",
-		Short: "Enable a plugin, after showing what it can run",
+		Short: "Enable a plugin, after showing the programs that it can run",
 		Long: "inspan shows everything that the plugin can run, and asks. Without a terminal, pass --yes. New sessions use the plugin.\n" +
 			"Its hooks run outside the sandbox, as if you had set them up yourself.",
 		Args: exactly(1, 1, "a NAME"),
@@ -77,7 +77,7 @@ func (c *command) pluginEnable() *cobra.Command {
 			switch {
 			case p.Broken || p.Enabled || len(runs) == 0 || yes:
 			case !isTerminal(c.in):
-				return fmt.Errorf("%s is not enabled: there is nobody to ask; --yes enables it", p.Name)
+				return fmt.Errorf("%s was not enabled, because there is no terminal to ask at; --yes enables it", p.Name)
 			case !c.confirms(out, fmt.Sprintf("Enable %s and let these %d run?", titled(p), len(runs))):
 				fmt.Fprintln(out, "Not enabled.")
 				return nil
@@ -177,7 +177,7 @@ func (c *command) pluginList() *cobra.Command {
 				return err
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(cmd.ErrOrStderr(), "There are no plugins. 'inspan plugin install SOURCE' copies one.")
+				fmt.Fprintln(cmd.ErrOrStderr(), "No plugins are installed. 'inspan plugin install SOURCE' installs one.")
 				return nil
 			}
 			return printPlugins(cmd.OutOrStdout(), cmd.ErrOrStderr(), list)
@@ -188,7 +188,7 @@ func (c *command) pluginList() *cobra.Command {
 func (c *command) pluginShow() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show NAME",
-		Short: "Show the parts of a plugin, their cost, and what it can run",
+		Short: "Show the parts of a plugin, their cost, and the programs that it can run",
 		Args:  exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := c.installation()

@@ -24,7 +24,7 @@ func (c *command) policyExplain() *cobra.Command {
 	var o app.Options
 	cmd := &cobra.Command{
 		Use:   `explain "COMMAND"`,
-		Short: "Explain what a command line does, and whether it asks",
+		Short: "Explain the effects of a command line, and whether it asks",
 		Long: "inspan splits a bash command line into simple commands and classifies each. \"read\" only reads and prints.\n" +
 			"\"workspace\" also writes to known paths in the workspace. \"full\" can do anything, or can't be proven harmless.\n" +
 			"Then it shows the verdict of the mode and your rules, which rules it tried, and the narrowest rule that would allow the command.\n\n" +
@@ -57,7 +57,7 @@ func (c *command) policyRules() *cobra.Command {
 		Use:   "rules",
 		Short: "List the rules in force and their sources",
 		Long: "Rules come from the organisation, your settings, the project, and your approvals \"for this project\" or \"always\".\n" +
-			"Deny beats ask, and ask beats allow. Rules in the form of another agent are shown as what they became.\n" +
+			"Deny beats ask, and ask beats allow. Rules in the form of another agent are shown translated.\n" +
 			"inspan says which rules match nothing here, and which change nothing because another one decides first.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -164,7 +164,7 @@ func printRules(out io.Writer, rules []app.RuleNote) error {
 		case r.Unmatched != nil:
 			notes = append(notes, "matches nothing here: "+words.OneLine(r.Unmatched.Error(), 300))
 		case r.By != nil:
-			notes = append(notes, fmt.Sprintf("changes nothing beside %s %s (%s)", r.By.Action, words.OneLine(r.By.Text, 200), r.By.Scope))
+			notes = append(notes, fmt.Sprintf("has no effect because of %s %s (%s)", r.By.Action, words.OneLine(r.By.Text, 200), r.By.Scope))
 		}
 		w.Row(r.Action, words.OneLine(r.Text, 200), r.Scope, strings.Join(notes, "; "))
 	}

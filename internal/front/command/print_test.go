@@ -209,7 +209,7 @@ func TestSpent(t *testing.T) {
 		"reply 0 0 0 30 3.0000 75.0%",
 		"memory 40 20 10 0 1.0000 25.0%",
 		"total 40 20 10 30 4.0000 100.0%",
-		"The ten costliest, and what would have avoided them:",
+		"The ten costliest, and how to avoid them:",
 		"$3.00 reply",
 		"$1.00 memory: forget",
 		"Of 2 requests 1 without a price.",
@@ -221,7 +221,7 @@ func TestSpent(t *testing.T) {
 		"CAUSE FRESH CACHED WRITTEN OUTPUT US $ SHARE",
 		"memory 1500 0 0 0 0.0000 50.0%", // without prices by tokens
 		"total 3000 0 0 0 0.0000 100.0%",
-		"The ten costliest, and what would have avoided them:",
+		"The ten costliest, and how to avoid them:",
 		"1,500 memory",
 	)
 }

@@ -21,7 +21,7 @@ func (c *command) ps() *cobra.Command {
 		Use:   "ps",
 		Short: "List running sessions and kept commands",
 		Long: "inspan lists each session that a process drives now, with its subagents below it, and those that are open in a terminal. " +
-			"A session works, asks, waits for its model, or is idle until somebody sends it a message.\n" +
+			"A session works, asks, waits for its model, or is idle until it gets a message.\n" +
 			"Stopped sessions are in 'inspan sessions list'. A session that asks is listed wherever it runs; 'inspan attach' or 'inspan send' " +
 			"answers it.\n" +
 			"A command that still runs after its session ended is \"kept\". 'inspan stop' with the session's id ends it.",

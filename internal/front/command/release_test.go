@@ -145,12 +145,12 @@ func TestVersionCheckFails(t *testing.T) {
 		body, want string
 	}{
 		{404, "", "does not exist (404)"},
-		{403, "", "limits how often it is asked (403); try again in an hour"},
+		{403, "", "limits requests (403); try again in an hour"},
 		{500, "", "answered 500 Internal Server Error"},
 		{200, "<html>", "sent no list of releases"},
 		{200, "[]", "lists no release yet"},
 		{200, `[{"tag_name":"v1.0.0","draft":true}]`, "lists no release yet"},
-		{200, strings.Repeat(" ", 5<<20), "the list is too long"},
+		{200, strings.Repeat(" ", 5<<20), "the list of releases is too long"},
 	} {
 		status, body = tc.status, tc.body
 		code, out, errs := prints(t, "version", "--check", "--from", s.URL)

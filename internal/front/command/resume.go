@@ -10,7 +10,7 @@ func (c *command) resume() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   `resume [ID] ["what to do next"]`,
-		Short: "Continue a session, with what it was doing or with a new task",
+		Short: "Continue a session, or give it a new task",
 		Long: "The session continues exactly where its log ends. Without an ID, inspan takes the last session of this folder.\n" +
 			"A unique part of an ID is enough. \"last\" is the last session of this folder.\n" +
 			"Without a new task, inspan opens the session on a terminal; elsewhere, or with --output, an unfinished run continues.\n" +

@@ -65,7 +65,7 @@ func (c *command) rewind() *cobra.Command {
 	cmd.Flags().BoolVar(&conversation, "conversation", false, "rewind only the conversation")
 	cmd.Flags().BoolVar(&redo, "redo", false, "undo the last rewind")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	cmd.Flags().BoolVar(&force, "force", false, "also restore files that somebody else has changed since")
+	cmd.Flags().BoolVar(&force, "force", false, "also restore files that others have changed since")
 	oneOf(cmd, "to", "redo")
 	oneOf(cmd, "files", "conversation")
 	return cmd

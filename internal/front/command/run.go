@@ -148,7 +148,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.Container, "container", "", "run commands in a container of this `image` (podman or docker) instead of the kernel sandbox")
 	fl.StringVar(&f.Trust, "trust", "", "`checksum` of the folder content that you trust; 'inspan trust --sum' prints it")
 	fl.BoolVar(&f.KeepJobs, "keep-jobs", false,
-		"keep background jobs that bash was told to keep after the session, without asking (rule keep(*))")
+		"let commands that bash keeps continue after the session, without asking (rule keep(*))")
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
 }
 
@@ -177,7 +177,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 			words.DidYouMean(f.output, console.Forms()))
 	}
 	if f.input != "" && f.input != console.Text && f.input != console.StreamJSON {
-		return misused("--input-format: %q is neither text nor stream-json", f.input)
+		return misused("--input-format: unknown value %q; use text or stream-json", f.input)
 	}
 	if f.denies && !f.detach {
 		return misused("--unattended needs --detach; without a terminal, calls that would ask are denied anyway")

@@ -32,7 +32,7 @@ func (c *command) piped(task string, args []string) (string, error) {
 	select {
 	case <-came:
 	case <-time.After(firstIn):
-		c.warn("nothing came from standard input within 2 seconds; the task goes without it")
+		c.warn("no text from standard input within 2 seconds; the task starts without it")
 		return task, nil
 	}
 	raw, err := io.ReadAll(io.LimitReader(in, maxPiped+1))

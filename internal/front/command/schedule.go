@@ -26,7 +26,7 @@ func (c *command) schedule() *cobra.Command {
 // schedules returns the schedules of this machine.
 func (c *command) schedules(a *app.App) *schedule.Set {
 	return &schedule.Set{Table: a.Running, Program: c.program(), Failed: func(ctx context.Context, s schedule.Schedule, o schedule.Occasion) {
-		text := "schedule " + s.ID + " could not begin its run: " + o.Why
+		text := "schedule " + s.ID + " could not start its run: " + o.Why
 		c.warn(text)
 		_ = a.Notify.Tell(ctx, inspan.Status{Title: "schedule " + s.ID, Root: s.Root}, text) // 'inspan schedule list' shows it too
 	}}
@@ -46,14 +46,14 @@ func (c *command) scheduleAdd() *cobra.Command {
 	var f scheduleFlags
 	cmd := &cobra.Command{
 		Use:   `add "CRON" [INPUT=VALUE ...]`,
-		Short: "Add a schedule: what is to run, and when",
+		Short: "Add a schedule: a task or workflow, and a time or an event",
 		Long: "CRON has five fields: minute, hour, day of the month, month, day of the week. With --on there is none.\n" +
 			"Runs are sessions like any other: questions wait on the board, and 'inspan attach' shows them.\n" +
 			"Something must look at the schedules: 'inspan schedule install' sets up a timer; 'inspan serve' and 'inspan web' look too.\n" +
 			"The run has the flags that you give here, such as --mode and --max-cost.\n\n" +
 			"--on webhook prints a secret. Callers sign POST /hooks/NAME of 'inspan serve' with it, as Standard Webhooks or GitHub do.\n" +
-			"--on github:issues.opened,push begins only for those events. --on file:GLOB begins for each new content of a file.\n" +
-			"An event fills the inputs that have the names of its fields; the input \"event\" gets all of it. A task is told the event.\n" +
+			"--on github:issues.opened,push starts runs only for those events. --on file:GLOB starts one for each new content of a file.\n" +
+			"An event fills the inputs that have the names of its fields; the input \"event\" gets all of it. The prompt of a task includes the event.\n" +
 			"A webhook without --workflow and --task answers the workflow steps that wait for it.",
 		Example: "  inspan schedule add \"0 7 * * 1-5\" --workflow upgrade-deps --mode auto --max-cost 5\n" +
 			"  inspan schedule add \"*/30 9-17 * * *\" --zone Europe/Berlin --task \"Answer new review comments\"\n" +
@@ -76,10 +76,10 @@ func (c *command) scheduleAdd() *cobra.Command {
 	fl.StringVar(&f.on, "on", "", "`event` in place of times: webhook, github:EVENT,... or file:GLOB")
 	fl.StringArrayVar(&f.maps, "map", nil, "`INPUT=FIELD`: the input gets this field of the event, such as issue.number; repeatable")
 	fl.StringVar(&f.one.Zone, "zone", "", "time `zone` of the times, such as Europe/Berlin (default: that of the machine)")
-	fl.DurationVar(&f.one.Jitter, "jitter", 0, "begin up to so much `time` later, each schedule by its own amount")
+	fl.DurationVar(&f.one.Jitter, "jitter", 0, "start up to so much `time` later, each schedule by its own amount")
 	fl.StringVar(&f.catch, "catch-up", "", "times that were missed: none, once (default: make up for the last) or all (at most ten)")
 	fl.StringVar(&f.overlap, "overlap", "",
-		"while the run before goes on: skip (default for times), queue (default for events) or parallel")
+		"if the previous run has not ended: skip (default for times), queue (default for events) or parallel")
 	fl.BoolVar(&f.one.Unattended, "unattended", false, "deny calls that would ask, instead of waiting for an answer")
 	return cmd
 }
@@ -130,7 +130,7 @@ func (f *scheduleFlags) flow(args []string) ([]string, error) {
 			return nil, misused("--map needs a --workflow, whose inputs it fills")
 		}
 		if len(args) > 0 {
-			return nil, misused("%q: inputs need a --workflow, and times stand first and without --on", args[0])
+			return nil, misused("%q: inputs need --workflow; times come first and without --on", args[0])
 		}
 		return nil, nil
 	}
@@ -159,7 +159,7 @@ func (f *scheduleFlags) inputs(a *app.App, one schedule.Schedule) (map[string]st
 		return one.Fill(slices.Collect(maps.Keys(flow.Inputs)), mapped)
 	}
 	if len(mapped) > 0 {
-		return nil, misused("--map needs --on: times bring nothing")
+		return nil, misused("--map needs --on: times have no fields")
 	}
 	_, err = flows.Program(one.Flow[0], one.Flow[1:])
 	return nil, err
@@ -169,7 +169,7 @@ func (c *command) scheduleList() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the schedules: when they begin next, and what came of them last",
+		Short: "List the schedules with their next run and the result of the last one",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, err := c.installation()
@@ -187,7 +187,7 @@ func (c *command) scheduleList() *cobra.Command {
 			case asJSON:
 				return errors.Join(err, printJSON(cmd.OutOrStdout(), list))
 			case len(list) == 0 && err == nil:
-				fmt.Fprintln(cmd.ErrOrStderr(), `there are no schedules; add one with: inspan schedule add "0 7 * * 1-5" --task "..."`)
+				fmt.Fprintln(cmd.ErrOrStderr(), `no schedules; add one with: inspan schedule add "0 7 * * 1-5" --task "..."`)
 			}
 			return errors.Join(schedule.Told(cmd.OutOrStdout(), list, time.Now()), err)
 		},
@@ -197,15 +197,15 @@ func (c *command) scheduleList() *cobra.Command {
 }
 
 func (c *command) scheduleRemove() *cobra.Command {
-	return c.ofSchedule("remove", "Remove a schedule; runs that have begun continue", func(cmd *cobra.Command, set *schedule.Set, id string) error {
+	return c.ofSchedule("remove", "Remove a schedule; started runs continue", func(cmd *cobra.Command, set *schedule.Set, id string) error {
 		return set.Remove(cmd.Context(), id)
 	})
 }
 
 func (c *command) schedulePause(name string, paused bool) *cobra.Command {
-	short := "Have a schedule begin nothing for now"
+	short := "Pause a schedule"
 	if !paused {
-		short = "Have a paused schedule begin runs again, from now on"
+		short = "Resume a paused schedule, from now on"
 	}
 	return c.ofSchedule(name, short, func(cmd *cobra.Command, set *schedule.Set, id string) error {
 		_, err := set.Pause(cmd.Context(), id, paused)
@@ -230,7 +230,7 @@ func printBegun(cmd *cobra.Command, o schedule.Occasion) error {
 	case o.Why != "":
 		return errors.New(o.Why)
 	case o.Key != "":
-		fmt.Fprintln(cmd.ErrOrStderr(), "the run begins as soon as the run before has ended")
+		fmt.Fprintln(cmd.ErrOrStderr(), "the run starts as soon as the previous run has ended")
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func (c *command) scheduleDue() *cobra.Command {
 	return &cobra.Command{
 		Use:   "due",
 		Short: "Begin all runs that are due, for timers",
-		Long:  "inspan prints the session of each run that begins, and ends. The runs continue in processes of their own.",
+		Long:  "inspan prints the session of each started run, and ends. The runs continue in their own processes.",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			a, err := c.installation()
@@ -279,10 +279,10 @@ func (c *command) scheduleInstall() *cobra.Command {
 	var show bool
 	cmd := &cobra.Command{
 		Use:   "install",
-		Short: "Set up a timer of the system that begins what is due",
+		Short: "Set up a timer of the system that starts due runs",
 		Long: "inspan writes a timer for systemd of this user, which runs 'inspan schedule due' each minute, and starts it.\n" +
 			"So that it also works while you are logged out, type: loginctl enable-linger\n" +
-			"Keys that are in no keychain and no settings go into schedule.env beside config.toml, as NAME=VALUE.\n" +
+			"Put keys that are only in your shell's environment into schedule.env next to config.toml, as NAME=VALUE.\n" +
 			"Without systemd inspan prints a line for crontab.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -304,7 +304,7 @@ func (c *command) scheduleInstall() *cobra.Command {
 			}
 			err = timer.Install(cmd.Context(), filepath.Dir(a.ConfigPath))
 			if errors.Is(err, schedule.ErrNoSystemd) {
-				fmt.Fprintln(cmd.ErrOrStderr(), "there is no systemd for this user; add this line with 'crontab -e':")
+				fmt.Fprintln(cmd.ErrOrStderr(), "no systemd for this user; add this line with 'crontab -e':")
 				fmt.Fprintln(cmd.OutOrStdout(), timer.Crontab())
 				return nil
 			}
@@ -326,7 +326,7 @@ func (c *command) scheduleUninstall() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			some, err := schedule.NewTimer(c.program()).Uninstall(cmd.Context())
 			if !some && err == nil {
-				fmt.Fprintln(cmd.ErrOrStderr(), "there is no timer")
+				fmt.Fprintln(cmd.ErrOrStderr(), "no timer is set up")
 			}
 			return err
 		},

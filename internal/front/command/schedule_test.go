@@ -189,10 +189,10 @@ func TestOverlap(t *testing.T) {
 			case overlap == schedule.Queue && len(one.Open) != 1:
 				t.Errorf("nothing waits: %+v", one)
 			case overlap == schedule.Skip:
-				if out := h.does(t, 0, "schedule", "list"); !strings.Contains(out, "left out: the run before still went on") {
+				if out := h.does(t, 0, "schedule", "list"); !strings.Contains(out, "left out: the previous run had not ended") {
 					t.Error(out)
 				}
-				if out := h.does(t, 0, "schedule", "run", "x"); out != "left out: the run before still went on\n" {
+				if out := h.does(t, 0, "schedule", "run", "x"); out != "left out: the previous run had not ended\n" {
 					t.Error(out)
 				}
 			}
@@ -201,7 +201,7 @@ func TestOverlap(t *testing.T) {
 			case schedule.Skip:
 				want = 1
 			case schedule.Queue:
-				if out := h.does(t, 0, "schedule", "run", "x"); out != "the run begins as soon as the run before has ended\n" {
+				if out := h.does(t, 0, "schedule", "run", "x"); out != "the run starts as soon as the previous run has ended\n" {
 					t.Error(out)
 				}
 				want = 3
@@ -302,7 +302,7 @@ func TestHookAnswersAStep(t *testing.T) {
 		return id
 	}
 	begin()
-	posts(t, url, schedule.NewSecret(), "m0", `{"version": "evil"}`, http.StatusUnauthorized, "the signature is wrong")
+	posts(t, url, schedule.NewSecret(), "m0", `{"version": "evil"}`, http.StatusUnauthorized, "wrong signature")
 	first, again := `{"version": "1.2"}`, "m1"
 	posts(t, url, key, again, first, http.StatusAccepted, "steps that were answered: 1")
 	testkit.WaitFor(t, "the step goes on", func() bool { return h.ledger(t) == 1 && len(h.runs(t)) == 0 })

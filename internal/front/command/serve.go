@@ -54,13 +54,13 @@ func (c *command) server() *cobra.Command {
 		Use:   "serve",
 		Short: "Run many unattended agents as tasks, over HTTP",
 		Long: "inspan takes tasks over HTTP and works on them, each with an agent, a session and a workspace of its own.\n" +
-			"Tasks outlast the server: one that is killed goes on where it was when it is started again.\n" +
+			"Tasks outlast the server: after kill -9, the next server continues them.\n" +
 			"A call that asks waits for a decision in the list of approvals, or for 'inspan send --allow'.\n" +
-			"On SIGTERM the server finishes the calls that run, begins no others, and ends.\n" +
-			"GET /api/v1/openapi.json describes the API. docs/SERVER.md tells more.\n" +
+			"On SIGTERM the server finishes running calls, starts no others, and ends.\n" +
+			"GET /api/v1/openapi.json describes the API. See docs/SERVER.md.\n" +
 			"The official Managed Agents SDKs can drive it too, see docs/MANAGED.md.\n\n" +
-			"Several servers can share a store. One leads, and the others pass requests on to it and take over when it is gone.\n" +
-			"With an engine, sessions run on all machines. docs/SERVER.md tells how.\n\n" + console.ModesHelp(),
+			"Several servers can share a store. One leads; the others pass requests on to it, and replace it if it dies.\n" +
+			"With an engine, sessions run on all machines; see docs/SERVER.md.\n\n" + console.ModesHelp(),
 		Example: "  inspan serve --mode auto --listen 127.0.0.1:8080\n" +
 			"  curl -H \"Authorization: Bearer $(cat TOKEN_FILE)\" -H 'Content-Type: application/json' \\\n" +
 			"    -d '{\"prompt\": \"Fix the failing test\", \"repository\": {\"url\": \"https://...\"}}' http://127.0.0.1:8080/api/v1/tasks",
@@ -78,9 +78,9 @@ func (c *command) server() *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&f.Listen, "listen", "127.0.0.1:8080", "`address` to listen on")
 	fl.IntVar(&s.AtOnce, "at-once", s.AtOnce, "`number` of tasks that work at the same time")
-	fl.StringVar(&f.workspaces, "workspaces", "", "`folder` for the workspaces of tasks (default: beside the state folder)")
+	fl.StringVar(&f.workspaces, "workspaces", "", "`folder` for the workspaces of tasks (default: next to the state folder)")
 	fl.StringVar(&f.carried, "workspaces-in", f.carried,
-		"`what` brings workspaces to the machines that work on them: folder (all of them share --workspaces) or store (see docs/SERVER.md)")
+		"`place` of workspaces for all machines: folder (all share --workspaces) or store (see docs/SERVER.md)")
 	fl.StringArrayVar(&f.folders, "folder", nil, "`folder` of this machine that tasks may work in or clone from; repeatable (default: none)")
 	fl.StringArrayVar((*[]string)(&s.CloneFrom), "clone-from", nil,
 		"`host` with a private address that tasks may clone from, as HOST, *.HOST, HOST:PORT or *; repeatable (default: only public hosts)")
@@ -91,7 +91,7 @@ func (c *command) server() *cobra.Command {
 	fl.StringVar(&s.OIDC.Audience, "oidc-audience", "", "`audience` that tokens of --oidc-issuer must be for")
 	fl.StringVar(&f.contract, "contract", "", "`file` with the rules that every task gets, in place of inspan's own")
 	fl.StringVar(&f.keep, "keep", f.keep, "`which` workspaces stay when their task has ended: never, failed or always")
-	fl.Int64Var(&f.disk, "disk", f.disk, "`MiB` that must stay free; with less, tasks rest and none begins")
+	fl.Int64Var(&f.disk, "disk", f.disk, "`MiB` that must stay free; with less, tasks pause and none starts")
 	fl.BoolVar(&s.SkipMissed, "skip-missed", false,
 		"leave out runs of schedules that were due while the server was down (default: it makes up the last one of each)")
 	fl.BoolVar(&s.Runtime, "agentcore", false,
@@ -102,7 +102,7 @@ func (c *command) server() *cobra.Command {
 		"`URL` of the store that several servers share, postgres://... (default: $"+app.StoreVariable+", else this machine's folder)")
 	fl.StringVar(&f.engine, "engine", "",
 		"`URL` of the engine that says which machine runs a session, temporal://host:port/namespace (default: the leading server runs all)")
-	fl.StringVar(&f.only, "only", "", "with --engine: `what` this process does, api or work (default: both)")
+	fl.StringVar(&f.only, "only", "", "with --engine: `role` of this process, api or work (default: both)")
 	fl.StringVar(&f.advertise, "advertise", "",
 		"with --store: `URL` at which the other servers reach this one (default: the address of --listen)")
 	fl.BoolVar(&f.newOwner, "new-owner", false, "with --store: make the owner's token of this server that of all (default: it must have theirs)")

@@ -72,7 +72,7 @@ func (c *command) serveAmong(ctx context.Context, a *app.App, f *serverFlags, s 
 				c.warn("leads the servers of " + of.name)
 				return
 			}
-			c.warn("stands by; the server at " + leader + " leads")
+			c.warn("standby; the server at " + leader + " leads")
 		}}
 		parts = append(parts, func() error { return s.ServeAmong(ctx, f.Door, among, f.drain) })
 	}

@@ -69,7 +69,7 @@ func (c *command) sessionsShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [ID]",
 		Short: "Print the transcript of a session",
-		Long:  "All of it goes to standard output: what was said, the calls and their results.",
+		Long:  "Messages, calls and results all go to standard output.",
 		Args:  exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, id, err := c.seen(cmd.Context(), named(args))
@@ -176,7 +176,7 @@ func (c *command) sessionsRm() *cobra.Command {
 		Use:   "rm ID...",
 		Short: "Delete sessions permanently, with the copies of their subagents",
 		Long: "inspan asks before it deletes a session that you named only as last. Without a terminal, that needs --yes.\n" +
-			"A session stays while a copy of its subagents holds changes that nobody has merged ('inspan copies'); --discard deletes them too.",
+			"inspan keeps a session while a copy of its subagents has unmerged changes ('inspan copies'); --discard deletes them too.",
 		Example: "  inspan sessions rm 20261121-1403\n  inspan sessions rm --yes last",
 		Args:    exactly(1, 1000, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -202,7 +202,7 @@ func (c *command) sessionsRm() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "delete the last session without asking")
-	cmd.Flags().BoolVar(&discard, "discard", false, "also delete changes in copies that nobody has merged")
+	cmd.Flags().BoolVar(&discard, "discard", false, "also delete unmerged changes in copies")
 	return cmd
 }
 

@@ -29,7 +29,7 @@ func (c *command) moving(name, short, way string, away bool, examples string) *c
 	var stays bool
 	cmd := &cobra.Command{
 		Use: name + " ID", Short: short, Example: examples,
-		Long: "The session moves byte for byte, with its subagents and blobs, while nobody can drive it. inspan reads it again on the other\n" +
+		Long: "The session moves byte for byte, with its subagents and blobs, and can't be driven meanwhile. inspan reads it again on the other\n" +
 			"side and compares. Only then it removes the session where it was. A move that was cut off can be repeated.\n\n" +
 			"A store is a folder of sessions or, in the build with drivers, a database: see docs/SERVER.md.",
 		Args: exactly(1, 1, "an ID"),

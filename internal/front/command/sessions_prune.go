@@ -18,13 +18,13 @@ func (c *command) sessionsPrune() *cobra.Command {
 	var where string
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Show which old sessions are no longer kept, and delete them with --yes",
+		Short: "List old sessions, and delete them with --yes",
 		Long: "inspan lists the sessions that [retention] in your settings no longer keeps, and deletes them with --yes, subagents and\n" +
 			"blobs included. With them go the worktrees of their subagents, and checkpoints and caches of workspaces in which no\n" +
-			"other session has worked. It also deletes what crashes have left half written, and specs of tools that no log names.\n\n" +
+			"other session has worked. It also deletes half-written files left by crashes, and specs of tools that no log names.\n\n" +
 			"Of a store that machines share (--store) it deletes sessions only.\n\n" +
 			"It keeps sessions that are open, that wait for an answer, that are pinned ('inspan sessions pin') or damaged.",
-		Example: "  inspan sessions prune --days 90         # show what is older than 90 days\n" +
+		Example: "  inspan sessions prune --days 90         # list those older than 90 days\n" +
 			"  inspan sessions prune --days 90 --yes   # delete it",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

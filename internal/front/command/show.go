@@ -27,12 +27,12 @@ type view struct {
 
 func (c *command) views() []view {
 	return []view{
-		{"cost", "what it cost, by session, day, model, tool or agent", c.cost()},
-		{"spend", "what caused each token and dollar", c.spend()},
+		{"cost", "its cost, by session, day, model, tool or agent", c.cost()},
+		{"spend", "the cause of each token and dollar", c.spend()},
 		{"stats", "how long requests and calls took, and how many failed", c.stats()},
 		{"trace", "requests, calls and waits on a time line", c.traceShow()},
 		{"context", "the next prompt: its sources and their tokens", c.context()},
-		{"effects", "what a rewind can't undo", c.effects()},
+		{"effects", "effects that a rewind can't undo", c.effects()},
 	}
 }
 
@@ -48,7 +48,7 @@ func (c *command) show() *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "show [SESSION]",
-		Short: "Show how a session stands, its costs, times, prompt and effects",
+		Short: "Show the state, costs, times, prompt and effects of a session",
 		Long: "Without a SESSION, inspan takes the last one of this folder. --cost, --spend and --stats are then about all sessions.\n" +
 			"The other flags belong to a view, which is a command too: 'inspan cost --help' explains those of --cost.\n" +
 			"'inspan logs' prints the transcript, and 'inspan trace export' sends a trace to a receiver of OpenTelemetry.",
@@ -207,7 +207,7 @@ func shownOf(ctx context.Context, a *app.App, id string) (shown, error) {
 	case st.Stopped != nil && !st.Active:
 		s.State, s.Detail = strings.ReplaceAll(string(st.Stopped.Reason), "_", " "), st.Stopped.Detail
 	default:
-		s.State, s.Detail = "open", "go on with: inspan resume "+id
+		s.State, s.Detail = "open", "continue with: inspan resume "+id
 	}
 	return s, nil
 }

@@ -62,7 +62,7 @@ func (o ownTools) skillDraft(name string) (equipment.SkillDraft, error) {
 		}
 		names = append(names, d.Name)
 	}
-	return equipment.SkillDraft{}, misused("there is no draft of a skill %s%s; see 'inspan skills drafts': %w",
+	return equipment.SkillDraft{}, misused("no draft of a skill %s%s; see 'inspan skills drafts': %w",
 		words.OneLine(name, 80), words.DidYouMean(name, names), fs.ErrNotExist)
 }
 
@@ -107,7 +107,7 @@ func (c *command) skillDrafts() []*cobra.Command {
 	draft := c.ownTool("draft SESSION", "Draft a skill from a session that has ended well", exactly(1, 1, "a SESSION"),
 		func(ctx context.Context, o ownTools, id string) error { return o.draftSkill(ctx, id) })
 	draft.Long = "A model reads the session and writes a SKILL.md: when to use it, the steps, the commands, the pitfalls.\n" +
-		"It is the model for small tasks, agents.small, if one is set. The draft lies where no session reads it, until you promote it."
+		"It is the model for small tasks, agents.small, if one is set. No session reads the draft until you promote it."
 	drafts := c.ownTool("drafts", "List the drafts of skills", exactly(0, 0, "no arguments"),
 		func(ctx context.Context, o ownTools, _ string) error { return o.skillDrafts(ctx) })
 	promote := c.ownTool("promote NAME", "Keep a draft as a skill, after showing it", exactly(1, 1, "a NAME"),

@@ -65,7 +65,7 @@ func (c *command) typed(cmd *cobra.Command, f *runFlags, args []string, text str
 func (c *command) inline(a *app.App, root, name string) {
 	for _, m := range a.Extensions.Commands(root, func(string) {}) {
 		if list := m.Inline(); m.Name == name && len(list) > 0 {
-			c.warn(fmt.Sprintf("/%s has !`%s`, which did not run; the model is told to run it as a call, which is judged",
+			c.warn(fmt.Sprintf("/%s has !`%s`, which did not run; inspan asks the model to run it as a call",
 				name, strings.Join(list, "`, !`")))
 		}
 	}

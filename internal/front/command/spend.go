@@ -17,11 +17,11 @@ func (c *command) spend() *cobra.Command {
 	var ask causes
 	cmd := &cobra.Command{
 		Use:   "spend [ID]",
-		Short: "Show what caused each token and dollar of the bills",
+		Short: "Show the cause of each token and dollar of the bills",
 		Long: "Every token falls to a cause: a part of the prompt, a result that was sent again, a lost cache, a reply.\n" +
 			"The rows add up to the bills. Vendors count whole prompts; the shares of their parts are estimates.\n\n" +
 			"With an ID, subagents are causes with all that they cost. Without one, every session is explained by itself.\n" +
-			"FRESH tokens were neither read from a cache nor written to one. Days are those of UTC.",
+			"FRESH tokens were not read from a cache or written to one. Days are in UTC.",
 		Example: "  inspan spend last\n  inspan spend --since 2026-11-01 --by tool",
 		Args:    exactly(0, 1, "at most one ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -87,7 +87,7 @@ func printSpent(out io.Writer, r cost.Report) error {
 		return err
 	}
 	if len(r.Costliest) > 0 {
-		fmt.Fprintln(out, "\nThe ten costliest, and what would have avoided them:")
+		fmt.Fprintln(out, "\nThe ten costliest, and how to avoid them:")
 	}
 	for _, c := range r.Costliest {
 		fmt.Fprintln(out, c.Line())

@@ -42,7 +42,7 @@ func (c *command) stats() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&ask.By, "by", "", "group by `kind`: "+strings.Join(statGroupings(), ", ")+" (default: model, and tool)")
-	fl.StringVar(&ask.Since, "since", "", "only what began since this `day` (default: 30 days ago; of one session all)")
+	fl.StringVar(&ask.Since, "since", "", "only since this `day` (default: 30 days ago; all of one session)")
 	fl.StringVar(&ask.Session, "session", "", "only the session with this `id` and its agents, or last")
 	fl.BoolVar(&ask.JSON, "json", false, "print JSON")
 	return cmd

@@ -60,7 +60,7 @@ func TestStatsOfOneSession(t *testing.T) {
 			t.Errorf("%q: wanted %q, got %v, %s", id, want, err, &out)
 		}
 	}
-	if _, out, _ := prints(t, "stats", "--help"); !strings.Contains(out, "default: 30 days ago; of one session all") {
+	if _, out, _ := prints(t, "stats", "--help"); !strings.Contains(out, "default: 30 days ago; all of one session") {
 		t.Error(out)
 	}
 }

@@ -104,7 +104,7 @@ func (o ownTools) from(at equipment.Origin) {
 	fmt.Fprintf(o.Out, "written by %s in session %s, event %d, on %s\n",
 		cmp.Or(text.Line(at.Model), "a model"), text.Line(at.Session), at.Event, at.Written.Local().Format(time.DateTime))
 	if at.Untrusted {
-		fmt.Fprintln(o.Out, "The session had seen text from outside before, so this may be what somebody else wants.")
+		fmt.Fprintln(o.Out, "The session had seen outside text before, so others may have caused this.")
 	}
 }
 
@@ -151,7 +151,7 @@ func (o ownTools) promotion(ctx context.Context, name, session string, user bool
 		if !was.Changed {
 			return equipment.Promotion{}, misused("%s is kept already, as you approved it", name)
 		}
-		fmt.Fprintf(o.Out, "%s was changed after you approved it. This is what it is now:\n", name)
+		fmt.Fprintf(o.Out, "%s has changed since you approved it. This is its current content:\n", name)
 		return o.App.Extensions.Again(ctx, was)
 	}
 	p, err := o.proposed(ctx, name, session)
@@ -177,7 +177,7 @@ func (o ownTools) review(ctx context.Context, p equipment.Promotion) error {
 		return err
 	}
 	if r == nil {
-		fmt.Fprintln(o.Out, "No reviewer model is set, so nobody but you reads it.")
+		fmt.Fprintln(o.Out, "No reviewer model is set, so only you read it.")
 		return nil
 	}
 	args, err := json.Marshal(p.Draft)
@@ -187,7 +187,7 @@ func (o ownTools) review(ctx context.Context, p equipment.Promotion) error {
 	v, err := r.Judge(ctx, &tool.Call{
 		Name: "keep_tool", Args: args, Mode: tool.ModeAuto, Env: tool.Env{Root: o.Root}, Cwd: o.Root,
 		Task: "Keep this tool, which an agent wrote, so that agents can call it in later sessions. " +
-			"It must do what its description says and no more.",
+			"It must do only what its description says.",
 	}, []tool.Effect{{Kind: tool.External, Text: "let agents run this code in later sessions, in a sandbox, with its declared effects"}})
 	if err != nil {
 		return err
@@ -294,7 +294,7 @@ func idleTool(p equipment.Promoted, u ownUse, now time.Time) string {
 	case u.calls >= fewCalls && 2*u.failed >= u.calls:
 		return fmt.Sprintf("%d of %d calls failed in %d days", u.failed, u.calls, idleDays)
 	case u.calls == 0 && now.Sub(p.Origin.Approved) >= idleDays*24*time.Hour:
-		return fmt.Sprintf("nobody called it in %d days", idleDays)
+		return fmt.Sprintf("no calls in %d days", idleDays)
 	}
 	return ""
 }
@@ -314,7 +314,7 @@ func flagOf(p equipment.Promoted) string {
 }
 
 // errNobody says that a person at a terminal is needed.
-var errNobody = errors.New("there is nobody to ask: standard input and output must be a terminal")
+var errNobody = errors.New("this needs a person: standard input and output must be a terminal")
 
 // ownTools returns the commands about tools that models have written.
 func (c *command) ownTools() []*cobra.Command {

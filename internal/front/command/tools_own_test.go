@@ -240,7 +240,7 @@ func TestReportOfTools(t *testing.T) {
 		t.Errorf("rows %q, want %q", rows, want)
 	}
 	slices.Sort(remove)
-	if want := []string{"failing: 3 of 6 calls failed in 30 days", "idle: nobody called it in 30 days"}; !slices.Equal(remove, want) {
+	if want := []string{"failing: 3 of 6 calls failed in 30 days", "idle: no calls in 30 days"}; !slices.Equal(remove, want) {
 		t.Errorf("to remove %q, want %q\n%s", remove, want, o.out)
 	}
 }

@@ -224,7 +224,7 @@ func facts(s traced) string {
 
 func outcome(s traced) string {
 	if s.End.IsZero() {
-		return "goes on"
+		return "running"
 	}
 	return strings.ReplaceAll(s.Outcome, "_", " ")
 }
@@ -257,7 +257,7 @@ func exportTrace(ctx context.Context, out io.Writer, t transcript.Trace, to rece
 	}
 	at, err := url.Parse(to.URL)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
-		return misused("--to: %q is no address of a receiver; use http://HOST:4318", to.URL)
+		return misused("--to: %q is not an address of a receiver; use http://HOST:4318", to.URL)
 	}
 	if strings.Trim(at.Path, "/") == "" {
 		at.Path = "/v1/traces"

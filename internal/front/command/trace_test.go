@@ -34,11 +34,11 @@ func TestWaterfall(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
-		"2026-11-26 12:00:00  run  1.0 s  goes on",
+		"2026-11-26 12:00:00  run  1.0 s  running",
 		"model a/b                         ▕░░░░████            ▏  400 ms  " +
 			"calls · first after 200 ms · 1,500 in, 20 out · $0.5000",
-		"child looker                      ▕        ████████████▏  600 ms  goes on",
-		"  wait bash\\x1b                   ▕            ········▏  400 ms  goes on",
+		"child looker                      ▕        ████████████▏  600 ms  running",
+		"  wait bash\\x1b                   ▕            ········▏  400 ms  running",
 		"",
 	}, "\n")
 	if diff := cmp.Diff(want, out.String()); diff != "" {

@@ -22,7 +22,7 @@ func (c *command) trust() *cobra.Command {
 			"Trust in a folder does not extend to the folders in it.\n\n" +
 			"Agents get the team's memory (.inspan/memory) as unverified until you trust it, file by file. New sessions use the new state.\n" +
 			"The memory is not part of the checksum, because it runs nothing and changes as agents work. The same holds for files of\n" +
-			"instructions (AGENTS.md and others) that a session has written and nobody has confirmed.\n\n" +
+			"instructions (AGENTS.md and others) that a session wrote and no person confirmed.\n\n" +
 			"Without a terminal, inspan trusts nothing unless 'inspan run --trust SUM' names the content.",
 		Example: "  inspan trust\n  inspan trust --sum       # for --trust in CI\n  inspan trust --forget",
 		Args:    exactly(0, 1, "at most one FOLDER"),
@@ -55,12 +55,12 @@ func (c *command) trust() *cobra.Command {
 			open := slices.Concat(r.Changed, r.New)
 			switch {
 			case len(r.Trusted)+len(open) == 0:
-				fmt.Fprintln(out, "Nothing in this folder would run a program, change what inspan does, or tell agents what the team knows.")
+				fmt.Fprintln(out, "Nothing in this folder needs trust: no programs, no settings of inspan and no team memory.")
 				return nil
 			case len(open) == 0:
 				return nil
 			case !yes && !isTerminal(c.in):
-				fmt.Fprintln(cmd.ErrOrStderr(), "Not trusted: there is nobody to ask. --yes trusts this content.")
+				fmt.Fprintln(cmd.ErrOrStderr(), "Not trusted, because there is no terminal to ask at. --yes trusts this content.")
 				return nil
 			case !yes && !c.confirms(out, fmt.Sprintf("Trust exactly this content (%d new or changed)?", len(open))):
 				fmt.Fprintln(out, "Not trusted.")

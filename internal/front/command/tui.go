@@ -224,7 +224,7 @@ func (c *command) slashes(a *app.App, root string, f *runFlags, shadowed func(na
 	printed := func(name, doc string, f func(ctx context.Context, out, complain io.Writer) error) tui.Command {
 		return tui.Command{Name: name, Doc: doc, Print: func(ctx context.Context, args string) (string, error) {
 			if args != "" {
-				return "", fmt.Errorf("/%s takes nothing behind it; nothing was done", name)
+				return "", fmt.Errorf("/%s takes no arguments; nothing was done", name)
 			}
 			var b strings.Builder
 			err := f(ctx, &b, &b)
@@ -320,7 +320,7 @@ func serverSlash(a *app.App, root string) tui.Command {
 			case len(fields) > 0:
 				return "", fmt.Errorf("no MCP server %q is connected", fields[1])
 			case b.Len() == 0:
-				return "There are no MCP servers here; 'inspan mcp add' adds one.", nil
+				return "No MCP servers are set up here; 'inspan mcp add' adds one.", nil
 			}
 			return b.String(), nil
 		},

@@ -20,7 +20,7 @@ func (c *command) web() *cobra.Command {
 		Use:   "web",
 		Short: "Open the web page: all sessions of this machine, and all that waits for you",
 		Long: "inspan serves a page on this machine, and opens it in your browser: the board of all sessions, the inbox of all\n" +
-			"open questions, each session as it runs, traces and costs. Sessions that you begin there work in the current folder.\n" +
+			"open questions, each session as it runs, traces and costs. Sessions that you start there work in the current folder.\n" +
 			"If 'inspan serve' runs already, its page opens.\n\n" + console.ModesHelp(),
 		Example: "  inspan web\n  inspan web --no-open --listen 127.0.0.1:9000",
 		Args:    exactly(0, 0, "no arguments"),

@@ -22,9 +22,9 @@ func (c *command) worker() *cobra.Command {
 		Short: "Run the tool calls of a server's sessions on this machine",
 		Long: "A session in a self-hosted environment of an 'inspan serve' works where a worker is: the worker polls the server\n" +
 			"for sessions, runs their calls in its folder and sends the results. The server never connects to the worker.\n" +
-			"Mode, rules and sandbox of this machine judge every call. Nobody is asked: a call that would ask is denied.\n" +
+			"Mode, rules and sandbox of this machine judge every call. A call that would ask is denied.\n" +
 			"On SIGTERM the worker finishes the calls that run and hands its sessions to other workers.\n" +
-			"docs/SERVER.md tells more.\n\n" + console.ModesHelp(),
+			"See docs/SERVER.md.\n\n" + console.ModesHelp(),
 		Example: "  inspan worker --remote https://agents.example.org --environment env_abc --folder ~/shop --mode auto",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

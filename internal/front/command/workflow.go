@@ -56,7 +56,7 @@ func (c *command) workflowShow() *cobra.Command {
 func (c *command) workflowCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:     "check NAME|FILE",
-		Short:   "Check a workflow: each mistake with its line and what to do about it",
+		Short:   "Check a workflow: each mistake with its line and its correction",
 		Example: "  inspan workflow check .inspan/workflows/release.yaml",
 		Args:    exactly(1, 1, "a NAME or a FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,9 +92,9 @@ func (c *command) workflowRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run NAME|FILE [INPUT=VALUE ...]",
 		Short: "Run a workflow in this folder",
-		Long: "Each step is stored with what it brings. After a crash, an interrupt or a limit, 'inspan workflow resume' continues:\n" +
-			"what has ended is not done again. Words without = are the one input that is missing.\n" +
-			"Without a terminal the run ends where a person must decide, and continues once somebody has: see 'inspan send --help'.\n\n" +
+		Long: "Each step is stored with its result. After a crash, an interrupt or a limit, 'inspan workflow resume' continues:\n" +
+			"finished steps don't run again. Words without = are the one missing input.\n" +
+			"Without a terminal the run stops where a person must decide, and continues after the decision: see 'inspan send --help'.\n\n" +
 			exitPointer,
 		Example: "  inspan workflow run piv \"add a --verbose flag\"\n" +
 			"  inspan workflow run piv task=\"fix the race\" check=\"go test -race ./...\"",
@@ -157,7 +157,7 @@ func (c *command) workflowResume() *cobra.Command {
 	}
 	cmd.Args = exactly(0, 1, "at most an ID")
 	cmd.Use, cmd.Short = "resume [ID]", "Continue the run of a workflow"
-	cmd.Long = "The same as 'inspan resume': what has ended is not done again, in this or any other process.\n\n" + exitPointer
+	cmd.Long = "The same as 'inspan resume': finished steps don't run again, in this or any other process.\n\n" + exitPointer
 	cmd.Example = "  inspan workflow resume\n  inspan workflow resume --max-cost 5 20261121-1403"
 	return cmd
 }
@@ -175,7 +175,7 @@ func (c *command) flowSlashes(a *app.App, root string, f *runFlags) []tui.Comman
 		o.Flow = typed
 		begun, err := a.Running.Detach(ctx, c.program(), append([]string{"detached", "--cwd=" + root}, f.like(st)...), o)
 		if err == nil && begun.Session == "" {
-			err = fmt.Errorf("it did not begin: %s", bytes.TrimSpace(begun.Printed))
+			err = fmt.Errorf("it did not start: %s", bytes.TrimSpace(begun.Printed))
 		}
 		if err != nil {
 			return "", err

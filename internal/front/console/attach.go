@@ -142,7 +142,7 @@ func (w *attached) end() (int, error) {
 		fmt.Fprintf(w.console.Err, "a question is open, and no process here runs the session; continue with: %s\n", hint("resume"))
 		return ExitWaiting, nil
 	case w.Server != "":
-		return ExitError, fmt.Errorf("the server does not go on with session %s; see it with: %s", id, hint("logs"))
+		return ExitError, fmt.Errorf("the server does not continue session %s; see it with: %s", id, hint("logs"))
 	}
 	return ExitError, fmt.Errorf("session %s is no longer running; continue it with: %s", id, hint("resume"))
 }

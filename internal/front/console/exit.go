@@ -70,7 +70,7 @@ func codes() []code {
 		{32, failed, llm.KindInvalid, "the provider rejects the request"},
 		{33, failed, llm.KindNoModel, "the model does not exist"},
 		{34, failed, llm.KindNoTools, "the model does not support tools"},
-		{35, failed, llm.KindNoReply, "the address answers with something else than a model's reply, such as a login page"},
+		{35, failed, llm.KindNoReply, "the address did not answer with a model's reply, but for example with a login page"},
 		{ExitCancelled, string(event.ReasonCancelled), "", "you or a signal interrupted the run"},
 	}
 }

@@ -184,7 +184,7 @@ func TestServerGivesUp(t *testing.T) {
 	if code := <-d.code; code != console.ExitError {
 		t.Errorf("code %d", code)
 	}
-	d.shows("the server does not go on with session", "see it with: inspan logs --remote https://a.example "+s.ID())
+	d.shows("the server does not continue session", "see it with: inspan logs --remote https://a.example "+s.ID())
 	d.never("inspan resume")
 }
 

@@ -335,7 +335,7 @@ func (c *Console) summary(r Result) {
 	}
 	switch {
 	case r.over && r.ExitCode != ExitDone:
-		c.Say("this run is over; mend what failed and run the workflow anew")
+		c.Say("this run has failed; fix the cause and run the workflow again")
 	case r.ExitCode != ExitDone && r.ExitCode != ExitBusy:
 		c.Say("continue with: inspan resume " + r.Session)
 	}

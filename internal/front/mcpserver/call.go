@@ -79,7 +79,7 @@ func (r *tenant) start(req *sdk.CallToolRequest, do func(*clientCall, *connectio
 	case r.closed || d.ctx.Err() != nil:
 		return nil, ErrClosed
 	case r.works >= maxWorks:
-		return nil, errors.New("too much goes on at once; wait for something to end")
+		return nil, errors.New("too many runs at once; wait for one to end")
 	}
 	r.works++
 	w := &clientCall{

@@ -48,7 +48,7 @@ type Server struct {
 }
 
 // ErrClosed means that the server was closed.
-var ErrClosed = errors.New("the server is closed")
+var ErrClosed = errors.New("the server is shutting down")
 
 const (
 	patience = 10 * time.Minute

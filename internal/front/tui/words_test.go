@@ -57,7 +57,7 @@ func TestRewindIsPlannedInWords(t *testing.T) {
 		Kept: []snapshot.Change{{Path: "f", Why: "changed since"}},
 	}}
 	want := []string{
-		`a\x1b[2J comes back`, "b is removed, because the agent created it", "c gets its permissions back: -rwxr-xr-x", "d becomes what it was",
+		`a\x1b[2J comes back`, "b is removed, because the agent created it", "c gets its permissions back: -rwxr-xr-x", "d returns to its earlier state",
 		"e gets its content back",
 		"f stays: changed since", "the conversation returns to event 7",
 	}

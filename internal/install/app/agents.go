@@ -145,7 +145,7 @@ func (b *build) answers(ctx context.Context, role skill.Role, held func(llm.Mode
 	changed, err := set.Changed(ctx, b.env, b.at.ID, store.Events(ctx, b.Running.Sessions, b.at.ID))
 	switch {
 	case err != nil:
-		b.warn("whether its sources have changed can't be told: " + err.Error())
+		b.warn("can't check whether its sources have changed: " + err.Error())
 	case len(changed) > 0:
 		b.warn("changed since the session read them: " + words.OneLine(strings.Join(changed, ", "), 300))
 	}

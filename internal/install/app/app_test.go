@@ -203,7 +203,7 @@ func TestDayLimitIsNotForWhatIsFree(t *testing.T) {
 		}
 	}
 	if _, err := run(t, a, app.Options{Model: "script", Record: tape}); err == nil ||
-		!strings.Contains(err.Error(), "is there already; name a new file") {
+		!strings.Contains(err.Error(), "already exists; name a new file") {
 		t.Errorf("a cassette that is there: %v", err)
 	}
 }

@@ -128,7 +128,7 @@ func (b *build) permit(context.Context) (err error) {
 	b.agent.Rules = b.rules
 	// a subagent uses the placeholders of its parent
 	if b.agent.Secrets.Key, err = b.Permission.PlaceholderKey(); err != nil && b.at.Parent == "" {
-		b.warn("what stands for a secret now stands for nothing after this run: " + err.Error())
+		b.warn("placeholders for secrets will be lost after this run: " + err.Error())
 	}
 	out, err := permission.NewOutlet(b.o.Variables, b.rules)
 	if err != nil {
@@ -242,7 +242,7 @@ func (b *build) cautions() {
 		b.warn("no full sandbox: " + b.env.Walls.Why + "; more commands will ask, and hooks run without it, see 'inspan doctor sandbox'")
 	}
 	if b.at.Parent == "" && tool.Inside(b.env.Root, keep.Home()) {
-		b.warn("the workspace " + b.env.Root + " holds your home folder: all your files are its content, and there are no checkpoints; " +
+		b.warn("the workspace " + b.env.Root + " contains your home folder, so it includes all your files and has no checkpoints; " +
 			"start inspan in the folder of a project")
 	}
 }

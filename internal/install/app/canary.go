@@ -27,7 +27,7 @@ func (b *build) arm(context.Context) error {
 	}
 	labels, instead, err := b.Canaries.Arm(b.at.Root, store.Lead(b.at.ID))
 	if err != nil { // the session continues without them
-		b.warn("changes that are tried here are left out: " + err.Error())
+		b.warn("changes on trial in this workspace are not used: " + err.Error())
 		return nil //nolint:nilerr // the person is warned, and a trial keeps nobody from working
 	}
 	base.Instead = instead
@@ -50,7 +50,7 @@ func (b *build) fares(ctx context.Context) {
 	defer done()
 	told, err := b.Canaries.Over(ctx, b.at.Root)
 	if err != nil {
-		b.warn("whether changes that are tried here do harm is not known: " + err.Error())
+		b.warn("can't check the changes on trial in this workspace for harm: " + err.Error())
 	}
 	for _, text := range told {
 		b.warn(text)

@@ -231,7 +231,7 @@ func TestDeadReceiver(t *testing.T) {
 				}
 			}
 			told := strings.Join(warned, "\n")
-			if strings.Count(told, "the receiver of traces has not taken") != 1 || strings.Contains(told, "hidden") {
+			if strings.Count(told, "the receiver of traces did not accept") != 1 || strings.Contains(told, "hidden") {
 				t.Errorf("%q", told)
 			}
 		})

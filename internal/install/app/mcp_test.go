@@ -121,7 +121,7 @@ func TestServers(t *testing.T) {
 	var warned []string
 	list := a.Hubs.Servers(root, "", nil, func(text string) { warned = append(warned, text) })
 	if len(list) != 2 || list[0].Source != mcp.User || list[1].Name != "theirs" || len(warned) != 1 ||
-		!strings.Contains(warned[0], "two MCP servers called mine") {
+		!strings.Contains(warned[0], "two MCP servers are called mine") {
 		t.Errorf("%+v, %q", list, warned)
 	}
 	a.Config.MCP.Secrets = map[string][]string{"theirs": {"MY_TOKEN"}}

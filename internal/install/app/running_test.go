@@ -112,7 +112,7 @@ func TestRunLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(a.Store().Dir + "/" + s.ID() + "/" + running.RunLog)
-	if err != nil || int64(len(raw)) != out.Size() || !strings.HasPrefix(string(raw), "(what was here is gone)\n") {
+	if err != nil || int64(len(raw)) != out.Size() || !strings.HasPrefix(string(raw), "(earlier output was dropped)\n") {
 		t.Errorf("%d bytes, %v", len(raw), err)
 	}
 	if _, err := os.Stat(f.Name()); err == nil {

@@ -57,7 +57,7 @@ func (a *App) Send(ctx context.Context, session string, m Message) (event.Event,
 		input, err = a.decision(ctx, w.Status(), b, m.For)
 	case event.Said, event.Steered:
 		if w.Status().Workflow != "" {
-			err = misused("session %s is a workflow, which takes no messages; answer a question of it with --allow, or stop it with --cancel", id)
+			err = misused("session %s is a workflow and accepts no messages; answer one of its questions with --allow, or stop it with --cancel", id)
 		}
 		if said, is := b.(event.Said); is && err == nil {
 			input, err = answered(w.Status(), said)
@@ -145,7 +145,7 @@ func (a *App) decision(ctx context.Context, st inspan.Status, d event.Decided, h
 	open := questions(st)
 	asked, waits := st.Question(d.Call)
 	if d.Question > 0 && d.Question != asked.Question {
-		return nil, misused("the question is no longer open; somebody else has answered it, or the run went on without it")
+		return nil, misused("the question is no longer open: another person answered it, or the run continued without it")
 	}
 	if waits {
 		d = asked.Answer(d)

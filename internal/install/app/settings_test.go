@@ -35,8 +35,8 @@ func TestSettingsAreChecked(t *testing.T) {
 		"[mcp.servers.x]\ncommand=['x']\ntimeout='-1s'":                    "mcp.servers.x.timeout: -1s can't be negative",
 		"[[rule]]\naction='deny'\nrule='bash(git push *)'\nmatch=['git pull']": `rule "bash(git push *)" does not ` +
 			`match its example "git pull"`,
-		"[[rule]]\naction='deny'\nrule='bash(git push *)'\nnot_match=['true; git -C x push']": `matches "true; git -C x push", which ` +
-			`it must not`,
+		"[[rule]]\naction='deny'\nrule='bash(git push *)'\nnot_match=['true; git -C x push']": `matches "true; git -C x push", but ` +
+			`should not`,
 		"[[rule]]\naction='allow'\nrule='bash(go test *)'\nmatch=['go test ./... && rm x']":            `does not match its example`,
 		"[[rule]]\naction='deny'\nrule='write(src/**)'\nmatch=['src/a/b','/workspace/src/c','other']":  `its example "other"`,
 		"[[rule]]\naction='allow'\nrule='network(*.example.com)'\nmatch=['a.example.com:443','x.com']": `its example "x.com"`,

@@ -63,7 +63,7 @@ func (s Shared) Open(ctx context.Context, where string) (opened SharedStore, nam
 }
 
 // FullBuild describes the build of inspan that links all drivers.
-const FullBuild = "the one that is built from engine/temporal/cmd/inspan of its source"
+const FullBuild = "the one built from engine/temporal/cmd/inspan"
 
 // folder is a store with nothing to close.
 type folder struct{ *session.Store }
@@ -106,7 +106,7 @@ func Move(
 		return moved, err
 	}
 	if err := from.Remove(ctx, id); err != nil {
-		return moved, fmt.Errorf("it was copied, and stays where it was too: %w", err)
+		return moved, fmt.Errorf("it was copied, but the original was not removed: %w", err)
 	}
 	return moved, nil
 }

@@ -25,7 +25,7 @@ func (s Sandbox) check() error {
 	_, local := s.Ranges()
 	var engine, environment, outside error
 	if e := s.Engine; e != "" && e != "podman" && e != "docker" && filepath.Base(e) == e {
-		engine = fmt.Errorf("engine: %q is neither podman nor docker nor a path", e)
+		engine = fmt.Errorf("engine: %q is not podman, docker or a path", e)
 	}
 	for _, name := range s.Environment {
 		if name == "" || strings.ContainsAny(name, "= \x00") {
@@ -84,7 +84,7 @@ func checkGlobs(globs []string) error {
 func checkFolders(list []string) error {
 	for _, dir := range list {
 		if !filepath.IsAbs(dir) && !strings.HasPrefix(dir, "~/") {
-			return fmt.Errorf("folders: %q is neither an absolute path nor one such as ~/src/lib", dir)
+			return fmt.Errorf("folders: %q is not an absolute path or one such as ~/src/lib", dir)
 		}
 	}
 	return nil

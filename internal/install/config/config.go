@@ -302,7 +302,7 @@ func parsed(path string) (data []byte, tree map[string]any, err error) {
 // Decode decodes the TOML of the file at path. The error is a [Fault], in words for people.
 func Decode(path string, data []byte, into any) error {
 	if deep(string(data)) {
-		return Fault{Path: path, Err: fmt.Errorf("it is nested too deep: keys have at most %d parts, and tables lie in at most %d others",
+		return Fault{Path: path, Err: fmt.Errorf("it is nested too deeply: keys have at most %d parts, and tables are in at most %d others",
 			mostParts, mostDeep)}
 	}
 	_, err := toml.Decode(string(data), into)

@@ -28,7 +28,7 @@ func AddServer(path, name string, s MCPServer) error {
 	}
 	if before, _ := Load(path); before.MCP.Servers != nil { // code that uses the settings reports faults
 		if _, taken := before.MCP.Servers[name]; taken {
-			return fmt.Errorf("%s has a server %q already", path, name)
+			return fmt.Errorf("%s already has a server %q", path, name)
 		}
 	}
 	var b bytes.Buffer
@@ -128,7 +128,7 @@ func replaceChecked(path string, data []byte, check func(path string) error) err
 		if fault, ok := errors.AsType[Fault](err); ok {
 			err = fault.Err // the path is that of a temporary file
 		}
-		return fmt.Errorf("nothing was changed, as the settings would be broken: %w", err)
+		return fmt.Errorf("nothing was changed, because the result would be invalid: %w", err)
 	}
 	return os.Rename(f.Name(), path)
 }

@@ -250,7 +250,7 @@ func parse(v reflect.Value, text string) error {
 		}
 		v.SetFloat(f)
 	default:
-		return errors.New("it can only be set in the file")
+		return errors.New("it can be set only in the file")
 	}
 	return nil
 }

@@ -188,9 +188,9 @@ type goneKey struct {
 }
 
 func goneKeys() map[string]goneKey {
-	hard := goneKey{"max_tokens", "the words of a task are no longer scored: write hard = true or hard = false, or said = \"...\" with an expression of your own"}
+	hard := goneKey{"max_tokens", "inspan no longer scores the words of a task; write hard = true or hard = false, or said = \"...\" with your own expression"}
 	return map[string]goneKey{
-		"hard": {"routes", "the words of a task are no longer scored: set begin = \"local\" or begin = \"cloud\", or a judge, " +
+		"hard": {"routes", "inspan no longer scores the words of a task; set begin = \"local\" or begin = \"cloud\", or a judge, " +
 			"or write rules with when = { hard = true }"},
 		"min_complexity": hard, "max_complexity": hard,
 	}

@@ -119,11 +119,11 @@ func checkPrice(p *llm.Price) error {
 		return nil
 	}
 	if min(p.Input, p.CacheRead, p.CacheWrite, p.CacheHour, p.Output) < 0 || p.Above < 0 {
-		return errors.New("nothing can be negative")
+		return errors.New("prices can't be negative")
 	}
 	for _, tier := range slices.Sorted(maps.Keys(p.Tiers)) {
 		if p.Tiers[tier] <= 0 {
-			return fmt.Errorf("tiers.%s: %g is no factor; 0.5 makes a price half as high", tier, p.Tiers[tier])
+			return fmt.Errorf("tiers.%s: %g is not a factor; 0.5 halves the price", tier, p.Tiers[tier])
 		}
 	}
 	if _, err := time.Parse(time.DateOnly, p.From); p.From != "" && err != nil {

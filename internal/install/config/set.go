@@ -315,7 +315,7 @@ func onlyChanged(before, now map[string]any, changes []Change) error {
 		}
 	}
 	if len(before)+len(now) > 0 && !reflect.DeepEqual(before, now) {
-		return errors.New("this file is written in a way that can't be edited safely; edit it by hand")
+		return errors.New("inspan can't edit this file safely; edit it by hand")
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func TestSetRefuses(t *testing.T) {
 			config.File{},
 			"sandbox = { off = true }\n",
 			[]config.Change{{Key: "sandbox.memory_mb", Values: []string{"5"}}},
-			"broken",
+			"would be invalid",
 		},
 		"it is broken": {config.File{}, "mode = \n", []config.Change{{Key: "effort", Values: []string{"low"}}}, ":1: it is not TOML: "},
 		"a check": {
@@ -275,7 +275,7 @@ func TestSetMends(t *testing.T) {
 		err    string
 	}{
 		{config.Change{Key: "max_turns", Values: []string{"lots"}}, 5, `"lots" is not a whole number`},
-		{config.Change{Key: "mode", Values: []string{"wild"}}, 5, `the settings would be broken: mode: unknown mode "wild"`},
+		{config.Change{Key: "mode", Values: []string{"wild"}}, 5, `the result would be invalid: mode: unknown mode "wild"`},
 		{config.Change{Key: "tui.theme", Values: []string{"pink"}}, 5, `unknown value "pink"`},
 		{config.Change{Key: "mode", Values: []string{"plan"}}, 5, ""},
 		{config.Change{Key: "modle"}, 4, ""},

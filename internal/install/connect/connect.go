@@ -88,7 +88,7 @@ func (h *Hubs) Servers(root, sum string, client []mcp.Server, warn func(string))
 			continue
 		}
 		if i := slices.IndexFunc(out, func(o mcp.Server) bool { return o.Name == s.Name }); i >= 0 {
-			warn(fmt.Sprintf("there are two MCP servers called %s: that of the %s is used, not that of the %s", s.Name, out[i].Source, s.Source))
+			warn(fmt.Sprintf("two MCP servers are called %s: inspan uses that of the %s, not that of the %s", s.Name, out[i].Source, s.Source))
 			continue
 		}
 		out = append(out, s)
@@ -140,7 +140,7 @@ func (h *Hubs) workspaceServers(root, sum string, warn func(string)) []mcp.Serve
 		}
 		// The content that was read must be the trusted one.
 		if again, err := config.ReadFile(filepath.Join(root, name)); err != nil || string(again) != string(data) {
-			warn(name + " changed while it was read; its servers are not used")
+			warn(name + " changed while inspan read it; its servers are not used")
 			continue
 		}
 		out = append(out, readServers(name, root, data, mcp.Project, warn)...)
@@ -205,7 +205,7 @@ func (h *Hub) Served() func(context.Context, func(string)) []event.Server {
 			if len(names) > 1 {
 				word += "s"
 			}
-			tell(fmt.Sprintf("waiting for the MCP %s %s, which inspan meets for the first time", word, strings.Join(names, ", ")))
+			tell(fmt.Sprintf("waiting for the MCP %s %s, used for the first time", word, strings.Join(names, ", ")))
 		})
 		var out []event.Server
 		for _, s := range h.Status() {
@@ -340,7 +340,7 @@ func (h *Hubs) With(ctx context.Context, root, name string, warn func(string)) (
 }
 
 func noServer(name string) error {
-	return fmt.Errorf("there is no MCP server %q here; see 'inspan mcp list'", words.OneLine(name, 60))
+	return fmt.Errorf("no MCP server %q; see 'inspan mcp list'", words.OneLine(name, 60))
 }
 
 // Leave logs out of the named server of a workspace, and revokes its tokens.
@@ -475,7 +475,7 @@ func promptArgs(want []mcp.Arg, line string) (map[string]string, error) {
 		}
 		switch len(open) {
 		case 0:
-			return nil, fmt.Errorf("%q is one argument too many", word)
+			return nil, fmt.Errorf("%q is an extra argument", word)
 		case 1:
 			out[open[0]], rest, open = rest, "", nil
 		default:

@@ -85,7 +85,7 @@ func TestServers(t *testing.T) {
 	if strings.Contains(strings.Join(got, " "), "d of") {
 		t.Errorf("a server that nobody trusts: %q", got)
 	}
-	for _, want := range []string{"two MCP servers called a", "two MCP servers called b"} {
+	for _, want := range []string{"two MCP servers are called a", "two MCP servers are called b"} {
 		if !strings.Contains(told.all(), want) {
 			t.Errorf("nobody is told of %s: %q", want, told)
 		}
@@ -211,7 +211,7 @@ func TestPrompts(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"": "it needs what: What to look at.", "how=x": "it needs what",
-		"what=a how=b c": "one argument too many",
+		"what=a how=b c": "is an extra argument",
 	} {
 		if got, err := h.Fill(t.Context(), root, list[0].Prompt, line); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %q, %v, want %q", line, got, err, want)

@@ -62,7 +62,7 @@ func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreig
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
 			_, taken := h.Config.MCP.Servers[name]
 			if taken || slices.ContainsFunc(out, func(b Foreign) bool { return b.Name == name }) {
-				warn(fmt.Sprintf("%s: there is an MCP server %s already; this one is left out", f.path, name))
+				warn(fmt.Sprintf("%s: an MCP server %s already exists; this one is ignored", f.path, name))
 				continue
 			}
 			out = append(out, Foreign{name, f.path, servers[name]})

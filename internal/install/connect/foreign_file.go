@@ -253,7 +253,7 @@ func unread[T any](f foreignFile, servers map[string]map[string]T, known ...stri
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		for _, field := range slices.Sorted(maps.Keys(servers[name])) {
 			if !slices.Contains(known, field) {
-				warnings = append(warnings, fmt.Sprintf("%s: the MCP server %s has the field %q, which means nothing here",
+				warnings = append(warnings, fmt.Sprintf("%[1]s: inspan ignores the field %[3]q of the MCP server %[2]s",
 					f.path, usable(name), text.Cut(field, 60)))
 			}
 		}

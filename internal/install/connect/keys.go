@@ -28,7 +28,7 @@ func (l *Logins) Key(ctx context.Context, provider string) (key, where string, e
 		err = json.Unmarshal(data, &key)
 	}
 	if err != nil {
-		return "", "", config.Error{Err: fmt.Errorf("the key of %s that inspan keeps can't be read: %w; 'inspan setup' stores it again", provider, err)}
+		return "", "", config.Error{Err: fmt.Errorf("can't read the stored key of %s: %w; 'inspan setup' stores it again", provider, err)}
 	}
 	return key, where, nil
 }

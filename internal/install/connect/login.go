@@ -190,7 +190,7 @@ func (l *Logins) LeaveProvider(ctx context.Context, provider string) error {
 	}
 	o, err := l.settings(provider)
 	if err != nil {
-		return config.Error{Err: fmt.Errorf("inspan keeps no key and no login of %s", provider)}
+		return config.Error{Err: fmt.Errorf("inspan has no key and no login for %s", provider)}
 	}
 	return l.client(o.Token).Logout(ctx, providerAccount(provider, *o).Name)
 }
@@ -198,7 +198,7 @@ func (l *Logins) LeaveProvider(ctx context.Context, provider string) error {
 func (l *Logins) settings(provider string) (*config.ProviderOAuth, error) {
 	o := l.Config.Providers[provider].OAuth
 	if o == nil {
-		return nil, config.Error{Err: fmt.Errorf("the settings have no [providers.%s.oauth], so there is nothing to log in to", provider)}
+		return nil, config.Error{Err: fmt.Errorf("can't log in: the settings have no [providers.%s.oauth]", provider)}
 	}
 	return o, nil
 }
@@ -247,7 +247,7 @@ func Way(said string) (oauth.Way, error) {
 	case way == oauth.Browser || way == oauth.Paste || way == oauth.Device:
 		return way, nil
 	case said != "":
-		return "", fmt.Errorf("%q is no way to log in: browser, paste and device are", said)
+		return "", fmt.Errorf("unknown way to log in %q; use browser, paste or device", said)
 	}
 	desktop := runtime.GOOS == "darwin" || runtime.GOOS == "windows" || os.Getenv("DISPLAY") != "" || os.Getenv("WAYLAND_DISPLAY") != ""
 	if desktop && os.Getenv("SSH_CONNECTION") == "" {

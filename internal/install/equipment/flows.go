@@ -154,7 +154,7 @@ func (w Workflows) Write(out io.Writer, name string) error {
 			return err
 		}
 	}
-	return words.Misuse{Err: fmt.Errorf("there is no workflow %q; see 'inspan workflow list'", name)}
+	return words.Misuse{Err: fmt.Errorf("no workflow %q; see 'inspan workflow list'", name)}
 }
 
 // Draw draws a workflow: as a tree, or for Mermaid.

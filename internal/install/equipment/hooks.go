@@ -44,7 +44,7 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 		}
 		for _, i := range slices.Concat(now.New, now.Changed, review.Trusted) {
 			if !slices.ContainsFunc(now.Trusted, func(o consent.Item) bool { return o.Path == i.Path && o.Digest == i.Digest }) {
-				return fmt.Errorf("%s is not what you trusted; 'inspan trust' shows it", i.Path)
+				return fmt.Errorf("%s has changed since you trusted it; 'inspan trust' shows it", i.Path)
 			}
 		}
 		return nil
@@ -92,7 +92,7 @@ func (s *Set) KindHooks(role skill.Role, env tool.Env, warn func(string)) ([]too
 		return nil, func() {}, nil
 	}
 	if role.Source != skill.FromUser {
-		return nil, nil, fmt.Errorf("%s brings hooks of its own, which run only for kinds of agents in your own folders (~/.claude/agents): move it there", role.Name)
+		return nil, nil, fmt.Errorf("%s has hooks, which run only for kinds of agents in your own folders (~/.claude/agents); move it there", role.Name)
 	}
 	list, notes, err := hook.ReadClaude(role.Hooks, "the kind of agent "+role.Name)
 	if err == nil && len(notes) > 0 {

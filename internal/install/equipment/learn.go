@@ -71,7 +71,7 @@ func (s *Set) Learn(
 	}
 	d, err := readSkill(reply.Parts.Text(), at)
 	if err != nil {
-		return SkillDraft{}, fmt.Errorf("the draft of the model is not kept: %w", err)
+		return SkillDraft{}, fmt.Errorf("the model's draft was rejected: %w", err)
 	}
 	dir := filepath.Join(s.draftsDir(), d.Name)
 	if err := keep.MakeDir(dir); err != nil {
@@ -98,7 +98,7 @@ func solved(id string, events iter.Seq2[event.Event, error]) (at Origin, err err
 		}
 	}
 	if last != event.ReasonDone {
-		return at, fmt.Errorf("session %s is not one that has ended as done, so there is nothing to learn from it", id)
+		return at, fmt.Errorf("session %s has not ended as done, so there is nothing to learn from it", id)
 	}
 	return at, nil
 }
@@ -129,13 +129,13 @@ func readSkill(answer string, at Origin) (SkillDraft, error) {
 		Description string `json:"description" yaml:"description"`
 	}
 	if matter == nil {
-		return SkillDraft{}, errors.New("it does not begin with a name and a description")
+		return SkillDraft{}, errors.New("it does not start with a name and a description")
 	}
 	if err := skill.DecodeMatter(matter, &head); err != nil {
 		return SkillDraft{}, err
 	}
 	if text.Holds(head.Description, text.Covert|text.Newline) {
-		return SkillDraft{}, errors.New("its description has characters that people don't see")
+		return SkillDraft{}, errors.New("its description has invisible characters")
 	}
 	lines := []string{"---", "name: " + head.Name, "description: " + strconv.Quote(head.Description), "metadata:"}
 	for _, entry := range [][2]string{
@@ -153,11 +153,11 @@ func (d SkillDraft) Check() error {
 	s := string(d.Content)
 	switch {
 	case d.Name == "" || strings.Trim(d.Name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
-		return fmt.Errorf("its name is %q; it must have small letters, digits and dashes", text.Clip(d.Name, 80))
+		return fmt.Errorf("its name %q is invalid; use lower case letters, digits and dashes", text.Clip(d.Name, 80))
 	case len(s) > maxSkill:
 		return fmt.Errorf("it has %d bytes; at most %d", len(s), maxSkill)
 	case strings.ContainsFunc(s, text.Unshown.Has):
-		return errors.New("it has characters that people don't see")
+		return errors.New("it has invisible characters")
 	case len(secret.Find(s)) > 0:
 		return errors.New("it has something that looks like a secret")
 	}

@@ -64,11 +64,11 @@ func TestLearn(t *testing.T) {
 		return d, shown, err
 	}
 	for want, answer := range map[string]string{
-		"small letters":       strings.Replace(goodSkill, "cut-release", "../up", 1),
-		"does not begin with": "I can't do that.",
+		"lower case letters":  strings.Replace(goodSkill, "cut-release", "../up", 1),
+		"does not start with": "I can't do that.",
 		"looks like a secret": goodSkill + "export KEY=sk-ant-api03-" + strings.Repeat("a1B2", 24) + "AA\n",
 		"path /home/ann/x":    goodSkill + "cd /home/ann/x\n",
-		"that people don't":   goodSkill + "fine\u202e\n",
+		"invisible":           goodSkill + "fine\u202e\n",
 		"bytes; at most":      goodSkill + strings.Repeat("long ", 5000),
 		"its description has": strings.Replace(goodSkill, "Cuts a release. Use it for releases.", `"Cuts.\u202e"`, 1),
 		"has no end":          "---\nname: x\n",

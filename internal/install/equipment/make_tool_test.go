@@ -367,7 +367,7 @@ func TestPromotion(t *testing.T) {
 	if err != nil || len(review.Trusted) != 1 || len(review.New)+len(review.Changed) > 0 || review.Trusted[0].Digest != shown.Digest() {
 		t.Errorf("review %+v, %v", review, err)
 	}
-	if _, err := promotion(false); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if _, err := promotion(false); err == nil || !strings.Contains(err.Error(), "file already exists") {
 		t.Error("over what is there:", err)
 	}
 	if names := h.tools(); !slices.Contains(names, "own") {
@@ -396,14 +396,14 @@ func TestPromotion(t *testing.T) {
 	}
 
 	// It lies in the other folder, or under a name that differs by case: one of them would be off.
-	if _, err := promotion(true); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if _, err := promotion(true); err == nil || !strings.Contains(err.Error(), "file already exists") {
 		t.Error("beside that of the project:", err)
 	}
 	if err := os.Rename(dir, filepath.Join(filepath.Dir(dir), "OWN")); err != nil {
 		t.Fatal(err)
 	}
 	for _, user := range []bool{false, true} {
-		if _, err := promotion(user); err == nil || !strings.Contains(err.Error(), "is there already") {
+		if _, err := promotion(user); err == nil || !strings.Contains(err.Error(), "file already exists") {
 			t.Error("beside another case:", err)
 		}
 	}

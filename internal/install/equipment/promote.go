@@ -173,7 +173,7 @@ func (s *Set) promoted(shelf Shelf, name string) (p Promoted, is bool) {
 	}
 	if entry.Mode()&os.ModeSymlink != 0 { // replaced an approved tool; listed so that it can be removed
 		pins, err := s.Consent.Pins(shelf.root)
-		p = Promoted{Shelf: shelf, Installed: custom.Entry(name, nil), Changed: true, Err: errors.New("a link has taken its place")}
+		p = Promoted{Shelf: shelf, Installed: custom.Entry(name, nil), Changed: true, Err: errors.New("it was replaced by a link")}
 		return p, err == nil && len(pins[shelf.below+"/"+name+"/"]) > 0
 	}
 	if info, err := os.Lstat(filepath.Join(at, custom.OriginFile)); err != nil || !info.Mode().IsRegular() {
@@ -207,7 +207,7 @@ func (s *Set) Promotion(ctx context.Context, p Proposed, shelf Shelf, now time.T
 		return out, fmt.Errorf("%s is the name of a built-in tool", p.Name)
 	}
 	if other := s.alike(p.Name, shelf); other != "" {
-		return out, fmt.Errorf("%s is there already, and tools whose names differ only by case count as one: %w", other, fs.ErrExist)
+		return out, fmt.Errorf("%s: %w; names of tools that differ only by case count as one", other, fs.ErrExist)
 	}
 	if p.Draft.Kind == custom.KindScript && !s.Scripts(s.Config.Levers.Stated(), false) {
 		return out, errNoScripts
@@ -222,7 +222,7 @@ func (s *Set) Promotion(ctx context.Context, p Proposed, shelf Shelf, now time.T
 		return out, err
 	}
 	if _, err := os.Lstat(filepath.Join(shelf.Dir(), p.Name)); err == nil {
-		return out, fmt.Errorf("%s is there already: %w; if 'inspan tools report' lists it, remove it with 'inspan tools drop %s'",
+		return out, fmt.Errorf("%s: %w; if 'inspan tools report' lists it, remove it with 'inspan tools drop %s'",
 			filepath.Join(shelf.Dir(), p.Name), fs.ErrExist, p.Name)
 	}
 	out.Trials, err = s.Try(ctx, p.Draft)

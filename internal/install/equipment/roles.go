@@ -25,7 +25,7 @@ func (s *Set) Roles(root string, warn func(string)) []skill.Role {
 	for _, mine := range own { // a file of the same name must not remove its guard
 		i := slices.IndexFunc(list, func(r skill.Role) bool { return strings.EqualFold(r.Name, mine.Name) })
 		if mine.Hooks != nil && i >= 0 && list[i].Source == skill.FromProject {
-			warn("the kind of agent " + list[i].Name + " of this folder is left out: your own of that name has hooks, which guard it")
+			warn("the kind of agent " + list[i].Name + " of this folder is ignored, because your own kind of that name has hooks")
 			list[i] = mine
 		}
 	}

@@ -37,7 +37,7 @@ func (s *Set) SetUp(ctx context.Context, env tool.Env, mode tool.Mode, closed bo
 	code, err := p.Wait()
 	switch {
 	case limited.Err() != nil && ctx.Err() == nil:
-		return fmt.Errorf("it was not done after %v", setupTime)
+		return fmt.Errorf("it did not end within %v", setupTime)
 	case err != nil || code == 0:
 		return err
 	}

@@ -130,7 +130,7 @@ func settled(root, name string, list []Workflow) error {
 	}
 	i := slices.IndexFunc(list, func(w Workflow) bool { return w.File == file })
 	if i < 0 {
-		return fmt.Errorf("%s: in .inspan only the .yaml and .js files of the folder workflows can be run", name)
+		return fmt.Errorf("%s: in .inspan, only .yaml and .js files of the folder workflows can run", name)
 	}
 	if list[i].Why != "" {
 		return errors.New(list[i].Why)
@@ -150,7 +150,7 @@ func (s *Set) Workflow(root, sum, name string, run bool) (*workflow.Workflow, er
 			for _, w := range list {
 				names = append(names, w.Name)
 			}
-			err := fmt.Errorf("there is no workflow %q%s; see 'inspan workflow list'", name, words.DidYouMean(name, names))
+			err := fmt.Errorf("no workflow %q%s; see 'inspan workflow list'", name, words.DidYouMean(name, names))
 			return "", nil, words.Misuse{Err: err}
 		case list[i].Why != "" && (run || len(list[i].Data) == 0):
 			return "", nil, errors.New(list[i].Why)

@@ -103,8 +103,8 @@ func asSeen(blocks []event.Added, warn func(string)) []event.Added {
 	for i, b := range blocks {
 		shown, hidden := guard.Marker{}.Instructions(b.Text, text.Visible(b.Source))
 		if blocks[i].Text = shown; hidden {
-			warn(text.Visible(b.Source) + " holds characters that people don't see; " +
-				"the model gets them spelled out, and is told not to follow that text")
+			warn(text.Visible(b.Source) + " contains invisible characters; " +
+				"inspan spells them out and tells the model not to follow that text")
 		}
 	}
 	return blocks

@@ -654,7 +654,7 @@ func TestHiddenInstructions(t *testing.T) {
 		t.Errorf("%d blocks are told of", told)
 	}
 	for _, file := range []string{"AGENTS.md", "CLAUDE.md", "a.md"} {
-		if !slices.ContainsFunc(warned, func(w string) bool { return strings.Contains(w, file+" holds characters") }) {
+		if !slices.ContainsFunc(warned, func(w string) bool { return strings.Contains(w, file+" contains invisible characters") }) {
 			t.Errorf("no warning about %s in %q", file, warned)
 		}
 	}

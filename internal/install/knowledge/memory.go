@@ -119,7 +119,7 @@ func (k *Base) remembered(s *memory.Store, warn func(string)) (text string, clai
 		warn(p.String())
 	}
 	if n := index.Unvouched; n > 0 {
-		warn(fmt.Sprintf("team memory: %d of its entries count as unverified, as you have not trusted %s as it is now; see 'inspan trust'",
+		warn(fmt.Sprintf("team memory: %d entries count as unverified, because you have not trusted the current %s; see 'inspan trust'",
 			n, s.Path(memory.Team, "")))
 	}
 	return index.Text(), slices.ContainsFunc(index.Entries, func(e memory.Listed) bool { return e.Untrusted })

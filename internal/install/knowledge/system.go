@@ -96,7 +96,7 @@ func fit(files []File) (out []File, warnings []string) {
 			left -= len(f.Text)
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("%s is cut: instruction files may have %d KiB in all, and %d of its %d bytes fit",
+		warnings = append(warnings, fmt.Sprintf("%s was cut: instruction files may have %d KiB in all, and %d of its %d bytes fit",
 			f.Path, MaxInstructions/1024, left, len(f.Text)))
 		cut := text.Head(f.Text, left)
 		f.Text = cut + fmt.Sprintf("\n[cut: %d of %d bytes shown; read the file for the rest]", len(cut), len(files[i].Text))

@@ -96,7 +96,7 @@ func checkRule(r config.Rule) error {
 	}
 	for _, text := range r.NotMatch {
 		if speak(text) {
-			return fmt.Errorf("rule %q matches %q, which it must not", r.Text, text)
+			return fmt.Errorf("rule %q matches %q, but should not", r.Text, text)
 		}
 	}
 	return nil

@@ -77,7 +77,7 @@ func (s *Set) Barred(root string, mode tool.Mode) error {
 	if said == "" {
 		return nil
 	}
-	return config.Error{Err: fmt.Errorf("mode %s may not be used in this folder: %s", mode, said)}
+	return config.Error{Err: fmt.Errorf("mode %s is not allowed in this folder: %s", mode, said)}
 }
 
 // barring returns judges that deny everything in modes that may not be used in a workspace.
@@ -156,7 +156,7 @@ func asking(root string) (list []tool.Judge) {
 			if !slices.ContainsFunc(effects, func(e tool.Effect) bool { return len(kinds) == 0 || slices.Contains(kinds, e.Kind) }) {
 				return tool.Verdict{}, nil
 			}
-			return tool.Verdict{Action: tool.Ask, By: "the folder", Reason: said[i] + "; until you correct it, what it may be about asks"}, nil
+			return tool.Verdict{Action: tool.Ask, By: "the folder", Reason: said[i] + "; until you correct it, calls that it may concern ask"}, nil
 		}))
 	}
 	return list
@@ -174,7 +174,7 @@ func (s *Set) Heeded(root string) (out []string) {
 			for _, rule := range c.Rules {
 				said := c.String() + " holds here as " + text.Line(text.Short(rule, 200))
 				if c.Wider != "" {
-					said += ", which is more than it says: " + c.Wider
+					said += ", which is wider: " + c.Wider
 				}
 				out = append(out, said)
 			}

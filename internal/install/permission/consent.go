@@ -72,7 +72,7 @@ func (s *Set) Inert(root, sum string, warn func(string)) error {
 		warn(what + "; without your trust they have no effect, see 'inspan trust'")
 	}
 	if skills > 0 {
-		warn(text.Count(skills, "skill") + " of this folder with scripts: what the model runs of them is judged like any command; see 'inspan trust'")
+		warn(text.Count(skills, "skill") + " of this folder with scripts; commands that the model runs from them are judged like any other; see 'inspan trust'")
 	}
 	return nil
 }

@@ -235,6 +235,6 @@ func (s *Set) modeAllowed(_ context.Context, c *tool.Call, _ []tool.Effect) (too
 	for _, m := range s.Organisation.Modes {
 		may = append(may, string(m))
 	}
-	reason := fmt.Sprintf("mode %s may not be used here; %s may", c.Mode, strings.Join(may, ", "))
+	reason := fmt.Sprintf("mode %s is not allowed here; use %s", c.Mode, strings.Join(may, ", "))
 	return tool.Verdict{Action: tool.Deny, By: "organisation", Reason: reason}, nil
 }

@@ -84,7 +84,7 @@ func readKey(path string) ([]byte, error) {
 	}
 	key := bytes.TrimSpace(raw)
 	if len(key) < leastKey {
-		short := errors.New("it is too short; remove the file, and a new key is made")
+		short := errors.New("it is too short; remove the file, and inspan makes a new key")
 		return nil, &fs.PathError{Op: "read the key for placeholders in", Path: path, Err: short}
 	}
 	return key, nil

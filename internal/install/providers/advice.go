@@ -72,7 +72,7 @@ func (s *Set) advise(ctx context.Context, p Provider, id string, e *llm.Error) *
 	case e.Kind == llm.KindNoModel && id != "":
 		remedy = s.missing(ctx, p, id)
 	case e.Status == http.StatusNotFound:
-		remedy = fmt.Sprintf("%s has nothing for inspan; correct providers.%s.base_url in %s", address(p), p.Name, s.ConfigPath)
+		remedy = fmt.Sprintf("no models at %s; correct providers.%s.base_url in %s", address(p), p.Name, s.ConfigPath)
 	case e.Status == 0 && (e.Kind == llm.KindTransient || e.Kind == llm.KindNoReply || e.Kind == llm.KindTimeout && e.Phase == "connect"):
 		if failed, todo := s.unreached(p, e); failed != "" {
 			told.Message, remedy = failed, todo
@@ -98,11 +98,11 @@ func (s *Set) refused(p Provider) string {
 	case p.OAuth != nil:
 		return fmt.Sprintf("log in again: inspan models login %s", p.Name)
 	case p.KeyCommand != "":
-		return fmt.Sprintf("the key is what providers.%s.key_command in %s prints; correct the command", p.Name, s.ConfigPath)
+		return fmt.Sprintf("the key is the output of providers.%s.key_command in %s; correct the command", p.Name, s.ConfigPath)
 	case from == "" && p.KeyEnv == "":
 		return fmt.Sprintf("no key was sent; set providers.%s.key_env in %s to the variable that holds it", p.Name, s.ConfigPath)
 	case from == "":
-		return fmt.Sprintf("there is no key for %s: set %s%s", p.Name, p.KeyEnv, s.orSetup(", or "))
+		return fmt.Sprintf("no key for %s: set %s%s", p.Name, p.KeyEnv, s.orSetup(", or "))
 	case from == p.KeyEnv:
 		return fmt.Sprintf("the key comes from the variable %s; correct it there%s", from, s.orSetup(", or unset it and "))
 	}
@@ -134,7 +134,7 @@ func (s *Set) missing(ctx context.Context, p Provider, id string) string {
 		ids = append(ids, m.Model)
 	}
 	if slices.Contains(ids, id) {
-		return fmt.Sprintf("%s lists %q and does not serve it to this key%s", p.Name, id, all)
+		return fmt.Sprintf("%s lists %q, but does not serve it to this key%s", p.Name, id, all)
 	}
 	near := words.Near(id, ids)
 	if len(near) == 0 {
@@ -171,7 +171,7 @@ func (s *Set) unreached(p Provider, e *llm.Error) (failed, remedy string) {
 		return fmt.Sprintf("the certificate of %s is not trusted here (%v)", host, unknown),
 			"if a proxy inspects traffic, name its certificate in SSL_CERT_FILE"
 	case errors.As(e.Err, &unverified):
-		return fmt.Sprintf("the certificate of %s is not that of a server to trust (%v)", host, unverified.Err),
+		return fmt.Sprintf("the certificate of %s is not valid (%v)", host, unverified.Err),
 			"check the address, and the clock of this machine"
 	case errors.As(e.Err, &op) && op.Op == "proxyconnect":
 		return fmt.Sprintf("the proxy of HTTPS_PROXY, HTTP_PROXY or ALL_PROXY does not answer (%v)", op.Err), "correct the variable"

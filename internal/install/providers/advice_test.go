@@ -74,7 +74,7 @@ func TestAdvice(t *testing.T) {
 			"anthropic/m",
 			config.Provider{BaseURL: claude, KeyCommand: "echo " + secret},
 			nil, nil,
-			[]string{"invalid x-api-key. The key is what providers.anthropic.key_command in ", "x.toml prints; correct the command"},
+			[]string{"invalid x-api-key. The key is the output of providers.anthropic.key_command in ", "x.toml; correct the command"},
 		},
 		"Google's wrong key": {
 			"gemini/m",

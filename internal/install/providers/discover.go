@@ -95,7 +95,7 @@ func list(ctx context.Context, p Provider, at llm.Endpoint) Found {
 	case "gemini":
 		f.Models, f.Err = gemini.Discover(ctx, at)
 	default:
-		f.Err = fmt.Errorf("%s has no list that inspan reads; name its models as %s/MODEL", p.Name, p.Name)
+		f.Err = fmt.Errorf("inspan can't list the models of %s; name them as %s/MODEL", p.Name, p.Name)
 	}
 	return f
 }

@@ -312,7 +312,7 @@ func (s *Set) Doubt(name string) string {
 	if len(near) == 0 {
 		near = ids[:min(3, len(ids))]
 	}
-	return fmt.Sprintf("inspan does not know a model %q of %s; it knows %s; 'inspan models %s' asks for all",
+	return fmt.Sprintf("inspan does not know a model %q of %s; it knows %s; 'inspan models %s' lists all",
 		id, p.Name, strings.Join(near, ", "), p.Name)
 }
 

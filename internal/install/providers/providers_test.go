@@ -388,7 +388,7 @@ func TestRouter(t *testing.T) {
 		t.Errorf("a route that is named is not forced: %v", err)
 	}
 	for routes, want := range map[[2]string]string{
-		{"a", "router/auto"}: "a router can't choose a router",
+		{"a", "router/auto"}: "a route of the router can't be a router",
 		{"a", "nobody/m"}:    "router.routes.a",
 	} {
 		s.Config.Router = &config.Router{Routes: map[string]string{routes[0]: routes[1]}}
@@ -456,7 +456,7 @@ func TestCassette(t *testing.T) {
 	if err := closed(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := providers.Recorded(m, path); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if _, _, err := providers.Recorded(m, path); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("a recording is written over: %v", err)
 	}
 	player, err := s.Choose(t.Context(), path, "nobody/m", "", nil)

@@ -88,7 +88,7 @@ func (s *Set) Hybrid(ctx context.Context, local, cloud string) (*router.Model, e
 
 func route(ctx context.Context, name, model string, named namer) (router.Route, error) {
 	if provider, _, _ := strings.Cut(model, "/"); provider == router.Provider {
-		return router.Route{}, config.Error{Err: errors.New("a router can't choose a router")}
+		return router.Route{}, config.Error{Err: errors.New("a route of the router can't be a router")}
 	}
 	m, p, err := named(ctx, model)
 	if err != nil {

@@ -79,7 +79,7 @@ func Recorded(m llm.Model, path string) (llm.Model, func() error, error) {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, nil, config.Error{Err: fmt.Errorf("record: %s is there already; name a new file", path)}
+		return nil, nil, config.Error{Err: fmt.Errorf("record: %s already exists; name a new file", path)}
 	}
 	if err != nil {
 		return nil, nil, config.Error{Err: fmt.Errorf("record: %w", err)}

@@ -153,13 +153,13 @@ type mark struct {
 const markSuffix = ".copy"
 
 // ErrMoved means that a session has run elsewhere since its workspace was fetched.
-var ErrMoved = errors.New("its workspace has moved on elsewhere")
+var ErrMoved = errors.New("its workspace has changed on another machine")
 
 // StaysError means that a workspace is on another machine and can't leave it.
 type StaysError struct{ Why string }
 
 func (e *StaysError) Error() string {
-	return "its workspace can't leave the machine that it is on: " + e.Why
+	return "its workspace can't leave its machine: " + e.Why
 }
 
 // RoomError means that a workspace does not fit here, but may fit elsewhere. Free excludes what must stay free.

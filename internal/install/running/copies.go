@@ -104,8 +104,8 @@ func (t *Table) Remove(ctx context.Context, id string, discard bool) error {
 	}
 	for _, c := range copies {
 		if len(c.Changed) > 0 && !discard {
-			return fmt.Errorf("session %s stays: its agent %s has changed %s in a copy, which nobody has merged; "+
-				"'inspan copies diff %s' shows them, 'inspan copies merge %s' takes them over, and --discard deletes them",
+			return fmt.Errorf("session %s was not removed: its agent %s has unmerged changes of %s in a copy; "+
+				"'inspan copies diff %s' shows them, 'inspan copies merge %s' merges them, and --discard deletes them",
 				id, c.Agent, text.Count(len(c.Changed), "file"), c.Agent, c.Agent)
 		}
 	}
@@ -115,7 +115,7 @@ func (t *Table) Remove(ctx context.Context, id string, discard bool) error {
 		return err
 	}
 	if err := t.drop(ctx, copies); err != nil {
-		return fmt.Errorf("session %s is removed, but not all of its copies: %w", id, err)
+		return fmt.Errorf("session %s was removed, but not all of its copies: %w", id, err)
 	}
 	return nil
 }

@@ -232,7 +232,7 @@ func (o Order) Next(st inspan.Status, how string) ([]event.Body, error) {
 	case st.Workflow != "" && st.Stopped == nil && !st.Active: // it was opened, and nothing more
 		return []event.Body{event.Say("/workflow " + st.Workflow)}, nil
 	case st.Over():
-		return nil, words.Misuse{Err: fmt.Errorf("the workflow %s of session %s has ended as %s; run it anew to have it work again",
+		return nil, words.Misuse{Err: fmt.Errorf("the workflow %s of session %s has ended as %s; start a new run",
 			st.Workflow, st.Session, st.Stopped.Reason)}
 	case st.Stopped != nil && st.Stopped.Reason == event.ReasonDone:
 		return nil, words.Misuse{Err: fmt.Errorf("session %s is done; give it a new task: inspan %s %s \"...\"", st.Session, how, st.Session)}

@@ -141,7 +141,7 @@ func (x *Exporter) leave(session string) {
 	x.working.Wait()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.dropLocked(0, errors.New("it does not answer in time"))
+	x.dropLocked(0, errors.New("it did not answer in time"))
 }
 
 // missed reports once what was lost.
@@ -152,7 +152,7 @@ func (x *Exporter) missed() error {
 		return nil
 	}
 	x.told = true
-	return fmt.Errorf("the receiver of traces has not taken %d spans: %w; 'inspan trace export' sends a session again", x.lost, x.why)
+	return fmt.Errorf("the receiver of traces did not accept %d spans: %w; 'inspan trace export' sends a session again", x.lost, x.why)
 }
 
 // work sends until there is nothing left to send.

@@ -79,7 +79,7 @@ func TestProtobuf(t *testing.T) {
 	r := &running.Receiver{Traces: server.URL, Protobuf: []string{server.URL}}
 	err := r.Send(t.Context(), server.URL, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"spanId":"0102","kind":3,"endTimeUnixNano":"258",
 		"attributes":[{"key":"k","value":{"intValue":"-1"}},{"key":"b","value":{"boolValue":true}}]}]}]}]}`))
-	if fmt.Sprint(err) != "the receiver has rejected 3 spans or points: why" || kind != "application/x-protobuf" {
+	if fmt.Sprint(err) != "the receiver rejected 3 spans or points: why" || kind != "application/x-protobuf" {
 		t.Errorf("%v, %s", err, kind)
 	}
 	span := "\x12\x02\x01\x02" + "\x30\x03" + "\x41\x02\x01\x00\x00\x00\x00\x00\x00" +
@@ -139,7 +139,7 @@ func TestExporterForgetsWhatWas(t *testing.T) {
 		t.Errorf("%s", raw)
 	}
 	status = http.StatusBadRequest
-	for i, want := range []string{"has not taken 2 spans: the receiver answers 400", ""} {
+	for i, want := range []string{"did not accept 2 spans: the receiver answers 400", ""} {
 		grow(true, append([]event.Body{event.Say("on")}, turn...)...)
 		if err := x.Over(log.ID()); fmt.Sprint(err) == "<nil>" != (want == "") || !strings.Contains(fmt.Sprint(err), want) {
 			t.Errorf("%d: %v, want %q", i, err, want)

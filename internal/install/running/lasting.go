@@ -67,7 +67,7 @@ func (w *Rewinds) Lasting(ctx context.Context, id string) ([]Lasting, error) {
 				}
 			case *transcript.Note:
 				if b, is := i.Of.(event.Finished); is && b.Kept {
-					text := fmt.Sprintf("%s: goes on after the session, in process %d", b.Command, b.PID)
+					text := fmt.Sprintf("%s: continues after the session, in process %d", b.Command, b.PID)
 					out = append(out, Lasting{Seq: e.Seq, Time: e.Time, Tool: "bash", Effects: []string{text}, Outcome: "kept"})
 				}
 			}

@@ -107,7 +107,7 @@ func (n *Notifier) Tell(ctx context.Context, s inspan.Status, said string) error
 		}
 	}
 	if told == 0 {
-		errs = append(errs, errors.New("there is nobody to tell: set url or ntfy under [notify] in the settings"))
+		errs = append(errs, errors.New("no recipient is set; set url or ntfy under [notify] in the settings"))
 	}
 	return errors.Join(errs...)
 }

@@ -33,10 +33,10 @@ type Pool struct {
 }
 
 // ErrClosed means that the pool was closed.
-var ErrClosed = errors.New("the server is closed")
+var ErrClosed = errors.New("the server is shutting down")
 
 // ErrFull means that the maximum number of sessions is being driven.
-var ErrFull = errors.New("too much goes on at once; wait for something to end")
+var ErrFull = errors.New("too many runs at once; wait for one to end")
 
 // Run is a session that a pool drives.
 type Run struct {

@@ -71,7 +71,7 @@ func (p *Printed) halve(most int64) error {
 	if err := p.File.Truncate(0); err != nil {
 		return err
 	}
-	n, err := p.File.Write(append([]byte("(what was here is gone)\n"), kept...))
+	n, err := p.File.Write(append([]byte("(earlier output was dropped)\n"), kept...))
 	p.size = int64(n)
 	return err
 }

@@ -31,7 +31,7 @@ func TestPrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n")
-	if lines[0] != "(what was here is gone)" || lines[len(lines)-1] != "line 4999" || len(raw) < 500 {
+	if lines[0] != "(earlier output was dropped)" || lines[len(lines)-1] != "line 4999" || len(raw) < 500 {
 		t.Errorf("%q", raw)
 	}
 	for i, line := range lines[1:] {

@@ -135,7 +135,7 @@ func (r *Receiver) Send(ctx context.Context, to string, raw []byte) error {
 		return &laterError{err}
 	case resp.StatusCode/100 == 2 && binary:
 		if n, why := protoRejected(said); n > 0 {
-			return fmt.Errorf("the receiver has rejected %d spans or points: %s", n, words.OneLine(why, 200))
+			return fmt.Errorf("the receiver rejected %d spans or points: %s", n, words.OneLine(why, 200))
 		}
 		return nil
 	case resp.StatusCode/100 == 2:
@@ -162,7 +162,7 @@ func rejected(said []byte) error {
 	}
 	for what, raw := range map[string]json.RawMessage{"spans": partly.Success.Spans, "points": partly.Success.Points} {
 		if n := strings.Trim(string(raw), `"`); n != "" && n != "0" && n != "null" {
-			return fmt.Errorf("the receiver has rejected %s %s: %s", n, what, words.OneLine(partly.Success.Why, 200))
+			return fmt.Errorf("the receiver rejected %s %s: %s", n, what, words.OneLine(partly.Success.Why, 200))
 		}
 	}
 	return nil

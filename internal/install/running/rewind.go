@@ -198,7 +198,7 @@ func (r *Way) Files() (changed, kept []FileBack) {
 
 func becomes(c snapshot.Change) string {
 	if c.Why == snapshot.Merged {
-		return "loses what the agent changed; " + c.Why
+		return "loses the changes of the agent; " + c.Why
 	}
 	switch c.Kind {
 	case snapshot.Create:
@@ -208,7 +208,7 @@ func becomes(c snapshot.Change) string {
 	case snapshot.ChangeMod:
 		return fmt.Sprintf("gets its permissions back: %v", c.New.Mode)
 	case snapshot.Retype:
-		return "becomes what it was"
+		return "returns to its earlier state"
 	}
 	return "gets its content back"
 }
@@ -347,7 +347,7 @@ func (r *Way) collect(ctx context.Context, sessions store.Store, id, root string
 			for _, f := range b.Files {
 				known := slices.ContainsFunc(r.apart, func(o FileBack) bool { return o.Path == f.Path })
 				if f.Written && !known && filepath.IsAbs(f.Path) && !tool.Inside(root, f.Path) {
-					r.apart = append(r.apart, FileBack{Path: f.Path, What: "it lies outside of the workspace, of which alone there are checkpoints"})
+					r.apart = append(r.apart, FileBack{Path: f.Path, What: "it is outside the workspace, and checkpoints cover only the workspace"})
 				}
 			}
 		}
@@ -379,7 +379,7 @@ func (w *Rewinds) To(ctx context.Context, st inspan.Status, named string, files,
 	if named != "last" {
 		n, err := strconv.ParseUint(named, 10, 64)
 		if err != nil || n < points[0].Seq || n > st.Seq {
-			return nil, words.Misuse{Err: fmt.Errorf("there is no message or event %s; 'inspan rewind %s' lists the messages", named, st.Session)}
+			return nil, words.Misuse{Err: fmt.Errorf("no message or event %s; 'inspan rewind %s' lists the messages", named, st.Session)}
 		}
 		seq = n
 	}

@@ -409,7 +409,7 @@ func TestLasting(t *testing.T) {
 		"failed: curl x: talked to example.com; make: could reach any host",
 		"ok: read " + in(".env") + ", which holds keys; changed " + in(".env") + ", which holds keys",
 		": could do anything; was to send mail",
-		"kept: serve: goes on after the session, in process 42",
+		"kept: serve: continues after the session, in process 42",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -507,7 +507,7 @@ func TestBackTellsWhatLiesApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, force := range []bool{false, true} {
-		want := "made is removed, because the agent created it\n" + beside + " stays: it lies outside of the workspace, of which alone there are checkpoints\n"
+		want := "made is removed, because the agent created it\n" + beside + " stays: it is outside the workspace, and checkpoints cover only the workspace\n"
 		if lines := strings.Join(way.Lines(force), "\n"); !strings.HasPrefix(lines, want+"the conversation returns to event ") {
 			t.Errorf("%s", lines)
 		}

@@ -261,18 +261,18 @@ func (t *Table) stop(ctx context.Context, id string, now bool, wait time.Duratio
 	}
 	switch {
 	case t.Server != "":
-		return "", fmt.Errorf("session %s has not stopped within %s; see what it does with: %s", id, wait, words.Command(t.Server, "attach", id))
+		return "", fmt.Errorf("session %s has not stopped within %s; look at it with: %s", id, wait, words.Command(t.Server, "attach", id))
 	case child:
-		return "", fmt.Errorf("session %s has not stopped within %s; it runs in process %d, which has others: inspan stop %s",
+		return "", fmt.Errorf("session %s has not stopped within %s; it runs in process %d together with others: inspan stop %s",
 			id, wait, h.PID, h.Session)
 	case !h.Here():
-		return "", fmt.Errorf("session %s is driven by process %d on %s; end that there", id, h.PID, h.Host)
+		return "", fmt.Errorf("session %s is driven by process %d on %s; end that process there", id, h.PID, h.Host)
 	}
 	killed, err := sandbox.End(ctx, h.PID, stopGrace, func() bool { return t.holds(ctx, *h) })
 	if err != nil {
 		return "", err
 	}
-	how := "ended when it was told to"
+	how := "ended on request"
 	if killed {
 		how = "was killed"
 	}

@@ -42,7 +42,7 @@ func (t *Table) NoKeep(image string) string {
 	case t.Config.Leftovers == config.LeftoversEnd:
 		return "leftovers = \"end\" in the settings ends everything with the session"
 	case runtime.GOOS != "linux" || t.Self == "":
-		return "here nothing can go on without inspan, which takes Linux"
+		return "processes can continue without inspan only on Linux"
 	case image != "" || t.Config.Sandbox.Container != "":
 		return "commands run in containers, which end with inspan"
 	}

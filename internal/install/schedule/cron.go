@@ -14,7 +14,7 @@ import (
 )
 
 // ErrZone says that the time zone does not exist.
-var ErrZone = errors.New("there is no such time zone")
+var ErrZone = errors.New("unknown time zone")
 
 // Cron is the times of a cron expression in a time zone. A local time that is skipped when clocks change occurs
 // at the first moment after the gap. One that clocks show twice occurs once, the first time. If the hour field
@@ -62,7 +62,7 @@ func strict(fields []string) error {
 		whole, step, steps := strings.Cut(one, "/")
 		first, last, ranges := strings.Cut(whole, "-")
 		if first != "*" && !isOf(first, digits+letters) || ranges && !isOf(last, digits+letters) || steps && !isOf(step, digits) {
-			return fmt.Errorf("%q is no part of a field", words.OneLine(one, 40))
+			return fmt.Errorf("%q is not a part of a field", words.OneLine(one, 40))
 		}
 		from, none := strconv.Atoi(first)
 		if to, open := strconv.Atoi(last); none == nil && open == nil && to < from {

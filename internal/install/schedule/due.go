@@ -138,7 +138,7 @@ func (s *Set) alone(id string) (*os.File, error) {
 // process starts the run in that session, which accepts the task only once.
 func (s *Set) begin(ctx context.Context, one Schedule, o Occasion) (_ Occasion, wait bool, err error) {
 	if o.Session == "" && one.Overlap != Parallel && s.goesOn(ctx, one) {
-		o.Skipped, o.Why = true, "the run before still went on"
+		o.Skipped, o.Why = true, "the previous run had not ended"
 		return o, one.Overlap == Queue, nil
 	}
 	if o.Session == "" {

@@ -22,7 +22,7 @@ const (
 
 func checkGlob(glob string) error {
 	if !doublestar.ValidatePattern(glob) || !fs.ValidPath(glob) {
-		return misused("--on: %q is no glob below the folder; use one such as inbox/*.csv", glob)
+		return misused("--on: %q is not a glob below the folder; use one such as inbox/*.csv", glob)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func (h *Hook) check() error {
 	for _, e := range h.Events {
 		name, action, _ := strings.Cut(e, ".")
 		if strings.Trim(name+action, "abcdefghijklmnopqrstuvwxyz_") != "" || name == "" || strings.HasSuffix(e, ".") {
-			return misused("--on: %q is no event of GitHub; use one such as push or issues.opened", e)
+			return misused("--on: %q is not an event of GitHub; use one such as push or issues.opened", e)
 		}
 	}
 	return nil
@@ -85,10 +85,10 @@ type Call struct {
 }
 
 // ErrSignature says that the webhook does not exist, or that the call is not signed with its secret.
-var ErrSignature = errors.New("there is no such webhook, or the signature is wrong")
+var ErrSignature = errors.New("unknown webhook, or wrong signature")
 
 // ErrFull says that too many calls are already waiting.
-var ErrFull = errors.New("too many calls wait already; try again later")
+var ErrFull = errors.New("too many calls are waiting; try again later")
 
 // ErrLarge says that the body of a call is larger than MaxEvent.
 var ErrLarge = errors.New("the body is too large")
@@ -111,7 +111,7 @@ func (s *Set) Called(ctx context.Context, id string, c Call) (string, error) {
 	case len(c.Body) > MaxEvent:
 		return "", ErrLarge
 	case !json.Valid(c.Body):
-		return "", misused("the body is no JSON; GitHub sends JSON if its content type is set to application/json")
+		return "", misused("the body is not JSON; in GitHub, set the content type of the webhook to application/json")
 	case one.Paused:
 		return "the schedule is paused", nil
 	case !one.Hook.counts(c):

@@ -105,9 +105,9 @@ func (s *Schedule) Check() error {
 	case ways != 1:
 		return misused("a schedule needs one of a cron expression and --on")
 	case !known(s.ID):
-		return misused("--name: %q is no name; use up to 64 small letters, digits and dashes", words.OneLine(s.ID, 80))
+		return misused("--name: %q is not a name; use up to 64 lower case letters, digits and dashes", words.OneLine(s.ID, 80))
 	case !s.answers() && (len(s.Flow) == 0) == (s.Task == ""):
-		return misused("say what is to be run: either --workflow NAME or --task TEXT")
+		return misused("nothing to run; use either --workflow NAME or --task TEXT")
 	case !slices.Contains([]Overlap{Skip, Queue, Parallel}, s.Overlap):
 		return misused("--overlap: unknown value %q; use skip, queue or parallel", s.Overlap)
 	case s.Cron == "" && (s.CatchUp != "" || s.Zone != "" || s.Jitter != 0):
@@ -124,7 +124,7 @@ func (s *Schedule) Check() error {
 	_, err := s.times()
 	switch {
 	case errors.Is(err, ErrZone):
-		return misused("--zone: there is no time zone %q; use a name such as UTC or Europe/Berlin", words.OneLine(s.Zone, 80))
+		return misused("--zone: unknown time zone %q; use a name such as UTC or Europe/Berlin", words.OneLine(s.Zone, 80))
 	case err != nil:
 		return misused("%q: %v; use five fields such as \"0 7 * * 1-5\": minute, hour, day of the month, month, day of the week",
 			words.OneLine(s.Cron, 80), err)

@@ -37,7 +37,7 @@ func (s *Set) now() time.Time {
 }
 
 // ErrNone says that the schedule does not exist.
-var ErrNone = errors.New("there is no such schedule")
+var ErrNone = errors.New("unknown schedule")
 
 const (
 	suffix   = ".json"
@@ -76,7 +76,7 @@ func (s *Set) Add(ctx context.Context, one Schedule) (Schedule, error) {
 	}
 	return s.change(ctx, one.ID, func(kept *Schedule) error {
 		if kept.ID != "" {
-			return misused("there is a schedule %s already; remove it first: inspan schedule remove %s", one.ID, one.ID)
+			return misused("schedule %s already exists; remove it first: inspan schedule remove %s", one.ID, one.ID)
 		}
 		*kept = one
 		return nil

@@ -278,34 +278,34 @@ func TestCheck(t *testing.T) {
 	}{
 		{"needs one of a cron expression and --on", func(s *schedule.Schedule) { s.Cron = "" }},
 		{"needs one of a cron expression and --on", func(s *schedule.Schedule) { s.Files = "*.csv" }},
-		{`--name: "Big" is no name; use up to 64 small letters`, func(s *schedule.Schedule) { s.ID = "Big" }},
-		{`--name: "../up" is no name`, func(s *schedule.Schedule) { s.ID = "../up" }},
-		{`--name: "-x" is no name`, func(s *schedule.Schedule) { s.ID = "-x" }},
-		{"is no name", func(s *schedule.Schedule) { s.ID = strings.Repeat("x", 65) }},
+		{`--name: "Big" is not a name; use up to 64 lower case letters`, func(s *schedule.Schedule) { s.ID = "Big" }},
+		{`--name: "../up" is not a name`, func(s *schedule.Schedule) { s.ID = "../up" }},
+		{`--name: "-x" is not a name`, func(s *schedule.Schedule) { s.ID = "-x" }},
+		{"is not a name", func(s *schedule.Schedule) { s.ID = strings.Repeat("x", 65) }},
 		{"either --workflow NAME or --task TEXT", func(s *schedule.Schedule) { s.Task = "" }},
 		{"either --workflow NAME or --task TEXT", func(s *schedule.Schedule) { s.Flow = []string{"piv"} }},
 		{`--overlap: unknown value "twice"; use skip, queue or parallel`, func(s *schedule.Schedule) { s.Overlap = "twice" }},
 		{`--catch-up: unknown value "most"; use none, once or all`, func(s *schedule.Schedule) { s.CatchUp = "most" }},
 		{"--jitter: -1s is not between 0 and 24h", func(s *schedule.Schedule) { s.Jitter = -time.Second }},
 		{"--jitter: 24h0m1s is not between 0 and 24h", func(s *schedule.Schedule) { s.Jitter = 24*time.Hour + time.Second }},
-		{`--zone: there is no time zone "Mars/Olympus"; use a name such as UTC`, func(s *schedule.Schedule) { s.Zone = "Mars/Olympus" }},
-		{`--zone: there is no time zone "Local"`, func(s *schedule.Schedule) { s.Zone = "Local" }},
+		{`--zone: unknown time zone "Mars/Olympus"; use a name such as UTC`, func(s *schedule.Schedule) { s.Zone = "Mars/Olympus" }},
+		{`--zone: unknown time zone "Local"`, func(s *schedule.Schedule) { s.Zone = "Local" }},
 		{`"7 * * *": it is not a cron expression; use five fields such as "0 7 * * 1-5"`, func(s *schedule.Schedule) { s.Cron = "7 * * *" }},
 		{`"@daily": it is not a cron expression`, func(s *schedule.Schedule) { s.Cron = "@daily" }},
 		{`"0 25 * * *": `, func(s *schedule.Schedule) { s.Cron = "0 25 * * *" }},
 		{"the range 30-10 ends before it begins", func(s *schedule.Schedule) { s.Cron = "30-10 7 * * *" }},
-		{`"1-" is no part of a field`, func(s *schedule.Schedule) { s.Cron = "0 7 * * 1-" }},
+		{`"1-" is not a part of a field`, func(s *schedule.Schedule) { s.Cron = "0 7 * * 1-" }},
 		{"that day never comes", func(s *schedule.Schedule) { s.Cron = "0 7 31 2 *" }},
 		{"belong to a cron expression", func(s *schedule.Schedule) { s.Cron, s.Files, s.CatchUp = "", "*.csv", schedule.All }},
 		{"belong to a cron expression", func(s *schedule.Schedule) { s.Cron, s.Files, s.CatchUp, s.Zone = "", "*.csv", "", "UTC" }},
 		{"belong to a cron expression", func(s *schedule.Schedule) { s.Cron, s.Files, s.CatchUp, s.Jitter = "", "*.csv", "", 1 }},
-		{`--on: "/etc/*" is no glob below the folder; use one such as inbox/*.csv`, onFiles("/etc/*")},
-		{`--on: "../*.csv" is no glob below the folder`, onFiles("../*.csv")},
-		{`--on: "a/../../b" is no glob below the folder`, onFiles("a/../../b")},
-		{`--on: "[a" is no glob below the folder`, onFiles("[a")},
-		{`--on: "Push" is no event of GitHub; use one such as push or issues.opened`, onEvents("push", "Push")},
-		{`--on: "issues." is no event of GitHub`, onEvents("issues.")},
-		{`--on: "" is no event of GitHub`, onEvents("")},
+		{`--on: "/etc/*" is not a glob below the folder; use one such as inbox/*.csv`, onFiles("/etc/*")},
+		{`--on: "../*.csv" is not a glob below the folder`, onFiles("../*.csv")},
+		{`--on: "a/../../b" is not a glob below the folder`, onFiles("a/../../b")},
+		{`--on: "[a" is not a glob below the folder`, onFiles("[a")},
+		{`--on: "Push" is not an event of GitHub; use one such as push or issues.opened`, onEvents("push", "Push")},
+		{`--on: "issues." is not an event of GitHub`, onEvents("issues.")},
+		{`--on: "" is not an event of GitHub`, onEvents("")},
 	} {
 		d := newDesk(t, "2026-10-20T12:00:00Z")
 		one := d.filled(good)
@@ -384,7 +384,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	_, err := d.Add(t.Context(), d.filled(schedule.Schedule{ID: "piv", Cron: "0 8 * * *"}))
-	if err == nil || err.Error() != "there is a schedule piv already; remove it first: inspan schedule remove piv" {
+	if err == nil || err.Error() != "schedule piv already exists; remove it first: inspan schedule remove piv" {
 		t.Error(err)
 	}
 	if one := d.find("piv"); one.Cron != "0 7 * * *" {

@@ -36,7 +36,7 @@ func (s *Schedule) Added(out io.Writer, now time.Time) (err error) {
 	case s.Files != "":
 		_, err = fmt.Fprintf(out, "%s waits for files that are new or change: %s\n", s.ID, filepath.Join(s.Root, s.Files))
 	default:
-		_, err = fmt.Fprintf(out, "%s begins next at %s\n", s.ID, s.waits(now))
+		_, err = fmt.Fprintf(out, "%s runs next at %s\n", s.ID, s.waits(now))
 	}
 	return err
 }

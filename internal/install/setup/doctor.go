@@ -98,7 +98,7 @@ func unloaded(err error) []Finding {
 	if len(out) == 0 {
 		out = []Finding{{Check: "settings", State: Bad, Found: err.Error()}}
 	}
-	out[len(out)-1].Remedy = "correct the file with 'inspan config edit', or move it away to work without settings"
+	out[len(out)-1].Remedy = "correct the file with 'inspan config edit', or move it away to use the defaults"
 	return out
 }
 

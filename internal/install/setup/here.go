@@ -311,7 +311,7 @@ func memories(a *app.App, root string) (out []Finding) {
 		case lines > memory.MaxLines || size > memory.MaxBytes:
 			f.Found = fmt.Sprintf("%s has %s and %s bytes; prompts leave out everything beyond %d lines or %s bytes",
 				path, text.Count(lines, "line"), text.Thousands(size), memory.MaxLines, text.Thousands(memory.MaxBytes))
-			f.Remedy = "move long entries into topic files beside it, or ask the agent to tidy the memory"
+			f.Remedy = "move long entries into topic files next to it, or ask the agent to tidy the memory"
 		default:
 			continue
 		}

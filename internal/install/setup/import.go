@@ -75,7 +75,7 @@ func Agents() []string { return []string{"claude", "codex", "opencode", "gemini"
 func Look(a *app.App, root string, agents []string) (*Import, error) {
 	i := newImport(a, root)
 	if i.home == "" {
-		return nil, errors.New("there is no home folder to look in; set HOME")
+		return nil, errors.New("no home folder; set HOME")
 	}
 	list, err := config.Settings(a.ConfigPath)
 	if err != nil {

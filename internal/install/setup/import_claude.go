@@ -137,7 +137,7 @@ func (i *Import) permissions(path string, p foreign.Permissions, person bool) {
 	case mode != "":
 		i.becomes(path, "defaultMode "+p.Mode, "mode", mode)
 	default:
-		i.ignored(path, "defaultMode "+words.OneLine(p.Mode, 60), "if you want it, choose a mode yourself; see 'inspan run --help'")
+		i.ignored(path, "defaultMode "+words.OneLine(p.Mode, 60), "this mode is never imported; choose a mode, see 'inspan run --help'")
 	}
 	for _, dir := range p.Folders {
 		what := "additionalDirectories " + words.OneLine(dir, 100)

@@ -122,7 +122,7 @@ func (i *Import) codexProject(path string) {
 		}
 	}
 	if len(rest) > 0 || len(all) == 0 {
-		i.ignored(path, strings.Join(rest, ", "), "a folder can't choose model, mode or servers; copy what you want to your settings")
+		i.ignored(path, strings.Join(rest, ", "), "a folder can't choose model, mode or servers; copy them to your settings")
 	}
 }
 
@@ -176,7 +176,7 @@ func codexPrompt(data string) (written, why string) {
 		return name
 	})
 	if regexp.MustCompile(`\$\$([1-9]|ARGUMENTS|\{)`).MatchString(body) {
-		return "", "$$ stands before what would be a place for arguments here; write the command anew in .inspan/commands"
+		return "", "it has $$ before a placeholder for arguments; rewrite the command in .inspan/commands"
 	}
 	if len(names) > 0 {
 		text = strings.TrimRight(text, "\n") + "\n\nFor " + strings.Join(names, ", ") + " above put what these arguments give: $ARGUMENTS\n"
@@ -228,7 +228,7 @@ func (i *Import) codexSettings(path string) {
 		case "sandbox_workspace_write":
 			i.ignored(path, key, "allow folders and hosts with rules such as write(/path/**) and network(example.com)")
 		case "shell_environment_policy":
-			i.ignored(path, key, "commands get no variables that look like secrets, but for those in sandbox.environment")
+			i.ignored(path, key, "commands get no variables that look like secrets, except those in sandbox.environment")
 		case "hooks":
 			i.ignored(path, key, codexHooks)
 		case "notify":
@@ -242,11 +242,11 @@ func (i *Import) codexSettings(path string) {
 		case "default_permissions", "permissions":
 			i.ignored(path, key, "choose a mode and rules yourself; see 'inspan run --help'")
 		case "instructions", "developer_instructions", "model_instructions_file", "experimental_instructions_file":
-			i.ignored(path, key, "move the text to AGENTS.md beside your settings")
+			i.ignored(path, key, "move the text to AGENTS.md next to your settings")
 		case "project_doc_fallback_filenames":
 			i.ignored(path, key, "import the files in AGENTS.md with lines such as @docs/style.md")
 		case "tui":
-			i.ignored(path, key, "choose what you want of tui.theme, tui.status_line and tui.vim: inspan config set")
+			i.ignored(path, key, "set tui.theme, tui.status_line or tui.vim yourself: inspan config set")
 		default:
 			i.ignored(path, key, "inspan has no such setting")
 		}
@@ -296,7 +296,7 @@ func (i *Import) codexProvider(path, name string, p map[string]any) {
 		case "name":
 			i.ignored(path, named, "inspan shows the name of the table")
 		case "experimental_bearer_token":
-			i.ignored(path, named, "settings hold no secrets; put it into a variable, and name that: inspan config set "+key+".key_env NAME")
+			i.ignored(path, named, "settings hold no secrets; put it into a variable, and name the variable: inspan config set "+key+".key_env NAME")
 		case "http_headers", "env_http_headers":
 			i.ignored(path, named, "inspan sends a provider no headers of yours but the key")
 		case "query_params":
@@ -314,12 +314,12 @@ func (i *Import) codexModel(path string, file codexFile) {
 	switch {
 	case file.Model == "" && file.Provider != "":
 		i.ignored(path, "model_provider "+words.OneLine(name, 60),
-			"no model is named with it; choose one: inspan config set model PROVIDER/MODEL")
+			"the file names no model; choose one: inspan config set model PROVIDER/MODEL")
 	case file.Model == "":
 	case own || slices.Contains([]string{"openai", "ollama", "lmstudio"}, name):
 		i.becomes(path, what, "model", name+"/"+file.Model)
 	default:
-		i.ignored(path, what, "its provider "+words.OneLine(name, 60)+" is not known here")
+		i.ignored(path, what, "its provider "+words.OneLine(name, 60)+" is unknown to inspan")
 	}
 }
 
@@ -335,7 +335,7 @@ func (i *Import) codexMode(path string, file codexFile) {
 	case file.Sandbox == "read-only":
 		i.becomes(path, what, "mode", "plan")
 	case file.Sandbox == "danger-full-access":
-		i.ignored(path, what, "if you want it, choose mode yolo yourself: inspan config set mode yolo")
+		i.ignored(path, what, "mode yolo is never imported; to use it: inspan config set mode yolo")
 	case policy == "untrusted" || policy == "":
 		i.becomes(path, what, "mode", "ask")
 	case file.Sandbox == "workspace-write" || policy == "on-request" || policy == "on-failure":

@@ -75,7 +75,7 @@ func (i *Import) geminiSettings(path string) {
 		i.becomes(path, "general.defaultApprovalMode "+file.General.Mode, "mode", mode)
 	case file.General.Mode != "":
 		i.ignored(path, "general.defaultApprovalMode "+words.OneLine(file.General.Mode, 40),
-			"if you want it, choose a mode yourself; see 'inspan run --help'")
+			"this mode is never imported; choose a mode, see 'inspan run --help'")
 	}
 	i.geminiTools(path, tool.Deny, slices.Concat(file.Tools.Exclude, file.Exclude))
 	i.geminiTools(path, tool.Ask, file.Tools.Confirm)

@@ -129,7 +129,7 @@ func (i *Import) opencodeModel(path, key, name, setting string) {
 		known = known || p.Name == provider
 	}
 	if !known || model == "" {
-		i.ignored(path, key+" "+words.OneLine(name, 80), "its provider is not known here; choose a model with 'inspan setup'")
+		i.ignored(path, key+" "+words.OneLine(name, 80), "its provider is unknown to inspan; choose a model with 'inspan setup'")
 		return
 	}
 	i.becomes(path, key+" "+words.OneLine(name, 80), setting, provider+"/"+model)

@@ -20,7 +20,7 @@ func Notify(ctx context.Context, self string, terminal io.Writer) []Finding {
 	}
 	var out []Finding
 	for _, tried := range a.Notify.Try(ctx) {
-		f := Finding{Check: tried.Place, State: Good, Found: "took a test notification"}
+		f := Finding{Check: tried.Place, State: Good, Found: "accepted a test notification"}
 		if tried.Err != nil {
 			f.State, f.Found, f.Remedy = Bad, tried.Err.Error(), "correct the table notify with 'inspan config edit'"
 		}

@@ -101,13 +101,13 @@ func releases(ctx context.Context, url string) (list []Release, err error) {
 	case http.StatusNotFound:
 		return nil, fmt.Errorf("%s does not exist (404)", url)
 	case http.StatusForbidden, http.StatusTooManyRequests:
-		return nil, fmt.Errorf("%s limits how often it is asked (%d); try again in an hour", url, resp.StatusCode)
+		return nil, fmt.Errorf("%s limits requests (%d); try again in an hour", url, resp.StatusCode)
 	default:
 		return nil, fmt.Errorf("%s answered %s", url, resp.Status)
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxReleases+1))
 	if err == nil && len(raw) > maxReleases {
-		err = errors.New("the list is too long")
+		err = errors.New("the list of releases is too long")
 	}
 	if err == nil && json.Unmarshal(raw, &list) != nil {
 		err = fmt.Errorf("%s sent no list of releases", url)

@@ -209,7 +209,7 @@ func (t *Talk) typed(ctx context.Context, p providers.Provider) (found *provider
 		e := llm.AsError(f.Err)
 		switch {
 		case e == nil && f.Open:
-			fmt.Fprintf(t.Out, "%s has %s. It lists them for everybody, so the key is not checked.\n", p.Name, text.Count(len(f.Models), "model"))
+			fmt.Fprintf(t.Out, "%s has %s. It lists them without a key, so the key is not checked.\n", p.Name, text.Count(len(f.Models), "model"))
 			return &f, key, nil
 		case e == nil:
 			fmt.Fprintf(t.Out, "%s accepts the key and has %s.\n", p.Name, text.Count(len(f.Models), "model"))
@@ -340,7 +340,7 @@ func (t *Talk) keep(ctx context.Context, p providers.Provider, key, model string
 		fmt.Fprintln(t.Out, "The variable INSPAN_MODEL is set and comes before the file.")
 	}
 	if found, err := Look(t.App, t.Root, nil); err == nil && found.Pending() > 0 {
-		fmt.Fprintf(t.Out, "Found settings of %s: 'inspan import' shows what it can take over.\n", strings.Join(found.agents(), ", "))
+		fmt.Fprintf(t.Out, "Found settings of %s: 'inspan import' shows what it can import.\n", strings.Join(found.agents(), ", "))
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func TestModel(t *testing.T) {
 		`No provider "antropic"; did you mean "anthropic"?`, "That is not a key", "invalid x-api-key. Check that you copied all of it.",
 		"anthropic accepts the key and has 2 models.", "1  claude-sonnet-5-5  (default)", `has no model "claude-nw"; did you mean "claude-new"?`,
 		"Stored the key in " + a.StateDir, "which only you can read", `Set model = "anthropic/claude-new" in ` + a.ConfigPath,
-		"Found settings of Codex: 'inspan import' shows what it can take over.",
+		"Found settings of Codex: 'inspan import' shows what it can import.",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)

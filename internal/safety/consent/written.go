@@ -82,7 +82,7 @@ func (s *Store) unconfirmedItems(root string) ([]Item, error) {
 		if content, err := keep.Read(w.file()); err == nil && sum(content) == w.Digest {
 			items = append(items, Item{
 				Path: w.Path, Digest: w.Digest, Kind: Instructions,
-				Runs: []string{"written by session " + w.Session + "; agents are told that nobody has confirmed it"},
+				Runs: []string{"written by session " + w.Session + "; agents treat it as unconfirmed"},
 			})
 		}
 	}

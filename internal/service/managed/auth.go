@@ -84,7 +84,7 @@ func (in credentialAuth) onto(tenant string, k *keptCredential) (secret newSecre
 // would be expanded there.
 func checkToken(field, token string) error {
 	if token == "" || len(token) > mostToken || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return invalid(field, "it can't stand in a header", "1 to 16384 printable ASCII characters without spaces")
+		return invalid(field, "it is not valid in a header", "1 to 16384 printable ASCII characters without spaces")
 	}
 	if strings.Contains(token, "${") {
 		return invalid(field, "it has ${ in it", "a token without that")

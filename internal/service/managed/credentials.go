@@ -180,13 +180,13 @@ func roomForCredential(e *server.Edit, vault string, wanted keptCredential) (ten
 		}
 		switch n++; {
 		case k.Variable == nil && wanted.Variable == nil && sameServer(k.Server, wanted.Server):
-			return "", conflict("credential %s is for this server already", other.ID)
+			return "", conflict("credential %s already exists for this server", other.ID)
 		case k.Variable != nil && wanted.Variable != nil && k.Variable.Name == wanted.Variable.Name:
-			return "", conflict("credential %s is for this variable already", other.ID)
+			return "", conflict("credential %s already exists for this variable", other.ID)
 		}
 	}
 	if n >= mostCredentials {
-		return "", conflict("the vault has %d credentials, and can't have more", n)
+		return "", conflict("the vault already has the maximum of %d credentials", n)
 	}
 	return o.Tenant, nil
 }

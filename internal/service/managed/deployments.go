@@ -289,7 +289,7 @@ func (d *door) updateDeployment() (any, error) {
 	}
 	return d.changeDeployment(func(k *keptDeployment) error {
 		if k.Updated != before.Updated {
-			return conflict("somebody else has changed the deployment meanwhile; read it again")
+			return conflict("the deployment was changed meanwhile; read it again")
 		}
 		if !in.Schedule.said {
 			after.Since = k.Since

@@ -229,8 +229,8 @@ func TestSchedulesAreStrict(t *testing.T) {
 		why   string
 	}{
 		{"schedule", cron("@daily", "UTC"), "schedule.expression"},
-		{"schedule", cron("-1 * * * *", "UTC"), `"-1" is no part of a field`},
-		{"schedule", cron("1- * * * *", "UTC"), `"1-" is no part of a field`},
+		{"schedule", cron("-1 * * * *", "UTC"), `"-1" is not a part of a field`},
+		{"schedule", cron("1- * * * *", "UTC"), `"1-" is not a part of a field`},
 		{"schedule", cron("0,5-1 * * * *", "UTC"), "the range 5-1 ends before it begins"},
 		{"schedule", cron("0 9 * * 5-1/2", "UTC"), "the range 5-1/2 ends before it begins"},
 		{"name", "two\nlines", "one line"},

@@ -78,7 +78,7 @@ func (d *door) input(at, kind string, raw []byte) (in input, err error) {
 		}
 		in.parts, err = d.parts(at+".content", m.Content, kind == "user.message")
 		if err == nil && len(in.parts) == 0 {
-			err = invalid(at+".content", "it is empty", "a block at least")
+			err = invalid(at+".content", "it is empty", "at least one block")
 		}
 	case "user.interrupt":
 		var m struct {

@@ -53,7 +53,7 @@ func pagedUpTo[T any, P cmp.Ordered](d *door, all []T, most, longest int, at fun
 		var first P
 		raw, err := base64.RawURLEncoding.DecodeString(token)
 		if err != nil || json.Unmarshal(raw, &first) != nil {
-			return page[T]{}, invalid("page", "there is no such page", "next_page of the page before")
+			return page[T]{}, invalid("page", "no such page", "next_page of the page before")
 		}
 		for from < len(all) && at(all[from]) < first {
 			from++

@@ -92,7 +92,7 @@ func inTheWay(err error) error {
 	if _, known := errors.AsType[*server.Problem](err); err == nil || known || keep.DiskFault(err) {
 		return err
 	}
-	return conflict("something in the workspace is in the way: %v", err)
+	return conflict("a file in the workspace is in the way: %v", err)
 }
 
 // addResource puts a file into the workspace of a session, and then records it.

@@ -48,7 +48,7 @@ func (k *secrets) sweep(ctx context.Context) error {
 func (k *secrets) tend() {
 	ctx := context.Background() // before a request makes one without an owner yet
 	if err := k.sweep(ctx); err != nil && k.s.Warn != nil {
-		k.s.Warn("secrets that nobody needs can't be removed: " + err.Error())
+		k.s.Warn("can't remove unused secrets: " + err.Error())
 	}
 	for _, o := range k.s.Self(ctx).Objects(ofSession) {
 		var s keptSession

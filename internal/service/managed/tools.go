@@ -115,7 +115,7 @@ func settled(list []toolSpec, servers []mcpServer) ([]toolSpec, error) {
 			err = t.settle(field, alwaysAllow, true)
 		case mcpType:
 			if used[t.Server] = true; !slices.ContainsFunc(servers, func(s mcpServer) bool { return s.Name == t.Server }) {
-				return nil, invalid(field+".mcp_server_name", "there is no such server in mcp_servers", "the name of one")
+				return nil, invalid(field+".mcp_server_name", "no such server in mcp_servers", "the name of one")
 			}
 			err = t.settle(field, alwaysAsk, false)
 		case customType:

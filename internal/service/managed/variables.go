@@ -96,7 +96,7 @@ func (in variableAuth) onto(k *keptCredential) (secret newSecret, err error) {
 		return secret, invalid("auth.injection_location", "the secret is sent nowhere", "header or body, or both")
 	}
 	if k.Type != "" && !in.Value.said && v.wider(*k.Variable) {
-		return secret, invalid("auth", "the secret would be sent where it is not sent now", "secret_value beside it, or what narrows it")
+		return secret, invalid("auth", "the secret would be sent to more places", "secret_value beside it, or what narrows it")
 	}
 	k.Type, k.Variable = environmentVariable, &v
 	return newSecret{token: in.Value.value}, nil

@@ -78,7 +78,7 @@ func (d *door) webhooks() (any, error) {
 		}
 		at, was := d.WebhookAt(id)
 		if !was {
-			return nil, invalid(name, "there is no such webhook", "an id of the list")
+			return nil, invalid(name, "no such webhook", "an id of the list")
 		}
 		older := (name == "after_id") != (order == "asc")
 		all = slices.DeleteFunc(all, func(w server.Webhook) bool { return (w.Compare(at) >= 0) == older || w.ID == id })

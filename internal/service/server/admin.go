@@ -159,7 +159,7 @@ func (c *call) makeIdentity(in newIdentity) (shownIdentity, error) {
 	made, err := c.record(ofIdentity, id, in, func(e *Edit) error {
 		for _, i := range c.book.identities {
 			if i.Name == in.Name && i.Tenant == in.Tenant {
-				return Conflict("there is an identity %s in this tenant already; the audit log could not tell them apart", in.Name)
+				return Conflict("identity %s already exists in this tenant; the audit log could not tell them apart", in.Name)
 			}
 		}
 		if err := i.check(c.book); err != nil {
@@ -184,7 +184,7 @@ func (i Identity) check(b *book) error {
 	for field, ids := range map[string][]string{"agents": i.Agents, "environments": i.Environments} {
 		switch {
 		case ids != nil && len(ids) == 0:
-			return Wrong(field, "it is empty, and would confine to nothing", "one id or more, or no "+field)
+			return Wrong(field, "it is empty", "one id or more, or no "+field)
 		case len(ids) > mostConfines:
 			return Wrong(field, fmt.Sprintf("there are %d", len(ids)), fmt.Sprintf("at most %d", mostConfines))
 		case len(ids) > 0 && field == "agents" && i.Role != Viewer && i.Role != Operator:

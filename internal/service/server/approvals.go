@@ -227,7 +227,7 @@ func (v *Visit) before(in Decision) (t Task, seq uint64, err error) {
 	d, is := e.Body.(event.Decided)
 	same := d.Call == in.Question || strings.HasPrefix(in.Question, d.Call+"-") // of a set: see [inspan.Pending.ID]
 	if e.Seq > 0 && (!is || !same || d.Allow != (in.Decision == "allow")) {
-		err = Conflict("this Idempotency-Key was used for something else")
+		err = Conflict("this Idempotency-Key was used for another request")
 	}
 	return t, e.Seq, err
 }

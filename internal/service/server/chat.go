@@ -47,7 +47,7 @@ type exchange struct {
 // is in the events of the task that follow the returned number.
 func (c *call) begin(x exchange) (task string, after uint64, err error) {
 	if strings.TrimSpace(x.text) == "" {
-		return "", 0, Wrong(x.field, "there is no message of the user at the end", "a text to answer")
+		return "", 0, Wrong(x.field, "the last message is not from the user", "a text to answer")
 	}
 	if task = c.takeChat(x.key); task != "" {
 		if after, err = c.Say(task, llm.Say(x.text), ""); err == nil || x.history == "" {
@@ -166,7 +166,7 @@ func (c *call) unanswered(task string) error {
 		return nil
 	}
 	why := strings.Trim(string(t.Stage)+": "+t.Why, ": ")
-	return &Problem{Status: http.StatusBadGateway, Type: "api_error", Message: "the agent has not answered, as its task is " + why}
+	return &Problem{Status: http.StatusBadGateway, Type: "api_error", Message: "the agent did not answer, because its task is " + why}
 }
 
 // failure returns why there is no reply, if the agent failed.
@@ -217,7 +217,7 @@ func (m message) text(field string) (string, error) {
 	}
 	var parts []struct{ Type, Text string }
 	if err := json.Unmarshal(m.Content, &parts); err != nil {
-		return "", Wrong(field, "not a text, nor a list of parts", "a text")
+		return "", Wrong(field, "not a text or a list of parts", "a text")
 	}
 	for i, p := range parts {
 		if !slices.Contains([]string{"text", "input_text", "output_text"}, p.Type) {

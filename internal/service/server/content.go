@@ -92,7 +92,7 @@ func (s *Server) sweep() {
 	}
 	for _, name := range names {
 		if err := blobs.Remove(s.ctx, name); err != nil {
-			s.warn("a blob that is to go stays until the server starts again: " + err.Error())
+			s.warn("a blob can't be removed before the server restarts: " + err.Error())
 		}
 	}
 }

@@ -68,7 +68,7 @@ func ReadBody(r io.Reader) ([]byte, error) {
 	case big:
 		return nil, BodyTooLarge()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &Problem{Status: http.StatusRequestTimeout, Type: "timeout_error", Message: "the body did not come in time"}
+		return nil, &Problem{Status: http.StatusRequestTimeout, Type: "timeout_error", Message: "the body did not arrive in time"}
 	case err != nil:
 		return nil, Wrong(theBody, "it can't be read", oneObject)
 	case !utf8.Valid(raw):

@@ -313,7 +313,7 @@ func outward(err error) error {
 func (s *Server) key(ctx context.Context, webhook string) ([]byte, error) {
 	secret := ""
 	if err := s.Secret(ctx, secretOfHook+webhook, &secret); err != nil {
-		return nil, errors.New("its secret is gone; make another one")
+		return nil, errors.New("its secret is missing; replace it")
 	}
 	return base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 }

@@ -112,9 +112,9 @@ func (s *Server) lookAtDisk() {
 	news, why := s.disk.set(s.short(), time.Now())
 	switch {
 	case news && why != "":
-		s.warn("no room to work: " + why + "; tasks rest until there is")
+		s.warn("no room to work: " + why + "; tasks pause until there is")
 	case news:
-		s.warn("there is room again; tasks go on")
+		s.warn("there is room again; tasks continue")
 		s.stir()
 	}
 }

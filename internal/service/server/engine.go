@@ -92,7 +92,7 @@ func (w *work) stuck(t *Task) (bool, error) {
 	case t.Stage != event.StageRunning:
 		return t.Why != "", nil // it waits for a person, or this was reported before
 	}
-	w.warn("no worker can go on with task " + t.ID + ": " + cause)
+	w.warn("no worker can continue task " + t.ID + ": " + cause)
 	return true, w.to(w.ctx, t, event.Staged{Stage: event.StageWaiting, Why: "workers: " + cause})
 }
 
@@ -133,7 +133,7 @@ func (w *work) woken(session string, said event.Body) {
 	told := false
 	for err := w.Engine.Wake(w.ctx, session, said); err != nil && w.ctx.Err() == nil; err = w.Engine.Wake(w.ctx, session, said) {
 		if !told {
-			w.warn("the engine can't be reached, and is asked again: " + err.Error())
+			w.warn("can't reach the engine, trying again: " + err.Error())
 			told = true
 		}
 		rest(w.ctx)

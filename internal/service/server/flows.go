@@ -32,7 +32,7 @@ func (s *Server) workflow(name string) (*workflow.Workflow, error) {
 		}
 		names = append(names, w.Name)
 	}
-	return nil, fmt.Errorf("there is no workflow %q here%s", words.OneLine(name, 60), words.DidYouMean(name, names))
+	return nil, fmt.Errorf("no workflow %q on this server%s", words.OneLine(name, 60), words.DidYouMean(name, names))
 }
 
 func (s *Server) workflows() []*workflow.Workflow {

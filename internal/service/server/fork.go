@@ -26,9 +26,9 @@ func (v *Visit) forked(own Spec) (Spec, error) {
 	other, err := v.Find(own.Fork.Task)
 	switch {
 	case err != nil || over(other.Stage):
-		return own, Wrong("fork.task", "there is no such task, or it is over", "the id of a task that is not over")
+		return own, Wrong("fork.task", "no such task, or it is over", "the id of a task that is not over")
 	case v.book.furnished(other.ID):
-		return own, Wrong("fork.task", "it is an object of another wire, and what that keeps for it can't be forked", "a task of POST /api/v1/tasks")
+		return own, Wrong("fork.task", "it belongs to a Managed Agents session, which can't be forked", "a task of POST /api/v1/tasks")
 	case other.Session == "":
 		return own, Conflict("task %s is %s, and has no session yet", other.ID, other.Stage)
 	}

@@ -43,7 +43,7 @@ func (s *Server) called(r *http.Request) (string, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, schedule.MaxEvent+1))
 	if err != nil {
-		return "", &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: "the body did not come to its end"}
+		return "", &Problem{Status: http.StatusBadRequest, Type: "invalid_request_error", Message: "the body was cut off"}
 	}
 	what, err := "", schedule.ErrSignature
 	if s.Schedules != nil {

@@ -107,7 +107,7 @@ func (r *Remote) unanswered(method string, err error) error {
 	}
 	perhaps := ""
 	if method == http.MethodPost {
-		perhaps = "; it may have taken the request nevertheless"
+		perhaps = "; it may have accepted the request"
 	}
 	return fmt.Errorf("the server at %s does not answer: %w%s", r.URL, err, perhaps)
 }
@@ -156,7 +156,7 @@ func (r *Remote) Call(ctx context.Context, method, path string, body, into any, 
 		err = json.Unmarshal(raw, into)
 	}
 	if err != nil {
-		return fmt.Errorf("read what the server at %s says: %w", r.URL, err)
+		return fmt.Errorf("read the answer of the server at %s: %w", r.URL, err)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestRemoteBounds(t *testing.T) {
 		"silence":       {silent, "does not answer: "},
 		"silence in it": {func(w http.ResponseWriter, r *http.Request) { begun(w, "{"); silent(w, r) }, "says nothing for 2s"},
 		"no end":        {func(w http.ResponseWriter, _ *http.Request) { begun(w, `{"sessions":[`); endless(w) }, "sends more than 64 MiB"},
-		"no JSON":       {func(w http.ResponseWriter, _ *http.Request) { begun(w, "hello") }, "read what the server at http://127.0.0.1"},
+		"no JSON":       {func(w http.ResponseWriter, _ *http.Request) { begun(w, "hello") }, "read the answer of the server at http://127.0.0.1"},
 		"a stranger": {
 			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
 			"answers 502 Bad Gateway, and not as inspan serve does",

@@ -52,7 +52,7 @@ func (o OIDC) Check() error {
 	case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf("--oidc-issuer: %q is not the address of an issuer, such as https://accounts.example.org", words.OneLine(o.Issuer, 80))
 	case u.Scheme != "https" && (u.Scheme != "http" || !netguard.IsHere(u.Hostname())):
-		return errors.New("--oidc-issuer: keys would come unencrypted; use https")
+		return errors.New("--oidc-issuer: keys would be sent unencrypted; use https")
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ type spare struct {
 // RoundTrip implements [http.RoundTripper].
 func (s *spare) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !s.rate.Allow() {
-		return nil, errors.New("the identity provider was asked too often")
+		return nil, errors.New("too many requests to the identity provider; try again later")
 	}
 	return s.next.RoundTrip(r)
 }
@@ -163,7 +163,7 @@ func (s *Server) checkClaims(claims map[string]string) error {
 	for name, value := range claims {
 		of := []string{"iss", "aud", "exp", "iat", "nbf"} // of the token, not of its holder
 		if name == "" || strings.TrimSpace(value) == "" || len(name) > 256 || len(value) > 1024 || slices.Contains(of, name) {
-			why := fmt.Sprintf("%q can't decide who somebody is", words.OneLine(name, 40))
+			why := fmt.Sprintf("%q does not identify anyone", words.OneLine(name, 40))
 			return Wrong("claims", why, "claims such as sub, email or groups, with a value each")
 		}
 	}

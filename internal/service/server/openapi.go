@@ -204,7 +204,7 @@ func (e endpoint) refusals() map[int]string {
 	out := map[int]string{
 		http.StatusBadRequest: "invalid request", http.StatusUnauthorized: "missing or unknown token",
 		http.StatusForbidden: "the role does not permit it", http.StatusNotFound: "not found, or of another tenant",
-		http.StatusMethodNotAllowed: "no such method here", http.StatusRequestTimeout: "the body did not come in time",
+		http.StatusMethodNotAllowed: "no such method here", http.StatusRequestTimeout: "the body did not arrive in time",
 		http.StatusConflict: "conflict with the current state", http.StatusRequestEntityTooLarge: "the body is too large",
 		http.StatusUnsupportedMediaType: "the body is not JSON", http.StatusTooManyRequests: "a limit of the tenant is reached",
 		http.StatusServiceUnavailable: "shutting down, or no room on the disk",

@@ -71,13 +71,13 @@ func (c *call) decideOurs(t Task, in Decision) (sent, error) {
 func (v *Visit) takenOver(own Spec) (Spec, error) {
 	t, err := v.ours(own.Session)
 	if err != nil || v.there(own.Session) != nil || t.Session != own.Session {
-		return own, Wrong("session", "there is no such session that belongs to no task", "the id of one")
+		return own, Wrong("session", "no session of this id without a task", "the id of one")
 	}
 	if of, known := v.book.taskOf(own.Session); known && !of.left() {
 		return own, Conflict("session %s belongs to a task already", own.Session)
 	}
 	if own.Folder != "" || own.Repository != nil || own.Beside != "" || own.Fork != nil {
-		return own, Wrong("session", "it is said where to work too", "the session alone")
+		return own, Wrong("session", "it can't be combined with a folder or repository", "the session alone")
 	}
 	held, err := v.Sessions.Holder(v, own.Session)
 	if err != nil {

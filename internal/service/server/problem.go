@@ -91,7 +91,7 @@ func ProblemOf(err error) *Problem {
 	case errors.Is(err, store.ErrUnavailable):
 		return &Problem{Status: http.StatusServiceUnavailable, Type: "overloaded_error", Message: store.ErrUnavailable.Error(), Retry: 5}
 	case errors.Is(err, fs.ErrNotExist):
-		return &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: "it is gone: somebody has removed it on the server"}
+		return &Problem{Status: http.StatusNotFound, Type: "not_found_error", Message: "it was removed on the server"}
 	}
 	return &Problem{Status: http.StatusInternalServerError, Type: "api_error", Message: err.Error()}
 }

@@ -47,7 +47,7 @@ type Remote struct {
 
 var _ store.Store = (*Remote)(nil)
 
-var errRemote = errors.New("a server does that for itself: this can't be done from here")
+var errRemote = errors.New("this can't be done over a server")
 
 // Check reports what is wrong with the address, before a token is sent there.
 func (r *Remote) Check() error {
@@ -56,7 +56,7 @@ func (r *Remote) Check() error {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return fmt.Errorf("%q is not the address of a server; write it as https://HOST or http://127.0.0.1:8080", r.URL)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return errors.New("the address of a server is a scheme, a host and a port only")
+		return errors.New("the address of a server must have only a scheme, a host and a port")
 	case u.Scheme == "http" && !netguard.IsHere(u.Hostname()):
 		return errors.New("the token would travel unencrypted; use https, or a tunnel to a loopback address")
 	}

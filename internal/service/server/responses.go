@@ -109,7 +109,7 @@ func (in responseRequest) exchange() (x exchange, err error) {
 	}
 	var list []message
 	if err := json.Unmarshal(in.Input, &list); err != nil {
-		return x, Wrong("input", "neither a text nor a list of messages", "a text")
+		return x, Wrong("input", "not a text or a list of messages", "a text")
 	}
 	for i, m := range list {
 		if m.Type != "" && m.Type != "message" {

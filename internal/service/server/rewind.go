@@ -69,13 +69,13 @@ func (c *call) rewind(in wayBack) (rewound, error) {
 	}
 	wants := func(said *bool) bool { return said == nil || *said }
 	if !wants(in.Files) && !wants(in.Conversation) {
-		return rewound{}, Wrong("conversation", "nothing is to be rewound", "files or conversation")
+		return rewound{}, Wrong("conversation", "nothing to rewind", "files or conversation")
 	}
 	if c.travels(t) && in.Files == nil {
 		in.Files = new(bool)
 	}
 	if c.travels(t) && wants(in.Files) {
-		return rewound{}, Wrong("files", "this server takes no checkpoints of workspaces, as they travel between machines", "files: false")
+		return rewound{}, Wrong("files", "this server has no checkpoints of workspaces, because they move between machines", "files: false")
 	}
 	if c.repeated() {
 		return rewound{}, Conflict("this request was sent before; its rewind is done")
@@ -101,7 +101,7 @@ func (c *call) back(s *inspan.Session, task string, in wayBack, files, conversat
 		return rewound{}, Wrong("to", "no message or event of this session", "a number of the list of points")
 	}
 	if _, off := errors.AsType[config.Error](err); off {
-		return rewound{}, Wrong("files", "this server takes no checkpoints of the workspace", "files: false")
+		return rewound{}, Wrong("files", "this server has no checkpoints of the workspace", "files: false")
 	}
 	if errors.Is(err, running.ErrNothingToRewind) || errors.Is(err, running.ErrNothingToRedo) {
 		return rewound{}, Conflict("%v", err)
@@ -116,7 +116,7 @@ func (c *call) back(s *inspan.Session, task string, in wayBack, files, conversat
 	err = s.Rewind(c, way.To, way.Restore(in.Force))
 	switch {
 	case errors.Is(err, inspan.ErrBusy), errors.Is(err, inspan.ErrUnheard), running.Elsewhere(err):
-		return rewound{}, Conflict("the agent runs, or is about to; interrupt it first")
+		return rewound{}, Conflict("the agent works, or is about to start; interrupt it first")
 	case err != nil:
 		return rewound{}, err
 	}

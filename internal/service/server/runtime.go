@@ -53,7 +53,7 @@ func (v *Visit) conversation(name string, spec Spec) (t Task, err error) {
 		}
 	}
 	if err == nil && settings && !sameJSON(t.Spec, spec) {
-		err = Conflict("the conversation has begun with other settings; give them with its first message only")
+		err = Conflict("the conversation began with other settings; set them only with its first message")
 	}
 	return t, err
 }

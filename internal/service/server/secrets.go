@@ -19,7 +19,7 @@ import (
 func (s *Server) KeepSecret(ctx context.Context, name string, value any) error {
 	if s.State == "" {
 		return &Problem{
-			Status: http.StatusBadRequest, Type: "invalid_request_error", Message: "this server keeps no secrets, as it has no state folder",
+			Status: http.StatusBadRequest, Type: "invalid_request_error", Message: "this server stores no secrets, because it has no state folder",
 		}
 	}
 	raw, err := json.Marshal(value)
@@ -41,7 +41,7 @@ func (s *Server) Secret(ctx context.Context, name string, into any) error {
 // ForgetSecret removes a secret. If that fails, it is removed when the server starts again.
 func (s *Server) ForgetSecret(name string) {
 	if err := s.secrets.Delete(context.Background(), name); err != nil {
-		s.warn("a secret that is to go stays until the server starts again: " + err.Error())
+		s.warn("a secret can't be removed before the server restarts: " + err.Error())
 	}
 }
 

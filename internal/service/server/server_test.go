@@ -287,7 +287,7 @@ func TestCancel(t *testing.T) {
 	}
 	h.call("POST", "/api/v1/tasks/"+works.ID+"/cancel", nil, http.StatusOK, nil) // again changes nothing
 	late := h.until(h.submit(server.Spec{Prompt: h.slow("b"), Folder: h.root, Timeout: 1}).ID, event.StageTimedOut)
-	if late.Why != "its time is over" || strings.Contains(h.read("b"), "over") {
+	if late.Why != "its time limit was reached" || strings.Contains(h.read("b"), "over") {
 		t.Errorf("%s: %s, %q", late.Stage, late.Why, h.read("b"))
 	}
 	if next := h.until(h.submit(server.Spec{Prompt: "bash: true"}).ID, event.StageCompleted); next.Session == "" {

@@ -193,7 +193,7 @@ func (c *call) appendInput(in input) (sent, error) {
 		return sent{}, err
 	}
 	if t.Session != in.ID {
-		return sent{}, Conflict("session %s works for %s; send it there", in.ID, t.Session)
+		return sent{}, Conflict("session %s is a subagent of %s; send it there", in.ID, t.Session)
 	}
 	e, err := event.Decode(fmt.Appendf(nil, `{"seq":1,"time":%q,"session":%q,"kind":%q,"body":%s}`,
 		time.Now().UTC().Format(time.RFC3339Nano), in.ID, in.Kind, in.Body))

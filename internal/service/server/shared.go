@@ -180,10 +180,10 @@ func advertised(said, listens string) (*url.URL, error) {
 	}
 	u, err := url.Parse(said)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Path != "" {
-		return nil, fmt.Errorf("--advertise: %q is no address of a server, such as http://10.0.0.3:8080", said)
+		return nil, fmt.Errorf("--advertise: %q is not the address of a server, such as http://10.0.0.3:8080", said)
 	}
 	if host := u.Hostname(); host == "::" || host == "0.0.0.0" {
-		return nil, errors.New("--advertise is missing: the other servers can't know at which address of this machine they reach it")
+		return nil, errors.New("--advertise is missing; set the address at which other servers can reach this one")
 	}
 	return u, nil
 }
@@ -402,7 +402,7 @@ func Free(ctx context.Context, s store.Store, session string) error {
 	b := newBook(log, nil)
 	err = b.catchUp(ctx)
 	if t, known := b.taskOf(session); err == nil && known && !over(t.Stage) {
-		err = words.Misuse{Err: fmt.Errorf("session %s is that of task %s, which is %s; cancel or close the task first", session, t.ID, t.Stage)}
+		err = words.Misuse{Err: fmt.Errorf("session %s belongs to task %s, which is %s; cancel or close the task first", session, t.ID, t.Stage)}
 	}
 	return errors.Join(err, log.Close())
 }

@@ -218,7 +218,7 @@ func (s *Server) check(ctx context.Context, tenant string, p Spec) error {
 		return nil
 	}
 	if s.Carry != nil && p.Folder != "" {
-		return Wrong("folder", "sessions of this server move between machines, and a folder of one does not", "a repository to clone")
+		return Wrong("folder", "sessions of this server move between machines, but folders don't", "a repository to clone")
 	}
 	if p.Repository == nil {
 		return s.checkFolder("folder", p.Folder)

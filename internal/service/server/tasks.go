@@ -53,12 +53,12 @@ func (c *Visit) submitted(prefix string, spec Spec, said any, beside *event.Reco
 		spec = taken
 	}
 	if spec.Beside != "" && c.Carry != nil {
-		return Task{}, Wrong("beside", "workspaces of this server travel, each with one task", "a new task")
+		return Task{}, Wrong("beside", "on this server each workspace moves with one task", "a new task")
 	}
 	if spec.Beside != "" {
 		other, err := c.Find(spec.Beside)
 		if err != nil || over(other.Stage) || other.Spec.Beside != "" {
-			return Task{}, Wrong("beside", "there is no such task, it is over, or it works beside another itself", "the id of a task that stays open")
+			return Task{}, Wrong("beside", "no such task, it is over, or it shares the workspace of another", "the id of a task that stays open")
 		}
 	}
 	now := moment()
@@ -246,7 +246,7 @@ func (c *call) removeWorkspace(in removal) (nothing, error) {
 	case !over(t.Stage):
 		return nothing{}, Conflict("task %s is %s; cancel it first", t.ID, t.Stage)
 	case t.Spec.Folder+t.Spec.Beside != "":
-		return nothing{}, Conflict("task %s worked in a folder that is not its own", t.ID)
+		return nothing{}, Conflict("task %s worked in a folder of yours", t.ID)
 	case c.works(t.ID, ""):
 		return nothing{}, Conflict("another task works in the workspace of task %s", t.ID)
 	}

@@ -62,11 +62,11 @@ func (s *Server) unmerged(t Task) string {
 	copies, err := s.copies().Unmerged(s.ctx, t.Session)
 	switch {
 	case err != nil:
-		return "whether a copy of it holds changes can't be told: " + err.Error()
+		return "can't check whether a copy of it has changes: " + err.Error()
 	case len(copies) == 0:
 		return ""
 	}
-	return fmt.Sprintf("agent %s has changed %s in a copy of it, which nobody has merged; "+
+	return fmt.Sprintf("agent %s has unmerged changes of %s in a copy of it; "+
 		"DELETE /api/v1/tasks/%s/workspace?discard=true removes them too", copies[0].Agent, text.Count(len(copies[0].Changed), "file"), t.ID)
 }
 
@@ -107,7 +107,7 @@ func (s *Server) sweepCopies() {
 			}
 		}
 		if err != nil {
-			s.warn("workspaces of tasks that are over can't be removed: " + err.Error())
+			s.warn("can't remove workspaces of finished tasks: " + err.Error())
 		}
 		rest(s.ctx)
 		select {
@@ -168,7 +168,7 @@ func (v *Visit) InWorkspace(t Task, f func(dir string) error) error {
 	}
 	err = s.Rewind(v, 0, func(context.Context, *event.Restored) (*event.Restored, error) { return nil, f(dir) })
 	if errors.Is(err, inspan.ErrBusy) || errors.Is(err, inspan.ErrUnheard) || running.Elsewhere(err) {
-		err = Conflict("the agent works, or is about to; try again when it is idle")
+		err = Conflict("the agent works, or is about to start; try again when it is idle")
 	}
 	return errors.Join(err, s.Close())
 }

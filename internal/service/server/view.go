@@ -367,7 +367,7 @@ func (c *call) items(in stretch) (out shownPart, err error) {
 	until := min(len(v.items), from+mostListed)
 	if in.Until != nil {
 		if *in.Until < 0 {
-			return out, Wrong("until", "it is below 0", "the place behind the last item")
+			return out, Wrong("until", "it is below 0", "the position after the last item")
 		}
 		until = min(until, *in.Until)
 	}

@@ -187,7 +187,7 @@ func (v *Visit) Respec(id string, f func(*Spec)) error {
 		return err
 	}
 	if t.Stage != event.StageIdle {
-		return Conflict("task %s is %s; what it is can be changed while it is idle", t.ID, t.Stage)
+		return Conflict("task %s is %s; it can be changed only while it is idle", t.ID, t.Stage)
 	}
 	raw, err := json.Marshal(t.Spec)
 	if err != nil {
@@ -214,7 +214,7 @@ func (v *Visit) tell(id string, input event.Body) (uint64, error) {
 	case err != nil:
 		return 0, err
 	case t.Session == "" || over(t.Stage) || t.Stage == event.StageFinalizing || t.closed != "":
-		return 0, Conflict("task %s is %s, so its agent can't be told anything", t.ID, t.Stage)
+		return 0, Conflict("task %s is %s and takes no messages", t.ID, t.Stage)
 	}
 	seq, err := v.write(t.Session, input)
 	if err != nil {
@@ -242,7 +242,7 @@ func (v *Visit) put(log store.Log, input event.Body) (uint64, error) {
 		case err != nil:
 			return 0, err
 		case before.Seq > 0 && !reflect.DeepEqual(before.Body, input):
-			return 0, Conflict("this Idempotency-Key was used for something else")
+			return 0, Conflict("this Idempotency-Key was used for another request")
 		case before.Seq > 0:
 			return before.Seq, nil
 		}
@@ -323,7 +323,7 @@ func (v *Visit) Cancel(id string) (Task, error) { return v.wish(id, ofCancel) }
 func (v *Visit) Finish(id string) (Task, error) {
 	t, err := v.Find(id)
 	if err == nil && !t.Spec.Open {
-		return Task{}, Conflict("task %s ends by itself; only one with open: true can be closed", t.ID)
+		return Task{}, Conflict("task %s ends when its run stops; only one with open: true can be closed", t.ID)
 	}
 	if err == nil && t.Stage == event.StageWaiting && t.Why == "" && t.closed == "" {
 		_, err = v.Interrupt(id, "closed", "")

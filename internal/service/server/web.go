@@ -55,7 +55,7 @@ func (w Web) Elsewhere(ctx context.Context, why error, state, tokenFile string) 
 	}
 	raw, err := keep.Read(filepath.Join(state, recordName))
 	if err != nil {
-		return fmt.Errorf("a server runs on this state folder, but where is not known: %w", err)
+		return fmt.Errorf("a server uses this state folder, but its address is unknown: %w", err)
 	}
 	token, err := netguard.Token(tokenFile)
 	if err != nil {

@@ -84,7 +84,7 @@ func (in NewWebhook) onto(s *Server, w *Webhook) error {
 	}
 	for i, kind := range w.Events {
 		if !slices.Contains(s.tellable(), kind) && kind != "*" {
-			return Wrong("enabled_events", fmt.Sprintf("there is no event %q", words.OneLine(kind, 80)), "* or "+strings.Join(s.tellable(), ", "))
+			return Wrong("enabled_events", fmt.Sprintf("unknown event %q", words.OneLine(kind, 80)), "* or "+strings.Join(s.tellable(), ", "))
 		}
 		if slices.Contains(w.Events[:i], kind) {
 			return Wrong("enabled_events", kind+" is there twice", "each type once")
@@ -195,7 +195,7 @@ func (v *Visit) MakeWebhook(in NewWebhook) (Webhook, error) {
 			}
 		}
 		if n >= mostWebhooks {
-			return Conflict("there are %d webhooks already, which is the limit", n)
+			return Conflict("the limit of %d webhooks is reached", n)
 		}
 		return e.write(ofWebhook, w.ID, w)
 	})
@@ -307,7 +307,7 @@ func (v *Visit) webhookBodies(h *hook) ([]event.Body, error) {
 	}
 	var kept Webhook
 	if r, is := v.book.redact(b).(event.Recorded); !is || json.Unmarshal(r.Value, &kept) != nil || kept.URL != h.URL {
-		return nil, Wrong("url", "it contains what looks like a secret, which would be stored", "an address without it; deliveries are signed")
+		return nil, Wrong("url", "it contains a likely secret, which would be stored", "an address without it; deliveries are signed")
 	}
 	return []event.Body{b}, nil
 }

@@ -32,7 +32,7 @@ const again = 2 * time.Second
 
 var (
 	errCancelled = errors.New("cancelled")
-	errTimedOut  = errors.New("its time is over")
+	errTimedOut  = errors.New("its time limit was reached")
 )
 
 // rest waits a little.
@@ -75,7 +75,7 @@ func (w *work) run(ctx context.Context, t Task) error {
 				}
 				return read
 			case !rests && !st.Active:
-				err = w.to(w.ctx, &t, event.Staged{Stage: event.StageFinalizing, Why: "nobody has said anything for long"})
+				err = w.to(w.ctx, &t, event.Staged{Stage: event.StageFinalizing, Why: "no message before the idle time-out"})
 				continue
 			}
 			fallthrough
@@ -230,7 +230,7 @@ func (w *work) drive(ctx context.Context, t *Task, opened *inspan.Session) error
 		case st.Active && st.Seq > seen:
 			seen = st.Seq // a message came when the run was about to end
 		case ctx.Err() == nil:
-			return errors.New("its run has ended without a reason")
+			return errors.New("its run ended without a reason")
 		}
 		if err == nil {
 			r, err = w.pool.Drive(w.ctx, t.Session, nil)
@@ -429,7 +429,7 @@ func (s *Server) removeWorkspace(t Task, end event.Stage) {
 		return
 	}
 	if why := s.holdsWork(t); why != "" {
-		s.warn("the workspace of task " + t.ID + " stays: " + why)
+		s.warn("the workspace of task " + t.ID + " was not removed: " + why)
 		return
 	}
 	if err := s.discard(t); err != nil {

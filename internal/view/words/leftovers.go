@@ -15,7 +15,7 @@ func Leftovers(session string, kept, ended []tool.Leftover, instructions, unmerg
 			", then merge it (inspan copies merge) or discard it (inspan copies discard)")
 	}
 	for _, path := range instructions {
-		out = append(out, OneLine(path, 200)+" changed in this session: later agents are told that nobody has confirmed it, until you run 'inspan trust'")
+		out = append(out, OneLine(path, 200)+" changed in this session: later agents treat it as unconfirmed until you run 'inspan trust'")
 	}
 	for _, l := range kept {
 		out = append(out, fmt.Sprintf("still running: %s (process %d, output in %s)", OneLine(l.Command, 100), l.PID, l.Output))

@@ -10,7 +10,7 @@ import (
 
 // Reasons why a path is kept as it is.
 const (
-	whySince    = "somebody else has changed it too"
+	whySince    = "others have changed it too"
 	whyNotKept  = "its earlier content was not kept"
 	whyNotHeld  = "its present content could not be brought back"
 	whyMissing  = "its earlier content is missing from the store"
@@ -22,7 +22,7 @@ const (
 )
 
 // Merged is the Why of a change that preserves other changes in the file.
-const Merged = "what somebody else has changed in it stays"
+const Merged = "changes by others stay in it"
 
 // Plan returns what Restore would do. It changes nothing and takes no checkpoint.
 func (s *Store) Plan(ctx context.Context, to string, spans []Span) (Plan, error) {
