@@ -55,7 +55,7 @@ func TestDumbTerminal(t *testing.T) {
 	raw := filepath.Join(h.dir, "raw")
 	s.Tmux("pipe-pane", "cat >"+raw)
 	s.Types(`export TERM=dumb; printf 'beg''in\n'; inspan 'bash: touch made; echo birds'; inspan; printf 'en''d\n'`)
-	s.Shows("bash asks", "[y]es")
+	s.Shows("bash asks", "1 Yes (y)")
 	s.Types("y")
 	s.Shows("birds", "can only print lines (TERM=dumb); use: inspan -p", "end")
 	var part string
@@ -83,7 +83,7 @@ func TestInATerminal(t *testing.T) {
 	}
 
 	s.Types("bash: echo some; touch made")
-	s.Shows("? bash asks", "$ echo some; touch made", "y yes, once", "or say what to do instead")
+	s.Shows("? bash asks", "$ echo some; touch made", "1 Yes (y)", "or say what to do instead")
 	if _, err := os.Stat(filepath.Join(h.work, "made")); err == nil {
 		t.Error("the command ran before it was allowed")
 	}
@@ -237,7 +237,7 @@ func TestScreenInDocs(t *testing.T) {
 		s.Keys("C-j")
 	}
 	s.Keys("Enter")
-	screen := s.Shows("edit_file asks", "yes, once", "or say what to do instead")
+	screen := s.Shows("edit_file asks", "1 Yes (y)", "or say what to do instead")
 	_, screen, _ = strings.Cut(screen, "▸ todo")
 	screen = "▸ todo" + regexp.MustCompile(` +\n`).ReplaceAllString(screen, "\n")
 	screen = strings.ReplaceAll(screen, h.work, "/home/ann/shop")

@@ -165,7 +165,7 @@ func TestChoicesAreSeen(t *testing.T) {
 		bodies       []event.Body
 		keys, chosen string
 	}{
-		"approval": {[]event.Body{event.Judged{Call: "1", Action: tool.Ask, Reason: "it would"}, approve}, "  y s ", "  ›y yes, once"},
+		"approval": {[]event.Body{event.Judged{Call: "1", Action: tool.Ask, Reason: "it would"}, approve}, "  y s ", "  ›y Yes"},
 		"question": {ask, "  1 2 3", "  ›1 heron"},
 	} {
 		call := llm.Call{ID: "1", Name: "note", Args: json.RawMessage(`{"question":"Which?","options":["heron","egret","a very long name of a bird"]}`)}

@@ -174,8 +174,13 @@ func (v *view) answered(q *transcript.Question) {
 			v.given[rule] = words.Given(*d, toolOf(q))
 		}
 	}
-	if d := q.Answer; d != nil && q.Call != nil && d.Allow && (d.Scope != event.ScopeOnce || d.Answer != "") {
-		v.note(allowed(*d, q.Call.Call.Name))
+	if d := q.Answer; d != nil && d.Allow {
+		if granted := words.Granted(*d, q.Rules, q.Offers); granted != "" {
+			v.note(granted)
+		}
+		if q.Call != nil && d.Answer != "" {
+			v.note("answered: " + d.Answer)
+		}
 	}
 }
 
@@ -256,7 +261,8 @@ func (v *view) raised(decided []event.Body) (out []inspan.Pending) {
 // waiting returns the undecided questions about calls, in sets.
 func (v *view) waiting(decided []event.Body) (out []inspan.Pending) {
 	for _, q := range v.Waiting() {
-		if p := pending(q); !decides(decided, p) {
+		p := pending(q)
+		if p.Root = v.Session.Root; !decides(decided, p) {
 			out = append(out, p)
 		}
 	}
