@@ -191,7 +191,7 @@ func (b *block) ownLines(l look) []string {
 		return lines
 	}
 	out := broken(clean(printed), l.width, "  ")
-	if more := len(out) - foldSaid; more > 1 && !b.whole {
+	if more := len(out) - foldSaid; more > 1 && !b.whole && !l.verbose {
 		out = append([]string{fmt.Sprintf("  … %s above", text.Count(more, "line"))}, out[more:]...)
 	}
 	return append(lines, paintAll(l, dim, out)...)
@@ -225,7 +225,7 @@ func (b *block) result(l look) []string {
 	if images := b.call.Ended.Parts.Images(); images > 0 {
 		s = append(s, "    ["+text.Count(images, "image")+"]")
 	}
-	s = folded(s, foldResult, b.whole)
+	s = folded(s, foldResult, b.whole || l.verbose)
 	mark := l.paint(green, "✓")
 	if b.bad {
 		mark = l.paint(red, "✗ "+words.Failed(b.call.Ended))
@@ -241,7 +241,7 @@ func (b *block) result(l look) []string {
 	}
 	for _, f := range b.call.Ended.Files {
 		if f.Diff != "" {
-			out = append(out, folded(inset(markdown.Diff(f.Diff, l.width-4, l.markdown())), foldDiff, b.whole)...)
+			out = append(out, folded(inset(markdown.Diff(f.Diff, l.width-4, l.markdown())), foldDiff, b.whole || l.verbose)...)
 		}
 	}
 	return append(out, inset(markdown.Render(clean(b.call.Ended.Show), l.width-4, l.markdown()))...)

@@ -156,7 +156,7 @@ func restyled(frame string, width, height int) string {
 		front = len(lines) - 3 // above the status line
 	}
 	if height-1 >= leastRuled {
-		rule := strings.Repeat("─", width-1)
+		rule := strings.Repeat("─", min(width-1, mostRule))
 		if strings.Contains(frame, "^[[") {
 			rule = "^[[2m" + rule + "^[[0m"
 		}

@@ -28,7 +28,7 @@ func Bindings() []Binding {
 		{"interrupt", []string{"ctrl+c"}, "interrupt the run, or clear the text; press twice to quit"},
 		{"quit", []string{"ctrl+d"}, "quit, if the input is empty"},
 		{"mode", []string{"shift+tab"}, "next permission mode: plan, ask, edit, auto"},
-		{"unfold", []string{"ctrl+o"}, "show the last result in full, also of your own command"},
+		{"unfold", []string{"ctrl+o"}, "show results in full, beginning with the last one; press again to fold them"},
 		{"reasoning", []string{"ctrl+t"}, "show the model's last reasoning in full"},
 		{"search", []string{"ctrl+r"}, "search your earlier messages in this folder"},
 		{"edit", []string{"ctrl+g"}, "write in $VISUAL or $EDITOR"},

@@ -191,6 +191,11 @@ func (v *view) noted(n *transcript.Note) {
 	case event.Forked:
 		v.note("forked from " + b.From)
 	case event.Progress:
+	case event.Switched:
+		b.Mode = "" // the status line shows it
+		if text, notice := words.Told(b); text != "" && !n.First {
+			v.add(&block{kind: noteBlock, text: text, bad: notice})
+		}
 	default:
 		if n.Text != "" && !n.First {
 			v.add(&block{kind: noteBlock, text: n.Text, bad: n.Notice})
