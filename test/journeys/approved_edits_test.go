@@ -236,3 +236,55 @@ func TestDryRun(t *testing.T) {
 		t.Errorf("waiting %+v, ended %q", st.Waiting, d.ends())
 	}
 }
+
+// TestPersonsArguments holds that a person may change what a call does before it runs: what they write is judged
+// anew, is asked about by a question of its own, and is in the log as theirs. The call itself never runs.
+func TestPersonsArguments(t *testing.T) {
+	ask := func(t *testing.T) (*desk, inspan.Pending) {
+		d := newDesk(t, `call: write_file {"path":"c","content":"the model's"}`)
+		st := d.drive(event.Say("go"))
+		if len(st.Waiting) != 1 {
+			t.Fatalf("waiting %+v", st.Waiting)
+		}
+		return d, st.Waiting[0]
+	}
+	change := func(w inspan.Pending, args string) event.Decided {
+		return event.Decided{Call: w.Call.ID, Question: w.Question, By: "the user", Args: []byte(args)}
+	}
+	yes := func(w inspan.Pending) event.Decided {
+		return event.Decided{Call: w.Call.ID, Question: w.Question, Allow: true, By: "the user"}
+	}
+
+	d, first := ask(t)
+	st := d.drive(change(first, `{"path":"p","content":"the person's"}`))
+	if len(st.Waiting) != 1 || st.Waiting[0].Question == first.Question || !strings.Contains(st.Waiting[0].Preview, "+the person's") {
+		t.Fatalf("waiting %+v", st.Waiting)
+	}
+	second := st.Waiting[0]
+	if st := d.drive(yes(first)); len(st.Waiting) != 1 || d.read("p") == "the person's" {
+		t.Fatalf("the answer to the first question counts for the second: %q", d.ends())
+	}
+	d.drive(yes(second))
+	if d.read("p") != "the person's" || d.read("c") == "the model's" {
+		t.Errorf("p %q, c %q", d.read("p"), d.read("c"))
+	}
+	told := false
+	for _, j := range bodiesOf[event.Judged](collect(t, d.log.Read(t.Context(), 0))) {
+		told = told || strings.Contains(j.Text, "The user changed the arguments of your call") && strings.Contains(j.Text, "the person's")
+	}
+	if !told {
+		t.Error("the model is not told")
+	}
+
+	d, first = ask(t)
+	st = d.drive(change(first, `{"path":"q","content":"x"}`)) // what the first could be allowed for is not offered any more
+	if len(st.Waiting) != 1 || strings.Join(st.Waiting[0].Rules, " ") != "write(q)" || !strings.HasSuffix(st.Waiting[0].Reason, "/q") {
+		t.Errorf("waiting %+v", st.Waiting)
+	}
+
+	d, first = ask(t)
+	d.drive(change(first, `{"path":7}`))
+	if ends := d.ends(); len(ends) != 1 || !strings.HasPrefix(ends[0], "invalid: ") || d.read("c") == "the model's" {
+		t.Errorf("%q", ends)
+	}
+}

@@ -273,3 +273,31 @@ func (h home) waiting(t *testing.T, id string) []inspan.Pending {
 	}
 	return st.Waiting
 }
+
+// TestScreenEditsACommand has a person change a command before it runs, with a key, and add a note to a yes. What
+// they changed is asked about before it runs.
+func TestScreenEditsACommand(t *testing.T) {
+	t.Parallel()
+	h := withoutModel(t)
+	s := newTerminal(t, h, 80, 24)
+	s.Types("inspan --model script --mode ask 'bash: touch one'")
+	s.Shows("$ touch one", "6 Edit the command first (e)", "or say what to do instead")
+	s.Keys("e")
+	s.Shows("› touch one")
+	s.Keys("BSpace", "BSpace", "BSpace")
+	s.Writes("two")
+	s.Shows("› touch two")
+	s.Keys("Enter")
+	s.Shows("$ touch two", "changes ", "1 Yes (y)", "or say what to do instead")
+	if h.has("two") {
+		t.Error("it ran before it was judged")
+	}
+	s.Keys("Tab")
+	s.Shows("yes, and tell it:")
+	s.Writes("mind the tests")
+	s.Keys("Enter")
+	s.Shows("▸ bash touch two", "› mind the tests", "■ done")
+	if !h.has("two") || h.has("one") {
+		t.Error("another command ran")
+	}
+}

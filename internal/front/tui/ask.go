@@ -28,6 +28,8 @@ type asker interface {
 	took(pressed string, at time.Time)
 	// decide sends a decision, with a note about it for the model, which may be empty.
 	decide(d event.Decided, note string) tea.Cmd
+	// edits reports whether the person may change a command before it runs.
+	edits() bool
 	// dismiss closes the question without an answer. Asks means that the call wants an answer, not consent.
 	dismiss(p inspan.Pending, asks bool) tea.Cmd
 	// raise continues with new limits, and refuse stops at the limit that was reached.
@@ -63,6 +65,7 @@ type ask struct {
 	whole   bool     // the end of the body, or the listed choices, were shown
 	reply   editor
 	noted   bool // the reply is a note to a yes, for the model
+	edited  bool // the reply is the command, which the person changes
 	problem string
 	width   int       // that body was prepared for
 	drawn   time.Time // when it was first drawn; zero if not yet
@@ -72,7 +75,7 @@ type ask struct {
 // newAsk returns the question of a waiting call.
 func newAsk(of asker, p inspan.Pending) *ask {
 	asks := slices.ContainsFunc(p.Effects, func(e tool.Effect) bool { return e.Kind == tool.Question })
-	return &ask{of: of, what: fmt.Sprint("call ", p.Call.ID, " with ", len(p.Set)), pending: p, asks: asks, at: -1}
+	return &ask{of: of, what: fmt.Sprint("call ", p.Call.ID, " question ", p.Question, " with ", len(p.Set)), pending: p, asks: asks, at: -1}
 }
 
 // prepare lays the question out for a width.
@@ -102,6 +105,9 @@ func (a *ask) prepare(l look) {
 		a.choices = nil
 		for _, o := range a.options {
 			a.choices = append(a.choices, choice{o.Key, o.Name})
+		}
+		if q.Command != "" && w.Agent == "" && w.Parent == "" && a.of.edits() {
+			a.choices = append(a.choices, choice{"e", "Edit the command first"})
 		}
 	}
 	a.listed = nil
@@ -225,6 +231,8 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, listed bool, x,
 		empty = "y or n"
 	case a.asks:
 		empty = "your answer"
+	case a.edited:
+		empty = "the command (Esc leaves it as it was)"
 	case a.noted:
 		empty = "yes, and tell it: (Esc takes the yes back)"
 	}
@@ -258,8 +266,8 @@ func (a *ask) key(k tea.KeyPressMsg, action string) tea.Cmd {
 	case "send":
 		return a.answer()
 	case "escape":
-		if !a.reply.empty() || a.noted {
-			a.reply, a.noted = editor{}, false
+		if !a.reply.empty() || a.noted || a.edited {
+			a.reply, a.noted, a.edited = editor{}, false, false
 			return nil
 		}
 		return a.dismiss()
@@ -290,19 +298,27 @@ func (a *ask) key(k tea.KeyPressMsg, action string) tea.Cmd {
 
 // note begins a note to a yes: to the chosen one, or else to the one that counts once.
 func (a *ask) note() {
-	if a.asks || a.limit != nil || !a.reply.empty() {
+	if a.asks || a.limit != nil || a.edited || !a.reply.empty() {
 		return
 	}
 	a.noted = true
-	if a.at < 0 || a.choices[a.at].text == "n" {
+	if a.at < 0 || a.choices[a.at].text == "n" || a.choices[a.at].text == "e" {
 		a.at = 0
 	}
+}
+
+// edit lets the person change the command.
+func (a *ask) edit() {
+	command, _ := words.Asked(a.pending.Call)
+	a.edited, a.at = true, -1
+	a.reply = editor{}
+	a.reply.set(command)
 }
 
 // single returns the choice whose letter or number was pressed while nothing else was written; -1 if none. A
 // question of the model has none, since its answer may begin with a number, and neither has a note.
 func (a *ask) single(k tea.KeyPressMsg, action string) int {
-	if a.asks || a.noted || action != "" || !a.reply.empty() {
+	if a.asks || a.noted || a.edited || action != "" || !a.reply.empty() {
 		return -1
 	}
 	for i, c := range a.choices {
@@ -339,7 +355,7 @@ func (a *ask) lingers(now time.Time) tea.Cmd {
 
 // move moves through the choices, or in the written text.
 func (a *ask) move(k tea.KeyPressMsg, action string) {
-	if !a.reply.empty() || a.noted || len(a.choices) == 0 {
+	if !a.reply.empty() || a.noted || a.edited || len(a.choices) == 0 {
 		a.reply.key(k, action, a.width-2)
 		return
 	}
@@ -365,6 +381,14 @@ func (a *ask) dismiss() tea.Cmd {
 // answer sends the chosen or written answer, or says what is wrong with it.
 func (a *ask) answer() tea.Cmd {
 	written := strings.TrimSpace(a.reply.parts().Text())
+	if a.edited {
+		d, problem := words.Edited(a.pending.Call, written)
+		if problem != "" {
+			a.problem = problem
+			return nil
+		}
+		return a.of.decide(a.pending.Answer(d), "")
+	}
 	if cmd, problem, ok := a.of.command(written); ok && !a.noted {
 		a.problem, a.reply = problem, editor{}
 		return cmd
@@ -372,6 +396,11 @@ func (a *ask) answer() tea.Cmd {
 	text := written
 	if a.at >= 0 && (text == "" || a.noted) {
 		text = a.choices[a.at].text
+	}
+	if n := slices.IndexFunc(a.choices, func(c choice) bool { return c.text == "e" }); n >= 0 && !a.noted &&
+		(text == fmt.Sprint(n+1) || strings.EqualFold(text, "e")) {
+		a.edit()
+		return nil
 	}
 	if a.limit != nil {
 		return a.raise(text)

@@ -250,6 +250,8 @@ func (b boardAsker) others() int {
 
 func (b boardAsker) passing() bool { return b.server() != "" }
 
+func (boardAsker) edits() bool { return false } // App.Send sends no commands
+
 func (boardAsker) took(string, time.Time) {}
 
 // decide sends a decision on the shown question and then the note, and shows the next question.

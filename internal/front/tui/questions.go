@@ -177,6 +177,8 @@ func (q *questions) passing() bool { return q.talk.house.fixed() != "" }
 
 func (q *questions) decide(d event.Decided, note string) tea.Cmd { return q.talk.decide(d, note) }
 
+func (q *questions) edits() bool { return q.talk.house.fixed() == "" }
+
 func (q *questions) interrupt() tea.Cmd { return q.talk.interrupt() }
 
 func (q *questions) quit() tea.Cmd { return q.commands.quit() }

@@ -278,7 +278,8 @@ func (v *view) waiting(decided []event.Body) (out []inspan.Pending) {
 func decides(decided []event.Body, p inspan.Pending) bool {
 	return slices.ContainsFunc(decided, func(b event.Body) bool {
 		d, ok := b.(event.Decided)
-		return ok && (d.Call == p.Call.ID || d.OnCall(p.Call.ID, p.Parent, p.Question))
+		this := d.Question == 0 || d.Question == p.Question // and not an earlier question about the same call
+		return ok && (d.Call == p.Call.ID && this || d.OnCall(p.Call.ID, p.Parent, p.Question))
 	})
 }
 

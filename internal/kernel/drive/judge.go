@@ -94,7 +94,7 @@ func (j *judging) judge(ctx context.Context, calls []loop.Call) error {
 	defer done()
 	settled := true // no call before may change what the next one finds
 	for _, c := range calls {
-		t := trial{judging: j, judged: event.Judged{Call: c.ID}, settled: settled}
+		t := trial{judging: j, judged: event.Judged{Call: c.ID}, settled: settled, edited: c.Edited}
 		bodies := t.run(watched, c.Call)
 		out = append(out, bodies...)
 		_, fit := bodies[0].(event.Judged)
@@ -117,6 +117,7 @@ type trial struct {
 	unknown  bool             // a command contains a placeholder that stands for nothing
 	also     []tool.Effect    // effects beyond those that the tool states
 	approved bool             // a person was there to approve
+	edited   bool             // the arguments are a person's
 	settled  bool             // nothing that is still to run may change what the call would do
 }
 
@@ -175,8 +176,11 @@ func (t *trial) run(ctx context.Context, c llm.Call) []event.Body {
 		t.judged.Cost += v.Cost
 		t.judged.Consulted = append(t.judged.Consulted, v.Consulted...)
 		t.judged.Route = cmp.Or(v.Route, t.judged.Route)
-		if t.judged.Args = nil; !SameJSON(checked, written) {
+		if t.judged.Args = nil; t.edited || !SameJSON(checked, written) {
 			t.judged.Args = checked
+		}
+		if t.edited {
+			t.judged.Text = strings.TrimPrefix(t.judged.Text+"\n\n"+editedCall+t.hide(string(checked)), "\n\n")
 		}
 		if v.Args == nil {
 			return t.withPreview(ctx, event.Waiting{Call: t.call.ID, Rules: rules, Offers: offers})
@@ -186,6 +190,9 @@ func (t *trial) run(ctx context.Context, c llm.Call) []event.Body {
 	t.judged.Action, t.judged.Reason = tool.Deny, "its arguments were rewritten again and again"
 	return []event.Body{t.judged}
 }
+
+// editedCall tells the model, before the arguments, that they are not its own.
+const editedCall = "[inspan says; it is not the person:]\nThe user changed the arguments of your call before it ran. They are now: "
 
 // unknownSecret tells the model that what it sees may be wrong.
 const unknownSecret = "[inspan says; it is not the person:]\nA placeholder in this command stands for no secret that is known here, " +
