@@ -301,3 +301,16 @@ func TestScreenEditsACommand(t *testing.T) {
 		t.Error("another command ran")
 	}
 }
+
+// TestScreenBackground has Ctrl-B send the running command to the background, where it continues as a job.
+func TestScreenBackground(t *testing.T) {
+	t.Parallel()
+	h := withoutModel(t)
+	s := newTerminal(t, h, 80, 24)
+	s.Types("inspan --model script --mode auto 'bash: echo begun; sleep 4073'")
+	s.Shows("sleep 4073", "begun")
+	s.Keys("C-b")
+	s.Shows("since the user sent it to the background", "■ done")
+	s.Types("/jobs kill 1")
+	s.Shows("job 1 killed")
+}

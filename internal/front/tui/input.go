@@ -46,6 +46,13 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.taps = taps{} // a key between two taps ends the first
 	}
 	b := m.box()
+	if action == "background" {
+		if jobs := m.commands.background(); b == nil && m.talk.running && jobs != nil && jobs.Background() > 0 {
+			m.hints.say("the command continues in the background; /jobs lists it")
+			return nil
+		}
+		action = "left"
+	}
 	switch action {
 	case "suspend":
 		return tea.Suspend
