@@ -308,7 +308,7 @@ func TestScreenBackground(t *testing.T) {
 	h := withoutModel(t)
 	s := newTerminal(t, h, 80, 24)
 	s.Types("inspan --model script --mode auto 'bash: echo begun; sleep 4073'")
-	s.Shows("sleep 4073", "begun")
+	s.Shows("▸ bash echo begun; sleep 4073", "\n    begun\n")
 	s.Keys("C-b")
 	s.Shows("since the user sent it to the background", "■ done")
 	s.Types("/jobs kill 1")
