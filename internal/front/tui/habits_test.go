@@ -99,6 +99,8 @@ func commandHabits() []habit {
 		{name: "/mode", keys: "/mode edit" + enter, shown: []string{"· edit"}},
 		{name: "/mode", keys: "/mode" + enter, shown: []string{"mode (5 of 5)", "› ask  now · "}},
 		{name: "/model", keys: "/model" + enter, shown: []string{"› script/commands  now"}},
+		{name: "/btw", keys: "/btw" + enter, shown: []string{"write the question too"}},
+		{name: "/btw", keys: "/btw what is it?" + enter, shown: []string{"btw: what is it?\n"}, check: asideOnly},
 		{name: "/plan", keys: "/plan" + enter, shown: []string{"· plan ·"}},
 		{
 			name: "/plan", keys: "/plan look round" + enter, shown: []string{"· plan ·", "› look round", "a plan"},
@@ -153,6 +155,7 @@ func keyHabits() []habit {
 		{name: "interrupt", keys: ctrlC, first: "half", then: []string{"› half"}, shown: []string{"press again to quit"}, gone: "half"},
 		{name: "quit", keys: ctrlD, ends: true},
 		{name: "mode", keys: "\x1b[Z", shown: []string{"· edit ·"}},
+		{name: "background", keys: typing + "\x02X", shown: []string{"› say thiXs"}}, // nothing runs; see TestScreenBackground
 		{name: "unfold", keys: ctrlO, shown: []string{"✓ blue\n    blue\n    blue\n    blue\n    blue\n    blue"}},
 		{name: "reasoning", keys: "\x14", shown: []string{"∙ it must be blue", "and nothing else"}},
 		{name: "search", keys: "\x12", shown: []string{"history (1 of 1)", "› go"}},
@@ -380,6 +383,27 @@ func plannedLast(s *screen) {
 	}
 	if !planned {
 		s.t.Error("the mode did not change")
+	}
+}
+
+// asideOnly holds that a side question and its answer are in a session of their own, and only there.
+func asideOnly(s *screen) {
+	list, err := s.tui.App.Store().List(s.t.Context())
+	if err != nil || len(list) != 2 {
+		s.t.Fatalf("%+v, %v", list, err)
+	}
+	for _, info := range list {
+		asked := false
+		for e, err := range s.tui.App.Store().Events(s.t.Context(), info.ID) {
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			b, said := e.Body.(event.Said)
+			asked = asked || said && b.Parts.Text() == "what is it?"
+		}
+		if aside := info.Title == "btw: what is it?"; aside != asked {
+			s.t.Errorf("session %s %q has the question: %v", info.ID, info.Title, asked)
+		}
 	}
 }
 
