@@ -104,7 +104,7 @@ type Point struct {
 	Text string    `json:"text"`
 }
 
-// Points lists where a session can be rewound to, the oldest first.
+// Points lists where a session can be rewound to: before each message of a person, the oldest first.
 func (w *Rewinds) Points(ctx context.Context, id string) ([]Point, error) {
 	var all []Point
 	last, back := uint64(0), map[uint64]uint64{} // where each rewind went to
@@ -124,7 +124,7 @@ func (w *Rewinds) Points(ctx context.Context, id string) ([]Point, error) {
 				all = append(all, Point{e.Seq, e.Time, b.Parts.Text()})
 			}
 		case event.Said:
-			if len(b.Parts) > 0 {
+			if len(b.Parts) > 0 && (b.Origin == "" || b.Origin == event.OriginPerson) {
 				all = append(all, Point{e.Seq, e.Time, b.Parts.Text()})
 			}
 		case event.Rewound:
