@@ -664,3 +664,21 @@ func TestCostOfAllThatWasSpent(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestPanelEnds holds that Home and End go to the ends of our own text, at each size.
+func TestPanelEnds(t *testing.T) {
+	var text []string
+	for i := range 50 {
+		text = append(text, fmt.Sprint("line ", i))
+	}
+	p := &panel{text: strings.Join(text, "\n"), close: func() {}}
+	for _, rows := range []int{10, 4, 20} {
+		for action, want := range map[string]string{"end": "line 49", "home": "line 0"} {
+			p.lines(look{width: 60, noColor: true}, rows)
+			p.key(tea.KeyPressMsg{}, action)
+			if out, _, _ := p.lines(look{width: 60, noColor: true}, rows); !slices.Contains(out, want) || len(out) != rows {
+				t.Errorf("%s in %d rows: %q", action, rows, out)
+			}
+		}
+	}
+}

@@ -102,7 +102,11 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 		if err != nil {
 			continue // it has ended, or is damaged, which 'sessions list' reports
 		}
-		list = append(list, stands[h.Session].of(drivenBy(h, st)))
+		stand := stands[h.Session]
+		if stand == StandsRunning && st.Stopped != nil && !st.Active {
+			stand = StandsIdle // the log is read later than the server's word, and its clients have seen the run stop
+		}
+		list = append(list, stand.of(drivenBy(h, st)))
 		for _, child := range st.Children {
 			if child.Open && !seen[child.Child] {
 				seen[child.Child] = true
