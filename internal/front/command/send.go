@@ -30,7 +30,7 @@ func (c *command) send() *cobra.Command {
 			return exactly(1, 2, "an ID and an optional TEXT")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m.By, m.Text = "inspan send", strings.Join(args[1:], " ")
+			m.By, m.Text = "inspan send", strings.Join(args[min(1, len(args)):], " ")
 			a, r, err := c.load(&f)
 			if err != nil {
 				return err
