@@ -1,6 +1,7 @@
 package event
 
 import (
+	"encoding/json"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -158,6 +159,10 @@ type Decided struct {
 	Reason   string `json:"reason,omitempty"`  // shown to the model when denied
 	Answer   string `json:"answer,omitempty"`  // to a call that asks the person something
 	Message  string `json:"message,omitempty"` // as in Said
+	// Args are the arguments that the person wants instead, for a call of the model that waits. Allow is false, so
+	// the call as it was asked about never runs. With these arguments it is judged anew, and may be asked about
+	// again. Ignored for a call within a call, which is then denied.
+	Args json.RawMessage `json:"args,omitempty"`
 	// Also are the numbers of further questions with the same answer: those of calls with the same parent, see
 	// Judged, that were asked about together with this one. A number of any other question, or of one that is
 	// no longer open, is ignored, and so are all with an Allow for longer than once.

@@ -50,6 +50,7 @@ func bodies() []event.Body {
 			Taint: event.Taint{Untrusted: true, Private: true},
 		},
 		event.Decided{
+			Args: json.RawMessage(`{"command":"ls"}`),
 			Also: []uint64{8, 9},
 			Call: "c", Question: 7, Allow: true, By: "me", Rule: "r",
 			Scope: event.ScopeProject, Reach: event.ReachEdits, Reason: "w", Answer: "a", Message: "m",

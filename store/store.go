@@ -62,7 +62,8 @@ type Store interface {
 	Holder(ctx context.Context, id string) (*Holder, error)
 
 	// Held returns who drives sessions now, sorted by session id, the oldest first. A session that is taken or
-	// released meanwhile may be missing or included.
+	// released meanwhile may be missing or included. One whose holder can't be found out is included, with
+	// nothing but its id.
 	Held(ctx context.Context) ([]Holder, error)
 
 	// Usage returns the approximate size in bytes of a session with its blobs, without its children.

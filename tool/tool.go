@@ -67,7 +67,9 @@ type Tool struct {
 	Effects func(ctx context.Context, c *Call) ([]Effect, error)
 
 	// Preview returns what the call would change, for a person, such as a diff. Nil or an error means that the
-	// arguments are enough. The approval mentions a panic.
+	// arguments are enough. The approval mentions a panic. If the error wraps [ErrInvalid], the call can't be
+	// made: it fails with this error, and nobody is asked, unless an earlier call of the same reply may change
+	// the outcome, or the agent may not read the files that the call would change.
 	Preview func(ctx context.Context, c *Call) (string, error)
 
 	// Resolve, if not nil, may turn a call of this tool into one of another tool: it returns that tool's name

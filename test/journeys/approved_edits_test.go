@@ -92,8 +92,8 @@ func TestEditIsWhatWasShown(t *testing.T) {
 		"another file":    {edits("a", "two", "2"), func(d *desk) { d.write("b", "x") }, "one\n2\nthree\n", 0},
 		"two":             {edits("a", "two", "2") + "\n" + edits("a", "one", "1"), nil, "1\n2\nthree\n", 0},
 		"two and changed": {edits("a", "two", "2") + "\n" + edits("a", "one", "1"), func(d *desk) { d.write("a", "one\ntwo\n") }, "one\ntwo\n", 2},
-		"to fit": {
-			edits("a", "four", "4"), func(d *desk) { d.write("a", "four\n") }, "four\n", 1,
+		"to fit": { // the first call may make the second fit, so that is asked about too
+			edits("b", "one", "1") + "\n" + edits("a", "four", "4"), func(d *desk) { d.write("a", "four\n") }, "four\n", 1,
 		},
 		"huge": {
 			edits("a", "two", "2"), func(d *desk) { d.write("a", "two\n"+huge+"four\n") }, "two\n" + huge + "four\n", 1,
@@ -205,5 +205,86 @@ func TestUnaskedEditsReadOnce(t *testing.T) {
 	d.Mode, d.Env.Files = tool.ModeEdit, opens{d.Env.Files, &n}
 	if d.drive(said("go")); n != 1 || d.read("a") != "one\n2\nthree\n" {
 		t.Errorf("opened %d times: %q", n, d.ends())
+	}
+}
+
+// TestDryRun holds that an edit that can't apply fails at once, and nobody is asked about it. It is still asked
+// about if an earlier call of the reply may make it fit, or if its failure could tell what the agent may not read.
+func TestDryRun(t *testing.T) {
+	d := newDesk(t, edits("a", "none", "2"))
+	if st := d.drive(event.Say("go")); len(st.Waiting) > 0 || st.Stopped == nil {
+		t.Errorf("waiting %+v, stopped %+v", st.Waiting, st.Stopped)
+	}
+	if ends := d.ends(); len(ends) != 1 || !strings.HasPrefix(ends[0], "invalid: edit 1 of 1 in a: ") {
+		t.Errorf("%q", ends)
+	}
+
+	d = newDesk(t, edits("a", "one", "1")+"\n"+edits("a", "1", "uno"))
+	if st := d.drive(event.Say("go")); len(st.Waiting) != 2 {
+		t.Fatalf("waiting %+v", st.Waiting)
+	}
+	for _, w := range d.drive().Waiting {
+		d.drive(event.Decided{Call: w.Call.ID, Question: w.Question, Allow: true, By: "the user"})
+	}
+	if got := d.read("a"); got != "uno\ntwo\nthree\n" {
+		t.Errorf("%q: %q", got, d.ends())
+	}
+
+	d = newDesk(t, edits(".env", "none", "x"))
+	d.write(".env", "PASSWORD=hunter2\n")
+	if st := d.drive(event.Say("go")); len(st.Waiting) != 1 || len(d.ends()) > 0 {
+		t.Errorf("waiting %+v, ended %q", st.Waiting, d.ends())
+	}
+}
+
+// TestPersonsArguments holds that a person may change what a call does before it runs: what they write is judged
+// anew, is asked about by a question of its own, and is in the log as theirs. The call itself never runs.
+func TestPersonsArguments(t *testing.T) {
+	ask := func(t *testing.T) (*desk, inspan.Pending) {
+		d := newDesk(t, `call: write_file {"path":"c","content":"the model's"}`)
+		st := d.drive(event.Say("go"))
+		if len(st.Waiting) != 1 {
+			t.Fatalf("waiting %+v", st.Waiting)
+		}
+		return d, st.Waiting[0]
+	}
+	change := func(w inspan.Pending, args string) event.Decided {
+		return event.Decided{Call: w.Call.ID, Question: w.Question, By: "the user", Args: []byte(args)}
+	}
+	yes := func(w inspan.Pending) event.Decided {
+		return event.Decided{Call: w.Call.ID, Question: w.Question, Allow: true, By: "the user"}
+	}
+
+	d, first := ask(t)
+	st := d.drive(change(first, `{"path":"p","content":"the person's"}`))
+	if len(st.Waiting) != 1 || st.Waiting[0].Question == first.Question || !strings.Contains(st.Waiting[0].Preview, "+the person's") {
+		t.Fatalf("waiting %+v", st.Waiting)
+	}
+	second := st.Waiting[0]
+	if st := d.drive(yes(first)); len(st.Waiting) != 1 || d.read("p") == "the person's" {
+		t.Fatalf("the answer to the first question counts for the second: %q", d.ends())
+	}
+	d.drive(yes(second))
+	if d.read("p") != "the person's" || d.read("c") == "the model's" {
+		t.Errorf("p %q, c %q", d.read("p"), d.read("c"))
+	}
+	told := false
+	for _, j := range bodiesOf[event.Judged](collect(t, d.log.Read(t.Context(), 0))) {
+		told = told || strings.Contains(j.Text, "The user changed the arguments of your call") && strings.Contains(j.Text, "the person's")
+	}
+	if !told {
+		t.Error("the model is not told")
+	}
+
+	d, first = ask(t)
+	st = d.drive(change(first, `{"path":"q","content":"x"}`)) // what the first could be allowed for is not offered any more
+	if len(st.Waiting) != 1 || strings.Join(st.Waiting[0].Rules, " ") != "write(q)" || !strings.HasSuffix(st.Waiting[0].Reason, "/q") {
+		t.Errorf("waiting %+v", st.Waiting)
+	}
+
+	d, first = ask(t)
+	d.drive(change(first, `{"path":7}`))
+	if ends := d.ends(); len(ends) != 1 || !strings.HasPrefix(ends[0], "invalid: ") || d.read("c") == "the model's" {
+		t.Errorf("%q", ends)
 	}
 }

@@ -1,18 +1,25 @@
 package text
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 )
 
-// Table writes rows with aligned cells, two blanks apart. Pass untrusted text through [Line] first.
-type Table struct{ w *tabwriter.Writer }
+// Table writes rows with aligned cells, two blanks apart and none at the end of a line. Pass untrusted text through
+// [Line] first.
+type Table struct {
+	w    *tabwriter.Writer
+	rows *bytes.Buffer // finished rows
+	out  io.Writer
+}
 
 // NewTable begins a table, with its titles if any.
 func NewTable(out io.Writer, titles ...string) Table {
-	t := Table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	rows := &bytes.Buffer{}
+	t := Table{tabwriter.NewWriter(rows, 0, 0, 2, ' ', 0), rows, out}
 	if len(titles) > 0 {
 		fmt.Fprintln(t.w, strings.Join(titles, "\t"))
 	}
@@ -31,4 +38,13 @@ func (t Table) Row(cells ...any) {
 }
 
 // Flush writes the rows. The error is that of the writer.
-func (t Table) Flush() error { return t.w.Flush() }
+func (t Table) Flush() error {
+	err := t.w.Flush()
+	for line := range strings.Lines(t.rows.String()) {
+		if _, failed := io.WriteString(t.out, strings.TrimRight(line, " \n")+"\n"); err == nil {
+			err = failed
+		}
+	}
+	t.rows.Reset()
+	return err
+}

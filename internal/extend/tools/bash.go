@@ -86,14 +86,18 @@ func (sh *Shell) runBash(ctx context.Context, c *tool.Call, in bashArgs) (tool.R
 	case in.Timeout > 0:
 		wait = seconds(in.Timeout, sh.hard())
 	}
-	switch watch(ctx, c, j, watching{most: wait}) {
+	switch how := watch(ctx, c, j, watching{most: wait, found: j.moved}); how {
 	case interrupted:
 		return j.stopped(), fmt.Errorf("the command was interrupted and ended: %w", ctx.Err())
-	case late:
+	case late, appeared:
 		if sh.NoJobs && !in.Keep {
 			return j.stopped(), fmt.Errorf("the command timed out after %v and was ended", wait)
 		}
-		if res, moved, err := sh.background(c, j); moved || err != nil {
+		why := ""
+		if how == appeared {
+			why = ", since the user sent it to the background"
+		}
+		if res, moved, err := sh.background(c, j, why); moved || err != nil {
 			return res, err
 		}
 	}
@@ -194,8 +198,8 @@ func progress(c *tool.Call, j *job, shown int64) int64 {
 }
 
 // background turns a command into a job, or ends it if there are too many. It reports
-// false if the command has ended just now.
-func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, err error) {
+// false if the command has ended just now. Why is what the model is told about the reason; it may be empty.
+func (sh *Shell) background(c *tool.Call, j *job, why string) (res tool.Result, moved bool, err error) {
 	moved, err = sh.enlist(j, c.Finished)
 	if err != nil {
 		return j.stopped(), false, fmt.Errorf("the command was ended: %w", err)
@@ -204,7 +208,7 @@ func (sh *Shell) background(c *tool.Call, j *job) (res tool.Result, moved bool, 
 		return tool.Result{}, false, nil
 	}
 	text := endLine(sh.fresh(j))
-	res = tool.Text(fmt.Sprintf("%s[still running as job %s; use the jobs tool to wait, read on, feed or kill it]", text, j.id))
+	res = tool.Text(fmt.Sprintf("%s[still running as job %s%s; use the jobs tool to wait, read on, feed or kill it]", text, j.id, why))
 	res.Job, res.Left = &tool.Job{ID: j.id, Command: j.command, Keep: j.keep, Late: j.input == nil}, sh.leaves()
 	return res, true, nil
 }

@@ -60,6 +60,20 @@ func open(ctx context.Context, c *tool.Call, path string) (draft, error) {
 	return d, nil
 }
 
+// unfit marks the reason why a change can't be made, so that nobody is asked about it. Nil stays nil.
+func unfit(why error) error {
+	if why == nil {
+		return nil
+	}
+	return unfitError{why}
+}
+
+// unfitError is a [tool.ErrInvalid] that says only why.
+type unfitError struct{ error }
+
+// Unwrap makes [errors.Is] find tool.ErrInvalid and the reason.
+func (e unfitError) Unwrap() []error { return []error{tool.ErrInvalid, e.error} }
+
 func changed(c *tool.Call, path string) error {
 	return fmt.Errorf("%s has changed since it was read; read it again, nothing was written", Shown(c, path))
 }

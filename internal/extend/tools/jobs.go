@@ -146,6 +146,25 @@ func (sh *Shell) Jobs() []Job {
 	return out
 }
 
+// Background sends the commands in the foreground to the background, where they continue as jobs, and returns how
+// many they are.
+func (sh *Shell) Background() (n int) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.NoJobs {
+		return 0
+	}
+	for j := range sh.active {
+		if j.id != "" || j.moving {
+			continue
+		}
+		j.moving = true
+		close(j.moved)
+		n++
+	}
+	return n
+}
+
 // Kill ends a job with all its child processes, and returns when they are gone or ctx is done. One that has
 // ended already stays as it is.
 func (sh *Shell) Kill(ctx context.Context, id string) error {

@@ -96,8 +96,10 @@ type job struct {
 	input   *keep.Input // nil: standard input is empty
 	report  *shellReport
 
-	done chan struct{} // closed when it has ended; the fields below are set before
-	end  ending
+	moved  chan struct{} // closed when the person sends it to the background
+	moving bool          // it is closed; guarded by Shell.mu
+	done   chan struct{} // closed when it has ended; the fields below are set before
+	end    ending
 
 	read     int64             // end of the output that the model has seen; guarded by Shell.mu
 	finished func(tool.JobEnd) // reports the end to the session; nil in the foreground; guarded by Shell.mu
@@ -125,7 +127,7 @@ func (sh *Shell) start(calling context.Context, c *tool.Call, in bashArgs) (*job
 	plan := sh.plan(calling, c, in)
 	ctx, cancel := context.WithCancel(context.Background())
 	j := &job{
-		command: in.Command, box: plan.box(c, in), git: plan.git, keep: in.Keep, started: time.Now(), cancel: cancel, done: make(chan struct{}),
+		command: in.Command, box: plan.box(c, in), git: plan.git, keep: in.Keep, started: time.Now(), cancel: cancel, done: make(chan struct{}), moved: make(chan struct{}),
 		out: &capture{blobs: storeOf(c.Env)}, report: &shellReport{}, writes: toWrite(calling, c, plan.effects),
 	}
 	if in.Background || in.Interactive || in.TTY {

@@ -67,18 +67,14 @@ func (st *session) ask(ctx context.Context, t *turn, p inspan.Pending) (event.Bo
 
 // consents returns the possible answers about a call, each with the word of words.Decision that it stands for.
 func consents(p inspan.Pending) []wire.PermissionOption {
-	names := map[string]string{
-		"s": "Allow for this session: ", "e": "Allow all edits in this session: ", "h": "Allow this host in this session: ",
-		"p": "Allow in this project: ", "a": "Always allow: ",
-	}
 	var list []wire.PermissionOption
 	for _, o := range words.Options(p.Rules, p.Offers) {
-		option := wire.PermissionOption{OptionId: wire.PermissionOptionId(o.Key), Name: names[o.Key] + o.Rules, Kind: wire.PermissionOptionKindAllowAlways}
+		option := wire.PermissionOption{OptionId: wire.PermissionOptionId(o.Key), Name: o.Name, Kind: wire.PermissionOptionKindAllowAlways}
 		switch o.Key {
 		case "y":
-			option.Name, option.Kind = "Allow once", wire.PermissionOptionKindAllowOnce
+			option.Kind = wire.PermissionOptionKindAllowOnce
 		case "n":
-			option.Name, option.Kind = "No", wire.PermissionOptionKindRejectOnce
+			option.Kind = wire.PermissionOptionKindRejectOnce
 		}
 		list = append(list, option)
 	}

@@ -94,10 +94,10 @@ func TestConsentShows(t *testing.T) {
 		offers = append(offers, string(o.Kind)+" "+o.Name)
 	}
 	if diff := cmp.Diff([]string{
-		"allow_once Allow once", "allow_always Allow for this session: write(sub/new.txt)",
-		"allow_always Allow all edits in this session: edits (changes by tools to files of the workspace, except guarded ones)",
-		"allow_always Allow in this project: write(sub/new.txt)",
-		"allow_always Always allow: write(sub/new.txt)", "reject_once No",
+		"allow_once Yes", "allow_always Yes, and don't ask again for changes to sub/new.txt in this session",
+		"allow_always Yes, and allow edits until this session ends: files of the workspace, except guarded ones",
+		"allow_always Yes, and don't ask again for changes to sub/new.txt in this project",
+		"allow_always Yes, and don't ask again for changes to sub/new.txt in any project", "reject_once No",
 	}, offers); diff != "" {
 		t.Error(diff)
 	}

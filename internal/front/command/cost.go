@@ -39,6 +39,11 @@ func (c *command) cost() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if ask.Session != "" {
+				if ask.Session, err = a.Running.Seen(cmd.Context(), ask.Session); err != nil {
+					return err
+				}
+			}
 			if !suppose {
 				ask.Index = filepath.Join(a.StateDir, "cost.index")
 				return ask.report(cmd.Context(), cmd.OutOrStdout(), a.Store(), c.warn)

@@ -22,7 +22,7 @@ func (c *command) effects() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			id, err := sessionOf(cmd, a, args)
+			id, err := a.Running.Seen(cmd.Context(), named(args))
 			if err != nil {
 				return err
 			}

@@ -73,7 +73,7 @@ func (f first) picture(of string) {
 // editsAndUndoes goes on from an edit that asks: it is approved, looked at, undone and gone.
 func (f first) editsAndUndoes(after string) {
 	f.t.Helper()
-	f.Shows("? edit_file asks", "-good day", "+good morning", "y yes, once", "or say what to do instead")
+	f.Shows("? edit_file asks", "1 - good day", "1 + good morning", "1 Yes (y)", "or say what to do instead")
 	f.holds(greeting)
 	f.picture("3-approval")
 	f.Keys("y")

@@ -21,7 +21,7 @@ func TestNoSecretOnTheScreen(t *testing.T) {
 	}
 	s := newTerminal(t, h, 100, 24)
 	s.Types(`. ../env; inspan run "$(cat ../task)"`)
-	s.Shows("? bash asks", "$ make [secret:", "[y]es, [n]o, or say what")
+	s.Shows("? bash asks", "$ make [secret:", "1 Yes (y)", "2 No (n)", "or say what")
 	s.Types("p")
 	s.Shows("No rule is safe for this call")
 	s.Types("n")

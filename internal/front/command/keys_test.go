@@ -136,7 +136,7 @@ func TestKeysRemote(t *testing.T) {
 	s.Types("R='--remote " + url + "'; R=\"$R --token-file $INSPAN_STATE_DIR/server.token\"")
 	s.Clears()
 	s.Types("inspan --plain $R 'bash: touch one; sleep 4099'")
-	s.Shows("Ctrl-D leaves the task open", "$ touch one", "Allow it? [y]es, [s]ession, [n]o, or")
+	s.Shows("Ctrl-D leaves the task open", "$ touch one", "2 Yes, and don't ask again for `touch *` in this session (s)", "3 No (n)")
 	s.Keys("y")
 	s.Shows("▸ bash touch one")
 	s.Keys("C-c")

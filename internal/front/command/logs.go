@@ -1,9 +1,14 @@
 package command
 
 import (
+	"iter"
+
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/running"
 )
 
 func (c *command) logs() *cobra.Command {
@@ -12,7 +17,7 @@ func (c *command) logs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs ID",
 		Short: "Print the transcript of a session; -f follows it",
-		Long: "Without -f this prints the same as 'inspan sessions show', all of it to standard output. With -f it follows the run " +
+		Long: "Without -f this prints the same as 'inspan sessions show' and the open questions, all of it to standard output. With -f it follows the run " +
 			"until it stops, and exits with the run's code.",
 		Args: exactly(1, 1, "an ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -22,7 +27,7 @@ func (c *command) logs() *cobra.Command {
 					return err
 				}
 				if !follow {
-					return c.console.Show(r.Events(cmd.Context(), id), false)
+					return c.printLog(cmd, a, id, r.Events(cmd.Context(), id))
 				}
 				t, err := r.Task(cmd.Context(), id)
 				if err != nil {
@@ -35,7 +40,7 @@ func (c *command) logs() *cobra.Command {
 				return err
 			}
 			if !follow {
-				return c.console.Show(a.Store().Events(cmd.Context(), id), false)
+				return c.printLog(cmd, a, id, a.Store().Events(cmd.Context(), id))
 			}
 			return c.watch(cmd.Context(), a, id, console.Attachment{Whole: true, Reads: true})
 		},
@@ -43,4 +48,16 @@ func (c *command) logs() *cobra.Command {
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow until the run stops")
 	f.add(cmd)
 	return cmd
+}
+
+// printLog prints a transcript, and the open questions of its session behind it.
+func (c *command) printLog(cmd *cobra.Command, a *app.App, id string, events iter.Seq2[event.Event, error]) error {
+	if err := c.console.Show(events, false); err != nil {
+		return err
+	}
+	st, err := a.Running.Status(cmd.Context(), id)
+	if err != nil {
+		return nil //nolint:nilerr // this version can show the session and not continue it, so nothing can be answered
+	}
+	return printQuestions(cmd.OutOrStdout(), a.Running.Server, id, running.Questions(st))
 }

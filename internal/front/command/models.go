@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/providers"
+	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm/catalog"
 	"github.com/inspan/inspan/llm/heal"
 )
@@ -103,15 +104,17 @@ func (c *command) modelsPrices() *cobra.Command {
 
 // printPrices prints a price book and its origin.
 func printPrices(out io.Writer, b *catalog.Book, from string) error {
-	w := text.NewTable(out, "MODEL", "WINDOW", "INPUT", "CACHED", "WRITTEN", "OUTPUT", "FROM", "LONG PROMPTS", "TIERS", "CHECKED")
+	w := text.NewTable(out, "MODEL", "WINDOW", "INPUT", "CACHED", "WRITTEN", "OUTPUT", "FROM")
+	var also [][2]string // models, and what changes their prices
+	var checked []string
 	figure := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 	for _, v := range b.Vendors {
+		checked = append(checked, text.Line(v.Name)+" "+v.Checked)
 		for _, m := range v.Models {
-			long := ""
-			if m.Long.Above > 0 {
-				long = fmt.Sprintf("above %s: x%s, reply x%s", text.Thousands(m.Long.Above), figure(m.Long.Prompt), figure(m.Long.Reply))
-			}
 			var tiers []string
+			if m.Long.Above > 0 {
+				tiers = append(tiers, fmt.Sprintf("above %s x%s, reply x%s", text.Thousands(m.Long.Above), figure(m.Long.Prompt), figure(m.Long.Reply)))
+			}
 			for _, name := range slices.Sorted(maps.Keys(m.Tiers)) {
 				if m.Tiers[name] != 1 {
 					tiers = append(tiers, text.Line(name)+" x"+figure(m.Tiers[name]))
@@ -119,14 +122,31 @@ func printPrices(out io.Writer, b *catalog.Book, from string) error {
 			}
 			for _, p := range m.Prices {
 				w.Row(text.Line(v.Name)+"/"+text.Line(m.ID), text.Thousands(m.Window), figure(p.Input),
-					figure(p.CacheRead), figure(p.CacheWrite), figure(p.Output), p.From, long, strings.Join(tiers, ", "), v.Checked)
+					figure(p.CacheRead), figure(p.CacheWrite), figure(p.Output), p.From)
 			}
+			if len(tiers) > 0 {
+				also = append(also, [2]string{text.Line(m.ID), strings.Join(tiers, ", ")})
+			}
+		}
+	}
+	if len(also) > 0 {
+		w.Row()
+		w.Row("MODEL", "LONG PROMPTS AND TIERS")
+	}
+	for _, a := range also {
+		for line := range strings.SplitSeq(words.Wrap(a[1], narrow/2), "\n") {
+			w.Row(a[0], line)
+			a[0] = ""
 		}
 	}
 	w.Row()
 	w.Row("US dollars per million tokens; the book is " + text.Line(from))
+	w.Row(words.Wrap("checked: "+strings.Join(checked, ", "), narrow))
 	return w.Flush()
 }
+
+// narrow is how many cells a line of a long list has, so that it fits the usual terminal.
+const narrow = 79
 
 // printProviders prints the providers of models.
 func printProviders(out io.Writer, providers []providers.Provider) error {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -54,7 +55,30 @@ func printDriven(cmd *cobra.Command, a *app.App, away, asJSON bool) error {
 		fmt.Fprintln(cmd.ErrOrStderr(), "no session is running; start one with: "+words.Command(a.Running.Server, "run", "--detach", `"..."`))
 		return nil
 	}
-	return printRunning(cmd.OutOrStdout(), list)
+	if err := printRunning(cmd.OutOrStdout(), list); err != nil {
+		return err
+	}
+	for _, d := range list {
+		if err := printQuestions(cmd.OutOrStdout(), a.Running.Server, d.ID, d.Open); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printQuestions prints the open questions of a session with their ids, and how to answer the first.
+func printQuestions(out io.Writer, server, session string, open []running.Open) error {
+	var err error
+	for i, q := range open {
+		_, failed := fmt.Fprintf(out, "? %s asks in session %s: %s\n", words.OneLine(q.ID, 60), session, words.OneLine(q.Asks, 200))
+		if i == 0 {
+			_, hint := fmt.Fprintln(out, "  answer it with: "+words.Command(server, "attach", session)+", or "+
+				words.Command(server, "send", "--allow", words.OneLine(q.ID, 60), session))
+			failed = errors.Join(failed, hint)
+		}
+		err = errors.Join(err, failed)
+	}
+	return err
 }
 
 // printRunning prints running sessions.

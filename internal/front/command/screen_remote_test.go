@@ -58,7 +58,7 @@ func TestScreenRemote(t *testing.T) {
 	s.Shows("› say: heron", "■ done", "script/commands · 127.0.0.1:")
 	s.idles()
 	s.Types("bash: echo some; touch made")
-	s.Shows("? bash asks", "rule for s: bash(touch *)", "y yes, once · s for this session · n no", "or say what to do instead")
+	s.Shows("? bash asks", "`touch *` in this session (s)", "3 No (n)", "or say what to do instead")
 	id := regexp.MustCompile(`\d{8}-\d{6}-\w{4}`).FindString(s.Shows("? bash asks"))
 
 	// Another person is there too, and answers.

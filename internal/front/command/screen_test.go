@@ -55,7 +55,7 @@ func TestDumbTerminal(t *testing.T) {
 	raw := filepath.Join(h.dir, "raw")
 	s.Tmux("pipe-pane", "cat >"+raw)
 	s.Types(`export TERM=dumb; printf 'beg''in\n'; inspan 'bash: touch made; echo birds'; inspan; printf 'en''d\n'`)
-	s.Shows("bash asks", "[y]es")
+	s.Shows("bash asks", "1 Yes (y)")
 	s.Types("y")
 	s.Shows("birds", "can only print lines (TERM=dumb); use: inspan -p", "end")
 	var part string
@@ -83,7 +83,7 @@ func TestInATerminal(t *testing.T) {
 	}
 
 	s.Types("bash: echo some; touch made")
-	s.Shows("? bash asks", "$ echo some; touch made", "y yes, once", "or say what to do instead")
+	s.Shows("? bash asks", "$ echo some; touch made", "1 Yes (y)", "or say what to do instead")
 	if _, err := os.Stat(filepath.Join(h.work, "made")); err == nil {
 		t.Error("the command ran before it was allowed")
 	}
@@ -237,7 +237,7 @@ func TestScreenInDocs(t *testing.T) {
 		s.Keys("C-j")
 	}
 	s.Keys("Enter")
-	screen := s.Shows("edit_file asks", "yes, once", "or say what to do instead")
+	screen := s.Shows("edit_file asks", "1 Yes (y)", "or say what to do instead")
 	_, screen, _ = strings.Cut(screen, "▸ todo")
 	screen = "▸ todo" + regexp.MustCompile(` +\n`).ReplaceAllString(screen, "\n")
 	screen = strings.ReplaceAll(screen, h.work, "/home/ann/shop")
@@ -272,4 +272,45 @@ func (h home) waiting(t *testing.T, id string) []inspan.Pending {
 		t.Fatal(err)
 	}
 	return st.Waiting
+}
+
+// TestScreenEditsACommand has a person change a command before it runs, with a key, and add a note to a yes. What
+// they changed is asked about before it runs.
+func TestScreenEditsACommand(t *testing.T) {
+	t.Parallel()
+	h := withoutModel(t)
+	s := newTerminal(t, h, 80, 24)
+	s.Types("inspan --model script --mode ask 'bash: touch one'")
+	s.Shows("$ touch one", "6 Edit the command first (e)", "or say what to do instead")
+	s.Keys("e")
+	s.Shows("› touch one")
+	s.Keys("BSpace", "BSpace", "BSpace")
+	s.Writes("two")
+	s.Shows("› touch two")
+	s.Keys("Enter")
+	s.Shows("$ touch two", "changes ", "1 Yes (y)", "or say what to do instead")
+	if h.has("two") {
+		t.Error("it ran before it was judged")
+	}
+	s.Keys("Tab")
+	s.Shows("yes, and tell it:")
+	s.Writes("mind the tests")
+	s.Keys("Enter")
+	s.Shows("▸ bash touch two", "› mind the tests", "■ done")
+	if !h.has("two") || h.has("one") {
+		t.Error("another command ran")
+	}
+}
+
+// TestScreenBackground has Ctrl-B send the running command to the background, where it continues as a job.
+func TestScreenBackground(t *testing.T) {
+	t.Parallel()
+	h := withoutModel(t)
+	s := newTerminal(t, h, 80, 24)
+	s.Types("inspan --model script --mode auto 'bash: echo begun; sleep 4073'")
+	s.Shows("▸ bash echo begun; sleep 4073", "\n    begun\n")
+	s.Keys("C-b")
+	s.Shows("since the user sent it to the background", "■ done")
+	s.Types("/jobs kill 1")
+	s.Shows("job 1 killed")
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -19,11 +20,17 @@ func (c *command) send() *cobra.Command {
 		Short: "Send a message or a decision to a session",
 		Long: "inspan appends the input to the session's log. A process that runs the session reads it at once; otherwise it waits for 'inspan " +
 			"resume'.\n" +
-			"Plain text answers the question that the session asks, or starts a new run after the current one.",
+			"Plain text answers the question that the session asks, or starts a new run after the current one.\n" +
+			"If a session has only one open question, --allow or --deny with the session's ID alone answers it: inspan send --allow last.",
 		Example: "  inspan send --steer last \"use the existing helper\"\n  inspan send --cancel last\n  inspan send --allow call_1 last",
-		Args:    exactly(1, 2, "an ID and an optional TEXT"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && m.Allow+m.Deny != "" {
+				return nil // then the flag names the session
+			}
+			return exactly(1, 2, "an ID and an optional TEXT")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m.By, m.Text = "inspan send", strings.Join(args[1:], " ")
+			m.By, m.Text = "inspan send", strings.Join(args[min(1, len(args)):], " ")
 			a, r, err := c.load(&f)
 			if err != nil {
 				return err
@@ -31,10 +38,24 @@ func (c *command) send() *cobra.Command {
 			if r != nil && (m.For == "project" || m.For == "always") {
 				return misused("--for %s writes to settings of this machine; with --remote an approval holds for the session at most", m.For)
 			}
-			id := args[0] // it is found after the message has been checked
+			id := m.Allow + m.Deny // one of them, without arguments
+			if len(args) > 0 {
+				id = args[0] // it is found after the message has been checked
+			}
 			if r != nil {
 				if id, err = r.Resolve(cmd.Context(), id); err != nil {
 					return err
+				}
+			}
+			if len(args) == 0 {
+				only, err := onlyQuestion(cmd.Context(), a, id)
+				if err != nil {
+					return err
+				}
+				if m.Allow != "" {
+					m.Allow = only
+				} else {
+					m.Deny = only
 				}
 			}
 			e, err := a.Send(cmd.Context(), id, m)
@@ -61,4 +82,22 @@ func (c *command) send() *cobra.Command {
 	f.add(cmd)
 	oneOf(cmd, "steer", "cancel", "allow", "deny")
 	return cmd
+}
+
+// onlyQuestion returns the id of the only open question of a session.
+func onlyQuestion(ctx context.Context, a *app.App, session string) (string, error) {
+	id, err := a.Running.Here(ctx, session)
+	if err != nil {
+		return "", err
+	}
+	ids, err := a.Undecided(ctx, id)
+	switch {
+	case err != nil:
+		return "", err
+	case len(ids) == 0:
+		return "", misused("no question is open in session %s", id)
+	case len(ids) > 1:
+		return "", misused("%d questions are open; name one of them before the session: %s", len(ids), text.Line(strings.Join(ids, ", ")))
+	}
+	return ids[0], nil
 }

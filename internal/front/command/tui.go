@@ -192,13 +192,16 @@ func prompts(a *app.App, root string) []tui.Command {
 type shellJobs struct {
 	list func() []tui.Job
 	kill func(ctx context.Context, id string) error
+
+	background func() int
 }
 
 // jobsOf returns the jobs of a session; none if it has no shell here.
 func jobsOf(a *app.App, session string) shellJobs {
 	shell := a.Running.Shell(session)
 	if shell == nil {
-		return shellJobs{func() []tui.Job { return nil }, func(context.Context, string) error { return errors.New("the session has no jobs") }}
+		none := func(context.Context, string) error { return errors.New("the session has no jobs") }
+		return shellJobs{func() []tui.Job { return nil }, none, func() int { return 0 }}
 	}
 	return shellJobs{func() []tui.Job {
 		var out []tui.Job
@@ -206,11 +209,14 @@ func jobsOf(a *app.App, session string) shellJobs {
 			out = append(out, tui.Job(job))
 		}
 		return out
-	}, shell.Kill}
+	}, shell.Kill, shell.Background}
 }
 
 // List implements [tui.Jobs].
 func (j shellJobs) List() []tui.Job { return j.list() }
+
+// Background implements [tui.Jobs].
+func (j shellJobs) Background() int { return j.background() }
 
 // Kill implements [tui.Jobs].
 func (j shellJobs) Kill(ctx context.Context, id string) error { return j.kill(ctx, id) }

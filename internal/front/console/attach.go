@@ -48,7 +48,7 @@ type Attachment struct {
 
 // Attach shows a session that another process drives. It returns the exit code of the run when the run stops,
 // or ExitDone if the person or a signal leaves. If nobody drives the session any more, that is an error, or
-// ExitWaiting if a question is open.
+// ExitWaiting if a question is open. It also returns ExitWaiting at a question after the end of the person's input.
 func (c *Console) Attach(ctx context.Context, s *inspan.Watch, a Attachment) (code int, err error) {
 	w := &attached{Attachment: a, console: c, session: s, told: map[string]bool{}}
 	w.head = s.Status().Seq
@@ -104,6 +104,7 @@ type attached struct {
 	gone   bool            // it seems that nobody drives the session any more
 	lost   bool            // the person was told that it can't be reached
 	cancel bool            // the person has interrupted the run
+	waits  bool            // a question is open, and the input that could answer it has ended
 }
 
 // lull is how long no event must come before an open question is asked: if it was answered already, the answer
@@ -133,6 +134,8 @@ func (w *attached) end() (int, error) {
 		return ExitDone, nil
 	}
 	switch {
+	case w.waits:
+		return ExitWaiting, nil
 	case !st.Active && st.Stopped != nil:
 		if w.Stays {
 			fmt.Fprintln(w.console.Err, "· the task is over")
@@ -322,7 +325,7 @@ func (w *attached) settle() bool {
 	}
 	w.ask(questions(st))
 	w.ready = true
-	return true
+	return !w.waits
 }
 
 // input returns what the person types. It waits until the person can see what they are typing for: a line that
@@ -371,6 +374,7 @@ func (w *attached) ask(list []inspan.Pending) {
 	}
 	if w.lines == nil {
 		w.tell(list[next])
+		w.waits = w.Person != nil
 		return
 	}
 	w.asked, w.broken = list[next].Call.ID, false
@@ -381,8 +385,8 @@ func (w *attached) ask(list []inspan.Pending) {
 func (w *attached) tell(p inspan.Pending) {
 	w.told[p.Call.ID] = true
 	id := w.session.ID()
-	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
-	fmt.Fprintf(w.console.Err, "? %s asks (%s); answer it with: %s, or %s\n", words.OneLine(p.Name(), 40), words.OneLine(asksWhy(p), 200),
+	why, _ := words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
+	fmt.Fprintf(w.console.Err, "? %s asks (%s); answer it with: %s, or %s\n", words.OneLine(p.Name(), 40), words.OneLine(asksWhy(p, why), 200),
 		words.Command(w.Server, "attach", id), words.Command(w.Server, "send", "--allow", words.OneLine(p.ID(), 60), id))
 }
 

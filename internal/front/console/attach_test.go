@@ -117,8 +117,8 @@ func TestAttachAndRunOn(t *testing.T) {
 		}
 		seen <- code
 	}()
-	screen.shows(t, "\x1b[33m? note asks\x1b[0m")
-	screen.shows(t, "Allow it? [y]es")
+	screen.shows(t, "\x1b[33m? note asks")
+	screen.shows(t, "1 Yes (y)")
 	types := func(line string) {
 		if _, err := io.WriteString(keys, line+"\n"); err != nil {
 			t.Error(err)
@@ -285,7 +285,7 @@ func TestAttachToWhatNobodyDrives(t *testing.T) {
 // TestAttachFromAPipe takes a line that is there before anything is shown for the answer to what
 // waits, and tells of a question that nobody can answer here.
 func TestAttachFromAPipe(t *testing.T) {
-	for typed, want := range map[string]string{"y\n": "— done", "": "? note asks ("} {
+	for typed, want := range map[string]string{"y\n": "— done", "": "? note asks"} {
 		var ran []string
 		s, watch := elsewhere(t, &ran, step("I write.", "one"), script.Step{Parts: llm.Say("Done.")})
 		var log, screen screen

@@ -21,6 +21,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/safety/policy"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/llm"
@@ -85,7 +86,7 @@ type Result struct {
 	Unpriced  bool           `json:"unpriced,omitempty"` // cost lacks replies of unknown price
 	ExitCode  int            `json:"exit_code"`
 	// Open questions, if the run waits for a person.
-	Open []Open `json:"open,omitempty"`
+	Open []running.Open `json:"open,omitempty"`
 	// Processes that the session had left running: those that continue, and those that were ended with it.
 	Kept  []tool.Leftover `json:"kept,omitempty"`
 	Ended []tool.Leftover `json:"ended,omitempty"`
@@ -95,29 +96,6 @@ type Result struct {
 	Unmerged []string `json:"unmerged,omitempty"`
 
 	over bool // it can't continue
-}
-
-// Open is an unanswered question.
-type Open struct {
-	ID      string   `json:"id"` // for 'inspan send --allow'
-	Asks    string   `json:"asks"`
-	Options []string `json:"options,omitempty"`
-}
-
-// openIn returns the open questions of a session.
-func openIn(st inspan.Status) (out []Open) {
-	for _, p := range questions(st) {
-		why, _ := words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
-		o := Open{ID: p.ID(), Asks: why}
-		if p.Asks {
-			o.Asks, o.Options = words.Question(p.Call)
-		}
-		if o.Asks == "" {
-			o.Asks = words.Subject(p.Call)
-		}
-		out = append(out, o)
-	}
-	return out
 }
 
 // Run drives the session until it stops, and returns the exit code.
@@ -300,7 +278,7 @@ func (v *view) result(st inspan.Status, err error) Result {
 	case st.Stopped != nil:
 		r.Reason, r.Cause, r.Detail = string(st.Stopped.Reason), st.Stopped.Cause, st.Stopped.Detail
 	case len(st.Questions()) > 0:
-		r.Open = openIn(st)
+		r.Open = running.Questions(st)
 		r.Reason, r.Detail = "waiting", text.Count(len(r.Open), "open question")
 	default:
 		r.Reason, r.Detail = "error", "there is nothing to do"

@@ -11,6 +11,7 @@ import (
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/view/markdown"
 	"github.com/inspan/inspan/internal/view/words"
 	"github.com/inspan/inspan/tool"
 )
@@ -167,44 +168,53 @@ func (p *Person) interrupt() {
 
 // show prints the question, and everything that would happen.
 func (p *Person) show(w inspan.Pending) {
-	w.Reason, w.Preview = words.Asking(w.Root, w.Reason, w.Preview, w.Calls())
 	if w.Asks && w.Preview != "" {
 		fmt.Fprintln(p.out, p.console.paint(yellow, "? "+strings.ReplaceAll(text.VisibleLines(w.Preview), "\n", "\n    ")))
 		return
 	}
-	fmt.Fprintf(p.out, "%s %s\n", p.console.paint(yellow, "? "+text.Visible(w.Name())+" asks"),
-		p.console.paint(dim, "("+text.Line(asksWhy(w))+")"))
-	p.would(w)
+	q := words.Consents(w.Root, w.Name(), w.Raised(), w.Calls())
+	title := p.console.paint(yellow, "? "+q.Title)
+	if why := text.Line(asksWhy(w, q.Why)); why != "" {
+		title += " " + p.console.paint(dim, "("+why+")")
+	}
+	fmt.Fprintln(p.out, title)
+	if q.Preview != "" {
+		p.preview(q.Preview)
+	}
+	if q.Command != "" {
+		p.indented("$ " + strings.ReplaceAll(q.Command, "\n", "\n  "))
+	}
+	if q.Others != "" {
+		p.indented(q.Others)
+	}
+	for _, line := range q.Effects {
+		p.indented(line)
+	}
 }
 
-// asksWhy returns why something is asked. A tool that a client runs asks for its result.
-func asksWhy(w inspan.Pending) string {
+// asksWhy returns why something is asked, which is otherwise why. A tool that a client runs asks for its result.
+func asksWhy(w inspan.Pending, why string) string {
 	for _, e := range w.Effects {
 		if w.Asks && w.Preview == "" && e.Kind == tool.Question && e.Text != "" {
 			return e.Text
 		}
 	}
-	return w.Reason
+	return why
 }
 
-// would prints everything that would happen.
-func (p *Person) would(w inspan.Pending) {
-	if w.Preview != "" {
-		for line := range strings.Lines(w.Preview) {
+// preview prints the preview of a call: a diff with line numbers and marked words, or other text as it is.
+func (p *Person) preview(shown string) {
+	if !strings.HasPrefix(shown, "--- ") {
+		for line := range strings.Lines(shown) {
 			p.indented(p.console.paintDiff(text.Visible(strings.TrimRight(line, "\n"))))
 		}
-	} else {
-		command, others := words.Asked(w.Call)
-		if command != "" {
-			p.indented("$ " + strings.ReplaceAll(command, "\n", "\n  "))
-		}
-		if others != "" {
-			p.indented(others)
-		}
+		return
 	}
-	for _, line := range words.Effects(w.Effects, w.Preview != "") {
-		p.indented(line)
+	width := p.console.width(p.out)
+	if width > 0 {
+		width = max(width-4, 1)
 	}
+	p.indented(markdown.Diff(shown, width, markdown.Style{NoColor: !p.console.Color}))
 }
 
 // indented prints lines behind a margin.
@@ -222,8 +232,8 @@ func options(w inspan.Pending, lasting bool) []words.Option {
 	return list
 }
 
-// question offers what the call can be allowed for. What holds for longer is printed in full in the lines
-// before, so that the person sees everything the rules cover.
+// question offers what the call can be allowed for, a line each, so that the person sees everything that the
+// rules cover.
 func question(w inspan.Pending, lasting bool) string {
 	switch {
 	case w.Asks && w.Preview == "":
@@ -231,16 +241,11 @@ func question(w inspan.Pending, lasting bool) string {
 	case w.Asks:
 		return "  Your answer (a number or your own words): "
 	}
-	options := options(w, lasting)
 	var b strings.Builder
-	for _, line := range words.Ruled(options) {
-		b.WriteString("  " + line + "\n")
+	for i, o := range options(w, lasting) {
+		fmt.Fprintf(&b, "  %d %s (%s)\n", i+1, o.Name, o.Key)
 	}
-	b.WriteString("  Allow it? ")
-	for _, o := range options {
-		fmt.Fprintf(&b, "[%s]%s, ", o.Key, strings.TrimPrefix(o.Word, o.Key))
-	}
-	return b.String() + "or say what to do instead: "
+	return b.String() + "  Allow it? A number, a letter, or say what to do instead: "
 }
 
 // answer parses what the person typed, or says what is wrong with it.

@@ -43,7 +43,7 @@ func TestPersonDecidesOnASet(t *testing.T) {
 		if ran != want || strings.Count(shown, "? a set of 2 calls asks (reach 1 host (example.com))") != 1 {
 			t.Errorf("%q: ran %d times\n%s", typed, ran, shown)
 		}
-		for _, part := range []string{"Call 1 of 2, call_s0_0/1: note", `"one"`, "Call 2 of 2, call_s0_0/2: note", `"two"`, "talks to example.com", "[y]es, [n]o, or say"} {
+		for _, part := range []string{"Call 1 of 2, call_s0_0/1: note", `"one"`, "Call 2 of 2, call_s0_0/2: note", `"two"`, "talks to example.com", "1 Yes (y)\n  2 No (n)\n"} {
 			if !strings.Contains(shown, part) {
 				t.Errorf("%q does not show %q:\n%s", typed, part, shown)
 			}
@@ -74,7 +74,7 @@ func TestAttachedToASet(t *testing.T) {
 		seen <- code
 	}()
 	screen.shows(t, "? a set of 2 calls asks (write /w/a (outside the workspace))")
-	screen.shows(t, "Allow it? [y]es, [n]o, or say")
+	screen.shows(t, "1 Yes (y)\n  2 No (n)\n")
 	if _, err := io.WriteString(keys, "y\n"); err != nil {
 		t.Error(err)
 	}

@@ -23,7 +23,11 @@ func (w *attached) typed(ctx context.Context, line string, ok bool) bool {
 	switch {
 	case !ok:
 		w.lines = nil
-		w.left = w.Leaves
+		if w.left = w.Leaves; !w.left && w.asked != "" { // nobody is left to answer
+			w.below()
+			w.tell(w.soon)
+			w.waits = true
+		}
 	case w.command(ctx, line):
 	case w.asked != "":
 		w.answer(ctx, line)
@@ -38,7 +42,7 @@ func (w *attached) typed(ctx context.Context, line string, ok bool) bool {
 		w.held = ""
 		w.say(ctx, line)
 	}
-	return !w.left
+	return !w.left && !w.waits
 }
 
 // say sends the model a message.

@@ -119,7 +119,7 @@ func TestNothingTakenEndsNothing(t *testing.T) {
 			return nil
 		}
 	})
-	d.shows("Allow it? [y]es, [s]ession")
+	d.shows("in this session (s)")
 	d.never("[p]roject", "[a]lways")
 	d.types("p")
 	d.shows("holds for the session at most: answer y or s")

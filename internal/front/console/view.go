@@ -131,6 +131,10 @@ func (v *view) printItems(e event.Event, items []transcript.Item) error {
 			}
 		case *transcript.Call:
 			v.called(i)
+		case *transcript.Question:
+			if granted := granted(i); granted != "" {
+				v.say("%s", v.paint(dim, "· "+granted))
+			}
 		case *transcript.Note:
 			if !v.missing(i) && i.Text != "" {
 				v.tell(i.Text, i.Notice)
@@ -149,6 +153,14 @@ func (v *view) printItems(e event.Event, items []transcript.Item) error {
 		}
 	}
 	return nil
+}
+
+// granted says what the answer to a question allowed beyond the call; empty if nothing.
+func granted(q *transcript.Question) string {
+	if q.Answer == nil {
+		return ""
+	}
+	return words.Granted(*q.Answer, q.Rules, q.Offers)
 }
 
 // marked returns text by others with a mark on its first line. Further lines are behind a margin, so that none

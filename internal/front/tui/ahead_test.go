@@ -242,11 +242,11 @@ func TestSingleKeys(t *testing.T) {
 func TestDeadTime(t *testing.T) {
 	m, now := asking(t)
 	m.screen.look.noColor = false
-	if drawn := m.View().Content; !strings.Contains(drawn, "\x1b[2my yes, once") || !strings.Contains(drawn, "one moment") {
+	if drawn := m.View().Content; !strings.Contains(drawn, "\x1b[2m  1 Yes (y)") || !strings.Contains(drawn, "one moment") {
 		t.Errorf("the choices do not look dead:\n%q", drawn)
 	}
 	*now = now.Add(seeing)
-	if drawn := m.View().Content; strings.Contains(drawn, "\x1b[2my yes, once") || !strings.Contains(drawn, "y yes, once") {
+	if drawn := m.View().Content; strings.Contains(drawn, "\x1b[2m  1 Yes (y)") || !strings.Contains(drawn, "1 Yes (y)") {
 		t.Errorf("the choices do not look alive:\n%q", drawn)
 	}
 }

@@ -20,7 +20,7 @@ func TestAnswerKeys(t *testing.T) {
 	rows := map[string]event.Decided{
 		"y": {Allow: true},
 		"s": {Allow: true, Scope: event.ScopeSession},
-		"e": {Allow: true, Scope: event.ScopeSession, Reach: event.ReachEdits},
+		"w": {Allow: true, Scope: event.ScopeSession, Reach: event.ReachEdits},
 		"h": {Allow: true, Scope: event.ScopeSession, Reach: event.ReachHost},
 		"p": {Allow: true, Scope: event.ScopeProject},
 		"a": {Allow: true, Scope: event.ScopeAlways},

@@ -25,7 +25,10 @@ type asker interface {
 	passing() bool
 	// took records a key press that was an answer.
 	took(pressed string, at time.Time)
-	decide(d event.Decided) tea.Cmd
+	// decide sends a decision, with a note about it for the model, which may be empty.
+	decide(d event.Decided, note string) tea.Cmd
+	// edits reports whether the person may change a command before it runs.
+	edits() bool
 	// dismiss closes the question without an answer.
 	dismiss(p inspan.Pending) tea.Cmd
 	// raise continues with new limits, and refuse stops at the limit that was reached.
@@ -51,15 +54,16 @@ type ask struct {
 	body    []string       // the whole subject
 	options []words.Option // of a call that needs consent
 	choices []choice
-	long    bool // one of them is too long for a line
-	at      int  // -1 if nothing is chosen
-	top     int  // first shown line of the body
-	more    int  // lines of the body that are not shown
-	page    int  // lines of the body that are shown
-	ruled   int  // first line of the body that says what is allowed for longer
-	lead    bool // the body must be shown from that line
-	whole   bool // the end of the body, or that line, was shown
+	listed  []string // the choices in full, for the body if there is no room for them below it
+	at      int      // -1 if nothing is chosen
+	top     int      // first shown line of the body
+	more    int      // lines of the body that are not shown
+	page    int      // lines of the body that are shown
+	lead    bool     // the body must be shown from the listed choices on
+	whole   bool     // the end of the body, or the listed choices, were shown
 	reply   editor
+	noted   bool // the reply is a note to a yes, for the model
+	edited  bool // the reply is the command, which the person changes
 	problem string
 	width   int       // that body was prepared for
 	drawn   time.Time // when it was first drawn; zero if not yet
@@ -68,81 +72,85 @@ type ask struct {
 
 // newAsk returns the question of a waiting call.
 func newAsk(of asker, p inspan.Pending) *ask {
-	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
-	return &ask{of: of, what: fmt.Sprint("call ", p.Call.ID, " with ", len(p.Set)), pending: p, at: -1}
+	return &ask{of: of, what: fmt.Sprint("call ", p.Call.ID, " question ", p.Question, " with ", len(p.Set)), pending: p, at: -1}
 }
 
 // prepare lays the question out for a width.
 func (a *ask) prepare(l look) {
 	a.width = l.width
-	if a.limit != nil {
-		a.title = l.paint(yellow, "? "+words.OneLine(a.limit.Detail, l.width-2))
-		a.choices = []choice{{"y", words.GoOn(*a.limit)}, {"n", "stop here"}}
-		return
-	}
 	w := a.pending
-	if a.pending.Asks {
-		a.question(l)
-		return
-	}
-	a.title = l.paint(yellow, "? "+words.OneLine(w.Name(), 60)+" asks")
-	a.body = paintAll(l, dim, wrap("("+text.Line(w.Reason)+")", l.width, "  "))
-	a.body = append(append(a.body, content(l, w)...), effects(l, w)...)
-	a.options = words.Options(w.Rules, w.Offers)
-	if a.of.passing() {
-		a.options = words.Passing(a.options)
-	}
-	a.ruled = len(a.body)
-	for _, line := range words.Ruled(a.options) {
-		a.body = append(a.body, wrap(line, l.width, "  ")...)
-	}
-	a.choices = nil
-	for _, o := range a.options {
-		a.choices = append(a.choices, choice{o.Key, o.Name})
-	}
-}
-
-// question prepares a call that asks the person something.
-func (a *ask) question(l look) {
-	s, options := words.Question(a.pending.Call)
-	a.title = l.paint(yellow, "? "+words.OneLine(a.pending.Name(), 60))
-	a.body = wrap(text.VisibleLines(cmp.Or(s, a.pending.Preview)), l.width, "  ")
-	a.choices, a.long = nil, false
-	for i, o := range options {
-		a.choices = append(a.choices, choice{fmt.Sprint(i + 1), o})
-		a.long = a.long || cells(o) > a.room(l)
-	}
-	for i, o := range options { // options that would be cut in their line are listed above it in full
-		if a.long {
-			a.body = append(a.body, hang(l, fmt.Sprintf("  %d ", i+1), text.VisibleLines(o))...)
+	switch {
+	case a.limit != nil:
+		a.title = l.paint(yellow, "? "+words.OneLine(a.limit.Detail, l.width-2))
+		a.choices = []choice{{"y", "Yes, " + words.GoOn(*a.limit)}, {"n", "No, stop here"}}
+	case a.pending.Asks:
+		s, options := words.Question(w.Call)
+		a.title = l.paint(yellow, "? "+words.OneLine(w.Name(), 60))
+		a.body = wrap(text.VisibleLines(cmp.Or(s, w.Preview)), l.width, "  ")
+		a.choices = nil
+		for i, o := range options {
+			a.choices = append(a.choices, choice{fmt.Sprint(i + 1), o})
 		}
+	default:
+		q := words.Consents(w.Root, w.Name(), w.Raised(), w.Calls())
+		a.title = l.paint(yellow, "? "+words.OneLine(q.Title, l.width-2))
+		a.body = content(l, q)
+		a.options = words.Options(w.Rules, w.Offers)
+		if a.of.passing() {
+			a.options = words.Passing(a.options)
+		}
+		a.choices = nil
+		for _, o := range a.options {
+			a.choices = append(a.choices, choice{o.Key, o.Name})
+		}
+		if q.Command != "" && w.Agent == "" && w.Parent == "" && a.of.edits() {
+			a.choices = append(a.choices, choice{"e", "Edit the command first"})
+		}
+	}
+	a.listed = nil
+	for i := range a.choices {
+		a.listed = append(a.listed, a.choiceLines(l, i)...)
 	}
 }
 
 // content returns everything that would happen.
-func content(l look, w inspan.Pending) []string {
-	if w.Preview != "" {
-		return diffLines(l, w.Preview, "    ")
-	}
+func content(l look, q words.Consent) []string {
 	var lines []string
-	command, others := words.Asked(w.Call)
-	if command != "" {
-		lines = broken(command, l.width, "      ")
-		lines[0] = "    $ " + strings.TrimPrefix(lines[0], "      ")
+	if q.Why != "" {
+		lines = paintAll(l, dim, wrap("("+q.Why+")", l.width, "  "))
 	}
-	if others != "" {
-		lines = append(lines, broken(others, l.width, "    ")...)
+	if q.Preview != "" {
+		lines = append(lines, diffLines(l, q.Preview, "    ")...)
+	}
+	if q.Command != "" {
+		command := broken(q.Command, l.width, "      ")
+		command[0] = "    $ " + strings.TrimPrefix(command[0], "      ")
+		lines = append(lines, command...)
+	}
+	if q.Others != "" {
+		lines = append(lines, broken(q.Others, l.width, "    ")...)
+	}
+	for _, line := range q.Effects {
+		lines = append(lines, broken(line, l.width, "    ")...)
 	}
 	return lines
 }
 
-// effects returns what the call would touch beyond what its text shows.
-func effects(l look, w inspan.Pending) []string {
-	var out []string
-	for _, line := range words.Effects(w.Effects, w.Preview != "") {
-		out = append(out, broken(line, l.width, "    ")...)
+// choiceLines shows a choice in full: its number, what it says, and its letter.
+func (a *ask) choiceLines(l look, i int) []string {
+	c := a.choices[i]
+	mark, said := fmt.Sprintf("  %d ", i+1), text.VisibleLines(c.doc)
+	if i == a.at {
+		mark = fmt.Sprintf("› %d ", i+1)
 	}
-	return out
+	if !a.pending.Asks {
+		said += " (" + c.text + ")"
+	}
+	lines := hang(l, mark, said)
+	if i == a.at {
+		return paintAll(l, reverse, lines)
+	}
+	return lines
 }
 
 // lines implements box.
@@ -151,12 +159,16 @@ func (a *ask) lines(l look, rows int) (out []string, x, y int) {
 	if a.drawn.IsZero() {
 		a.drawn = now
 	}
-	foot, x, y := a.foot(l, rows, a.unseen(now))
+	foot, listed, x, y := a.foot(l, rows, a.unseen(now))
 	head := a.title
 	if n := a.of.others(); n > 0 {
 		head += l.paint(dim, fmt.Sprintf(" (%d more %s)", n, text.Plural(n, "waits", "wait")))
 	}
 	left, body := rows-len(foot), a.body
+	subject := len(body)
+	if !listed {
+		body = slices.Concat(body, a.listed)
+	}
 	if left < leastBody { // the title becomes a line like the others
 		body = append([]string{head}, body...)
 	} else {
@@ -168,7 +180,7 @@ func (a *ask) lines(l look, rows int) (out []string, x, y int) {
 		a.page-- // for the line that says so
 	}
 	if a.lead {
-		a.top, a.lead, a.whole = a.ruled+len(body)-len(a.body), false, true
+		a.top, a.lead, a.whole = subject, false, true
 	}
 	a.top = max(0, min(a.top, len(body)-a.page))
 	end := min(a.top+a.page, len(body))
@@ -193,41 +205,22 @@ const leastBody = 3
 // unseen reports whether the person can't have seen the question yet.
 func (a *ask) unseen(now time.Time) bool { return a.drawn.IsZero() || now.Sub(a.drawn) < seeing }
 
-// foot returns the choices and the answer line, in a few rows.
-func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
-	var offers []string
-	for i, c := range a.choices {
-		word := c.text + " " + words.OneLine(c.doc, a.room(l))
-		switch {
-		case i == a.at:
-			word = l.paint(reverse, "›"+word)
-		case unseen:
-			word = l.paint(dim, word)
-		}
-		offers = append(offers, word)
+// foot returns the choices and the answer line. Listed reports whether the choices are shown in full, one below
+// the other; without room for that, only their keys are.
+func (a *ask) foot(l look, rows int, unseen bool) (out []string, listed bool, x, y int) {
+	for i := range a.choices {
+		out = append(out, a.choiceLines(l, i)...)
 	}
-	line := ""
-	for _, word := range offers {
-		if line != "" && ansi.StringWidth(line)+ansi.StringWidth(word)+5 > l.width {
-			out = append(out, line)
-			line = ""
-		}
-		if line == "" {
-			line = "  " + word
-		} else {
-			line += " · " + word
-		}
+	if unseen {
+		out = paintAll(l, dim, out)
 	}
-	if line != "" {
-		out = append(out, line)
-	}
-	if room := max(1, rows-leastBody); len(out) > room || a.long {
-		out = append(out[:0], a.keyLine(l, unseen))
+	if listed = len(out)+1 <= rows-leastBody; !listed && len(a.choices) > 0 {
+		out = []string{a.keyLine(l, unseen)}
 	}
 	if a.problem != "" {
 		out = append(out, l.paint(red, words.OneLine("  "+a.problem, l.width)))
 	}
-	empty := "or say what to do instead"
+	empty := "or say what to do instead; Tab adds a note to a yes"
 	switch {
 	case unseen:
 		empty = "one moment" // key presses don't count as an answer yet
@@ -235,13 +228,14 @@ func (a *ask) foot(l look, rows int, unseen bool) (out []string, x, y int) {
 		empty = "y or n"
 	case a.pending.Asks:
 		empty = "your answer"
+	case a.edited:
+		empty = "the command (Esc leaves it as it was)"
+	case a.noted:
+		empty = "yes, and tell it: (Esc takes the yes back)"
 	}
 	prompt, x, y := promptLines(l, &a.reply, min(3, max(1, rows-len(out)-2)), empty)
-	return append(out, prompt...), x, y + len(out)
+	return append(out, prompt...), listed, x, y + len(out)
 }
-
-// room returns how many cells the words of a choice have in its line.
-func (a *ask) room(l look) int { return max(l.width-8, 8) }
 
 // keyLine returns the choices without room for their words: the keys, and the words of the chosen one.
 func (a *ask) keyLine(l look, unseen bool) string {
@@ -269,8 +263,8 @@ func (a *ask) key(k tea.KeyPressMsg, action string) tea.Cmd {
 	case "send":
 		return a.answer()
 	case "escape":
-		if !a.reply.empty() {
-			a.reply = editor{}
+		if !a.reply.empty() || a.noted || a.edited {
+			a.reply, a.noted, a.edited = editor{}, false, false
 			return nil
 		}
 		return a.dismiss()
@@ -287,30 +281,56 @@ func (a *ask) key(k tea.KeyPressMsg, action string) tea.Cmd {
 		a.top = max(0, a.top-a.page)
 	case "page-down":
 		a.top += a.page
-	case "up", "down", "queue":
+	case "queue":
+		a.note()
+	case "up", "down":
 		a.move(k, action)
 	default:
-		if a.reply.key(k, action, a.width-2) {
+		if a.reply.key(k, action, a.width-2) && !a.noted {
 			a.at = -1
 		}
 	}
 	return nil
 }
 
-// single returns the choice whose key was pressed while nothing else was written; -1 if none. A question of the
-// model has none, since its answer may begin with a number.
+// note begins a note to a yes: to the chosen one, or else to the one that counts once.
+func (a *ask) note() {
+	if a.pending.Asks || a.limit != nil || a.edited || !a.reply.empty() {
+		return
+	}
+	a.noted = true
+	if a.at < 0 || a.choices[a.at].text == "n" || a.choices[a.at].text == "e" {
+		a.at = 0
+	}
+}
+
+// edit lets the person change the command.
+func (a *ask) edit() {
+	command, _ := words.Asked(a.pending.Call)
+	a.edited, a.at = true, -1
+	a.reply = editor{}
+	a.reply.set(command)
+}
+
+// single returns the choice whose letter or number was pressed while nothing else was written; -1 if none. A
+// question of the model has none, since its answer may begin with a number, and neither has a note.
 func (a *ask) single(k tea.KeyPressMsg, action string) int {
-	if a.pending.Asks || action != "" || !a.reply.empty() {
+	if a.pending.Asks || a.noted || a.edited || action != "" || !a.reply.empty() {
 		return -1
 	}
-	return slices.IndexFunc(a.choices, func(c choice) bool { return c.text == strings.ToLower(k.Text) })
+	for i, c := range a.choices {
+		if c.text == strings.ToLower(k.Text) || fmt.Sprint(i+1) == k.Text {
+			return i
+		}
+	}
+	return -1
 }
 
 // pressed takes the key of a choice. A yes or no for this time counts at once. A choice that holds for longer
 // counts a moment later, because many sentences begin with its letter.
 func (a *ask) pressed(i int, k tea.KeyPressMsg) tea.Cmd {
 	now := a.of.now()
-	if c := a.choices[i].text; c == "y" || c == "n" {
+	if c := a.choices[i].text; (c == "y" || c == "n") && c == strings.ToLower(k.Text) {
 		a.at = i
 		a.of.took(k.Text, now)
 		return a.answer()
@@ -332,7 +352,7 @@ func (a *ask) lingers(now time.Time) tea.Cmd {
 
 // move moves through the choices, or in the written text.
 func (a *ask) move(k tea.KeyPressMsg, action string) {
-	if !a.reply.empty() || len(a.choices) == 0 {
+	if !a.reply.empty() || a.noted || a.edited || len(a.choices) == 0 {
 		a.reply.key(k, action, a.width-2)
 		return
 	}
@@ -357,13 +377,27 @@ func (a *ask) dismiss() tea.Cmd {
 
 // answer sends the chosen or written answer, or says what is wrong with it.
 func (a *ask) answer() tea.Cmd {
-	text := strings.TrimSpace(a.reply.parts().Text())
-	if cmd, problem, ok := a.of.command(text); ok {
+	written := strings.TrimSpace(a.reply.parts().Text())
+	if a.edited {
+		d, problem := words.Edited(a.pending.Call, written)
+		if problem != "" {
+			a.problem = problem
+			return nil
+		}
+		return a.of.decide(a.pending.Answer(d), "")
+	}
+	if cmd, problem, ok := a.of.command(written); ok && !a.noted {
 		a.problem, a.reply = problem, editor{}
 		return cmd
 	}
-	if a.at >= 0 && text == "" {
+	text := written
+	if a.at >= 0 && (text == "" || a.noted) {
 		text = a.choices[a.at].text
+	}
+	if n := slices.IndexFunc(a.choices, func(c choice) bool { return c.text == "e" }); n >= 0 && !a.noted &&
+		(text == fmt.Sprint(n+1) || strings.EqualFold(text, "e")) {
+		a.edit()
+		return nil
 	}
 	if a.limit != nil {
 		return a.raise(text)
@@ -377,23 +411,32 @@ func (a *ask) answer() tea.Cmd {
 		return nil
 	}
 	if d.Allow && len(a.pending.Set) > 0 && !a.whole {
-		a.problem, a.reply, a.at = "This is about several calls: page down to the last one, then answer.", editor{}, -1
+		a.again("This is about several calls: page down to the last one, then answer.")
 		return nil
 	}
 	if d.Allow && d.Scope != "" && !a.whole { // an approval covers what was shown
-		a.problem, a.reply, a.at = "The rules are above; answer again.", editor{}, -1
+		a.again("The choices are above in full; answer again.")
 		a.lead = true
 		return nil
 	}
-	return a.of.decide(a.pending.Answer(d))
+	note := ""
+	if a.noted {
+		note = written
+	}
+	return a.of.decide(a.pending.Answer(d), note)
+}
+
+// again lets the person answer once more.
+func (a *ask) again(problem string) {
+	a.problem, a.reply, a.noted, a.at = problem, editor{}, false, -1
 }
 
 // raise answers whether a limit may be exceeded.
 func (a *ask) raise(text string) tea.Cmd {
-	switch words.Choice(text) {
-	case "y":
+	switch n := slices.Index([]string{"1", "2"}, text); {
+	case n == 0, words.Choice(text) == "y":
 		return a.of.raise(a.limits)
-	case "n":
+	case n == 1, words.Choice(text) == "n":
 		return a.dismiss()
 	}
 	a.problem, a.reply = "Please answer y or n; the run waits for it.", editor{}

@@ -191,7 +191,7 @@ func (b *block) ownLines(l look) []string {
 		return lines
 	}
 	out := broken(clean(printed), l.width, "  ")
-	if more := len(out) - foldSaid; more > 1 && !b.whole {
+	if more := len(out) - foldSaid; more > 1 && !b.whole && !l.verbose {
 		out = append([]string{fmt.Sprintf("  … %s above", text.Count(more, "line"))}, out[more:]...)
 	}
 	return append(lines, paintAll(l, dim, out)...)
@@ -225,7 +225,7 @@ func (b *block) result(l look) []string {
 	if images := b.call.Ended.Parts.Images(); images > 0 {
 		s = append(s, "    ["+text.Count(images, "image")+"]")
 	}
-	s = folded(s, foldResult, b.whole)
+	s = folded(s, foldResult, b.whole || l.verbose)
 	mark := l.paint(green, "✓")
 	if b.bad {
 		mark = l.paint(red, "✗ "+words.Failed(b.call.Ended))
@@ -241,7 +241,7 @@ func (b *block) result(l look) []string {
 	}
 	for _, f := range b.call.Ended.Files {
 		if f.Diff != "" {
-			out = append(out, folded(inset(markdown.Diff(f.Diff, l.width-4, l.markdown())), foldDiff, b.whole)...)
+			out = append(out, folded(inset(markdown.Diff(f.Diff, l.width-4, l.markdown())), foldDiff, b.whole || l.verbose)...)
 		}
 	}
 	return append(out, inset(markdown.Render(clean(b.call.Ended.Show), l.width-4, l.markdown()))...)
@@ -259,26 +259,58 @@ func folded(lines []string, keep int, whole bool) []string {
 	return append(lines[:keep:keep], fmt.Sprintf("    … +%s", text.Count(more, "line")))
 }
 
-// diffLines shows the whole diff in colours.
-func diffLines(l look, diff, indent string) []string {
+// diffLines shows the whole preview of a call, or of several calls with their texts behind words.Within.
+func diffLines(l look, preview, indent string) []string {
 	var out []string
-	for line := range strings.SplitSeq(strings.TrimRight(diff, "\n"), "\n") {
-		margin := indent
-		if rest, within := strings.CutPrefix(line, words.Within); within {
-			line, margin = rest, indent+words.Within
+	lines := strings.Split(strings.TrimRight(preview, "\n"), "\n")
+	for len(lines) > 0 {
+		margin := ""
+		if strings.HasPrefix(lines[0], words.Within) {
+			margin = words.Within
 		}
-		for _, part := range broken(text.VisibleLines(line), l.width, margin) {
-			sgr := dim
+		n := 1 // lines of one text
+		for n < len(lines) && strings.HasPrefix(lines[n], words.Within) == (margin != "") {
+			n++
+		}
+		part := make([]string, n)
+		for i, line := range lines[:n] {
+			part[i] = strings.TrimPrefix(line, margin)
+		}
+		lines = lines[n:]
+		for _, line := range onePreview(l, part, l.width-len(indent+margin)) {
+			out = append(out, indent+margin+line)
+		}
+	}
+	return out
+}
+
+// onePreview shows the lines of one preview: a diff with line numbers and marked words, other text as it is.
+func onePreview(l look, lines []string, width int) (out []string) {
+	if !strings.HasPrefix(lines[0], "--- ") {
+		for _, line := range lines {
+			sgr := ""
 			switch {
 			case strings.HasPrefix(line, "+"):
 				sgr = green
 			case strings.HasPrefix(line, "-"):
 				sgr = red
 			}
-			out = append(out, l.paint(sgr, part))
+			part := broken(text.VisibleLines(line), width, "")
+			if sgr != "" {
+				part = paintAll(l, sgr, part)
+			}
+			out = append(out, part...)
+		}
+		return out
+	}
+	for i, line := range lines { // in a file whose lines end with \r\n, that is not part of the change
+		line, end := strings.CutSuffix(line, "\r")
+		lines[i] = text.VisibleLines(line)
+		if end {
+			lines[i] += "\r"
 		}
 	}
-	return out
+	return split(markdown.Diff(strings.Join(lines, "\n"), max(width, 1), l.markdown()))
 }
 
 // printer turns blocks into lines, each once and in order. An open reply is printed as far as its lines can't

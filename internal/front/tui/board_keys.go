@@ -250,10 +250,12 @@ func (b boardAsker) others() int {
 
 func (b boardAsker) passing() bool { return b.server() != "" }
 
+func (boardAsker) edits() bool { return false } // App.Send sends no commands
+
 func (boardAsker) took(string, time.Time) {}
 
-// decide sends a decision on the shown question, and shows the next one.
-func (b boardAsker) decide(d event.Decided) tea.Cmd {
+// decide sends a decision on the shown question and then the note, and shows the next question.
+func (b boardAsker) decide(d event.Decided, note string) tea.Cmd {
 	m := b.boardModel
 	of, p := m.asked, m.ask.pending
 	message := app.Message{By: d.By, Deny: d.Call, Text: d.Reason, For: "once", Question: d.Question, Also: d.Also}
@@ -267,6 +269,9 @@ func (b boardAsker) decide(d event.Decided) tea.Cmd {
 	}
 	return func() tea.Msg {
 		_, err := m.App.Send(m.ctx, of.ID, message)
+		if err == nil && note != "" {
+			_, err = m.App.Send(m.ctx, of.ID, app.Message{By: d.By, Text: note, Steer: true})
+		}
 		return boardDecided{of, p.Question, err}
 	}
 }

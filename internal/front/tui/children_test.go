@@ -49,7 +49,7 @@ func TestChildAsks(t *testing.T) {
 	} {
 		s := start(t, 80, 24, withTeam, spawn, sayStep("It is back."))
 		s.typed("go", enter)
-		s.shows("▸ spawn_agent", "? worker › note asks", "it would change /", "y yes, once", "or say what to do instead")
+		s.shows("▸ spawn_agent", "? worker › note asks", "changes /", "1 Yes (y)", "or say what to do instead")
 		s.press(tc.keys)
 		s.wait(tc.shown+" after "+tc.keys, func(text string) bool {
 			return strings.Contains(text, tc.shown) && !strings.Contains(text, "? worker") &&

@@ -19,6 +19,7 @@ const (
 	mostPending = 3
 
 	leastRuled = 14 // rows of the live part that leave room for a rule
+	mostRule   = 40 // cells; a longer one would be broken, and half of it left, when the terminal shrinks
 )
 
 // View implements tea.Model: the live part at the bottom, or the whole screen.
@@ -40,7 +41,7 @@ func (m *model) View() tea.View {
 	}
 	s.remember(len(lines))
 	v := tea.NewView(strings.Join(lines, "\n"))
-	v.AltScreen, v.ReportFocus = s.full != nil, m.alert.reports()
+	v.AltScreen, v.ReportFocus = s.full != nil || m.over.reads() && !s.printing, m.alert.reports()
 	if x >= 0 {
 		v.Cursor = tea.NewCursor(min(x, s.look.width), y)
 	}
@@ -67,7 +68,7 @@ func (m *model) live(rows int) (out []string, x, y int) {
 		front, x, y = m.composer.lines(l, left)
 	}
 	if rows >= leastRuled && left > len(front) && !l.reader { // separates the prompt from the output
-		front = append([]string{l.paint(dim, strings.Repeat("─", l.width))}, front...)
+		front = append([]string{l.paint(dim, strings.Repeat("─", min(l.width, mostRule)))}, front...)
 		y++
 	}
 	above := m.above(left - len(front))

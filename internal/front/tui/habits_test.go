@@ -64,7 +64,7 @@ func commandHabits() []habit {
 		},
 		{
 			name:  "/status",
-			first: "/mode yolo" + enter + "y", then: []string{"now working in mode yolo", "· yolo"}, keys: "/status" + enter,
+			first: "/mode yolo" + enter + "y", then: []string{"· yolo"}, keys: "/status" + enter,
 			shown: []string{"sandbox    not used in mode yolo: commands run without it"},
 		},
 		{name: "/resume", keys: "/resume" + enter, shown: []string{"resume (1 of 1)", "go"}},
@@ -96,12 +96,14 @@ func commandHabits() []habit {
 		{name: "/theme", keys: "/theme" + enter, shown: []string{"theme (3 of 3)", "› auto  now"}},
 		{name: "/vim", keys: "/vim on" + enter, shown: []string{"Set tui.vim in ", "INSERT"}, check: stores("vim = true"), with: settled},
 		{name: "/vim", keys: "/vim" + enter, shown: []string{"› off  now"}},
-		{name: "/mode", keys: "/mode edit" + enter, shown: []string{"now working in mode edit", "· edit"}},
+		{name: "/mode", keys: "/mode edit" + enter, shown: []string{"· edit"}},
 		{name: "/mode", keys: "/mode" + enter, shown: []string{"mode (5 of 5)", "› ask  now · "}},
 		{name: "/model", keys: "/model" + enter, shown: []string{"› script/commands  now"}},
-		{name: "/plan", keys: "/plan" + enter, shown: []string{"now working in mode plan"}},
+		{name: "/btw", keys: "/btw" + enter, shown: []string{"write the question too"}},
+		{name: "/btw", keys: "/btw what is it?" + enter, shown: []string{"btw: what is it?\n"}, check: asideOnly},
+		{name: "/plan", keys: "/plan" + enter, shown: []string{"· plan ·"}},
 		{
-			name: "/plan", keys: "/plan look round" + enter, shown: []string{"now working in mode plan", "› look round", "a plan"},
+			name: "/plan", keys: "/plan look round" + enter, shown: []string{"· plan ·", "› look round", "a plan"},
 			steps: []script.Step{sayStep("The first answer."), sayStep("a plan")},
 		},
 		{
@@ -152,7 +154,8 @@ func keyHabits() []habit {
 		{name: "escape", keys: esc + esc, shown: []string{"rewind to before (1 of 1)"}},
 		{name: "interrupt", keys: ctrlC, first: "half", then: []string{"› half"}, shown: []string{"press again to quit"}, gone: "half"},
 		{name: "quit", keys: ctrlD, ends: true},
-		{name: "mode", keys: "\x1b[Z", shown: []string{"now working in mode edit"}},
+		{name: "mode", keys: "\x1b[Z", shown: []string{"· edit ·"}},
+		{name: "background", keys: typing + "\x02X", shown: []string{"› say thiXs"}}, // nothing runs; see TestScreenBackground
 		{name: "unfold", keys: ctrlO, shown: []string{"✓ blue\n    blue\n    blue\n    blue\n    blue\n    blue"}},
 		{name: "reasoning", keys: "\x14", shown: []string{"∙ it must be blue", "and nothing else"}},
 		{name: "search", keys: "\x12", shown: []string{"history (1 of 1)", "› go"}},
@@ -359,9 +362,48 @@ func atHome(s *screen) {
 
 // plannedLast holds that a task for mode plan, typed during a run, begins after it and in that mode.
 func plannedLast(s *screen) {
-	s.shows("now working in mode plan", "› look round", "a plan")
-	if text := s.text(); strings.Index(text, "now working in mode plan") > strings.Index(text, "› look round") {
-		s.t.Errorf("the task began in the mode before:\n%s", text)
+	s.shows("· plan ·", "› look round", "a plan")
+	list, err := s.tui.App.Store().List(s.t.Context())
+	if err != nil || len(list) != 1 {
+		s.t.Fatalf("%+v, %v", list, err)
+	}
+	var planned bool
+	for e, err := range s.tui.App.Store().Events(s.t.Context(), list[0].ID) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		switch b := e.Body.(type) {
+		case event.Switched:
+			planned = planned || b.Mode == "plan"
+		case event.Said:
+			if b.Parts.Text() == "look round" && !planned {
+				s.t.Error("the task began in the mode before")
+			}
+		}
+	}
+	if !planned {
+		s.t.Error("the mode did not change")
+	}
+}
+
+// asideOnly holds that a side question and its answer are in a session of their own, and only there.
+func asideOnly(s *screen) {
+	list, err := s.tui.App.Store().List(s.t.Context())
+	if err != nil || len(list) != 2 {
+		s.t.Fatalf("%+v, %v", list, err)
+	}
+	for _, info := range list {
+		asked := false
+		for e, err := range s.tui.App.Store().Events(s.t.Context(), info.ID) {
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			b, said := e.Body.(event.Said)
+			asked = asked || said && b.Parts.Text() == "what is it?"
+		}
+		if aside := info.Title == "btw: what is it?"; aside != asked {
+			s.t.Errorf("session %s %q has the question: %v", info.ID, info.Title, asked)
+		}
 	}
 }
 

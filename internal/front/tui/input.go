@@ -46,6 +46,13 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		m.taps = taps{} // a key between two taps ends the first
 	}
 	b := m.box()
+	if action == "background" {
+		if jobs := m.commands.background(); b == nil && m.talk.running && jobs != nil && jobs.Background() > 0 {
+			m.hints.say("the command continues in the background; /jobs lists it")
+			return nil
+		}
+		action = "left"
+	}
 	switch action {
 	case "suspend":
 		return tea.Suspend
@@ -253,12 +260,20 @@ func (m *model) nextMode() tea.Cmd {
 	return m.talk.switchTo(modes[(i+1)%len(modes)])
 }
 
-// unfold shows the whole of the last result.
+// unfold shows the whole of the last result, and all results to come. The next time, they are folded again.
 func (m *model) unfold() tea.Cmd {
 	v := m.talk.view
+	verbose := !m.screen.look.verbose
+	m.screen.look.verbose, m.screen.print.look.verbose = verbose, verbose
+	m.hints.say(map[bool]string{true: "verbose: results are shown in full; press again to fold them", false: "results are folded again"}[verbose])
+	if m.screen.full != nil {
+		m.screen.reflow(v)
+	}
+	if !verbose {
+		return nil
+	}
 	b := v.ended
 	if b == nil {
-		m.hints.say("no call or command has ended yet")
 		return nil
 	}
 	if b.call == nil {

@@ -17,6 +17,8 @@ type Jobs interface {
 	// Kill ends one with all of its processes, and returns when they are gone. It is not an error if the job
 	// has ended already; an unknown id is.
 	Kill(ctx context.Context, id string) error
+	// Background sends the running commands to the background, and returns how many they are. It returns at once.
+	Background() int
 }
 
 // Job is one background command.

@@ -17,6 +17,8 @@ func (*twoJobs) List() []Job {
 	}
 }
 
+func (j *twoJobs) Background() int { return 0 }
+
 func (j *twoJobs) Kill(_ context.Context, id string) error {
 	if id != "1" {
 		return errors.New("there is no job \"" + id + "\"")
@@ -81,3 +83,5 @@ func TestJobsThatNobodyKnows(t *testing.T) {
 type empty struct{ *twoJobs }
 
 func (empty) List() []Job { return nil }
+
+func (empty) Background() int { return 0 }

@@ -36,6 +36,7 @@ type model struct {
 
 	taps     taps
 	quitting bool
+	panelled bool // our own text was open, on a screen of its own
 	ticking  bool
 	fatal    error
 }
@@ -103,8 +104,20 @@ func (m *model) greet() tea.Cmd {
 // Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.update(msg)
-	return m, tea.Batch(cmd, m.loops.refresh(), m.screen.flush(m.talk.view), m.count(), m.line.refresh(m.status(), m.talk),
+	return m, tea.Batch(cmd, m.loops.refresh(), m.flush(), m.count(), m.line.refresh(m.status(), m.talk),
 		m.lacks.refresh(m.talk), m.alert.refresh(m.talk))
+}
+
+// flush prints what has happened. While our own text is open, nothing is printed below it.
+func (m *model) flush() tea.Cmd {
+	if m.over.reads() && m.screen.full == nil {
+		m.panelled = true
+		return nil
+	}
+	if m.panelled { // the terminal first has to show the frame again
+		m.panelled, m.screen.shown = false, m.clock()
+	}
+	return m.screen.flush(m.talk.view)
 }
 
 func (m *model) update(msg tea.Msg) tea.Cmd {

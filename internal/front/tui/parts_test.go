@@ -165,7 +165,7 @@ func TestChoicesAreSeen(t *testing.T) {
 		bodies       []event.Body
 		keys, chosen string
 	}{
-		"approval": {[]event.Body{event.Judged{Call: "1", Action: tool.Ask, Reason: "it would"}, approve}, "  y s ", "  ›y yes, once"},
+		"approval": {[]event.Body{event.Judged{Call: "1", Action: tool.Ask, Reason: "it would"}, approve}, "  y s ", "  ›y Yes"},
 		"question": {ask, "  1 2 3", "  ›1 heron"},
 	} {
 		call := llm.Call{ID: "1", Name: "note", Args: json.RawMessage(`{"question":"Which?","options":["heron","egret","a very long name of a bird"]}`)}
@@ -621,5 +621,23 @@ func TestCostOfAllThatWasSpent(t *testing.T) {
 		event.Replied{Parts: llm.Say("Yes."), Cost: 4}, event.Stopped{Reason: event.ReasonDone})
 	if strings.Count(got, "$7.00") != 2 { // below the run, and in the status
 		t.Error(got)
+	}
+}
+
+// TestPanelEnds holds that Home and End go to the ends of our own text, at each size.
+func TestPanelEnds(t *testing.T) {
+	var text []string
+	for i := range 50 {
+		text = append(text, fmt.Sprint("line ", i))
+	}
+	p := &panel{text: strings.Join(text, "\n"), close: func() {}}
+	for _, rows := range []int{10, 4, 20} {
+		for action, want := range map[string]string{"end": "line 49", "home": "line 0"} {
+			p.lines(look{width: 60, noColor: true}, rows)
+			p.key(tea.KeyPressMsg{}, action)
+			if out, _, _ := p.lines(look{width: 60, noColor: true}, rows); !slices.Contains(out, want) || len(out) != rows {
+				t.Errorf("%s in %d rows: %q", action, rows, out)
+			}
+		}
 	}
 }

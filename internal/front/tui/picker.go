@@ -47,9 +47,16 @@ func (o *overlay) confirm(title string, body []string, yes func() tea.Cmd, no fu
 	o.box = &confirm{title: title, body: body, yes: yes, no: no, close: o.close}
 }
 
-// read opens our own text for reading. It leaves nothing in the scrollback.
+// read opens our own text for reading, on a screen of its own: it leaves nothing in the scrollback, whatever the
+// terminal does to lines when its size changes.
 func (o *overlay) read(text string) {
 	o.box = &panel{text: strings.TrimRight(text, "\n"), close: o.close}
+}
+
+// reads reports whether our own text is open.
+func (o *overlay) reads() bool {
+	_, reads := o.box.(*panel)
+	return reads
 }
 
 // panel is a text to read.
@@ -58,12 +65,13 @@ type panel struct {
 	close func()
 	top   int // first shown line
 	page  int // number of shown lines
+	all   int // number of lines
 }
 
 // lines implements box.
 func (p *panel) lines(l look, rows int) (out []string, x, y int) {
 	all := columns(l, p.text)
-	p.page = max(1, rows-1)
+	p.page, p.all = max(1, rows-1), len(all)
 	p.top = max(0, min(p.top, len(all)-p.page))
 	end := min(len(all), p.top+p.page)
 	foot := "Esc closes"
@@ -86,6 +94,10 @@ func (p *panel) key(k tea.KeyPressMsg, action string) tea.Cmd {
 		p.top -= p.page
 	case action == "page-down", k.Text == " ":
 		p.top += p.page
+	case action == "home":
+		p.top = 0
+	case action == "end":
+		p.top = p.all
 	}
 	return nil
 }

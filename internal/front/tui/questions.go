@@ -175,7 +175,9 @@ func (q *questions) now() time.Time { return q.clock() }
 
 func (q *questions) passing() bool { return q.talk.house.fixed() != "" }
 
-func (q *questions) decide(d event.Decided) tea.Cmd { return q.talk.decide(d) }
+func (q *questions) decide(d event.Decided, note string) tea.Cmd { return q.talk.decide(d, note) }
+
+func (q *questions) edits() bool { return q.talk.house.fixed() == "" }
 
 func (q *questions) interrupt() tea.Cmd { return q.talk.interrupt() }
 
@@ -194,7 +196,7 @@ func (q *questions) raise(limits *event.Limits) tea.Cmd {
 // dismiss closes a question without an answer. If the call needs approval, the run is interrupted.
 func (q *questions) dismiss(p inspan.Pending) tea.Cmd {
 	if p.Asks {
-		return q.talk.decide(words.Dismissed(p.Call.ID))
+		return q.talk.decide(words.Dismissed(p.Call.ID), "")
 	}
 	return q.talk.interrupt()
 }

@@ -3,15 +3,19 @@ package tui
 import (
 	"cmp"
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/tool"
 )
 
 // sessions switches to another session, or to another model for the same one.
@@ -40,6 +44,44 @@ func (s *sessions) fork() tea.Cmd {
 	}
 	house, o := s.talk.house, s.talk.opts
 	return s.talk.enter(o, func(ctx context.Context, warn func(string)) (session, error) { return house.fork(ctx, o, id, warn) })
+}
+
+// aside asks the model a question in a copy of the session, in mode plan, and shows the answer. The session stays
+// as it is. The copy is a session of its own, so its cost is counted.
+func (s *sessions) aside(question string) tea.Cmd {
+	id, t, o := s.talk.runner.id(), s.talk.tui, s.talk.opts
+	switch {
+	case question == "":
+		s.hints.say("write the question too: /btw what does this flag do?")
+		return nil
+	case id == "":
+		s.hints.say("there is no conversation yet; send it as a message")
+		return nil
+	}
+	o.Mode = tool.ModePlan
+	s.hints.say("asking beside the conversation")
+	return s.talk.work(func(ctx context.Context) (said string, err error) {
+		c, err := t.host(o, func(string) {}).Fork(ctx, id, 0)
+		if err != nil {
+			return "", err
+		}
+		defer func() { err = errors.Join(err, c.Close()) }()
+		var fold transcript.Fold
+		title := event.Titled{Title: words.OneLine("btw: "+question, 200)}
+		for e, err := range c.Run(ctx, event.Switched{Mode: tool.ModePlan}, title, event.Say(question)) {
+			if err != nil {
+				return "", err
+			}
+			fold.Apply(e)
+		}
+		if len(c.Status().Questions()) > 0 || fold.Last == "" {
+			return "", errors.New("there is no answer to /btw; see session " + c.ID())
+		}
+		return "btw: " + question + "\n" + fold.Last, nil
+	}, func(said string) tea.Cmd {
+		s.talk.printText(said)
+		return nil
+	})
 }
 
 // pick lets the person choose a session of this folder, or of any.

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -254,9 +255,17 @@ func (t *talk) sent(msg sent) tea.Cmd {
 	return nil
 }
 
-// decide sends a decision into the current run. Without a run, it collects the decisions on all waiting calls
-// and begins a run with them.
-func (t *talk) decide(d event.Decided) tea.Cmd {
+// decide sends a decision into the current run, behind the person's note about it, if there is one. Without a
+// run, it collects the decisions on all waiting calls and begins a run with them.
+func (t *talk) decide(d event.Decided, note string) tea.Cmd {
+	told := event.Steered{Origin: event.OriginPerson, Parts: llm.Say(note)}
+	switch {
+	case note == "":
+	case t.running:
+		t.send(told, note)
+	default:
+		t.decided = append(t.decided, told)
+	}
 	t.decided = append(t.decided, d)
 	if t.running {
 		t.send(d, "")

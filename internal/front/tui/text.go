@@ -29,6 +29,7 @@ type look struct {
 	width   int  // most cells of a line
 	light   bool // the background is light
 	noColor bool
+	verbose bool // results are shown in full
 	reader  bool // a screen reader reads the terminal: no colours, marks as words, and nothing moves
 	lexers  *markdown.Lexers
 }

@@ -127,8 +127,13 @@ func (v *view) answered(q *transcript.Question) {
 			v.given[rule] = words.Given(*d, toolOf(q))
 		}
 	}
-	if d := q.Answer; d != nil && q.Call != nil && d.Allow && (d.Scope != event.ScopeOnce || d.Answer != "") {
-		v.note(allowed(*d, q.Call.Call.Name))
+	if d := q.Answer; d != nil && d.Allow {
+		if granted := words.Granted(*d, q.Rules, q.Offers); granted != "" {
+			v.note(granted)
+		}
+		if q.Call != nil && d.Answer != "" {
+			v.note("answered: " + d.Answer)
+		}
 	}
 }
 
@@ -139,6 +144,11 @@ func (v *view) noted(n *transcript.Note) {
 	case event.Forked:
 		v.note("forked from " + b.From)
 	case event.Progress:
+	case event.Switched:
+		b.Mode = "" // the status line shows it
+		if text, notice := words.Told(b); text != "" && !n.First {
+			v.add(&block{kind: noteBlock, text: text, bad: notice})
+		}
 	default:
 		if n.Text != "" && !n.First {
 			v.add(&block{kind: noteBlock, text: n.Text, bad: n.Notice})
@@ -220,7 +230,8 @@ func (v *view) waiting(decided []event.Body) (out []inspan.Pending) {
 func decides(decided []event.Body, p inspan.Pending) bool {
 	return slices.ContainsFunc(decided, func(b event.Body) bool {
 		d, ok := b.(event.Decided)
-		return ok && (d.Call == p.Call.ID || d.OnCall(p.Call.ID, p.Parent, p.Question))
+		this := d.Question == 0 || d.Question == p.Question // and not an earlier question about the same call
+		return ok && (d.Call == p.Call.ID && this || d.OnCall(p.Call.ID, p.Parent, p.Question))
 	})
 }
 

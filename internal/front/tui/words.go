@@ -12,14 +12,6 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// allowed says what a person answered, or allowed for longer.
-func allowed(b event.Decided, name string) string {
-	if b.Answer != "" {
-		return "answered: " + b.Answer
-	}
-	return name + " is allowed for: " + string(b.Scope)
-}
-
 // toolOf returns the tool that a question is about; empty if unknown.
 func toolOf(q *transcript.Question) string {
 	switch {

@@ -105,7 +105,7 @@ type Point struct {
 	Text string    `json:"text"`
 }
 
-// Points lists where a session can be rewound to, the oldest first.
+// Points lists where a session can be rewound to: before each message of a person, the oldest first.
 func (w *Rewinds) Points(ctx context.Context, id string) ([]Point, error) {
 	var all []Point
 	var fold transcript.Fold
@@ -115,8 +115,11 @@ func (w *Rewinds) Points(ctx context.Context, id string) ([]Point, error) {
 		}
 		for _, item := range fold.Apply(e) {
 			said, is := item.(*transcript.Said)
+			if !is || said.Seq != e.Seq || len(said.Parts) == 0 {
+				continue
+			}
 			// Without a run, a steering message begins one.
-			if is && said.Seq == e.Seq && (!said.Steered || said.Heard && said.Origin == event.OriginPerson) {
+			if own := said.Origin == event.OriginPerson; own && (!said.Steered || said.Heard) || !said.Steered && said.Origin == "" {
 				all = append(all, Point{e.Seq, e.Time, said.Parts.Text()})
 			}
 		}

@@ -54,6 +54,30 @@ type Driven struct {
 	Root     string    `json:"root"`
 	Cost     float64   `json:"cost"` // US dollars so far
 	Unpriced bool      `json:"unpriced,omitempty"`
+	Open     []Open    `json:"open,omitempty"` // its open questions
+}
+
+// Open is an unanswered question.
+type Open struct {
+	ID      string   `json:"id"`   // for 'inspan send --allow'
+	Asks    string   `json:"asks"` // text by others
+	Options []string `json:"options,omitempty"`
+}
+
+// Questions returns the open questions of a session, those of children first.
+func Questions(st inspan.Status) (out []Open) {
+	for _, p := range inspan.Sets(st.Questions()) {
+		why, _ := words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
+		o := Open{ID: p.ID(), Asks: why}
+		if p.Asks {
+			o.Asks, o.Options = words.Question(p.Call)
+		}
+		if o.Asks == "" {
+			o.Asks = words.Subject(p.Call)
+		}
+		out = append(out, o)
+	}
+	return out
 }
 
 // List lists the driven sessions, each before those that work for it, the oldest first; without any it is an
@@ -78,7 +102,11 @@ func (t *Table) List(ctx context.Context) ([]Driven, error) {
 		if err != nil {
 			continue // it has ended, or is damaged, which 'sessions list' reports
 		}
-		list = append(list, stands[h.Session].of(drivenBy(h, st)))
+		stand := stands[h.Session]
+		if stand == StandsRunning && st.Stopped != nil && !st.Active {
+			stand = StandsIdle // the log is read later than the server's word, and its clients have seen the run stop
+		}
+		list = append(list, stand.of(drivenBy(h, st)))
 		for _, child := range st.Children {
 			if child.Open && !seen[child.Child] {
 				seen[child.Child] = true
@@ -133,7 +161,7 @@ func (s Standing) of(d Driven) Driven {
 func drivenBy(h store.Holder, st inspan.Status) Driven {
 	d := Driven{
 		ID: h.Session, Parent: store.Parent(h.Session), PID: h.PID, Host: h.Host, Since: h.Since, State: stateOf(st), What: st.Title,
-		Root: st.Root, Cost: st.Cost, Unpriced: st.Unpriced,
+		Root: st.Root, Cost: st.Cost, Unpriced: st.Unpriced, Open: Questions(st),
 	}
 	if d.What == "" {
 		d.What = st.Task

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -177,7 +178,7 @@ func TestList(t *testing.T) {
 		if got.State != want.State || got.What != want.What || got.Root != want.Root || got.PID != os.Getpid() || got.Parent != "" {
 			t.Errorf("%+v, want %+v", got, want)
 		}
-		if one, err := r.Driven(t.Context(), id); err != nil || one == nil || *one != got {
+		if one, err := r.Driven(t.Context(), id); err != nil || one == nil || !reflect.DeepEqual(*one, got) {
 			t.Errorf("alone: %+v, %v, want %+v", one, err, got)
 		}
 	}

@@ -92,9 +92,13 @@ func (j *judging) judge(ctx context.Context, calls []loop.Call) error {
 	var out []event.Body
 	watched, done := j.journal.interruptible(ctx)
 	defer done()
+	settled := true // no call before may change what the next one finds
 	for _, c := range calls {
-		t := trial{judging: j, judged: event.Judged{Call: c.ID}}
-		out = append(out, t.run(watched, c.Call)...)
+		t := trial{judging: j, judged: event.Judged{Call: c.ID}, settled: settled, edited: c.Edited}
+		bodies := t.run(watched, c.Call)
+		out = append(out, bodies...)
+		_, fit := bodies[0].(event.Judged)
+		settled = settled && (!fit || t.judged.Action == tool.Deny || onlyReads(t.judged.Effects))
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -113,6 +117,15 @@ type trial struct {
 	unknown  bool             // a command contains a placeholder that stands for nothing
 	also     []tool.Effect    // effects beyond those that the tool states
 	approved bool             // a person was there to approve
+	edited   bool             // the arguments are a person's
+	settled  bool             // nothing that is still to run may change what the call would do
+}
+
+// onlyReads reports whether all effects are reads, or commands proven to only read.
+func onlyReads(effects []tool.Effect) bool {
+	return !slices.ContainsFunc(effects, func(e tool.Effect) bool {
+		return e.Kind != tool.Read && (e.Kind != tool.Execute || e.Class != tool.ProvenRead)
+	})
 }
 
 // maxRewrites is how often judges may rewrite the arguments of one call.
@@ -163,8 +176,11 @@ func (t *trial) run(ctx context.Context, c llm.Call) []event.Body {
 		t.judged.Cost += v.Cost
 		t.judged.Consulted = append(t.judged.Consulted, v.Consulted...)
 		t.judged.Route = cmp.Or(v.Route, t.judged.Route)
-		if t.judged.Args = nil; !SameJSON(checked, written) {
+		if t.judged.Args = nil; t.edited || !SameJSON(checked, written) {
 			t.judged.Args = checked
+		}
+		if t.edited {
+			t.judged.Text = strings.TrimPrefix(t.judged.Text+"\n\n"+editedCall+t.hide(string(checked)), "\n\n")
 		}
 		if v.Args == nil {
 			return t.withPreview(ctx, event.Waiting{Call: t.call.ID, Rules: rules, Offers: offers})
@@ -174,6 +190,9 @@ func (t *trial) run(ctx context.Context, c llm.Call) []event.Body {
 	t.judged.Action, t.judged.Reason = tool.Deny, "its arguments were rewritten again and again"
 	return []event.Body{t.judged}
 }
+
+// editedCall tells the model, before the arguments, that they are not its own.
+const editedCall = "[inspan says; it is not the person:]\nThe user changed the arguments of your call before it ran. They are now: "
 
 // unknownSecret tells the model that what it sees may be wrong.
 const unknownSecret = "[inspan says; it is not the person:]\nA placeholder in this command stands for no secret that is known here, " +
@@ -246,9 +265,30 @@ func (t *trial) withPreview(ctx context.Context, waiting event.Waiting) []event.
 	if t.tool.Preview != nil {
 		call := t.revealed()
 		waiting.Shown = t.current(ctx, call.Env.Files) // so that a change in between counts as one
-		waiting.Preview = t.preview(ctx, call)
+		shown, err := t.preview(ctx, call)
+		if errors.Is(err, tool.ErrInvalid) && t.settled && t.mayRead() {
+			return unfit(llm.Call{ID: t.call.ID}, t.hide(err.Error()))
+		}
+		waiting.Preview = shown
 	}
 	return []event.Body{t.judged, waiting}
+}
+
+// mayRead reports whether the agent may read, without asking, all files that the call would change: why a change
+// can't be made may repeat what is in them.
+func (t *trial) mayRead() bool {
+	var reads []tool.Effect
+	for _, e := range t.judged.Effects {
+		if e.Kind == tool.Write {
+			reads = append(reads, tool.Effect{Kind: tool.Read, Path: e.Path})
+		}
+	}
+	for _, f := range t.rules().Findings(t.call, reads) {
+		if f.Verdict.Action != tool.Allow {
+			return false
+		}
+	}
+	return true
 }
 
 // maxCompared is the size of the largest file that is compared with what was shown. Tools don't change larger
@@ -288,7 +328,7 @@ func digestOf(ctx context.Context, files tool.Files, path string) (string, error
 
 // preview returns what the tool shows a person. If it fails, the person sees the arguments; if it panics, the
 // person is told that something may be missing.
-func (t *trial) preview(ctx context.Context, call *tool.Call) string {
+func (t *trial) preview(ctx context.Context, call *tool.Call) (string, error) {
 	text, err := func() (text string, err error) {
 		defer fault.Recover("the preview", nil, &err)
 		return t.tool.Preview(ctx, call)
@@ -296,7 +336,7 @@ func (t *trial) preview(ctx context.Context, call *tool.Call) string {
 	if c, crashed := errors.AsType[*fault.Panic](err); crashed {
 		text = "(there is no preview of what this call would do: " + c.Brief() + ")"
 	}
-	return t.hide(text)
+	return t.hide(text), err
 }
 
 // checkArgs returns arguments that fit a tool. An error is for the model.

@@ -2,6 +2,7 @@ package loop
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -131,6 +132,9 @@ func (s *State) called(e event.Event) {
 			c.Answer, c.Worded = b.Answer, b.Answer != ""
 			t.decided(c, b)
 			s.grant(b.Grants(c.Rules, c.Offers))
+		case len(b.Args) > 0 && c.Parent == "":
+			c.edit(b.Args)
+			t.move(c, phaseNew)
 		default:
 			c.Worded = b.Reason != "" && b.By != By
 			t.decided(c, b)
@@ -159,6 +163,12 @@ func (s *State) grant(rules []string) {
 			s.Granted = append(s.Granted, r)
 		}
 	}
+}
+
+// edit gives a call the arguments of a person. Nothing of the question about it applies any more.
+func (c *Call) edit(args json.RawMessage) {
+	c.Name, c.Tool, c.Args, c.Edited = cmp.Or(c.Tool, c.Name), "", args, true
+	c.Preview, c.Rules, c.Offers, c.Until, c.Asked, c.Shown = "", nil, nil, time.Time{}, 0, nil
 }
 
 func (t *table) judged(c *Call, b event.Judged) {

@@ -184,6 +184,7 @@ type Call struct {
 	Preview string        `json:"preview,omitempty"`
 	Answer  string        `json:"answer,omitempty"` // a person's answer to its question
 	Worded  bool          `json:"worded,omitempty"` // the person answered in words, or said why not
+	Edited  bool          `json:"edited,omitempty"` // its arguments are a person's
 	Rules   []string      `json:"rules,omitempty"`  // rules that would allow it
 	Offers  []event.Offer `json:"offers,omitempty"` // as in event.Waiting
 	Until   time.Time     `json:"until,omitzero"`   // when an open question counts as denied

@@ -24,11 +24,10 @@ func (s *Store) Held(ctx context.Context) ([]store.Holder, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("look for drivers: %w", err)
 		}
-		h, err := s.Holder(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		if h != nil {
+		switch h, err := s.Holder(ctx, id); {
+		case err != nil: // one lease that can't be read must not hide the others
+			held = append(held, store.Holder{Session: id})
+		case h != nil:
 			held = append(held, *h)
 		}
 	}

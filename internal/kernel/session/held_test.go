@@ -240,6 +240,15 @@ func TestHeldIsSorted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	odd := driven(t, s) // its lease can't be read, which hides no other
+	if err := odd.Release(); err != nil {
+		t.Fatal(err)
+	}
+	lease := filepath.Join(s.Dir, odd.id, leaseName)
+	if err := errors.Join(os.Remove(lease), os.Symlink(lease, lease)); err != nil {
+		t.Fatal(err)
+	}
+	want[odd.id] = true
 	held, err := s.Held(t.Context())
 	if err != nil || len(held) != len(want) {
 		t.Fatalf("%+v, %v", held, err)

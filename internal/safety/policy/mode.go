@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/inspan/inspan/internal/safety/netguard"
 	"github.com/inspan/inspan/internal/safety/places"
@@ -101,6 +102,14 @@ func unasked(c *tool.Call, e tool.Effect) (tool.Action, string) {
 		return tool.Allow, ""
 	}
 	return tool.Ask, "it would " + describe(e)
+}
+
+// Plain reports whether the reason of a question is only that the call would have one of these effects: it would
+// run a command, change a file or talk to a host.
+func Plain(reason string, effects []tool.Effect) bool {
+	return slices.ContainsFunc(effects, func(e tool.Effect) bool {
+		return (e.Kind == tool.Execute || e.Kind == tool.Write || e.Kind == tool.Network) && reason == "it would "+describe(e)
+	})
 }
 
 // describe returns an effect in words that follow "would".

@@ -169,6 +169,27 @@ func Begins(text string) bool {
 	return Choice(text) != "" || slices.ContainsFunc(choices(), begun)
 }
 
+// Edited returns the decision of a person who wants another command in place of that of a call. It allows nothing:
+// the call is judged anew. Problem says what is wrong with the command.
+func Edited(c llm.Call, command string) (d event.Decided, problem string) {
+	d = by(c.ID)
+	args := map[string]any{}
+	dec := json.NewDecoder(bytes.NewReader(c.Args))
+	dec.UseNumber()
+	was, _ := Asked(c)
+	switch command = strings.TrimSpace(command); {
+	case dec.Decode(&args) != nil || was == "":
+		return d, "Only a command can be edited."
+	case command == "":
+		return d, "The command is empty; n denies it."
+	case command == strings.TrimSpace(was):
+		return d, "The command is as it was; change it, or Esc to answer."
+	}
+	args["command"] = command
+	d.Args = json.RawMessage(plainJSON(args, ""))
+	return d, ""
+}
+
 // Dismissed returns the decision of a person who does not want to answer.
 func Dismissed(call string) event.Decided { return by(call) }
 

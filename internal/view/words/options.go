@@ -2,6 +2,7 @@ package words
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/inspan/inspan/event"
@@ -12,8 +13,8 @@ import (
 type Option struct {
 	Key   string // key that chooses it, the first letter of its word
 	Word  string
-	Name  string // what it does, in a few words
-	Rules string // everything that it allows beyond the call, without hidden characters; empty if nothing
+	Name  string // the answer as a sentence, which says what it allows beyond the call; without hidden characters
+	Rules string // everything that it allows beyond the call, as rules, without hidden characters; empty if nothing
 
 	allow bool
 	scope event.Scope
@@ -23,30 +24,67 @@ type Option struct {
 // Options returns the answers to a question with these rules and offers, in the order in which to show them.
 // All front ends show them, and no other answer allows anything.
 func Options(rules []string, offers []event.Offer) []Option {
-	out := []Option{{Key: "y", Word: "yes", Name: "yes, once", allow: true}}
+	out := []Option{{Key: "y", Word: "yes", Name: "Yes", allow: true}}
+	again := func(key, word, where string, scope event.Scope) Option {
+		name := "Yes, and don't ask again for " + covered(rules) + " " + where
+		return Option{Key: key, Word: word, Name: name, Rules: said(rules), allow: true, scope: scope}
+	}
 	if len(rules) > 0 {
-		out = append(out, Option{Key: "s", Word: "session", Name: "for this session", Rules: said(rules), allow: true, scope: event.ScopeSession})
+		out = append(out, again("s", "session", "in this session", event.ScopeSession))
 	}
 	for _, o := range offers {
 		opt := Option{Rules: said(o.Rules), allow: true, scope: event.ScopeSession, reach: o.Reach}
 		switch o.Reach {
 		case event.ReachEdits:
-			opt.Key, opt.Word, opt.Name = "e", "edits", "all edits in this session"
-			opt.Rules += " (changes by tools to files of the workspace, except guarded ones)"
+			opt.Key, opt.Word = "w", "workspace"
+			opt.Name = "Yes, and allow edits until this session ends: files of the workspace, except guarded ones"
 		case event.ReachHost:
-			opt.Key, opt.Word, opt.Name = "h", "host", "this host in this session"
-			opt.Rules += " (whatever reaches it)"
+			opt.Key, opt.Word = "h", "host"
+			opt.Name = "Yes, and don't ask again for " + covered(o.Rules) + " in this session, whatever reaches it"
 		default: // from a later version
 			continue
 		}
 		out = append(out, opt)
 	}
 	if len(rules) > 0 {
-		out = append(out,
-			Option{Key: "p", Word: "project", Name: "for this project", Rules: said(rules), allow: true, scope: event.ScopeProject},
-			Option{Key: "a", Word: "always", Name: "always", Rules: said(rules), allow: true, scope: event.ScopeAlways})
+		out = append(out, again("p", "project", "in this project", event.ScopeProject),
+			again("a", "always", "in any project", event.ScopeAlways))
 	}
-	return append(out, Option{Key: "n", Word: "no", Name: "no"})
+	return append(out, Option{Key: "n", Word: "no", Name: "No"})
+}
+
+// covered describes rules in a sentence, all of them and without hidden characters.
+func covered(rules []string) string {
+	var out []string
+	for _, rule := range rules {
+		rule = text.Visible(rule)
+		kind, about, _ := strings.Cut(rule, "(")
+		about, closed := strings.CutSuffix(about, ")")
+		switch {
+		case closed && kind == "bash":
+			out = append(out, "`"+about+"`")
+		case closed && kind == "write":
+			out = append(out, "changes to "+about)
+		case closed && kind == "network":
+			out = append(out, about)
+		default:
+			out = append(out, "`"+rule+"`")
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// Granted says what a decision allowed beyond its call, exactly, as in "allowed in this session: bash(go test *)".
+// It is empty if that is nothing. The rules and offers are those of the question.
+func Granted(d event.Decided, rules []string, offers []event.Offer) string {
+	granted := d.Grants(rules, offers)
+	where := map[event.Scope]string{
+		event.ScopeSession: "in this session", event.ScopeProject: "in this project", event.ScopeAlways: "in any project",
+	}[d.Scope]
+	if len(granted) == 0 || where == "" {
+		return ""
+	}
+	return "allowed " + where + ": " + said(granted)
 }
 
 // Given says by which answer, at a call of which tool, a rule was granted for the session.
@@ -54,7 +92,7 @@ func Given(d event.Decided, tool string) string {
 	how := "s"
 	switch d.Reach {
 	case event.ReachEdits:
-		how = "e, all edits"
+		how = "w, all edits"
 	case event.ReachHost:
 		how = "h, the host"
 	}
@@ -74,34 +112,16 @@ func Passing(options []Option) []Option {
 	return slices.DeleteFunc(options, func(o Option) bool { return o.scope == event.ScopeProject || o.scope == event.ScopeAlways })
 }
 
-// Ruled says what the options allow beyond the call, one line for all that allow the same.
-func Ruled(options []Option) []string {
-	var rules, keys []string
-	for _, o := range options {
-		switch i := slices.Index(rules, o.Rules); {
-		case o.Rules == "":
-		case i < 0:
-			rules, keys = append(rules, o.Rules), append(keys, o.Key)
-		default:
-			keys[i] += ", " + o.Key
-		}
-	}
-	for i, r := range rules {
-		if at := strings.LastIndex(keys[i], ", "); at > 0 {
-			keys[i] = keys[i][:at] + " and " + keys[i][at+2:]
-		}
-		rules[i] = "rule for " + keys[i] + ": " + r
-	}
-	return rules
-}
-
-// Decision returns what a typed line means as an answer to a call that needs consent: the key or the word of an
-// option, or what to do instead. Problem says what is wrong with the line; then nothing is decided.
+// Decision returns what a typed line means as an answer to a call that needs consent: the key, the word or the
+// number of an option, or what to do instead. Problem says what is wrong with the line; then nothing is decided.
 func Decision(call string, options []Option, line string) (d event.Decided, problem string) {
 	d = by(call)
 	line = strings.TrimSpace(line)
 	key := Choice(line)
 	i := slices.IndexFunc(options, func(o Option) bool { return o.Key == key })
+	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(options) && len(line) == 1 {
+		i = n - 1
+	}
 	switch {
 	case line == "":
 		return d, "Please answer; nothing runs before you do."
@@ -122,5 +142,5 @@ func Decision(call string, options []Option, line string) (d event.Decided, prob
 
 // choices returns the words that can answer a call. Each begins with its key.
 func choices() []string {
-	return []string{"yes", "no", "session", "project", "always", "edits", "host"}
+	return []string{"yes", "no", "session", "project", "always", "workspace", "host"}
 }

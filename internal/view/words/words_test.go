@@ -334,7 +334,7 @@ func TestDecision(t *testing.T) {
 		{"yes, but in b", rules, event.Decided{Reason: "yes, but in b"}, false},
 		{"yy", rules, event.Decided{Allow: true}, false},
 		{"nn", rules, event.Decided{}, false},
-		{"e", rules, event.Decided{}, true},
+		{"w", rules, event.Decided{}, true},
 		{"host", nil, event.Decided{}, true},
 	} {
 		tc.want.Call, tc.want.By = "1", "the user"
