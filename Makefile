@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test test-long test-hostile test-engine bench-engine lint safety fuzz explore oracle harbor bench proof test262 bench-serve e2e-local fuzz-api update notice release image image-cluster
+.PHONY: build demo test test-long test-hostile test-engine bench-engine lint safety fuzz explore oracle harbor bench proof test262 bench-serve e2e-local fuzz-api update pictures notice release image image-cluster
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -109,6 +109,10 @@ update:
 	go test ./internal/install/config -run Schema -update
 	go test ./internal/front/tui -run TestFrames -update
 	go test ./workflow -run TestTableOfFields -update
+
+# Take the pictures of the documents anew. Needs Chromium, curl and git.
+pictures:
+	./scripts/pictures
 
 # Write NOTICE and third_party anew: the licences of all that is linked into the command or embedded in it.
 notice:

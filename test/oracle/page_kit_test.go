@@ -177,7 +177,7 @@ func (w *web) open(size [2]int64) *tab {
 }
 
 // patience is how long the page may take to show something.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	p.t.Helper()

@@ -264,7 +264,7 @@ func (m *model) nextMode() tea.Cmd {
 func (m *model) unfold() tea.Cmd {
 	v := m.talk.view
 	verbose := !m.screen.look.verbose
-	m.screen.look.verbose, m.screen.print.look.verbose = verbose, verbose
+	m.screen.look.verbose, m.screen.print.verbose = verbose, verbose
 	m.hints.say(map[bool]string{true: "verbose: results are shown in full; press again to fold them", false: "results are folded again"}[verbose])
 	if m.screen.full != nil {
 		m.screen.reflow(v)
