@@ -164,7 +164,7 @@ type Approvals struct {
 	Remember func(ctx context.Context, scope event.Scope, rules []string) error
 }
 
-// Jobs configures whether commands may continue after a run. The model is informed.
+// Jobs configures whether commands may continue after the session. The model is told which applies.
 type Jobs struct {
 	// Keep lets background commands continue after a session that ended normally; Lifecycle.Shutdown looks
 	// after them.
@@ -454,14 +454,15 @@ func (a *Agent) changes(s *loop.State) (sw event.Switched, some bool) {
 	return sw, some
 }
 
-// A reply has at least leastReserve tokens of the window, or 1/reserveShare of a window that is smaller.
+// The reserve for a reply is the model's MaxOutput, at least leastReserve tokens, and never more than 1/reserveShare of
+// the window.
 const (
 	leastReserve = 20_000
 	reserveShare = 4
 )
 
-// window returns the model's context window. A small window reserves only a quarter for the reply, or the
-// session would be compacted all the time.
+// window returns the model's context window. The reserve never exceeds its share, or sessions in a small window would
+// be compacted all the time.
 func (a *Agent) window() event.Window {
 	info := a.model().Info()
 	w := event.Window{Tokens: info.Window, Reserve: max(info.MaxOutput, leastReserve)}

@@ -21,7 +21,7 @@ import (
 // If one of its functions panics, Run ends with an error that names the function and has the stack. The session
 // can be run again.
 //
-// Run must be called by one goroutine at a time. Interrupt, Leave, Again and Send may be called from any.
+// Run must be called by one goroutine at a time. Interrupt, Detach, Again and Send may be called from any.
 type Conductor struct {
 	Session *Session
 	// See is called with every event of the run in order, transient ones included. An error aborts the run as a
@@ -44,7 +44,7 @@ type Conductor struct {
 	// goroutines. Otherwise questions come one at a time, in order, and no events are shown meanwhile, which
 	// suits a terminal.
 	Together bool
-	// Patience is how long Run waits for an answer from elsewhere to a question that Ask left open. 0 means not
+	// AnswerWait is how long Run waits for an answer from elsewhere to a question that Ask left open. 0 means not
 	// at all, a negative value forever.
 	AnswerWait time.Duration
 	// Grace is how long an interrupted run may take to stop cleanly before it is aborted. 0 means forever.
@@ -234,7 +234,7 @@ func (c *Conductor) Interrupt(why event.Cancelled) {
 	}
 }
 
-// Leave is for a front end that goes away. It interrupts a run that is working, and leaves one that waits for
+// Detach is for a front end that goes away. It interrupts a run that is working, and leaves one that waits for
 // an answer as it is.
 func (c *Conductor) Detach(why event.Cancelled) {
 	c.mu.Lock()
@@ -289,7 +289,7 @@ func (c *Conductor) Send(ctx context.Context, input event.Body) (seq uint64, err
 	return seq, err
 }
 
-// again applies the decisions on waiting calls, and reports whether the session must run again.
+// again settles the open questions, and reports whether the session must run again.
 func (c *Conductor) again(ctx context.Context) (bool, error) {
 	if over, late := c.over(); over || late {
 		return late, nil

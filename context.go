@@ -68,8 +68,7 @@ func sum(sources []Source) (n int) {
 	return n
 }
 
-// shared scales the estimates of the non-empty sources so that they add up to tokens, which the vendor has
-// counted.
+// shared scales the estimates of the non-empty sources so that they add up to tokens.
 func shared(tokens int, sources []Source) (out []Source) {
 	all, seen, given := sum(sources), 0, 0
 	for _, s := range sources {

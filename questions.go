@@ -168,7 +168,7 @@ func (q *questions) answerTo(asked context.Context, p Pending) (answer event.Bod
 	return answer, p.fits(answer)
 }
 
-// fits returns an error if body is not an answer to the question.
+// fits returns an error if answer does not answer the question.
 func (p Pending) fits(answer event.Body) error {
 	if _, interrupts := answer.(event.Cancelled); interrupts {
 		return nil

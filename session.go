@@ -373,8 +373,8 @@ func (s *Session) Shutdown() Leftovers {
 	return s.leftovers
 }
 
-// Close releases what the agent holds for the session, as [Session.Shutdown] does. It closes the log if the log
-// can be closed, and leaves its content as it is.
+// Close calls [Session.Shutdown] unless that was called, and releases everything that the agent holds for the session.
+// It closes the log if the log can be closed, and leaves its content as it is.
 func (s *Session) Close() error {
 	var errs []error
 	s.closed.Do(func() {

@@ -16,7 +16,7 @@ type activity struct {
 	look    look
 	view    *view
 	now     time.Time
-	running bool   // this process drives the run
+	running bool   // a run is working, not just waiting for an answer
 	trouble string // problem in reaching the server that drives it
 }
 
@@ -67,7 +67,7 @@ func (a activity) passed(since time.Time) string {
 	return " " + clock(a.now.Sub(since))
 }
 
-// doing says what the session waits for.
+// doing says what the session is doing.
 func (a activity) doing() string {
 	if a.look.reader {
 		return "working; Esc interrupts"
@@ -77,7 +77,7 @@ func (a activity) doing() string {
 	case a.trouble != "":
 		return words.OneLine("∙ "+a.trouble+"; your text waits", a.look.width)
 	case v.Draft.Name != "":
-		return words.OneLine(fmt.Sprintf("∙ writing %s, %s · %s", v.Draft.Name, text.Count(v.Draft.Bytes, "character"), since), a.look.width)
+		return words.OneLine(fmt.Sprintf("∙ writing %s, %s · %s", v.Draft.Name, text.Count(v.Draft.Bytes, "byte"), since), a.look.width)
 	case v.Thinking != "":
 		return words.OneLine("∙ "+since+" thinking: "+lastLine(v.Thinking), a.look.width)
 	case v.Wait != nil:
@@ -86,7 +86,7 @@ func (a activity) doing() string {
 	return words.OneLine("∙ working · "+since+" · Esc interrupts", a.look.width)
 }
 
-// todo returns lines for the to-do list, with open items first if there is not enough room.
+// todo returns lines for the to-do list. If there is not enough room, finished items at the top are left out.
 func (a activity) todo() []string {
 	if !a.view.Run.Busy {
 		return nil

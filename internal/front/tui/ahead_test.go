@@ -175,7 +175,9 @@ func TestSingleKeys(t *testing.T) {
 		reply   string // what the question has
 	}{
 		"y":                      {"y", []event.Decided{{Allow: true}}, "", ""},
-		"Y":                      {"Y", []event.Decided{{Allow: true}}, "", ""},
+		"a capital letter":       {"Y", nil, "", "Y"},
+		"capital and enter":      {"Y⏎", []event.Decided{{Allow: true}}, "", ""},
+		"a sentence with Y":      {"You may use b⏎", []event.Decided{{Reason: "You may use b"}}, "", ""},
 		"n":                      {"n", []event.Decided{{}}, "", ""},
 		"yy":                     {"yy", []event.Decided{{Allow: true}}, "", ""},
 		"yes":                    {"yes⏎", []event.Decided{{Allow: true}}, "", ""},

@@ -57,7 +57,7 @@ type ask struct {
 	listed  []string // the choices in full, for the body if there is no room for them below it
 	at      int      // -1 if nothing is chosen
 	top     int      // first shown line of the body
-	more    int      // lines of the body that are not shown
+	more    int      // lines of the body below the shown ones
 	page    int      // lines of the body that are shown
 	lead    bool     // the body must be shown from the listed choices on
 	whole   bool     // the end of the body, or the listed choices, were shown
@@ -312,14 +312,15 @@ func (a *ask) edit() {
 	a.reply.set(command)
 }
 
-// single returns the choice whose letter or number was pressed while nothing else was written; -1 if none. A
-// question of the model has none, since its answer may begin with a number, and neither has a note.
+// single returns the choice whose letter or number was pressed while nothing else was written; -1 if none. A capital
+// letter begins a sentence. A question of the model has none, since its answer may begin with a number, and neither has a
+// note.
 func (a *ask) single(k tea.KeyPressMsg, action string) int {
 	if a.pending.Asks || a.noted || a.edited || action != "" || !a.reply.empty() {
 		return -1
 	}
 	for i, c := range a.choices {
-		if c.text == strings.ToLower(k.Text) || fmt.Sprint(i+1) == k.Text {
+		if c.text == k.Text || fmt.Sprint(i+1) == k.Text {
 			return i
 		}
 	}
@@ -330,7 +331,7 @@ func (a *ask) single(k tea.KeyPressMsg, action string) int {
 // counts a moment later, because many sentences begin with its letter.
 func (a *ask) pressed(i int, k tea.KeyPressMsg) tea.Cmd {
 	now := a.of.now()
-	if c := a.choices[i].text; (c == "y" || c == "n") && c == strings.ToLower(k.Text) {
+	if c := a.choices[i].text; (c == "y" || c == "n") && c == k.Text {
 		a.at = i
 		a.of.took(k.Text, now)
 		return a.answer()

@@ -115,7 +115,6 @@ func TestBoardAnswers(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	s.press(esc)
 	s.shows("5 done 1", "Which bird?")
 	s.press("1")
 	s.wait("the one row", func(text string) bool {
@@ -129,7 +128,9 @@ func TestBoardAnswers(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	s.press(esc)
-	s.shows("5 done 2")
+	s.wait("all sessions again", func(text string) bool {
+		return strings.Contains(text, "5 done 2") && !strings.Contains(text, "[1 waiting")
+	})
 	s.press("q")
 	if _, err := s.ends(); err != nil {
 		t.Error(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Command is a slash command. Exactly one of Prompt, Print and Begin is set.
+// Command is a slash command. Exactly one of Prompt, Print, Begin and run is set.
 type Command struct {
 	Name string // without the slash
 	Args string // its arguments: "<name>" is required, "[name]" optional; empty if it takes none
@@ -29,8 +29,7 @@ type Command struct {
 	// Begin starts something beside the session with this status, and returns text for the person.
 	Begin func(ctx context.Context, st inspan.Status, args string) (string, error)
 
-	// The session stays as it is except for its mode, so the command may run while a question is open. Commands
-	// with Print may too.
+	// It may run while a question is open. Commands with Print may too.
 	calm bool
 	run  func(c *commander, args string) tea.Cmd
 	here string // why it is only for sessions on this machine; empty if it is for all

@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// cutOff reports whether the run of the session was cut off, unless another process continues it.
+// cutOff reports whether a run is open that is not driven here: it was cut off, or another process drives it.
 func (t *talk) cutOff() bool { return t.view.CutOff() && !t.running }
 
 // findDriver finds out which process continues a run that is not in progress here, and then does rest.

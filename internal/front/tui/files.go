@@ -2,8 +2,8 @@ package tui
 
 import (
 	"cmp"
+	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -78,7 +78,7 @@ func readAtMost(path string, limit int64) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(data)) > limit {
-		err = &fs.PathError{Op: "attach", Path: path, Err: fs.ErrInvalid}
+		err = fmt.Errorf("%s is larger than %d MB", path, limit>>20)
 	}
 	return data, err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // session is the open session as the front end needs it: one that runs in this process (own), or one that runs
-// on a server (joined). Only its implementations know the difference.
+// on a server (joined).
 type session interface {
 	ID() string
 	Status() inspan.Status
@@ -54,7 +54,7 @@ type house interface {
 	points(ctx context.Context, id string) ([]app.Point, error)
 	// back plans the way back to before a message.
 	back(ctx context.Context, s session, root string, seq uint64, files, conversation bool) (wayBack, error)
-	// commands returns slash commands that only exist here.
+	// commands returns slash commands that exist only for these sessions.
 	commands() []Command
 	// fixed says why mode, limits and lasting rules of a session can't be changed from here; empty if they can.
 	fixed() string

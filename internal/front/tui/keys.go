@@ -83,7 +83,7 @@ func keysOf(over map[string][]string) (keymap, error) {
 	return m, nil
 }
 
-// bind assigns keys to an action; a person may assign any key.
+// bind assigns keys to an action. Those of a person come from the settings and are checked.
 func (m keymap) bind(action string, keys []string, person bool) error {
 	for _, key := range keys {
 		if person {

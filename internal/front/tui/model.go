@@ -41,11 +41,11 @@ type model struct {
 	fatal    error
 }
 
-// Our own messages, in addition to batch, ranOut, sent and opened.
+// Our own messages, in addition to those that the parts declare, such as batch and opened.
 type (
 	printed struct{}       // lines have reached the terminal
 	leave   struct{}       // a signal asks the program to end
-	tick    struct{}       // a second is over, while something counts time
+	tick    struct{}       // time has passed, while something counts it
 	told    string         // something to notice
 	later   func() tea.Cmd // the rest of slow work
 )

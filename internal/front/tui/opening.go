@@ -180,7 +180,7 @@ func fresh(old *view) *view {
 	return v
 }
 
-// seed adds the first events of a new session.
+// seed fills in the session's settings before its first events arrive.
 func (v *view) seed(s session) {
 	st := s.Status()
 	v.Session = transcript.Session{

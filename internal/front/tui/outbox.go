@@ -37,7 +37,7 @@ const (
 	queued  = "queued"  // waits for the end of the run
 )
 
-// next is an input on its way into the run in progress.
+// next numbers an input, and records it as on its way if it is the person's.
 func (o *outbox) next(body event.Body, text string) input {
 	o.posts++
 	_, steer := body.(event.Steered)
@@ -97,7 +97,7 @@ func (o *outbox) seen(body event.Body, by string, seq uint64) {
 	}
 }
 
-// lost removes an input that did not arrive, and reports whether it was words.
+// lost removes an input that did not arrive, and reports whether it was one of the person's messages.
 func (o *outbox) lost(n int) (posted, bool) {
 	i := slices.IndexFunc(o.mine, func(p posted) bool { return p.n == n })
 	if i < 0 {

@@ -68,7 +68,7 @@ func (p *pump) put(item any) {
 	}
 }
 
-// merge merges a transient event into the backlog. It returns false for other events.
+// merge merges a transient event into the backlog. It returns false if the event must be queued by itself.
 func (p *pump) merge(e event.Event) bool {
 	switch b := e.Body.(type) {
 	case event.Delta:

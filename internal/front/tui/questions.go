@@ -188,7 +188,7 @@ func (q *questions) refuse(limit *event.Stopped) tea.Cmd {
 	return nil
 }
 
-// raise answers whether a limit may be exceeded.
+// raise continues the run with new limits.
 func (q *questions) raise(limits *event.Limits) tea.Cmd {
 	return q.talk.start(event.Switched{Limits: limits}, event.Said{})
 }

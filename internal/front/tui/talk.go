@@ -40,7 +40,7 @@ type talk struct {
 	then    []later           // what waits for the run to end, or for the session to close
 }
 
-// note prints a line of the front end, warn a line that stands out, and print plain text. They may contain what
+// note prints a line of the front end, warn a line that stands out, and printText plain text. They may contain what
 // was typed, or the text of an error.
 func (t *talk) note(text string)      { t.view.note(words.Hidden(text)) }
 func (t *talk) warn(text string)      { t.view.warn(words.Hidden(text)) }

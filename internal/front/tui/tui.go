@@ -9,20 +9,21 @@
 //     redrawn: streaming text, running calls, questions, the prompt, the status line. Fullscreen uses the
 //     alternate screen and scrolls by itself. The mouse stays with the terminal.
 //  3. Streams faster than 60 frames a second are merged before they are drawn (pump). The session never waits
-//     for the screen, and keys never wait behind output. A line that has settled is never rendered again.
-//  4. No text of a model, a tool or a file controls the terminal: everything passes clean or visible (text.go)
-//     on its way to a line.
+//     for the screen, and keys never wait behind output. Outside fullscreen, a line that has settled is
+//     never rendered again.
+//  4. No text of a model, a tool or a file controls the terminal: everything passes clean (text.go) or
+//     text.VisibleLines on its way to a line.
 //
 // The parts of the terminal:
 //
 //   - talk is the conversation with the open session. Its runner drives the session, its view shows it, and its
 //     outbox holds what the session does not have yet.
 //   - house is where the sessions are, and session the open one: on this machine (home, own) or on a server
-//     (away, joined). No other part knows which.
+//     (away, joined). A few parts ask TUI.here or TUI.at, to hide what is for one of them only.
 //   - composer is the prompt, with completion, history and pasted text.
 //   - questions shows the session's questions, and takes the answers.
 //   - commander runs slash commands. sessions opens other sessions, and rewinder goes back in this one.
-//   - overlay is a list or a yes-no question of the front end itself.
+//   - overlay is a list, a text to read or a yes-no question of the front end itself.
 //   - hints and status are the two lines at the bottom. activity is the work in progress above the prompt.
 //   - screen knows the size of the terminal and prints to its scrollback.
 //
@@ -32,8 +33,7 @@
 //
 // internal/front/tui knows two small interfaces (house.go): a house has the sessions, and a session is the open
 // one. On this machine they are home and own: a Session that a Conductor drives. On a server they are away and
-// joined: a Watch over server.Remote, which is a store.Store. All other parts of the front end read events and
-// don't know which it is.
+// joined: a Watch over server.Remote, which is a store.Store. The other parts of the front end read events.
 //
 //   - A joined session is followed by one stream while it is open (Watch.Live, over event.Follower). A run that
 //     anyone begins there counts as a run here, so steering, queueing and interrupts work the same way.
@@ -93,7 +93,7 @@ type TUI struct {
 	Height     int // the same; 0 means 24
 	// Keys replaces the keys of actions, see Bindings.
 	Keys map[string][]string
-	// Commands are additional slash commands. They override ours of the same name.
+	// Commands are additional slash commands. A built-in command of the same name wins.
 	Commands []Command
 	// More returns slash commands that come and go; ours and those in Commands override them. It must return at
 	// once. If nil, there are none.
@@ -117,8 +117,8 @@ type TUI struct {
 }
 
 // Run shows the front end until the person leaves or ctx ends, restores the terminal in any case, and returns
-// the exit code. A new session is only created when something is said. A run in progress when the person leaves
-// is interrupted, and the model's partial reply is kept.
+// the exit code. A new session is only created when something is said. When the person leaves, a working run on
+// this machine is interrupted, and the model's partial reply is kept; a run on a server continues.
 func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	keys, err := keysOf(t.Keys)
 	if err != nil {
@@ -192,7 +192,7 @@ func (t *TUI) guard(p *tea.Program) func(func()) func() {
 	}
 }
 
-// untold is how long closing may take before the person is told about it.
+// untold is how long closing may take, or a text stay unsent, before the person is told about it.
 const untold = time.Second
 
 // close closes the session and everything else. The terminal is restored first, so what the person types

@@ -14,8 +14,8 @@ import (
 )
 
 // view is the transcript of a session as shown: past events as blocks, which the printer takes away, and work
-// in progress in the fold. It is everything the front end knows about the session, and depends on the events
-// alone.
+// in progress in the fold. It depends on the events alone, except for the filled context and lines of the front end
+// itself.
 type view struct {
 	transcript.Fold
 	blocks []*block // the oldest first
@@ -191,7 +191,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexAny(text, "\r\n")+1:]
 }
 
-// asking returns the question to decide next, children's questions first, and whether there is one.
+// asking returns the question to decide next, and whether there is one: first those of subagents and of running calls.
 func (v *view) asking(decided []event.Body) (inspan.Pending, bool) {
 	return first(append(v.raised(decided), v.waiting(decided)...))
 }
@@ -206,7 +206,7 @@ func first(list []inspan.Pending) (p inspan.Pending, some bool) {
 	return p, len(list) > 0
 }
 
-// raised returns the undecided questions of children.
+// raised returns the undecided questions of subagents and of running calls.
 func (v *view) raised(decided []event.Body) (out []inspan.Pending) {
 	for _, q := range v.Raised() {
 		if p := v.Pending(q); !decides(decided, p) {
@@ -245,7 +245,7 @@ func (v *view) asks() bool {
 	return len(waiting) > 0 && !slices.ContainsFunc(v.Now.Running, works)
 }
 
-// undecided returns the number of undecided questions, including those of subagents.
+// undecided returns the number of undecided questions, including those of subagents and of running calls.
 func (v *view) undecided(decided []event.Body) int {
 	return len(v.raised(decided)) + len(v.waiting(decided))
 }

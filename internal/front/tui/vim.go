@@ -9,7 +9,7 @@ import (
 
 // vim gives the prompt two modes as in vim, and the commands of normal mode that are useful on a few lines: h j
 // k l w b e 0 ^ $ move, i a I A o O begin to insert, x D C and d or c with a motion change, yy and p copy
-// lines, and u undoes. It holds no text of its own except deleted text.
+// lines, and u undoes. It holds no text of its own except copied and deleted text, and the undo history.
 type vim struct {
 	normal  bool
 	pending string   // d, c, y or r, which wait for the next key; empty if none

@@ -42,7 +42,7 @@ type calls struct {
 	running  map[string]runningCall // by id
 	results  chan event.Ended
 	progress chan event.Progress
-	awaits   time.Time // how long the log says that jobs are awaited; zero if not
+	awaits   time.Time // until when jobs are awaited, as the log says; zero if not
 
 	// State of calls that make calls, see nested.go.
 	makers      map[string]*maker      // the running ones, by id
@@ -109,7 +109,8 @@ func (cs *calls) fitting(list []loop.Call) []loop.Call {
 	return list
 }
 
-// start starts the calls that there is room for. It stores the intent to run before any call has an effect.
+// start starts the calls that there is room for; before the first it may take a checkpoint, and without any it awaits
+// jobs. It stores the intent to run before any call has an effect.
 func (cs *calls) start(ctx context.Context, list []loop.Call) error {
 	list = cs.fitting(list)
 	if len(list) == 0 {

@@ -7,8 +7,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// The three places where behaviour is composed, and the only ones. Observers read events; everything that
-// changes behaviour is listed here, in order.
+// The three places where behaviour is composed. Observers read events; everything that changes a judge, a model or a
+// tool is listed here, in order. Two things are elsewhere: hooks.go asks the hooks at the other moments, and
+// calls.runnable confines the environment of each call that starts.
 
 // judges returns who decides about a call after the policy, which is asked first. See policy.Combine for how
 // verdicts are combined.

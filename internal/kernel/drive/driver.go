@@ -3,14 +3,14 @@
 // A [Driver] is built of parts, each in a file of its own. To follow a prompt, read in this order:
 //
 //	driver.go     a run: claim the session, then do what loop.State.Next says until it is over
-//	journal.go    the one place that appends, and that reads what others have appended
+//	journal.go    appends what the driver decides, and reads what others have appended
 //	request.go    ask the model
 //	judge.go      may a call happen?
-//	calls.go      run calls beside each other; nested.go: calls that calls make
+//	calls.go      run calls concurrently; nested.go: calls that calls make
 //	compose.go    the wrappers of the model and of tools, and the judges
 //	compact.go, hooks.go, tools.go, workspace.go   the rest of what a run may need
 //
-// The log has everything a driver knows about a session: if its process dies, another driver continues.
+// The log has everything that another driver needs to continue if the process dies.
 package drive
 
 import (

@@ -27,7 +27,7 @@ type hooks struct {
 	who     func() tool.Actor
 }
 
-// ask asks every hook and combines the outcomes: the strictest action, and all texts. The notes report hooks
+// ask asks every hook and combines the outcomes: the first denial, and all texts. The notes report hooks
 // that failed.
 func (h *hooks) ask(ctx context.Context, p tool.Point) (sum tool.Outcome, notes []event.Body) {
 	state := h.journal.state

@@ -17,7 +17,7 @@ var ErrConsumerGone = errors.New("the consumer broke off")
 
 // journal writes the log and reads what others have written.
 //
-// Every append names the driver's claim and the last event that it knows. Consequences of the state (decide)
+// Every append through it names the driver's claim and the last event that it knows. Consequences of the state (decide)
 // are not stored if the log has grown; the loop is asked again. Facts about the world (record) are stored
 // behind whatever has come. Of two drivers the later claim wins, and the other one ends with [event.ErrFenced].
 type journal struct {

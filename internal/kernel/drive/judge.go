@@ -30,10 +30,10 @@ import (
 //
 //	a call of the model         judge, from the loop
 //	a call that a call makes    calls.judgeNested, from nested.go
-//	a call that waits, again    reconsider, in another mode; takeUp, for nested calls
+//	a waiting call, once more   reconsider, in another mode; takeUp, for nested calls
 //	a call of a step            Driver.JudgeStep
 //
-// Each runs a [trial], whose verdict is stored before the call runs.
+// Each runs a [trial], unless a limit has already denied the call. The verdict is stored before the call runs.
 type judging struct {
 	cfg     *Config
 	journal *journal
@@ -374,13 +374,13 @@ func (t *trial) find(c llm.Call) (found tool.Tool, problem string) {
 	return found, ""
 }
 
-// maxStands is how often a call may stand for another.
-const maxStands = 3
+// maxResolves is how many times a call may be resolved into another.
+const maxResolves = 3
 
 // standFor replaces a call of a tool that stands for others by the call that it means, and finds that tool, or
 // returns why there is none.
 func (t *trial) standFor(ctx context.Context, c *llm.Call) (problem string) {
-	for range maxStands {
+	for range maxResolves {
 		checked, err := checkArgs(t.tool, c.Args)
 		if err != nil {
 			return err.Error()
@@ -402,7 +402,7 @@ func (t *trial) standFor(ctx context.Context, c *llm.Call) (problem string) {
 
 // meant returns the call that a call stands for. An error is for the model.
 func (t *trial) meant(ctx context.Context, c *tool.Call) (name string, args json.RawMessage, err error) {
-	defer fault.Recover(c.Name+" was not run, its Stands", nil, &err)
+	defer fault.Recover(c.Name+" was not run, its Resolve", nil, &err)
 	return t.tool.Resolve(ctx, c)
 }
 
@@ -510,8 +510,8 @@ func (t *trial) leaving() tool.Verdict {
 	return policy.AskBeforeLeak(state.Untrusted, state.Private || t.judged.Private, t.call.Mode, t.judged.Effects)
 }
 
-// ask asks one judge, given the verdict so far. A judge that costs money is skipped if the call will be denied
-// anyway.
+// ask asks one judge, given the verdict so far. A judge that can't allow anything is skipped if the call will be
+// denied anyway.
 func (t *trial) ask(ctx context.Context, j tool.Judge, so tool.Action) (v tool.Verdict, err error) {
 	defer fault.Recover("the judge", nil, &err)
 	if g, ok := j.(interface{ Grants() bool }); ok && so == tool.Ask && t.cfg.Unattended && !g.Grants() {

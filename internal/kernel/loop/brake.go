@@ -30,7 +30,7 @@ func (s *State) paused(b event.Paused) {
 	}
 }
 
-// ask asks the model at the earliest allowed time.
+// ask returns the request to the model, not before the earliest allowed time.
 func (s *State) ask() Ask {
 	a := Ask{Turn: s.Run.Turn + 1, NotBefore: s.Run.NotBefore, Awaits: s.Run.Awaits}
 	if p := s.Run.Paused; p != nil && p.Until.After(a.NotBefore) {

@@ -287,7 +287,7 @@ func (s *State) settle() {
 	s.flushSteer()
 }
 
-// Call returns the call of the last reply with this id, unless it has ended.
+// Call returns the call of the last reply with this id, or one nested in it, unless it has ended.
 func (s *State) Call(id string) (c Call, ok bool) {
 	if _, found := s.calls.seek(id); found != nil {
 		return *found, true

@@ -156,7 +156,7 @@ func (s *State) WindowNow() event.Window {
 	return s.Window
 }
 
-// boundReserve is the fraction of a window reserved for the reply if only some models may answer.
+// If only some models may answer, 1/boundReserve of a window is reserved for the reply.
 const boundReserve = 4
 
 // full reports whether the next prompt would use reserved room. If the last compaction left too much, another

@@ -12,7 +12,8 @@ import (
 )
 
 // A final answer passes gates before it ends the run. Each gate asks for evidence that the log lacks. All gates
-// together ask at most maxRounds times in a run: an honest model pays one turn.
+// together ask at most maxRounds times in a run, apart from the question about jobs, which comes once for each job. A
+// model that has done the work loses one turn at most.
 const (
 	maxRounds = 2
 	maxTask   = 1500 // bytes of the task that a gate repeats
@@ -40,7 +41,7 @@ func (s *State) gate() (event.Steered, bool) {
 		why, texts = append(why, event.WhyVerify), append(texts, text)
 	}
 	text := strings.Join(texts, "\n\n")
-	return steer(text, why...), len(why) > 0 && text != r.Gate // a model that repeats its answer may end
+	return steer(text, why...), len(why) > 0 && text != r.Gate // it may end if nothing has changed since the gate asked
 }
 
 // steer is a message to the model by the harness itself.

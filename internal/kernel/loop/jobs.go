@@ -81,7 +81,7 @@ func (s *State) news() string {
 	}
 	var lines []string
 	for _, f := range s.Untold {
-		how := "exit code " + f.Error
+		how := "exit code unknown"
 		switch {
 		case f.Exit != nil:
 			how = fmt.Sprintf("exit code %d", *f.Exit)

@@ -6,7 +6,7 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// mostLasting is how many results a session keeps at once; the oldest is dropped first.
+// mostLasting is how many lasting results a session keeps at once; the oldest is dropped first.
 const mostLasting = 12
 
 // Lasting is a result that the model works by for longer, such as instructions that it asked for.

@@ -44,7 +44,8 @@ type End struct{ Ended []event.Ended }
 // Steer means: tell the model something. Append the body.
 type Steer struct{ Steered event.Steered }
 
-// Wait means: nothing is in progress, and nothing can be done before an input arrives. Calls are those that
+// Wait means: nothing can be done before an input arrives; calls that make calls may still be running, and only
+// wait. Calls are those that
 // wait for a decision; if there are none, the session waits for a message.
 type Wait struct{ Calls []Call }
 
@@ -121,7 +122,7 @@ func (s *State) Next() Next {
 	return s.ask()
 }
 
-// atOnce is how many calls Next returns at most to be started. There may be more.
+// atOnce is the most calls that one table offers at a time; more may be ready.
 const atOnce = 16
 
 // nextCall moves the calls of the last reply on.

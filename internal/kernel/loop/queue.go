@@ -30,7 +30,7 @@ func (q *queued) UnmarshalJSON(data []byte) error {
 // mostTaken is how many keys of inputs are remembered; programs resend recent inputs.
 const mostTaken = 256
 
-// twice reports whether an input with the same key was accepted before.
+// twice reports whether an input with the same key was accepted before, and remembers the key.
 func (s *State) twice(b event.Body) bool {
 	key := event.Key(b)
 	if key == "" {

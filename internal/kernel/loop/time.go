@@ -44,8 +44,8 @@ func (s *State) Deadline() time.Time {
 	return s.At.Add(time.Duration(left * float64(time.Second)))
 }
 
-// waiting reports whether the run only waits for people: calls wait for a decision, and each running call and
-// each background child has an open question.
+// waiting reports whether the run only waits for people: all its steps have open questions; or without calls, its
+// background children have; or calls wait for a decision, and each running call has an open question.
 func (s *State) waiting() bool {
 	t := s.calls
 	switch {

@@ -91,7 +91,7 @@ func noThrowaway(c *tool.Call, e tool.Effect) string {
 		cmp.Or(c.Env.Walls.NoThrowaway, c.Env.Walls.Why)
 }
 
-// unasked is the verdict on commands in the modes edit and auto.
+// unasked is the verdict of a mode on an effect to which no special case applies.
 func unasked(c *tool.Call, e tool.Effect) (tool.Action, string) {
 	command := e.Kind == tool.Execute
 	switch {

@@ -45,14 +45,16 @@ func weight(a tool.Action) int {
 // verdict. For an effect the first of these that applies decides:
 //
 //  1. a rule that denies
-//  2. the places that are never read or changed
-//  3. a rule that asks
-//  4. files that are secret by their names, which ask unless a rule names exactly that file
-//  5. the mode, if it allows or denies
-//  6. a rule that allows
+//  2. a question to the person, which always asks
+//  3. the places that are never read or changed
+//  4. the mode, if it denies
+//  5. a rule that asks
+//  6. files that are secret by their names, which ask unless a rule names exactly that file
+//  7. the mode, if it allows
+//  8. a rule that allows
 //
-// Otherwise it asks. In mode yolo 2 applies only to tools that name their files, and only to inspan's own
-// files; 4 does not apply.
+// Otherwise it asks. In mode yolo, step 3 applies only to tools that name their files, and only to inspan's own
+// files; step 6 does not apply.
 type Policy struct {
 	Map   places.Map
 	Rules []Rule
@@ -215,7 +217,7 @@ func (p Policy) checked(c *tool.Call, s subject, text string) string {
 	return text
 }
 
-// decider says why an effect asks.
+// decider says which step decided about an effect.
 type decider int
 
 const (
@@ -232,7 +234,7 @@ func (p Policy) decide(c *tool.Call, s subject) (tool.Verdict, decider) {
 		return denied, byRule
 	}
 	if s.Kind == tool.Question {
-		return tool.Verdict{Action: tool.Ask, By: "the model", Reason: "it asks you something"}, byRule
+		return tool.Verdict{Action: tool.Ask, By: "the model", Reason: "it has a question for you"}, byRule
 	}
 	if v := p.closed(c, s); v.Action != tool.Abstain {
 		return v, byPlace

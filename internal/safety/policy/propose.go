@@ -130,8 +130,8 @@ func proposeCommand(c *tool.Call, e tool.Effect) string {
 	return c.Name + "(" + strings.Join(words, " ") + rest
 }
 
-// builds reports whether a command runs the project's build tool with so few words that no prefix would be
-// narrow, and without options that read its recipe or more words from elsewhere than the project's own file.
+// builds reports whether a command runs the project's build tool without options that read its recipe or more words
+// from elsewhere than the project's own file.
 func builds(argv []string) bool {
 	if len(argv) == 0 || !slices.Contains([]string{"make", "gmake", "ninja", "rake", "mvn", "gradle", "ctest", "yarn", "task", "just"},
 		argv[0]) {

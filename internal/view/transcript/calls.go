@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// MaxPrinted bounds the kept output of a running call, in bytes.
+// MaxPrinted bounds the output of a running call that Printed returns, in bytes.
 const MaxPrinted = 32 << 10
 
 // Open adds a call that was made before the first event, with its open question, if any.

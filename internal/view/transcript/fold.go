@@ -1,5 +1,5 @@
-// Package transcript folds the events of a session into what a person sees of it. Every front end and every
-// export renders its items, and folds nothing itself. [Spans] folds events into what a session did when, and
+// Package transcript folds the events of a session into what a person sees of it. Every front end and the
+// Markdown export render its items, and fold nothing themselves. [Spans] folds events into what a session did when, and
 // [Changes] into its changes to files.
 //
 // Dropping every transient event only changes what is seen of work in progress. The folds know nothing about
@@ -93,7 +93,7 @@ func (f *Fold) Queued() []*Said { return f.queued }
 // Took reports whether an input with this key was folded. A repeated input counts once, see [event.Key].
 func (f *Fold) Took(key string) bool { return f.taken[key] }
 
-// Idle reports whether nothing is in progress and nothing waits for an answer.
+// Idle reports whether nothing is in progress and no call of the session waits for an answer.
 func (f *Fold) Idle() bool { return !f.Run.Busy && len(f.Waiting()) == 0 }
 
 // CutOff reports whether there is a run that does not wait for a person. If nobody here drives it, it was cut

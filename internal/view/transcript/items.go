@@ -12,8 +12,8 @@ import (
 // Item is one thing that a person sees: a pointer to one of the types below, which stays the same pointer while
 // the thing is in progress.
 //
-// Every item has a Seq, the number of its first event. Items with Seq 0 come from transient events only, and
-// need not be remembered.
+// Every item has a Seq, the number of its first event. Items with Seq 0 come from transient events, or
+// from before the first folded event, and need not be remembered.
 type Item interface{ item() }
 
 // Said is a message to the session.

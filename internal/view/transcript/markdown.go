@@ -41,7 +41,7 @@ func (m *markdown) mark(gone bool) {
 	case gone && !m.gone:
 		fmt.Fprintf(m, "\n---\n\n*What follows was rewound: it no longer counts.*\n")
 	case !gone && m.gone:
-		fmt.Fprintf(m, "\n*The rewound part ends here; the conversation went on from before it.*\n\n---\n")
+		fmt.Fprintf(m, "\n*The rewound part ends here; the conversation continued from the point before it.*\n\n---\n")
 	}
 	m.gone = gone
 }

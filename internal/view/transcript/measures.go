@@ -59,11 +59,11 @@ func (m *Measures) Add(span Span) {
 		}
 	case SpanCall:
 		a := failed(span, otlpValues{}.text("gen_ai.operation.name", "execute_tool").text("gen_ai.tool.name", span.Name))
-		m.record(measure{name: toolDuration, unit: "s", what: "Time that a call of a tool has taken.", attributes: a}, took)
+		m.record(measure{name: toolDuration, unit: "s", what: "Duration of a tool call.", attributes: a}, took)
 	}
 }
 
-// failed adds why a span failed, if it did.
+// failed adds error.type if the span failed.
 func failed(span Span, a otlpValues) otlpValues {
 	if !span.Failed() {
 		return a

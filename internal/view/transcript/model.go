@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// maxThinking bounds the bytes of a thought kept for observers.
+// maxThinking bounds Now.Thinking, in bytes.
 const maxThinking = 2000
 
 // model folds events of a model.

@@ -17,7 +17,7 @@ import (
 
 // Traces for OpenTelemetry, in the JSON encoding of OTLP (opentelemetry-proto 1, protobuf's JSON with
 // hexadecimal ids). The names are those of the semantic conventions for generative AI, which still change: each
-// supported version is a row of one table. Things without a name there are called inspan.*. Content is included
+// supported version is a row of one table. Attributes that they do not name begin with inspan. Content is included
 // only on request.
 //
 // Ids are derived from those of sessions and spans, so exporting a session again gives the same ids. A session
@@ -30,7 +30,7 @@ type conventions struct {
 	xai      string // its name for xAI
 	messages bool   // it has messages as attributes
 	cached   bool   // it has cached parts of the prompt, and arguments and results of calls
-	first    bool   // it has the time to the first of a reply, and reasoning
+	first    bool   // it has the time to the first chunk of a reply, and reasoning
 }
 
 func allConventions() []conventions {
@@ -66,7 +66,7 @@ type OTLP struct {
 	// inspan.pending. The span itself is sent when it has ended. Without Live, a span in progress is reported
 	// to last until the latest known moment of its session.
 	Live bool
-	// Content adds content to spans, which makes them large.
+	// Content says that the spans have content, which makes them large: a request then has fewer.
 	Content bool
 }
 
@@ -181,7 +181,7 @@ type otlpValue struct {
 
 type otlpValues []otlpValue
 
-// text, whole and number add an attribute unless it is empty.
+// text and number add an attribute unless it is empty; whole adds it always.
 func (v otlpValues) text(key, value string) otlpValues {
 	if value == "" {
 		return v
@@ -246,7 +246,7 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 	if end.IsZero() && !x.live {
 		end = t.Until
 	}
-	if end.Before(span.Start) { // a clock was set back
+	if end.Before(span.Start) { // a clock was set back, or it is live and has no end yet
 		end = span.Start
 	}
 	s := otlpSpan{Kind: otlpInternal, Start: otlpTime(span.Start), End: otlpTime(end)}
@@ -264,7 +264,7 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 	case SpanCall:
 		s.Name = "execute_tool " + span.Name
 		a = a.text("gen_ai.operation.name", "execute_tool").text("gen_ai.tool.name", span.Name).text("gen_ai.tool.call.id", span.Call)
-		if span.Class != string(event.ErrorUnknown) { // of what kind a tool would be that is not there nobody knows
+		if span.Class != string(event.ErrorUnknown) { // an unknown tool has no type
 			a = a.text("gen_ai.tool.type", "function")
 		}
 	case SpanChild:

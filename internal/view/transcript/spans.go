@@ -40,10 +40,10 @@ type Span struct {
 	Call    string     `json:"call,omitempty" jsonschema:"id of the call, of a call"`
 	Seq     uint64     `json:"seq" jsonschema:"event of the session that begins it"`
 	Start   time.Time  `json:"start"`
-	End     time.Time  `json:"end,omitzero" jsonschema:"missing: it goes on"`
+	End     time.Time  `json:"end,omitzero" jsonschema:"missing while it is in progress"`
 	Outcome string     `json:"outcome,omitempty" jsonschema:"ok, lost, or what the event that ends it says"`
 	Class   string     `json:"class,omitempty" jsonschema:"what kind of fault made a call or a step fail"`
-	First   int64      `json:"first_millis,omitempty" jsonschema:"of a model: until the first of its reply"`
+	First   int64      `json:"first_millis,omitempty" jsonschema:"of a model: until the first chunk of its reply"`
 	Usage   *llm.Usage `json:"usage,omitempty"`
 	Cost    float64    `json:"cost,omitempty" jsonschema:"US dollars"`
 	Reply   string     `json:"reply,omitempty" jsonschema:"of a model: the vendor's id of its reply"`
@@ -55,7 +55,7 @@ type Span struct {
 
 const (
 	spanOK   = "ok"
-	spanLost = "lost" // its process has died
+	spanLost = "lost" // it ended without an outcome
 )
 
 // Spans folds the events of a session into spans. The zero value is empty. The spans of a fork are only its
