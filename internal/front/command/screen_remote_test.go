@@ -222,6 +222,7 @@ func TestCommandsRemote(t *testing.T) {
 		{"/loop 1h say: egret", "loop at ", ""},
 		{"/fork", "the loop has ended: its session is closed", ""},
 		{"/new", "stays open on the server; /resume ", ""},
+		{"/btw what is it?", "it asks in a copy on this machine", ""},
 		{"/clear", "your next message starts a new session", ""},
 		{"/close", "there is no task yet", ""},
 		{"!ls", "! runs commands on this machine, and the session is on a server", ""},

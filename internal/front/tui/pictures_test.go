@@ -86,7 +86,7 @@ func TestDroppedPictures(t *testing.T) {
 		atoms[0].image.MediaType != "image/png" || atoms[2].image.MediaType != "image/jpeg" {
 		t.Fatalf("%q %v", m.composer.prompt.text(), atoms)
 	}
-	for path, why := range map[string]string{fake: "is not a PNG, JPEG, GIF or WebP", big: "attach " + big} {
+	for path, why := range map[string]string{fake: "is not a PNG, JPEG, GIF or WebP", big: big + " is larger than 5 MB"} {
 		m := still(t, 400, 24, look{noColor: true}, nil)
 		comes(m, m.paste(path))
 		if got := drawn(m); m.composer.prompt.text() != path || !strings.Contains(got, "image not attached: ") ||
