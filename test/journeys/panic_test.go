@@ -39,7 +39,7 @@ func TestToolsThatCrash(t *testing.T) {
 		}, event.OutcomeInvalid, "note was not run, the check of its arguments crashed: boom"},
 		"stands": {func(t *tool.Tool) {
 			t.Resolve = func(context.Context, *tool.Call) (string, json.RawMessage, error) { panic("boom") }
-		}, event.OutcomeInvalid, "note was not run, its Stands crashed: boom"},
+		}, event.OutcomeInvalid, "note was not run, its Resolve crashed: boom"},
 		"run": {func(t *tool.Tool) {
 			t.Run = func(context.Context, *tool.Call) (tool.Result, error) { panic("boom") }
 		}, event.OutcomeFailed, "the tool crashed: boom"},
