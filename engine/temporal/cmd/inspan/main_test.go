@@ -238,7 +238,7 @@ func TestServers(t *testing.T) {
 	first := h.serve()
 	first.says("leads the servers")
 	second := h.serve()
-	second.says("stands by")
+	second.says("standby;")
 	slow := `bash: until [ -e go ]; do sleep 0.05; done` + "\n" + `bash: echo ran >> effects` + "\n" +
 		`bash: echo "${INSPAN_STORE:-none}" >> effects` + "\nsay: done"
 
@@ -261,7 +261,7 @@ func TestServers(t *testing.T) {
 	h.ran(work, "ran\nnone\n")
 
 	third := h.serve()
-	third.says("stands by")
+	third.says("standby;")
 	held = third.begins(slow)
 	second.reaches(held.ID, "running")
 	if err := second.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -334,7 +334,7 @@ func TestServersWithEngine(t *testing.T) {
 	first := h.serve("--engine", at, "--only", "api")
 	first.says("leads the servers")
 	second := h.serve("--engine", at, "--only", "api")
-	second.says("stands by")
+	second.says("standby;")
 	workers := []*served{h.serve("--engine", at, "--only", "work"), h.serve("--engine", at, "--only", "work")}
 
 	made := second.begins("say: hello")
