@@ -4,7 +4,9 @@ package command
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +84,6 @@ func TestOpenedWhileDriven(t *testing.T) {
 			again = now.Add(3 * time.Second)
 		}
 		return h.has("other")
-	}, s.Screen)
+	}, s.Screen, func() string { raw, _ := os.ReadFile(filepath.Join(h.store().Dir, id, "log.jsonl")); return string(raw) })
 	s.Keys("C-d")
 }

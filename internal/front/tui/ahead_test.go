@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"bytes"
 	"reflect"
 	"slices"
 	"strings"
@@ -253,29 +254,76 @@ func TestDeadTime(t *testing.T) {
 	}
 }
 
-// TestRedrawWaits holds that the picture is drawn anew only when no lines are on their way to the
-// terminal, and that none go there while it is.
+// TestRedrawWaits holds that the frame is redrawn only when no lines are on their way to the terminal, and that
+// none go there until it is.
 func TestRedrawWaits(t *testing.T) {
-	m, now := asking(t)
+	m, _ := asking(t)
 	m.View()
-	*now = now.Add(time.Second)
-	m.screen.printing = true
+	m.screen.settled, m.screen.printing = true, true
 	redraw := tea.KeyPressMsg{Code: 'l', Mod: tea.ModCtrl}
 	if m.key(redraw) != nil {
-		t.Error("it is drawn anew while lines are on their way")
+		t.Error("the frame is redrawn while lines are on their way")
 	}
 	if m.screen.arrived() == nil {
-		t.Error("it is not drawn anew when they have arrived")
+		t.Error("the frame is not redrawn when they have arrived")
 	}
 	m.screen.print.lines = []string{"a line"}
 	if m.screen.flush(m.talk.view) != nil {
-		t.Error("a line goes there while it is drawn anew")
+		t.Error("a line goes there while the frame is redrawn")
 	}
 	if m.key(redraw) != nil {
-		t.Error("it is drawn anew before the line that waits")
+		t.Error("the frame is redrawn before the line that waits")
 	}
-	*now = now.Add(time.Second)
+	m.screen.marked(marked{m.screen.fence.last})
+	m.screen.marked(marked{m.screen.fence.last})
 	if m.screen.flush(m.talk.view) == nil || m.screen.arrived() == nil {
 		t.Error("the line never goes there, or the key is forgotten")
+	}
+}
+
+// TestFence holds that lines are printed only when both marks of a fence have been written since the terminal
+// lost our frame, and that frames older than a fence no longer take room.
+func TestFence(t *testing.T) {
+	m, _ := asking(t)
+	s := m.screen
+	s.heights, s.print.lines = []int{20}, []string{"a line"}
+	if s.flush(m.talk.view) == nil || s.printing {
+		t.Fatal("no fence was raised, or a line goes to a terminal without a frame")
+	}
+	s.marked(marked{1})
+	s.lost()
+	s.marked(marked{2})
+	if s.settled {
+		t.Error("a mark of the fence before the loss counts")
+	}
+	s.flush(m.talk.view)
+	s.remember(4)
+	s.marked(marked{3})
+	if s.settled {
+		t.Error("one mark is enough")
+	}
+	s.marked(marked{4})
+	if !s.settled || s.tallest() != 20 {
+		t.Errorf("settled %v; the tallest frame has %d rows, want 20", s.settled, s.tallest())
+	}
+	s.flush(m.talk.view)
+	s.marked(marked{5})
+	s.marked(marked{6})
+	if s.tallest() != 4 {
+		t.Errorf("the tallest frame has %d rows, want 4", s.tallest())
+	}
+}
+
+// TestOutput holds that marks never reach the terminal, and all else does.
+func TestOutput(t *testing.T) {
+	var out bytes.Buffer
+	passed := make(chan marked, 2)
+	o := &output{out: &out, passed: func(m marked) { passed <- m }}
+	text := "a" + markStart + "7" + markEnd + "b" + markStart + "8" + markEnd
+	if n, err := o.Write([]byte(text)); n != len(text) || err != nil || out.String() != "ab" {
+		t.Errorf("wrote %d of %d: %q, %v", n, len(text), out.String(), err)
+	}
+	if a, b := <-passed, <-passed; a.number+b.number != 15 {
+		t.Errorf("marks %d and %d, want 7 and 8", a.number, b.number)
 	}
 }

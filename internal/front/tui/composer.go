@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 // composer is where the person writes: the prompt, its completions, the history, and pasted text.
 type composer struct {
 	talk     *talk // the conversation that it writes to
+	screen   *screen
 	over     *overlay
 	hints    *hints
 	clock    func() time.Time
@@ -206,6 +208,14 @@ type unhurried struct{ tea.ExecCommand }
 
 const moment = 100 * time.Millisecond
 
+// SetStdout implements [tea.ExecCommand]. The program gets the terminal itself, not a pipe to our output.
+func (u unhurried) SetStdout(w io.Writer) {
+	if t, ok := w.(terminal); ok {
+		w = t.File
+	}
+	u.ExecCommand.SetStdout(w)
+}
+
 // Run implements [tea.ExecCommand].
 func (u unhurried) Run() error {
 	least := time.NewTimer(moment)
@@ -227,9 +237,11 @@ func (c *composer) inEditor() tea.Cmd {
 		c.talk.fail(err)
 		return nil
 	}
+	c.screen.leave()
 	return tea.Exec(unhurried{edit(path)}, func(failed error) tea.Msg {
 		text, err := unscratch(path)
 		return later(func() tea.Cmd {
+			c.screen.back()
 			if failed != nil || err != nil {
 				c.talk.warn(fmt.Sprint("the editor failed: ", firstError(failed, err)))
 				return nil

@@ -53,7 +53,7 @@ type (
 func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	m := &model{TUI: t, keys: keys, screen: newScreen(t), over: &overlay{}, hints: &hints{clock: t.clock}}
 	m.talk = &talk{tui: t, ctx: ctx, hints: m.hints, view: newView(), opts: t.Options}
-	m.composer = &composer{talk: m.talk, over: m.over, hints: m.hints, clock: t.clock}
+	m.composer = &composer{talk: m.talk, screen: m.screen, over: m.over, hints: m.hints, clock: t.clock}
 	h := t.habits()
 	if h.vim {
 		m.composer.vim = &vim{}
@@ -115,7 +115,8 @@ func (m *model) flush() tea.Cmd {
 		return nil
 	}
 	if m.panelled { // the terminal first has to show the frame again
-		m.panelled, m.screen.shown = false, m.clock()
+		m.panelled = false
+		m.screen.lost()
 	}
 	return m.screen.flush(m.talk.view)
 }
@@ -149,6 +150,10 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		return m.talk.sent(msg)
 	case opened:
 		return m.opened(msg)
+	case marked:
+		return m.screen.marked(msg)
+	case tea.SuspendMsg: // the terminal was the shell's
+		m.screen.lost()
 	case printed:
 		return m.screen.arrived()
 	case leave:
@@ -190,7 +195,7 @@ func (m *model) count() tea.Cmd {
 	}
 	waits = waits || m.errand.goes() || m.talk.opening && len(m.talk.mine) > 0
 	loops := m.loops.waits()
-	soon := m.questions.hesitates() || m.unseen() || m.screen.behind()
+	soon := m.questions.hesitates() || m.unseen()
 	if m.ticking && !soon || !m.talk.works() && !m.talk.unheld() && !waits && !loops && m.hints.text == "" && !soon {
 		return nil
 	}

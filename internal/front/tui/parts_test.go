@@ -500,8 +500,7 @@ func TestPictureStaysSmallWhilePrinting(t *testing.T) {
 	for range 20 {
 		m.screen.print.lines = append(m.screen.print.lines, "x")
 	}
-	m.screen.shown = m.clock().Add(-time.Hour)
-	m.screen.recent = []tall{{m.clock(), 2}}
+	m.screen.settled, m.screen.heights = true, []int{2}
 	if m.screen.flush(m.talk.view) == nil {
 		t.Fatal("nothing is printed")
 	}

@@ -3,36 +3,41 @@ package tui
 import (
 	"cmp"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/internal/view/markdown"
 )
 
-// lag is how old the frame may be that the terminal of a busy machine shows.
-const lag = time.Second
-
 // screen is the terminal, as far as known, and what is printed on it.
 type screen struct {
 	look   look
 	height int
-	time   func() time.Time
 	habits habits
 
 	print     printer
-	full      *scroll   // for fullscreen; nil if inline
-	recent    []tall    // heights of the last frames
-	shown     time.Time // when the first frame was made, or the last full redraw
-	printing  bool      // lines are on their way to the terminal
-	redrawDue bool      // redraw the frame when they have arrived
-	room      int       // rows that the frame may have meanwhile
+	full      *scroll // for fullscreen; nil if inline
+	heights   []int   // of the frames that the terminal may show, the newest last
+	settled   bool    // the terminal shows a frame of ours; without one, the renderer can't print above it
+	fence     fence
+	printing  bool // lines are on their way to the terminal
+	redrawDue bool // redraw the frame when they have arrived
+	away      bool // another program has the terminal
+	room      int  // rows that the frame may have meanwhile
+}
+
+// fence is a pair of marks. When the second has been written, the terminal shows the frame that was the newest
+// at the first, or a later one.
+type fence struct {
+	first  int // number of the first mark
+	last   int // number of the last mark that was sent
+	frames int // frames in heights that are older than the fence
+	up     bool
 }
 
 func newScreen(t *TUI) *screen {
 	s := &screen{
 		height: cmp.Or(t.Height, 24), look: look{noColor: t.NoColor, lexers: &markdown.Lexers{}},
-		time: t.clock,
 	}
 	s.habits = t.habits()
 	s.look.light, s.look.reader = s.habits.light(), s.habits.reader
@@ -45,24 +50,42 @@ func newScreen(t *TUI) *screen {
 	return s
 }
 
-// tall is the height of a frame.
-type tall struct {
-	at   time.Time
-	rows int
-}
-
 // remember records the height of a frame, since the terminal may still show an earlier one.
 func (s *screen) remember(rows int) {
-	now := s.time()
-	if s.shown.IsZero() {
-		s.shown = now
+	if n := len(s.heights); n == 0 || s.heights[n-1] != rows {
+		s.heights = append(s.heights, rows)
 	}
-	for len(s.recent) > 1 && now.Sub(s.recent[1].at) > lag {
-		s.recent = s.recent[1:]
+}
+
+// raise begins a fence with a mark.
+func (s *screen) raise() tea.Cmd {
+	s.fence = fence{first: s.fence.last + 1, last: s.fence.last + 1, frames: max(0, len(s.heights)-1), up: true}
+	return mark(s.fence.last)
+}
+
+// marked handles a mark that has been written. Those of an earlier fence count for nothing.
+func (s *screen) marked(m marked) tea.Cmd {
+	switch {
+	case !s.fence.up || m.number < s.fence.first:
+	case m.number == s.fence.first:
+		s.fence.last++
+		return mark(s.fence.last)
+	default:
+		s.fence.up, s.settled = false, true
+		s.heights = s.heights[s.fence.frames:]
 	}
-	if n := len(s.recent); n == 0 || s.recent[n-1].rows != rows {
-		s.recent = append(s.recent, tall{now, rows})
-	}
+	return nil
+}
+
+// lost records that the terminal no longer shows a frame of ours.
+func (s *screen) lost() { s.settled, s.fence.up = false, false }
+
+// leave hands the terminal to another program until back is called.
+func (s *screen) leave() { s.away = true }
+
+func (s *screen) back() {
+	s.away = false
+	s.lost()
 }
 
 // flush sends printed lines to the terminal, at most as many as there is room for above the live part, which
@@ -74,7 +97,13 @@ func (s *screen) flush(v *view) tea.Cmd {
 		s.print.lines = nil
 		return nil
 	}
-	if s.printing || len(s.print.lines) == 0 || !s.settled() {
+	if s.away {
+		return nil
+	}
+	if !s.fence.up && (len(s.heights) > 1 || !s.settled && len(s.print.lines) > 0) {
+		return tea.Batch(s.raise(), s.flush(v))
+	}
+	if s.printing || len(s.print.lines) == 0 || !s.settled {
 		return nil
 	}
 	n := min(len(s.print.lines), max(1, s.height-s.tallest()-1))
@@ -87,17 +116,14 @@ func (s *screen) flush(v *view) tea.Cmd {
 	return tea.Sequence(tea.Println(chunk), func() tea.Msg { return printed{} })
 }
 
-// settled reports whether the terminal shows a frame. Before that, the renderer can't print above it.
-func (s *screen) settled() bool { return !s.shown.IsZero() && s.time().Sub(s.shown) > 3*frame }
-
 // redraw redraws the frame. No lines may arrive meanwhile, since the renderer would take them for part of the
 // frame.
 func (s *screen) redraw() tea.Cmd {
-	if s.redrawDue = s.printing || s.behind(); s.redrawDue {
+	if s.redrawDue = s.printing || !s.settled && len(s.print.lines) > 0; s.redrawDue {
 		return nil
 	}
-	s.shown = s.time()
-	return tea.ClearScreen
+	s.settled = false
+	return tea.Sequence(tea.ClearScreen, s.raise())
 }
 
 // arrived records that lines have reached the terminal.
@@ -109,14 +135,11 @@ func (s *screen) arrived() tea.Cmd {
 	return nil
 }
 
-// behind reports whether lines wait for the terminal to show a frame.
-func (s *screen) behind() bool { return !s.settled() && len(s.print.lines) > 0 }
-
 // tallest returns how high the live part may be.
 func (s *screen) tallest() int {
 	rows := 0
-	for _, t := range s.recent {
-		rows = max(rows, t.rows)
+	for _, n := range s.heights {
+		rows = max(rows, n)
 	}
 	return rows
 }

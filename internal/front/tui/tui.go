@@ -127,7 +127,9 @@ func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := newModel(ctx, t, keys)
-	p := tea.NewProgram(m, t.options(ctx)...)
+	var p *tea.Program
+	drawn := tea.WithOutput(t.output(func(m marked) { p.Send(m) }))
+	p = tea.NewProgram(m, append(t.options(ctx), drawn)...)
 	pump := newPump(func(msg any) { p.Send(msg) })
 	m.talk.house = t.house(pump)
 	m.talk.runner = &runner{ctx: ctx, pump: pump, send: func(msg any) { p.Send(msg) }, guard: t.guard(p)}
