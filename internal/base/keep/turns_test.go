@@ -3,6 +3,7 @@ package keep_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +58,39 @@ func TestTurns(t *testing.T) {
 			if _, err := p.Take(t.Context()); err != nil || time.Since(began) > 0 {
 				t.Errorf("a turn that nobody has is waited for: %s, %v", time.Since(began), err)
 			}
+		}
+	})
+}
+
+// TestTurnsMove holds that waiting behind turns that end is no reason to go without one, however long it takes.
+func TestTurnsMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &keep.Turns{Most: 1}
+		var mu sync.Mutex
+		now, most := 0, 0
+		count := func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+			now += n
+			most = max(most, now)
+		}
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				end, err := p.Take(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				count(1)
+				time.Sleep(2 * time.Second)
+				count(-1)
+				end()
+			})
+		}
+		wg.Wait()
+		if most != 1 {
+			t.Errorf("%d had a turn at once, want 1", most)
 		}
 	})
 }
