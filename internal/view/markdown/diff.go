@@ -1,25 +1,32 @@
 package markdown
 
 import (
+	"cmp"
 	"fmt"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // Diff shows a unified diff: its files as headings, then the lines with their numbers (those of the new file;
-// of the old one for removed lines), their signs and colours. In changed lines, the different words are
-// reversed. Long lines are wrapped. Width is as for Render. Text that is not a diff is shown as text.
+// of the old one for removed lines), their signs, and the code in the colours of its language. In changed lines,
+// the different words have another background. Long lines are wrapped. Width is as for Render. Text that is not
+// a diff is shown as text.
 func Diff(unified string, width int, s Style) string {
 	if width <= 0 {
 		width = 80
+	}
+	if s.Lexers == nil {
+		s.Lexers = &Lexers{}
 	}
 	lines := strings.Split(strings.TrimRight(unified, "\n"), "\n")
 	d := differ{style: s, width: width, digits: digits(lines)}
 	end := lineEnd(lines)
 	for _, l := range lines {
 		l = strings.TrimSuffix(l, end)
-		path, _, _ := strings.Cut(l, "\t")
-		d.path = Plain(path)
+		head, _, _ := strings.Cut(l, "\t")
+		d.path = Plain(head)
 		d.line(plainLine(l))
 	}
 	d.change()
@@ -60,13 +67,16 @@ type differ struct {
 	oldLeft, freshLeft int    // remaining lines of the hunk
 	path               string // the line, up to a tab
 	from               string
-	held               []string   // of a file's head; dropped if the file gets a heading
+	held               []string // of a file's head; dropped if the file gets a heading
+	language           string
+	before, after      code       // highlight the lines of the old and the new file in the current hunk
 	minus, plus        []numbered // of the current change
 }
 
 type numbered struct {
 	number int
 	text   string
+	code   line // text in the colours of its language
 }
 
 // hunk parses "@@ -1,2 +3,4 @@"; ok reports whether it is one.
@@ -124,7 +134,7 @@ func (d *differ) line(l string) {
 	case strings.HasPrefix(l, "-"):
 		d.gone(0, l[1:])
 	case strings.HasPrefix(l, "+"):
-		d.plus = append(d.plus, numbered{0, l[1:]})
+		d.come(0, l[1:])
 	default:
 		d.change()
 		d.other(l)
@@ -137,6 +147,7 @@ func (d *differ) other(l string) {
 	how := look{faint: true}
 	if old, n, fresh, m, ok := hunk(l); ok {
 		d.old, d.oldLeft, d.fresh, d.freshLeft = old, n, fresh, m
+		d.before, d.after = highlighter(d.style, d.language), highlighter(d.style, d.language)
 		how = look{color: d.style.pick(comment)}
 	}
 	d.add(line{{l, how}})
@@ -147,7 +158,12 @@ func (d *differ) gone(number int, text string) {
 	if len(d.plus) > 0 {
 		d.change()
 	}
-	d.minus = append(d.minus, numbered{number, text})
+	d.minus = append(d.minus, numbered{number, text, d.before.line(text)})
+}
+
+// come handles an added line.
+func (d *differ) come(number int, text string) {
+	d.plus = append(d.plus, numbered{number, text, d.after.line(text)})
 }
 
 // inHunk handles a line if the open hunk has lines left.
@@ -164,11 +180,13 @@ func (d *differ) inHunk(l string) bool {
 		d.gone(d.old, l[1:])
 		d.old, d.oldLeft = d.old+1, d.oldLeft-1
 	case sign == "+" && d.freshLeft > 0:
-		d.plus = append(d.plus, numbered{d.fresh, l[1:]})
+		d.come(d.fresh, l[1:])
 		d.fresh, d.freshLeft = d.fresh+1, d.freshLeft-1
 	case sign == " " && d.oldLeft > 0 && d.freshLeft > 0:
 		d.change()
-		d.put(d.fresh, " ", line{{strings.TrimPrefix(l, " "), look{}}}, look{})
+		kept := strings.TrimPrefix(l, " ")
+		d.before.line(kept)
+		d.put(numbered{d.fresh, kept, d.after.line(kept)}, " ", look{})
 		d.old, d.oldLeft, d.fresh, d.freshLeft = d.old+1, d.oldLeft-1, d.fresh+1, d.freshLeft-1
 	default:
 		return false
@@ -198,6 +216,7 @@ func (d *differ) file(to string) {
 		title = name(from) + " → " + name(to)
 	}
 	d.from, d.held = "", nil
+	d.language = languageOf(cmp.Or(strings.TrimSuffix(name(to), "/dev/null"), name(from)))
 	if len(d.out) > 0 {
 		d.out = append(d.out, nil)
 	}
@@ -208,43 +227,48 @@ func (d *differ) file(to string) {
 func (d *differ) change() {
 	gone := look{color: d.style.pick(removed)}
 	come := look{color: d.style.pick(added)}
-	var before, after []line
+	before, after := make([][][2]int, len(d.minus)), make([][][2]int, len(d.plus))
 	for i := range min(len(d.minus), len(d.plus)) {
-		a, b := reworded(d.minus[i].text, d.plus[i].text, gone, come)
-		before, after = append(before, a), append(after, b)
+		before[i], after[i] = reworded(d.minus[i].text, d.plus[i].text)
 	}
 	for i, m := range d.minus {
-		text := line{{m.text, gone}}
-		if i < len(before) {
-			text = before[i]
-		}
-		d.put(m.number, "-", text, gone)
+		m.code = marked(m.code, before[i], d.style.tint(removed))
+		d.put(m, "-", gone)
 	}
 	for i, p := range d.plus {
-		text := line{{p.text, come}}
-		if i < len(after) {
-			text = after[i]
-		}
-		d.put(p.number, "+", text, come)
+		p.code = marked(p.code, after[i], d.style.tint(added))
+		d.put(p, "+", come)
 	}
 	d.minus, d.plus = nil, nil
 }
 
-// put shows a line with its number and sign.
-func (d *differ) put(number int, sign string, text line, l look) {
+// put shows a line with its number and sign. Text without a colour of its own has that of the sign.
+func (d *differ) put(n numbered, sign string, how look) {
 	numbers := span{"", look{faint: true}}
 	if d.digits > 0 && d.width-d.digits-3 >= least {
 		numbers.text = strings.Repeat(" ", d.digits+1)
+	}
+	text := slices.Clone(n.code)
+	for i, s := range text {
+		text[i].look.color = cmp.Or(s.look.color, how.color)
 	}
 	for i, part := range chop(text, max(1, d.width-len(numbers.text)-2)) {
 		first := numbers
 		if i > 0 {
 			sign = " "
-		} else if number > 0 && numbers.text != "" {
-			first.text = fmt.Sprintf("%*d ", d.digits, number)
+		} else if n.number > 0 && numbers.text != "" {
+			first.text = fmt.Sprintf("%*d ", d.digits, n.number)
 		}
-		d.out = append(d.out, append(line{first, {sign + " ", l}}, part...))
+		d.out = append(d.out, append(line{first, {sign + " ", how}}, part...))
 	}
+}
+
+// languageOf returns the language of a file by its name, as lexerFile takes it.
+func languageOf(name string) string {
+	if ext := path.Ext(name); ext != "" {
+		return ext[1:]
+	}
+	return path.Base(name)
 }
 
 // add shows a line as it is.

@@ -60,6 +60,19 @@ func (s Style) pick(r role) string {
 	return dark
 }
 
+// tint returns the SGR parameters of the background of changed words.
+func (s Style) tint(r role) string {
+	switch {
+	case r == added && s.Light:
+		return "48;5;157"
+	case r == added:
+		return "48;5;22"
+	case s.Light:
+		return "48;5;217"
+	}
+	return "48;5;52"
+}
+
 // token returns the look of a piece of code. Errors look like any other text:
 // code in a conversation is often cut.
 func (s Style) token(t chroma.TokenType) look {

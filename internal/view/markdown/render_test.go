@@ -206,7 +206,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// Only the words that differ are reversed, and none if all of it differs.
+// Only the words that differ have another background, and none if all of it differs.
 func TestChangedWords(t *testing.T) {
 	for _, tc := range [][3]string{
 		{"return foo(a, b)", "return foo(a, c, b)", "return foo(a, <c, >b)"},
@@ -217,7 +217,7 @@ func TestChangedWords(t *testing.T) {
 	} {
 		out := markdown.Diff("-"+tc[0]+"\n+"+tc[1]+"\n", 80, markdown.Style{})
 		_, plus, _ := strings.Cut(out, "\n")
-		plus = strings.ReplaceAll(plus, "\x1b[7;38;5;114m", "<")
+		plus = strings.ReplaceAll(plus, "\x1b[38;5;114;48;5;22m", "<")
 		plus = strings.ReplaceAll(plus, "\x1b[0m\x1b[38;5;114m", ">")
 		if got := ansi.Strip(plus); got != "+ "+tc[2] {
 			t.Errorf("%q to %q: %q, want %q", tc[0], tc[1], got, "+ "+tc[2])

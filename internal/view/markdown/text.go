@@ -6,9 +6,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// look is how a piece of text is painted; color is SGR parameters.
+// look is how a piece of text is painted; color and back are SGR parameters.
 type look struct {
-	color                                        string
+	color, back                                  string
 	bold, faint, italic, under, strike, reversed bool
 }
 
@@ -26,7 +26,7 @@ func (l look) sgr() string {
 	for _, p := range []struct {
 		on   bool
 		code string
-	}{{l.bold, "1"}, {l.faint, "2"}, {l.italic, "3"}, {l.under, "4"}, {l.reversed, "7"}, {l.strike, "9"}, {l.color != "", l.color}} {
+	}{{l.bold, "1"}, {l.faint, "2"}, {l.italic, "3"}, {l.under, "4"}, {l.reversed, "7"}, {l.strike, "9"}, {l.color != "", l.color}, {l.back != "", l.back}} {
 		if p.on {
 			b.WriteString(";" + p.code)
 		}

@@ -12,8 +12,9 @@ const (
 	alike     = 2   // one part in this many must be the same, or the lines count as different
 )
 
-// reworded paints two lines, with the words reversed that are only in one of them.
-func reworded(a, b string, la, lb look) (line, line) {
+// reworded returns the parts of two lines that are only in one of them, as ranges of bytes in order; none if the
+// lines have too little in common.
+func reworded(a, b string) (inA, inB [][2]int) {
 	as, bs := split(a), split(b)
 	keepA, keepB := common(as, bs)
 	same, total := 0, len(a)+len(b)
@@ -23,20 +24,46 @@ func reworded(a, b string, la, lb look) (line, line) {
 		}
 	}
 	if same*alike < total || a == b {
-		return line{{a, la}}, line{{b, lb}}
+		return nil, nil
 	}
-	return emphasize(as, keepA, la), emphasize(bs, keepB, lb)
+	return dropped(as, keepA), dropped(bs, keepB)
 }
 
-func emphasize(words []string, keep []bool, l look) line {
-	strong := l
-	strong.reversed = true
-	var out line
+// dropped returns the ranges of the words that are not kept.
+func dropped(words []string, keep []bool) (out [][2]int) {
+	at := 0
 	for i, w := range words {
-		if keep[i] {
-			out = append(out, span{w, l})
-		} else {
-			out = append(out, span{w, strong})
+		switch n := len(out); {
+		case keep[i]:
+		case n > 0 && out[n-1][1] == at:
+			out[n-1][1] = at + len(w)
+		default:
+			out = append(out, [2]int{at, at + len(w)})
+		}
+		at += len(w)
+	}
+	return out
+}
+
+// marked returns a line with another background in ranges of bytes.
+func marked(l line, ranges [][2]int, back string) (out line) {
+	at := 0
+	for _, s := range l {
+		for s.text != "" {
+			for len(ranges) > 0 && ranges[0][1] <= at {
+				ranges = ranges[1:]
+			}
+			n, look := len(s.text), s.look
+			switch {
+			case len(ranges) == 0:
+			case ranges[0][0] > at:
+				n = min(n, ranges[0][0]-at)
+			default:
+				n = min(n, ranges[0][1]-at)
+				look.back = back
+			}
+			out = append(out, span{s.text[:n], look})
+			s.text, at = s.text[n:], at+n
 		}
 	}
 	return out
