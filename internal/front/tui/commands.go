@@ -74,8 +74,8 @@ func Commands() []Command {
 		{Name: "spend", Doc: "show what has cost most in the session, and what would have avoided it", calm: true, run: work(facts.spend)},
 		{
 			Name: "btw", here: "it asks in a copy on this machine", Args: "[question]",
-			Doc: "ask a side question, which leaves no trace in the conversation",
-			run: idle(func(c *commander, question string) tea.Cmd { return c.sessions.aside(question) }),
+			Doc: "ask a side question, even during a run; it leaves no trace in the conversation", calm: true,
+			run: func(c *commander, question string) tea.Cmd { return c.sessions.aside(question) },
 		},
 		{Name: "todo", Doc: "show the todo list", calm: true, run: show(facts.todo)},
 		{Name: "diff", Doc: "show the changes to files in this session", calm: true, run: (*commander).diff},

@@ -101,6 +101,10 @@ func commandHabits() []habit {
 		{name: "/model", keys: "/model" + enter, shown: []string{"› script/commands  now"}},
 		{name: "/btw", keys: "/btw" + enter, shown: []string{"write the question too"}},
 		{name: "/btw", keys: "/btw what is it?" + enter, shown: []string{"btw: what is it?\n"}, check: asideOnly},
+		{
+			name: "/btw", first: `call: slow {"word":"x"}` + enter, then: []string{"▸ slow"}, keys: "/btw say: blue" + enter,
+			shown: []string{"btw: say: blue\n", "\nblue\n", "▸ slow"}, check: asideInRun, steps: []script.Step{sayStep("The first answer.")},
+		},
 		{name: "/plan", keys: "/plan" + enter, shown: []string{"· plan ·"}},
 		{
 			name: "/plan", keys: "/plan look round" + enter, shown: []string{"· plan ·", "› look round", "a plan"},
@@ -405,6 +409,33 @@ func asideOnly(s *screen) {
 			s.t.Errorf("session %s %q has the question: %v", info.ID, info.Title, asked)
 		}
 	}
+}
+
+// asideInRun holds that a side question does not stop the run, and that the run's call is not in its copy.
+func asideInRun(s *screen) {
+	list, err := s.tui.App.Store().List(s.t.Context())
+	if err != nil || len(list) != 2 {
+		s.t.Fatalf("%+v, %v", list, err)
+	}
+	for _, info := range list {
+		calls := 0
+		for e, err := range s.tui.App.Store().Events(s.t.Context(), info.ID) {
+			switch b := e.Body.(type) {
+			case event.Started:
+				calls++
+			case event.Ended:
+				s.t.Errorf("call %s has ended in session %s", b.Call, info.ID)
+			}
+			if err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		if aside := strings.HasPrefix(info.Title, "btw:"); aside == (calls > 0) {
+			s.t.Errorf("session %s %q has %d calls", info.ID, info.Title, calls)
+		}
+	}
+	s.press(ctrlC)
+	s.shows("■ cancelled")
 }
 
 // readAndGone holds that the help can be read to its end, and that nothing of it stays.

@@ -10,6 +10,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/install/app"
@@ -47,7 +48,7 @@ func (s *sessions) fork() tea.Cmd {
 }
 
 // aside asks the model a question in a copy of the session, in mode plan, and shows the answer. The session stays
-// as it is. The copy is a session of its own, so its cost is counted.
+// as it is, and a run continues. The copy is a session of its own, so its cost is counted.
 func (s *sessions) aside(question string) tea.Cmd {
 	id, t, o := s.talk.runner.id(), s.talk.tui, s.talk.opts
 	switch {
@@ -61,11 +62,23 @@ func (s *sessions) aside(question string) tea.Cmd {
 	o.Mode = tool.ModePlan
 	s.hints.say("asking beside the conversation")
 	return s.talk.work(func(ctx context.Context) (said string, err error) {
-		c, err := t.host(o, func(string) {}).Fork(ctx, id, 0)
+		host := t.host(o, func(string) {})
+		at, err := settledAt(ctx, host, id)
+		if err != nil {
+			return "", err
+		}
+		c, err := host.Fork(ctx, id, at)
 		if err != nil {
 			return "", err
 		}
 		defer func() { err = errors.Join(err, c.Close()) }()
+		if c.Status().Active { // the copy is not to continue the run
+			for _, err := range c.Run(ctx, event.Cancelled{By: "a question aside", All: true}) {
+				if err != nil {
+					return "", err
+				}
+			}
+		}
 		var fold transcript.Fold
 		title := event.Titled{Title: words.OneLine("btw: "+question, 200)}
 		for e, err := range c.Run(ctx, event.Switched{Mode: tool.ModePlan}, title, event.Say(question)) {
@@ -82,6 +95,23 @@ func (s *sessions) aside(question string) tea.Cmd {
 		s.talk.printText(said)
 		return nil
 	})
+}
+
+// settledAt returns the number of the last event of a session at which no call was open and no reply was being
+// written: 0 for the end, or, during a run, the event before the model was asked last.
+func settledAt(ctx context.Context, host *inspan.Host, id string) (at uint64, err error) {
+	for e, err := range host.Events(ctx, id) {
+		if err != nil {
+			return 0, err
+		}
+		switch e.Body.(type) {
+		case event.Asked:
+			at = e.Seq - 1
+		case event.Stopped:
+			at = 0
+		}
+	}
+	return at, nil
 }
 
 // pick lets the person choose a session of this folder, or of any.
