@@ -93,6 +93,11 @@ func Commands() []Command {
 			Name: "subagents", Args: "[id]", Doc: "list the subagents of this session, and show the work of one", calm: true,
 			run: func(c *commander, id string) tea.Cmd { return c.sessions.subagents(id) },
 		},
+		{
+			Name: "output-style", here: "it is for sessions on this machine", Args: "[name]",
+			Doc:  "choose how the model answers in new sessions, here and in your settings",
+			calm: true, run: (*commander).outputStyle,
+		},
 		{Name: "theme", Args: "[dark|light|auto]", Doc: "set the colours, here and in your settings", calm: true, run: (*commander).theme},
 		{
 			Name: "vim", Args: "[on|off]", Doc: "switch vim's keys in the prompt, here and in your settings",

@@ -90,11 +90,17 @@ func commandHabits() []habit {
 		{name: "/reasoning", keys: "/reasoning" + enter, shown: []string{"∙ it must be blue", "and nothing else"}},
 		{
 			name: "/theme", keys: "/theme light" + enter, shown: []string{"Set tui.theme in ", "config.toml."},
-			check: stores(`theme = "light"`), with: settled,
+			check: stores("[tui]\ntheme = \"light\""), with: settled,
 		},
+		{
+			name: "/output-style", keys: "/output-style concise" + enter, shown: []string{"in style concise; /new begins one", "Set output_style in "},
+			check: stores(`output_style = "concise"`), with: settled,
+		},
+		{name: "/output-style", keys: "/output-style curt" + enter, shown: []string{`unknown output style "curt"; use one of concise, default, explanatory, learning`}},
+		{name: "/output-style", keys: "/output-style" + enter, shown: []string{"output style (4 of 4)", "› default  now"}},
 		{name: "/theme", keys: "/theme pink" + enter, shown: []string{`unknown theme "pink"; use one of dark, light, auto`}},
 		{name: "/theme", keys: "/theme" + enter, shown: []string{"theme (3 of 3)", "› auto  now"}},
-		{name: "/vim", keys: "/vim on" + enter, shown: []string{"Set tui.vim in ", "INSERT"}, check: stores("vim = true"), with: settled},
+		{name: "/vim", keys: "/vim on" + enter, shown: []string{"Set tui.vim in ", "INSERT"}, check: stores("[tui]\nvim = true"), with: settled},
 		{name: "/vim", keys: "/vim" + enter, shown: []string{"› off  now"}},
 		{name: "/mode", keys: "/mode edit" + enter, shown: []string{"· edit"}},
 		{name: "/mode", keys: "/mode" + enter, shown: []string{"mode (5 of 5)", "› ask  now · "}},
@@ -345,7 +351,7 @@ func settled(t *tui.TUI) { t.App.ConfigPath = filepath.Join(t.App.StateDir, "con
 func stores(line string) func(s *screen) {
 	return func(s *screen) {
 		s.t.Helper()
-		if raw, err := os.ReadFile(s.tui.App.ConfigPath); err != nil || !strings.Contains(string(raw), "[tui]\n"+line+"\n") {
+		if raw, err := os.ReadFile(s.tui.App.ConfigPath); err != nil || !strings.Contains(string(raw), line+"\n") {
 			s.t.Errorf("no %s in %q, %v", line, raw, err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/equipment"
 	"github.com/inspan/inspan/internal/view/words"
 )
 
@@ -73,6 +74,36 @@ func (c *commander) vim(args string) tea.Cmd {
 		}
 		return strconv.FormatBool(to == "on")
 	}, nil)
+}
+
+// outputStyle chooses how the model answers in sessions that begin from now on, here and in the settings.
+func (c *commander) outputStyle(name string) tea.Cmd {
+	a := c.tui.App
+	if a == nil {
+		c.hints.say("output styles are in the settings, which are not used here")
+		return nil
+	}
+	styles := a.Extensions.Styles(c.talk.warn)
+	if name == "" {
+		var items []choice
+		for _, s := range styles {
+			items = append(items, choice{s.Name, s.Description})
+		}
+		now := cmp.Or(c.talk.opts.Style, a.Config.Style, equipment.DefaultStyle)
+		c.over.pick("output style", items, func(i int) tea.Cmd { return c.outputStyle(styles[i].Name) }).now(now)
+		return nil
+	}
+	if _, err := a.Extensions.Style(name, c.talk.warn); err != nil {
+		c.talk.fail(err)
+		return nil
+	}
+	c.talk.opts.Style = name
+	c.talk.note("sessions that begin from now on answer in style " + name + "; /new begins one")
+	set := func(context.Context) (string, error) { return app.Set(a.Installation, "output_style", name) }
+	return c.talk.work(set, func(told string) tea.Cmd {
+		c.talk.note(told)
+		return nil
+	})
 }
 
 // habit sets a preference to one of some values, or lets the person choose. Apply applies it, and returns its

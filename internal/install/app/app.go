@@ -140,6 +140,7 @@ type Options struct {
 	MaxTime      time.Duration
 	System       string
 	AppendSystem string
+	Style        string   // output style of new sessions, see [equipment.Set.Styles]
 	Allow, Ask   []string // rules
 	Deny         []string
 	Container    string // image that commands run in

@@ -282,10 +282,16 @@ func (b *build) equip(ctx context.Context) error {
 		return left
 	}
 
-	needs := b.Providers.Needs(b.model)
+	needs, style := b.Providers.Needs(b.model), ""
+	if b.at.New && b.at.Parent == "" { // subagents answer their parent
+		var err error
+		if style, err = b.Extensions.Style(cmp.Or(b.o.Style, b.Config.Style), b.warn); err != nil {
+			b.warn(err.Error())
+		}
+	}
 	b.prompt = knowledge.Prompt{
 		Replace: b.o.System, Append: strings.TrimSpace(needs.Prompt + "\n\n" + knowledge.Beside(b.o.Folders) + "\n\n" + b.o.AppendSystem),
-		Root:   b.at.Root,
+		Style: style, Root: b.at.Root,
 		Skills: skills, Memory: b.Knowledge.SessionMemory(ctx, b.at.ID, root),
 	}
 	list, end := equipment.Tools(b.Config, shell, needs.Edit, b.env)

@@ -42,9 +42,10 @@ type Config struct {
 	MinuteTokens *int64   `toml:"max_tokens_per_minute"`
 	// how long to retry an unavailable model, as "90s"; 0: as inspan.Agent has it
 	RetryFor time.Duration `toml:"retry_for"`
-	Effort   string        `toml:"effort"`   // reasoning: low, medium, high, xhigh, max; empty: the vendor's default
-	Fallback []string      `toml:"fallback"` // fallback models, in order
-	Allow    []string      `toml:"allow"`    // rules, such as "bash(go test *)"
+	Effort   string        `toml:"effort"`       // reasoning: low, medium, high, xhigh, max; empty: the vendor's default
+	Fallback []string      `toml:"fallback"`     // fallback models, in order
+	Style    string        `toml:"output_style"` // name of the text that says how the model answers; empty: default
+	Allow    []string      `toml:"allow"`        // rules, such as "bash(go test *)"
 	Ask      []string      `toml:"ask"`
 	Deny     []string      `toml:"deny"`
 	Rules    []Rule        `toml:"rule"`        // rules with a reason and with examples

@@ -44,6 +44,7 @@ type Base struct {
 // Prompt holds the parts of a new session's prompt that are not in the settings.
 type Prompt struct {
 	Replace, Append string // as in [Input]
+	Style           string // as in [Input]
 	Root            string // where the search for instruction files begins
 	Limits          Limits
 	Skills          *skill.Library // nil: the agent can't load any
@@ -63,7 +64,7 @@ type Limits struct {
 // System returns the system prompt of a new session of an agent.
 func (k *Base) System(ctx context.Context, agent *inspan.Agent, p Prompt, warn func(string)) []event.Added {
 	root := agent.Env.Root
-	in := Input{Replace: p.Replace, Append: p.Append}
+	in := Input{Replace: p.Replace, Style: p.Style, Append: p.Append}
 	var beside sync.WaitGroup
 	beside.Go(func() { in.Facts = k.facts(ctx, agent, p) })
 	in.Memory, in.Claimed = k.remembered(p.Memory, warn)

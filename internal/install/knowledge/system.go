@@ -24,6 +24,7 @@ const MaxInstructions = 32 * 1024
 // Input holds the parts of the system prompt.
 type Input struct {
 	Replace string   // replaces the static part, if not empty
+	Style   string   // says how to answer; may be empty
 	Append  string   // added after everything else, if not empty
 	Files   []File   // instruction files, outermost first
 	Memory  string   // from earlier sessions; may be empty
@@ -50,6 +51,7 @@ func Blocks(in Input) (blocks []event.Added, warnings []string) {
 		blocks = append(blocks, f.block())
 	}
 	for _, b := range []event.Added{
+		{Source: "output style", Text: in.Style},
 		{Source: "skills", Text: in.Skills},
 		{Source: "memory", Text: in.Memory, Taint: event.Taint{Untrusted: in.Claimed}},
 	} {

@@ -33,6 +33,7 @@ func (i *Import) claude() {
 		i.folder(Used, filepath.Join(dir, "agents"), ".md", "file", "kinds of subagents")
 		i.folder(Used, filepath.Join(dir, "skills"), "SKILL.md", "skill", "skills")
 	}
+	i.folder(Used, i.at(".claude", "output-styles"), ".md", "file", "output styles")
 	for _, path := range []string{filepath.Join(i.root, ".claude", "settings.json"), filepath.Join(i.root, ".claude", "settings.local.json")} {
 		if path != i.at(".claude", "settings.json") { // the workspace can be the home
 			i.claudeSettings(path, false)
@@ -84,7 +85,7 @@ func (i *Import) claudeSettings(path string, person bool) {
 			i.ignored(path, key, "commands run in inspan's own sandbox; allow hosts with rules such as network(example.com)")
 		case "apiKeyHelper":
 			i.ignored(path, key, "set providers.anthropic.key_command to a command that prints the key")
-		case "theme", "statusLine", "effortLevel", "editorMode":
+		case "theme", "statusLine", "effortLevel", "editorMode", "outputStyle":
 			if !person {
 				i.ignored(path, key, "a folder can't choose it")
 			} else {

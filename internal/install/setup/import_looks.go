@@ -32,6 +32,8 @@ func (i *Import) looks(path, key string, raw json.RawMessage) bool {
 		} else {
 			i.ignored(path, what, "there are "+strings.Join(llm.Efforts(), ", "))
 		}
+	case "outputStyle":
+		i.becomes(path, what, "output_style", strings.ToLower(word))
 	case "editorMode", "vimMode", "general.vimMode":
 		if on || word == "vim" {
 			i.becomes(path, what, "tui.vim", "true")
