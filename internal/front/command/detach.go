@@ -15,6 +15,7 @@ import (
 
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/store"
 )
 
 const detachHelp = "With --detach the run continues in a process of its own, without a terminal. inspan prints the session's id once it " +
@@ -36,6 +37,9 @@ func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 	a, err := c.installation()
 	if err != nil {
 		return err
+	}
+	if f.schema != "" {
+		return misused("--json-schema can't be used with --detach: it prints the answer to one task")
 	}
 	o, done, err := c.order(cmd, a, f, args)
 	if err != nil || done {
@@ -87,6 +91,7 @@ func (c *command) order(cmd *cobra.Command, a *app.App, f *runFlags, args []stri
 		}
 		o = a.Running.New(text)
 	}
+	o.Typed = !piped(args)
 	o.Text, done, err = c.typed(cmd, f, args, o.Text)
 	return o, done, err
 }
@@ -151,21 +156,39 @@ func (c *command) detached() *cobra.Command {
 				f.Model = cmp.Or(f.Model, f.Program.Model())
 				b.Text = cmp.Or(b.Text, f.Program.Begin().Parts.Text())
 			}
+			if err := c.apart(cmd.Context(), a, &f); err != nil {
+				return err
+			}
+			if f.id != "" {
+				f.label(store.UUIDLabel, f.id)
+			}
+			for _, w := range f.warnings {
+				c.warn(w)
+			}
 			s, inputs, err := b.Open(cmd.Context(), a.Host(f.Options, c.warn), f.cwd)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
+			typed := ""
+			if b.Typed {
+				typed = b.Text
+			}
+			if inputs, err = f.with(cmd.Context(), a, s.Status().Root, typed, inputs); err != nil {
+				return err
+			}
 			defer b.Announce(cmd.Context(), a.Running, s)()
 			run := c.console.RunOn
 			if c.console.Unattended = b.Unattended; b.Unattended {
 				run = c.console.Run
 			}
 			c.code = run(cmd.Context(), s, inputs...)
+			c.left(&f)
 			return nil
 		},
 	}
 	f.add(cmd)
 	f.addNew(cmd)
+	f.addOwn(cmd)
 	return cmd
 }

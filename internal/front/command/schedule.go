@@ -88,6 +88,9 @@ func (c *command) addSchedule(cmd *cobra.Command, f *scheduleFlags, args []strin
 	if err := f.run.check(cmd); err != nil {
 		return err
 	}
+	if err := f.run.plain("can't be used with a schedule"); err != nil {
+		return err
+	}
 	a, root, err := c.at(f.run.cwd)
 	if err != nil {
 		return err

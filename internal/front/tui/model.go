@@ -90,8 +90,12 @@ func (m *model) Init() tea.Cmd {
 	if m.Begun != nil {
 		cmds = append(cmds, tea.Tick(begun, func(time.Time) tea.Msg { m.Begun(); return nil }))
 	}
+	for _, p := range m.Pictures {
+		m.composer.prompt.insert(p.atoms()...)
+	}
 	if m.Say != "" {
-		cmds = append(cmds, m.commands.say(m.Say))
+		m.composer.prompt.insert(atomsOf(m.Say)...)
+		cmds = append(cmds, m.say())
 	}
 	return tea.Batch(cmds...)
 }
