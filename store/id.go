@@ -133,17 +133,20 @@ func IsUUID(text string) bool { return uuid.MatchString(text) }
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// byUUID returns the id of the session with a UUID.
-func byUUID(ctx context.Context, s Store, text string) (string, error) {
+// byUUID returns the id of the session with a UUID: the first one, since forks have the labels of theirs.
+func byUUID(ctx context.Context, s Store, text string) (id string, err error) {
 	for info, err := range Recent(ctx, s) {
 		if err != nil {
 			return "", err
 		}
-		if info.Parent == "" && info.Labels[UUIDLabel] == text {
-			return info.ID, nil
+		if info.Labels[UUIDLabel] == text && (id == "" || info.ID < id) {
+			id = info.ID
 		}
 	}
-	return "", missing(fmt.Sprintf("no session matches %q; see 'inspan sessions list'", text))
+	if id == "" {
+		return "", missing(fmt.Sprintf("no session matches %q; see 'inspan sessions list'", text))
+	}
+	return id, nil
 }
 
 // Resolve returns the id of the session that a person means: a whole id, the beginning or end of exactly one,

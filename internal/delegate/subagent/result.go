@@ -91,9 +91,10 @@ func (a *Answer) Tool() tool.Tool {
 	return t
 }
 
-// At implements [tool.Hook]: it asks the model for the answer, at most twice, when it stops without one.
+// At implements [tool.Hook]: it asks the model for the answer, at most twice, when it stops without one. Subagents owe
+// none.
 func (a *Answer) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
-	if !a.result.wanted(p) {
+	if p.Who.Parent != "" || !a.result.wanted(p) {
 		return tool.Outcome{}, nil
 	}
 	return tool.Outcome{By: "inspan", Text: "The person needs the answer in a fixed form. Call " + resultTool + " with it."}, nil

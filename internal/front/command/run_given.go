@@ -37,6 +37,7 @@ type givenFlags struct {
 	pictures []tui.Picture
 	warnings []string
 	tree     string // the copy that was made
+	done     bool   // the flags were read
 }
 
 // anyWorktree is the name of a --worktree without one: a copy of its own.
@@ -59,8 +60,12 @@ func (f *givenFlags) addOwn(cmd *cobra.Command) {
 	fl.Lookup("worktree").NoOptDefVal = anyWorktree
 }
 
-// read reads what the flags bring.
+// read reads what the flags bring, once.
 func (f *givenFlags) read(o *app.Options, root string) error {
+	if f.done {
+		return nil
+	}
+	f.done = true
 	for i := range f.servers {
 		name, data, err := fileOrJSON("--mcp-config", &f.servers[i])
 		if err != nil {

@@ -119,7 +119,7 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	}
 	v.endWait()
 	r := v.result(s.Status(), err)
-	if c.Answer != nil && r.ExitCode == ExitDone {
+	if c.Answer != nil && (r.ExitCode == ExitDone || r.ExitCode == ExitDenied) {
 		c.answered(ctx, s, &r)
 	}
 	if r.ExitCode != ExitWaiting { // otherwise it may continue here
@@ -131,14 +131,14 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	return printed(r, time.Duration(s.Status().Limits.Seconds*float64(time.Second)))
 }
 
-// answered puts the answer of a session into its result. Without one the run has failed.
+// answered puts the answer of a session into its result. Without one a run that is done has failed.
 func (c *Console) answered(ctx context.Context, s *inspan.Session, r *Result) {
 	var err error
 	r.Structured, err = c.Answer(ctx, s)
 	switch {
 	case err != nil:
 		r.Reason, r.Detail, r.ExitCode = "error", err.Error(), ExitError
-	case r.Structured == nil:
+	case r.Structured == nil && r.ExitCode == ExitDone:
 		r.Reason, r.Detail = string(event.ReasonFailed), "the model gave no answer that fits the JSON Schema"
 		r.ExitCode = ExitFailed
 	}

@@ -90,11 +90,14 @@ func (m *model) Init() tea.Cmd {
 	if m.Begun != nil {
 		cmds = append(cmds, tea.Tick(begun, func(time.Time) tea.Msg { m.Begun(); return nil }))
 	}
-	for _, p := range m.Pictures {
+	m.composer.prompt.insert(atomsOf(m.Say)...)
+	for i, p := range m.Pictures {
+		if i == 0 && m.Say != "" {
+			m.composer.prompt.insert(atom{shown: " "})
+		}
 		m.composer.prompt.insert(p.atoms()...)
 	}
 	if m.Say != "" {
-		m.composer.prompt.insert(atomsOf(m.Say)...)
 		cmds = append(cmds, m.say())
 	}
 	return tea.Batch(cmds...)

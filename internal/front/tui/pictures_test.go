@@ -112,7 +112,7 @@ func TestPicturesComeWithTheFirstMessage(t *testing.T) {
 	m = still(t, 80, 24, look{noColor: true}, nil)
 	m.Pictures, m.Say = []Picture{p}, "look"
 	m.Init()
-	if lines := m.composer.history.lines; m.composer.prompt.text() != "" || len(lines) != 1 || lines[0] != "[image one.png] look" {
+	if lines := m.composer.history.lines; m.composer.prompt.text() != "" || len(lines) != 1 || lines[0] != "look [image one.png] " {
 		t.Errorf("the prompt has %q, and %q was sent", m.composer.prompt.text(), lines)
 	}
 }
