@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -167,7 +168,7 @@ func (c *command) detached() *cobra.Command {
 			}
 			s, inputs, err := b.Open(cmd.Context(), a.Host(f.Options, c.warn), f.cwd)
 			if err != nil {
-				return err
+				return errors.Join(err, c.leave(cmd.Context(), a, &f))
 			}
 			defer s.Close()
 			typed := ""
@@ -183,8 +184,7 @@ func (c *command) detached() *cobra.Command {
 				run = c.console.Run
 			}
 			c.code = run(cmd.Context(), s, inputs...)
-			c.left(&f)
-			return nil
+			return c.leave(cmd.Context(), a, &f)
 		},
 	}
 	f.add(cmd)

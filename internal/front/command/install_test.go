@@ -324,12 +324,19 @@ func TestActionComments(t *testing.T) {
 	}
 	s := httptest.NewServer(issues)
 	t.Cleanup(s.Close)
-	dir := t.TempDir()
+	dir, result := t.TempDir(), filepath.Join(t.TempDir(), "result.json")
 	comment := func(text, key, number, token string) (code int, out string) {
+		raw, err := json.Marshal(map[string]any{"text": text, "session": "s1", "cost": 0.123456})
+		if err == nil {
+			err = os.WriteFile(result, raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		return scriptOf(t, dir, []string{
 			"GITHUB_API_URL=" + s.URL, "GITHUB_REPOSITORY=ann/shop", "GITHUB_TOKEN=" + token, "GITHUB_WORKFLOW=review", "GITHUB_JOB=review",
 			"INPUT_COMMENT=" + number, "INPUT_COMMENT_KEY=" + key, "INPUT_COMMENT_AUTHOR=github-actions[bot]",
-			"TEXT=" + text, "SESSION=s1", "COST=0.12",
+			"RESULT=" + result,
 		}, "scripts/action-comment")
 	}
 	text := "first $(touch made) `touch made` \" ' \\ ::add-mask::x\n::stop-commands::y <!-- inspan:"
@@ -338,7 +345,7 @@ func TestActionComments(t *testing.T) {
 	}
 	first := issues.comments[130]
 	mark, rest, _ := strings.Cut(first.Body, "\n")
-	if !strings.HasPrefix(mark, "<!-- inspan:") || !strings.HasPrefix(rest, text+"\n\n") || !strings.Contains(rest, "session s1 · $0.12") {
+	if !strings.HasPrefix(mark, "<!-- inspan:") || !strings.HasPrefix(rest, text+"\n\n") || !strings.Contains(rest, "session s1 · $0.1235<") {
 		t.Errorf("the comment is %q", first.Body)
 	}
 	// Another author copies the mark, in front of ours.
@@ -346,7 +353,7 @@ func TestActionComments(t *testing.T) {
 	if code, out := comment("second", "", "7", "the-token"); code != 0 || !strings.Contains(out, "edited the comment on #7") {
 		t.Fatalf("code %d: %s", code, out)
 	}
-	if code, out := comment(strings.Repeat("long ", 20000), "other", "7", "the-token"); code != 0 {
+	if code, out := comment(strings.Repeat("long ", 50000), "other", "7", "the-token"); code != 0 {
 		t.Fatalf("code %d: %s", code, out)
 	}
 	if got := issues.comments; len(got) != 132 || !strings.HasPrefix(got[130].Body, mark+"\nsecond\n") || got[3].Body != mark+"\nmine" ||

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -119,8 +120,7 @@ func (c *command) perform(f *runFlags) func(cmd *cobra.Command, args []string) e
 			return err
 		}
 		c.code = c.console.Run(cmd.Context(), s, inputs...)
-		c.left(f)
-		return nil
+		return c.leave(cmd.Context(), a, f)
 	}
 }
 
@@ -129,7 +129,11 @@ func (c *command) begin(ctx context.Context, a *app.App, f *runFlags) (*inspan.S
 	if err := c.apart(ctx, a, f); err != nil {
 		return nil, err
 	}
-	return c.hostOf(a, f).New(ctx, f.cwd)
+	s, err := c.hostOf(a, f).New(ctx, f.cwd)
+	if err != nil {
+		err = errors.Join(err, c.leave(ctx, a, f))
+	}
+	return s, err
 }
 
 // chat runs a session on messages from standard input.
@@ -150,8 +154,7 @@ func (c *command) chat(cmd *cobra.Command, f *runFlags, args []string) error {
 	}
 	defer s.Close()
 	c.code = c.console.Chat(cmd.Context(), s, c.in)
-	c.left(f)
-	return nil
+	return c.leave(cmd.Context(), a, f)
 }
 
 // add declares the flags.

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,8 +18,6 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/install/running"
-	"github.com/inspan/inspan/internal/view/words"
-	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/store"
 )
 
@@ -36,7 +33,8 @@ type givenFlags struct {
 	answer   *subagent.Answer // by the schema; nil: words
 	pictures []tui.Picture
 	warnings []string
-	tree     string // the copy that was made
+	tree     string // the copy
+	made     bool   // the copy is new
 	done     bool   // the flags were read
 }
 
@@ -111,7 +109,7 @@ func (f *givenFlags) read(o *app.Options, root string) error {
 		}
 		f.pictures = append(f.pictures, image)
 	}
-	if f.id != "" && !store.IsUUID(f.id) {
+	if f.id = strings.ToLower(f.id); f.id != "" && !store.IsUUID(f.id) {
 		return misused("--session-id: %q is not a UUID such as 550e8400-e29b-41d4-a716-446655440000", f.id)
 	}
 	if f.copied != anyWorktree && strings.Trim(f.copied, nameChars) != "" {
@@ -154,7 +152,7 @@ func (f *givenFlags) plain(why string) error {
 // fresh checks the flags for a new session before it begins: its name must be unused, and a copy of its folder
 // must be possible.
 func (c *command) fresh(ctx context.Context, f *runFlags) error {
-	if f.id == "" && f.copied == "" {
+	if f.id == "" && f.copied == "" || f.remote.url != "" { // a server refuses both
 		return nil
 	}
 	a, root, err := c.at(f.cwd)
@@ -202,10 +200,11 @@ func (c *command) apart(ctx context.Context, a *app.App, f *runFlags) error {
 	if f.copied == anyWorktree {
 		f.copied = rand.Text()
 	}
-	tree, err := a.Running.Trees.Make(ctx, root, f.copyName())
-	if errors.Is(err, worktree.ErrNoRepository) {
-		err = words.Misuse{Err: err}
+	_, found, err := a.Running.Trees.Find(ctx, root, f.copyName())
+	if err != nil {
+		return misused("--worktree: %w", err)
 	}
+	tree, err := a.Running.Trees.Make(ctx, root, f.copyName())
 	if err != nil {
 		return err
 	}
@@ -213,17 +212,25 @@ func (c *command) apart(ctx context.Context, a *app.App, f *runFlags) error {
 		c.warn("the worktree lacks " + left)
 	}
 	c.warn("the session works in the worktree " + tree.Root)
-	f.tree = tree.Root
+	f.tree, f.made = tree.Root, !found
 	f.label(running.CopyLabel, root)
 	f.cwd = tree.Root
 	return nil
 }
 
-// left says last where the work of a session in a worktree is.
-func (c *command) left(f *runFlags) {
-	if f.tree != "" {
-		c.warn("the session's work is in the worktree " + f.tree)
+// leave says last where the work of a session in a worktree is. A new worktree that no session has used is removed.
+func (c *command) leave(ctx context.Context, a *app.App, f *runFlags) error {
+	if f.tree == "" {
+		return nil
 	}
+	trees := a.Running.Trees
+	list, err := a.Running.Sessions.List(context.WithoutCancel(ctx))
+	used := slices.ContainsFunc(list, func(s store.Info) bool { return trees.Copy(s.Root) == trees.Copy(f.tree) })
+	if err == nil && !used && f.made {
+		return trees.Discard(context.WithoutCancel(ctx), f.Labels[running.CopyLabel], f.tree)
+	}
+	c.warn("the session's work is in the worktree " + f.tree)
+	return nil
 }
 
 // with adds to the inputs of a run the images of the flags, and the files that a typed task names as @FILE. What

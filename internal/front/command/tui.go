@@ -183,8 +183,7 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 	warm := a.Hubs.Warm(root, f.Trust)
 	t.Begun, t.Ended, t.More = warm.Begin, warm.Close, func() []tui.Command { return prompts(a, root) }
 	c.code, err = t.Run(cmd.Context())
-	c.left(&f.runFlags)
-	return err
+	return errors.Join(err, c.leave(cmd.Context(), a, &f.runFlags))
 }
 
 // frontEnd is the interactive front end in a folder.

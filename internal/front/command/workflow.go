@@ -147,8 +147,7 @@ func (c *command) performs(cmd *cobra.Command, f *runFlags) error {
 	}
 	defer s.Close()
 	c.code = c.console.Run(cmd.Context(), s, f.Program.Begin())
-	c.left(f)
-	return nil
+	return c.leave(cmd.Context(), a, f)
 }
 
 func (c *command) workflowResume() *cobra.Command {
