@@ -151,7 +151,9 @@ func (c *command) detached() *cobra.Command {
 			}
 			f.Unattended, f.RetryLong, f.Foreign, f.Unapproved = b.Unattended, true, b.Foreign, b.Unapproved
 			if len(b.Flow) > 0 {
-				if f.Program, err = app.Workflows(a, f.cwd, f.Trust).Program(b.Flow[0], b.Flow[1:]); err != nil {
+				flows := app.Workflows(a, f.cwd, f.Trust)
+				flows.Kinds = f.Kinds
+				if f.Program, err = flows.Program(b.Flow[0], b.Flow[1:]); err != nil {
 					return err
 				}
 				f.Model = cmp.Or(f.Model, f.Program.Model())

@@ -150,6 +150,7 @@ func (f *scheduleFlags) flow(args []string) ([]string, error) {
 // typed inputs are errors.
 func (f *scheduleFlags) inputs(a *app.App, one schedule.Schedule) (map[string]string, error) {
 	flows := app.Workflows(a, one.Root, f.run.Trust)
+	flows.Kinds = f.run.Kinds
 	flow, err := flows.Find(one.Flow[0])
 	if err != nil {
 		return nil, err

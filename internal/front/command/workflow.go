@@ -125,7 +125,9 @@ func (c *command) flow(cmd *cobra.Command, f *runFlags, typed []string) error {
 	if err != nil {
 		return err
 	}
-	if f.Program, err = app.Workflows(a, root, f.Trust).Program(typed[0], typed[1:]); err != nil {
+	flows := app.Workflows(a, root, f.Trust)
+	flows.Kinds = f.Kinds
+	if f.Program, err = flows.Program(typed[0], typed[1:]); err != nil {
 		return err
 	}
 	f.Model = cmp.Or(f.Model, f.Program.Model())
