@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -124,8 +125,32 @@ func Lead(id string) string {
 // InFamily reports whether the session id is of, or works for it directly or not.
 func InFamily(of, id string) bool { return id == of || strings.HasPrefix(id, of+".") }
 
+// UUIDLabel is the label of a session that has a UUID by which a person or program also names it.
+const UUIDLabel = "session-id"
+
+// IsUUID reports whether a text has the form of a UUID in small letters.
+func IsUUID(text string) bool { return uuid.MatchString(text) }
+
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// byUUID returns the id of the session with a UUID: the first one, since forks have the labels of theirs.
+func byUUID(ctx context.Context, s Store, text string) (id string, err error) {
+	for info, err := range Recent(ctx, s) {
+		if err != nil {
+			return "", err
+		}
+		if info.Labels[UUIDLabel] == text && (id == "" || info.ID < id) {
+			id = info.ID
+		}
+	}
+	if id == "" {
+		return "", missing(fmt.Sprintf("no session matches %q; see 'inspan sessions list'", text))
+	}
+	return id, nil
+}
+
 // Resolve returns the id of the session that a person means: a whole id, the beginning or end of exactly one,
-// or "last" for the most recently changed session that has messages and was not spawned by another. The error
+// the UUID in its label [UUIDLabel], or "last" for the most recently changed session that has messages and was not spawned by another. The error
 // wraps [fs.ErrNotExist] if there is none, and names the candidates if there are several.
 func Resolve(ctx context.Context, s Store, text string) (string, error) {
 	if text == "" {
@@ -133,6 +158,9 @@ func Resolve(ctx context.Context, s Store, text string) (string, error) {
 	}
 	if text == "last" {
 		return last(ctx, s)
+	}
+	if IsUUID(text) {
+		return byUUID(ctx, s, text)
 	}
 	if IsID(text) { // there may be very many others
 		if _, err := s.Usage(ctx, text); err == nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"iter"
 	"sync"
 
 	"github.com/inspan/inspan/event"
@@ -26,7 +26,7 @@ type result struct {
 
 func newResult(schema map[string]any) (*result, error) {
 	if schema["type"] != "object" {
-		return nil, errors.New("result_schema must be of type object")
+		return nil, errors.New(`it must be of type object, such as {"type": "object", "properties": {...}}`)
 	}
 	raw, err := json.Marshal(schema)
 	if err != nil {
@@ -34,7 +34,7 @@ func newResult(schema map[string]any) (*result, error) {
 	}
 	r := &result{schema: raw}
 	if err := r.tool().CheckSchema(); err != nil {
-		return nil, fmt.Errorf("result_schema: %w", err)
+		return nil, err
 	}
 	return r, nil
 }
@@ -65,10 +65,66 @@ func (r *result) brought() json.RawMessage {
 	return r.value
 }
 
+// Answer is an answer of a given form for a session that works for a person.
+type Answer struct{ result *result }
+
+// NewAnswer returns the answer for a JSON Schema, which must be of type object.
+func NewAnswer(schema []byte) (*Answer, error) {
+	var object map[string]any
+	if err := json.Unmarshal(schema, &object); err != nil {
+		return nil, errors.New("a schema is a JSON object")
+	}
+	r, err := newResult(object)
+	return &Answer{r}, err
+}
+
+// Tool is the tool with which the model gives the answer.
+func (a *Answer) Tool() tool.Tool {
+	t := a.result.tool()
+	t.Doc = "Returns your answer to the person. Call it once, when your work is done, and then stop."
+	t.Run = func(_ context.Context, c *tool.Call) (tool.Result, error) {
+		a.result.mu.Lock()
+		defer a.result.mu.Unlock()
+		a.result.value = c.Args
+		return tool.Text("Taken."), nil
+	}
+	return t
+}
+
+// At implements [tool.Hook]: it asks the model for the answer, at most twice, when it stops without one. Subagents owe
+// none.
+func (a *Answer) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
+	if p.Who.Parent != "" || !a.result.wanted(p) {
+		return tool.Outcome{}, nil
+	}
+	return tool.Outcome{By: "inspan", Text: "The person needs the answer in a fixed form. Call " + resultTool + " with it."}, nil
+}
+
+// Read returns the answer to the last message of a person in a session; nil if there is none.
+func (a *Answer) Read(events iter.Seq2[event.Event, error]) (json.RawMessage, error) {
+	var fold transcript.Fold
+	found := result{schema: a.result.schema}
+	for e, err := range events {
+		if err != nil {
+			return nil, err
+		}
+		if said, ok := e.Body.(event.Said); ok && len(said.Parts) > 0 {
+			found.value = nil
+		}
+		found.see(fold.Apply(e))
+	}
+	return found.value, nil
+}
+
 // At implements [tool.Hook].
 func (r *result) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
-	if p.Moment != tool.RunStop || r.brought() != nil || p.Rounds > 1 {
+	if !r.wanted(p) {
 		return tool.Outcome{}, nil
 	}
 	return tool.Outcome{By: "the agent you work for", Text: "It waits for your result. Call " + resultTool + " with it."}, nil
+}
+
+// wanted reports whether the model stops without a result, and was asked for one less than twice.
+func (r *result) wanted(p tool.Point) bool {
+	return p.Moment == tool.RunStop && r.brought() == nil && p.Rounds <= 1
 }

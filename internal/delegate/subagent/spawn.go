@@ -204,6 +204,7 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 	o.background, o.Limited = in.Background || r.Background && !in.chooses(), t.limited()
 	if in.Result != nil {
 		if o.result, err = newResult(in.Result); err != nil {
+			err = fmt.Errorf("result_schema: %w", err)
 			return o, err
 		}
 	}

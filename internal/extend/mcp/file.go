@@ -41,13 +41,31 @@ import (
 // can't be understood are left out with a warning, and fields without a meaning here get a warning. The error
 // says that the file has no readable servers. The caller sets Source and Trust.
 func ReadFile(path, root string, data []byte) (servers []Server, warnings []string, err error) {
+	servers, ignored, warnings, err := readFile(path, root, data)
+	for _, broken := range ignored {
+		warnings = append(warnings, broken.Error())
+	}
+	return servers, warnings, err
+}
+
+// ReadGiven is [ReadFile] for servers that a person names for one run: a server that can't be understood is an
+// error. Their source is [CommandLine].
+func ReadGiven(path, root string, data []byte) (servers []Server, warnings []string, err error) {
+	servers, ignored, warnings, err := readFile(path, root, data)
+	for i := range servers {
+		servers[i].Source = CommandLine
+	}
+	return servers, warnings, errors.Join(append(ignored, err)...)
+}
+
+func readFile(path, root string, data []byte) (servers []Server, ignored []error, warnings []string, err error) {
 	data, err = foreign.Plain(data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	list, err := table(data)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		s, unknown, err := readServer(name, list[name])
@@ -56,7 +74,7 @@ func ReadFile(path, root string, data []byte) (servers []Server, warnings []stri
 			err = s.Check()
 		}
 		if err != nil {
-			warnings = append(warnings, fmt.Sprintf("%s: the MCP server %q is ignored: %v", path, text.Cut(name, 60), err))
+			ignored = append(ignored, fmt.Errorf("%s: the MCP server %q is ignored: %w", path, text.Cut(name, 60), err))
 			continue
 		}
 		for _, field := range unknown {
@@ -65,7 +83,7 @@ func ReadFile(path, root string, data []byte) (servers []Server, warnings []stri
 		}
 		servers = append(servers, s)
 	}
-	return servers, warnings, nil
+	return servers, ignored, warnings, nil
 }
 
 // table finds the servers in a file.

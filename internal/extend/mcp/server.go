@@ -102,7 +102,12 @@ const (
 	User    = "user"    // the person's settings
 	Project = "project" // files of the workspace whose content they trust
 	Client  = "client"  // the program that inspan works in, such as an editor
+
+	CommandLine = "command line" // a flag
 )
+
+// Own reports whether the server comes from the person, and not from files of a workspace or a plugin.
+func (s Server) Own() bool { return slices.Contains([]string{User, Client, CommandLine}, s.Source) }
 
 func (s Server) believed() bool { return s.Trust && s.Source == User }
 

@@ -110,7 +110,7 @@ func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Bo
 	b.Hosts = slices.Concat(s.Hosts, registries(s.Command[0]))
 	b.Cache = strings.Join(append([]string{"mcp", s.Source}, s.Command...), "\x00") // so that it is fetched once
 	read := s.Read
-	if s.Source == User || s.Source == Client { // else a file of a repository opens folders
+	if s.Own() { // else a file of a repository opens folders
 		read = slices.Concat(read, keep.Installed(s.Command))
 	}
 	for paths, into := range map[*[]string]*[]string{&read: &b.Read, &s.Write: &b.Write} {

@@ -113,8 +113,48 @@ func ParseRole(file, source string, data []byte) (Role, error) {
 	case failed != nil:
 		p.problem("%v", failed)
 	}
+	return p.parse(head, path.Base(file))
+}
+
+// ReadKinds reads kinds of agents from a JSON object, as --agents of Claude Code takes it: by name, the fields of
+// the front matter, with the text in the field prompt. They are sorted by name.
+func ReadKinds(data []byte) (kinds []Role, err error) {
+	var byName map[string]map[string]any
+	if err := json.Unmarshal(data, &byName); err != nil {
+		return nil, fmt.Errorf(`want JSON such as {"reviewer": {"description": "...", "prompt": "..."}}: %w`, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		head := byName[name]
+		prompt, _ := head["prompt"].(string)
+		if strings.TrimSpace(prompt) == "" || line(head["description"]) == "" {
+			return nil, fmt.Errorf("the agent %q needs a description and a prompt", text.Cut(name, mostRoleName))
+		}
+		delete(head, "prompt")
+		head["name"] = name
+		p := parser{head: map[string]any{}, role: Role{Source: FromUser, Prompt: prompt}}
+		kind, err := p.parse(head, name)
+		if err == nil && kind.Name != name {
+			err = fmt.Errorf("use at most %d letters, digits, - and _", mostRoleName)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the agent %q: %w", text.Cut(name, mostRoleName), err)
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds, nil
+}
+
+// Over returns the kinds of both lists. Those of the first replace others of the same name.
+func Over(first, others []Role) []Role {
+	return slices.Concat(first, slices.DeleteFunc(slices.Clone(others), func(other Role) bool {
+		return slices.ContainsFunc(first, func(r Role) bool { return strings.EqualFold(r.Name, other.Name) })
+	}))
+}
+
+// parse reads the front matter of a file, whose text is in the role.
+func (p *parser) parse(head map[string]any, file string) (Role, error) {
 	p.fold(head)
-	if err := p.name(path.Base(file)); err != nil {
+	if err := p.name(file); err != nil {
 		return Role{}, err
 	}
 	p.texts()

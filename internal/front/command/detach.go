@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/store"
 )
 
 const detachHelp = "With --detach the run continues in a process of its own, without a terminal. inspan prints the session's id once it " +
@@ -36,6 +38,9 @@ func (c *command) detach(cmd *cobra.Command, f *runFlags, args []string) error {
 	a, err := c.installation()
 	if err != nil {
 		return err
+	}
+	if f.schema != "" {
+		return misused("--json-schema can't be used with --detach: it prints the answer to one task")
 	}
 	o, done, err := c.order(cmd, a, f, args)
 	if err != nil || done {
@@ -87,6 +92,7 @@ func (c *command) order(cmd *cobra.Command, a *app.App, f *runFlags, args []stri
 		}
 		o = a.Running.New(text)
 	}
+	o.Typed = !piped(args)
 	o.Text, done, err = c.typed(cmd, f, args, o.Text)
 	return o, done, err
 }
@@ -145,27 +151,46 @@ func (c *command) detached() *cobra.Command {
 			}
 			f.Unattended, f.RetryLong, f.Foreign, f.Unapproved = b.Unattended, true, b.Foreign, b.Unapproved
 			if len(b.Flow) > 0 {
-				if f.Program, err = app.Workflows(a, f.cwd, f.Trust).Program(b.Flow[0], b.Flow[1:]); err != nil {
+				flows := app.Workflows(a, f.cwd, f.Trust)
+				flows.Kinds = f.Kinds
+				if f.Program, err = flows.Program(b.Flow[0], b.Flow[1:]); err != nil {
 					return err
 				}
 				f.Model = cmp.Or(f.Model, f.Program.Model())
 				b.Text = cmp.Or(b.Text, f.Program.Begin().Parts.Text())
 			}
-			s, inputs, err := b.Open(cmd.Context(), a.Host(f.Options, c.warn), f.cwd)
-			if err != nil {
+			if err := c.apart(cmd.Context(), a, &f); err != nil {
 				return err
 			}
+			if f.id != "" {
+				f.label(store.UUIDLabel, f.id)
+			}
+			for _, w := range f.warnings {
+				c.warn(w)
+			}
+			s, inputs, err := b.Open(cmd.Context(), a.Host(f.Options, c.warn), f.cwd)
+			if err != nil {
+				return errors.Join(err, c.leave(cmd.Context(), a, &f))
+			}
 			defer s.Close()
+			typed := ""
+			if b.Typed {
+				typed = b.Text
+			}
+			if inputs, err = f.with(cmd.Context(), a, s.Status().Root, typed, inputs); err != nil {
+				return err
+			}
 			defer b.Announce(cmd.Context(), a.Running, s)()
 			run := c.console.RunOn
 			if c.console.Unattended = b.Unattended; b.Unattended {
 				run = c.console.Run
 			}
 			c.code = run(cmd.Context(), s, inputs...)
-			return nil
+			return c.leave(cmd.Context(), a, &f)
 		},
 	}
 	f.add(cmd)
 	f.addNew(cmd)
+	f.addOwn(cmd)
 	return cmd
 }

@@ -160,6 +160,7 @@ func elsewhere(flag string) string {
 		"disallowedTools": "--deny", "disallowed-tools": "--deny", "deny-tool": "--deny",
 		"system-prompt": "--system", "append-system-prompt": "--append-system",
 		"max-budget-usd": "--max-cost", "cd": "--cwd", "C": "--cwd", "m": "--model", "prompt": "--print", "session": "--resume",
+		"output-schema": "--json-schema", "w": "--worktree", "config": "--settings", "images": "--image",
 	}[flag]
 }
 
@@ -209,9 +210,11 @@ func oneOf(cmd *cobra.Command, flags ...string) {
 // everywhere declares the flags of all commands. Environment variables have the same settings, which child
 // processes inherit.
 func everywhere(root *cobra.Command) {
-	var preset, state string
+	var preset, state, settings string
 	root.PersistentFlags().StringVar(&preset, "preset", "",
 		"`name` of a group of settings; container is for throwaway machines (also INSPAN_PRESET)")
+	root.PersistentFlags().StringVar(&settings, "settings", "",
+		"`file` (TOML or JSON), or JSON, with settings that come before those of the settings file (also INSPAN_SETTINGS)")
 	root.PersistentFlags().StringVar(&state, "state", "", "`folder` for sessions and other state (also INSPAN_STATE_DIR)")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		var names []string
@@ -228,7 +231,18 @@ func everywhere(root *cobra.Command) {
 				return err
 			}
 		}
-		for name, value := range map[string]string{config.PresetVariable: preset, "INSPAN_STATE_DIR": state} {
+		if _, err := config.ReadGiven("--settings", settings); err != nil {
+			return misused("%s", err.Error())
+		}
+		if settings != "" && !isJSON.MatchString(settings) {
+			var err error
+			if settings, err = filepath.Abs(settings); err != nil {
+				return err
+			}
+		}
+		for name, value := range map[string]string{
+			config.PresetVariable: preset, "INSPAN_STATE_DIR": state, config.SettingsVariable: settings,
+		} {
 			if value == "" {
 				continue
 			}

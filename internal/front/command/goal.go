@@ -44,6 +44,7 @@ func (c *command) goal() *cobra.Command {
 	}
 	f.add(cmd)
 	f.addNew(cmd)
+	f.addOwn(cmd)
 	f.addDetach(cmd)
 	fl := cmd.Flags()
 	fl.StringVar(&check, "check", "", "`command` whose exit code 0 means that the goal is reached")

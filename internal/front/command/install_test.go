@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -15,7 +16,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
@@ -118,19 +121,25 @@ type action struct {
 	}
 }
 
-// TestAction holds that inputs of the Action never become a part of a script, and that the example
-// uses inputs and outputs that there are.
-func TestAction(t *testing.T) {
-	var a action
-	var w struct {
-		Jobs map[string]struct {
-			Steps []struct {
-				Uses string
-				With map[string]any
-			}
+// workflowFile is what is read of a workflow of GitHub.
+type workflowFile struct {
+	Jobs map[string]struct {
+		If    string
+		Steps []struct {
+			Uses, Run string
+			With      map[string]any
 		}
 	}
-	for file, into := range map[string]any{"action.yml": &a, "examples/github/review.yml": &w} {
+}
+
+// TestAction holds that inputs of the Action never become a part of a script, that only the step that comments
+// has the token, and that the examples use inputs and outputs that there are.
+func TestAction(t *testing.T) {
+	var a action
+	var review, mention workflowFile
+	for file, into := range map[string]any{
+		"action.yml": &a, "examples/github/review.yml": &review, "examples/github/mention.yml": &mention,
+	} {
 		raw, err := os.ReadFile(filepath.Join("../../..", file))
 		if err == nil {
 			err = yaml.Unmarshal(raw, into)
@@ -144,21 +153,33 @@ func TestAction(t *testing.T) {
 		if strings.Contains(step.Run, "${{") {
 			t.Errorf("a script has an expression: %s", step.Run)
 		}
-		for _, value := range step.Env {
+		for name, value := range step.Env {
+			if value == "${{ inputs.token }}" && (name != "GITHUB_TOKEN" || !strings.HasSuffix(step.Run, `/scripts/action-comment"`)) {
+				t.Errorf("the token goes to %s", step.Run)
+			}
 			used[strings.TrimSuffix(strings.TrimPrefix(value, "${{ inputs."), " }}")] = true
 		}
 	}
+	used["artifact"] = true // a condition
 	for input := range a.Inputs {
 		if !used[input] {
 			t.Errorf("the input %s has no effect", input)
 		}
 	}
-	for _, step := range w.Jobs["review"].Steps {
+	for _, step := range slices.Concat(review.Jobs["review"].Steps, mention.Jobs["answer"].Steps) {
 		for with := range step.With {
 			if _, known := a.Inputs[with]; strings.HasPrefix(step.Uses, "inspan/") && !known {
-				t.Errorf("the example gives %s, which is no input", with)
+				t.Errorf("an example gives %s, which is no input", with)
 			}
 		}
+		if strings.Contains(step.Run, "${{") {
+			t.Errorf("an example has a script with an expression: %s", step.Run)
+		}
+	}
+	// A stranger's comment is no task.
+	if strangers := mention.Jobs["answer"].If; !strings.Contains(strangers, "github.event.comment.author_association") ||
+		strings.Contains(strangers, "CONTRIBUTOR") || strings.Contains(strangers, "NONE") {
+		t.Errorf("who can give a task? %s", strangers)
 	}
 }
 
@@ -174,6 +195,7 @@ func TestActionRuns(t *testing.T) {
 		code             int
 		text             string
 	}{
+		{"say: ```", "plan", "", 0, "```"},
 		{"say: $(touch made) `touch made`\nsay: text<<EOF", "plan", "", 0, "$(touch made) `touch made`text<<EOF"},
 		{"bash: touch made", "plan", "", 0, "Done: 1 step."},
 		{"-v is what I mean", "plan", "--max-turns=3\n--label=a=b c\n", 0, "This is the offline model, not an AI."},
@@ -181,16 +203,29 @@ func TestActionRuns(t *testing.T) {
 		{"say: x", "nonsense", "", 2, ""},
 	} {
 		tmp := t.TempDir()
-		output := filepath.Join(tmp, "output")
+		output, summary := filepath.Join(tmp, "output"), filepath.Join(tmp, "summary")
 		env := slices.DeleteFunc(h.command(t.Context()).Env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") })
 		code, out := scriptOf(t, h.work, append(env,
-			"PATH="+filepath.Dir(h.bin)+":"+os.Getenv("PATH"), "RUNNER_TEMP="+tmp, "GITHUB_OUTPUT="+output, "INPUT_TASK="+tc.task, "INPUT_MODE="+tc.mode,
+			"PATH="+filepath.Dir(h.bin)+":"+os.Getenv("PATH"), "RUNNER_TEMP="+tmp, "GITHUB_OUTPUT="+output, "GITHUB_STEP_SUMMARY="+summary, "INPUT_TASK="+tc.task, "INPUT_MODE="+tc.mode,
 			"INPUT_MODEL=script", "INPUT_MAX_COST=1", "INPUT_MAX_TIME=1m", "INPUT_ARGS="+tc.args), "scripts/action")
-		raw, _ := os.ReadFile(output)
-		lines := strings.Split(string(raw), "\n")
-		if code != tc.code || len(lines) < 4 || lines[0] != "result="+filepath.Join(tmp, "inspan-result.json") ||
-			!strings.HasPrefix(lines[2], tc.text) || strings.TrimPrefix(lines[1], "text<<") != lines[len(lines)-2] {
-			t.Errorf("%q: code %d\n%s\n%s", tc.task, code, out, raw)
+		set, text := outputsOf(t, output)
+		if code != tc.code || !strings.HasPrefix(text, tc.text) {
+			t.Errorf("%q: code %d, text %q\n%s", tc.task, code, text, out)
+		}
+		told, _ := os.ReadFile(summary)
+		transcript, err := os.ReadFile(filepath.Join(set["files"], "transcript.md"))
+		result, _ := os.ReadFile(set["result"])
+		switch table, words, _ := strings.Cut(string(told), "\n\n"); {
+		case tc.code != 0:
+			if set["session"] != "" || set["reason"] != "error" || !strings.Contains(string(result), "nonsense") {
+				t.Errorf("%q: %v", tc.task, set)
+			}
+		case err != nil || !strings.Contains(string(transcript), text) || filepath.Dir(set["result"]) != set["files"]:
+			t.Errorf("%q: the transcript is %s, %v", tc.task, transcript, err)
+		case set["session"] == "" || set["cost"] != "0" || set["reason"] != "done" ||
+			!strings.Contains(table, "| done (0) |") || !strings.Contains(table, "| $0 | "+set["session"]+" |"),
+			strings.TrimSpace(words) != text:
+			t.Errorf("%q: %v\n%s", tc.task, set, told)
 		}
 		// The runner reads no command between these lines, which are the first and the last.
 		printed := strings.Split(strings.TrimSpace(out), "\n")
@@ -201,6 +236,146 @@ func TestActionRuns(t *testing.T) {
 	}
 	if h.has("made") {
 		t.Error("the text of a task was run")
+	}
+}
+
+// outputsOf reads the outputs of a step: those of one line, and the text.
+func outputsOf(t *testing.T, file string) (set map[string]string, text string) {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set = map[string]string{}
+	head, rest, _ := strings.Cut(string(raw), "text<<")
+	for line := range strings.Lines(head) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		set[name] = value
+	}
+	end, rest, _ := strings.Cut(rest, "\n")
+	text, after, ended := strings.Cut(rest, "\n"+end+"\n")
+	if !ended || after != "" || strings.Contains(text, end) {
+		t.Errorf("the text does not end where the outputs do:\n%s", raw)
+	}
+	return set, text
+}
+
+// fakeIssues serves the comments of an issue as the API of GitHub does, and records what is written.
+type fakeIssues struct {
+	mu       sync.Mutex
+	comments []issueComment
+	wrote    []string // methods and paths of requests that change something
+}
+
+type issueComment struct {
+	ID   int               `json:"id"`
+	Body string            `json:"body"`
+	User map[string]string `json:"user"`
+}
+
+func (f *fakeIssues) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r.Header.Get("Authorization") != "Bearer the-token" {
+		http.Error(w, "who?", http.StatusUnauthorized)
+		return
+	}
+	var sent issueComment
+	if r.Method != http.MethodGet {
+		f.wrote = append(f.wrote, r.Method+" "+r.URL.Path)
+		if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+	}
+	const issues = "/repos/ann/shop/issues/"
+	switch path := strings.TrimPrefix(r.URL.Path, issues); {
+	case r.Method == http.MethodGet && path == "7/comments":
+		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		_ = json.NewEncoder(w).Encode(f.comments[min((page-1)*100, len(f.comments)):min(page*100, len(f.comments))])
+	case r.Method == http.MethodPost && path == "7/comments":
+		f.comments = append(f.comments, issueComment{1000 + len(f.comments), sent.Body, map[string]string{"login": "github-actions[bot]"}})
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprint(w, "{}")
+	case r.Method == http.MethodPatch && strings.HasPrefix(path, "comments/"):
+		for i := range f.comments {
+			if path == fmt.Sprint("comments/", f.comments[i].ID) {
+				f.comments[i].Body = sent.Body
+			}
+		}
+		fmt.Fprint(w, "{}")
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// TestActionComments holds that the Action writes one comment for each key and edits it later, that it edits no
+// comment of others, and that a text is never a command.
+func TestActionComments(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"jq", "curl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip("SKIPPED: " + program + " is not installed")
+		}
+	}
+	issues := &fakeIssues{}
+	for i := range 130 { // more than a page
+		issues.comments = append(issues.comments, issueComment{i + 1, "a comment", map[string]string{"login": "ann"}})
+	}
+	s := httptest.NewServer(issues)
+	t.Cleanup(s.Close)
+	dir, result := t.TempDir(), filepath.Join(t.TempDir(), "result.json")
+	comment := func(text, key, number, token string) (code int, out string) {
+		raw, err := json.Marshal(map[string]any{"text": text, "session": "s1", "cost": 0.123456})
+		if err == nil {
+			err = os.WriteFile(result, raw, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return scriptOf(t, dir, []string{
+			"GITHUB_API_URL=" + s.URL, "GITHUB_REPOSITORY=ann/shop", "GITHUB_TOKEN=" + token, "GITHUB_WORKFLOW=review", "GITHUB_JOB=review",
+			"INPUT_COMMENT=" + number, "INPUT_COMMENT_KEY=" + key, "INPUT_COMMENT_AUTHOR=github-actions[bot]",
+			"RESULT=" + result,
+		}, "scripts/action-comment")
+	}
+	text := "first $(touch made) `touch made` \" ' \\ ::add-mask::x\n::stop-commands::y <!-- inspan:"
+	if code, out := comment(text, "", "7", "the-token"); code != 0 || strings.Contains(out, "::") {
+		t.Fatalf("code %d: %s", code, out)
+	}
+	first := issues.comments[130]
+	mark, rest, _ := strings.Cut(first.Body, "\n")
+	if !strings.HasPrefix(mark, "<!-- inspan:") || !strings.HasPrefix(rest, text+"\n\n") || !strings.Contains(rest, "session s1 · $0.1235<") {
+		t.Errorf("the comment is %q", first.Body)
+	}
+	// Another author copies the mark, in front of ours.
+	issues.comments[3].Body = mark + "\nmine"
+	if code, out := comment("second", "", "7", "the-token"); code != 0 || !strings.Contains(out, "edited the comment on #7") {
+		t.Fatalf("code %d: %s", code, out)
+	}
+	if code, out := comment(strings.Repeat("long ", 50000), "other", "7", "the-token"); code != 0 {
+		t.Fatalf("code %d: %s", code, out)
+	}
+	if got := issues.comments; len(got) != 132 || !strings.HasPrefix(got[130].Body, mark+"\nsecond\n") || got[3].Body != mark+"\nmine" ||
+		len(got[131].Body) > 65536 || !strings.Contains(got[131].Body, "[cut]") || strings.HasPrefix(got[131].Body, mark) {
+		t.Errorf("%d comments: %q", len(got), issues.wrote)
+	}
+	want := []string{
+		"POST /repos/ann/shop/issues/7/comments", fmt.Sprint("PATCH /repos/ann/shop/issues/comments/", first.ID), "POST /repos/ann/shop/issues/7/comments",
+	}
+	if !slices.Equal(issues.wrote, want) {
+		t.Errorf("requests: %q", issues.wrote)
+	}
+	for number, code := range map[string]int{"7; touch made": 2, "../7": 2, "": 2} {
+		if got, out := comment("x", "", number, "the-token"); got != code {
+			t.Errorf("%q: code %d: %s", number, got, out)
+		}
+	}
+	if code, out := comment("x", "", "7", "wrong"); code == 0 || strings.Contains(out, "wrong") {
+		t.Errorf("with a wrong token: code %d: %s", code, out)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+		t.Errorf("a text was run: %v", entries)
 	}
 }
 

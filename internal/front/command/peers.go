@@ -2,8 +2,11 @@ package command
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/install/setup"
 )
 
 // peerVerb is a command of other agents that inspan has under another name.
@@ -13,16 +16,17 @@ type peerVerb struct {
 }
 
 func peerVerbs() map[string]peerVerb {
-	setup := "inspan setup, or inspan models login PROVIDER"
+	keys := "inspan setup, or inspan models login PROVIDER"
+	update := "inspan version --check. To update, " + updates()
 	return map[string]peerVerb{
 		"exec":      {`inspan run "task", or inspan -p "task"`, ""},
 		"chat":      {`inspan, or inspan "task"`, ""},
 		"ask":       {`inspan -p "question"`, ""},
-		"login":     {setup, "status"},
+		"login":     {keys, "status"},
 		"logout":    {"inspan models logout PROVIDER", ""},
-		"auth":      {setup, "login logout status list ls"},
-		"update":    {"inspan version --check, and install the newer release as you installed this one (docs/INSTALL.md)", "check"},
-		"upgrade":   {"inspan version --check, and install the newer release as you installed this one (docs/INSTALL.md)", "check"},
+		"auth":      {keys, "login logout status list ls"},
+		"update":    {update, "check"},
+		"upgrade":   {update, "check"},
 		"init":      {`inspan setup for a model; inspan "write an AGENTS.md for this project" for its instructions`, ""},
 		"review":    {`inspan -p "review the changes since main"`, ""},
 		"history":   {"inspan sessions list, or inspan memory search WORDS", "list"},
@@ -37,6 +41,15 @@ func peerVerbs() map[string]peerVerb {
 		"continue":  {"inspan --continue", ""},
 		"extension": {"inspan plugin, inspan mcp or inspan skills", "list install"}, "extensions": {"inspan plugin, inspan mcp or inspan skills", "list install"},
 	}
+}
+
+// updates says how this program is updated.
+func updates() string {
+	program, err := os.Executable()
+	if err != nil {
+		return "see docs/INSTALL.md"
+	}
+	return setup.HowToUpdate(program)
 }
 
 // meansPeer returns the error for arguments that are a command of other agents; nil: they are a task. Such a

@@ -108,7 +108,7 @@ func TestVersionCheck(t *testing.T) {
 		`[{"tag_name":"v0.1.0"},{"tag_name":"v9.9.0-rc.1","prerelease":true},{"tag_name":"v8.0.0","draft":true},{"tag_name":"nightly"}]`: "" +
 			"This is up to date; the newest release is v0.1.0.\n",
 		`[{"tag_name":"v9.2.0","html_url":"https://a.example/9.2"},{"tag_name":"v9.10.0","html_url":"https://a.example/9.10"}]`: "" +
-			"v9.10.0 is available: https://a.example/9.10\n",
+			"v9.10.0 is available: https://a.example/9.10\nTo update, " + updates() + "\n",
 	} {
 		var asked []*http.Request
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -92,6 +92,7 @@ func (c *command) found(ctx context.Context, f *remoteFlags, text string) (*app.
 func (f *runFlags) spec(cmd *cobra.Command, text string) (server.Spec, error) {
 	for _, name := range []string{
 		"system", "add-dir", "allow", "container", "trust", "keep-jobs", "record", "replay", "max-tokens", "retry-for", "cwd", "input-format",
+		"mcp-config", "agents", "json-schema", "image", "session-id", "worktree",
 	} {
 		if fl := cmd.Flags().Lookup(name); fl != nil && fl.Changed {
 			return server.Spec{}, misused("--%s has no meaning with --remote: the server decides that", name)

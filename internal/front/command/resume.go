@@ -47,23 +47,26 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.Text == "" && !asks && c.watched() && !cmd.Flags().Changed("output") {
+	if o.Text == "" && !asks && c.watched() && !cmd.Flags().Changed("output") && f.answer == nil {
 		return c.screen(cmd, &screenFlags{runFlags: *f, resume: o.ID})
 	}
-	typed := []string{o.Text}
+	args = []string{o.Text}
 	if o.Text == "-" {
-		if o.Text, err = c.task(typed); err != nil {
+		if o.Text, err = c.task(args); err != nil {
 			return err
 		}
 	}
-	done := false
-	if o.Text, done, err = c.typed(cmd, f, typed, o.Text); err != nil || done {
+	typed, done, err := c.typed(cmd, f, args, o.Text)
+	if err != nil || done {
 		return err
 	}
-	if o.Text != "" {
-		if o.Text, err = c.piped(o.Text, typed); err != nil {
+	if o.Text = typed; typed != "" {
+		if o.Text, err = c.piped(typed, args); err != nil {
 			return err
 		}
+	}
+	if piped(args) {
+		typed = ""
 	}
 	s, err := c.open(cmd, f, o.ID)
 	if err != nil {
@@ -71,10 +74,16 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 	}
 	defer s.Close()
 	inputs, err := o.Next(s.Status(), "resume")
+	if err == nil {
+		inputs, err = f.with(cmd.Context(), a, s.Status().Root, typed, inputs)
+	}
 	if err != nil {
 		return err
 	}
 	if asks {
+		if err := f.plain("can't be used with a session of ask-corpus"); err != nil {
+			return err
+		}
 		c.code, err = resumeCorpus(cmd.Context(), c.console, s, inputs...)
 		return err
 	}

@@ -2,6 +2,9 @@ package command
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,6 +25,7 @@ import (
 // runFlags are the flags that run and resume share.
 type runFlags struct {
 	app.Options
+	givenFlags
 	output string
 	input  string
 	cwd    string
@@ -55,6 +59,7 @@ func (c *command) run() *cobra.Command {
 	}
 	f.add(cmd)
 	f.addNew(cmd)
+	f.addOwn(cmd)
 	f.addDetach(cmd)
 	f.addRemote(cmd)
 	cmd.Flags().StringVar(&f.input, "input-format", console.Text,
@@ -66,6 +71,9 @@ func (c *command) run() *cobra.Command {
 func (c *command) perform(f *runFlags) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := f.check(cmd); err != nil {
+			return err
+		}
+		if err := c.fresh(cmd.Context(), f); err != nil {
 			return err
 		}
 		if f.remote.url != "" {
@@ -88,25 +96,44 @@ func (c *command) perform(f *runFlags) func(cmd *cobra.Command, args []string) e
 		if err != nil {
 			return err
 		}
-		text, done, err := c.typed(cmd, f, args, text)
+		typed, done, err := c.typed(cmd, f, args, text)
 		if err != nil || done {
 			return err
 		}
-		if text, err = c.piped(text, args); err != nil {
+		if text, err = c.piped(typed, args); err != nil {
 			return err
 		}
-		host, err := c.host(f)
+		if piped(args) {
+			typed = ""
+		}
+		a, err := c.installation()
 		if err != nil {
 			return err
 		}
-		s, err := host.New(cmd.Context(), f.cwd)
+		s, err := c.begin(cmd.Context(), a, f)
 		if err != nil {
 			return err
 		}
 		defer s.Close()
-		c.code = c.console.Run(cmd.Context(), s, event.Say(text))
-		return nil
+		inputs, err := f.with(cmd.Context(), a, s.Status().Root, typed, []event.Body{event.Say(text)})
+		if err != nil {
+			return err
+		}
+		c.code = c.console.Run(cmd.Context(), s, inputs...)
+		return c.leave(cmd.Context(), a, f)
 	}
+}
+
+// begin opens the new session of the flags.
+func (c *command) begin(ctx context.Context, a *app.App, f *runFlags) (*inspan.Session, error) {
+	if err := c.apart(ctx, a, f); err != nil {
+		return nil, err
+	}
+	s, err := c.hostOf(a, f).New(ctx, f.cwd)
+	if err != nil {
+		err = errors.Join(err, c.leave(ctx, a, f))
+	}
+	return s, err
 }
 
 // chat runs a session on messages from standard input.
@@ -114,17 +141,20 @@ func (c *command) chat(cmd *cobra.Command, f *runFlags, args []string) error {
 	if len(args) > 0 {
 		return misused("--input-format stream-json reads the task from standard input; remove the task from the arguments")
 	}
-	host, err := c.host(f)
+	if err := f.plain("can't be used with --input-format stream-json"); err != nil {
+		return err
+	}
+	a, err := c.installation()
 	if err != nil {
 		return err
 	}
-	s, err := host.New(cmd.Context(), f.cwd)
+	s, err := c.begin(cmd.Context(), a, f)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	c.code = c.console.Chat(cmd.Context(), s, c.in)
-	return nil
+	return c.leave(cmd.Context(), a, f)
 }
 
 // add declares the flags.
@@ -150,6 +180,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.BoolVar(&f.KeepJobs, "keep-jobs", false,
 		"let commands that bash keeps continue after the session, without asking (rule keep(*))")
 	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
+	f.addGiven(cmd)
 }
 
 // addNew declares the flags for new sessions.
@@ -212,17 +243,22 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 			return misused("--add-dir: %w", err)
 		}
 	}
-	if f.cwd == "" {
-		return nil
+	root := ""
+	if f.cwd != "" {
+		if root, err = workspace(f.cwd); err != nil {
+			return err
+		}
 	}
-	_, err = workspace(f.cwd)
-	return err
+	return f.read(&f.Options, root)
 }
+
+// piped reports whether the task comes from standard input.
+func piped(args []string) bool { return len(args) == 0 || len(args) == 1 && args[0] == "-" }
 
 // task returns the person's task.
 func (c *command) task(args []string) (string, error) {
 	text := strings.Join(args, " ")
-	if len(args) == 0 || text == "-" {
+	if piped(args) {
 		if isTerminal(c.in) {
 			return "", misused("no task given; write it as inspan run \"...\", or pipe it to standard input")
 		}
@@ -244,11 +280,24 @@ func (c *command) host(f *runFlags) (*inspan.Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.hostOf(a, f), nil
+}
+
+// hostOf is host for an installation.
+func (c *command) hostOf(a *app.App, f *runFlags) *inspan.Host {
 	if f.output == console.Text && isTerminal(c.in) && isTerminal(c.console.Err) {
 		c.console.Person = console.NewPerson(c.console, c.in, c.console.Err)
 		a.Notify.At(app.Front{Terminal: c.console.Err})
 	}
 	f.Unattended = c.console.Person == nil
 	c.console.Unattended = f.Unattended
-	return a.Host(f.Options, c.warn), nil
+	for _, w := range f.warnings {
+		c.warn(w)
+	}
+	if f.answer != nil {
+		c.console.Answer = func(ctx context.Context, s *inspan.Session) (json.RawMessage, error) {
+			return f.answer.Read(pastOf(ctx, s))
+		}
+	}
+	return a.Host(f.Options, c.warn)
 }

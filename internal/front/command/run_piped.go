@@ -17,7 +17,7 @@ const (
 // piped returns a task with the piped input behind it, in a fence. A terminal and a device are not read.
 func (c *command) piped(task string, args []string) (string, error) {
 	f, ok := c.in.(*os.File)
-	if !ok || len(args) == 0 || args[0] == "-" {
+	if !ok || piped(args) {
 		return task, nil
 	}
 	info, err := f.Stat()

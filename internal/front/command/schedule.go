@@ -88,6 +88,9 @@ func (c *command) addSchedule(cmd *cobra.Command, f *scheduleFlags, args []strin
 	if err := f.run.check(cmd); err != nil {
 		return err
 	}
+	if err := f.run.plain("can't be used with a schedule"); err != nil {
+		return err
+	}
 	a, root, err := c.at(f.run.cwd)
 	if err != nil {
 		return err
@@ -147,6 +150,7 @@ func (f *scheduleFlags) flow(args []string) ([]string, error) {
 // typed inputs are errors.
 func (f *scheduleFlags) inputs(a *app.App, one schedule.Schedule) (map[string]string, error) {
 	flows := app.Workflows(a, one.Root, f.run.Trust)
+	flows.Kinds = f.run.Kinds
 	flow, err := flows.Find(one.Flow[0])
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ import (
 // person, so it is not a command.
 func (c *command) typed(cmd *cobra.Command, f *runFlags, args []string, text string) (said string, done bool, err error) {
 	name, rest, ok := words.Slash(text)
-	if !ok || len(args) == 0 || args[0] == "-" {
+	if !ok || piped(args) {
 		return text, false, nil
 	}
 	a, root, err := c.at(f.cwd)

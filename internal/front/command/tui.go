@@ -43,6 +43,7 @@ func (f *screenFlags) add(cmd *cobra.Command) {
 	fl.StringVarP(&f.resume, "resume", "r", "", "continue the session `ID`; without an ID, choose from a list")
 	fl.Lookup("resume").NoOptDefVal = anySession
 	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
+	f.addOwn(cmd)
 }
 
 // take reads the arguments: the task, and before it the ID of -r ID. A first word that looks like a command is
@@ -69,6 +70,9 @@ const anySession = "?"
 
 // front opens the front end, or without a terminal prints the answer to a task.
 func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
+	if (f.goOn || f.resume != "") && (f.id != "" || f.copied != "") {
+		return misused("--session-id and --worktree are for a new session; remove --continue and --resume")
+	}
 	switch {
 	case f.remote.url != "" && (f.goOn || f.resume != "") && (f.print || f.remote.plain || !c.watched()):
 		return misused("--continue and --resume with --remote are for the front end, which needs a terminal; use: %s, or %s",
@@ -137,6 +141,12 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
+	if f.schema != "" {
+		return misused("--json-schema prints the answer to one task; use: inspan -p --json-schema ... \"task\"")
+	}
+	if err := c.fresh(cmd.Context(), &f.runFlags); err != nil {
+		return err
+	}
 	a, root, err := c.at(f.cwd)
 	if err != nil {
 		return err
@@ -156,14 +166,24 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 			return err
 		}
 	}
+	if err := c.apart(cmd.Context(), a, &f.runFlags); err != nil {
+		return err
+	}
+	if a, root, err = c.at(f.cwd); err != nil {
+		return err
+	}
+	for _, w := range f.warnings {
+		c.warn(w)
+	}
 	t := c.frontEnd(cmd, a, root, f)
+	t.Pictures = f.pictures
 	t.Session = f.resume
 	t.Commands = c.slashes(a, root, &f.runFlags, func(_, why string) { c.warn(why) })
 	t.Jobs = func(session string) tui.Jobs { return jobsOf(a, session) }
 	warm := a.Hubs.Warm(root, f.Trust)
 	t.Begun, t.Ended, t.More = warm.Begin, warm.Close, func() []tui.Command { return prompts(a, root) }
 	c.code, err = t.Run(cmd.Context())
-	return err
+	return errors.Join(err, c.leave(cmd.Context(), a, &f.runFlags))
 }
 
 // frontEnd is the interactive front end in a folder.

@@ -45,7 +45,7 @@ func (c *command) version() *cobra.Command {
 // compare says whether a release is newer than this build.
 func compare(out io.Writer, newest setup.Release) {
 	if newest.Newer(setup.Version()) {
-		fmt.Fprintf(out, "%s is available: %s\n", newest.Tag, newest.Page)
+		fmt.Fprintf(out, "%s is available: %s\nTo update, %s\n", newest.Tag, newest.Page, updates())
 		return
 	}
 	fmt.Fprintf(out, "This is up to date; the newest release is %s.\n", newest.Tag)

@@ -108,6 +108,7 @@ func (c *command) workflowRun() *cobra.Command {
 	}
 	f.add(cmd)
 	f.addNew(cmd)
+	f.addOwn(cmd)
 	f.addDetach(cmd)
 	return cmd
 }
@@ -117,11 +118,16 @@ func (c *command) flow(cmd *cobra.Command, f *runFlags, typed []string) error {
 	if err := f.check(cmd); err != nil {
 		return err
 	}
+	if err := cmp.Or(f.plain("can't be used with a workflow"), c.fresh(cmd.Context(), f)); err != nil {
+		return err
+	}
 	a, root, err := c.at(f.cwd)
 	if err != nil {
 		return err
 	}
-	if f.Program, err = app.Workflows(a, root, f.Trust).Program(typed[0], typed[1:]); err != nil {
+	flows := app.Workflows(a, root, f.Trust)
+	flows.Kinds = f.Kinds
+	if f.Program, err = flows.Program(typed[0], typed[1:]); err != nil {
 		return err
 	}
 	f.Model = cmp.Or(f.Model, f.Program.Model())
@@ -133,17 +139,17 @@ func (c *command) flow(cmd *cobra.Command, f *runFlags, typed []string) error {
 
 // performs makes the program of the flags run a new session.
 func (c *command) performs(cmd *cobra.Command, f *runFlags) error {
-	host, err := c.host(f)
+	a, err := c.installation()
 	if err != nil {
 		return err
 	}
-	s, err := host.New(cmd.Context(), f.cwd)
+	s, err := c.begin(cmd.Context(), a, f)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
 	c.code = c.console.Run(cmd.Context(), s, f.Program.Begin())
-	return nil
+	return c.leave(cmd.Context(), a, f)
 }
 
 func (c *command) workflowResume() *cobra.Command {

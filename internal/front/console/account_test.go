@@ -1,6 +1,7 @@
 package console
 
 import (
+	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,7 +90,7 @@ func TestAccount(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := newView(&Console{Form: JSON})
+			a := newView(&Console{Form: JSON, Err: io.Discard})
 			for _, bodies := range tc.log {
 				for _, b := range bodies {
 					if err := a.event(event.Event{Body: b}); err != nil {
@@ -112,7 +113,7 @@ func TestAccount(t *testing.T) {
 
 // TestAccountGoesOn holds that a call which waited since an earlier run counts.
 func TestAccountGoesOn(t *testing.T) {
-	a := newView(&Console{Form: JSON})
+	a := newView(&Console{Form: JSON, Err: io.Discard})
 	a.open(inspan.Pending{Waits: true, Call: llm.Call{ID: "1", Name: "edit_file"}, Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}})
 	for _, b := range []event.Body{
 		event.Decided{Call: "1", Allow: true, By: "the user"},

@@ -153,6 +153,9 @@ func (c *claude) result(r Result) error {
 		"duration_ms":    time.Since(c.began).Milliseconds(), "duration_api_ms": c.asking.Milliseconds(), "usage": usageOf(r.Usage),
 		"permission_denials": denials,
 	}
+	if r.Structured != nil {
+		line["structured_output"] = r.Structured
+	}
 	if line["result"] = r.Text; subtype != "success" {
 		line["result"], line["errors"] = strings.TrimSpace(r.Text+"\n"+r.Detail), []string{r.Detail}
 	}

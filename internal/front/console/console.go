@@ -57,6 +57,10 @@ type Console struct {
 	// Unattended means that calls that ask are denied; a run begins with a warning about it.
 	Unattended bool
 
+	// Answer returns the answer that a session has given in the form of a JSON Schema; nothing if it has given none.
+	// The answer is printed in place of the model's words, which go to Err. Nil: the words are the answer.
+	Answer func(ctx context.Context, s *inspan.Session) (json.RawMessage, error)
+
 	patience time.Duration // with readers, see queue; 0 means patience
 
 	writing sync.Mutex // for whole lines of JSON
@@ -72,12 +76,14 @@ type Result struct {
 	Cause   llm.Kind `json:"cause,omitempty"`  // how the request to the model failed, if that ended the run
 	Detail  string   `json:"detail,omitempty"` // more about the reason, for people
 	Text    string   `json:"text"`             // the model's last words
-	Model   string   `json:"model,omitempty"`
-	Turns   int      `json:"turns"`
-	Calls   int      `json:"calls"`
-	Denied  int      `json:"denied"`            // number of calls that were not made for lack of permission
-	Denials []Denial `json:"denials,omitempty"` // those calls
-	Allow   []string `json:"allow,omitempty"`   // flags that would allow just those calls, and open what the sandbox closed to others
+	// Structured is the answer in the form of a JSON Schema.
+	Structured json.RawMessage `json:"structured_output,omitempty"`
+	Model      string          `json:"model,omitempty"`
+	Turns      int             `json:"turns"`
+	Calls      int             `json:"calls"`
+	Denied     int             `json:"denied"`            // number of calls that were not made for lack of permission
+	Denials    []Denial        `json:"denials,omitempty"` // those calls
+	Allow      []string        `json:"allow,omitempty"`   // flags that would allow just those calls, and open what the sandbox closed to others
 	// Fetched counts the requests of commands to package registries, by host.
 	Fetched   map[string]int `json:"fetched,omitempty"`
 	Sensitive []Touched      `json:"sensitive,omitempty"` // sensitive places that calls were allowed to reach
@@ -113,6 +119,9 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	}
 	v.endWait()
 	r := v.result(s.Status(), err)
+	if c.Answer != nil && (r.ExitCode == ExitDone || r.ExitCode == ExitDenied) {
+		c.answered(ctx, s, &r)
+	}
 	if r.ExitCode != ExitWaiting { // otherwise it may continue here
 		left := s.Shutdown()
 		r.Kept, r.Ended, r.Instructions, r.Unmerged = left.Kept, left.Ended, left.Instructions, left.Unmerged
@@ -120,6 +129,19 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	c.Finish(r)
 	stop() // from here on a signal ends the process
 	return printed(r, time.Duration(s.Status().Limits.Seconds*float64(time.Second)))
+}
+
+// answered puts the answer of a session into its result. Without one a run that is done has failed.
+func (c *Console) answered(ctx context.Context, s *inspan.Session, r *Result) {
+	var err error
+	r.Structured, err = c.Answer(ctx, s)
+	switch {
+	case err != nil:
+		r.Reason, r.Detail, r.ExitCode = "error", err.Error(), ExitError
+	case r.Structured == nil && r.ExitCode == ExitDone:
+		r.Reason, r.Detail = string(event.ReasonFailed), "the model gave no answer that fits the JSON Schema"
+		r.ExitCode = ExitFailed
+	}
 }
 
 // opening writes the events of a new session before its first run, so that a stream begins with its first
@@ -257,6 +279,9 @@ func (c *Console) Finish(r Result) int {
 		return r.ExitCode
 	}
 	c.summary(r)
+	if r.Structured != nil {
+		fmt.Fprintf(c.Out, "%s\n", r.Structured)
+	}
 	return r.ExitCode
 }
 

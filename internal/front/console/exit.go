@@ -49,7 +49,7 @@ func codes() []code {
 		{ExitBudget, string(event.ReasonBudget), "", "the session or the day reached its cost limit"},
 		{ExitRefused, string(event.ReasonRefused), "", "the model or a filter declined"},
 		{ExitStuck, string(event.ReasonStuck), "", "the same call returned the same result repeatedly"},
-		{ExitFailed, failed, "", "the model returned no usable reply, or a workflow or goal failed"},
+		{ExitFailed, failed, "", "the model returned no usable reply or no answer that fits --json-schema, or a workflow or goal failed"},
 		{ExitWaiting, "waiting", "", "calls wait for a decision"},
 		{ExitMaxTokens, string(event.ReasonMaxTokens), "", "the session reached its limit of tokens"},
 		{ExitMaxTime, string(event.ReasonMaxTime), "", "the run reached its time limit"},

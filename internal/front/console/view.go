@@ -24,6 +24,7 @@ import (
 type view struct {
 	*Console
 	account
+	out     io.Writer // for the model's words
 	fold    transcript.Fold
 	past    bool // show the person's messages too, since nobody has typed them here
 	warned  bool // the warning about denials was printed
@@ -41,7 +42,10 @@ type reply struct {
 }
 
 func newView(c *Console) *view {
-	v := &view{Console: c}
+	v := &view{Console: c, out: c.Out}
+	if c.Answer != nil {
+		v.out = c.Err
+	}
 	v.tables = &markdown.Tables{Style: v.style()}
 	return v
 }
@@ -72,8 +76,8 @@ func (c *Console) width(w io.Writer) int {
 // write shows a piece of the model's words.
 func (v *view) write(s string) error {
 	v.written = true
-	v.tables.Width = v.width(v.Out)
-	_, err := io.WriteString(v.Out, v.tables.Write(text.Clean(s)))
+	v.tables.Width = v.width(v.out)
+	_, err := io.WriteString(v.out, v.tables.Write(text.Clean(s)))
 	return err
 }
 
@@ -95,6 +99,12 @@ func (v *view) event(e event.Event) error {
 		}
 	}
 	switch v.Form {
+	case JSON: // the result comes last, and until then this is all that a person sees
+		for _, item := range items {
+			if c, ok := item.(*transcript.Call); ok {
+				v.called(c)
+			}
+		}
 	case ClaudeStreamJSON:
 		return v.claude.event(e, items)
 	case StreamJSON:
@@ -140,7 +150,7 @@ func (v *view) printItems(e event.Event, items []transcript.Item) error {
 				v.tell(i.Text, i.Notice)
 			}
 			if end, ok := i.Of.(event.StepEnded); ok && end.Step == event.Workflow && v.fold.Last != "" {
-				fmt.Fprintln(v.Out, text.VisibleLines(v.fold.Last))
+				fmt.Fprintln(v.out, text.VisibleLines(v.fold.Last))
 			}
 		case *transcript.Wait:
 			v.waits(i.Why, i.What, time.Duration(i.Seconds*float64(time.Second)))
@@ -172,7 +182,7 @@ func (v *view) said(s *transcript.Said) {
 	case s.Steered:
 		v.tell(words.ToldModel(s.Parts.Text()), false)
 	case v.past:
-		v.line("%s", v.paint(bold, marked("> "+s.Parts.Text())))
+		v.line("%s", v.paint(bold, marked("> "+transcript.Spoken(s.Parts))))
 	}
 }
 
@@ -210,7 +220,7 @@ func (v *view) replied(r *transcript.Reply) error {
 		v.written, v.reply.thought = true, len(r.Thought)
 	}
 	rest, more := strings.CutPrefix(r.Text, v.reply.text) // shown text can't be taken back
-	if r.State == transcript.Written && v.width(v.Out) == 0 {
+	if r.State == transcript.Written && v.width(v.out) == 0 {
 		return nil // a file or a pipe can't take anything back, and text may turn out to be a thought at its end
 	}
 	if more && rest != "" && (v.reply.text != "" || r.State == transcript.Written || strings.TrimSpace(rest) != "") {
@@ -259,6 +269,9 @@ func (v *view) ended(c *transcript.Call) {
 	default:
 		v.say("  %s%s%s %s %s", within(c), v.paint(red, "✗ "+how),
 			took, words.OneLine(c.Call.Name, 64), words.OneLine(text, 300))
+	}
+	if !v.past && v.width(v.Err) == 0 { // the log of a job: its lines stay few
+		return
 	}
 	v.show(b)
 	seen := c.Question != nil && c.Question.Preview != "" && v.Person != nil // before it was allowed
@@ -317,7 +330,7 @@ func (v *view) say(format string, args ...any) {
 
 func (v *view) endLine() {
 	if v.written {
-		fmt.Fprintln(v.Out, v.tables.Close())
+		fmt.Fprintln(v.out, v.tables.Close())
 		v.written = false
 	}
 }

@@ -90,8 +90,15 @@ func (m *model) Init() tea.Cmd {
 	if m.Begun != nil {
 		cmds = append(cmds, tea.Tick(begun, func(time.Time) tea.Msg { m.Begun(); return nil }))
 	}
+	m.composer.prompt.insert(atomsOf(m.Say)...)
+	for i, p := range m.Pictures {
+		if i == 0 && m.Say != "" {
+			m.composer.prompt.insert(atom{shown: " "})
+		}
+		m.composer.prompt.insert(p.atoms()...)
+	}
 	if m.Say != "" {
-		cmds = append(cmds, m.commands.say(m.Say))
+		cmds = append(cmds, m.say())
 	}
 	return tea.Batch(cmds...)
 }

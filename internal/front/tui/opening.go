@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/view/transcript"
 	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/store"
 )
 
 // opened says that a session was opened, or why it was not.
@@ -154,6 +156,8 @@ func (t *talk) renew() tea.Cmd {
 	mode := t.mode()
 	t.view = fresh(t.view)
 	t.opts.Mode = mode
+	t.opts.Labels = maps.Clone(t.opts.Labels)
+	delete(t.opts.Labels, store.UUIDLabel) // it names the session before
 	t.coming = ""
 	t.opts.Model = cmp.Or(t.opts.Model, t.tui.Options.Model) // a resumed session had its own model
 	t.forget()

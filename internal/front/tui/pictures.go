@@ -109,15 +109,27 @@ func imageType(data []byte) string {
 	return ""
 }
 
+// Picture is an image with the name of its file.
+type Picture struct {
+	Name  string
+	Image llm.Image
+}
+
+// ReadPicture reads an image of a type that models can see.
+func ReadPicture(path string) (Picture, error) {
+	data, err := readAtMost(path, maxImage)
+	if media := imageType(data); err == nil && media == "" {
+		err = fmt.Errorf("%s is not a PNG, JPEG, GIF or WebP image", words.OneLine(path, 200))
+	}
+	return Picture{filepath.Base(path), llm.Image{MediaType: imageType(data), Data: data}}, err
+}
+
 // attach reads pictures into the prompt. If one can't be read, all stay text. The prompt changes only in the
 // returned function.
 func (c *composer) attach(paths []string, text string) later {
 	var atoms []atom
 	for _, path := range paths {
-		data, err := readAtMost(path, maxImage)
-		if media := imageType(data); err == nil && media == "" {
-			err = fmt.Errorf("%s is not a PNG, JPEG, GIF or WebP image", words.OneLine(path, 200))
-		}
+		p, err := ReadPicture(path)
 		if err != nil {
 			return func() tea.Cmd {
 				c.talk.warn("image not attached: " + err.Error())
@@ -125,7 +137,7 @@ func (c *composer) attach(paths []string, text string) later {
 				return nil
 			}
 		}
-		atoms = append(atoms, picture(filepath.Base(path), data)...)
+		atoms = append(atoms, p.atoms()...)
 	}
 	return func() tea.Cmd {
 		c.prompt.insert(atoms...)
@@ -133,10 +145,9 @@ func (c *composer) attach(paths []string, text string) later {
 	}
 }
 
-// picture returns the atom of a picture.
-func picture(name string, data []byte) []atom {
-	image := llm.Image{MediaType: imageType(data), Data: data}
-	return []atom{{shown: "[image " + words.OneLine(name, 40) + "]", image: image}, {shown: " "}}
+// atoms returns the picture as a part of the prompt.
+func (p Picture) atoms() []atom {
+	return []atom{{shown: "[image " + words.OneLine(p.Name, 40) + "]", image: p.Image}, {shown: " "}}
 }
 
 // pasteImage attaches the picture in the clipboard.
@@ -164,6 +175,6 @@ func (c *composer) gotImage(data []byte, err error) {
 		c.talk.warn(fmt.Sprintf("the image in the clipboard is not attached: it is larger than %d MB", maxImage>>20))
 	default:
 		c.touched()
-		c.prompt.insert(picture("from the clipboard", data)...)
+		c.prompt.insert(Picture{"from the clipboard", llm.Image{MediaType: imageType(data), Data: data}}.atoms()...)
 	}
 }

@@ -96,6 +96,27 @@ func TestDroppedPictures(t *testing.T) {
 	}
 }
 
+// TestPicturesComeWithTheFirstMessage holds that the pictures that a person starts with are in the first message, or
+// in the prompt if there is none.
+func TestPicturesComeWithTheFirstMessage(t *testing.T) {
+	p, err := ReadPicture(writePicture(t, filepath.Join(t.TempDir(), "one.png"), pngHead))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := still(t, 80, 24, look{noColor: true}, nil)
+	m.Pictures = []Picture{p}
+	m.Init()
+	if m.composer.prompt.text() != "[image one.png] " {
+		t.Errorf("the prompt has %q", m.composer.prompt.text())
+	}
+	m = still(t, 80, 24, look{noColor: true}, nil)
+	m.Pictures, m.Say = []Picture{p}, "look"
+	m.Init()
+	if lines := m.composer.history.lines; m.composer.prompt.text() != "" || len(lines) != 1 || lines[0] != "look [image one.png] " {
+		t.Errorf("the prompt has %q, and %q was sent", m.composer.prompt.text(), lines)
+	}
+}
+
 func TestPasteFromTheClipboard(t *testing.T) {
 	ctrlV := tea.KeyPressMsg{Code: 'v', Mod: tea.ModCtrl}
 	for name, tc := range map[string]struct {

@@ -75,7 +75,9 @@ type TUI struct {
 	Root    string // the workspace of new sessions
 	Session string // id of the session to continue; empty means a new one, and "?" lets the person choose
 	Say     string // the first message; may be empty
-	Version string
+	// Pictures come with the first message; without one they wait in the prompt.
+	Pictures []Picture
+	Version  string
 
 	// Server is the server that has the sessions, or nil if this machine has them. With a Server, App.Running
 	// belongs to it, and the rest of App is not used for sessions.

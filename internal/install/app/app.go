@@ -150,7 +150,8 @@ type Options struct {
 	RetryFor     time.Duration         // as in inspan.Agent
 	Record       string                // file to record the model to; it must not exist yet
 	Replay       string                // file to play instead of asking a model
-	Servers      []mcp.Server          // MCP servers from the client, with Source mcp.Client
+	Servers      []mcp.Server          // MCP servers from the client or the command line, by their Source
+	Kinds        []skill.Role          // kinds of subagents, before those of the same name in files
 	Variables    []permission.Variable // that commands can send, but can't read
 	NoServers    bool                  // no MCP servers are used
 	Folders      []string              // as in inspan.Agent, links allowed; in addition to those of the settings and the session

@@ -261,11 +261,17 @@ func Read[T any](path string) (T, error) {
 
 // decode reads the valid part of a file; the error is about the rest. A missing file gives the zero value.
 func decode[T any](path string) (T, error) {
-	var c, zero T
 	data, tree, err := parsed(path)
 	if err != nil || tree == nil {
+		var zero T
 		return zero, err
 	}
+	return decoded[T](path, data, tree)
+}
+
+// decoded is decode for data and its tree.
+func decoded[T any](path string, data []byte, tree map[string]any) (T, error) {
+	var c, zero T
 	f := fitting{mask: newMask(), project: reflect.TypeFor[T]() == reflect.TypeFor[Project]()}
 	fits, _ := f.value(reflect.TypeFor[T](), "", tree)
 	lines := keyLines(string(data))

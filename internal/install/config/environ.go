@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Settings come from the file, a preset, the environment and flags; later ones override earlier ones. In the
+// Settings come from the file, a preset, the environment, [SettingsVariable] and flags; later ones override earlier ones. In the
 // environment, each setting with a single value has its name from the file in capitals after INSPAN_, with two
 // underscores for a dot: INSPAN_MAX_TURNS, INSPAN_SANDBOX__OFF. An empty variable counts as missing. These are
 // not in the file:
@@ -30,7 +30,7 @@ const (
 
 // others returns the variables for users that are not settings.
 func others() []string {
-	return []string{"INSPAN_CONFIG_DIR", "INSPAN_STATE_DIR", "INSPAN_REMOTE_TOKEN", PresetVariable, StoreVariable, baseURLVariable, keyVariable}
+	return []string{"INSPAN_CONFIG_DIR", "INSPAN_STATE_DIR", "INSPAN_REMOTE_TOKEN", SettingsVariable, PresetVariable, StoreVariable, baseURLVariable, keyVariable}
 }
 
 // ours returns the variables that inspan sets for commands, tools and hooks.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -62,11 +61,7 @@ func Here() (Where, error) {
 // Open reads the settings of the organisation, the user and the environment. Every error is [ErrSettings]. The
 // caller must check the rules, servers and logins in them.
 func Open(self string, at Where) (*Installation, error) {
-	c, err := Load(at.Settings)
-	if err != nil {
-		return nil, Error{err}
-	}
-	set, warnings, err := c.Over(os.Environ())
+	c, set, warnings, err := loaded(at.Settings)
 	if err != nil {
 		return nil, Error{err}
 	}

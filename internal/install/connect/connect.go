@@ -72,14 +72,15 @@ func (h *Hubs) Add(name string, s config.MCPServer) error {
 	return config.AddServer(h.ConfigPath, name, s)
 }
 
-// Servers lists the MCP servers of a workspace: the person's, the client's, those of plugins, and those of
-// trusted workspace files. The first of two with the same name counts. Sum is as in
-// [consent.Store.ReviewRunning].
-func (h *Hubs) Servers(root, sum string, client []mcp.Server, warn func(string)) []mcp.Server {
+// Servers lists the MCP servers of a workspace: those of the command line, the person's, the client's, those of
+// plugins, and those of trusted workspace files. The first of two with the same name counts. Given are those of
+// the command line or the client. Sum is as in [consent.Store.ReviewRunning].
+func (h *Hubs) Servers(root, sum string, given []mcp.Server, warn func(string)) []mcp.Server {
 	if h.Config.MCP.Off {
 		return nil
 	}
-	all := slices.Concat(configured(h.Config.MCP), client, h.pluginServers(root, warn), h.workspaceServers(root, sum, warn))
+	all := slices.Concat(configured(h.Config.MCP), given, h.pluginServers(root, warn), h.workspaceServers(root, sum, warn))
+	slices.SortStableFunc(all, func(a, b mcp.Server) int { return typed(b) - typed(a) })
 	limits := config.Claudes(root)
 	var out []mcp.Server
 	for _, s := range all {
@@ -94,6 +95,14 @@ func (h *Hubs) Servers(root, sum string, client []mcp.Server, warn func(string))
 		out = append(out, s)
 	}
 	return out
+}
+
+// typed is 1 for a server of the command line, and 0 for others.
+func typed(s mcp.Server) int {
+	if s.Source == mcp.CommandLine {
+		return 1
+	}
+	return 0
 }
 
 // bars returns the Claude Code setting in a workspace that excludes a server; empty: none.
@@ -403,8 +412,7 @@ func (h *Hubs) expand(s mcp.Server, name string) string {
 
 // withheld reports whether an existing variable is withheld from a server.
 func (h *Hubs) withheld(s mcp.Server, name string) bool {
-	own := s.Source == mcp.User || s.Source == mcp.Client
-	return !own && os.Getenv(name) != "" && secret.Named(name) && !slices.Contains(h.Config.MCP.Secrets[s.Name], name)
+	return !s.Own() && os.Getenv(name) != "" && secret.Named(name) && !slices.Contains(h.Config.MCP.Secrets[s.Name], name)
 }
 
 // PromptNamed is a server's prompt as a slash command, with its name and usage.

@@ -91,12 +91,13 @@ type Workflows struct {
 	Root  string
 	Sum   string                  // as in [consent.Store.ReviewRunning]
 	Model func(name string) error // returns why agents can't use the named model
+	Kinds []skill.Role            // further kinds of agents, see app.Options
 }
 
 // machine returns the names that steps can use here.
 func (w Workflows) machine(ctx context.Context) workflow.Machine {
 	m := workflow.Machine{Model: w.Model}
-	for _, role := range w.Set.Roles(w.Root, func(string) {}) {
+	for _, role := range skill.Over(w.Kinds, w.Set.Roles(w.Root, func(string) {})) {
 		m.Kinds = append(m.Kinds, role.Name)
 	}
 	m.Tools = func() []string { return append(Names(), w.Set.ToolNames(ctx, w.Root)...) }

@@ -26,8 +26,8 @@ const (
 	namedTotal = 32 << 10 // for all files
 )
 
-// Named reads the text files that a message names as @path, and returns their content for the session; without
-// parts there are none. It reads only what read_file could read without asking in mode ask, and leaves other
+// Named reads the text files and images that a message names as @path, and returns their content for the session;
+// without parts there are none. It reads only what read_file could read without asking in mode ask, and leaves other
 // files to the model.
 func (s *Set) Named(ctx context.Context, root, message string) (event.Said, error) {
 	names := named(root, message)
@@ -42,17 +42,19 @@ func (s *Set) Named(ctx context.Context, root, message string) (event.Said, erro
 	var read []string
 	var content strings.Builder
 	said := event.Said{By: words.NamedFiles, Origin: event.OriginHarness}
+	var images llm.Parts
 	for _, name := range names {
-		text, private := b.read(ctx, name)
+		text, image, private := b.read(ctx, name)
 		room := min(namedBytes, namedTotal-content.Len())
 		if text == "" || room <= 0 {
 			continue
 		}
 		content.WriteString(words.File(name, text, room))
 		read, said.Private = append(read, name), said.Private || private
+		images = append(images, image...)
 	}
 	if len(read) > 0 {
-		said.Parts = llm.Say(words.Named(read, content.String()))
+		said.Parts = append(llm.Say(words.Named(read, content.String())), images...)
 	}
 	return said, ctx.Err()
 }
@@ -149,16 +151,25 @@ func verdict(findings []policy.Finding) tool.Verdict {
 	return policy.Combine(verdicts)
 }
 
-// read reads a text file as read_file does. The text is empty if reading is not allowed or it is not a text
-// file.
-func (b bench) read(ctx context.Context, name string) (text string, private bool) {
+// read reads a file as read_file does: its text, or what it says about an image, and the image. The text is empty
+// if reading is not allowed or it is another file.
+func (b bench) read(ctx context.Context, name string) (text string, image llm.Parts, private bool) {
 	of, call, findings, err := b.call(ctx, "read_file", map[string]string{"path": name}, tool.ModeAsk)
 	if err != nil || verdict(findings).Action != tool.Allow {
-		return "", false
+		return "", nil, false
 	}
 	res, err := of.Run(ctx, call)
-	if err != nil || slices.ContainsFunc(res.Parts, func(p llm.Part) bool { _, is := p.(llm.Text); return !is }) {
-		return "", false
+	if err != nil {
+		return "", nil, false
 	}
-	return res.Parts.Text(), b.policy.Private(policy.Judged(findings))
+	for _, p := range res.Parts {
+		switch p.(type) {
+		case llm.Text:
+		case llm.Image:
+			image = append(image, p)
+		default:
+			return "", nil, false
+		}
+	}
+	return res.Parts.Text(), image, b.policy.Private(policy.Judged(findings))
 }

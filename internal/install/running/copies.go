@@ -48,10 +48,10 @@ func (t *Table) copies(ctx context.Context, list []store.Info, of string) ([]Cop
 	}
 	var out []Copy
 	for _, info := range list {
-		root := at[info.Parent]
+		root := original(info, at)
 		dir := t.Trees.Copy(info.Root)
 		// One whose parent works in the same copy was not given it.
-		if of != "" && !store.InFamily(of, info.ID) || dir == "" || info.Parent == "" || t.Trees.Copy(root) == dir {
+		if of != "" && !store.InFamily(of, info.ID) || dir == "" || root == "" || t.Trees.Copy(root) == dir {
 			continue
 		}
 		tree, found, err := t.Trees.Open(ctx, root, info.Root)
@@ -71,6 +71,19 @@ func (t *Table) copies(ctx context.Context, list []store.Info, of string) ([]Cop
 	return out, ctx.Err()
 }
 
+// CopyLabel is the label of a session that works in a copy of a workspace, without being a subagent's: the
+// workspace.
+const CopyLabel = "worktree-of"
+
+// original returns the workspace that the workspace of a session may be a copy of; empty: none. At are the
+// workspaces of all sessions.
+func original(info store.Info, at map[string]string) string {
+	if info.Parent == "" {
+		return info.Labels[CopyLabel]
+	}
+	return at[info.Parent]
+}
+
 // Unmerged lists the copies of a session with changes that nobody has merged.
 func (t *Table) Unmerged(ctx context.Context, of string) (out []Copy, err error) {
 	all, err := t.Copies(ctx, of)
@@ -82,11 +95,8 @@ func (t *Table) Unmerged(ctx context.Context, of string) (out []Copy, err error)
 	return out, err
 }
 
-// apart reports whether the session is of an agent that works in a copy.
+// apart reports whether the session works in a copy.
 func (t *Table) apart(ctx context.Context, id string) bool {
-	if store.Parent(id) == "" {
-		return false
-	}
 	for e, err := range store.Events(ctx, t.Sessions, id) {
 		opened, is := e.Body.(event.Opened)
 		return err == nil && is && t.Trees.Copy(opened.Root) != ""
@@ -98,15 +108,19 @@ func (t *Table) apart(ctx context.Context, id string) bool {
 // drives stays, and the error says how to join or stop that. So does one with a copy that holds changes
 // which nobody has merged, unless they are to be discarded.
 func (t *Table) Remove(ctx context.Context, id string, discard bool) error {
-	copies, err := t.Copies(ctx, id)
+	copies, err := t.own(ctx, id)
 	if err != nil && !discard {
 		return err
 	}
 	for _, c := range copies {
 		if len(c.Changed) > 0 && !discard {
-			return fmt.Errorf("session %s was not removed: its agent %s has unmerged changes of %s in a copy; "+
+			whose := "its agent " + c.Agent
+			if c.Agent == id {
+				whose = "it"
+			}
+			return fmt.Errorf("session %s was not removed: %s has unmerged changes of %s in a copy; "+
 				"'inspan copies diff %s' shows them, 'inspan copies merge %s' merges them, and --discard deletes them",
-				id, c.Agent, text.Count(len(c.Changed), "file"), c.Agent, c.Agent)
+				id, whose, text.Count(len(c.Changed), "file"), c.Agent, c.Agent)
 		}
 	}
 	if err := t.Sessions.Remove(ctx, id); errors.Is(err, store.ErrBusy) {
@@ -122,8 +136,22 @@ func (t *Table) Remove(ctx context.Context, id string, discard bool) error {
 
 // DropCopies deletes the copies in which agents of a session have worked, with all that was changed in them.
 func (t *Table) DropCopies(ctx context.Context, id string) error {
-	copies, err := t.Copies(ctx, id)
+	copies, err := t.own(ctx, id)
 	return errors.Join(err, t.drop(ctx, copies))
+}
+
+// own lists the copies in which a session and its agents work, and no other session.
+func (t *Table) own(ctx context.Context, id string) ([]Copy, error) {
+	copies, err := t.Copies(ctx, id)
+	if err != nil || copies == nil {
+		return nil, err
+	}
+	list, err := t.Sessions.List(ctx)
+	return slices.DeleteFunc(copies, func(c Copy) bool {
+		return slices.ContainsFunc(list, func(info store.Info) bool {
+			return !store.InFamily(id, info.ID) && t.Trees.Copy(info.Root) == t.Trees.Copy(c.Root)
+		})
+	}), err
 }
 
 // drop deletes copies, with git's entries of them.

@@ -22,6 +22,8 @@ import (
 type Order struct {
 	ID   string `json:"id"` // session to continue; empty means a new one
 	Text string `json:"text"`
+	// Typed means that a person typed the text, so files that it names as @FILE come with it.
+	Typed bool `json:"typed,omitempty"`
 	// Flow is the name of a workflow for the new session, and its inputs as typed. If empty, a model answers,
 	// or the session knows what drives it.
 	Flow []string `json:"flow,omitempty"`

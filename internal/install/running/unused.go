@@ -114,15 +114,16 @@ func (rest Rest) worktrees(ctx context.Context, list []store.Info, goes, used ma
 	}
 	for _, info := range list {
 		dir := rest.Trees.Copy(info.Root)
-		if !goes[store.Lead(info.ID)] || info.Parent == "" || dir == "" || seen[dir] || rest.holds(used, dir) {
+		of := original(info, at)
+		if !goes[store.Lead(info.ID)] || of == "" || dir == "" || seen[dir] || rest.holds(used, dir) {
 			continue
 		}
 		seen[dir] = true
-		if unmerged, err := rest.Trees.Unmerged(ctx, at[info.Parent], dir); err != nil || unmerged {
+		if unmerged, err := rest.Trees.Unmerged(ctx, of, dir); err != nil || unmerged {
 			continue
 		}
 		if size, newest, err := measure(dir); err == nil && newest.Before(rest.Before) {
-			out = append(out, Unused{What: "worktree of a subagent", Path: dir, Size: size, of: at[info.Parent]})
+			out = append(out, Unused{What: "worktree of a session", Path: dir, Size: size, of: of})
 		}
 	}
 	return out

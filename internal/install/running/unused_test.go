@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,12 @@ func TestUnused(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// A session without a parent works in a copy too.
+	apart, err := rest.Trees.Make(t.Context(), gone, "apart")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := past(t, r, event.Opened{Format: 1, Root: apart.Root, Labels: map[string]string{running.CopyLabel: gone}}, event.Say("apart"), done)
 	var paths []string
 	for _, root := range []string{gone, kept} {
 		s := &snapshot.Store{Dir: filepath.Join(r.StateDir, "snapshots", tool.Digest([]byte(root))), Root: root}
@@ -61,14 +68,16 @@ func TestUnused(t *testing.T) {
 		fill(t, sandbox.CacheRoot(cache), root)
 		paths = append(paths, s.Dir, cache)
 	}
-	list := []running.Stale{{Info: info(t, r, stale)}, {Info: info(t, r, also)}, {Info: info(t, r, unmerged)}}
+	list := []running.Stale{{Info: info(t, r, stale)}, {Info: info(t, r, also)}, {Info: info(t, r, unmerged)}, {Info: info(t, r, alone)}}
 
 	if got, err := r.Unused(t.Context(), list, rest); err != nil || len(got) > 0 {
 		t.Errorf("all has just changed: %+v, %v", got, err)
 	}
 	rest.Before = time.Now().Add(time.Hour)
-	want := []string{rest.Trees.Copy(copies[stale]), paths[0], paths[1]}
+	want := []string{rest.Trees.Copy(copies[stale]), rest.Trees.Copy(apart.Root), paths[0], paths[1]}
+	slices.Sort(want[:2])
 	got, err := r.Unused(t.Context(), list, rest)
+	slices.SortFunc(got[:min(2, len(got))], func(a, b running.Unused) int { return strings.Compare(a.Path, b.Path) })
 	if err != nil || !slices.Equal(where(got), want) {
 		t.Errorf("%q, %v; want %q", where(got), err, want)
 	}
@@ -88,7 +97,7 @@ func TestUnused(t *testing.T) {
 	if out := discarded(); len(out) > 0 {
 		t.Errorf("discarded %q", out)
 	}
-	for _, id := range []string{stale, unmerged} {
+	for _, id := range []string{stale, unmerged, alone} {
 		if err := r.Sessions.Remove(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +105,7 @@ func TestUnused(t *testing.T) {
 	if out := discarded(); !slices.Equal(out, want) {
 		t.Errorf("discarded %q, want %q", out, want)
 	}
-	for path, there := range map[string]bool{want[0]: false, want[1]: false, want[2]: false, copies[stays]: true, copies[unmerged]: true, paths[2]: true, paths[3]: true} {
+	for path, there := range map[string]bool{want[0]: false, want[1]: false, want[2]: false, want[3]: false, copies[stays]: true, copies[unmerged]: true, paths[2]: true, paths[3]: true} {
 		if _, err := os.Stat(path); (err == nil) != there {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -11,6 +11,11 @@ import (
 func Leftovers(session string, kept, ended []tool.Leftover, instructions, unmerged []string) []string {
 	var out []string
 	for _, agent := range unmerged {
+		if agent == session {
+			out = append(out, "not merged: the changes of this session, which are in its worktree; show them with: inspan copies diff "+agent+
+				", then merge them (inspan copies merge "+agent+") or discard them (inspan copies discard "+agent+")")
+			continue
+		}
 		out = append(out, "not merged: the work of agent "+agent+", which is in a copy; show it with: inspan copies diff "+agent+
 			", then merge it (inspan copies merge) or discard it (inspan copies discard)")
 	}
