@@ -270,10 +270,10 @@ func (v *view) ended(c *transcript.Call) {
 		v.say("  %s%s%s %s %s", within(c), v.paint(red, "✗ "+how),
 			took, words.OneLine(c.Call.Name, 64), words.OneLine(text, 300))
 	}
-	if !v.past && v.width(v.Err) == 0 { // the log of a job: its lines stay few
+	v.show(b)
+	if !v.past && v.width(v.Err) == 0 { // the log of a CI job has no diffs
 		return
 	}
-	v.show(b)
 	seen := c.Question != nil && c.Question.Preview != "" && v.Person != nil // before it was allowed
 	for _, f := range b.Files {
 		if !seen {
