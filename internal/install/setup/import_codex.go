@@ -318,6 +318,8 @@ func (i *Import) codexModel(path string, file codexFile) {
 	case file.Model == "":
 	case own || slices.Contains([]string{"openai", "ollama", "lmstudio"}, name):
 		i.becomes(path, what, "model", name+"/"+file.Model)
+	case file.Providers[name] != nil:
+		i.ignored(path, what, "its provider "+words.OneLine(name, 60)+" was not imported either")
 	default:
 		i.ignored(path, what, "its provider "+words.OneLine(name, 60)+" is unknown to inspan")
 	}
