@@ -35,8 +35,11 @@ func Discover(ctx context.Context, at llm.Endpoint) ([]llm.Info, error) {
 	if l.list != nil {
 		return l.list(l, ctx)
 	}
-	list, err := l.models(ctx)
-	if silent := func(m llm.Info) bool { return m.Window == 0 }; l.Name == "" && slices.ContainsFunc(list, silent) {
+	if l.Name != "" {
+		return l.models(ctx)
+	}
+	list, err := l.llamacpp(ctx) // whose common list states the window that a model was trained for
+	if slices.ContainsFunc(list, func(m llm.Info) bool { return m.Window == 0 }) {
 		if d, ok := l.identify(ctx); ok && d.list != nil {
 			return d.list(l, ctx)
 		}

@@ -184,6 +184,8 @@ func TestSetupWithArrows(t *testing.T) {
 	f.Clears()
 	f.Types("inspan models | grep near/")
 	f.Shows("near/first   64000, assumed")
+	f.Types("inspan context | grep -o 'of a window.*assumed)'")
+	f.Shows("of a window of 64,000 (assumed)")
 	f.Clears()
 	f.Types("TERM=dumb inspan setup") // no arrows there
 	f.Shows("Number or name, or the address of a server (Enter: stop):")

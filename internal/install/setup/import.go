@@ -444,10 +444,10 @@ func (i *Import) Pending() (n int) {
 	return n
 }
 
-// agents returns the agents with items.
+// agents returns the agents with items that inspan does not read where they are.
 func (i *Import) agents() (out []string) {
 	for _, item := range i.Items {
-		if !slices.Contains(out, item.Agent) {
+		if item.Fate != Used && !slices.Contains(out, item.Agent) {
 			out = append(out, item.Agent)
 		}
 	}

@@ -477,7 +477,7 @@ func (t *Talk) Import(ctx context.Context) (wrote bool, err error) {
 	case agents == "":
 		return false, nil
 	case n == 0:
-		fmt.Fprintf(t.Out, "Found files of %s. There is nothing to write; 'inspan import' says what inspan reads and what it leaves.\n", agents)
+		fmt.Fprintf(t.Out, "Found files of %s. There is nothing to write; 'inspan import' says what it leaves, and why.\n", agents)
 		return false, nil
 	}
 	fmt.Fprintf(t.Out, "\nFound files of %s.\n", agents)
