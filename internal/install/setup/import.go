@@ -220,6 +220,34 @@ func (i *Import) ignored(path, what, why string) {
 	i.add(Ignored, path, what, why)
 }
 
+// unknown reports a setting that inspan does not translate, and where to set the same here, if anywhere.
+func (i *Import) unknown(path, key string) {
+	_, last, _ := strings.Cut(key, " ") // of a table, such as "model_providers.x request_max_retries"
+	here := map[string]string{
+		"cleanupPeriodDays":       "set retention.days yourself; 'inspan sessions prune' goes by it",
+		"history":                 "inspan keeps every session; 'inspan sessions prune' removes those that [retention] names",
+		"fallbackModel":           "set the fallback yourself: inspan config set --add fallback PROVIDER/MODEL",
+		"alwaysThinkingEnabled":   "set the effort yourself: inspan config set effort high",
+		"model_context_window":    "set providers.NAME.models.MODEL.window yourself",
+		"model_max_output_tokens": "set providers.NAME.models.MODEL.max_output yourself",
+		"request_max_retries":     "inspan repeats requests for the time that retry_for sets",
+		"stream_idle_timeout_ms":  "set providers.NAME.deadlines.idle yourself",
+		"keybinds":                "set keys yourself: the table [keys], see docs/TERMINAL.md",
+		"lsp":                     "inspan starts the language servers that are installed; 'inspan doctor' lists them",
+		"formatter":               "write a hook that formats, see docs/HOOKS.md",
+		"plugin":                  "plugins of opencode are its own; write hooks or tools",
+		"model.maxSessionTurns":   "set max_turns yourself: inspan config set max_turns N",
+		"tools.sandbox":           "commands run in inspan's own sandbox",
+		"tools.core":              "deny tools with rules: inspan config set --add deny TOOL",
+		"general.checkpointing":   "inspan keeps checkpoints without being told; see 'inspan rewind --help'",
+		"general.preferredEditor": "inspan opens the editor that VISUAL or EDITOR names",
+		"mcp":                     "deny the tools of a server with a rule such as mcp__NAME__*",
+		"enabled_providers":       "inspan uses the providers that have a key; see 'inspan models'",
+		"disabled_providers":      "inspan uses the providers that have a key; see 'inspan models'",
+	}
+	i.ignored(path, key, cmp.Or(here[key], here[last], "inspan has no such setting"))
+}
+
 // exists reports whether a path exists, without following a link.
 func exists(path string) bool {
 	_, err := os.Lstat(path)

@@ -91,7 +91,7 @@ func (i *Import) claudeSettings(path string, person bool) {
 				i.looks(path, key, file[key])
 			}
 		default:
-			i.ignored(path, key, "inspan has no such setting")
+			i.unknown(path, key)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (i *Import) permissions(path string, p foreign.Permissions, person bool) {
 		if slices.ContainsFunc(p.Limits, func(l foreign.Limit) bool { return strings.HasPrefix(l.Text, "permissions."+key+" ") }) {
 			continue
 		}
-		i.ignored(path, "permissions."+words.OneLine(key, 60), "inspan has no such setting")
+		i.unknown(path, "permissions."+words.OneLine(key, 60))
 	}
 }
 
@@ -190,7 +190,7 @@ func (i *Import) claudeLimits(path string, limits []foreign.Limit, person bool) 
 		what := words.OneLine(l.Text, 100)
 		switch {
 		case l.How == "":
-			i.ignored(path, what, "inspan has no such setting")
+			i.unknown(path, what)
 		case person:
 			i.ignored(path, what, "inspan has this for single folders only: in their .claude/settings.json")
 		default:

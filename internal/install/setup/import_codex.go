@@ -248,7 +248,7 @@ func (i *Import) codexSettings(path string) {
 		case "tui":
 			i.ignored(path, key, "set tui.theme, tui.status_line or tui.vim yourself: inspan config set")
 		default:
-			i.ignored(path, key, "inspan has no such setting")
+			i.unknown(path, key)
 		}
 	}
 }
@@ -302,7 +302,7 @@ func (i *Import) codexProvider(path, name string, p map[string]any) {
 		case "query_params":
 			i.ignored(path, named, "inspan adds no parameters to the addresses of a provider")
 		default:
-			i.ignored(path, named, "inspan has no such setting")
+			i.unknown(path, named)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (i *Import) geminiSettings(path string) {
 			i.ignored(path, key, "inspan reads AGENTS.md and CLAUDE.md; import other files there with lines such as @GEMINI.md")
 		default:
 			if !i.looks(path, key, all[key]) {
-				i.ignored(path, words.OneLine(key, 60), "inspan has no such setting")
+				i.unknown(path, words.OneLine(key, 60))
 			}
 		}
 	}
@@ -104,7 +104,7 @@ func (i *Import) geminiRest(path, table string, raw json.RawMessage) {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		taken := slices.Contains([]string{"name", "defaultApprovalMode", "allowed", "exclude", "confirmationRequired"}, key)
 		if !taken && !i.looks(path, table+"."+key, keys[key]) {
-			i.ignored(path, table+"."+words.OneLine(key, 60), "inspan has no such setting")
+			i.unknown(path, table+"."+words.OneLine(key, 60))
 		}
 	}
 }

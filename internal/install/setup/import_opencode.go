@@ -116,7 +116,7 @@ func (i *Import) opencodeSettings(path string) {
 		case "theme":
 			i.looks(path, key, file[key])
 		default:
-			i.ignored(path, key, "inspan has no such setting")
+			i.unknown(path, key)
 		}
 	}
 }
