@@ -142,7 +142,7 @@ func firstWithAddress(t *testing.T) {
 	f.Writes(address)
 	f.Shows("Enter takes what you typed")
 	f.Keys("Enter")
-	f.Shows("Found llamacpp at "+address+" with 1 model.", `Set model = "local/qwen"`, "It has a window of 40,960 tokens.", "local/qwen · ask")
+	f.Shows("Found llamacpp at "+address+" with 1 model.", `Set model = "local/qwen"`, "The model has a window of 40,960 tokens.", "local/qwen · ask")
 	f.Types("Say good morning in greeting.txt")
 	f.editsAndUndoes("It says good morning now.")
 }

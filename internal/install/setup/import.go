@@ -130,7 +130,7 @@ func LookServers(a *app.App, root string, files []string, warn func(string)) (*I
 	}
 	for _, s := range list {
 		if s.Project {
-			warn(fmt.Sprintf("%s: the MCP server %s stays that of this folder; to have it in every folder: inspan mcp import FILE", s.Path, s.Name))
+			warn(fmt.Sprintf("%[1]s: the MCP server %[2]s belongs to this folder; to have it in every folder: inspan mcp import %[1]s", s.Path, s.Name))
 			continue
 		}
 		i.server(s)
@@ -337,7 +337,7 @@ func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
 		switch {
 		case !of(s.Path):
 		case s.Project:
-			i.ignored(s.Path, "MCP server "+s.Name, "it stays that of this folder: add it to .mcp.json here, and then trust it: inspan trust")
+			i.ignored(s.Path, "MCP server "+s.Name, "it belongs to this folder: add it to .mcp.json here, and then run: inspan trust")
 		default:
 			i.server(s)
 		}

@@ -124,7 +124,7 @@ func (i *Import) claudeState(path string) {
 		}
 	}
 	if elsewhere > 0 {
-		i.ignored(path, "MCP servers of "+text.Count(elsewhere, "other folder"), "they stay those of their folders; 'inspan import' there lists them")
+		i.ignored(path, "MCP servers of "+text.Count(elsewhere, "other folder"), "they belong to their folders; 'inspan import' there lists them")
 	}
 	others := len(file)
 	for _, key := range []string{"editorMode", "theme", "mcpServers", "projects"} {

@@ -234,7 +234,7 @@ func (t *Talk) look(ctx context.Context, address string) (*source, error) {
 		return nil, ctx.Err()
 	}
 	p := found.Provider
-	program := cmp.Or(p.Dialect, map[string]string{"ollama": "ollama"}[p.Kind], "a server of the OpenAI API")
+	program := cmp.Or(p.Dialect, map[string]string{"ollama": "ollama"}[p.Kind], "a server with the OpenAI API")
 	if p.Ready && found.Err == nil {
 		fmt.Fprintf(t.Out, "Found %s at %s with %s.\n", program, p.BaseURL, text.Count(len(found.Models), "model"))
 	} else {
@@ -424,10 +424,10 @@ func (t *Talk) keep(ctx context.Context, p providers.Provider, key, model string
 		fmt.Fprintln(t.Out, "The offline script is not an AI. Type commands such as 'bash: ls'; anything else lists them.\n"+
 			"'inspan setup' chooses a real model.")
 	} else if info, err := t.App.Providers.Describe(ctx, p, model); err == nil && info.Assumed {
-		fmt.Fprintf(t.Out, "%s does not say how large its context window is, so inspan assumes %s tokens. To correct that:\n"+
-			"inspan config set '%s' TOKENS\n", p.Name, text.Thousands(info.Window), "providers."+config.Key(p.Name)+".models."+config.Key(model)+".window")
+		fmt.Fprintf(t.Out, "Nothing says how large the model's context window is, so inspan assumes %s tokens. To correct that:\n"+
+			"inspan config set '%s' TOKENS\n", text.Thousands(info.Window), "providers."+config.Key(p.Name)+".models."+config.Key(model)+".window")
 	} else if err == nil && p.Stays() {
-		fmt.Fprintf(t.Out, "It has %s tokens.\n", words.Window(info.Window, false))
+		fmt.Fprintf(t.Out, "The model has %s tokens.\n", words.Window(info.Window, false))
 	}
 	if t.App.Sets("INSPAN_MODEL") {
 		fmt.Fprintln(t.Out, "The variable INSPAN_MODEL is set and comes before the file.")
@@ -482,7 +482,7 @@ func (t *Talk) Import(ctx context.Context) (wrote bool, err error) {
 	}
 	fmt.Fprintf(t.Out, "\nFound files of %s.\n", agents)
 	m := menu{
-		title: "Import their settings? What your own settings say stays.", question: "Number (Enter: 3): ", usual: "3",
+		title: "Import their settings? Your own stay as they are.", question: "Number (Enter: 3): ", usual: "3",
 		rows: [][2]string{
 			{"Import", "write " + text.Count(n, "item")},
 			{"Show", "list every item, and what becomes of it"},

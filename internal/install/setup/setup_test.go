@@ -162,7 +162,7 @@ func TestAddress(t *testing.T) {
 		"a plain server": {
 			&openaitest.Server{Models: some}, "/v1",
 			[]string{"qwen"},
-			[]string{"Found a server of the OpenAI API at ADDRESS/v1 with 2 models.", "assumes 64,000 tokens", "providers.local.models.qwen.window' TOKENS"},
+			[]string{"Found a server with the OpenAI API at ADDRESS/v1 with 2 models.", "assumes 64,000 tokens", "providers.local.models.qwen.window' TOKENS"},
 			[]string{`model = "local/qwen"`, "[providers.local]", `kind = "openai"`, `base_url = "ADDRESS/v1"`},
 		},
 		"without a path": {
@@ -173,21 +173,21 @@ func TestAddress(t *testing.T) {
 		},
 		"llama.cpp": {
 			&openaitest.Server{Models: some[:1], Dialect: "llamacpp"}, "/v1", nil,
-			[]string{"Found llamacpp at ADDRESS/v1", "It has a window of 40,960 tokens."},
+			[]string{"Found llamacpp at ADDRESS/v1", "The model has a window of 40,960 tokens."},
 			[]string{`dialect = "llamacpp"`},
 		},
 		"LM Studio": {
 			&openaitest.Server{Models: some[:1], Dialect: "lmstudio"}, "", nil,
-			[]string{"Found lmstudio at ADDRESS/v1", "It has a window of 40,960 tokens."},
+			[]string{"Found lmstudio at ADDRESS/v1", "The model has a window of 40,960 tokens."},
 			[]string{`dialect = "lmstudio"`},
 		},
 		"TGI": {
 			&openaitest.Server{Models: some[:1], Dialect: "tgi"}, "", nil,
-			[]string{"Found tgi at ADDRESS/v1", "It has a window of 40,960 tokens."},
+			[]string{"Found tgi at ADDRESS/v1", "The model has a window of 40,960 tokens."},
 			[]string{`dialect = "tgi"`},
 		},
 		"vLLM states the window in its list": {
-			&openaitest.Server{Models: some[:1], Dialect: "vllm"}, "", nil, []string{"It has a window of 40,960 tokens."}, nil,
+			&openaitest.Server{Models: some[:1], Dialect: "vllm"}, "", nil, []string{"The model has a window of 40,960 tokens."}, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
