@@ -54,7 +54,7 @@ func helpTopics() []helpTopic {
 			"  inspan config set model ollama/qwen3-coder\n\n" +
 			"A key in a variable such as ANTHROPIC_API_KEY comes before one that inspan keeps.\n" +
 			"A context window that the settings, the price book and the server don't state is assumed to be 64,000 tokens:\n" +
-			"  inspan config set providers.local.models.MODEL.window 32768\n" +
+			"  inspan config set providers.ollama.models.qwen3-coder.window 32768\n" +
 			"The model script/commands is not an AI: it follows commands that you type, offline, to try inspan:\n" +
 			"  inspan run --model script \"bash: ls\""},
 		{"sandbox", "what commands can reach", "In every mode but yolo, commands run in a sandbox: no secrets, no network, and no changes outside the workspace.\n" +

@@ -101,7 +101,11 @@ func (s *Set) At(ctx context.Context, address string) (Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	for _, p := range s.List() {
-		if p.BaseURL != "" && rootOf(p.BaseURL) == rootOf(u.String()) {
+		vendor := p.BaseURL == "" && strings.HasSuffix(u.Hostname(), "."+p.Name+".com")
+		if vendor || p.BaseURL != "" && rootOf(p.BaseURL) == rootOf(u.String()) {
+			if !p.Ready {
+				return Found{Provider: p}, nil
+			}
 			f := s.discover(ctx, p)
 			return f, s.unlooked(p, f.Err)
 		}
@@ -182,7 +186,7 @@ func rootOf(base string) string {
 
 // freeName returns a name for the server at an address that no provider has.
 func (s *Set) freeName(u *url.URL) string {
-	name, _, _ := strings.Cut(strings.ToLower(u.Hostname()), ".")
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.ToLower(u.Hostname()), "api."), ".")
 	ip, err := netip.ParseAddr(u.Hostname())
 	switch {
 	case name == "localhost" || err == nil && ip.IsLoopback():

@@ -602,6 +602,22 @@ func TestWindowIsAskedOrAssumed(t *testing.T) {
 	}
 }
 
+// TestAddressOfAKnownProvider holds that an address of a provider that is known gets no second name.
+func TestAddressOfAKnownProvider(t *testing.T) {
+	s := set(t, config.Config{Providers: map[string]config.Provider{"mine": {BaseURL: "http://127.0.0.1:1/v1", KeyEnv: "NO_SUCH_KEY_HERE"}}})
+	for _, name := range s.KeyVariables() {
+		t.Setenv(name, "")
+	}
+	for address, want := range map[string]string{
+		"https://api.openai.com/v1": "openai", "https://api.anthropic.com/v1/messages": "anthropic", "https://openrouter.ai/api/v1/": "openrouter",
+		"localhost:1": "mine", "http://127.0.0.1:1/v1/chat/completions": "mine",
+	} {
+		if f, err := s.At(t.Context(), address); err != nil || f.Provider.Name != want || f.Provider.Ready {
+			t.Errorf("%s: %+v, %v", address, f.Provider, err)
+		}
+	}
+}
+
 // TestAllowancesAreOfModels holds that what one model is told to wait for holds no other of its key back,
 // unless the settings bound the key as a whole.
 func TestAllowancesAreOfModels(t *testing.T) {

@@ -234,11 +234,11 @@ func (t *Talk) look(ctx context.Context, address string) (*source, error) {
 		return nil, ctx.Err()
 	}
 	p := found.Provider
-	program := cmp.Or(p.Dialect, map[string]string{"ollama": "ollama"}[p.Kind], "a server with the OpenAI API")
-	if p.Ready && found.Err == nil {
-		fmt.Fprintf(t.Out, "Found %s at %s with %s.\n", program, p.BaseURL, text.Count(len(found.Models), "model"))
+	program := cmp.Or(p.Dialect, map[string]string{"openai": "a server with the OpenAI API", "ollama": "ollama"}[p.Kind], p.Name)
+	if at := cmp.Or(p.BaseURL, address); p.Ready && found.Err == nil {
+		fmt.Fprintf(t.Out, "Found %s at %s with %s.\n", program, at, text.Count(len(found.Models), "model"))
 	} else {
-		fmt.Fprintf(t.Out, "Found %s at %s. It wants a key.\n", program, p.BaseURL)
+		fmt.Fprintf(t.Out, "Found %s at %s. It wants a key.\n", program, at)
 	}
 	return &source{Found: found, title: p.Name}, nil
 }
