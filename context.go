@@ -48,7 +48,8 @@ func ContextOf(ctx context.Context, log event.Log) (Context, error) {
 func contextOf(st *loop.State) Context {
 	window := st.WindowNow()
 	c := Context{
-		Window: window.Tokens, Reserve: window.Reserve, Assumed: window.Assumed, Tokens: st.Tokens(), Compactions: st.Compaction.Times, Calls: st.Total.Calls,
+		Window: window.Tokens, Reserve: window.Reserve, Assumed: window.Assumed,
+		Tokens: st.Tokens(), Compactions: st.Compaction.Times, Calls: st.Total.Calls,
 		Again:     st.Total.Again,
 		Untrusted: st.Untrusted, Private: st.Private,
 	}

@@ -66,7 +66,8 @@ func newLister(at llm.Endpoint) (*lister, error) {
 	if err == nil {
 		base, err = d.base(at)
 	}
-	return &lister{Endpoint: at, dialect: d, base: base, provider: llm.Endpoint{Provider: at.Provider}.Describe("openai", llm.Info{}).Provider}, err
+	provider := llm.Endpoint{Provider: at.Provider}.Describe("openai", llm.Info{}).Provider
+	return &lister{Endpoint: at, dialect: d, base: base, provider: provider}, err
 }
 
 // lister asks one server for its models.

@@ -353,7 +353,8 @@ func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
 // server adds a server to the person's.
 func (i *Import) server(s connect.Foreign) {
 	s = i.referring(s)
-	if i.exposes(s.Path, "MCP server "+s.Name, append([]string{s.Server.URL, strings.Join(s.Server.Command, " ")}, s.Server.Command...)...) {
+	texts := append([]string{s.Server.URL, strings.Join(s.Server.Command, " ")}, s.Server.Command...)
+	if i.exposes(s.Path, "MCP server "+s.Name, texts...) {
 		return
 	}
 	how := "[mcp.servers." + s.Name + "]"

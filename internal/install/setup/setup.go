@@ -216,13 +216,15 @@ func (t *Talk) named(ctx context.Context, said string, list []source) (*source, 
 			return &source{Found: providers.Found{Provider: p}, title: p.Name, model: model}, nil
 		}
 	}
-	fmt.Fprintf(t.Out, "No provider or model %q%s\n", said, cmp.Or(words.DidYouMean(strings.ToLower(said), names), "; there are "+strings.Join(names, ", ")))
+	near := cmp.Or(words.DidYouMean(strings.ToLower(said), names), "; there are "+strings.Join(names, ", "))
+	fmt.Fprintf(t.Out, "No provider or model %q%s\n", said, near)
 	return nil, nil
 }
 
 // isAddress reports whether an answer is the address of a server, and not a name.
 func isAddress(said string) bool {
-	return strings.Contains(said, "://") || regexp.MustCompile(`^(localhost|[\w-]+(\.[\w-]+)+|\[[0-9a-fA-F:]+\]):\d+(/\S*)?$`).MatchString(said)
+	host := regexp.MustCompile(`^(localhost|[\w-]+(\.[\w-]+)+|\[[0-9a-fA-F:]+\]):\d+(/\S*)?$`)
+	return strings.Contains(said, "://") || host.MatchString(said)
 }
 
 // look looks which server is at an address. Nil: none, and the person has seen why.
@@ -424,8 +426,9 @@ func (t *Talk) keep(ctx context.Context, p providers.Provider, key, model string
 		fmt.Fprintln(t.Out, "The offline script is not an AI. Type commands such as 'bash: ls'; anything else lists them.\n"+
 			"'inspan setup' chooses a real model.")
 	} else if info, err := t.App.Providers.Describe(ctx, p, model); err == nil && info.Assumed {
-		fmt.Fprintf(t.Out, "Nothing says how large the model's context window is, so inspan assumes %s tokens. To correct that:\n"+
-			"inspan config set '%s' TOKENS\n", text.Thousands(info.Window), "providers."+config.Key(p.Name)+".models."+config.Key(model)+".window")
+		setting := "providers." + config.Key(p.Name) + ".models." + config.Key(model) + ".window"
+		fmt.Fprintf(t.Out, "Nothing states the model's context window, so inspan assumes %s tokens.\n"+
+			"To correct that:\ninspan config set '%s' TOKENS\n", text.Thousands(info.Window), setting)
 	} else if err == nil && p.Stays() {
 		fmt.Fprintf(t.Out, "The model has %s tokens.\n", words.Window(info.Window, false))
 	}
