@@ -465,7 +465,7 @@ const (
 // be compacted all the time.
 func (a *Agent) window() event.Window {
 	info := a.model().Info()
-	w := event.Window{Tokens: info.Window, Reserve: max(info.MaxOutput, leastReserve)}
+	w := event.Window{Tokens: info.Window, Reserve: max(info.MaxOutput, leastReserve), Assumed: info.Assumed}
 	if w.Tokens == 0 {
 		return event.Window{}
 	}

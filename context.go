@@ -15,9 +15,10 @@ import (
 
 // Context describes what the next request to the model consists of, by source.
 type Context struct {
-	Window  int // size of the current model's context window in tokens; 0 if unknown
-	Reserve int // tokens of the window that are reserved for the reply
-	Tokens  int // approximate tokens of the next prompt: counted by the vendor where it was sent before, otherwise estimated
+	Window  int  // size of the current model's context window in tokens; 0 if unknown
+	Reserve int  // tokens of the window that are reserved for the reply
+	Assumed bool // nobody states Window, so it is assumed
+	Tokens  int  // approximate tokens of the next prompt: counted by the vendor where it was sent before, otherwise estimated
 	Sources []Source
 	// How often the conversation was compacted.
 	Compactions int
@@ -47,7 +48,8 @@ func ContextOf(ctx context.Context, log event.Log) (Context, error) {
 func contextOf(st *loop.State) Context {
 	window := st.WindowNow()
 	c := Context{
-		Window: window.Tokens, Reserve: window.Reserve, Tokens: st.Tokens(), Compactions: st.Compaction.Times, Calls: st.Total.Calls,
+		Window: window.Tokens, Reserve: window.Reserve, Assumed: window.Assumed,
+		Tokens: st.Tokens(), Compactions: st.Compaction.Times, Calls: st.Total.Calls,
 		Again:     st.Total.Again,
 		Untrusted: st.Untrusted, Private: st.Private,
 	}

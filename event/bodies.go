@@ -380,6 +380,8 @@ type Switched struct {
 type Window struct {
 	Tokens  int `json:"tokens"`  // size in tokens; 0 if unknown
 	Reserve int `json:"reserve"` // tokens reserved for the reply: a prompt that would use them is compacted first
+	// Assumed is true if neither the settings, the price book nor the server states the size.
+	Assumed bool `json:"assumed,omitempty"`
 }
 
 // Limits bound a session. Reaching one stops the run with its own reason. After a Switched with a higher limit,

@@ -50,6 +50,7 @@ type Info struct {
 	Prices    Prices // empty if unknown
 	Images    bool   // accepts Image parts
 	NoTools   bool   // known not to accept tools
+	Assumed   bool   // nobody states Window, so it is assumed
 }
 
 // Route is the name a person uses for the model, "provider/model". It also

@@ -65,6 +65,7 @@ type dialect struct {
 	bareOverflow   bool                                               // 400 and 413 without a body mean that the prompt is too long
 	silentOverflow bool                                               // an overlong prompt is accepted and cut
 	list           func(*lister, context.Context) ([]llm.Info, error) // nil: the common endpoint
+	sign           func(*lister, context.Context) bool                // whether the server is this one; nil: nothing tells
 }
 
 // dialects returns the rows of the table, in the order of [Dialects].
@@ -139,23 +140,23 @@ func servers() []dialect {
 	return []dialect{
 		{ // docs.litellm.ai/docs/proxy
 			Dialect:   Dialect{Name: "litellm", BaseURL: "http://localhost:4000/v1", KeyEnv: "LITELLM_API_KEY", Local: true},
-			mockTools: true,
+			mockTools: true, sign: (*lister).isLiteLLM,
 		},
 		{ // docs.vllm.ai/en/stable/serving/openai_compatible_server
 			Dialect:    Dialect{Name: "vllm", BaseURL: "http://localhost:8000/v1", Local: true},
-			resultName: true,
+			resultName: true, sign: (*lister).isVLLM,
 		},
 		{ // github.com/ggml-org/llama.cpp/tree/master/tools/server
 			Dialect:    Dialect{Name: "llamacpp", BaseURL: "http://localhost:8080/v1", Local: true},
-			resultName: true, list: (*lister).llamacpp,
+			resultName: true, list: (*lister).llamacpp, sign: (*lister).isLlamacpp,
 		},
 		{ // lmstudio.ai/docs/developer
 			Dialect:    Dialect{Name: "lmstudio", BaseURL: "http://localhost:1234/v1", Local: true},
-			resultName: true, silentOverflow: true, list: (*lister).lmstudio,
+			resultName: true, silentOverflow: true, list: (*lister).lmstudio, sign: (*lister).isLMStudio,
 		},
 		{ // huggingface.co/docs/text-generation-inference/reference/api_reference
 			Dialect:    Dialect{Name: "tgi", BaseURL: "http://localhost:3000/v1", Local: true},
-			resultName: true, list: (*lister).tgi,
+			resultName: true, list: (*lister).tgi, sign: (*lister).isTGI,
 		},
 	}
 }

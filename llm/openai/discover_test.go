@@ -313,3 +313,26 @@ func FuzzDiscover(f *testing.F) {
 		}
 	})
 }
+
+// TestIdentify tells the servers that people run apart by what each alone answers, and takes none for another.
+func TestIdentify(t *testing.T) {
+	some := []llm.Info{{Model: "m", Window: 4096}}
+	for _, c := range []struct {
+		at   http.RoundTripper
+		want string
+	}{
+		{openaitest.Transport(t, &openaitest.Server{Models: some}), ""},
+		{openaitest.Transport(t, &openaitest.Server{Models: some, Dialect: "llamacpp"}), "llamacpp"},
+		{openaitest.Transport(t, &openaitest.Server{Models: some, Dialect: "lmstudio"}), "lmstudio"},
+		{openaitest.Transport(t, &openaitest.Server{Models: some, Dialect: "tgi"}), "tgi"},
+		{pages{"/v1/models": `{"data": [{"id": "m", "owned_by": "vllm", "max_model_len": 4096}]}`}, "vllm"},
+		{pages{"/health/liveliness": `"I'm alive!"`}, "litellm"},
+		{pages{"/props": `{"error": "no such page"}`}, ""},
+		{pages{"/info": `{"name": "something else"}`}, ""},
+		{pages{}, ""},
+	} {
+		if got := Identify(t.Context(), llm.Endpoint{BaseURL: "http://here.invalid/v1", HTTP: c.at}).Name; got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

@@ -14,9 +14,10 @@ import (
 
 // listed is the union of the fields of a model in the servers' lists.
 type listed struct {
-	ID   string `json:"id"`
-	Key  string `json:"key"`  // LM Studio, API v1
-	Type string `json:"type"` // LM Studio, Together, Mistral
+	ID    string `json:"id"`
+	Key   string `json:"key"`      // LM Studio, API v1
+	Type  string `json:"type"`     // LM Studio, Together, Mistral
+	Owner string `json:"owned_by"` // vLLM
 
 	ContextLength amount `json:"context_length"`        // OpenRouter, Together, Fireworks, Moonshot, xAI
 	ContextWindow amount `json:"context_window"`        // Groq

@@ -56,10 +56,9 @@ func printContext(out io.Writer, id string, c inspan.Context) error {
 	if id != "" {
 		what = "session " + id
 	}
-	window := "the model's window is not known"
+	window := words.Window(c.Window, c.Assumed)
 	if c.Window > 0 {
-		window = fmt.Sprintf("%.1f%% of a window of %s, %s reserved for the reply",
-			share(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
+		window = fmt.Sprintf("%.1f%% of %s, %s reserved for the reply", share(c.Tokens, c.Window), window, text.Thousands(c.Reserve))
 	}
 	fmt.Fprintf(out, "%s: about %s tokens, %s\n", what, text.Thousands(c.Tokens), window)
 	w := text.NewTable(out)

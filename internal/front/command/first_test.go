@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/testkit/ollamatest"
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -103,6 +104,7 @@ func (f first) editsAndUndoes(after string) {
 // set-up, the first message, an edit that is approved, and its undo.
 func TestFirstMinutes(t *testing.T) {
 	t.Run("server", firstWithServer)
+	t.Run("address", firstWithAddress)
 	t.Run("offline", firstOffline)
 }
 
@@ -115,10 +117,10 @@ func firstWithServer(t *testing.T) {
 	defer server.Close()
 	f := newcomer(t, "server")
 	f.Types("export OLLAMA_HOST=" + server.URL + "; clear; inspan")
-	f.Shows("inspan needs a model", "1  ollama", "runs at "+server.URL+", 1 model", "Number or name")
+	f.Shows("inspan needs a model", "› 1 ollama", "runs at "+server.URL+", 1 model", "Enter selects, Esc goes back")
 	f.picture("1-setup")
-	f.Types("1")
-	f.Shows(`Set model = "ollama/qwen3-coder"`, "say what to do", "ollama/qwen3-coder · ask")
+	f.Keys("Enter")
+	f.Shows("› ollama\n", `Set model = "ollama/qwen3-coder"`, "say what to do", "ollama/qwen3-coder · ask")
 	f.picture("2-ready")
 	f.Types("Say good morning in greeting.txt")
 	f.editsAndUndoes("It says good morning now.")
@@ -128,6 +130,95 @@ func firstWithServer(t *testing.T) {
 	f.picture("6-gone")
 	f.Types("/status")
 	f.Shows("ollama does not answer: no server listens at ", "'ollama serve'")
+	f.Keys("C-d")
+}
+
+// firstWithAddress has a server that nothing names but its address. Its window is asked of it.
+func firstWithAddress(t *testing.T) {
+	address := openaitest.Start(t, &openaitest.Server{Models: []llm.Info{{Model: "qwen", Window: 40_960}}, Dialect: "llamacpp", Answer: mends})
+	f := newcomer(t, "address")
+	f.Types("export OLLAMA_HOST=127.0.0.1:1; clear; inspan")
+	f.Shows("inspan needs a model", "Another server", "Enter selects, Esc goes back")
+	f.Writes(address)
+	f.Shows("Enter takes what you typed")
+	f.Keys("Enter")
+	f.Shows("Found llamacpp at "+address+" with 1 model.", `Set model = "local/qwen"`, "The model has a window of 40,960 tokens.", "local/qwen · ask")
+	f.Types("Say good morning in greeting.txt")
+	f.editsAndUndoes("It says good morning now.")
+}
+
+// TestSetupWithArrows moves in the list, types a number and part of a name, and goes back.
+func TestSetupWithArrows(t *testing.T) {
+	t.Parallel()
+	two := []llm.Info{{Model: "first"}, {Model: "second"}}
+	address := openaitest.Start(t, &openaitest.Server{Models: two})
+	f := newcomer(t, "arrows")
+	settings := "[providers.near]\nbase_url = '" + address + "'\n"
+	if err := os.WriteFile(filepath.Join(f.home.dir, "config", "config.toml"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const list = "Choose where the model comes from"
+	set := func() {
+		t.Helper()
+		f.Clears()
+		f.Types("export OLLAMA_HOST=127.0.0.1:1; inspan setup")
+		f.Shows(list, "› 1 ")
+	}
+	set()
+	f.Keys("Escape")
+	f.Shows("Nothing was changed.")
+	set()
+	f.Writes("near")
+	f.Keys("Enter")
+	f.Shows("Choose a model of near", "› 1 first")
+	f.Keys("Down")
+	f.Shows("› 2 second")
+	f.Keys("Enter")
+	f.Shows("› second\n", `Set model = "near/second"`, "assumes 64,000")
+	set()
+	f.Writes("near")
+	f.Keys("Enter")
+	f.Shows("Choose a model of near")
+	f.Types("1")
+	f.Shows("› first\n", `Set model = "near/first"`)
+	f.Clears()
+	f.Types("inspan models | grep near/")
+	f.Shows("near/first   64000, assumed")
+	f.Types("inspan context | grep -o 'of a window.*assumed)'")
+	f.Shows("of a window of 64,000 (assumed)")
+	f.Clears()
+	f.Types("TERM=dumb inspan setup") // no arrows there
+	f.Shows("Number or name, or the address of a server (Enter: stop):")
+	f.Types("near/second")
+	f.Shows(`Set model = "near/second"`)
+}
+
+// TestFirstImport has a key in the environment and a home of Claude Code, which is offered once.
+func TestFirstImport(t *testing.T) {
+	t.Parallel()
+	f := newcomer(t, "import")
+	if err := os.MkdirAll(filepath.Join(f.home.dir, ".claude"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	theirs := `{"model": "opus", "permissions": {"defaultMode": "plan"}}`
+	if err := os.WriteFile(filepath.Join(f.home.dir, ".claude", "settings.json"), []byte(theirs), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.Types("export ANTHROPIC_API_KEY=sk-ant-0123456789abcdef; clear; inspan")
+	f.Shows("Found files of Claude Code.", "› 1 Import   write 2 items", "2 Show", "3 Not now")
+	f.Keys("Down")
+	f.Shows("› 2 Show")
+	f.Keys("Enter")
+	f.Shows("translated  model opus → model = opus", "› 1 Import")
+	f.Keys("Enter")
+	f.Shows("Wrote 2 items", "say what to do", "opus · plan")
+	f.Keys("C-d")
+	f.Clears()
+	f.Types("rm $INSPAN_CONFIG_DIR/config.toml; inspan")
+	f.Shows("say what to do", " · ask")
+	if screen := f.All(); strings.Contains(screen, "Found files of") {
+		t.Errorf("it is offered again:\n%s", screen)
+	}
 	f.Keys("C-d")
 }
 
@@ -160,7 +251,7 @@ func mends(_ *http.Request, body []byte) ollamatest.Answer {
 func firstOffline(t *testing.T) {
 	f := newcomer(t, "offline")
 	f.Types("export OLLAMA_HOST=127.0.0.1:1; clear; inspan")
-	f.Shows("inspan needs a model", "Offline script", "not an AI", "Number or name")
+	f.Shows("inspan needs a model", "Offline script", "not an AI", "Enter selects, Esc goes back")
 	f.picture("1-setup")
 	f.Types("offline script")
 	f.Shows(`Set model = "script/commands"`, "The offline script is not an AI", "say what to do", "script/commands · ask")

@@ -47,12 +47,14 @@ func helpTopics() []helpTopic {
 			"Hooks, tools and servers of a folder run only once you have read and trusted them:\n" +
 			"  inspan trust"},
 		{"models", "how a model is chosen and named", "A model is called PROVIDER/MODEL, such as anthropic/claude-sonnet-5-5 or ollama/qwen3-coder.\n\n" +
-			"  inspan setup                        # choose one, and store its key or log in\n" +
+			"  inspan setup                        # choose one: store a key, log in, or name a server's address\n" +
 			"  inspan models                       # which providers are ready\n" +
 			"  inspan models openrouter            # the models of one\n" +
 			"  inspan --model ollama/qwen3-coder   # for this session\n" +
 			"  inspan config set model ollama/qwen3-coder\n\n" +
 			"A key in a variable such as ANTHROPIC_API_KEY comes before one that inspan keeps.\n" +
+			"A context window that the settings, the price book and the server don't state is assumed to be 64,000 tokens:\n" +
+			"  inspan config set providers.ollama.models.qwen3-coder.window 32768\n" +
 			"The model script/commands is not an AI: it follows commands that you type, offline, to try inspan:\n" +
 			"  inspan run --model script \"bash: ls\""},
 		{"sandbox", "what commands can reach", "In every mode but yolo, commands run in a sandbox: no secrets, no network, and no changes outside the workspace.\n" +

@@ -19,10 +19,11 @@ func (c *command) imports() *cobra.Command {
 	var write, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "import [AGENT ...]",
-		Short: "Import settings of Claude Code, Codex, opencode or Gemini CLI",
+		Short: "Import settings of Claude Code, Codex, opencode, Gemini CLI, Cursor or Copilot",
 		Long: "inspan shows files of other agents in your home and in this folder, and what happens to them: used in place, translated, or\n" +
 			"ignored, and why. It changes nothing unless you pass --write. Then it writes the translations: settings and MCP\n" +
-			"servers to your settings file, prompts to your commands. What your settings say already stays.\n\n" +
+			"servers to your settings file, prompts to your commands. What your settings say already stays. No secret is\n" +
+			"written: a server names a variable instead. The servers of a folder stay its own.\n\n" +
 			"An AGENT is one of " + strings.Join(setup.Agents(), ", ") + "; without one, inspan looks at all.",
 		Example: "  inspan import\n  inspan import claude --write",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -69,10 +70,10 @@ func (c *command) mcpImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import [FILE ...]",
 		Short: "Import the MCP servers of other programs",
-		Long: "inspan reads the servers of Cursor, VS Code, Claude Code, Claude Desktop, Codex, Gemini CLI and opencode,\n" +
-			"including those of this folder. 'inspan import' also imports other settings.\n" +
-			"It shows the command of each new server and writes it to your settings. Without a terminal, pass --yes.\n" +
-			"With FILE, inspan reads only those files.",
+		Long: "inspan reads your servers in Cursor, VS Code, Copilot CLI, Claude Code, Claude Desktop, Codex, Gemini CLI and\n" +
+			"opencode. 'inspan import' also imports other settings. It shows the command of each new server and writes it to\n" +
+			"your settings, without secrets. Without a terminal, pass --yes. Servers of this folder stay its own: with FILE,\n" +
+			"inspan reads only those files, and writes their servers to your settings.",
 		Example: "  inspan mcp import\n  inspan mcp import --yes .cursor/mcp.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, root, err := c.at(cwd)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -170,9 +171,9 @@ func printModels(out io.Writer, found ...providers.Found) error {
 	w := text.NewTable(out, "MODEL", "WINDOW", "IMAGES", "TOOLS")
 	for _, f := range found {
 		for _, m := range f.Models {
-			window := "unknown"
-			if m.Window > 0 {
-				window = strconv.Itoa(m.Window)
+			window := strconv.Itoa(providers.AssumedWindow) + ", assumed"
+			if known := cmp.Or(f.Provider.Models[m.Model].Window, m.Window); known > 0 {
+				window = strconv.Itoa(known)
 			}
 			w.Row(fmt.Sprintf("%s/%s", f.Provider.Name, text.Line(m.Model)), window, yesOrDash(m.Images), yesOrDash(!m.NoTools))
 		}

@@ -262,7 +262,7 @@ func TestModels(t *testing.T) {
 			},
 			providers.Found{Provider: providers.Provider{Name: "new"}})
 	})
-	holds(t, lines, "home/a 8192 yes yes", "home/b unknown - -", "new has no models yet")
+	holds(t, lines, "home/a 8192 yes yes", "home/b 64000, assumed - -", "new has no models yet")
 }
 
 func TestServers(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/inspan/inspan/internal/front/console"
+	"github.com/inspan/inspan/internal/front/tui"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/install/setup"
@@ -24,11 +25,14 @@ func (c *command) setup() *cobra.Command {
 	return &cobra.Command{
 		Use:   "setup",
 		Short: "Choose a model: store a key, log in, or use a local server",
-		Long: "inspan lists providers, the servers that answer on this machine, and the offline script, which needs neither.\n" +
+		Long: "inspan lists the servers that answer on this machine, providers, and the offline script, which needs neither.\n" +
+			"Choose with the arrows, or type a number, a provider, a model such as opus, or the address of a server such as\n" +
+			"http://127.0.0.1:8080/v1: inspan looks what answers there, and lists its models.\n" +
 			"It checks a key with one request, keeps it in the system's keychain, or else in a file that only you can read,\n" +
 			"and writes the model to your settings. It keeps a key that it can't check if you say so.\n" +
 			"A key in a variable such as ANTHROPIC_API_KEY comes before one that inspan keeps.\n" +
-			"'inspan models logout PROVIDER' forgets a key.",
+			"'inspan models logout PROVIDER' forgets a key.\n" +
+			"At the end, inspan offers to import what Claude Code, Codex, opencode, Gemini CLI, Cursor and Copilot have here.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !isTerminal(c.in) || !isTerminal(c.console.Out) {
@@ -45,10 +49,10 @@ func (c *command) setup() *cobra.Command {
 	}
 }
 
-// setUp lets the person choose a model. Done is false if they gave up.
-func (c *command) setUp(cmd *cobra.Command, a *app.App, root string) (done bool, err error) {
+// talk sets inspan up with the person. Where the terminal can draw, they choose with arrows.
+func (c *command) talk(cmd *cobra.Command, a *app.App, root string) *setup.Talk {
 	out := wrapping{cmd.OutOrStdout()}
-	t := setup.Talk{
+	t := &setup.Talk{
 		App: a, Root: root, Out: out,
 		Ask: func(ctx context.Context, question string) (string, error) {
 			fmt.Fprint(out, question)
@@ -61,17 +65,33 @@ func (c *command) setUp(cmd *cobra.Command, a *app.App, root string) (done bool,
 		},
 		Login: func(ctx context.Context, provider string) error { return c.logIn(ctx, a, provider, "") },
 	}
-	done, err = t.Model(cmd.Context())
-	switch {
-	case errors.Is(err, io.EOF): // Ctrl-D is a way to stop
-		err = nil
-	case errors.Is(err, context.Canceled):
-		err, c.code = nil, console.ExitCancelled
+	if drawable(c.console.Out) && !a.Config.TUI.ScreenReader {
+		screen := &tui.TUI{App: a, NoColor: !colored(os.Stdout), Keys: a.Config.Keys}
+		t.Choose = screen.Choose
 	}
-	if err == nil && !done {
-		fmt.Fprintln(out, "\nNothing was changed. 'inspan setup' asks again; 'inspan demo' works without a model.")
+	return t
+}
+
+// setUp lets the person choose a model. Done is false if they gave up.
+func (c *command) setUp(cmd *cobra.Command, a *app.App, root string) (done bool, err error) {
+	t := c.talk(cmd, a, root)
+	done, err = t.Model(cmd.Context())
+	if err = c.stopped(err); err == nil && !done {
+		fmt.Fprintln(t.Out, "\nNothing was changed. 'inspan setup' asks again; 'inspan demo' works without a model.")
 	}
 	return done, err
+}
+
+// stopped makes it no error that the person stopped.
+func (c *command) stopped(err error) error {
+	switch {
+	case errors.Is(err, io.EOF): // Ctrl-D is a way to stop
+		return nil
+	case errors.Is(err, context.Canceled):
+		c.code = console.ExitCancelled
+		return nil
+	}
+	return err
 }
 
 // wrapping breaks each write between words, where the terminal would break it anywhere.

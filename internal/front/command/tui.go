@@ -166,6 +166,17 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 			return err
 		}
 	}
+	if f.resume == "" && !f.goOn && f.Replay == "" {
+		wrote, err := c.talk(cmd, a, root).Offer(cmd.Context())
+		if err = c.stopped(err); err != nil || c.code != 0 {
+			return err
+		}
+		if wrote {
+			if a, root, err = c.at(f.cwd); err != nil {
+				return err
+			}
+		}
+	}
 	if err := c.apart(cmd.Context(), a, &f.runFlags); err != nil {
 		return err
 	}

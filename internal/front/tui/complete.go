@@ -50,7 +50,7 @@ func (o *offer) lines(l look, rows int) []string {
 		if i == o.at && len(o.items) > rows { // the rest is out of sight
 			item.doc = fmt.Sprintf("(%d of %d) ", i+1, len(o.items)) + item.doc
 		}
-		out = append(out, choiceLine(l, item, i == o.at))
+		out = append(out, choiceLine(l, item, i == o.at, 0))
 	}
 	return out
 }

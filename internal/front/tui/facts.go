@@ -120,8 +120,8 @@ func (f facts) context(string) func(context.Context) (string, error) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "about %s tokens", text.Thousands(c.Tokens))
 		if c.Window > 0 {
-			fmt.Fprintf(&b, ", %d%% of a window of %s, %s reserved for the reply",
-				percent(c.Tokens, c.Window), text.Thousands(c.Window), text.Thousands(c.Reserve))
+			fmt.Fprintf(&b, ", %d%% of %s, %s reserved for the reply",
+				percent(c.Tokens, c.Window), words.Window(c.Window, c.Assumed), text.Thousands(c.Reserve))
 		}
 		b.WriteString("\n")
 		for _, s := range c.Sources {
@@ -159,7 +159,7 @@ func (f facts) status(string) func(context.Context) (string, error) {
 		line("session", cmp.Or(f.id, "none yet; your first message starts one"))
 		if f.session != nil {
 			c := f.session.Context()
-			line("context", fmt.Sprintf("about %s tokens of %s", text.Thousands(c.Tokens), text.Thousands(c.Window)))
+			line("context", fmt.Sprintf("about %s tokens, in %s", text.Thousands(c.Tokens), words.Window(c.Window, c.Assumed)))
 		}
 		line("cost", f.spent)
 		line("sandbox", walls)

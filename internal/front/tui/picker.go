@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -110,6 +111,9 @@ type picker struct {
 	title string
 	items []choice
 	take  func(i int) tea.Cmd // i is an index of items
+	// own takes a text that names no item, or a number. If nil, only items can be chosen.
+	own   func(text string) tea.Cmd
+	wide  int // cells of the texts, so that the documents form a column; 0: they don't
 	close func()
 	find  editor
 	at    int             // index among those found
@@ -178,18 +182,25 @@ func (p *picker) lines(l look, rows int) (out []string, x, y int) {
 	p.at = max(0, min(p.at, len(found)-1))
 	room := max(1, rows-2)
 	from := max(0, min(p.at-room/2, len(found)-room))
-	out = append(out, l.paint(yellow, words.OneLine(fmt.Sprintf("%s (%d of %d)", p.title, len(found), len(p.items)), l.width)))
-	for i := from; i < min(from+room, len(found)); i++ {
-		out = append(out, choiceLine(l, p.items[found[i]], i == p.at))
+	title, hint := fmt.Sprintf("%s (%d of %d)", p.title, len(found), len(p.items)), "type to search; Enter selects, Esc closes"
+	if p.own != nil {
+		title, hint = p.title, "up and down choose; or type. Enter selects, Esc goes back"
 	}
-	prompt, x, y := promptLines(l, &p.find, 1, "type to search; Enter selects, Esc closes")
+	out = append(out, l.paint(yellow, words.OneLine(title, l.width)))
+	for i := from; i < min(from+room, len(found)); i++ {
+		out = append(out, choiceLine(l, p.items[found[i]], i == p.at, p.wide))
+	}
+	if p.own != nil && len(found) == 0 {
+		out = append(out, l.paint(dim, "  Enter takes what you typed"))
+	}
+	prompt, x, y := promptLines(l, &p.find, 1, hint)
 	return append(out, prompt...), x, y + len(out)
 }
 
-// choiceLine shows one item of a list.
-func choiceLine(l look, c choice, marked bool) string {
-	text := words.OneLine(c.text, max(l.width-4, 1))
-	room := l.width - 4 - len([]rune(text))
+// choiceLine shows one item of a list, whose texts take at least so many cells.
+func choiceLine(l look, c choice, marked bool, wide int) string {
+	text := pad(c.text, min(max(wide, cells(c.text)), max(l.width-4, 1)))
+	room := l.width - 4 - cells(text)
 	doc := ""
 	if c.doc != "" && room > 8 {
 		doc = "  " + words.OneLine(c.doc, room-2)
@@ -204,7 +215,10 @@ func choiceLine(l look, c choice, marked bool) string {
 func (p *picker) key(k tea.KeyPressMsg, action string) tea.Cmd {
 	switch action {
 	case "send":
-		found := p.found()
+		found, typed := p.found(), strings.TrimSpace(p.find.text())
+		if _, err := strconv.Atoi(typed); p.own != nil && (err == nil || len(found) == 0) {
+			return p.own(typed)
+		}
 		if len(found) == 0 {
 			return nil
 		}

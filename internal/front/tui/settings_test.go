@@ -16,6 +16,7 @@ func TestStatusLine(t *testing.T) {
 	for name, tc := range map[string]struct{ command, shown string }{
 		"what it prints":   {`printf '\033[31mred\033[0m\033]0;evil\007 %s\nsecond\n' "$(pwd | wc -l)"`, "\nred 1"},
 		"the state":        {`cat > state; grep -o '"mode":"[a-z]*"' state`, "\n\"mode\":\"ask\""},
+		"no session yet":   {`grep -o '"context_window_size":[a-z0-9]*'`, "\n\"context_window_size\":null"},
 		"it fails":         {`echo shown; exit 3`, "\nask"},
 		"it prints naught": {`true`, "\nask"},
 		"it is not there":  {`no-such-program-of-anyone`, "\nask"},

@@ -43,6 +43,10 @@ func (s *statusLine) stateOf(st status, t *talk) string {
 		Name string `json:"display_name"`
 	}
 	_, name, _ := strings.Cut(st.route, "/")
+	var window any // null before it is known
+	if v.Session.Window > 0 {
+		window = v.Session.Window
+	}
 	raw, err := json.Marshal(map[string]any{
 		"hook_event_name": "Status", "version": s.version, "session_id": v.Session.ID, "cwd": t.root(),
 		"model":     named{st.route, name},
@@ -50,7 +54,7 @@ func (s *statusLine) stateOf(st status, t *talk) string {
 		"mode":      st.mode, "effort": t.effort(),
 		"cost": map[string]any{"total_cost_usd": v.Spent.Cost, "unpriced": v.Spent.Unpriced},
 		"context_window": map[string]any{
-			"context_window_size": v.Session.Window, "used_percentage": max(0, v.share()),
+			"context_window_size": window, "used_percentage": max(0, v.share()),
 			"total_input_tokens": v.Spent.Prompt.Prompt(), "total_output_tokens": v.Spent.Prompt.Output,
 		},
 		"busy": v.Run.Busy,

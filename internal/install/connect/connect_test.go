@@ -236,13 +236,14 @@ func TestForeign(t *testing.T) {
 	first := filepath.Join(root, ".cursor", "mcp.json")
 	write(t, first, `{"mcpServers":{"mine":{"command":"x"},"b":{"command":"first"},"a":{"command":"first"}}}`)
 	write(t, filepath.Join(home, ".cursor", "mcp.json"), `{"mcpServers":{"b":{"command":"second"},"c":{"command":"second"}}}`)
+	write(t, filepath.Join(home, ".copilot", "mcp-config.json"), `{"mcpServers":{"b":{"command":"third"}}}`)
 	write(t, filepath.Join(root, ".vscode", "mcp.json"), `{broken`)
 	list, err := h.Foreign(nil, root, told.warn)
 	var got []string
 	for _, f := range list {
-		got = append(got, f.Name+" "+strings.Join(f.Server.Command, " "))
+		got = append(got, fmt.Sprint(f.Name, " ", strings.Join(f.Server.Command, " "), " ", f.Project))
 	}
-	if err != nil || !slices.Equal(got, []string{"a first", "b first", "c second"}) {
+	if err != nil || !slices.Equal(got, []string{"b second false", "c second false", "a first true", "b first true"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 	for _, want := range []string{"server mine already", "server b already", ".vscode"} {

@@ -17,6 +17,7 @@ import (
 type Foreign struct {
 	Name, Path string
 	Server     config.MCPServer
+	Project    bool // the other program has it in the workspace only
 }
 
 // Missing returns the variables that the server needs and that are not set here.
@@ -31,7 +32,7 @@ func (f Foreign) Missing() []string {
 }
 
 // Foreign reads servers that the person does not have from the named files of other programs, or from all
-// existing ones. The first of two servers with the same name counts.
+// existing ones. The first of two servers with the same name counts, of the person and of the workspace.
 func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreign, error) {
 	settings, _ := os.UserConfigDir() // without one, no file exists there
 	files := foreignFiles(root, keep.Home(), settings)
@@ -43,7 +44,7 @@ func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreig
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, foreignFileAt(at, root))
+		files = append(files, foreignFilesAt(at, root)...)
 	}
 	var out []Foreign
 	for _, f := range files {
@@ -61,11 +62,11 @@ func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreig
 		}
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
 			_, taken := h.Config.MCP.Servers[name]
-			if taken || slices.ContainsFunc(out, func(b Foreign) bool { return b.Name == name }) {
+			if taken || slices.ContainsFunc(out, func(b Foreign) bool { return b.Name == name && b.Project == f.project }) {
 				warn(fmt.Sprintf("%s: an MCP server %s already exists; this one is ignored", f.path, name))
 				continue
 			}
-			out = append(out, Foreign{name, f.path, servers[name]})
+			out = append(out, Foreign{name, f.path, servers[name], f.project})
 		}
 	}
 	return out, nil

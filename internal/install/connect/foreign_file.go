@@ -19,54 +19,56 @@ import (
 
 // foreignFile is a file of another program that configures MCP servers.
 type foreignFile struct {
-	path string
-	read func(f foreignFile, data []byte) (map[string]config.MCPServer, []string, error)
-	root string // workspace that it is read for
+	path    string
+	read    func(f foreignFile, data []byte) (map[string]config.MCPServer, []string, error)
+	root    string // workspace that it is read for
+	project bool   // its servers are for the workspace only
 }
 
-// foreignFiles lists the files in which other programs configure servers: Cursor, VS Code, Claude Code, Claude
-// Desktop, Codex, Gemini CLI and opencode. They need not exist.
+// foreignFiles lists the files in which other programs configure servers: Cursor, VS Code, Copilot CLI, Claude Code,
+// Claude Desktop, Codex, Gemini CLI and opencode. They need not exist.
 func foreignFiles(root, home, settings string) []foreignFile {
-	var out []foreignFile
-	for _, f := range []struct {
-		path string
-		read func(foreignFile, []byte) (map[string]config.MCPServer, []string, error)
-	}{
-		{filepath.Join(root, ".cursor", "mcp.json"), foreignFile.usual},
-		{filepath.Join(home, ".cursor", "mcp.json"), foreignFile.usual},
-		{filepath.Join(root, ".vscode", "mcp.json"), foreignFile.usual},
-		{filepath.Join(settings, "Code", "User", "mcp.json"), foreignFile.usual},
-		{filepath.Join(home, ".claude.json"), foreignFile.claude},
-		{filepath.Join(settings, "Claude", "claude_desktop_config.json"), foreignFile.usual},
-		{filepath.Join(home, ".codex", "config.toml"), foreignFile.codex},
-		{filepath.Join(home, ".gemini", "settings.json"), foreignFile.gemini},
-		{filepath.Join(root, ".gemini", "settings.json"), foreignFile.gemini},
-		{filepath.Join(home, ".config", "opencode", "opencode.json"), foreignFile.opencode},
-		{filepath.Join(home, ".config", "opencode", "opencode.jsonc"), foreignFile.opencode},
-		{filepath.Join(root, "opencode.json"), foreignFile.opencode},
-		{filepath.Join(root, "opencode.jsonc"), foreignFile.opencode},
+	out := []foreignFile{
+		{filepath.Join(home, ".cursor", "mcp.json"), foreignFile.usual, root, false},
+		{filepath.Join(settings, "Code", "User", "mcp.json"), foreignFile.usual, root, false},
+		{filepath.Join(home, ".copilot", "mcp-config.json"), foreignFile.usual, root, false},
+		{filepath.Join(home, ".claude.json"), foreignFile.claude, root, false},
+		{filepath.Join(settings, "Claude", "claude_desktop_config.json"), foreignFile.usual, root, false},
+		{filepath.Join(home, ".codex", "config.toml"), foreignFile.codex, root, false},
+		{filepath.Join(home, ".gemini", "settings.json"), foreignFile.gemini, root, false},
+		{filepath.Join(home, ".config", "opencode", "opencode.json"), foreignFile.opencode, root, false},
+		{filepath.Join(home, ".config", "opencode", "opencode.jsonc"), foreignFile.opencode, root, false},
+		{filepath.Join(home, ".claude.json"), foreignFile.claudeProject, root, true},
+	}
+	for _, f := range []foreignFile{
+		{filepath.Join(root, ".cursor", "mcp.json"), foreignFile.usual, root, true},
+		{filepath.Join(root, ".vscode", "mcp.json"), foreignFile.usual, root, true},
+		{filepath.Join(root, ".gemini", "settings.json"), foreignFile.gemini, root, true},
+		{filepath.Join(root, "opencode.json"), foreignFile.opencode, root, true},
+		{filepath.Join(root, "opencode.jsonc"), foreignFile.opencode, root, true},
 	} {
 		if !slices.ContainsFunc(out, func(o foreignFile) bool { return o.path == f.path }) { // the workspace can be the home
-			out = append(out, foreignFile{f.path, f.read, root})
+			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// foreignFileAt returns the file at a path; its name determines its format.
-func foreignFileAt(path, root string) foreignFile {
+// foreignFilesAt returns the file at a path; its name determines its format. That of Claude Code is read for the
+// person and for the workspace.
+func foreignFilesAt(path, root string) []foreignFile {
 	read := foreignFile.usual
 	switch base := filepath.Base(path); {
 	case strings.HasSuffix(base, ".toml"):
 		read = foreignFile.codex
 	case base == ".claude.json":
-		read = foreignFile.claude
+		return []foreignFile{{path, foreignFile.claude, root, false}, {path, foreignFile.claudeProject, root, false}}
 	case base == "opencode.json", base == "opencode.jsonc":
 		read = foreignFile.opencode
 	case base == "settings.json" && filepath.Base(filepath.Dir(path)) == ".gemini":
 		read = foreignFile.gemini
 	}
-	return foreignFile{path, read, root}
+	return []foreignFile{{path, read, root, false}}
 }
 
 // largest bounds a file in bytes. That of Claude Code contains much besides servers.
@@ -104,24 +106,30 @@ func (f foreignFile) usual(data []byte) (map[string]config.MCPServer, []string, 
 	return f.servers(top.Usual)
 }
 
-// claude reads the servers of the person, and those for this workspace only.
+// claudeFile is the part of Claude Code's file that has servers.
+type claudeFile struct {
+	Servers  json.RawMessage `json:"mcpServers"`
+	Projects map[string]struct {
+		Servers json.RawMessage `json:"mcpServers"`
+	} `json:"projects"`
+}
+
+// claude reads the servers of the person.
 func (f foreignFile) claude(data []byte) (map[string]config.MCPServer, []string, error) {
-	var top struct {
-		Servers  json.RawMessage `json:"mcpServers"`
-		Projects map[string]struct {
-			Servers json.RawMessage `json:"mcpServers"`
-		} `json:"projects"`
-	}
+	var top claudeFile
 	if err := foreign.Unmarshal(data, &top); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	out, warnings, err := f.servers(top.Servers)
-	if err != nil {
-		return nil, nil, err
+	return f.servers(top.Servers)
+}
+
+// claudeProject reads the servers of the person for this workspace only.
+func (f foreignFile) claudeProject(data []byte) (map[string]config.MCPServer, []string, error) {
+	var top claudeFile
+	if foreign.Unmarshal(data, &top) != nil {
+		return nil, nil, nil // claude says so
 	}
-	own, more, err := f.servers(top.Projects[f.root].Servers)
-	maps.Copy(out, own)
-	return out, append(warnings, more...), err
+	return f.servers(top.Projects[f.root].Servers)
 }
 
 // gemini reads the settings of Gemini CLI. There $NAME is also a variable, and url means the older HTTP
@@ -158,12 +166,19 @@ func (f foreignFile) opencode(data []byte) (map[string]config.MCPServer, []strin
 	if err := foreign.Unmarshal(data, &top); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	maps.DeleteFunc(top.Servers, func(_ string, s map[string]json.RawMessage) bool { return s["command"] == nil && s["url"] == nil })
+	var bare []string
+	for _, name := range slices.Sorted(maps.Keys(top.Servers)) {
+		if s := top.Servers[name]; s["command"] == nil && s["url"] == nil {
+			bare = append(bare, fmt.Sprintf("%s: the MCP server %s has neither a command nor an address", f.path, usable(name)))
+			delete(top.Servers, name)
+		}
+	}
 	list, err := json.Marshal(top.Servers)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.path, err)
 	}
-	return f.servers(list)
+	out, warnings, err := f.servers(list)
+	return out, append(bare, warnings...), err
 }
 
 // servers reads an object of servers.

@@ -63,6 +63,19 @@ func (m *advised) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 	}
 }
 
+// AssumedWindow is the context window, in tokens, of a model for which nobody states one.
+const AssumedWindow = 64_000
+
+// Info implements [llm.Model]. A window that nobody states is assumed: without one, no conversation would be
+// compacted before the server cuts it.
+func (m *advised) Info() llm.Info {
+	info := m.Model.Info()
+	if info.Window == 0 {
+		info.Window, info.Assumed = AssumedWindow, true
+	}
+	return info
+}
+
 // advise adds advice for a person to an error.
 func (s *Set) advise(ctx context.Context, p Provider, id string, e *llm.Error) *llm.Error {
 	told, remedy := *e, ""

@@ -38,6 +38,16 @@ func (s *Set) build(ctx context.Context, p Provider, id string) (llm.Model, erro
 	return &advised{s.limits(p, id).Model(needs.Model(&prompted.Model{Model: &heal.Model{Model: m, Facts: s.Facts(p, id)}, Always: inPrompt})), s, p, id}, nil
 }
 
+// Describe returns what is known about a provider's model, also if the settings lack the provider. It asks the
+// server as the start of a session does.
+func (s *Set) Describe(ctx context.Context, p Provider, id string) (llm.Info, error) {
+	m, err := s.build(ctx, p, id)
+	if err != nil {
+		return llm.Info{}, err
+	}
+	return m.Info(), nil
+}
+
 // Facts returns the stored record of what a model's server has rejected.
 func (s *Set) Facts(p Provider, id string) *heal.Facts {
 	where := sha256.Sum256([]byte(p.Kind + "\n" + p.BaseURL + "\n" + id))

@@ -3,8 +3,13 @@ package providers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +21,8 @@ import (
 	"github.com/inspan/inspan/llm/gemini"
 	"github.com/inspan/inspan/llm/ollama"
 	"github.com/inspan/inspan/llm/openai"
+	"github.com/inspan/inspan/llm/router"
+	"github.com/inspan/inspan/llm/script"
 )
 
 // probeTime bounds the request to a local server before a session starts.
@@ -80,6 +87,129 @@ func (s *Set) Try(ctx context.Context, p Provider, key string) Found {
 	return f
 }
 
+// lookTime bounds how long to look at an address that the person typed.
+const lookTime = 20 * time.Second
+
+// At looks which server answers at an address, such as "http://127.0.0.1:18080/v1", and requests its model list.
+// The provider of a known address is that of [Set.List]; any other gets a name that is still free, and is not Ready
+// if it wants a key.
+func (s *Set) At(ctx context.Context, address string) (Found, error) {
+	u, err := addressOf(address)
+	if err != nil {
+		return Found{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	for _, p := range s.List() {
+		vendor := p.BaseURL == "" && strings.HasSuffix(u.Hostname(), "."+p.Name+".com")
+		if vendor || p.BaseURL != "" && rootOf(p.BaseURL) == rootOf(u.String()) {
+			if !p.Ready {
+				return Found{Provider: p}, nil
+			}
+			f := s.discover(ctx, p)
+			return f, s.unlooked(p, f.Err)
+		}
+	}
+	p := Provider{Name: s.freeName(u), Provider: config.Provider{Kind: "openai"}, Ready: true, book: s.book()}
+	bases := []string{u.String()}
+	if u.Path == "" {
+		bases = []string{u.String() + "/v1", u.String()}
+	}
+	var failed error
+	for _, base := range bases {
+		p.BaseURL = base
+		at := llm.Endpoint{Provider: p.Name, BaseURL: base}
+		if p.Dialect = openai.Identify(ctx, at).Name; p.Dialect == "" {
+			home := p
+			home.Kind, home.BaseURL = "ollama", rootOf(base)
+			if f := s.discover(ctx, home); f.Err == nil {
+				return f, nil
+			}
+		}
+		f := s.discover(ctx, p)
+		if f.Err == nil {
+			return f, nil
+		}
+		if llm.AsError(f.Err).Kind == llm.KindAuth {
+			f.Provider.Ready, f.Provider.KeyEnv = false, variableOf(p.Name)
+			return f, nil
+		}
+		failed = cmp.Or(failed, f.Err)
+	}
+	p.BaseURL = u.String()
+	return Found{}, s.unlooked(p, failed)
+}
+
+// unlooked explains why an address that the person typed has no models for them; nil if a key would help.
+func (s *Set) unlooked(p Provider, err error) error {
+	e := llm.AsError(err)
+	if e == nil || e.Kind == llm.KindAuth {
+		return nil
+	}
+	if why, _ := s.unreached(p, e); why != "" {
+		return errors.New(why)
+	}
+	return fmt.Errorf("%s answers, but lists no models: %w", address(p), e)
+}
+
+// addressOf reads an address as a person types it: with or without a scheme, or with the path of a request.
+func addressOf(typed string) (*url.URL, error) {
+	if !strings.Contains(typed, "://") {
+		typed = "http://" + typed
+	}
+	u, err := url.Parse(strings.TrimSpace(typed))
+	switch {
+	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("that is not an address such as http://127.0.0.1:8080/v1")
+	case u.User != nil || u.RawQuery != "":
+		return nil, errors.New("leave keys out of the address; inspan asks for one if the server wants it")
+	}
+	u.Path = strings.TrimRight(u.Path, "/")
+	for _, end := range []string{"/chat/completions", "/responses", "/models", "/api/tags", "/api/chat"} {
+		u.Path = strings.TrimSuffix(u.Path, end)
+	}
+	u.RawPath, u.Fragment = "", ""
+	return u, nil
+}
+
+// rootOf returns an address without the path of the version. The names of this machine count as one.
+func rootOf(base string) string {
+	u, err := url.Parse(strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1"))
+	if err != nil {
+		return base
+	}
+	if u.Hostname() == "localhost" {
+		u.Host = strings.Replace(u.Host, "localhost", "127.0.0.1", 1)
+	}
+	return u.String()
+}
+
+// freeName returns a name for the server at an address that no provider has.
+func (s *Set) freeName(u *url.URL) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.ToLower(u.Hostname()), "api."), ".")
+	ip, err := netip.ParseAddr(u.Hostname())
+	switch {
+	case name == "localhost" || err == nil && ip.IsLoopback():
+		name = "local"
+	case err == nil:
+		name = "server"
+	}
+	taken := []string{script.Provider, router.Provider}
+	for _, p := range s.List() {
+		taken = append(taken, p.Name)
+	}
+	free := name
+	for n := 2; slices.Contains(taken, free); n++ {
+		free = fmt.Sprintf("%s-%d", name, n)
+	}
+	return free
+}
+
+// variableOf returns the variable that can hold the key of a provider.
+func variableOf(name string) string {
+	return strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "_API_KEY"
+}
+
 func (s *Set) discover(ctx context.Context, p Provider) Found { return list(ctx, p, s.Endpoint(p, "")) }
 
 // list requests the model list at an address.
@@ -100,10 +230,10 @@ func list(ctx context.Context, p Provider, at llm.Endpoint) Found {
 	return f
 }
 
-// probe asks a local server for facts about a model that the settings don't set, and whether it supports tools.
-// If the server doesn't respond, they stay unset.
+// probe asks a local server, or one whose model nobody describes, for facts about a model that the settings don't
+// set, and whether it supports tools. If the server doesn't respond, they stay unset.
 func (s *Set) probe(ctx context.Context, at *llm.Endpoint, p Provider) (noTools bool) {
-	if !p.Stays() {
+	if described, err := adapter(p.Kind, at); !p.Stays() && (err != nil || described.Info().Window > 0 || at.BaseURL == "") {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)

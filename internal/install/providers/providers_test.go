@@ -571,6 +571,53 @@ func TestWindowFitsWhatIsFree(t *testing.T) {
 	}
 }
 
+// TestWindowIsAskedOrAssumed holds that no model has a window of 0: the settings state it, or the server, whichever
+// program it is, or it is assumed.
+func TestWindowIsAskedOrAssumed(t *testing.T) {
+	for name, c := range map[string]struct {
+		dialect string
+		set     config.Provider
+		want    int
+		assumed bool
+	}{
+		"nobody states it":     {"", config.Provider{}, providers.AssumedWindow, true},
+		"the settings":         {"", config.Provider{Models: map[string]config.Model{"m": {Window: 5000}}}, 5000, false},
+		"vLLM":                 {"vllm", config.Provider{}, 40_960, false},
+		"llama.cpp":            {"llamacpp", config.Provider{}, 40_960, false},
+		"LM Studio":            {"lmstudio", config.Provider{}, 40_960, false},
+		"a server of a vendor": {"vllm", config.Provider{Local: new(false)}, 40_960, false},
+		"no server at all":     {"gone", config.Provider{}, providers.AssumedWindow, true},
+	} {
+		c.set.BaseURL = "http://127.0.0.1:1/v1"
+		if c.dialect != "gone" {
+			c.set.BaseURL = openaitest.Start(t, &openaitest.Server{Dialect: c.dialect, Models: []llm.Info{{Model: "m", Window: 40_960}}})
+		}
+		got, err := set(t, config.Config{Providers: map[string]config.Provider{"p": c.set}}).Model(t.Context(), "p/m", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info := got.Model.Info(); info.Window != c.want || info.Assumed != c.assumed {
+			t.Errorf("%s: %d, assumed %v", name, info.Window, info.Assumed)
+		}
+	}
+}
+
+// TestAddressOfAKnownProvider holds that an address of a provider that is known gets no second name.
+func TestAddressOfAKnownProvider(t *testing.T) {
+	s := set(t, config.Config{Providers: map[string]config.Provider{"mine": {BaseURL: "http://127.0.0.1:1/v1", KeyEnv: "NO_SUCH_KEY_HERE"}}})
+	for _, name := range s.KeyVariables() {
+		t.Setenv(name, "")
+	}
+	for address, want := range map[string]string{
+		"https://api.openai.com/v1": "openai", "https://api.anthropic.com/v1/messages": "anthropic", "https://openrouter.ai/api/v1/": "openrouter",
+		"localhost:1": "mine", "http://127.0.0.1:1/v1/chat/completions": "mine",
+	} {
+		if f, err := s.At(t.Context(), address); err != nil || f.Provider.Name != want || f.Provider.Ready {
+			t.Errorf("%s: %+v, %v", address, f.Provider, err)
+		}
+	}
+}
+
 // TestAllowancesAreOfModels holds that what one model is told to wait for holds no other of its key back,
 // unless the settings bound the key as a whole.
 func TestAllowancesAreOfModels(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,7 +61,6 @@ type Import struct {
 	set    map[string]setting  // by key
 	broken []string            // unreadable files
 	told   []string            // paths that have items
-	open   bool                // other users can read the person's settings
 	have   map[string][]string // values of list settings, by key
 }
 
@@ -91,6 +91,8 @@ func Look(a *app.App, root string, agents []string) (*Import, error) {
 	if err != nil {
 		return nil, err
 	}
+	code, _ := os.UserConfigDir() // without one, VS Code has no settings there
+	code = filepath.Join(code, "Code", "User")
 	for _, agent := range []struct {
 		name, title string
 		look        func()
@@ -101,8 +103,8 @@ func Look(a *app.App, root string, agents []string) (*Import, error) {
 		{"codex", "Codex", i.codex, []string{i.at(".codex")}, []string{i.at(".codex"), filepath.Join(root, ".codex")}},
 		{"opencode", "opencode", i.opencode, []string{i.at(".config", "opencode")}, []string{i.at(".config", "opencode")}},
 		{"gemini", "Gemini CLI", i.gemini, []string{i.at(".gemini")}, []string{i.at(".gemini"), filepath.Join(root, ".gemini")}},
-		{"cursor", "Cursor", i.cursor, nil, nil},
-		{"copilot", "GitHub Copilot", i.copilot, nil, nil},
+		{"cursor", "Cursor", i.cursor, []string{i.at(".cursor"), filepath.Join(root, ".cursor")}, []string{i.at(".cursor")}},
+		{"copilot", "GitHub Copilot", i.copilot, []string{i.at(".copilot"), code, filepath.Join(root, ".vscode")}, []string{i.at(".copilot")}},
 	} {
 		if len(agents) > 0 && !slices.Contains(agents, agent.name) {
 			continue
@@ -118,8 +120,8 @@ func Look(a *app.App, root string, agents []string) (*Import, error) {
 	return i, nil
 }
 
-// LookServers reads only the MCP servers of other programs: of all existing files, including those of the
-// workspace, or of the named files. Warn is called for servers that were left out.
+// LookServers reads only the MCP servers of other programs: those of the person in all existing files, or all in
+// the named files. Warn is called for servers that were left out.
 func LookServers(a *app.App, root string, files []string, warn func(string)) (*Import, error) {
 	i := newImport(a, root)
 	list, err := a.Hubs.Foreign(files, root, warn)
@@ -127,6 +129,10 @@ func LookServers(a *app.App, root string, files []string, warn func(string)) (*I
 		return nil, err
 	}
 	for _, s := range list {
+		if s.Project {
+			warn(fmt.Sprintf("%[1]s: the MCP server %[2]s belongs to this folder; to have it in every folder: inspan mcp import %[1]s", s.Path, s.Name))
+			continue
+		}
 		i.server(s)
 	}
 	for _, item := range i.Items {
@@ -138,11 +144,7 @@ func LookServers(a *app.App, root string, files []string, warn func(string)) (*I
 }
 
 func newImport(a *app.App, root string) *Import {
-	i := &Import{app: a, root: root, home: keep.Home(), mask: config.Masks(), set: map[string]setting{}, have: map[string][]string{}}
-	if info, err := os.Stat(a.ConfigPath); err == nil {
-		i.open = info.Mode().Perm()&0o077 != 0
-	}
-	return i
+	return &Import{app: a, root: root, home: keep.Home(), mask: config.Masks(), set: map[string]setting{}, have: map[string][]string{}}
 }
 
 // Servers returns the MCP servers to write.
@@ -218,6 +220,34 @@ func (i *Import) ignored(path, what, why string) {
 	i.add(Ignored, path, what, why)
 }
 
+// unknown reports a setting that inspan does not translate, and where to set the same here, if anywhere.
+func (i *Import) unknown(path, key string) {
+	_, last, _ := strings.Cut(key, " ") // of a table, such as "model_providers.x request_max_retries"
+	here := map[string]string{
+		"cleanupPeriodDays":       "set retention.days yourself; 'inspan sessions prune' goes by it",
+		"history":                 "inspan keeps every session; 'inspan sessions prune' removes those that [retention] names",
+		"fallbackModel":           "set the fallback yourself: inspan config set --add fallback PROVIDER/MODEL",
+		"alwaysThinkingEnabled":   "set the effort yourself: inspan config set effort high",
+		"model_context_window":    "set providers.NAME.models.MODEL.window yourself",
+		"model_max_output_tokens": "set providers.NAME.models.MODEL.max_output yourself",
+		"request_max_retries":     "inspan repeats requests for the time that retry_for sets",
+		"stream_idle_timeout_ms":  "set providers.NAME.deadlines.idle yourself",
+		"keybinds":                "set keys yourself: the table [keys], see docs/TERMINAL.md",
+		"lsp":                     "inspan starts the language servers that are installed; 'inspan doctor' lists them",
+		"formatter":               "write a hook that formats, see docs/HOOKS.md",
+		"plugin":                  "plugins of opencode are its own; write hooks or tools",
+		"model.maxSessionTurns":   "set max_turns yourself: inspan config set max_turns N",
+		"tools.sandbox":           "commands run in inspan's own sandbox",
+		"tools.core":              "deny tools with rules: inspan config set --add deny TOOL",
+		"general.checkpointing":   "inspan keeps checkpoints without being told; see 'inspan rewind --help'",
+		"general.preferredEditor": "inspan opens the editor that VISUAL or EDITOR names",
+		"mcp":                     "deny the tools of a server with a rule such as mcp__NAME__*",
+		"enabled_providers":       "inspan uses the providers that have a key; see 'inspan models'",
+		"disabled_providers":      "inspan uses the providers that have a key; see 'inspan models'",
+	}
+	i.ignored(path, key, cmp.Or(here[key], here[last], "inspan has no such setting"))
+}
+
 // exists reports whether a path exists, without following a link.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
@@ -264,30 +294,39 @@ func (i *Import) change(path, what string, c config.Change) bool {
 	return true
 }
 
-// exposes reports whether texts contain a secret while other users can read the person's settings, and adds an
-// item about that.
+// exposes reports whether texts contain a secret, and adds an item about that: settings hold none.
 func (i *Import) exposes(path, what string, texts ...string) bool {
-	if !i.open || !slices.ContainsFunc(texts, func(text string) bool { return i.mask(text) != text }) {
+	if !slices.ContainsFunc(texts, i.secret) {
 		return false
 	}
-	i.ignored(path, what, "it holds a secret, and others can read your settings; first run: chmod 600 "+i.app.ConfigPath)
+	i.ignored(path, what, "it holds a secret, and inspan writes none into settings")
 	return true
 }
 
-// texts returns the texts of a server that may contain a secret.
-func texts(s config.MCPServer) []string {
-	out := append([]string{s.URL, strings.Join(s.Command, " ")}, s.Command...)
-	for name, value := range s.Env {
-		out = append(out, name+"="+value)
+// secret reports whether a text contains a secret.
+func (i *Import) secret(text string) bool { return i.mask(text) != text }
+
+// referring returns a server whose environment and headers name a variable in place of each secret.
+func (i *Import) referring(s connect.Foreign) connect.Foreign {
+	s.Server.Env, s.Server.Headers = maps.Clone(s.Server.Env), maps.Clone(s.Server.Headers)
+	for name, value := range s.Server.Env {
+		if i.secret(name + "=" + value) {
+			s.Server.Env[name] = "${" + name + "}"
+		}
 	}
-	for name, value := range s.Headers {
-		out = append(out, name+": "+value)
+	for name, value := range s.Server.Headers {
+		if scheme, _, some := strings.Cut(value, " "); i.secret(name + ": " + value) {
+			s.Server.Headers[name] = "${" + strings.ToUpper(strings.ReplaceAll(s.Name+"_"+name, "-", "_")) + "}"
+			if some {
+				s.Server.Headers[name] = scheme + " " + s.Server.Headers[name]
+			}
+		}
 	}
-	return out
+	return s
 }
 
-// servers adds the MCP servers from some places. Servers of a workspace are left out: their programs would run
-// in every folder.
+// servers adds the MCP servers from some places. Those of a workspace stay its own: their programs would run in
+// every folder.
 func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
 	of := func(path string) bool {
 		return slices.ContainsFunc(places, func(place string) bool {
@@ -295,7 +334,11 @@ func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
 		})
 	}
 	for _, s := range list {
-		if of(s.Path) {
+		switch {
+		case !of(s.Path):
+		case s.Project:
+			i.ignored(s.Path, "MCP server "+s.Name, "it belongs to this folder: add it to .mcp.json here, and then run: inspan trust")
+		default:
 			i.server(s)
 		}
 	}
@@ -309,7 +352,9 @@ func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
 
 // server adds a server to the person's.
 func (i *Import) server(s connect.Foreign) {
-	if i.exposes(s.Path, "MCP server "+s.Name, texts(s.Server)...) {
+	s = i.referring(s)
+	texts := append([]string{s.Server.URL, strings.Join(s.Server.Command, " ")}, s.Server.Command...)
+	if i.exposes(s.Path, "MCP server "+s.Name, texts...) {
 		return
 	}
 	how := "[mcp.servers." + s.Name + "]"
@@ -428,10 +473,10 @@ func (i *Import) Pending() (n int) {
 	return n
 }
 
-// agents returns the agents with items to write.
+// agents returns the agents with items that inspan does not read where they are.
 func (i *Import) agents() (out []string) {
 	for _, item := range i.Items {
-		if item.Fate == Translated && !slices.Contains(out, item.Agent) {
+		if item.Fate != Used && !slices.Contains(out, item.Agent) {
 			out = append(out, item.Agent)
 		}
 	}

@@ -92,13 +92,13 @@ func (i *Import) claudeSettings(path string, person bool) {
 				i.looks(path, key, file[key])
 			}
 		default:
-			i.ignored(path, key, "inspan has no such setting")
+			i.unknown(path, key)
 		}
 	}
 }
 
 // claudeState reads the file that contains settings and history of Claude Code. The import of servers reports
-// an unreadable one.
+// an unreadable one, and the servers of the person and of this folder.
 func (i *Import) claudeState(path string) {
 	var file map[string]json.RawMessage
 	data, err := connect.ReadForeign(path)
@@ -109,6 +109,32 @@ func (i *Import) claudeState(path string) {
 		if raw, has := file[key]; has {
 			i.looks(path, key, raw)
 		}
+	}
+	var projects map[string]struct {
+		Servers map[string]json.RawMessage `json:"mcpServers"`
+		Allowed []string                   `json:"allowedTools"`
+	}
+	_ = json.Unmarshal(file["projects"], &projects) // of another form it has nothing to report
+	elsewhere := 0
+	for root, p := range projects {
+		switch {
+		case root != i.root && len(p.Servers) > 0:
+			elsewhere++
+		case root == i.root && len(p.Allowed) > 0:
+			i.ignored(path, "allowedTools of this folder", "a folder can't allow anything; 'inspan config set --add allow' does for all folders")
+		}
+	}
+	if elsewhere > 0 {
+		i.ignored(path, "MCP servers of "+text.Count(elsewhere, "other folder"), "they belong to their folders; 'inspan import' there lists them")
+	}
+	others := len(file)
+	for _, key := range []string{"editorMode", "theme", "mcpServers", "projects"} {
+		if _, has := file[key]; has {
+			others--
+		}
+	}
+	if others > 0 {
+		i.ignored(path, text.Counted(others, "other entry", "other entries"), "they are Claude Code's own state, such as its login and its counters")
 	}
 }
 
@@ -155,7 +181,7 @@ func (i *Import) permissions(path string, p foreign.Permissions, person bool) {
 		if slices.ContainsFunc(p.Limits, func(l foreign.Limit) bool { return strings.HasPrefix(l.Text, "permissions."+key+" ") }) {
 			continue
 		}
-		i.ignored(path, "permissions."+words.OneLine(key, 60), "inspan has no such setting")
+		i.unknown(path, "permissions."+words.OneLine(key, 60))
 	}
 }
 
@@ -165,7 +191,7 @@ func (i *Import) claudeLimits(path string, limits []foreign.Limit, person bool) 
 		what := words.OneLine(l.Text, 100)
 		switch {
 		case l.How == "":
-			i.ignored(path, what, "inspan has no such setting")
+			i.unknown(path, what)
 		case person:
 			i.ignored(path, what, "inspan has this for single folders only: in their .claude/settings.json")
 		default:
@@ -198,7 +224,25 @@ func (i *Import) claudeHooks(path string, data []byte, person bool) {
 	}
 }
 
-// claudeModel imports a model name. Short names depend on the account there.
+// claudeShort imports a short name, such as "opus" or "opus[1m]". It means what it means after --model.
+func (i *Import) claudeShort(path, name string) {
+	what := "model " + words.OneLine(name, 60)
+	short, variant, _ := strings.Cut(name, "[")
+	route, err := i.app.Providers.Route(short)
+	switch {
+	case err != nil:
+		i.ignored(path, what, err.Error())
+	case !strings.Contains(route, "/"):
+		i.ignored(path, what, "inspan knows no model of this name; choose one with 'inspan setup'")
+	default:
+		i.becomes(path, what, "model", short)
+		if variant != "" {
+			i.ignored(path, "["+words.OneLine(variant, 20)+" of the model", "inspan has no variants of a model; 'inspan models prices' shows its window")
+		}
+	}
+}
+
+// claudeModel imports a model name.
 func (i *Import) claudeModel(path string, raw json.RawMessage, person bool) {
 	var name string
 	_ = json.Unmarshal(raw, &name) // a value that is not a string is ignored
@@ -208,6 +252,6 @@ func (i *Import) claudeModel(path string, raw json.RawMessage, person bool) {
 	case strings.HasPrefix(name, "claude-") && !strings.ContainsAny(name, " []"):
 		i.becomes(path, "model "+name, "model", "anthropic/"+name)
 	default:
-		i.ignored(path, "model "+words.OneLine(name, 60), "it is not the whole name of a model; choose one with 'inspan setup'")
+		i.claudeShort(path, name)
 	}
 }

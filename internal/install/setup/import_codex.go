@@ -248,7 +248,7 @@ func (i *Import) codexSettings(path string) {
 		case "tui":
 			i.ignored(path, key, "set tui.theme, tui.status_line or tui.vim yourself: inspan config set")
 		default:
-			i.ignored(path, key, "inspan has no such setting")
+			i.unknown(path, key)
 		}
 	}
 }
@@ -302,7 +302,7 @@ func (i *Import) codexProvider(path, name string, p map[string]any) {
 		case "query_params":
 			i.ignored(path, named, "inspan adds no parameters to the addresses of a provider")
 		default:
-			i.ignored(path, named, "inspan has no such setting")
+			i.unknown(path, named)
 		}
 	}
 }
@@ -318,6 +318,8 @@ func (i *Import) codexModel(path string, file codexFile) {
 	case file.Model == "":
 	case own || slices.Contains([]string{"openai", "ollama", "lmstudio"}, name):
 		i.becomes(path, what, "model", name+"/"+file.Model)
+	case file.Providers[name] != nil:
+		i.ignored(path, what, "its provider "+words.OneLine(name, 60)+" was not imported either")
 	default:
 		i.ignored(path, what, "its provider "+words.OneLine(name, 60)+" is unknown to inspan")
 	}

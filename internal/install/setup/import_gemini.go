@@ -82,8 +82,8 @@ func (i *Import) geminiSettings(path string) {
 	i.geminiTools(path, tool.Allow, slices.Concat(file.Tools.Allowed, file.Allowed))
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		switch key {
-		case "$schema", "model", "mcpServers", "allowedTools", "excludeTools":
-		case "general", "tools", "ui":
+		case "$schema", "mcpServers", "allowedTools", "excludeTools":
+		case "general", "model", "tools", "ui":
 			i.geminiRest(path, key, all[key])
 		case "hooks":
 			i.ignored(path, key, "write hooks as docs/HOOKS.md says")
@@ -91,7 +91,7 @@ func (i *Import) geminiSettings(path string) {
 			i.ignored(path, key, "inspan reads AGENTS.md and CLAUDE.md; import other files there with lines such as @GEMINI.md")
 		default:
 			if !i.looks(path, key, all[key]) {
-				i.ignored(path, words.OneLine(key, 60), "inspan has no such setting")
+				i.unknown(path, words.OneLine(key, 60))
 			}
 		}
 	}
@@ -100,11 +100,11 @@ func (i *Import) geminiSettings(path string) {
 // geminiRest reports the remaining keys of a partly imported table.
 func (i *Import) geminiRest(path, table string, raw json.RawMessage) {
 	var keys map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &keys) // it was parsed before
+	_ = json.Unmarshal(raw, &keys) // it was parsed before; a model may be a text
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		taken := slices.Contains([]string{"defaultApprovalMode", "allowed", "exclude", "confirmationRequired"}, key)
+		taken := slices.Contains([]string{"name", "defaultApprovalMode", "allowed", "exclude", "confirmationRequired"}, key)
 		if !taken && !i.looks(path, table+"."+key, keys[key]) {
-			i.ignored(path, table+"."+words.OneLine(key, 60), "inspan has no such setting")
+			i.unknown(path, table+"."+words.OneLine(key, 60))
 		}
 	}
 }

@@ -94,7 +94,11 @@ func (i *Import) opencodeSettings(path string) {
 		var value string
 		_ = json.Unmarshal(file[key], &value)
 		switch key {
-		case "$schema", "mcp":
+		case "$schema":
+		case "mcp":
+			if filepath.Base(path) == "config.json" {
+				i.ignored(path, key, "inspan reads servers from opencode.json; move them there, or run: inspan mcp add")
+			}
 		case "model":
 			i.opencodeModel(path, key, value, "model")
 		case "small_model":
@@ -112,7 +116,7 @@ func (i *Import) opencodeSettings(path string) {
 		case "theme":
 			i.looks(path, key, file[key])
 		default:
-			i.ignored(path, key, "inspan has no such setting")
+			i.unknown(path, key)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func TestImportHuge(t *testing.T) {
 	if n := strings.Count(b.String(), "it is longer than 1048576 bytes"); n != 5 || found.Pending() > 200 || b.Len() > 64<<10 {
 		t.Errorf("%d files are too large, %d items to write\n%s", n, found.Pending(), b.String()[:1000])
 	}
-	if own, err := setup.Look(a, at, []string{"claude"}); err != nil || len(own.Items) != 2 { // the workspace is the home
+	if own, err := setup.Look(a, at, []string{"claude"}); err != nil || len(own.Items) != 3 { // the workspace is the home
 		t.Errorf("%+v, %v", own, err)
 	}
 	for _, agents := range [][]string{{"codex"}, {"opencode"}} {
@@ -181,49 +181,44 @@ func TestImportTellsNoKey(t *testing.T) {
 			t.Errorf("%s is told:\n%s", part, &b)
 		}
 	}
-	if !strings.Contains(b.String(), "m.example") || !strings.Contains(b.String(), "h.example") {
+	if !strings.Contains(b.String(), "m.example") || !strings.Contains(b.String(), "model_providers.p base_url") {
 		t.Errorf("not everything is told:\n%s", &b)
 	}
 }
 
-// TestImportExposesNoKey holds that nothing with a secret goes into settings that others can read, also
-// in the report of what would be done, and that it does once only the person can.
-func TestImportExposesNoKey(t *testing.T) {
+// TestImportWritesNoKey holds that no secret of another agent gets into the settings: servers name a variable
+// instead, and what can't is left with that reason.
+func TestImportWritesNoKey(t *testing.T) {
 	a := home(t, "mode = \"ask\"\n")
 	at := os.Getenv("HOME")
 	const key = "ghp_" + "Rk3vTq8ZbN1xYw7LcJ5mHd2PfSa9UeG4oKiM"
 	write(t, filepath.Join(at, ".codex", "config.toml"),
 		"model = \"m\"\nmodel_provider = \"p\"\n"+
 			"[mcp_servers.docs]\nurl = \"https://m.example/mcp\"\nhttp_headers = { Authorization = \"Bearer "+key+"\" }\n"+
+			"[mcp_servers.run]\ncommand = \"run\"\nenv = { RUN_TOKEN = \""+key+"\" }\n"+
+			"[mcp_servers.arg]\ncommand = \"arg\"\nargs = [\"--token="+key+"\"]\n"+
 			"[mcp_servers.plain]\ncommand = \"true\"\n[model_providers.p]\nbase_url = \"https://u:pw12345Zq@h.example/v1\"\n")
-	for _, open := range []bool{true, false} {
-		mode := map[bool]os.FileMode{true: 0o644, false: 0o600}[open]
-		if err := os.Chmod(a.ConfigPath, mode); err != nil {
-			t.Fatal(err)
+	found, err := setup.Look(a, t.TempDir(), []string{"codex"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	found.Print(&b)
+	for _, want := range []string{
+		"[mcp.servers.docs], which needs DOCS_AUTHORIZATION", "[mcp.servers.run], which needs RUN_TOKEN",
+		"MCP server arg: it holds a secret", "base_url: it holds a secret",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, &b)
 		}
-		found, err := setup.Look(a, t.TempDir(), []string{"codex"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b strings.Builder
-		found.Print(&b)
-		if n := strings.Count(b.String(), "others can read your settings; first run: chmod 600 "+a.ConfigPath); (n == 2) != open {
-			t.Errorf("readable %v:\n%s", open, &b)
-		}
-		if err := found.Write(); err != nil {
-			t.Fatal(err)
-		}
-		data, err := os.ReadFile(a.ConfigPath)
-		if err != nil || strings.Contains(string(data), key) == open || strings.Contains(string(data), "pw12345Zq") == open ||
-			!strings.Contains(string(data), "plain") {
-			t.Errorf("readable %v: %s, %v", open, data, err)
-		}
-		if info, err := os.Stat(a.ConfigPath); err != nil || info.Mode().Perm() != mode {
-			t.Errorf("%v, %v", info.Mode(), err)
-		}
-		if a, err = app.Load(""); err != nil {
-			t.Fatal(err)
-		}
+	}
+	if err := found.Write(); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(a.ConfigPath)
+	if err != nil || strings.Contains(string(data), key) || strings.Contains(string(data), "pw12345Zq") ||
+		!strings.Contains(string(data), `"Bearer ${DOCS_AUTHORIZATION}"`) || !strings.Contains(string(data), "plain") {
+		t.Errorf("%s, %v", data, err)
 	}
 }
 

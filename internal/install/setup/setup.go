@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/app"
 	"github.com/inspan/inspan/internal/install/config"
@@ -29,6 +32,27 @@ type Talk struct {
 	Ask    func(ctx context.Context, question string) (string, error)
 	Secret func(ctx context.Context, question string) (string, error)
 	Login  func(ctx context.Context, provider string) error // for providers with logins
+	// Choose shows rows of a name and a note, and returns the number of the chosen one, or a typed text; empty: the
+	// person goes back. If nil, the rows are printed, and Ask asks for a number or a name.
+	Choose func(ctx context.Context, title string, rows [][2]string) (said string, err error)
+}
+
+// menu is a choice among rows.
+type menu struct {
+	title    string // for a list to move in
+	question string // for a printed list
+	rows     [][2]string
+	usual    string // the answer to an empty line after a printed list; empty: back
+}
+
+// pick lets the person choose. The answer is the number of a row, or a typed text; empty: back.
+func (t *Talk) pick(ctx context.Context, m menu) (string, error) {
+	if t.Choose != nil {
+		return t.Choose(ctx, m.title, m.rows)
+	}
+	t.table(m.rows[:min(len(m.rows), mostRows)])
+	said, err := t.Ask(ctx, m.question)
+	return cmp.Or(said, m.usual), err
 }
 
 // source is a possible origin of a model.
@@ -36,16 +60,18 @@ type source struct {
 	providers.Found
 	title string
 	state string
+	model string // that the person named; empty: none yet
 }
 
-// mostModels bounds the models in the menu; others can be typed.
-const mostModels = 9
+// mostRows bounds the rows of a printed list; others can be typed.
+const mostRows = 15
 
-// Model lets the person choose a model: of a provider, with a key or a login, of a server on this machine, or
-// the scripted one. It checks the key with a request, stores it, and writes the model into the settings. If the
-// person gives up, done is false and nothing is written.
+// Model lets the person choose a model: of a server on this machine or at an address, of a provider, with a key or
+// a login, or the scripted one. It checks the key with a request, stores it, and writes the model into the settings.
+// Then it offers to import what other agents have here. If the person gives up, done is false and nothing is
+// written.
 func (t *Talk) Model(ctx context.Context) (done bool, err error) {
-	fmt.Fprintln(t.Out, "inspan needs a model: from a provider, with a key, or from a server on this machine.\n"+
+	fmt.Fprintln(t.Out, "inspan needs a model: from a server, or from a provider, with a key.\n"+
 		"Without either, take the offline script to try inspan.")
 	for {
 		from, err := t.source(ctx)
@@ -59,14 +85,18 @@ func (t *Talk) Model(ctx context.Context) (done bool, err error) {
 		if found == nil {
 			continue
 		}
-		model, err := t.choose(ctx, *found)
+		model, err := t.choose(ctx, *found, from.model)
 		if err != nil {
 			return false, err
 		}
 		if model == "" {
 			continue
 		}
-		return true, t.keep(ctx, found.Provider, key, model)
+		if err := t.keep(ctx, found.Provider, key, model); err != nil {
+			return true, err
+		}
+		_, err = t.Import(ctx)
+		return true, err
 	}
 }
 
@@ -88,7 +118,7 @@ func (t *Talk) sources(ctx context.Context) (out []source) {
 		if len(f.Models) == 0 {
 			has = "no model yet"
 		}
-		out = append(out, source{f, f.Provider.Name, "runs at " + f.Provider.BaseURL + ", " + has})
+		out = append(out, source{Found: f, title: f.Provider.Name, state: "runs at " + f.Provider.BaseURL + ", " + has})
 	}
 	titled := titles()
 	for _, p := range t.App.Providers.List() {
@@ -97,61 +127,122 @@ func (t *Talk) sources(ctx context.Context) (out []source) {
 		keyed := p.Ready && p.KeyEnv+p.KeyCommand != ""
 		switch {
 		case p.OAuth != nil:
-			out = append(out, source{providers.Found{Provider: p}, p.Name, "log in"})
+			out = append(out, source{Found: providers.Found{Provider: p}, title: p.Name, state: "log in"})
 		case i >= 0 && !keyed:
-			out = append(out, source{providers.Found{Provider: p}, titled[i][1], titled[i][2]})
+			out = append(out, source{Found: providers.Found{Provider: p}, title: titled[i][1], state: titled[i][2]})
 		case keyed:
 			title := p.Name
 			if i >= 0 {
 				title = titled[i][1]
 			}
-			out = append(out, source{providers.Found{Provider: p}, title, "has a key already (" + cmp.Or(t.App.Providers.Source(p), "key_command") + ")"})
+			state := "has a key already (" + cmp.Or(t.App.Providers.Source(p), "key_command") + ")"
+			out = append(out, source{Found: providers.Found{Provider: p}, title: title, state: state})
 		case set && !p.Stays():
-			out = append(out, source{providers.Found{Provider: p}, p.Name, "from your settings"})
+			out = append(out, source{Found: providers.Found{Provider: p}, title: p.Name, state: "from your settings"})
 		}
 	}
-	return append(out, offline())
+	return append(out, source{title: elsewhere, state: "at an address such as http://127.0.0.1:8080/v1"}, offline())
 }
+
+// elsewhere is the title of the row for a server whose address the person types.
+const elsewhere = "Another server"
 
 // offline returns the scripted model, which needs neither a key nor a server.
 func offline() source {
 	m := (&script.Model{}).Info()
 	return source{
-		providers.Found{Provider: providers.Provider{Name: m.Provider, Ready: true}, Models: []llm.Info{m}},
-		"Offline script", "not an AI: it follows commands that you type",
+		Found: providers.Found{Provider: providers.Provider{Name: m.Provider, Ready: true}, Models: []llm.Info{m}},
+		title: "Offline script", state: "not an AI: it follows commands that you type",
 	}
 }
 
 // source lets the person choose the origin of the model; nil: they gave up.
 func (t *Talk) source(ctx context.Context) (*source, error) {
 	list := t.sources(ctx)
-	var rows [][2]string
-	for _, s := range list {
-		rows = append(rows, [2]string{s.title, s.state})
+	m := menu{
+		title:    "Choose where the model comes from, or type a provider, a model or an address",
+		question: "Number or name, or the address of a server (Enter: stop): ",
 	}
-	t.table(rows)
-	fmt.Fprintln(t.Out, "Other providers by name; 'inspan models' lists them.")
+	for _, s := range list {
+		m.rows = append(m.rows, [2]string{s.title, s.state})
+	}
 	for {
-		said, err := t.Ask(ctx, "Number or name (Enter: stop): ")
+		said, err := t.pick(ctx, m)
 		if err != nil || said == "" {
 			return nil, err
 		}
-		if n, err := strconv.Atoi(said); err == nil && n > 0 && n <= len(list) {
-			return &list[n-1], nil
-		}
-		var names []string
-		for _, p := range t.App.Providers.List() {
-			if names = append(names, p.Name); strings.EqualFold(p.Name, said) {
-				return &source{providers.Found{Provider: p}, p.Name, ""}, nil
+		from, err := t.named(ctx, said, list)
+		if err == nil && from != nil && from.title == elsewhere {
+			if said, err = t.Ask(ctx, "Address of the server (Enter: back): "); said == "" && err == nil {
+				continue
+			}
+			if err == nil {
+				from, err = t.look(ctx, said)
 			}
 		}
-		for i, s := range list {
-			if strings.EqualFold(s.title, said) || strings.EqualFold(s.Provider.Name, said) {
-				return &list[i], nil
-			}
+		if from != nil || err != nil {
+			return from, err
 		}
-		fmt.Fprintf(t.Out, "No provider %q%s\n", said, cmp.Or(words.DidYouMean(strings.ToLower(said), names), "; there are "+strings.Join(names, ", ")))
 	}
+}
+
+// named returns the origin that the person's answer means: the number of a row, the name of a row, a provider or a
+// model, or an address. Nil: none, and the person has seen why.
+func (t *Talk) named(ctx context.Context, said string, list []source) (*source, error) {
+	if n, err := strconv.Atoi(said); err == nil && n > 0 && n <= len(list) {
+		return &list[n-1], nil
+	}
+	if isAddress(said) {
+		return t.look(ctx, said)
+	}
+	for i, s := range list {
+		if strings.EqualFold(s.title, said) || strings.EqualFold(s.Provider.Name, said) {
+			return &list[i], nil
+		}
+		if slices.ContainsFunc(s.Models, func(m llm.Info) bool { return m.Model == said }) {
+			list[i].model = said
+			return &list[i], nil
+		}
+	}
+	route, err := t.App.Providers.Route(said)
+	if err != nil {
+		fmt.Fprintln(t.Out, err)
+		return nil, nil
+	}
+	name, model, _ := strings.Cut(route, "/")
+	var names []string
+	for _, p := range t.App.Providers.List() {
+		if names = append(names, p.Name); strings.EqualFold(p.Name, name) {
+			return &source{Found: providers.Found{Provider: p}, title: p.Name, model: model}, nil
+		}
+	}
+	near := cmp.Or(words.DidYouMean(strings.ToLower(said), names), "; there are "+strings.Join(names, ", "))
+	fmt.Fprintf(t.Out, "No provider or model %q%s\n", said, near)
+	return nil, nil
+}
+
+// isAddress reports whether an answer is the address of a server, and not a name.
+func isAddress(said string) bool {
+	host := regexp.MustCompile(`^(localhost|[\w-]+(\.[\w-]+)+|\[[0-9a-fA-F:]+\]):\d+(/\S*)?$`)
+	return strings.Contains(said, "://") || host.MatchString(said)
+}
+
+// look looks which server is at an address. Nil: none, and the person has seen why.
+func (t *Talk) look(ctx context.Context, address string) (*source, error) {
+	fmt.Fprintf(t.Out, "Looking at %s ...\n", text.Line(address))
+	found, err := t.App.Providers.At(ctx, address)
+	if err != nil {
+		fmt.Fprintf(t.Out, "%v\n", err)
+		return nil, ctx.Err()
+	}
+	p := found.Provider
+	program := cmp.Or(p.Dialect, map[string]string{"openai": "a server with the OpenAI API", "ollama": "ollama"}[p.Kind], p.Name)
+	if at := cmp.Or(p.BaseURL, address); p.Ready && found.Err == nil {
+		fmt.Fprintf(t.Out, "Found %s at %s with %s.\n", program, at, text.Count(len(found.Models), "model"))
+	} else {
+		fmt.Fprintf(t.Out, "Found %s at %s. It wants a key.\n", program, at)
+	}
+	return &source{Found: found, title: p.Name}, nil
 }
 
 func (t *Talk) table(rows [][2]string) {
@@ -243,12 +334,18 @@ func (t *Talk) unlisted(ctx context.Context, p providers.Provider) (string, erro
 	}
 }
 
-// choose lets the person choose a model of a provider; empty: they went back.
-func (t *Talk) choose(ctx context.Context, f providers.Found) (string, error) {
+// choose lets the person choose a model of a provider, unless they have named one; empty: they went back.
+func (t *Talk) choose(ctx context.Context, f providers.Found, named string) (string, error) {
 	if f.Err != nil {
+		if named != "" {
+			return named, nil
+		}
 		return t.unlisted(ctx, f.Provider)
 	}
 	ids, usual := ordered(f)
+	if slices.Contains(ids, named) {
+		return named, nil
+	}
 	if len(ids) == 0 {
 		get := ""
 		if f.Provider.Kind == "ollama" {
@@ -257,40 +354,33 @@ func (t *Talk) choose(ctx context.Context, f providers.Found) (string, error) {
 		fmt.Fprintf(t.Out, "%s has no models yet%s\n", f.Provider.Name, get)
 		return "", nil
 	}
-	if len(ids) == 1 {
+	if len(ids) == 1 && named == "" {
 		return ids[0], nil
 	}
-	var rows [][2]string
-	for _, id := range ids[:min(len(ids), mostModels)] {
-		rows = append(rows, [2]string{words.OneLine(id, 80), ""})
+	m := menu{title: "Choose a model of " + f.Provider.Name + ", or type a part of its name", question: "Model: number, or name"}
+	for _, id := range ids {
+		m.rows = append(m.rows, [2]string{words.OneLine(id, 80), ""})
 	}
-	question := "Model: number, or name"
-	if n := len(ids) - len(rows); n > 0 {
-		question += fmt.Sprintf(" of %d more", n)
+	if n := len(ids) - mostRows; n > 0 {
+		m.question += fmt.Sprintf(" of %d more", n)
 	}
-	if usual {
-		rows[0][1] = "(default)"
-		question += " (Enter: 1)"
+	if m.question += " (Enter: back): "; usual {
+		m.rows[0][1], m.usual = "(default)", "1"
+		m.question = strings.Replace(m.question, "back", "1", 1)
 	}
-	t.table(rows)
+	said := named
 	for {
-		said, err := t.Ask(ctx, question+": ")
-		if err != nil {
-			return "", err
+		if said != "" {
+			fmt.Fprintf(t.Out, "%s has no model %q%s\n", f.Provider.Name, said, words.DidYouMean(said, ids))
 		}
-		if said == "" && usual {
-			said = "1"
+		var err error
+		said, err = t.pick(ctx, m)
+		if err != nil || said == "" || slices.Contains(ids, said) {
+			return said, err
 		}
-		n, failed := strconv.Atoi(said)
-		switch {
-		case slices.Contains(ids, said):
-			return said, nil
-		case failed == nil && n > 0 && n <= len(rows):
+		if n, failed := strconv.Atoi(said); failed == nil && n > 0 && n <= len(ids) {
 			return ids[n-1], nil
-		case said == "":
-			continue
 		}
-		fmt.Fprintf(t.Out, "%s has no model %q%s\n", f.Provider.Name, said, words.DidYouMean(said, ids))
 	}
 }
 
@@ -328,19 +418,93 @@ func (t *Talk) keep(ctx context.Context, p providers.Provider, key, model string
 		fmt.Fprintf(t.Out, "Stored the key in %s.\n", where)
 	}
 	file := app.SettingsFile(t.App.Installation, "", false)
-	if err := file.Set(config.Change{Key: "model", Values: []string{p.Name + "/" + model}}); err != nil {
+	if err := file.Set(append(t.added(p), config.Change{Key: "model", Values: []string{p.Name + "/" + model}})...); err != nil {
 		return err
 	}
 	fmt.Fprintf(t.Out, "Set model = %q in %s.\n", p.Name+"/"+model, file.Path)
 	if p.Name == script.Provider {
 		fmt.Fprintln(t.Out, "The offline script is not an AI. Type commands such as 'bash: ls'; anything else lists them.\n"+
 			"'inspan setup' chooses a real model.")
+	} else if info, err := t.App.Providers.Describe(ctx, p, model); err == nil && info.Assumed {
+		setting := "providers." + config.Key(p.Name) + ".models." + config.Key(model) + ".window"
+		fmt.Fprintf(t.Out, "Nothing states the model's context window, so inspan assumes %s tokens.\n"+
+			"To correct that:\ninspan config set '%s' TOKENS\n", text.Thousands(info.Window), setting)
+	} else if err == nil && p.Stays() {
+		fmt.Fprintf(t.Out, "The model has %s tokens.\n", words.Window(info.Window, false))
 	}
 	if t.App.Sets("INSPAN_MODEL") {
 		fmt.Fprintln(t.Out, "The variable INSPAN_MODEL is set and comes before the file.")
 	}
-	if found, err := Look(t.App, t.Root, nil); err == nil && found.Pending() > 0 {
-		fmt.Fprintf(t.Out, "Found settings of %s: 'inspan import' shows what it can import.\n", strings.Join(found.agents(), ", "))
-	}
 	return nil
+}
+
+// added returns the settings of a provider that has none yet.
+func (t *Talk) added(p providers.Provider) (changes []config.Change) {
+	known := func(k providers.Provider) bool { return k.Name == p.Name }
+	if p.Name == script.Provider || slices.ContainsFunc(t.App.Providers.List(), known) {
+		return nil
+	}
+	for _, field := range [][2]string{{"kind", p.Kind}, {"base_url", p.BaseURL}, {"dialect", p.Dialect}, {"key_env", p.KeyEnv}} {
+		if field[1] != "" {
+			changes = append(changes, config.Change{Key: "providers." + config.Key(p.Name) + "." + field[0], Values: []string{field[1]}})
+		}
+	}
+	return changes
+}
+
+// Offer offers to import what other agents have here, once: to a person whose model comes from elsewhere than from
+// [Talk.Model], such as from a key in the environment. It returns whether settings were written.
+func (t *Talk) Offer(ctx context.Context) (wrote bool, err error) {
+	if exists(t.offered()) {
+		return false, nil
+	}
+	return t.Import(ctx)
+}
+
+// offered returns the path of the file that says that an import was offered.
+func (t *Talk) offered() string { return filepath.Join(t.App.StateDir, "import-offered") }
+
+// Import offers to import the settings, servers and commands that other agents have here. It returns whether they
+// were written.
+func (t *Talk) Import(ctx context.Context) (wrote bool, err error) {
+	found, err := Look(t.App, t.Root, nil)
+	if err != nil {
+		fmt.Fprintf(t.Out, "The settings of other agents can't be read: %v\n", err)
+		return false, nil
+	}
+	if err := cmp.Or(keep.MakeDir(t.App.StateDir), keep.Write(t.offered(), nil)); err != nil {
+		return false, err
+	}
+	n, agents := found.Pending(), strings.Join(found.agents(), ", ")
+	switch {
+	case agents == "":
+		return false, nil
+	case n == 0:
+		fmt.Fprintf(t.Out, "Found files of %s. There is nothing to write; 'inspan import' says what it leaves, and why.\n", agents)
+		return false, nil
+	}
+	fmt.Fprintf(t.Out, "\nFound files of %s.\n", agents)
+	m := menu{
+		title: "Import their settings? Your own stay as they are.", question: "Number (Enter: 3): ", usual: "3",
+		rows: [][2]string{
+			{"Import", "write " + text.Count(n, "item")},
+			{"Show", "list every item, and what becomes of it"},
+			{"Not now", "'inspan import' does it later"},
+		},
+	}
+	for {
+		said, err := t.pick(ctx, m)
+		switch {
+		case err != nil || said == "" || said == "3":
+			return false, err
+		case said == "2":
+			found.Print(t.Out)
+		case said == "1":
+			if err := found.Write(); err != nil {
+				return false, err
+			}
+			fmt.Fprintln(t.Out, found.Told(true))
+			return true, nil
+		}
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/inspan/inspan/internal/install/setup"
 	"github.com/inspan/inspan/internal/testkit/anthropictest"
 	"github.com/inspan/inspan/internal/testkit/ollamatest"
+	"github.com/inspan/inspan/internal/testkit/openaitest"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -70,7 +73,7 @@ func TestModel(t *testing.T) {
 	var out strings.Builder
 	talk := setup.Talk{
 		App: a, Root: t.TempDir(), Out: &out,
-		Ask:    typist(&out, "antropic", "anthropic", "claude-nw", "claude-new"),
+		Ask:    typist(&out, "antropic", "anthropic", "claude-nw", "claude-new", "2", "1"),
 		Secret: typist(&out, "two words", "sk-ant-wrong", " "+key+" "),
 	}
 	done, err := talk.Model(t.Context())
@@ -78,10 +81,10 @@ func TestModel(t *testing.T) {
 		t.Fatalf("%v, %v\n%s", done, err, &out)
 	}
 	for _, want := range []string{
-		`No provider "antropic"; did you mean "anthropic"?`, "That is not a key", "invalid x-api-key. Check that you copied all of it.",
+		`No provider or model "antropic"; did you mean "anthropic"?`, "That is not a key", "invalid x-api-key. Check that you copied all of it.",
 		"anthropic accepts the key and has 2 models.", "1  claude-sonnet-5-5  (default)", `has no model "claude-nw"; did you mean "claude-new"?`,
 		"Stored the key in " + a.StateDir, "which only you can read", `Set model = "anthropic/claude-new" in ` + a.ConfigPath,
-		"Found settings of Codex: 'inspan import' shows what it can import.",
+		"Found files of Codex.", "translated  ~/.codex/config.toml, sandbox_mode read-only → mode = plan", "Wrote 1 item",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, &out)
@@ -92,7 +95,7 @@ func TestModel(t *testing.T) {
 	}
 	settings, err := os.ReadFile(a.ConfigPath)
 	if err != nil || strings.Contains(string(settings), key) ||
-		!strings.HasPrefix(string(settings), "model = \"anthropic/claude-new\"\n\n# mine\n") {
+		!strings.HasPrefix(string(settings), "model = \"anthropic/claude-new\"\nmode = \"plan\"\n\n# mine\n") {
 		t.Errorf("%v\n%s", err, settings)
 	}
 	err = filepath.WalkDir(a.StateDir, func(path string, d os.DirEntry, err error) error {
@@ -122,7 +125,7 @@ func TestNoDefault(t *testing.T) {
 	claude := anthropictest.Start(t, &anthropictest.Server{Models: []string{"claude-unheard-of", "claude-opus-4-8"}})
 	a := home(t, "[providers.anthropic]\nkind = \"anthropic\"\nbase_url = \""+claude+"\"\n")
 	var out strings.Builder
-	talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, "anthropic", "", "3", "1"), Secret: typist(&out, key)}
+	talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, "anthropic", "", "anthropic", "3", "1"), Secret: typist(&out, key, key)}
 	if done, err := talk.Model(t.Context()); err != nil || !done {
 		t.Fatalf("%v, %v\n%s", done, err, &out)
 	}
@@ -142,6 +145,171 @@ func TestLocalModel(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "runs at "+server+", 1 model") || !strings.Contains(out.String(), `Set model = "here/qwen3-coder"`) {
 		t.Errorf("%s", &out)
+	}
+}
+
+// TestAddress takes an address for an answer: it looks which server is there, keeps it under a name of its own and
+// says how large the window is. A key that the server wants goes into the store of keys, and not into the settings.
+func TestAddress(t *testing.T) {
+	some := []llm.Info{{Model: "qwen", Window: 40_960}, {Model: "other", Window: 8_192}}
+	for name, c := range map[string]struct {
+		server  *openaitest.Server
+		path    string
+		ask     []string
+		want    []string
+		setting []string
+	}{
+		"a plain server": {
+			&openaitest.Server{Models: some}, "/v1",
+			[]string{"qwen"},
+			[]string{"Found a server with the OpenAI API at ADDRESS/v1 with 2 models.", "assumes 64,000 tokens", "providers.local.models.qwen.window' TOKENS"},
+			[]string{`model = "local/qwen"`, "[providers.local]", `kind = "openai"`, `base_url = "ADDRESS/v1"`},
+		},
+		"without a path": {
+			&openaitest.Server{Models: some[:1]}, "", nil, []string{"ADDRESS/v1 with 1 model."}, []string{`base_url = "ADDRESS/v1"`},
+		},
+		"the path of a request": {
+			&openaitest.Server{Models: some[:1]}, "/v1/chat/completions", nil, []string{"ADDRESS/v1 with 1 model."}, []string{`base_url = "ADDRESS/v1"`},
+		},
+		"llama.cpp": {
+			&openaitest.Server{Models: some[:1], Dialect: "llamacpp"}, "/v1", nil,
+			[]string{"Found llamacpp at ADDRESS/v1", "The model has a window of 40,960 tokens."},
+			[]string{`dialect = "llamacpp"`},
+		},
+		"LM Studio": {
+			&openaitest.Server{Models: some[:1], Dialect: "lmstudio"}, "", nil,
+			[]string{"Found lmstudio at ADDRESS/v1", "The model has a window of 40,960 tokens."},
+			[]string{`dialect = "lmstudio"`},
+		},
+		"TGI": {
+			&openaitest.Server{Models: some[:1], Dialect: "tgi"}, "", nil,
+			[]string{"Found tgi at ADDRESS/v1", "The model has a window of 40,960 tokens."},
+			[]string{`dialect = "tgi"`},
+		},
+		"vLLM states the window in its list": {
+			&openaitest.Server{Models: some[:1], Dialect: "vllm"}, "", nil, []string{"The model has a window of 40,960 tokens."}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			address := strings.TrimSuffix(openaitest.Start(t, c.server), "/v1")
+			a := home(t, "")
+			var out strings.Builder
+			talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, append([]string{address + c.path}, c.ask...)...), Secret: typist(&out)}
+			if done, err := talk.Model(t.Context()); err != nil || !done {
+				t.Fatalf("%v, %v\n%s", done, err, &out)
+			}
+			settings, err := os.ReadFile(a.ConfigPath)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range c.want {
+				if want = strings.ReplaceAll(want, "ADDRESS", address); !strings.Contains(out.String(), want) {
+					t.Errorf("no %q in\n%s", want, &out)
+				}
+			}
+			for _, want := range c.setting {
+				if want = strings.ReplaceAll(want, "ADDRESS", address); !strings.Contains(string(settings), want) {
+					t.Errorf("no %q in\n%s", want, settings)
+				}
+			}
+			if again, err := app.Load(""); err != nil || again.Providers.Missing("") != nil {
+				t.Errorf("the next start has no model: %v", err)
+			}
+		})
+	}
+}
+
+// TestAddressWithKey gives the key that a server wants to the store of keys, and only a variable to the settings.
+func TestAddressWithKey(t *testing.T) {
+	models := &openaitest.Server{Models: []llm.Info{{Model: "m"}}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer "+key {
+			http.Error(w, `{"error": {"message": "no key"}}`, http.StatusUnauthorized)
+			return
+		}
+		models.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	address := server.URL + "/v1"
+	a := home(t, "")
+	var out strings.Builder
+	talk := setup.Talk{
+		App: a, Root: t.TempDir(), Out: &out, Secret: typist(&out, key),
+		Ask: typist(&out, "another server", "", "another server", strings.Replace(address, "http://", "http://me:pw@", 1), address),
+	}
+	if done, err := talk.Model(t.Context()); err != nil || !done {
+		t.Fatalf("%v, %v\n%s", done, err, &out)
+	}
+	for _, want := range []string{"leave keys out of the address", "It wants a key.", "local accepts the key and has 1 model.", "Stored the key in "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+	settings, err := os.ReadFile(a.ConfigPath)
+	if err != nil || strings.Contains(string(settings), key) || !strings.Contains(string(settings), `key_env = "LOCAL_API_KEY"`) {
+		t.Errorf("%v\n%s", err, settings)
+	}
+	again, err := app.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := again.Logins.Key(t.Context(), "local"); err != nil || got != key || again.Providers.Missing("") != nil {
+		t.Errorf("kept %q, %v", got, err)
+	}
+}
+
+// TestAddressOfNothing says why an address has no models, and asks again.
+func TestAddressOfNothing(t *testing.T) {
+	page := httptest.NewServer(http.NotFoundHandler())
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	defer page.Close()
+	a := home(t, "")
+	var out strings.Builder
+	talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, gone.URL, page.URL+"/v1", "localhost:x/", ""), Secret: typist(&out)}
+	if done, err := talk.Model(t.Context()); err != nil || done {
+		t.Fatalf("%v, %v\n%s", done, err, &out)
+	}
+	for _, want := range []string{
+		"no server listens at " + strings.TrimPrefix(gone.URL, "http://"), strings.TrimPrefix(page.URL, "http://") + " answers, but lists no models",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}
+
+// TestNamedModel takes the name of a model for an answer; it means what it means after --model.
+func TestNamedModel(t *testing.T) {
+	claude := anthropictest.Start(t, &anthropictest.Server{Key: key, Models: []string{"claude-opus-4-8", "claude-opus-5-5"}})
+	a := home(t, "[providers.anthropic]\nkind = \"anthropic\"\nbase_url = \""+claude+"\"\n")
+	want, err := a.Providers.Route("opus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, "opus"), Secret: typist(&out, key)}
+	if done, err := talk.Model(t.Context()); err != nil || !done || !strings.Contains(out.String(), `Set model = "`+want+`"`) {
+		t.Errorf("%v, %v\n%s", done, err, &out)
+	}
+}
+
+// TestOffer offers an import once to a person whose model came from elsewhere.
+func TestOffer(t *testing.T) {
+	a := home(t, "")
+	write(t, filepath.Join(os.Getenv("HOME"), ".claude", "settings.json"), `{"model": "opus", "permissions": {"defaultMode": "plan"}}`)
+	var out strings.Builder
+	talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, "1")}
+	if wrote, err := talk.Offer(t.Context()); err != nil || !wrote {
+		t.Fatalf("%v, %v\n%s", wrote, err, &out)
+	}
+	settings, err := os.ReadFile(a.ConfigPath)
+	if err != nil || string(settings) != "model = \"opus\"\nmode = \"plan\"\n" && string(settings) != "mode = \"plan\"\nmodel = \"opus\"\n" {
+		t.Errorf("%v\n%s", err, settings)
+	}
+	out.Reset()
+	if wrote, err := talk.Offer(t.Context()); err != nil || wrote || out.Len() > 0 {
+		t.Errorf("%v, %v: it was offered again:\n%s", wrote, err, &out)
 	}
 }
 
@@ -173,12 +341,12 @@ func TestUncheckedKey(t *testing.T) {
 // TestOffline takes the scripted model, by its name, its title and its place in the list, which is
 // the last. Nobody can take it for an AI.
 func TestOffline(t *testing.T) {
-	for _, typed := range []string{"script", "offline script", "5"} {
+	for _, typed := range []string{"script", "offline script", "6"} {
 		a := home(t, "")
 		var out strings.Builder
 		talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, typed), Secret: typist(&out)}
-		if typed == "5" { // servers that run on this machine come first
-			typed = fmt.Sprint(len(a.Providers.Discover(t.Context())) + 5)
+		if typed == "6" { // servers that run on this machine come first
+			typed = fmt.Sprint(len(a.Providers.Discover(t.Context())) + 6)
 			talk.Ask = typist(&out, typed)
 		}
 		if done, err := talk.Model(t.Context()); err != nil || !done {

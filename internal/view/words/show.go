@@ -24,6 +24,17 @@ func OneLine(s string, limit int) string {
 	return ansi.Truncate(text.Line(s)+more, limit, text.More)
 }
 
+// Window describes a context window of so many tokens, which may be assumed.
+func Window(tokens int, assumed bool) string {
+	switch {
+	case tokens == 0:
+		return "a window of unknown size"
+	case assumed:
+		return "a window of " + text.Thousands(tokens) + " (assumed)"
+	}
+	return "a window of " + text.Thousands(tokens)
+}
+
 // Image describes an image of a conversation in a line: its type, its size if its bytes are at hand, and its
 // file in the session's folder.
 func Image(i llm.Image) string {
