@@ -204,7 +204,7 @@ func (s *Session) send(ctx context.Context, input event.Body) (seq uint64, err e
 	}
 	var took, refused bool
 	s.driver.View(func(st *loop.State) {
-		seq, took = st.Seq, st.Took(event.Key(input))
+		seq, took = st.Seq, st.HasInput(event.Key(input))
 		begun := st.Run.Active || st.Run.Stopped != nil
 		refused = st.Steps[event.Workflow].Title != "" && begun && forModels(input)
 	})

@@ -131,7 +131,7 @@ func (p Pending) ID() string {
 	if len(p.Set) == 0 {
 		return p.Call.ID
 	}
-	return p.Call.ID + "-" + strings.TrimPrefix(last.Call.ID, loop.MadeBy(p.Parent, ""))
+	return p.Call.ID + "-" + strings.TrimPrefix(last.Call.ID, loop.NestedID(p.Parent, ""))
 }
 
 // Question returns the open question with this [Pending.ID], and whether there is one. A call of a Set can also

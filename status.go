@@ -167,7 +167,7 @@ func statusOf(st *loop.State) Status {
 	out.Raised, out.Granted = slices.Clone(st.Raised), slices.Clone(st.Granted)
 	out.Tasks = st.Tasks
 	out.Active, out.Seconds, out.Asking, out.NotBefore = st.Run.Active, st.Run.Used(), st.Run.Asking, st.Run.NotBefore
-	out.Paused, out.Braked, out.Rate, out.Runs = st.Run.Paused, st.Run.Braked, st.Braked, st.Runs()
+	out.Paused, out.Braked, out.Rate, out.Runs = st.Run.Paused, st.Run.BreakerReason, st.BreakerRate, st.RunCount()
 	if out.Waiting = pending(st.Waiting(), st.Root); len(out.Waiting) > 0 {
 		_, out.Rests = st.Next().(loop.Wait)
 	}
@@ -181,8 +181,8 @@ func pending(calls []loop.Call, root string) []Pending {
 			call := c.Call
 			call.Name = cmp.Or(c.Tool, c.Name)
 			out = append(out, Pending{
-				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: drive.AsksPerson(c.Effects), Reason: c.Reason, Preview: c.Preview,
-				Rules: c.Rules, Offers: c.Offers, Until: c.Until, Parent: c.Parent, RequestedAhead: c.Ahead, Root: root,
+				Call: call, Question: c.WaitingSeq, Effects: c.Effects, Waits: c.Waits(), Asks: drive.AsksPerson(c.Effects), Reason: c.Reason, Preview: c.Preview,
+				Rules: c.Rules, Offers: c.Offers, Until: c.Until, Parent: c.Parent, RequestedAhead: c.RequestedAhead, Root: root,
 			})
 		}
 	}

@@ -177,7 +177,7 @@ func (cs *calls) launch(c loop.Call) {
 		}
 		if tool.ReadOnly(c.Effects) && c.Parent == "" && !c.Caller {
 			cs.journal.mu.Lock()
-			end = cs.journal.state.Again(end) // the model may already see this result
+			end = cs.journal.state.ReferToEarlier(end) // the model may already see this result
 			cs.journal.mu.Unlock()
 		}
 		cs.results <- end
@@ -197,12 +197,12 @@ func (cs *calls) runnable(c loop.Call, judged redact.Resolved) *tool.Call {
 		call.Name, call.As = c.Tool, c.Name
 	}
 	if begun, runs := state.Call(c.ID); runs {
-		call.Traceparent = event.SpanContext(state.Within, state.Session, fmt.Sprint("call-", begun.Started))
+		call.Traceparent = event.SpanContext(state.Within, state.Session, fmt.Sprint("call-", begun.StartedSeq))
 		if call.Env.Procs != nil {
 			call.Env.Procs = hold.Named{Procs: call.Env.Procs, Call: call}
 		}
 	}
-	call.Env = hold.Env(call, judged, c.Asked > 0, cs.judging.rules().Pass(), cs.cfg.Secrets.Vault)
+	call.Env = hold.Env(call, judged, c.WaitingSeq > 0, cs.judging.rules().Pass(), cs.cfg.Secrets.Vault)
 	call.Env.Files = hold.Shown(call.Env.Files, c.Shown, judged.Hide)
 	call.Cwd, call.Seen, call.Answer, call.Parent = cs.judging.cwd(), cs.seen.now(), c.Answer, c.Parent
 	progress := cs.progress
@@ -303,11 +303,11 @@ func (cs *calls) await(ctx context.Context) error {
 	defer stop()
 	late, stopLate := alarm(state.Due())
 	defer stopLate()
-	if until := state.Patience(); !until.IsZero() && !until.Equal(cs.awaits) {
+	if until := state.JobDeadline(); !until.IsZero() && !until.Equal(cs.awaits) {
 		cs.awaits = until
-		return cs.journal.record(ctx, event.Note{Topic: "jobs", Text: state.Awaited()})
+		return cs.journal.record(ctx, event.Note{Topic: "jobs", Text: state.DescribeJobWait()})
 	}
-	enough, stopEnough := alarm(state.Patience())
+	enough, stopEnough := alarm(state.JobDeadline())
 	defer stopEnough()
 	for {
 		select {

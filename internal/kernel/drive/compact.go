@@ -287,7 +287,7 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 	watched, done := s.journal.interruptible(ctx)
 	defer done()
 	by, began := s.model.Info(), time.Now()
-	req.Private = cmp.Or(req.Private, s.journal.state.Confided)
+	req.Private = cmp.Or(req.Private, s.journal.state.PrivateText)
 	for chunk, err := range s.model.Stream(watched, req) {
 		switch {
 		case err != nil && errors.Is(context.Cause(watched), fault.ErrInterrupted):

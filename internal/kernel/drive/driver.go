@@ -227,7 +227,7 @@ func (d *Driver) Begin(ctx context.Context, inputs []event.Body, yield func(even
 		return err
 	}
 	state := d.journal.state
-	inputs = slices.DeleteFunc(slices.Clone(inputs), func(b event.Body) bool { return state.Took(event.Key(b)) })
+	inputs = slices.DeleteFunc(slices.Clone(inputs), func(b event.Body) bool { return state.HasInput(event.Key(b)) })
 	if !d.started && d.cfg.Started != nil {
 		d.cfg.Started()
 	}
@@ -343,7 +343,7 @@ func overdue(waiting []loop.Call) []event.Body {
 	var out []event.Body
 	for _, c := range waiting {
 		if !c.Until.IsZero() && !time.Now().Before(c.Until) {
-			out = append(out, event.Decided{Call: c.ID, Question: c.Asked, By: loop.By, Reason: "nobody answered in time"})
+			out = append(out, event.Decided{Call: c.ID, Question: c.WaitingSeq, By: loop.By, Reason: "nobody answered in time"})
 		}
 	}
 	return out

@@ -94,13 +94,13 @@ func (h *hooks) sessionStart(ctx context.Context) []event.Body {
 
 // promptSaid shows hooks the person's words before a model sees them.
 func (h *hooks) promptSaid(ctx context.Context) error {
-	_, err := h.decide(ctx, tool.Point{Moment: tool.PromptSaid, Text: h.journal.state.Run.Heard})
+	_, err := h.decide(ctx, tool.Point{Moment: tool.PromptSaid, Text: h.journal.state.Run.UnseenText})
 	return err
 }
 
 // runStop lets hooks continue a run that is done. If their wish is not stored, the loop must be asked again.
 func (h *hooks) runStop(ctx context.Context, stopped event.Stopped) (stored bool, err error) {
-	rounds := h.journal.state.Run.Rounds
+	rounds := h.journal.state.Run.HookRounds
 	if rounds >= maxRounds {
 		return true, nil
 	}

@@ -22,7 +22,7 @@ func (in *instructions) touched(results []event.Body) []event.Body {
 		return nil
 	}
 	state, redact := in.journal.state, in.journal.secrets.Vault.Redact
-	known := slices.Concat(state.Sources, state.Noted)
+	known := slices.Concat(state.Sources, state.AddedSources)
 	var out []event.Body
 	for _, body := range results {
 		end, ok := body.(event.Ended)

@@ -197,7 +197,7 @@ func (j *journal) interruptible(ctx context.Context) (watched context.Context, d
 }
 
 // interruption returns why the run was interrupted.
-func (j *journal) interruption() error { return interruptedBy(j.state.Run.Late) }
+func (j *journal) interruption() error { return interruptedBy(j.state.Run.OutOfTime) }
 
 func interruptedBy(limit bool) error {
 	if limit {

@@ -604,7 +604,7 @@ func (j *judging) reconsider(ctx context.Context) error {
 			out = append(out, t.judged)
 		}
 		if v.Action == tool.Allow && v.Args == nil && !t.unknown && t.same(c.Effects) {
-			out = append(out, event.Decided{Call: c.ID, Question: c.Asked, Allow: true, By: "the user", Rule: v.By})
+			out = append(out, event.Decided{Call: c.ID, Question: c.WaitingSeq, Allow: true, By: "the user", Rule: v.By})
 		}
 	}
 	if err := ctx.Err(); err != nil || len(out) == 0 {

@@ -92,11 +92,11 @@ func (cs *calls) newMaker(ctx context.Context, c loop.Call) *maker {
 		known: map[string]bool{}, asked: map[string]bool{}, outOfTurn: map[string]callRequest{},
 	}
 	m.ctx, m.end = context.WithCancelCause(ctx)
-	for _, made := range c.Made {
+	for _, made := range c.Nested {
 		m.known[made.ID] = true
 	}
-	ended := slices.DeleteFunc(slices.Clone(c.Made), func(made loop.Call) bool { return made.Ended == nil || made.Ahead })
-	slices.SortStableFunc(ended, func(a, b loop.Call) int { return cmp.Compare(a.Over, b.Over) })
+	ended := slices.DeleteFunc(slices.Clone(c.Nested), func(made loop.Call) bool { return made.Ended == nil || made.RequestedAhead })
+	slices.SortStableFunc(ended, func(a, b loop.Call) int { return cmp.Compare(a.EndedSeq, b.EndedSeq) })
 	for _, made := range ended {
 		m.past = append(m.past, made.ID)
 	}
@@ -185,7 +185,7 @@ func (cs *calls) makeCall(ctx context.Context, w callRequest) error {
 		w.by.asked[made.ID] = true
 	}
 	switch {
-	case known && made.Ahead && !w.by.held:
+	case known && made.RequestedAhead && !w.by.held:
 		return cs.takeUp(ctx, w, made)
 	case known && made.Ended != nil:
 		w.by.giveBack(parent, w)
@@ -208,21 +208,21 @@ func (cs *calls) makeCall(ctx context.Context, w callRequest) error {
 // since the parent began, as concurrent calls may come in another order than before. Without a match it is a
 // new call.
 func (m *maker) find(parent loop.Call, w callRequest) (made loop.Call, known bool) {
-	for _, made := range parent.Made {
-		dropped := made.Ahead && made.Ended != nil && made.Ended.Outcome == event.OutcomeCancelled
-		if m.known[made.ID] && made.Wants == w.digest && !m.asked[made.ID] && !dropped {
+	for _, made := range parent.Nested {
+		dropped := made.RequestedAhead && made.Ended != nil && made.Ended.Outcome == event.OutcomeCancelled
+		if m.known[made.ID] && made.RequestDigest == w.digest && !m.asked[made.ID] && !dropped {
 			return made, true
 		}
 	}
-	made.ID = loop.MadeBy(m.id, len(parent.Made)+1)
+	made.ID = loop.NestedID(m.id, len(parent.Nested)+1)
 	return made, false
 }
 
 // diverged returns an error if the call, when run again, has left out a call of its first run: then its end
 // does not count.
 func (m *maker) diverged(parent loop.Call) error {
-	for _, made := range parent.Made {
-		if m.known[made.ID] && !m.asked[made.ID] && !made.Ahead {
+	for _, made := range parent.Nested {
+		if m.known[made.ID] && !m.asked[made.ID] && !made.RequestedAhead {
 			return fmt.Errorf("%w: it has left out the call %s %s", tool.ErrDiverged, made.Name, made.Args)
 		}
 	}
@@ -296,7 +296,7 @@ func (cs *calls) judgeNested(ctx context.Context, w callRequest, approved bool) 
 func (cs *calls) takeUp(ctx context.Context, w callRequest, made loop.Call) error {
 	bodies := []event.Body{event.Wanted{Call: made.ID, Parent: made.Parent}}
 	if made.Ended == nil && !made.Begun {
-		again, err := cs.judgeNested(ctx, w, made.Asked > 0 && !made.Waits())
+		again, err := cs.judgeNested(ctx, w, made.WaitingSeq > 0 && !made.Waits())
 		if err != nil {
 			return err
 		}
@@ -341,17 +341,17 @@ func stillHolds(made loop.Call, verdict, question event.Body) (more []event.Body
 	}
 	switch {
 	case now.Action == tool.Allow && made.Waits():
-		return append(more, event.Decided{Call: made.ID, Question: made.Asked, Allow: true, By: "the user", Rule: now.By}), true
+		return append(more, event.Decided{Call: made.ID, Question: made.WaitingSeq, Allow: true, By: "the user", Rule: now.By}), true
 	case now.Action == tool.Allow:
 		return more, true
 	}
 	w, _ := question.(event.Waiting)
-	return more, now.Action == tool.Ask && made.Asked > 0 && slices.Equal(w.Shown, made.Shown)
+	return more, now.Action == tool.Ask && made.WaitingSeq > 0 && slices.Equal(w.Shown, made.Shown)
 }
 
 // holdIfWaiting tells the maker that its call waits for a decision, if the maker need not wait for it.
 func (cs *calls) holdIfWaiting(w callRequest) {
-	if _, waits := cs.waiting[w.call.ID]; waits && w.by.ahead && cs.journal.state.Early(w.call.ID) {
+	if _, waits := cs.waiting[w.call.ID]; waits && w.by.ahead && cs.journal.state.IsBlocked(w.call.ID) {
 		cs.holdCall(w)
 	}
 }
@@ -455,7 +455,7 @@ func (cs *calls) storable(ends []event.Ended) []event.Body {
 			continue
 		}
 		m.end(errParentEnded)
-		within := func(b event.Body) bool { return loop.Within(b.(event.Ended).Call, end.Call) }
+		within := func(b event.Body) bool { return loop.IsNestedIn(b.(event.Ended).Call, end.Call) }
 		if cs.runsFor(end.Call) || slices.ContainsFunc(out, within) {
 			cs.pendingEnds = append(cs.pendingEnds, end)
 			continue
@@ -478,9 +478,9 @@ func (cs *calls) storable(ends []event.Ended) []event.Body {
 // runsFor reports whether a call that parent has made is running.
 func (cs *calls) runsFor(parent string) bool {
 	for id := range cs.running {
-		if loop.Within(id, parent) {
+		if loop.IsNestedIn(id, parent) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(cs.pendingEnds, func(end event.Ended) bool { return loop.Within(end.Call, parent) })
+	return slices.ContainsFunc(cs.pendingEnds, func(end event.Ended) bool { return loop.IsNestedIn(end.Call, parent) })
 }

@@ -44,7 +44,7 @@ func (d *Driver) ask(ctx context.Context, n loop.Ask) error {
 	if wait := d.cfg.Retry.Remaining(n); wait > 0 {
 		return d.requests.pause(ctx, wait)
 	}
-	if state.Run.Heard != "" && len(d.cfg.Hooks) > 0 {
+	if state.Run.UnseenText != "" && len(d.cfg.Hooks) > 0 {
 		return d.hooks.promptSaid(ctx)
 	}
 	if some, err := d.tools.grown(ctx); some || err != nil {

@@ -22,14 +22,14 @@ func (d *Driver) Rewind(
 	defer fault.Recover("the rewind", nil, &err)
 	said := false
 	claimed, err := d.claim(ctx, func(e event.Event, _ error) bool {
-		said = said || loop.Orders(e.Body)
+		said = said || loop.BeginsRun(e.Body)
 		return true
 	})
 	if err != nil {
 		return err
 	}
 	unheard := func() error {
-		if said || d.journal.state.Unheard() {
+		if said || d.journal.state.HasUnstartedInput() {
 			return ErrUnheard
 		}
 		return nil

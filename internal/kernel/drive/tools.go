@@ -64,7 +64,7 @@ func (b *toolbox) gather(ctx context.Context) error {
 	b.byName, b.specs = byName, b.cfg.Secrets.Tools(specs)
 	b.written, b.directs, b.fixed = nil, false, len(b.specs)
 	b.journal.mu.Lock()
-	written, directs := b.journal.state.Written, b.journal.state.Directs()
+	written, directs := b.journal.state.WrittenTools, b.journal.state.ManagesChildren()
 	b.journal.mu.Unlock()
 	b.add(ctx, directs, written)
 	return nil
@@ -105,12 +105,12 @@ func (b *toolbox) add(ctx context.Context, directs bool, list []loop.Written) {
 // there were any.
 func (b *toolbox) grown(ctx context.Context) (some bool, err error) {
 	state := b.journal.state
-	directs := state.Directs()
-	if (directs == b.directs || len(b.direct) == 0) && (b.cfg.Dynamic.Proposed == nil || slices.Equal(b.written, state.Written)) {
+	directs := state.ManagesChildren()
+	if (directs == b.directs || len(b.direct) == 0) && (b.cfg.Dynamic.Proposed == nil || slices.Equal(b.written, state.WrittenTools)) {
 		return false, nil
 	}
 	b.left = nil
-	b.add(ctx, directs, state.Written)
+	b.add(ctx, directs, state.WrittenTools)
 	out := b.clashes()
 	tools, told := b.retooled(false)
 	if tools != nil {

@@ -133,7 +133,7 @@ func (s *Secrets) Take(c loop.Call, mode tool.Mode, walls tool.Walls) Resolved {
 	}
 	pieces := s.Vault.Pieces(string(c.Args))
 	j = Resolved{Args: c.Args, Effects: c.Effects, Hide: func(text string) string { return pieces.Hide(s.Vault.Redact(text)) }}
-	if c.Private && (c.Asked > 0 || policy.AskBeforeSecret(true, s.Vault.Named(string(c.Args)), mode, walls, c.Effects).Action != tool.Ask) {
+	if c.Private && (c.WaitingSeq > 0 || policy.AskBeforeSecret(true, s.Vault.Named(string(c.Args)), mode, walls, c.Effects).Action != tool.Ask) {
 		j.Args = s.Reveal(c.Args)
 		j.Lost = secret.Holds(string(j.Args))
 	}

@@ -19,7 +19,7 @@ func Replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.R
 		Parts: make(llm.Parts, 0, len(r.Parts)),
 	}
 	here := map[string]bool{} // ids of earlier calls of the reply
-	used := func(id string) bool { return here[id] || st.Called(id) }
+	used := func(id string) bool { return here[id] || st.HasCall(id) }
 	for _, part := range r.Parts {
 		switch p := part.(type) {
 		case llm.Call:
@@ -45,7 +45,7 @@ func withID(st *loop.State, c llm.Call, used func(id string) bool) llm.Call {
 		c.ID = "call"
 	}
 	theirs := c.ID
-	if st.Lacks || used(c.ID) || numbered(c.ID) {
+	if st.CallsDropped || used(c.ID) || numbered(c.ID) {
 		c.ID = fmt.Sprintf("%s_r%d", theirs, st.Total.Turns+1)
 		for n, first := 2, c.ID; used(c.ID); n++ {
 			c.ID = fmt.Sprintf("%s_%d", first, n)

@@ -63,7 +63,7 @@ func (r Retry) Patience(k llm.Kind) time.Duration {
 // so again.
 func (r Retry) Remaining(n loop.Ask) time.Duration {
 	left := time.Until(n.NotBefore)
-	if left > r.Patience(n.Awaits) {
+	if left > r.Patience(n.WaitCause) {
 		return 0
 	}
 	return left

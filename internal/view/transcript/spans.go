@@ -150,7 +150,7 @@ func (s *Spans) Apply(e event.Event) {
 	case event.Forked:
 		*s = *NewSpans(s.said != nil)
 	case event.Said, event.Steered:
-		if loop.Orders(e.Body) {
+		if loop.BeginsRun(e.Body) {
 			s.begun(e)
 		}
 	case event.Withdrawn:
