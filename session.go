@@ -37,7 +37,7 @@ var (
 	ErrWorkflow = errors.New("the session is a workflow: it takes no messages, can be neither compacted nor rewound, and only goes on as it was begun")
 	// ErrUnheard means that a rewind would drop a message that no run has picked up yet, or one that came after
 	// the session's [Session.Status].
-	ErrUnheard = drive.ErrUnheard
+	ErrUnheard = drive.ErrUnstartedInput
 )
 
 // DrivenError means that another process drives the session, so this one can't run it. [Session.Send] reaches
