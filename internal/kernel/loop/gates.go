@@ -88,7 +88,7 @@ func (s *State) openTodos() string {
 	var open []string
 	for _, t := range s.Todo {
 		if t.State != tool.TodoDone {
-			open = append(open, "- "+firstLine(t.Text))
+			open = append(open, "- "+shortLine(t.Text))
 		}
 	}
 	if len(open) == 0 {
@@ -113,7 +113,7 @@ func (s *State) uncheckedWork() string {
 	}
 	evidence := "No command has checked them since they were changed."
 	if last, ok := s.lastCheck(); ok && last.Failed {
-		evidence = fmt.Sprintf("The last check failed: %s, exit code %d.", firstLine(last.Command), last.Exit)
+		evidence = fmt.Sprintf("The last check failed: %s, exit code %d.", shortLine(last.Command), last.Exit)
 		if last.Line != "" {
 			evidence += " It said: " + last.Line
 		}

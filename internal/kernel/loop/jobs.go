@@ -134,7 +134,7 @@ func (s *State) askAboutJobs() string {
 	var b strings.Builder
 	b.WriteString("You have answered, but these background jobs are still running:\n")
 	for _, j := range jobs {
-		fmt.Fprintf(&b, "- job %s: %s\n", j.ID, firstLine(j.Command))
+		fmt.Fprintf(&b, "- job %s: %s\n", j.ID, shortLine(j.Command))
 	}
 	b.WriteString("Use the jobs tool to wait for jobs that the task needs, and to kill jobs that it no longer needs. ")
 	switch {
@@ -156,8 +156,8 @@ func (s *State) askAboutJobs() string {
 	return b.String()
 }
 
-// firstLine returns the first line of a text, shortened for a list.
-func firstLine(text string) string {
+// shortLine returns the first line of a text, shortened for a list.
+func shortLine(text string) string {
 	line, more, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if more != "" {
 		line += " …"
@@ -193,7 +193,7 @@ func (s *State) jobWait() time.Duration {
 func (s *State) DescribeJobWait() string {
 	var list []string
 	for _, j := range s.awaitedJobs() {
-		list = append(list, fmt.Sprintf("job %s (%s)", j.ID, firstLine(j.Command)))
+		list = append(list, fmt.Sprintf("job %s (%s)", j.ID, shortLine(j.Command)))
 	}
 	most, setting := s.jobWait(), "levers.jobs"
 	left := time.Duration((s.Limits.Seconds - s.Run.Used()) * float64(time.Second)).Round(time.Second)
