@@ -24,8 +24,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Agent is a model together with the tools, permissions and limits that make it an agent. The zero value of
-// every field works. Don't change an Agent while it is in use.
+// Agent is a model with the tools, permissions and limits that make it an agent. The zero value of every field works.
+// Don't change an Agent while it is in use.
 type Agent struct {
 	// Model answers. If nil, every request fails, and the session can only be driven by [Session.Perform].
 	Model llm.Model
@@ -42,11 +42,12 @@ type Agent struct {
 	// Mode is the permission mode: "plan", "ask", "edit", "auto" or "yolo". If empty, a new session gets ask,
 	// and an existing one keeps its mode.
 	Mode tool.Mode
-	// Rules allow, ask about or deny calls. Deny beats ask, and ask beats allow. An allow rule only answers
-	// questions that the mode would ask. Rules are read as those of the settings are. A rule without a scope must
-	// name a tool of Tools or a kind of effect, unless Dynamic brings further tools.
+	// Rules allow, ask about or deny calls. Deny beats ask, and ask beats allow. An allow rule only answers questions that
+	// the mode would ask. Rules have the same syntax as in the settings. A rule without a scope must name a tool of Tools
+	// or a kind of effect, unless Dynamic.Tools is set.
 	Rules []Rule
-	// Judges review every call after mode and rules. They can only make the verdict stricter.
+	// Judges review every call after mode and rules. They can only make the verdict stricter, except that a judge which
+	// returns Grant may answer a question that the mode would ask.
 	Judges []tool.Judge
 	// Hooks run at fixed points of a session, in this order. Like an allow rule, a hook may answer a question
 	// that the mode would ask. Otherwise hooks can only make the verdict stricter.
@@ -56,7 +57,7 @@ type Agent struct {
 	// Agent.Run and Agent.Answer return a [*WaitingError], and Session.Run returns so that the answer can be
 	// sent later. Use a [Conductor] to offer more choices than yes and no, or to answer questions in words.
 	Approve func(ctx context.Context, call Pending) (allow bool, err error)
-	// Unattended means that nobody will answer. Calls that would ask are denied, and an unavailable model is
+	// Unattended means that nobody will answer. Calls that would ask are denied, and requests to an unavailable model are
 	// retried for longer.
 	Unattended bool
 	// Limits bound runs and calls.
@@ -90,68 +91,68 @@ type Limits struct {
 	// CallTime bounds one tool call, not counting waits for a person. 0 means 15 minutes. Tools that delegate
 	// or make calls of their own have no such bound.
 	CallTime time.Duration
-	// Parallel is how many calls of one reply run at once; the others wait in order. Tools that delegate don't
-	// count. 0 means 16.
+	// Parallel is how many calls run at once; the others wait in order. Tools that delegate or make calls of their own
+	// don't count. 0 means 16.
 	Parallel int
 	// Retry bounds how long a failed request is retried while the model is unavailable. 0 means a minute, or 15
 	// minutes with Unattended or RetryLong, which also wait up to a day for a used-up quota. A negative value
-	// means no retries. If the vendor asks for a longer wait, the run fails at once and says so. A wait
-	// survives the process: a resumed session waits the remaining time or, if that is longer than Retry allows,
-	// asks the model at once.
+	// means no retries. If the provider asks for a longer wait, the run fails at once and says so. A wait survives the
+	// process: a resumed session waits the remaining time or, if that is longer than Retry allows, asks the model at
+	// once.
 	Retry time.Duration
 	// RetryLong means that someone can answer questions but is not watching: the model is retried as if
 	// Unattended were set.
 	RetryLong bool
 }
 
-// Workspace describes folders beyond the root of Env, and how the state of the workspace is kept.
+// Workspace describes folders beyond the root of Env, and how to save the state of the workspace.
 type Workspace struct {
 	// Folders lists additional folders that calls may read and change like the workspace: absolute paths
 	// without symbolic links. Env must confine commands to them itself. The list replaces that of an existing
 	// session.
 	Folders []string
-	// Checkpoint saves the state of the workspace. It is called before and after calls that change something.
-	// If nil, nothing is saved.
+	// Checkpoint saves the state of the workspace. It is called before and after calls that may change it. If nil,
+	// nothing is saved.
 	Checkpoint func(ctx context.Context) (event.Checkpoint, error)
-	// Sync stores a workspace that moves between machines where the others find it. Last is the state that the
-	// log names. Sync returns the events to append: the new state if it changed, and notes for the model. It is
-	// called when a session is first opened, when a run begins, when calls that may have changed the workspace
-	// have ended, and when a run that made such calls stops. While background jobs or processes left by
-	// commands are running, it is also called with every result and request. Its events are appended together
-	// with the event that caused the call, so nothing is acknowledged before the state is stored. An error ends
-	// the run. If nil, the workspace stays on this machine.
+	// Sync stores a workspace that moves between machines. Last is the latest state in the log. Sync returns the events
+	// to append: the new state if it changed, and notes for the model.
+	//
+	// Sync is called when a session is created, when a run begins, when calls that may have changed the workspace have
+	// ended, and when a run with such calls stops. While background jobs or left processes are running, it is also
+	// called with every result and request. Its events are appended together with the event that caused the call, so
+	// nothing is acknowledged before the state is stored. An error ends the run. If nil, the workspace stays on this
+	// machine.
 	Sync func(ctx context.Context, last event.Workspace) ([]event.Body, error)
 }
 
-// Places lists folders that are treated differently from what their path suggests. All paths are absolute.
+// Places lists exceptions from the default treatment of paths. All paths are absolute.
 type Places struct {
-	// Private lists folders that tools neither read nor change, in addition to the folders of keys and
-	// passwords that are closed to every agent. Private beats Public.
+	// Private lists folders that tools may neither read nor change, in addition to folders of keys and passwords, which
+	// are closed to every agent. Private beats Public.
 	Private []string
 	// Readable lists folders below Private ones that tools may read but never change.
 	Readable []string
 	// Public lists globs of absolute paths that look sensitive but are not.
 	Public []string
-	// Foreign lists folders in which others work too. Tools neither read nor change anything there, except for
-	// the workspace and its additional folders.
+	// Foreign lists folders in which others work too. Tools may neither read nor change anything there, except for the
+	// workspace and its additional folders.
 	Foreign []string
-	// Git lists what git runs, or reads as settings, because settings of a person or of a repository say so: a change
-	// there asks.
+	// Git lists files that git runs or reads as settings, because git's settings name them. Changing one asks.
 	Git []string
 }
 
-// Secrets are values that must not reach the model, the log or any observer: placeholders replace them. Text
-// that looks like a secret is replaced in any case.
+// Secrets are values that must not reach the model, the log or any observer: placeholders replace them. Text that looks
+// like a secret is always replaced.
 type Secrets struct {
-	// Values returns secrets by name. Tools get the values back in place of their placeholders. It is called
-	// before each request. If nil, there are none.
+	// Values returns secrets by name. Tools get the values instead of the placeholders. It is called before each
+	// request. If nil, there are none.
 	Values func() map[string]string
-	// Withheld returns further secrets, whose values tools don't get back either. It is called like Values.
+	// Withheld returns further secrets. Not even tools get their values. It is called like Values.
 	Withheld func() map[string]string
-	// Key derives the placeholders. With the same key a secret has the same placeholder in every session, so
-	// placeholders in a resumed session keep their meaning. Keep the key as private as the secrets and out of
-	// logs: with the key and a log, short secrets can be guessed by trying. If nil, each session of the agent
-	// has a random key, or each [Host] has one for all of its sessions.
+	// Key derives the placeholders. With the same key, a secret has the same placeholder in every session, so the
+	// placeholders of a resumed session keep their meaning. Protect the key like the secrets: with the key and a log, an
+	// attacker can guess short secrets. If nil, each session of the agent has a random key, or each [Host] has one for
+	// all of its sessions.
 	Key []byte
 }
 
@@ -159,59 +160,58 @@ type Secrets struct {
 type Approvals struct {
 	// Timeout is how long a call waits for an answer before it is denied. 0 means forever.
 	Timeout time.Duration
-	// Remember stores rules that a person allowed beyond the session: for its workspace (event.ScopeProject) or
-	// for all workspaces (event.ScopeAlways). If nil, such rules hold for the session only.
+	// Remember stores rules that a person allowed beyond the session: for its workspace (event.ScopeProject) or for all
+	// workspaces (event.ScopeAlways). If nil, such rules apply to the session only.
 	Remember func(ctx context.Context, scope event.Scope, rules []string) error
 }
 
-// Jobs configures whether commands may continue after the session. The model is told which applies.
+// Jobs configures whether commands may continue after the session. The model knows these settings.
 type Jobs struct {
-	// Keep lets background commands continue after a session that ended normally; Lifecycle.Shutdown looks
-	// after them.
+	// Keep lets background commands continue after a session that ended normally. Lifecycle.Shutdown implements that.
 	Keep bool
-	// KeepNone means that no command can continue, because the system can't do it or nobody may allow it.
+	// KeepNone means that no command can continue, because the system does not support it or a setting forbids it.
 	KeepNone bool
 }
 
-// Dynamic provides what may change while a session is open.
+// Dynamic provides tools and instructions that may change while a session is open.
 type Dynamic struct {
-	// Tools returns additional tools: shown ones, which the model is told about, and hidden ones, which it can
-	// call without. It is called before each run; a change invalidates the prompt cache. A tool whose name is
-	// taken is left out, with a note. If nil, there are none.
+	// Tools returns additional tools. Shown ones are listed for the model; it can also call hidden ones. Tools is called
+	// before each run. A change may invalidate the prompt cache. A tool whose name is taken is left out, with a note. If
+	// nil, there are none.
 	Tools func(ctx context.Context) (shown, hidden []tool.Tool)
-	// Directing names hidden tools for working with subagents. The model is told about them once a subagent
-	// has been started in the background or in a copy of the workspace.
+	// Directing names hidden tools for managing subagents. They are listed for the model once a subagent has been
+	// started in the background or in a copy of the workspace.
 	Directing []string
-	// Proposed turns a tool that the model wrote into a callable one, see [tool.Result.Proposal]. From the next
-	// request on the model sees it behind all other tools. An error becomes a note, and the session continues
-	// without the tool. If nil, the model can't write tools.
+	// Proposed turns a tool that the model wrote into a callable one, see [tool.Result.Proposal]. From the next request on
+	// it is listed after all other tools. An error becomes a note, and the session continues without the tool. If nil,
+	// the model can't write tools.
 	Proposed func(ctx context.Context, p tool.Proposal) (tool.Tool, error)
-	// Servers returns the state of the MCP servers that Tools takes tools from. It is called at the beginning
-	// of each run, before Tools. It may wait for servers until ctx is cancelled, as by an interrupt, and calls
-	// tell to say what it waits for. If nil, there are none.
+	// Servers returns the states of the MCP servers from which Tools takes tools. It is called at the beginning of each
+	// run, before Tools. It may wait for servers until ctx is cancelled, for example by an interrupt, and reports its
+	// progress with tell. If nil, there are none.
 	Servers func(ctx context.Context, tell func(text string)) []event.Server
-	// Instructions returns the instructions that apply to a file or folder below the workspace in addition to
-	// System, outermost first. It is called when a part of the workspace is first touched; new instructions are
-	// added at the end of the context. If nil, there are none.
+	// Instructions returns the instructions that apply to a file or folder below the workspace in addition to System,
+	// outermost first. It is called when a call first uses a file in a folder. New instructions are added at the end of
+	// the context. If nil, there are none.
 	Instructions func(path string) []event.Added
 }
 
-// Opening holds facts that a new session stores in its first event.
+// Opening holds facts that are stored in the first event of a new session.
 type Opening struct {
 	// Kind is the kind of a subagent. Hooks and tools see it.
 	Kind string
-	// Levers are the aids for the model beyond running its calls. A session written by a version without levers
-	// continues without them.
+	// Levers switch measures that help the model, see docs/LEVERS.md. A session from a version without levers continues
+	// without them.
 	Levers event.Levers
-	// Config is the digest of the configuration of the session. It is for programs that compare sessions.
+	// Config is a digest of the session's configuration, for programs that compare sessions.
 	Config string
 	// Labels help to find the session later: at most 32, with names of up to 64 letters, digits, dots, dashes
 	// and underscores, and values of up to 256 bytes.
 	Labels map[string]string
 	// Traceparent is the parent span of the session in the form of W3C Trace Context.
 	Traceparent string
-	// Corpus is the text that the session answers questions about. It is stored so that the session can be
-	// opened again, see [Place]. The agent needs the tools for it.
+	// Corpus is the text that the session answers questions about. It is stored so that the session can be opened again,
+	// see [Place]. Tools must contain the tools for it.
 	Corpus event.Corpus
 }
 
@@ -219,8 +219,8 @@ type Opening struct {
 type Program struct {
 	// Run performs one run of the session, see [Session.Perform]. If nil, the model answers.
 	Run func(ctx context.Context, steps *Steps) error
-	// Step is the step that encloses all of Run. It is stored when a session is created, so that the log says
-	// from its beginning what drives it. If its Step is empty, there is none.
+	// Step is the step that encloses all of Run. It is stored when a session is created, so the log names its program
+	// from the beginning. If its Step is empty, there is none.
 	Step event.StepStarted
 }
 
@@ -229,8 +229,7 @@ type Lifecycle struct {
 	// Started is called with the session when its first run begins, so that parts of the agent can send it
 	// inputs. It must not wait for the run.
 	Started func(s *Session)
-	// Stored is called with every stored event that a run takes in, in order, after Status includes it. It must
-	// not block.
+	// Stored is called with every stored event of a run, in order, after Status includes it. It must not block.
 	Stored func(s *Session, e event.Event)
 	// Shutdown ends the processes that the session has started, or lets them continue, and reports which.
 	// Normal is true if the last run ended without an interrupt; otherwise nothing continues.
@@ -241,8 +240,8 @@ type Lifecycle struct {
 	Close func() error
 }
 
-// ShareSecrets makes the sessions of a use the placeholders of s, so that they can exchange text with secrets.
-// Call it before the agent is used.
+// ShareSecrets makes the agent's sessions use the placeholders of s, so that they can exchange text with secrets. Call
+// it before the agent is used.
 func (a *Agent) ShareSecrets(s *Session) { a.vault = s.driver.Secrets().Vault }
 
 // DefaultMaxTurns is the limit of turns of one run unless the agent sets another.
@@ -253,16 +252,15 @@ const DefaultMaxTurns = 200
 // words, "write(docs/**)" files, and "network(*.example.com)" hosts.
 type Rule struct {
 	Action tool.Action // Allow, Ask or Deny
-	// Text is the rule in the grammar of docs/SECURITY.md, or in the form of Claude Code, Codex, opencode or
-	// Gemini.
+	// Text is the rule in the grammar of docs/SECURITY.md, or in that of Claude Code, Codex, opencode or Gemini.
 	Text     string
 	Original string // the rule as a person wrote it, if Text is a translation
 	Scope    string // where the rule comes from, shown to people; may be empty
 	Reason   string // shown when the rule asks or denies; may be empty
 }
 
-// Run runs the agent in a new session in memory, see [Session.Run]. If calls still wait for a decision when the
-// run ends, the last error is a [*WaitingError], since nobody could answer later.
+// Run runs the agent in a new session in memory, see [Session.Run]. If calls still wait for a decision when the run
+// ends, the last error is a [*WaitingError], because nobody could answer later.
 func (a *Agent) Run(ctx context.Context, text string) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		s, err := a.Open(ctx, event.NewMemory("memory"))
@@ -311,10 +309,10 @@ func (noModel) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] 
 	}
 }
 
-// describable checks that the first event of a session can hold what the agent describes.
-func (a *Agent) describable() error {
+// checkOpening returns an error if the first event of a session can't hold the agent's values.
+func (a *Agent) checkOpening() error {
 	if !utf8.ValidString(a.Env.Root) {
-		return fmt.Errorf("the path of the workspace, %q, is not UTF-8, and sessions keep paths as text: rename the folder, "+
+		return fmt.Errorf("the path of the workspace, %q, is not UTF-8, and sessions store paths as text: rename the folder, "+
 			"or mount it at another path", a.Env.Root)
 	}
 	return event.Opened{Labels: a.Opening.Labels, Traceparent: a.Opening.Traceparent}.Check()
@@ -331,7 +329,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 	if err := a.Mode.Check(); err != nil {
 		return nil, fmt.Errorf("mode: %w", err)
 	}
-	if err := a.describable(); err != nil {
+	if err := a.checkOpening(); err != nil {
 		return nil, err
 	}
 	rules, err := a.policy()
@@ -342,7 +340,7 @@ func (a *Agent) attach(ctx context.Context, log event.Log, state *loop.State, pa
 	s.driver, err = drive.Open(ctx, a.config(s, rules), log, state)
 	if err == nil && state.Seq == 0 {
 		err = s.driver.Create(ctx, func(tools []llm.ToolSpec) []event.Body { return a.opening(tools, parent) })
-		err = driven(s.ID(), err)
+		err = asDrivenError(s.ID(), err)
 	}
 	return s, err
 }
@@ -430,42 +428,40 @@ func (a *Agent) opening(specs []llm.ToolSpec, parent string) []event.Body {
 	return bodies
 }
 
-// changes returns what the agent sets differently from the state of a session, and whether there is any
-// difference.
-func (a *Agent) changes(s *loop.State) (sw event.Switched, some bool) {
+// changes returns the agent's settings that differ from the state of a session, and whether there are any.
+func (a *Agent) changes(s *loop.State) (sw event.Switched, changed bool) {
 	if route := a.model().Info().Route(); route != s.Route {
-		sw.Route, some = route, true
+		sw.Route, changed = route, true
 	}
 	if a.Effort != "" && a.Effort != s.Effort {
-		sw.Effort, some = a.Effort, true
+		sw.Effort, changed = a.Effort, true
 	}
 	if a.Mode != "" && a.Mode != s.Mode {
-		sw.Mode, some = a.Mode, true
+		sw.Mode, changed = a.Mode, true
 	}
 	if l := a.limits(s.Limits); l != s.Limits {
-		sw.Limits, some = &l, true
+		sw.Limits, changed = &l, true
 	}
 	if w := a.window(); w != s.Window {
-		sw.Window, some = &w, true
+		sw.Window, changed = &w, true
 	}
 	if !slices.Equal(a.Workspace.Folders, s.Folders) {
-		sw.Folders, some = append([]string{}, a.Workspace.Folders...), true
+		sw.Folders, changed = append([]string{}, a.Workspace.Folders...), true
 	}
-	return sw, some
+	return sw, changed
 }
 
 // The reserve for a reply is the model's MaxOutput, at least leastReserve tokens, and never more than 1/reserveShare of
 // the window.
 const (
-	leastReserve = 20_000
+	minReserve   = 20_000
 	reserveShare = 4
 )
 
-// window returns the model's context window. The reserve never exceeds its share, or sessions in a small window would
-// be compacted all the time.
+// window returns the model's context window. The bound on the reserve prevents constant compactions in a small window.
 func (a *Agent) window() event.Window {
 	info := a.model().Info()
-	w := event.Window{Tokens: info.Window, Reserve: max(info.MaxOutput, leastReserve), Assumed: info.Assumed}
+	w := event.Window{Tokens: info.Window, Reserve: max(info.MaxOutput, minReserve), Assumed: info.Assumed}
 	if w.Tokens == 0 {
 		return event.Window{}
 	}
@@ -489,8 +485,8 @@ func (a *Agent) limits(now event.Limits) event.Limits {
 	return now
 }
 
-// Answer runs the agent in a new session in memory and returns the text of its last reply. If the run stops for
-// any reason but done, Answer returns an error; that is a [*WaitingError] if calls wait for a decision.
+// Answer runs the agent in a new session in memory and returns the text of its last reply. If the run stops for any
+// reason but done, Answer returns an error: a [*WaitingError] if calls wait for a decision.
 func (a *Agent) Answer(ctx context.Context, text string) (answer string, err error) {
 	var stopped *event.Stopped
 	for e, err := range a.Run(ctx, text) {

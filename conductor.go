@@ -15,58 +15,58 @@ import (
 )
 
 // Conductor drives a session for a front end. It runs the session, passes on events, asks questions, stores the
-// answers and continues until the run has stopped or nobody answers. The zero value with a Session works: it
-// shows nothing and leaves every question open.
+// answers and continues until the run has stopped or nobody answers. Only Session is required: without more, the
+// conductor shows nothing and leaves every question open.
 //
-// If one of its functions panics, Run ends with an error that names the function and has the stack. The session
-// can be run again.
+// If one of its functions panics, Run returns an error with the name of the function and the stack. The session can
+// be run again.
 //
-// Run must be called by one goroutine at a time. Interrupt, Detach, Again and Send may be called from any.
+// One goroutine at a time may call Run. Any goroutine may call Interrupt, Detach, Again and Send.
 type Conductor struct {
 	Session *Session
-	// See is called with every event of the run in order, transient ones included. An error aborts the run as a
-	// crash would. If nil, events are not shown.
+	// See is called with every event of the run in order, transient ones included. An error aborts the run like a
+	// crash. If See is nil, events are not shown.
 	See func(e event.Event) error
 	// Ask shows a question to someone and returns the input that answers it: an event.Decided for this call, or
-	// an event.Cancelled to interrupt the run. A decision also applies to the rest of the call's Set. Nil means
-	// no answer from here, and the question stays open for others. Any other input is not stored and becomes an
-	// error of Run, as does an error of Ask. The context is cancelled, and the result ignored, when someone
-	// else has answered (the cause is then ErrAnswered), when it is too late for an answer, and when the run is
-	// interrupted. If the function is nil, nobody answers here.
+	// an event.Cancelled to interrupt the run. A decision also applies to the rest of the call's Set. A nil input
+	// leaves the question open for others. Any other input is not stored, and Run returns an error. An error of Ask
+	// ends Run too.
+	//
+	// The context is cancelled, and the result ignored, when someone else has answered (with the cause ErrAnswered),
+	// when the question times out, and when the run is interrupted. If Ask is nil, questions stay open.
 	Ask func(ctx context.Context, p Pending) (event.Body, error)
-	// Before returns events to append behind the inputs and answers, such as an event.Switched, which can't be
-	// sent into a run. It is called each time the session is about to run. If nil, there are none.
+	// Before returns events to append after the inputs and answers, such as an event.Switched, which Send can't
+	// append. It is called each time the session is about to run. If Before is nil, there are none.
 	Before func() []event.Body
 	// After is called when a run has stopped, and returns inputs that continue it, such as a higher limit with
 	// an empty event.Said. If After is nil or returns nothing, Run returns. An error ends Run.
 	After func(ctx context.Context, st Status) ([]event.Body, error)
-	// Together asks all questions at once and while the run continues; Ask is then called from several
-	// goroutines. Otherwise questions come one at a time, in order, and no events are shown meanwhile, which
-	// suits a terminal.
+	// Together asks all questions at once, while the run continues, so several goroutines call Ask. Otherwise
+	// questions come one at a time, in order, and no events are shown meanwhile, which suits a terminal.
 	Together bool
-	// AnswerWait is how long Run waits for an answer from elsewhere to a question that Ask left open. 0 means not
-	// at all, a negative value forever.
+	// AnswerWait is how long Run waits for an answer from elsewhere to a question that Ask left open. With 0 it does not
+	// wait, with a negative value it waits forever.
 	AnswerWait time.Duration
 	// Grace is how long an interrupted run may take to stop cleanly before it is aborted. 0 means forever.
 	Grace time.Duration
 
-	mu     sync.Mutex
-	at     phase
-	put    *questions         // of this run
-	wish   *event.Cancelled   // an interrupt that is sent once the run is in the log
-	left   bool               // the front end has gone away
-	latest uint64             // number of the last event that Send has appended
-	broken context.CancelFunc // aborts the run
-	grace  *time.Timer
+	mu             sync.Mutex
+	phase          phase
+	questions      *questions         // of this run
+	earlyInterrupt *event.Cancelled   // an interrupt to send once the run is in the log
+	detached       bool               // the front end has gone away
+	lastSent       uint64             // number of the last event that Send appended
+	abort          context.CancelFunc // aborts the run
+	graceTimer     *time.Timer        // aborts an interrupted run that does not stop
 }
 
-// phase is the state of a conductor.
+// phase is the phase of a conductor's run.
 type phase int
 
 const (
-	unheard phase = iota // the log has nothing of this run yet: an interrupt would apply to the one before
-	heard
-	ended
+	phaseStarting phase = iota // no event of the run is in the log yet, so an interrupt would apply to the previous run
+	phaseRunning
+	phaseEnded
 )
 
 // ErrOver means that the run has ended and takes no more inputs. The next Run picks them up.
@@ -75,32 +75,32 @@ var ErrOver = errors.New("the run is over")
 // ErrAnswered is the cause of the cancelled context when someone else has answered a question.
 var ErrAnswered = errors.New("answered elsewhere")
 
-// Run appends the inputs and drives the session until the run has stopped, or until the only thing left is
-// questions that nobody answers. Without inputs it continues where the session stands. If ctx ends first, Run
-// aborts the session and returns the context's error.
+// Run appends the inputs and drives the session until the run has stopped, or only waits for questions that nobody
+// answers. Without inputs it continues the session from its current state. If ctx ends first, Run aborts the run and
+// returns the context's error.
 func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
-	ctx, broken := context.WithCancel(ctx)
-	defer broken()
-	put := newQuestions(c.Session)
-	put.ask, put.together, put.patience = c.Ask, c.Together, c.AnswerWait
-	c.begin(put, broken)
-	defer c.end()
+	ctx, abort := context.WithCancel(ctx)
+	defer abort()
+	questions := newQuestions(c.Session)
+	questions.ask, questions.together, questions.answerWait = c.Ask, c.Together, c.AnswerWait
+	c.beginRun(questions, abort)
+	defer c.endRun()
 	for {
-		late, err := c.before()
+		more, err := c.callBefore()
 		if err != nil {
 			return err
 		}
-		for e, err := range c.Session.drive(ctx, slices.Concat(inputs, late)...) {
+		for e, err := range c.Session.drive(ctx, slices.Concat(inputs, more)...) {
 			if err == nil {
-				err = c.saw(ctx, e)
+				err = c.observe(ctx, e)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		again, err := c.again(ctx)
+		again, err := c.mustRunAgain(ctx)
 		if err == nil && !again && c.After != nil {
-			inputs, err = c.after(ctx)
+			inputs, err = c.callAfter(ctx)
 			again = len(inputs) > 0
 		} else {
 			inputs = nil
@@ -111,7 +111,7 @@ func (c *Conductor) Run(ctx context.Context, inputs ...event.Body) error {
 	}
 }
 
-func (c *Conductor) before() (inputs []event.Body, err error) {
+func (c *Conductor) callBefore() (inputs []event.Body, err error) {
 	defer fault.Recover("Conductor.Before", nil, &err)
 	if c.Before == nil {
 		return nil, nil
@@ -119,78 +119,78 @@ func (c *Conductor) before() (inputs []event.Body, err error) {
 	return c.Before(), nil
 }
 
-// after returns the inputs of After that begin another run.
-func (c *Conductor) after(ctx context.Context) (inputs []event.Body, err error) {
+// callAfter returns the inputs of After. If there are any, another run begins.
+func (c *Conductor) callAfter(ctx context.Context) (inputs []event.Body, err error) {
 	defer fault.Recover("Conductor.After", nil, &err)
 	st := c.Session.Status()
-	if len(st.Waiting) > 0 || c.gone() {
+	if len(st.Waiting) > 0 || c.isDetached() {
 		return nil, nil
 	}
 	inputs, err = c.After(ctx, st)
 	if len(inputs) > 0 {
-		c.begin(c.put, c.broken)
+		c.beginRun(c.questions, c.abort)
 	}
 	return inputs, err
 }
 
-func (c *Conductor) gone() bool {
+func (c *Conductor) isDetached() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.left
+	return c.detached
 }
 
-// begin begins a run. An interrupt that was requested before the first run applies to it.
-func (c *Conductor) begin(put *questions, broken context.CancelFunc) {
+// beginRun begins a run. An interrupt that was requested before the first run applies to it.
+func (c *Conductor) beginRun(questions *questions, abort context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.at == ended {
-		c.wish, c.left = nil, false
+	if c.phase == phaseEnded {
+		c.earlyInterrupt, c.detached = nil, false
 	}
-	c.at, c.put, c.broken = unheard, put, broken
-	c.forgive()
+	c.phase, c.questions, c.abort = phaseStarting, questions, abort
+	c.stopGrace()
 }
 
-func (c *Conductor) end() {
-	c.put.close()
+func (c *Conductor) endRun() {
+	c.questions.close()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.at = ended
-	c.forgive()
+	c.phase = phaseEnded
+	c.stopGrace()
 }
 
-// forgive ends the wait for an interrupted run to stop. The caller holds the lock.
-func (c *Conductor) forgive() {
-	if c.grace != nil {
-		c.grace.Stop()
-		c.grace = nil
+// stopGrace stops the timer that would abort an interrupted run. The caller holds the lock.
+func (c *Conductor) stopGrace() {
+	if c.graceTimer != nil {
+		c.graceTimer.Stop()
+		c.graceTimer = nil
 	}
 }
 
-// saw updates the conductor with an event of the run.
-func (c *Conductor) saw(ctx context.Context, e event.Event) error {
-	c.hear()
-	c.put.saw(e.Body)
-	if _, over := e.Body.(event.Stopped); over { // inputs still queued belong to the next run
+// observe updates the conductor with an event of the run.
+func (c *Conductor) observe(ctx context.Context, e event.Event) error {
+	c.markRunning()
+	c.questions.withdrawSettled(e.Body)
+	if _, over := e.Body.(event.Stopped); over {
 		c.mu.Lock()
-		c.forgive()
+		c.stopGrace()
 		c.mu.Unlock()
 	}
-	if err := c.see(e); err != nil {
+	if err := c.callSee(e); err != nil {
 		return err
 	}
 	switch b := e.Body.(type) {
 	case event.Raised:
-		c.put.raised(ctx, Asked(Question{Raised: b, Seq: e.Seq}))
-	case event.Claimed: // steps find their questions in the log, and raise them only once
-		for _, q := range c.Session.Status().steps() {
-			c.put.raised(ctx, Asked(q))
+		c.questions.askRaised(ctx, Asked(Question{Raised: b, Seq: e.Seq}))
+	case event.Claimed: // after a restart, steps wait for their old questions and don't raise them again
+		for _, q := range c.Session.Status().stepQuestions() {
+			c.questions.askRaised(ctx, Asked(q))
 		}
 	}
-	return c.put.failed()
+	return c.questions.failed()
 }
 
-// steps returns the open questions of a program's steps.
-func (st Status) steps() (own []Question) {
+// stepQuestions returns the open questions of a program's steps.
+func (st Status) stepQuestions() (own []Question) {
 	for _, q := range st.Raised {
 		if st.Workflow != "" && q.Child == "" {
 			own = append(own, q)
@@ -199,7 +199,7 @@ func (st Status) steps() (own []Question) {
 	return own
 }
 
-func (c *Conductor) see(e event.Event) (err error) {
+func (c *Conductor) callSee(e event.Event) (err error) {
 	defer fault.Recover("Conductor.See", nil, &err)
 	if c.See == nil {
 		return nil
@@ -207,123 +207,122 @@ func (c *Conductor) see(e event.Event) (err error) {
 	return c.See(e)
 }
 
-// hear records that the run is in the log, and interrupts it if that was requested before.
-func (c *Conductor) hear() {
+// markRunning records that the run is in the log, and interrupts it if that was requested before.
+func (c *Conductor) markRunning() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.at == heard {
+	if c.phase == phaseRunning {
 		return
 	}
-	c.at = heard
-	if c.wish != nil {
-		c.interrupt(*c.wish)
+	c.phase = phaseRunning
+	if c.earlyInterrupt != nil {
+		c.interrupt(*c.earlyInterrupt)
 	}
 }
 
-// Interrupt stops the run cleanly: the model's partial reply is kept, calls are stopped, and questions are
-// withdrawn. It does not wait; Run returns when the run has stopped. Before the first Run it applies to that
-// run; after Run has returned it does nothing.
+// Interrupt stops the run cleanly: it keeps the model's partial reply, stops calls and withdraws questions. It does not
+// wait; Run returns when the run has stopped. Before the first Run it applies to that run. After Run has returned it
+// does nothing.
 func (c *Conductor) Interrupt(why event.Cancelled) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch c.at {
-	case unheard:
-		c.wish = &why
-	case heard:
+	switch c.phase {
+	case phaseStarting:
+		c.earlyInterrupt = &why
+	case phaseRunning:
 		c.interrupt(why)
 	}
 }
 
-// Detach is for a front end that goes away. It interrupts a run that is working, and leaves one that waits for
-// an answer as it is.
+// Detach is for a front end that goes away. It interrupts the run unless calls wait for decisions. In that case the
+// questions stay open, and Run returns.
 func (c *Conductor) Detach(why event.Cancelled) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left = true
+	c.detached = true
 	switch {
-	case c.at == unheard:
-		c.wish = &why
-	case c.at == heard && len(c.Session.Status().Waiting) == 0:
+	case c.phase == phaseStarting:
+		c.earlyInterrupt = &why
+	case c.phase == phaseRunning && len(c.Session.Status().Waiting) == 0:
 		c.interrupt(why)
-	case c.at == heard:
-		c.put.leave()
+	case c.phase == phaseRunning:
+		c.questions.detach()
 	}
 }
 
-// interrupt appends the request to stop. If the log can't be written, the run is aborted instead. The caller
-// holds the lock.
+// interrupt appends the interrupt. If the log can't be written, it aborts the run instead. The caller holds the lock.
 func (c *Conductor) interrupt(why event.Cancelled) {
 	seq, err := c.Session.send(context.Background(), why)
 	if err != nil {
-		c.broken()
+		c.abort()
 		return
 	}
-	c.put.heard(seq)
-	c.put.saw(why)
-	if c.Grace > 0 && c.grace == nil {
-		c.grace = time.AfterFunc(c.Grace, c.broken)
+	c.questions.recordAnswer(seq)
+	c.questions.withdrawSettled(why)
+	if c.Grace > 0 && c.graceTimer == nil {
+		c.graceTimer = time.AfterFunc(c.Grace, c.abort)
 	}
 }
 
-// Again makes a run that waits for answers continue with the events that Before returns, such as another mode,
-// which may answer open questions. The remaining questions stay open. Use it without Ask or with Together: a
-// conductor that asks one at a time continues only with the next answer.
+// Again makes a run that waits for answers continue with the events that Before returns. For example, another mode may
+// answer open questions. The other questions stay open. Use Again without Ask or with Together: a conductor that asks
+// one question at a time continues only after the next answer.
 func (c *Conductor) Again() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.put != nil {
-		c.put.change(func() { c.put.again = true })
+	if c.questions != nil {
+		c.questions.change(func() { c.questions.rerun = true })
 	}
 }
 
-// Send appends an input to the run in progress, which takes it even if it was about to end, and returns the
-// number of the event. It returns ErrOver if no run is in progress.
+// Send appends an input to the run in progress, even if it was about to end, and returns the number of the event. It
+// returns ErrOver if no run is in progress.
 func (c *Conductor) Send(ctx context.Context, input event.Body) (seq uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.at == ended {
+	if c.phase == phaseEnded {
 		return 0, ErrOver
 	}
 	seq, err = c.Session.send(ctx, input)
-	c.latest = max(c.latest, seq)
+	c.lastSent = max(c.lastSent, seq)
 	return seq, err
 }
 
-// again settles the open questions, and reports whether the session must run again.
-func (c *Conductor) again(ctx context.Context) (bool, error) {
-	if over, late := c.over(); over || late {
+// mustRunAgain settles the open questions, and reports whether the session must run again.
+func (c *Conductor) mustRunAgain(ctx context.Context) (bool, error) {
+	if over, late := c.isOver(); over || late {
 		return late, nil
 	}
-	answered, err := c.put.settle(ctx, c.Session.Status())
+	answered, err := c.questions.settle(ctx, c.Session.Status())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil || c.left || !answered && c.latest <= c.Session.Status().Seq {
-		c.at = ended
+	if err != nil || c.detached || !answered && c.lastSent <= c.Session.Status().Seq {
+		c.phase = phaseEnded
 		return false, err
 	}
 	return true, nil
 }
 
-// over reports whether the run is finished, or whether an input came too late for it.
-func (c *Conductor) over() (over, late bool) {
+// isOver reports whether the run is over, or whether an input came too late for it and needs another run.
+func (c *Conductor) isOver() (over, late bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	st := c.Session.Status()
-	if late = c.latest > st.Seq; late {
+	if late = c.lastSent > st.Seq; late {
 		return false, true
 	}
-	if over = c.left || len(st.Waiting) == 0; over {
-		c.at = ended
+	if over = c.detached || len(st.Waiting) == 0; over {
+		c.phase = phaseEnded
 	}
 	return over, false
 }
 
-// WaitingError means that a run has ended because calls wait for a decision and nothing here decides.
+// WaitingError means that a run has ended because calls wait for a decision and Agent.Approve is nil.
 type WaitingError struct {
 	Waiting []Pending
 }
 
-// Error names the calls, and the fields to set for deciding them.
+// Error names the calls, and the fields of Agent that would decide about them.
 func (e *WaitingError) Error() string {
 	var calls []string
 	for _, p := range e.Waiting {

@@ -13,30 +13,30 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Context describes what the next request to the model consists of, by source.
+// Context describes the next request to the model by the sources of its tokens.
 type Context struct {
 	Window  int  // size of the current model's context window in tokens; 0 if unknown
 	Reserve int  // tokens of the window that are reserved for the reply
 	Assumed bool // nobody states Window, so it is assumed
-	Tokens  int  // approximate tokens of the next prompt: counted by the vendor where it was sent before, otherwise estimated
+	Tokens  int  // approximate tokens of the next prompt: the provider's last count, and an estimate of the rest
 	Sources []Source
-	// How often the conversation was compacted.
+	// Compactions is how often the conversation was compacted.
 	Compactions int
 	Calls       int // calls of the session
-	Again       int // calls whose result repeated one that the model could still see, so it was not sent again
-	// Whether the conversation holds text by strangers, and private data from beyond the workspace. If both are
-	// true, every call that can reach the outside asks.
+	Again       int // results that were not sent again because the model could still see an equal one
+	// Untrusted means that the conversation holds text by strangers, Private that it holds private data from beyond the
+	// workspace. If both are true, every call that can reach the outside asks.
 	Untrusted, Private bool
 }
 
 // Source is one part of the prompt.
 type Source struct {
-	Name   string // what the part is
-	Why    string // why it is in the prompt, for people
+	Name   string
+	Why    string // why it is in the prompt, or how it is made up; for people
 	Tokens int    // approximate
 }
 
-// ContextOf is [Session.Context] for a log that nobody has opened as a session.
+// ContextOf is like [Session.Context], for a log that is not open as a session.
 func ContextOf(ctx context.Context, log event.Log) (Context, error) {
 	state, err := drive.Fold(ctx, log)
 	if err != nil {
@@ -58,7 +58,7 @@ func contextOf(st *loop.State) Context {
 	if sum(messages) == 0 {
 		fixed = c.Tokens
 	}
-	c.Sources = slices.Concat(shared(fixed, system), shared(c.Tokens-fixed, messages))
+	c.Sources = slices.Concat(scaleTo(fixed, system), scaleTo(c.Tokens-fixed, messages))
 	return c
 }
 
@@ -70,22 +70,22 @@ func sum(sources []Source) (n int) {
 	return n
 }
 
-// shared scales the estimates of the non-empty sources so that they add up to tokens.
-func shared(tokens int, sources []Source) (out []Source) {
-	all, seen, given := sum(sources), 0, 0
+// scaleTo returns the non-empty sources, with their estimates scaled to add up to tokens.
+func scaleTo(tokens int, sources []Source) (out []Source) {
+	total, seen, assigned := sum(sources), 0, 0
 	for _, s := range sources {
 		if s.Tokens == 0 {
 			continue
 		}
 		seen += s.Tokens
-		s.Tokens = int(int64(tokens)*int64(seen)/int64(all)) - given
-		given += s.Tokens
+		s.Tokens = int(int64(tokens)*int64(seen)/int64(total)) - assigned
+		assigned += s.Tokens
 		out = append(out, s)
 	}
 	return out
 }
 
-// fixedSources splits the part of the prompt before the messages, by our own estimate.
+// fixedSources splits the part of the prompt before the messages, with estimated tokens.
 func fixedSources(st *loop.State) []Source {
 	var out []Source
 	for i, block := range st.System {
@@ -102,12 +102,12 @@ func fixedSources(st *loop.State) []Source {
 	return append(out, tools)
 }
 
-// conversation splits the messages, by our own estimate.
+// conversation splits the messages, with estimated tokens.
 func conversation(st *loop.State) []Source {
 	person, model := Source{Name: "what you said"}, Source{Name: "what the model said", Why: "text, thoughts and calls"}
 	other := Source{Name: "what inspan said", Why: "summaries, hints and added instructions"}
 	results, images := Source{Name: "results of tools"}, Source{Name: "images"}
-	messages, each, calls := 0, map[string]int{}, 0
+	messages, byTool, calls := 0, map[string]int{}, 0
 	for i, m := range st.Messages {
 		if slices.Contains(st.Person, i) {
 			messages++
@@ -119,7 +119,7 @@ func conversation(st *loop.State) []Source {
 			switch {
 			case isResult:
 				results.Tokens += n
-				each[r.Name] += n
+				byTool[r.Name] += n
 				calls++
 			case isImage:
 				images.Tokens += n
@@ -133,23 +133,23 @@ func conversation(st *loop.State) []Source {
 		}
 	}
 	person.Why = fmt.Sprintf("messages: %d; a compaction keeps them word for word, the oldest only while they fit", messages)
-	results.Why = fmt.Sprintf("results: %d", calls) + largest(each)
+	results.Why = fmt.Sprintf("results: %d", calls) + largest(byTool)
 	return []Source{person, other, model, results, images}
 }
 
-// largest names the tools with the largest results.
-func largest(each map[string]int) string {
+// largest names the three tools with the most tokens, with their shares.
+func largest(byTool map[string]int) string {
 	var names []string
-	all := 0
-	for name, n := range each {
-		names, all = append(names, name), all+n
+	total := 0
+	for name, n := range byTool {
+		names, total = append(names, name), total+n
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(each[b], each[a]), strings.Compare(a, b))
+		return cmp.Or(cmp.Compare(byTool[b], byTool[a]), strings.Compare(a, b))
 	})
 	var out []string
 	for _, name := range names[:min(3, len(names))] {
-		out = append(out, fmt.Sprintf("%s %d%%", name, (100*each[name]+all/2)/max(all, 1)))
+		out = append(out, fmt.Sprintf("%s %d%%", name, (100*byTool[name]+total/2)/max(total, 1)))
 	}
 	if len(out) == 0 {
 		return ""

@@ -42,8 +42,8 @@
 //		}
 //	}
 //
-// Most programs need no more names than these. The rest is in the structs that [Agent] has at its end, and for front
-// ends: [Conductor], [Watch] and [Status].
+// Most programs need no more than this. Rarely needed settings are in the last fields of [Agent]. Front ends also use
+// [Conductor], [Watch] and [Status].
 //
 // There are three kinds of failure. A failing tool is data for the model. An
 // unavailable model is an event, and the run stops as failed. A Go error means

@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Host keeps sessions in a store and makes agents for them. A front end needs little more: it creates or opens
-// a session, runs it, sends inputs, lists and forks. It is safe for concurrent use.
+// Host keeps sessions in a store and makes agents for them. A front end uses it to create, open, list and fork
+// sessions. It is safe for concurrent use.
 type Host struct {
 	// Dir is the folder for sessions; it is created when needed. It is ignored if Store is set.
 	Dir string
@@ -42,7 +42,7 @@ type Place struct {
 	Blobs  tool.Blobs // blobs of the session
 	New    bool       // the session is being created
 	Parent string     // session that a new one works for; empty if none
-	Route  string     // model that the session has used; empty if new
+	Route  string     // the session's current model; empty if new
 	Mode   tool.Mode  // permission mode of the session; empty if new
 	// Workflow names the workflow that drives the session, see [Status].
 	Workflow string
@@ -64,12 +64,12 @@ func (h *Host) New(ctx context.Context, root string) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.fresh(ctx, log, Place{Root: root, New: true})
+	return h.openNew(ctx, log, Place{Root: root, New: true})
 }
 
-// Begin opens a session that [store.Store.Create] has made, by its full id, in the workspace root. Its log must
-// be empty; otherwise the error wraps [fs.ErrExist], so of several callers only one begins the session. The
-// caller must close it.
+// Begin begins a session in the workspace root whose log [store.Store.Create] has made, given its full id. If the log
+// is not empty, the error wraps [fs.ErrExist], so only one of several callers can begin the session. The caller must
+// close it.
 func (h *Host) Begin(ctx context.Context, id, root string) (*Session, error) {
 	log, err := h.Sessions().Open(ctx, id)
 	if err != nil {
@@ -85,8 +85,8 @@ func (h *Host) Begin(ctx context.Context, id, root string) (*Session, error) {
 	return h.open(ctx, log, Place{Root: root, New: true}, state)
 }
 
-// fresh opens a session with a new log. If that fails, it removes the log.
-func (h *Host) fresh(ctx context.Context, log store.Log, at Place) (*Session, error) {
+// openNew opens a session with a new log. If that fails, it removes the log.
+func (h *Host) openNew(ctx context.Context, log store.Log, at Place) (*Session, error) {
 	s, err := h.open(ctx, log, at, &loop.State{})
 	if err != nil {
 		return nil, errors.Join(err, h.Sessions().Remove(ctx, log.ID()))
@@ -94,15 +94,15 @@ func (h *Host) fresh(ctx context.Context, log store.Log, at Place) (*Session, er
 	return s, nil
 }
 
-// Child opens the session that works for parent under this name, and creates it in the workspace root if there
-// is none. The same parent and name always mean the same session. The caller must close it.
+// Child opens the session that works for parent under this name. If there is none, it creates one in the workspace
+// root. The same parent and name always mean the same session. The caller must close it.
 func (h *Host) Child(ctx context.Context, parent, name, root string) (*Session, error) {
 	log, isNew, err := h.Sessions().Child(ctx, parent, name)
 	if err != nil {
 		return nil, err
 	}
 	if isNew {
-		return h.fresh(ctx, log, Place{Root: root, New: true, Parent: parent})
+		return h.openNew(ctx, log, Place{Root: root, New: true, Parent: parent})
 	}
 	return h.resume(ctx, log)
 }
@@ -112,7 +112,7 @@ func (h *Host) Child(ctx context.Context, parent, name, root string) (*Session, 
 func (h *Host) Branch(ctx context.Context, of, parent, name string) (*Session, error) {
 	b, ok := h.Sessions().(store.Brancher)
 	if !ok {
-		return nil, errors.New("the store of the sessions can't begin one as a copy")
+		return nil, errors.New("branch: the store of the sessions does not implement store.Brancher")
 	}
 	log, _, err := b.Branch(ctx, of, parent, name)
 	if err != nil {
@@ -139,9 +139,9 @@ func (h *Host) resume(ctx context.Context, log store.Log) (*Session, error) {
 	state, err := drive.Fold(ctx, log)
 	switch {
 	case err == nil && state.Seq == 0:
-		err = fmt.Errorf("session %s is empty: its program ended before it began", log.ID())
+		err = fmt.Errorf("session %s is empty: the program that created it ended too early", log.ID())
 	case err == nil && state.Session == "":
-		err = fmt.Errorf("session %s can't be resumed: its log lacks the beginning, which says where and in which mode it works", log.ID())
+		err = fmt.Errorf("session %s can't be resumed: the beginning of its log, with its workspace and mode, is missing", log.ID())
 	}
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
@@ -197,8 +197,8 @@ func (h *Host) Remove(ctx context.Context, id string) error {
 	return h.Sessions().Remove(ctx, id)
 }
 
-// Sessions returns the store of the host. It stays the same for the life of the host, so appends through it
-// wake whoever waits on it at once.
+// Sessions returns the store of the host. It is always the same store, so an append through it wakes waiting readers at
+// once.
 func (h *Host) Sessions() store.Store {
 	if h.Store != nil {
 		return h.Store

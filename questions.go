@@ -12,89 +12,89 @@ import (
 	"github.com/inspan/inspan/internal/kernel/fault"
 )
 
-// questions are the open questions of a conductor. Answers go into the log, where the run takes them like
+// questions asks the open questions of a session. It appends the answers to the log, where the run finds them like
 // answers from elsewhere.
 type questions struct {
-	session  *Session
-	ask      func(context.Context, Pending) (event.Body, error)
-	together bool
-	patience time.Duration
-	asking   sync.WaitGroup
-	news     chan struct{} // has a value when a field below has changed
+	session    *Session
+	ask        func(context.Context, Pending) (event.Body, error)
+	together   bool
+	answerWait time.Duration
+	asking     sync.WaitGroup
+	changed    chan struct{} // receives a value when a field below has changed
 
-	mu     sync.Mutex
-	put    map[uint64]open // by the number of the event that asks
-	flying int             // how many of the waiting calls are being asked about
-	answer uint64          // number of the last event that answers a question or interrupts the run
-	gone   bool            // nobody is left who could be asked
-	again  bool            // the run must continue with what it has
-	err    error           // why no more questions can be asked
+	mu         sync.Mutex
+	asked      map[uint64]openQuestion // by the number of the event that asks
+	inProgress int                     // how many waiting calls are being asked about
+	lastAnswer uint64                  // number of the last event that answers a question or interrupts the run
+	detached   bool                    // the front end has gone away
+	rerun      bool                    // Conductor.Again was called
+	err        error                   // why no more questions can be asked
 }
 
-// open is a question that is being asked.
-type open struct {
+// openQuestion is a question that is being asked.
+type openQuestion struct {
 	Pending
 	stop context.CancelCauseFunc // withdraws it
 }
 
 func newQuestions(s *Session) *questions {
-	return &questions{session: s, put: map[uint64]open{}, news: make(chan struct{}, 1)}
+	return &questions{session: s, asked: map[uint64]openQuestion{}, changed: make(chan struct{}, 1)}
 }
 
-// change changes fields that the lock guards, and signals the change.
+// change calls f with the lock, and signals that a field has changed.
 func (q *questions) change(f func()) {
 	q.mu.Lock()
 	f()
 	q.mu.Unlock()
 	select {
-	case q.news <- struct{}{}:
-	default: // a signal is pending already
+	case q.changed <- struct{}{}:
+	default: // a signal is already pending
 	}
 }
 
-// heard records the event that answers a question or interrupts the run. Comparing its number with the last
-// event of the run shows whether the run has taken it, so an answer that comes as the run ends is not lost.
-func (q *questions) heard(seq uint64) {
-	q.change(func() { q.answer = max(q.answer, seq) })
+// recordAnswer records the number of an event that answers a question or interrupts the run. If the run has not read
+// that far, it must run again, so an answer that comes as the run ends is not lost.
+func (q *questions) recordAnswer(seq uint64) {
+	q.change(func() { q.lastAnswer = max(q.lastAnswer, seq) })
 }
 
-// saw withdraws the questions that an event settles.
-func (q *questions) saw(body event.Body) {
+// withdrawSettled withdraws the questions that an event settles.
+func (q *questions) withdrawSettled(body event.Body) {
 	switch b := body.(type) {
 	case event.Decided:
 		q.change(func() {
-			for _, put := range q.put {
-				if put.answered(b) {
-					put.stop(ErrAnswered)
+			for _, open := range q.asked {
+				if open.answered(b) {
+					open.stop(ErrAnswered)
 				}
 			}
 		})
 	case event.Stopped:
-		q.takeBack()
+		q.withdrawAll()
 	case event.Cancelled:
 		if b.Limit == "" {
-			q.takeBack()
+			q.withdrawAll()
 		}
 	}
 }
 
-// leave records that nobody is left who could be asked.
-func (q *questions) leave() {
-	q.takeBack()
-	q.change(func() { q.gone = true })
+// detach withdraws all questions because the front end has gone away.
+func (q *questions) detach() {
+	q.withdrawAll()
+	q.change(func() { q.detached = true })
 }
 
-// takeBack withdraws all questions.
-func (q *questions) takeBack() {
+// withdrawAll withdraws all questions.
+func (q *questions) withdrawAll() {
 	q.change(func() {
-		for _, put := range q.put {
-			put.stop(nil)
+		for _, open := range q.asked {
+			open.stop(nil)
 		}
 	})
 }
 
 func (q *questions) close() {
-	q.takeBack()
+	q.withdrawAll()
 	q.asking.Wait()
 }
 
@@ -105,71 +105,71 @@ func (q *questions) failed() error {
 	return q.err
 }
 
-// raised asks a question of a subagent, or of a call that is running.
-func (q *questions) raised(ctx context.Context, p Pending) {
-	asked, fresh := q.begin(ctx, p)
+// askRaised asks a question of a subagent, a running call or a step.
+func (q *questions) askRaised(ctx context.Context, p Pending) {
+	open, isNew := q.register(ctx, p)
 	switch {
-	case !fresh:
+	case !isNew:
 	case q.together:
-		q.asking.Go(func() { q.one(ctx, asked, p) })
+		q.asking.Go(func() { q.askOne(ctx, open, p) })
 	default:
 		defer q.watch(ctx, q.session.Status())()
-		q.one(ctx, asked, p)
+		q.askOne(ctx, open, p)
 	}
 }
 
-// begin records that a question is being asked, unless it was asked before. The returned context ends when the
-// question is withdrawn.
-func (q *questions) begin(ctx context.Context, p Pending) (asked context.Context, fresh bool) {
+// register records that a question is being asked, unless it was asked before. The context ends when the question is
+// withdrawn or times out.
+func (q *questions) register(ctx context.Context, p Pending) (open context.Context, isNew bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if _, known := q.put[p.Question]; known || q.ask == nil {
+	if _, known := q.asked[p.Question]; known || q.ask == nil {
 		return nil, false
 	}
-	asked, stop := context.WithCancelCause(ctx)
+	open, stop := context.WithCancelCause(ctx)
 	if !p.Until.IsZero() {
 		var end context.CancelFunc
-		asked, end = context.WithDeadline(asked, p.Until)
-		context.AfterFunc(asked, end)
+		open, end = context.WithDeadline(open, p.Until)
+		context.AfterFunc(open, end)
 	}
-	q.put[p.Question] = open{p, stop}
-	return asked, true
+	q.asked[p.Question] = openQuestion{p, stop}
+	return open, true
 }
 
-// one asks a question and sends the answer. An answer to a withdrawn question is ignored.
-func (q *questions) one(ctx, asked context.Context, p Pending) {
-	if asked.Err() != nil {
+// askOne asks a question and sends the answer. It ignores the answer to a withdrawn question.
+func (q *questions) askOne(ctx, open context.Context, p Pending) {
+	if open.Err() != nil {
 		return
 	}
-	answer, err := q.answerTo(asked, p)
-	if asked.Err() == nil && err == nil && answer != nil {
+	answer, err := q.callAsk(open, p)
+	if open.Err() == nil && err == nil && answer != nil {
 		if d, decides := answer.(event.Decided); decides {
 			answer = p.Answer(d)
 		}
 		var seq uint64
 		seq, err = q.session.send(ctx, answer)
-		q.heard(seq)
-		q.saw(answer)
+		q.recordAnswer(seq)
+		q.withdrawSettled(answer)
 	}
 	q.change(func() { q.err = errors.Join(q.err, err) })
 }
 
-// answerTo returns the answer of Ask. An input that doesn't answer the question is an error. After the question
-// was withdrawn the answer doesn't matter, only a panic does.
-func (q *questions) answerTo(asked context.Context, p Pending) (answer event.Body, err error) {
+// callAsk returns the answer of Ask. An input that doesn't answer the question is an error. If the question was
+// withdrawn, only a panic counts.
+func (q *questions) callAsk(open context.Context, p Pending) (answer event.Body, err error) {
 	defer fault.Recover("Conductor.Ask", nil, &err)
-	answer, err = q.ask(asked, p)
+	answer, err = q.ask(open, p)
 	switch {
-	case asked.Err() != nil:
+	case open.Err() != nil:
 		return nil, nil
 	case err != nil || answer == nil:
 		return nil, err
 	}
-	return answer, p.fits(answer)
+	return answer, p.checkAnswer(answer)
 }
 
-// fits returns an error if answer does not answer the question.
-func (p Pending) fits(answer event.Body) error {
+// checkAnswer returns an error if answer does not answer the question.
+func (p Pending) checkAnswer(answer event.Body) error {
 	if _, interrupts := answer.(event.Cancelled); interrupts {
 		return nil
 	}
@@ -185,14 +185,14 @@ func (p Pending) fits(answer event.Body) error {
 	case !slices.Contains([]event.Scope{event.ScopeOnce, event.ScopeSession, event.ScopeProject, event.ScopeAlways}, d.Scope):
 		why = fmt.Sprintf("there is no scope %q", d.Scope)
 	case len(p.Set) > 0 && d.Scope != event.ScopeOnce:
-		why = errTogether.Error()
+		why = errSetScope.Error()
 	default:
 		return nil
 	}
 	return fmt.Errorf("the answer of Conductor.Ask to question %d, on call %q, was not stored: %s", p.Question, p.Call.ID, why)
 }
 
-// watch withdraws the questions that others settle, until it is stopped.
+// watch withdraws questions that others answer, until stop is called.
 func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
@@ -205,22 +205,22 @@ func (q *questions) watch(ctx context.Context, st Status) (stop func()) {
 		}()
 		defer fault.Recover("the log", nil, &crashed)
 		for e, err := range q.session.Events(ctx, st.Seq) {
-			if err != nil { // no later answer could be seen
+			if err != nil {
 				q.change(func() { q.err = errors.Join(q.err, err) })
 				return
 			}
-			if settles(e.Body, st.Waiting) {
-				q.heard(e.Seq) // before Ask returns without an answer
+			if canContinueAfter(e.Body, st.Waiting) {
+				q.recordAnswer(e.Seq) // before withdrawSettled, which makes Ask return without an answer
 			}
-			q.saw(e.Body)
+			q.withdrawSettled(e.Body)
 		}
 	})
 	return func() { cancel(); watching.Wait() }
 }
 
-// settle asks about the waiting calls, and returns once the run can continue: after an answer, after an
-// interrupt, or when the time for an answer is over. It reports false if nobody has answered. Meanwhile others
-// see that this process drives the session.
+// settle asks about the waiting calls, and returns true once the run can continue: after an answer, an interrupt or a
+// time-out. It returns false if nobody answers. Meanwhile it holds the lease, so others see that this process drives
+// the session.
 func (q *questions) settle(ctx context.Context, st Status) (answered bool, err error) {
 	release, err := q.session.acquire(ctx)
 	if err != nil {
@@ -232,68 +232,68 @@ func (q *questions) settle(ctx context.Context, st Status) (answered bool, err e
 	if !q.together {
 		defer q.asking.Wait()
 	}
-	return q.wait(ctx, st.Seq, soonest(st.Waiting))
+	return q.wait(ctx, st.Seq, earliestUntil(st.Waiting))
 }
 
-// askAll asks about the waiting calls that are not being asked about already.
+// askAll asks about the waiting calls that were not asked about before.
 func (q *questions) askAll(ctx context.Context, waiting []Pending) {
 	var list []func()
 	for _, p := range Sets(waiting) {
-		if asked, fresh := q.begin(ctx, p); fresh {
-			q.change(func() { q.flying++ })
+		if open, isNew := q.register(ctx, p); isNew {
+			q.change(func() { q.inProgress++ })
 			list = append(list, func() {
-				q.one(ctx, asked, p)
-				q.change(func() { q.flying-- })
+				q.askOne(ctx, open, p)
+				q.change(func() { q.inProgress-- })
 			})
 		}
 	}
 	if !q.together {
 		q.asking.Go(func() {
-			for _, put := range list {
-				put()
+			for _, ask := range list {
+				ask()
 			}
 		})
 		return
 	}
-	for _, put := range list {
-		q.asking.Go(put)
+	for _, ask := range list {
+		q.asking.Go(ask)
 	}
 }
 
-// wait waits for an answer that the run has not taken. If questions come one at a time, it waits for all of
-// them, else for the first. Seq is the last event that the run has read. If until is not zero, there is nothing
-// to wait for after that time.
+// wait waits for an answer that the run has not read. If questions are asked one at a time, it waits until all of them
+// were asked; otherwise the first answer suffices. Seq is the last event that the run has read. At the time until, if
+// not zero, a call times out and the run can continue.
 func (q *questions) wait(ctx context.Context, seq uint64, until time.Time) (answered bool, err error) {
-	var late, enough <-chan time.Time
+	var timedOut, waitedEnough <-chan time.Time
 	if !until.IsZero() {
 		t := time.NewTimer(time.Until(until))
 		defer t.Stop()
-		late = t.C
+		timedOut = t.C
 	}
 	for {
 		q.mu.Lock()
-		answered, flying, gone, err := q.answer > seq, q.flying, q.gone, q.err
-		again := q.again && (q.together || flying == 0)
-		q.again = q.again && !again
+		answered, allAsked, detached, err := q.lastAnswer > seq, q.inProgress == 0, q.detached, q.err
+		rerun := q.rerun && (q.together || allAsked)
+		q.rerun = q.rerun && !rerun
 		q.mu.Unlock()
 		switch {
 		case err != nil:
-			q.takeBack()
+			q.withdrawAll()
 			return false, err
-		case again, answered && (q.together || flying == 0), flying == 0 && !until.IsZero() && !time.Now().Before(until):
+		case rerun, answered && (q.together || allAsked), allAsked && !until.IsZero() && !time.Now().Before(until):
 			return true, nil
-		case gone || flying == 0 && q.patience == 0:
+		case detached || allAsked && q.answerWait == 0:
 			return false, nil
-		case flying == 0 && q.patience > 0 && enough == nil:
-			patience := time.NewTimer(q.patience)
-			defer patience.Stop()
-			enough = patience.C
+		case allAsked && q.answerWait > 0 && waitedEnough == nil:
+			t := time.NewTimer(q.answerWait)
+			defer t.Stop()
+			waitedEnough = t.C
 		}
 		select {
-		case <-q.news:
-		case <-late:
+		case <-q.changed:
+		case <-timedOut:
 			return true, nil
-		case <-enough:
+		case <-waitedEnough:
 			return false, nil
 		case <-ctx.Done():
 			return false, ctx.Err()
@@ -301,22 +301,22 @@ func (q *questions) wait(ctx context.Context, seq uint64, until time.Time) (answ
 	}
 }
 
-// Await waits until a run that ended because calls wait can continue: someone decided about one of them,
-// someone interrupted, or the time for an answer is over. It only waits; Run without inputs continues the run.
-// Meanwhile this process drives the session, and other processes can see that. Await returns ErrBusy if this
-// process is running the session, and ctx's error when ctx ends.
+// Await waits until a run that ended because calls wait for decisions can continue: after a decision on one of them,
+// an interrupt or a time-out. It only waits; Run without inputs continues the run. Meanwhile it holds the lease, so
+// other processes see that this one drives the session. Await returns ErrBusy if this process is running the session,
+// and ctx's error when ctx ends.
 func (s *Session) Await(ctx context.Context) error {
 	if _, ok := s.driver.Log().(event.Waiter); !ok {
-		return errors.New("nothing can be waited for: the log does not tell when it grows")
+		return errors.New("await: the log does not implement event.Waiter, so an answer would not be noticed")
 	}
-	put := newQuestions(s)
-	put.patience = -1
-	_, err := put.settle(ctx, s.Status())
+	questions := newQuestions(s)
+	questions.answerWait = -1
+	_, err := questions.settle(ctx, s.Status())
 	return err
 }
 
-// soonest returns when the first of the calls stops taking answers; zero means never.
-func soonest(waiting []Pending) (until time.Time) {
+// earliestUntil returns when the first of the calls times out; zero means never.
+func earliestUntil(waiting []Pending) (until time.Time) {
 	for _, p := range waiting {
 		if !p.Until.IsZero() && (until.IsZero() || p.Until.Before(until)) {
 			until = p.Until
@@ -325,8 +325,8 @@ func soonest(waiting []Pending) (until time.Time) {
 	return until
 }
 
-// settles reports whether a waiting run can continue after the event.
-func settles(body event.Body, waiting []Pending) bool {
+// canContinueAfter reports whether an event lets a waiting run continue.
+func canContinueAfter(body event.Body, waiting []Pending) bool {
 	switch b := body.(type) {
 	case event.Cancelled:
 		return true

@@ -31,17 +31,17 @@ type Session struct {
 }
 
 var (
-	// ErrBusy means that this process is running the session already.
+	// ErrBusy means that this process already runs the session.
 	ErrBusy = drive.ErrBusy
 	// ErrWorkflow means that a workflow drives the session, so a model can't continue it.
-	ErrWorkflow = errors.New("the session is a workflow: it takes no messages, can be neither compacted nor rewound, and only goes on as it was begun")
-	// ErrUnheard means that a rewind would drop a message that no run has picked up yet, or one that came after
-	// the session's [Session.Status].
-	ErrUnheard = drive.ErrUnheard
+	ErrWorkflow = errors.New("the session is a workflow: it takes no messages, can't be compacted or rewound, and only continues as it began")
+	// ErrUnheard means that a rewind would drop a message that no run has picked up yet, or one that arrived during the
+	// rewind.
+	ErrUnheard = drive.ErrUnstartedInput
 )
 
-// DrivenError means that another process drives the session, so this one can't run it. [Session.Send] reaches
-// that process.
+// DrivenError means that another process drives the session, so this one can't run it. [Session.Send] still works: the
+// other process picks the input up.
 type DrivenError struct {
 	Session string
 	PID     int    // 0 if unknown
@@ -61,16 +61,16 @@ func (e *DrivenError) Error() string {
 	return fmt.Sprintf("%s drives this session; join it: inspan attach %s", who, e.Session)
 }
 
-// driven turns a lease error into a DrivenError if another process holds the lease.
-func driven(id string, err error) error {
+// asDrivenError turns a lease error into a DrivenError if another process holds the lease.
+func asDrivenError(id string, err error) error {
 	if busy, ok := errors.AsType[*store.BusyError](err); ok {
 		return &DrivenError{Session: id, PID: busy.PID, Host: busy.Host, Since: busy.Since}
 	}
 	return err
 }
 
-// forModels reports whether inputs need a model: words, or a request to compact.
-func forModels(inputs ...event.Body) bool {
+// needModel reports whether inputs need a model: messages, or a request to compact.
+func needModel(inputs ...event.Body) bool {
 	return slices.ContainsFunc(inputs, func(b event.Body) bool {
 		switch b := b.(type) {
 		case event.Said:
@@ -82,19 +82,19 @@ func forModels(inputs ...event.Body) bool {
 	})
 }
 
-// Run appends the inputs, which may include an event.Switched, and drives the session until nothing is left to
-// do: the run has stopped, or all remaining calls wait for a decision. It yields every event from the first
-// input on as it happens, transient ones included. Without inputs it continues where the session stands. An
-// input whose key (Message) the session has taken before is left out.
+// Run appends the inputs, which may include an event.Switched, and drives the session until the run has stopped or
+// all remaining calls wait for a decision. It yields every event as it happens, transient ones included. Without
+// inputs it continues the session from its current state. It leaves out an input whose key (Message) the session has
+// accepted before.
 //
-// Breaking out of the loop, or the end of ctx, stops the work like a crash: the log stays as it is, and the
-// next Run continues from there. To interrupt a run and keep the model's partial reply, [Session.Send] an
+// Breaking out of the loop, or the end of ctx, stops the work like a crash: the log stays as it is, and the next Run
+// continues from there. To interrupt a run and keep the model's partial reply, use [Session.Send] with an
 // event.Cancelled.
 //
-// Calls that need a person go to Agent.Approve. If that is nil, they wait: Run returns when nothing else can be
-// done, and the next Run takes an event.Decided as an input. A [Conductor] does both.
+// Calls that need a person go to Agent.Approve. If that is nil, they wait: Run returns when nothing else can be done,
+// and the next Run takes an event.Decided as an input. A [Conductor] asks and continues by itself.
 //
-// An error is yielded last and means that the harness can't continue. It may be a [*DrivenError].
+// An error comes last and means that the harness can't continue. It may be a [*DrivenError].
 func (s *Session) Run(ctx context.Context, inputs ...event.Body) iter.Seq2[event.Event, error] {
 	if s.agent.Approve == nil {
 		return s.drive(ctx, inputs...)
@@ -140,8 +140,8 @@ func (s *Session) approve(ctx context.Context, questions []Pending) (decisions [
 	return decisions, nil
 }
 
-// approveRaised sends the decision on a question of a subagent, or of a running call. A question that needs an
-// answer in words is declined, since the call would wait forever.
+// approveRaised sends the decision on a question of a subagent, or of a running call. It declines a question that needs
+// an answer in words, because the call would wait forever.
 func (s *Session) approveRaised(ctx context.Context, p Pending) error {
 	if p.Asks {
 		return s.Send(ctx, p.Answer(event.Decided{By: "Agent.Approve", Reason: "only yes and no can be answered here"}))
@@ -157,11 +157,11 @@ func (s *Session) approveRaised(ctx context.Context, p Pending) error {
 func (s *Session) drive(ctx context.Context, inputs ...event.Body) iter.Seq2[event.Event, error] {
 	st := s.Status()
 	begun := st.Active || st.Stopped != nil
-	switch flow := st.Workflow != ""; {
-	case flow && begun && forModels(inputs...), flow && s.agent.Program.Run == nil:
+	switch workflow := st.Workflow != ""; {
+	case workflow && begun && needModel(inputs...), workflow && s.agent.Program.Run == nil:
 		return func(yield func(event.Event, error) bool) { yield(event.Event{}, ErrWorkflow) }
 	case s.agent.Program.Run != nil:
-		return s.performing(ctx, s.agent.Program.Run, inputs)
+		return s.yieldSteps(ctx, s.agent.Program.Run, inputs)
 	}
 	return func(yield func(event.Event, error) bool) {
 		var err error
@@ -177,51 +177,50 @@ func (s *Session) drive(ctx context.Context, inputs ...event.Body) iter.Seq2[eve
 			return
 		}
 		defer func() { err = errors.Join(err, release()) }()
-		if err = s.remember(ctx, inputs...); err == nil {
-			err = s.driver.Run(ctx, s.prepared(ctx, inputs), consumer.Show)
+		if err = s.rememberApprovals(ctx, inputs...); err == nil {
+			err = s.driver.Run(ctx, s.prepareInputs(ctx, inputs), consumer.Show)
 		}
 	}
 }
 
-// acquire holds the lease of the session, so that others see this process driving it.
+// acquire takes the lease of the session, so that others see that this process drives it.
 func (s *Session) acquire(ctx context.Context) (release func() error, err error) {
 	release, err = s.driver.Acquire(ctx)
-	return release, driven(s.ID(), err)
+	return release, asDrivenError(s.ID(), err)
 }
 
-// Send appends an input: event.Said, Withdrawn, Steered, Decided, Cancelled, Titled or Pinned. A run in
-// progress picks it up, here or in another process; otherwise it waits for the next Run. An input whose key
-// (Message) was sent before changes nothing.
+// Send appends an input, see [event.Input]. A run in progress, in this process or another, picks it up; otherwise it
+// waits for the next Run. An input whose key (Message) was sent before changes nothing.
 func (s *Session) Send(ctx context.Context, input event.Body) error {
 	_, err := s.send(ctx, input)
 	return err
 }
 
-// send is Send, and returns the number of the stored event.
+// send is like Send, and returns the number of the stored event.
 func (s *Session) send(ctx context.Context, input event.Body) (seq uint64, err error) {
 	if !event.Input(input) {
 		return 0, fmt.Errorf("send: %s is not an input", input.Kind())
 	}
-	var took, refused bool
+	var known, refused bool
 	s.driver.View(func(st *loop.State) {
-		seq, took = st.Seq, st.Took(event.Key(input))
+		seq, known = st.Seq, st.HasInput(event.Key(input))
 		begun := st.Run.Active || st.Run.Stopped != nil
-		refused = st.Steps[event.Workflow].Title != "" && begun && forModels(input)
+		refused = st.Steps[event.Workflow].Title != "" && begun && needModel(input)
 	})
 	switch {
 	case refused:
 		return 0, ErrWorkflow
-	case took:
+	case known:
 		return seq, nil
 	}
-	if err := s.remember(ctx, input); err != nil {
+	if err := s.rememberApprovals(ctx, input); err != nil {
 		return 0, err
 	}
-	return s.driver.Append(ctx, s.prepared(ctx, []event.Body{input})[0])
+	return s.driver.Append(ctx, s.prepareInputs(ctx, []event.Body{input})[0])
 }
 
-// prepared moves images of inputs to blobs, and completes decisions with the question that they answer.
-func (s *Session) prepared(ctx context.Context, inputs []event.Body) []event.Body {
+// prepareInputs moves images of inputs to blobs, and binds decisions to the questions that they answer.
+func (s *Session) prepareInputs(ctx context.Context, inputs []event.Body) []event.Body {
 	out := make([]event.Body, len(inputs))
 	for i, input := range inputs {
 		switch b := input.(type) {
@@ -232,15 +231,15 @@ func (s *Session) prepared(ctx context.Context, inputs []event.Body) []event.Bod
 			b.Parts = wrap.SpillImages(ctx, s.agent.Env.Blobs, b.Parts)
 			input = b
 		case event.Decided:
-			s.driver.View(func(st *loop.State) { input = bound(st, b) })
+			s.driver.View(func(st *loop.State) { input = bindDecision(st, b) })
 		}
 		out[i] = input
 	}
 	return out
 }
 
-// remember stores the rules of approvals that outlast the session.
-func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
+// rememberApprovals stores rules that a person allowed beyond the session.
+func (s *Session) rememberApprovals(ctx context.Context, inputs ...event.Body) error {
 	for _, input := range inputs {
 		d, ok := input.(event.Decided)
 		if !ok || !d.Allow || d.Scope == event.ScopeOnce {
@@ -248,7 +247,7 @@ func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
 		}
 		st := s.Status()
 		if p, open := st.Question(d.Call); open && len(p.Set) > 0 {
-			return errTogether
+			return errSetScope
 		}
 		if d.Scope != event.ScopeProject && d.Scope != event.ScopeAlways || s.agent.Approvals.Remember == nil {
 			continue
@@ -266,9 +265,8 @@ func (s *Session) remember(ctx context.Context, inputs ...event.Body) error {
 	return nil
 }
 
-// Events yields the stored events with a sequence number above after, and then new ones until ctx ends, which
-// is not an error. Transient events are not included. If the log can't be read any more, the error is yielded
-// last.
+// Events yields the stored events with a sequence number above after, and then new ones until ctx ends, which is not
+// an error. It leaves out transient events. If the log can't be read any more, the error comes last.
 func (s *Session) Events(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		log := s.driver.Log()
@@ -294,7 +292,7 @@ func (s *Session) Events(ctx context.Context, after uint64) iter.Seq2[event.Even
 	}
 }
 
-// Status returns the state of the session as of the last event that its Run has seen.
+// Status returns the state of the session as of the last event that Run has read.
 func (s *Session) Status() (st Status) {
 	s.driver.View(func(state *loop.State) {
 		st = statusOf(state)
@@ -321,14 +319,14 @@ func (s *Session) ID() (id string) {
 // is not nil, it undoes the restore that returned done.
 type Restore func(ctx context.Context, done *event.Restored) (*event.Restored, error)
 
-// Rewind takes the conversation back to where it was after event to; 0 leaves the conversation as it is. First
-// it calls restore, which restores files, and stores the event that restore returns. A nil restore leaves the
-// files as they are.
+// Rewind takes the conversation back to its state after event to; 0 leaves the conversation as it is. First it calls
+// restore, which restores files, and stores the event that restore returns. A nil restore leaves the files as they
+// are.
 //
-// Nobody else can drive the session meanwhile. While a run is in progress, here or in another process, Rewind
-// fails and restores nothing. While a message waits that no run has picked up yet, it returns ErrUnheard; if
-// such a message comes during the restore, the restore is undone. Nothing is removed from the log, so rewinding
-// to the event before the event.Rewound undoes the rewind.
+// Rewind holds the lease. While a run is in progress, in this process or another, it fails and restores nothing. If a
+// message waits that no run has picked up yet, it returns ErrUnheard. If such a message comes during the restore, it
+// also undoes the restore. Nothing is removed from the log, so rewinding to the event before the event.Rewound undoes
+// the rewind.
 func (s *Session) Rewind(ctx context.Context, to uint64, restore Restore) error {
 	if s.Status().Workflow != "" {
 		return ErrWorkflow
@@ -340,11 +338,11 @@ func (s *Session) Rewind(ctx context.Context, to uint64, restore Restore) error 
 	return errors.Join(s.driver.Rewind(ctx, to, restore), release())
 }
 
-// Leftovers describes what a session leaves behind at its end: processes that it started, and texts that later
-// agents would read as instructions.
+// Leftovers lists the things that a session leaves at its end: processes that it started, changed instructions and
+// unmerged changes.
 type Leftovers struct {
-	Kept  []tool.Leftover // continues to run
-	Ended []tool.Leftover
+	Kept  []tool.Leftover // processes that continue
+	Ended []tool.Leftover // processes that were ended
 	// Instructions are the paths of instruction files that changed during the session without a person's
 	// approval.
 	Instructions []string
@@ -352,9 +350,9 @@ type Leftovers struct {
 	Unmerged []string
 }
 
-// Shutdown ends the processes that the session has started, except for those that may outlive it. Processes
-// only outlive a session that ended normally: its last run is over and was not interrupted. Shutdown stores
-// what continues in the log. After it, calls fail. A second Shutdown returns the same result.
+// Shutdown ends the processes that the session has started, except for processes that may outlive it. Processes
+// outlive only a session that ended normally: its last run is over and was not interrupted. Shutdown stores in the log
+// which processes continue. After Shutdown, calls fail. A second Shutdown returns the same result.
 func (s *Session) Shutdown() Leftovers {
 	s.shutdown.Do(func() {
 		if s.agent.Lifecycle.Shutdown == nil {
@@ -373,8 +371,8 @@ func (s *Session) Shutdown() Leftovers {
 	return s.leftovers
 }
 
-// Close calls [Session.Shutdown] unless that was called, and releases everything that the agent holds for the session.
-// It closes the log if the log can be closed, and leaves its content as it is.
+// Close calls [Session.Shutdown], unless that was called, and releases everything that the agent holds for the
+// session. It also closes the log, if the log has a Close method.
 func (s *Session) Close() error {
 	var errs []error
 	s.closed.Do(func() {

@@ -15,22 +15,23 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-var errTogether = errors.New("calls that are asked about together can be allowed once or denied")
+var errSetScope = errors.New("calls that are asked about together can be allowed once or denied")
 
-// Sets groups the questions that are asked and answered as one: the calls made by one call that requested
-// several ahead. Other questions, and the order, stay as they are.
+// Sets combines questions that are asked and answered together: nested calls with the same parent, if the parent
+// requested some of them ahead. Other questions, and the order, stay as they are.
 func Sets(questions []Pending) []Pending {
 	var out []Pending
-	at := map[string]int{}
+	byParent := map[string]int{} // index in out
 	for _, p := range questions {
-		of := p.Parent
-		if of == "" || p.Asks || !slices.ContainsFunc(questions, func(q Pending) bool { return q.Parent == of && q.RequestedAhead && !q.Asks }) {
+		parent := p.Parent
+		ahead := func(q Pending) bool { return q.Parent == parent && q.RequestedAhead && !q.Asks }
+		if parent == "" || p.Asks || !slices.ContainsFunc(questions, ahead) {
 			out = append(out, p)
 			continue
 		}
-		i, some := at[of]
-		if !some {
-			at[of] = len(out)
+		i, found := byParent[parent]
+		if !found {
+			byParent[parent] = len(out)
 			out = append(out, p)
 			continue
 		}
@@ -39,23 +40,23 @@ func Sets(questions []Pending) []Pending {
 		}
 		out[i].Set = append(out[i].Set, p)
 	}
-	for _, i := range at {
+	for _, i := range byParent {
 		if len(out[i].Set) > 0 {
-			out[i] = set(out[i].Set)
+			out[i] = combine(out[i].Set)
 		}
 	}
 	return out
 }
 
-// set returns one question for several calls. The call that was requested first names it, and calls that a
-// person must see first come first.
-func set(all []Pending) Pending {
+// combine returns one question for several calls. It takes its name from the call that was requested first. Calls that
+// a person must see first come first in the Set.
+func combine(all []Pending) Pending {
 	slices.SortFunc(all, func(a, b Pending) int { return cmp.Compare(a.Question, b.Question) })
 	out := all[0]
 	sort.SliceStable(all, func(i, j int) bool {
 		return places.Worst(out.Root, all[i].Effects) && !places.Worst(out.Root, all[j].Effects)
 	})
-	out.Set, out.Rules, out.Offers, out.Effects, out.Until = all, nil, nil, nil, soonest(all)
+	out.Set, out.Rules, out.Offers, out.Effects, out.Until = all, nil, nil, nil, earliestUntil(all)
 	seen := map[string]bool{}
 	for _, p := range all {
 		for _, e := range p.Effects {
@@ -73,8 +74,8 @@ func effectKey(e tool.Effect) string {
 	return string(raw)
 }
 
-// Raised returns the question in the form in which it is raised in the parent session, without its ID and the
-// child. If there is a Set, it describes the first call only.
+// Raised returns the event that raises the question in the parent session, without its ID and Child. If there is a Set,
+// it describes the first call only.
 func (p Pending) Raised() event.Raised {
 	return event.Raised{
 		Of: p.Question, Agent: p.Agent, Tool: p.Call.Name, Args: p.Call.Args, Effects: p.Effects, Reason: p.Reason, Preview: p.Preview,
@@ -82,7 +83,7 @@ func (p Pending) Raised() event.Raised {
 	}
 }
 
-// Calls returns the questions of a Set one by one, each with its ID; nil if there is no Set.
+// Calls returns the single questions of a Set as events, each with its ID; nil if there is no Set.
 func (p Pending) Calls() (out []event.Raised) {
 	for _, one := range p.Set {
 		r := one.Raised()
@@ -92,8 +93,7 @@ func (p Pending) Calls() (out []event.Raised) {
 	return out
 }
 
-// Name describes who asks: the tool, or the number of calls that are asked about together, behind the name of
-// the subagent if it asks.
+// Name describes who asks: the tool, or the number of calls in the Set. If a subagent asks, its name comes first.
 func (p Pending) Name() string {
 	name := p.Call.Name
 	if n := len(p.Set); n > 0 {
@@ -105,8 +105,8 @@ func (p Pending) Name() string {
 	return name
 }
 
-// Answer addresses a decision to the question and, if there is a Set, to the rest of it. For a single call,
-// Also is kept.
+// Answer addresses a decision to the question and, if there is a Set, to the rest of it. For a single call, it keeps
+// Also.
 func (p Pending) Answer(d event.Decided) event.Decided {
 	if d.Call, d.Question = p.Call.ID, p.Question; len(p.Set) > 0 {
 		d.Also = nil
@@ -119,8 +119,8 @@ func (p Pending) Answer(d event.Decided) event.Decided {
 	return d
 }
 
-// ID identifies the question for people and for [Status.Question]. It is the id of the call. For a Set it is
-// the id of the first call with the number of the last one, such as "call_1/2-5".
+// ID identifies the question for people and for [Status.Question]. It is the id of the call. For a Set, the number of
+// the last call is added to the id of the first one, as in "call_1/2-5".
 func (p Pending) ID() string {
 	last := p
 	for _, w := range p.Set {
@@ -131,12 +131,12 @@ func (p Pending) ID() string {
 	if len(p.Set) == 0 {
 		return p.Call.ID
 	}
-	return p.Call.ID + "-" + strings.TrimPrefix(last.Call.ID, loop.MadeBy(p.Parent, ""))
+	return p.Call.ID + "-" + strings.TrimPrefix(last.Call.ID, loop.NestedID(p.Parent, ""))
 }
 
-// Question returns the open question with this [Pending.ID], and whether there is one. A call of a Set can also
-// be named alone. If a Set has changed since its id was shown, the id matches nothing, so that nobody approves
-// calls they have not seen.
+// Question returns the open question with this [Pending.ID], and whether there is one. The id of a single call in a Set
+// works too. If a Set has changed since its id was shown, the id matches nothing, so nobody approves calls that they
+// have not seen.
 func (st Status) Question(id string) (p Pending, open bool) {
 	all := st.Questions()
 	for _, p := range slices.Concat(all, Sets(all)) {

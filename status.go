@@ -30,13 +30,13 @@ type Status struct {
 	Route     string // the model, as "provider/model"
 	Mode      tool.Mode
 	Folders   []string       // additional folders that calls may use like the workspace
-	Tools     []string       // tools that the model is told about
+	Tools     []string       // tools that the model knows
 	Stopped   *event.Stopped // how the last run ended; nil before the first run and during one
 	Open      []Pending      // calls of the last reply that have not ended
-	Waiting   []Pending      // those of Open that wait for a decision, while others may be running
-	Rests     bool           // the run only waits for those decisions
-	// Children are the sessions that work or have worked for this one, the oldest first. Raised are the open
-	// questions of children and of running calls; answer them with event.Decided.
+	Waiting   []Pending      // calls that wait for a decision; others may be running
+	Rests     bool           // the run only waits for these decisions
+	// Children are the sessions that work or worked for this one, the oldest first. Raised holds the open questions of
+	// children, running calls and steps; answer them with event.Decided.
 	Children []Child
 	Raised   []Question
 	Tasks    Tasks    // tasks shared by the session and its children
@@ -46,9 +46,9 @@ type Status struct {
 	// the earliest time for the next request; zero means now.
 	Asking    bool
 	NotBefore time.Time
-	// Paused is the last wait in the run of the session and its children together; nil if there was none.
-	// Braked says why their runs are being or were stopped. Rate is the consumption per minute at the last such
-	// stop. Runs counts the runs that began since the session was opened here.
+	// Paused is the last pause of the run, together with the session's children; nil if there was none. Braked says why
+	// the breaker stopped the run; empty if it did not. Rate is the usage per minute when it last stopped a run. Runs
+	// counts the runs that began since this process opened the session.
 	Paused  *event.Paused
 	Braked  string
 	Rate    event.Rate
@@ -59,8 +59,8 @@ type Status struct {
 	Calls   int
 	Usage   llm.Usage
 	Cost    float64 // US dollars
-	// Whether the conversation holds text by strangers, and private data from beyond the workspace. If both are
-	// true, every call that can reach the outside asks.
+	// Untrusted means that the conversation holds text by strangers, Private that it holds private data from beyond the
+	// workspace. If both are true, every call that can reach the outside asks.
 	Untrusted, Private bool
 	Unpriced           bool // Cost lacks replies of unknown price
 }
@@ -71,7 +71,7 @@ type Tasks = loop.Tasks
 // Child is a session that works for another.
 type Child struct {
 	event.Spawned
-	Open     bool            // it has work left to do
+	Open     bool            // it is working
 	Returned *event.Returned // its last result; nil if there is none yet
 	Usage    llm.Usage       // as of its last result
 	Cost     float64         // US dollars, as of its last result
@@ -80,35 +80,34 @@ type Child struct {
 // Pending is a call that waits for a person. Answer it with event.Decided.
 type Pending struct {
 	Call llm.Call // the call as it will run
-	// Question identifies the question in event.Decided, next to the id of the call: an answer applies to this
-	// question only.
+	// Question is the number of the event that asks. With the id of the call it identifies the question in
+	// event.Decided, so an answer applies to this question only.
 	Question uint64
 	Effects  []tool.Effect
 	Waits    bool          // it waits for a decision
 	Asks     bool          // the call asks the person something, and the decision is the answer
 	Reason   string        // why a person is asked
 	Preview  string        // the change that the call would make; may be empty
-	Rules    []string      // the narrowest rules that would allow it beyond this time; if empty, it can only be allowed once
-	Offers   []event.Offer // what else can be allowed together with it in this session
-	Until    time.Time     // when an open question counts as denied; zero means never
+	Rules    []string      // the narrowest rules that would allow it from now on; if empty, it can only be allowed once
+	Offers   []event.Offer // further permissions that can be granted with it for this session
+	Until    time.Time     // when the question times out and the call is denied; zero means never
 	Agent    string        // kind of the subagent that asks; empty if the session itself does
 	// Parent is the call that made this one; empty if the model did, or if the question was raised. RequestedAhead means
-	// that the parent requested it behind another call that waits, see [tool.Tool].
+	// that the parent requested it while an earlier call waits, see [tool.Tool].
 	Parent         string
 	RequestedAhead bool
 	Root           string // the workspace of the session; empty if the question was raised
-	// Set holds the single questions if the question is about several calls, see [Sets]. Calls that a person
-	// must see first come first, such as those that reach hosts. Call, Reason and Preview are those of the call
-	// that was requested first; Effects and Until cover all. Show all of them to the person, since one answer
-	// applies to all: they can be allowed once or denied.
+	// Set holds the single questions if the question is about several calls, see [Sets]. Calls that a person must see
+	// first, such as calls that reach hosts, come first. Call, Reason and Preview belong to the call that was requested
+	// first; Effects and Until cover all. Show the whole Set to the person, because one answer applies to all of it:
+	// allow once, or deny.
 	Set []Pending
 }
 
 // Question is a question that was raised, with its event number.
 type Question = loop.Question
 
-// Asked returns a raised question in the form of a call that waits. Its Call.ID and Question are those that an
-// event.Decided must name.
+// Asked returns a raised question in the form of a waiting call. An event.Decided must name its Call.ID and Question.
 func Asked(r Question) Pending {
 	return Pending{
 		Question: r.Seq,
@@ -117,8 +116,8 @@ func Asked(r Question) Pending {
 	}
 }
 
-// bound completes a decision with the open question that it must mean: the one with this [Pending.ID].
-func bound(st *loop.State, d event.Decided) event.Decided {
+// bindDecision adds the number of the question to a decision that names only its [Pending.ID].
+func bindDecision(st *loop.State, d event.Decided) event.Decided {
 	if d.Question > 0 {
 		return d
 	}
@@ -133,14 +132,14 @@ func (p Pending) answered(d event.Decided) bool {
 	return d.OnCall(p.Call.ID, p.Parent, p.Question)
 }
 
-// Over reports whether a workflow drives the session and has ended for good: done, or failed by itself. An
-// unavailable model, a limit or an interrupt only pause it.
+// Over reports whether a workflow drives the session and has ended for good: done, or failed by itself. It can continue
+// after an unavailable model, a limit or an interrupt.
 func (st Status) Over() bool {
 	return st.Workflow != "" && st.Stopped != nil &&
 		(st.Stopped.Reason == event.ReasonDone || st.Stopped.Reason == event.ReasonFailed && st.Stopped.Cause == "")
 }
 
-// Questions returns the open questions: those of children and of running calls, then the waiting calls.
+// Questions returns all open questions: first the raised ones, then the waiting calls.
 func (st Status) Questions() []Pending {
 	var out []Pending
 	for _, r := range st.Raised {
@@ -167,7 +166,7 @@ func statusOf(st *loop.State) Status {
 	out.Raised, out.Granted = slices.Clone(st.Raised), slices.Clone(st.Granted)
 	out.Tasks = st.Tasks
 	out.Active, out.Seconds, out.Asking, out.NotBefore = st.Run.Active, st.Run.Used(), st.Run.Asking, st.Run.NotBefore
-	out.Paused, out.Braked, out.Rate, out.Runs = st.Run.Paused, st.Run.Braked, st.Braked, st.Runs()
+	out.Paused, out.Braked, out.Rate, out.Runs = st.Run.Paused, st.Run.BreakerReason, st.BreakerRate, st.RunCount()
 	if out.Waiting = pending(st.Waiting(), st.Root); len(out.Waiting) > 0 {
 		_, out.Rests = st.Next().(loop.Wait)
 	}
@@ -181,8 +180,8 @@ func pending(calls []loop.Call, root string) []Pending {
 			call := c.Call
 			call.Name = cmp.Or(c.Tool, c.Name)
 			out = append(out, Pending{
-				Call: call, Question: c.Asked, Effects: c.Effects, Waits: c.Waits(), Asks: drive.AsksPerson(c.Effects), Reason: c.Reason, Preview: c.Preview,
-				Rules: c.Rules, Offers: c.Offers, Until: c.Until, Parent: c.Parent, RequestedAhead: c.Ahead, Root: root,
+				Call: call, Question: c.WaitingSeq, Effects: c.Effects, Waits: c.Waits(), Asks: drive.AsksPerson(c.Effects), Reason: c.Reason, Preview: c.Preview,
+				Rules: c.Rules, Offers: c.Offers, Until: c.Until, Parent: c.Parent, RequestedAhead: c.RequestedAhead, Root: root,
 			})
 		}
 	}

@@ -31,10 +31,10 @@ type Steps struct {
 	running sync.WaitGroup // steps in progress
 }
 
-// stepOrder is when steps began and in which order they ended. It is not part of the state, since few programs
-// need it; it is read from the log on demand.
+// stepOrder records when steps began and in which order they ended. Few programs need it, so it is read from the log on
+// demand instead of being part of the state.
 type stepOrder struct {
-	seq     uint64 // number of the last event that was read
+	seq     uint64 // number of the last event read
 	parents map[string]string
 	begun   map[string]time.Time
 	ended   map[string][]string // ended steps, by the step that they are part of
@@ -51,7 +51,7 @@ func (o *stepOrder) catchUp(ctx context.Context, log event.Log) error {
 		}
 		switch b := e.Body.(type) {
 		case event.StepStarted:
-			if _, again := o.begun[b.Step]; !again {
+			if _, known := o.begun[b.Step]; !known {
 				o.begun[b.Step], o.parents[b.Step] = e.Time, b.Parent
 			}
 		case event.StepEnded:
@@ -63,7 +63,7 @@ func (o *stepOrder) catchUp(ctx context.Context, log event.Log) error {
 	return nil
 }
 
-// close waits for the steps in progress, and lets no new ones begin.
+// close prevents new steps, and waits for the steps in progress.
 func (st *Steps) close() {
 	st.mu.Lock()
 	st.closed = true
@@ -74,16 +74,15 @@ func (st *Steps) close() {
 // ErrStepChanged means that the session knows a different step with the same id.
 var ErrStepChanged = errors.New("the session has performed another step of this name")
 
-// ErrOpenStep means that a step has no outcome yet, so the next process that runs the session meets it again. A
-// step may return an error that wraps it.
+// ErrOpenStep means that a step has no outcome yet, so the next process that runs the session must deal with it. A step
+// may return an error that wraps it.
 var ErrOpenStep = errors.New("the step stays open")
 
-// ErrUnanswered means that nobody is here to answer a question of a step, which stays open. It wraps
+// ErrUnanswered means that a step asked a question, and the agent is Unattended. The question stays open. It wraps
 // [ErrOpenStep].
 var ErrUnanswered = fmt.Errorf("%w: its question waits for an answer", ErrOpenStep)
 
-// ErrPaused means that no step can begin, since the run waits for a vendor's quota to renew. It wraps
-// [ErrOpenStep].
+// ErrPaused means that no step can begin while the run waits for a provider's quota to renew. It wraps [ErrOpenStep].
 var ErrPaused = fmt.Errorf("%w: the run is paused", ErrOpenStep)
 
 // StopError ends a run of steps with a reason other than done or failed. The run can continue later.
@@ -95,24 +94,24 @@ func (e *StopError) Error() string { return stoppedError(&e.Stopped).Error() }
 // Unwrap returns [ErrOpenStep].
 func (e *StopError) Unwrap() error { return ErrOpenStep }
 
-// Perform drives the session by a function instead of a model. The function does its work in steps. Each step
-// is in the log and is performed once, even if processes die in between. Like [Session.Run], Perform takes
-// inputs and the session's lease, but yields nothing: follow [Session.Events] to see the progress, or set the
-// function as the agent's Program and run the session. No model is needed.
+// Perform drives the session with a function instead of a model. The function does its work in steps. Each step is
+// stored in the log and performed once, even if processes die in between. Like [Session.Run], Perform takes inputs
+// and the session's lease, but it yields nothing. To see the progress, follow [Session.Events], or set the function as
+// the agent's Program and run the session. No model is needed.
 //
-// If an input begins a run, or one has begun before, the run ends with do: as done, as failed with its error,
-// with the reason of a [StopError], or as its limits or an event.Cancelled say. It does not end if a step stays
-// open, for instance because of an unanswered question, or if ctx ends.
+// When do returns, the run stops, if there is one. Its reason is done, failed if do returns an error, the reason of a
+// [StopError], or a limit or interrupt. The run does not stop if a step stays open, for example because of an
+// unanswered question, or if ctx ends.
 //
-// The context of do ends when ctx ends. That is like a crash: a step in progress has no outcome. The context
-// also ends when someone sends an event.Cancelled, and when the time of the run is used up. A step that fails
-// because of that stays open if it may be performed again, otherwise it is cancelled for good. Perform cancels
-// and waits for steps that do has left running. It returns the error of do, or why the session can't be driven.
+// If ctx ends, the context of do ends too. That is like a crash: a step in progress has no outcome. The context of do
+// also ends with an event.Cancelled or when the time of the run is used up. A step that fails because of that stays
+// open if it may be performed again; otherwise its outcome is cancelled. Perform cancels steps that do has left
+// running, and waits for them. It returns the error of do, or why the session can't be driven.
 func (s *Session) Perform(ctx context.Context, do func(ctx context.Context, steps *Steps) error, inputs ...event.Body) (err error) {
 	return s.perform(ctx, do, func(event.Event, error) bool { return true }, inputs)
 }
 
-// perform is [Session.Perform], and passes each event to yield, which one goroutine calls at a time.
+// perform is like [Session.Perform], and passes each event to yield, from one goroutine at a time.
 func (s *Session) perform(ctx context.Context, do func(context.Context, *Steps) error, yield func(event.Event, error) bool,
 	inputs []event.Body,
 ) (err error) {
@@ -122,7 +121,7 @@ func (s *Session) perform(ctx context.Context, do func(context.Context, *Steps) 
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if err := s.driver.Begin(ctx, s.prepared(ctx, inputs), yield); err != nil {
+	if err := s.driver.Begin(ctx, s.prepareInputs(ctx, inputs), yield); err != nil {
 		return err
 	}
 	for again := true; again && err == nil; { // inputs still queued begin another run
@@ -131,8 +130,8 @@ func (s *Session) perform(ctx context.Context, do func(context.Context, *Steps) 
 	return err
 }
 
-// performOnce performs a run, and reports whether another one began as it ended. A run that was interrupted
-// before it was picked up, for example in a fork, only ends.
+// performOnce performs a run, and reports whether another one began as it ended. It does not call do for a run that was
+// interrupted earlier, for example by a fork; it only stops such a run.
 func performOnce(ctx context.Context, d *drive.Driver, do func(context.Context, *Steps) error) (again bool, err error) {
 	var stopped bool
 	state := d.State()
@@ -174,7 +173,7 @@ func (st *Steps) follow(ctx context.Context) (err error) {
 		seq := st.driver.State().Seq
 		st.mu.Unlock()
 		if w.Wait(ctx, seq) != nil {
-			return nil // ctx has ended, or the log is damaged, which the next step reports
+			return nil // ctx has ended, or the log is damaged, which the next step will report
 		}
 		st.mu.Lock()
 		if !st.closed {
@@ -189,7 +188,7 @@ func (st *Steps) follow(ctx context.Context) (err error) {
 	return err
 }
 
-// stopSteps ends the run of the steps if there is one and it is over.
+// stopSteps stops the run after do has returned, unless a step stays open. Failed is the error of do.
 func stopSteps(ctx context.Context, d *drive.Driver, failed error) (stopped bool, err error) {
 	state := d.State()
 	if caught := d.CatchUp(context.WithoutCancel(ctx)); caught != nil || ctx.Err() != nil || !state.Run.Active {
@@ -212,18 +211,18 @@ func stopSteps(ctx context.Context, d *drive.Driver, failed error) (stopped bool
 	return err == nil, errors.Join(failed, err)
 }
 
-// performing yields the events of [Session.Perform] like [Session.Run] does. Steps don't wait for the consumer.
-func (s *Session) performing(ctx context.Context, do func(context.Context, *Steps) error, inputs []event.Body) iter.Seq2[event.Event, error] {
+// yieldSteps performs the session and yields its events, like [Session.Run]. Steps don't wait for the consumer.
+func (s *Session) yieldSteps(ctx context.Context, do func(context.Context, *Steps) error, inputs []event.Body) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
-		events := backlog{news: make(chan struct{}, 1)}
+		events := backlog{changed: make(chan struct{}, 1)}
 		var performing sync.WaitGroup
 		defer performing.Wait()
 		defer stop()
 		performing.Go(func() { events.close(s.perform(ctx, do, events.add, inputs)) })
 		for {
-			some, over, err := events.take()
-			for _, e := range some {
+			taken, over, err := events.take()
+			for _, e := range taken {
 				if !yield(e, nil) {
 					return
 				}
@@ -235,18 +234,18 @@ func (s *Session) performing(ctx context.Context, do func(context.Context, *Step
 			case over:
 				return
 			}
-			<-events.news
+			<-events.changed
 		}
 	}
 }
 
 // backlog holds events that the consumer has not taken yet.
 type backlog struct {
-	news  chan struct{} // has a value when a field below has changed
-	mu    sync.Mutex
-	list  []event.Event
-	ended bool
-	err   error
+	changed chan struct{} // receives a value when a field below has changed
+	mu      sync.Mutex
+	list    []event.Event
+	ended   bool
+	err     error
 }
 
 func (b *backlog) add(e event.Event, _ error) bool {
@@ -261,28 +260,28 @@ func (b *backlog) change(f func()) {
 	f()
 	b.mu.Unlock()
 	select {
-	case b.news <- struct{}{}:
-	default: // a signal is pending already
+	case b.changed <- struct{}{}:
+	default: // a signal is already pending
 	}
 }
 
 // take returns the waiting events. Over means that no more will come.
-func (b *backlog) take() (some []event.Event, over bool, err error) {
+func (b *backlog) take() (taken []event.Event, over bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	some, b.list = b.list, nil
-	return some, b.ended, b.err
+	taken, b.list = b.list, nil
+	return taken, b.ended, b.err
 }
 
-// Do performs a step and returns how it ended. The result of do is stored with its Step filled in. An empty
-// Outcome means ok, or failed if do returns an error, which is data like the error of a tool.
+// Do performs a step and returns how it ended. It stores the result of do, with Step filled in. An empty Outcome means
+// ok. If do returns an error, the step failed; the error is data, like the error of a tool.
 //
-// A step that has ended, in this process or another, is not performed again: Do returns its stored end. A step
-// whose process died is performed again if Again was set then or is now; otherwise it ends as
-// event.OutcomeUnknown. No step begins once a limit of the session is reached or, except for event.Workflow,
-// while the run is paused. Do returns an error if nothing can be stored, if the step was stopped with the
-// program, or one that wraps [ErrOpenStep] or [ErrStepChanged], the latter if the session knows a step with
-// this id and other work or input.
+// A step that has ended, in this process or another, is not performed again: Do returns its stored end. A step whose
+// process died is performed again if Again was set then or is set now; otherwise its outcome is unknown. No step
+// begins once a limit of the session is reached. While the run is paused, only event.Workflow begins.
+//
+// Do returns an error if the log can't be written or if the program stops. The error wraps [ErrOpenStep] if the step
+// stays open, and [ErrStepChanged] if the session has a step with this id but other work or input.
 func (st *Steps) Do(ctx context.Context, step event.StepStarted,
 	do func(ctx context.Context) (event.StepEnded, error),
 ) (event.StepEnded, error) {
@@ -298,7 +297,7 @@ func (st *Steps) Do(ctx context.Context, step event.StepStarted,
 	end, failed := st.run(ctx, do)
 	end.Step, end.Millis = step.Step, time.Since(began).Milliseconds()
 	if failed == nil {
-		failed = whole(&end)
+		failed = checkEnd(&end)
 	}
 	switch over := context.Cause(st.ctx); {
 	case failed == nil:
@@ -316,8 +315,8 @@ func (st *Steps) Do(ctx context.Context, step event.StepStarted,
 	return end, st.record(context.WithoutCancel(ctx), end)
 }
 
-// whole fills in the outcome of a step, and returns why its result can't be stored.
-func whole(end *event.StepEnded) error {
+// checkEnd fills in the outcome of a step, and returns an error if its end can't be stored.
+func checkEnd(end *event.StepEnded) error {
 	if end.Outcome == "" {
 		end.Outcome = event.OutcomeOK
 	}
@@ -339,7 +338,7 @@ func (st *Steps) run(ctx context.Context, do func(ctx context.Context) (event.St
 	return do(ctx)
 }
 
-// begin stores the intent to perform a step, or returns how it has ended.
+// begin stores that a step starts, or returns the end of a step that need not be performed.
 func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.StepEnded, perform bool, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -356,7 +355,7 @@ func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.S
 	}
 	known, begun := st.driver.State().Steps[step.Step]
 	switch {
-	case begun && !st.same(known, step):
+	case begun && !st.isSameStep(known, step):
 		return end, false, fmt.Errorf("%w: %s did %s on %s", ErrStepChanged, step.Step, known.Does, known.Input)
 	case begun && known.Ended != nil:
 		return *known.Ended, false, nil
@@ -364,19 +363,19 @@ func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.S
 		return end, false, fmt.Errorf("step %s is being performed", step.Step)
 	case begun && !known.Again && !step.Again:
 		end = event.StepEnded{
-			Step: step.Step, Outcome: event.OutcomeUnknown, Error: "the program that performed it ended; what it did is not known",
+			Step: step.Step, Outcome: event.OutcomeUnknown, Error: "the program that performed it ended, so its result is not known",
 		}
 		return end, false, st.driver.Record(ctx, end)
 	}
-	err = st.driver.Persist(ctx, func() ([]event.Body, error) { // called again if the log has grown, since a pause may come at the last moment
+	err = st.driver.Persist(ctx, func() ([]event.Body, error) { // checks again if the log has grown: a pause may have come
 		state := st.driver.State()
 		if p := state.Run.Paused; p != nil && time.Now().Before(p.Until) && step.Step != event.Workflow {
-			return nil, ErrPaused // a workflow as a whole continues: its steps wait, and can say for how long
+			return nil, ErrPaused // the workflow itself begins, and its steps wait
 		}
 		if reason, detail := state.Spent(); reason != "" {
 			return nil, &StopError{event.Stopped{Reason: reason, Detail: detail}}
 		}
-		if begun && step.Step == event.Workflow { // which begins once, with the session
+		if begun && step.Step == event.Workflow { // it started with the session
 			return nil, nil
 		}
 		return []event.Body{step}, nil
@@ -389,18 +388,18 @@ func (st *Steps) begin(ctx context.Context, step event.StepStarted) (end event.S
 	return end, true, nil
 }
 
-// same reports whether a step is the one in the log.
-func (st *Steps) same(known loop.Step, step event.StepStarted) bool {
+// isSameStep reports whether a step has the same work and input as the known one.
+func (st *Steps) isSameStep(known loop.Step, step event.StepStarted) bool {
 	input := st.driver.Secrets().Body(step).(event.StepStarted).Input // as it was stored
 	return known.Does == step.Does && (len(known.Input)+len(input) == 0 || drive.SameJSON(known.Input, input))
 }
 
-// Progress shows a line of progress to observers. It is not stored.
+// Progress shows a line of progress to observers, without storing it.
 func (st *Steps) Progress(text string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if !st.closed {
-		_ = st.driver.Show(event.Progress{Text: text}) // an error means that nobody is watching, which the next event finds
+		_ = st.driver.Show(event.Progress{Text: text}) // if the consumer is gone, the next event reports it
 	}
 }
 
@@ -411,8 +410,7 @@ func (st *Steps) Untrusted() bool {
 	return st.driver.State().Untrusted
 }
 
-// Step is the last state of a step: its start and event number, its end if it has ended, and whether the
-// process that performed it is gone.
+// Step is the state of a step: its start and event number, its end if it has ended, and whether its process died.
 type Step = loop.Step
 
 // Begun returns the step with this id. If the session has none, the Step field of the result is empty.
@@ -422,8 +420,8 @@ func (st *Steps) Begun(id string) Step {
 	return st.driver.State().Steps[id]
 }
 
-// Ended lists the ended steps that are part of parent, in the order of the log. It is for programs that branch
-// on which step ends first, and must branch the same way when another process continues them.
+// Ended lists the ended steps that are part of parent, in the order of the log. It is for programs that depend on which
+// step ends first: another process that continues the program gets the same order.
 func (st *Steps) Ended(parent string) (ids []string, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -439,10 +437,9 @@ func (st *Steps) Since(id string) (time.Time, error) {
 	return st.order.begun[id], err
 }
 
-// Ask asks a question of a step in progress and waits for the answer. The question's Call is set to the step,
-// and so is its ID if it is empty. If the log already holds a question with this ID, it is not asked again, and
-// an answer in the log is returned. If nobody can answer because the agent is Unattended, the question is
-// stored all the same and the error is [ErrUnanswered].
+// Ask asks a question of a step in progress and waits for the answer. It sets the question's Call to the step, and also
+// its ID if that is empty. If the log already holds a question with this ID, Ask does not ask again, and returns the
+// answer if the log has one. If the agent is Unattended, Ask stores the question and returns [ErrUnanswered].
 func (st *Steps) Ask(ctx context.Context, step string, question event.Raised) (event.Decided, error) {
 	question.Call, question.ID, question.Child = step, cmp.Or(question.ID, step), ""
 	seq, decided, err := st.driver.FindAnswer(ctx, question)
@@ -465,9 +462,9 @@ func (st *Steps) Ask(ctx context.Context, step string, question event.Raised) (e
 	return st.driver.AwaitAnswer(ctx, seq, question)
 }
 
-// Judge returns the verdict of mode, rules and sensitive places on a call of a step, which has the form of a
-// tool call and may reach hosts. A tool that the session lacks is assumed to be able to do anything. Steps act
-// for the person who started them, so questions that only the mode would ask are allowed. Judges are not asked.
+// Judge returns the verdict of mode, rules and sensitive places on a call of a step. The call may also reach hosts. A
+// tool that the session lacks counts as external. Steps act for the person who started them, so calls that only the
+// mode would ask about are allowed. Judges are not asked.
 func (st *Steps) Judge(ctx context.Context, call llm.Call, hosts []string) tool.Verdict {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -486,7 +483,7 @@ func (st *Steps) raise(ctx context.Context, question event.Raised) (seq uint64, 
 			return r.Seq, nil
 		}
 	}
-	return 0, fmt.Errorf("the question of %s was not taken: it is no step under way", question.Call)
+	return 0, fmt.Errorf("the question of %s was not asked: no such step is in progress", question.Call)
 }
 
 // record stores an event. The caller holds the lock.

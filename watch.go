@@ -13,11 +13,11 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Watch is a session seen from outside, whether or not another process drives it. It has no agent, so it runs
-// nothing; only Send changes the session. Use [Host.Watch] to make one. It is safe for concurrent use.
+// Watch follows a session, whether or not another process drives it. It has no agent and runs nothing; only Send
+// changes the session. Use [Host.Watch] to make one. It is safe for concurrent use.
 type Watch struct {
-	// Redact returns an input without its secrets, for Send to store. Set it before the first Send. If nil,
-	// inputs are stored as they are.
+	// Redact removes secrets from an input of Send. Set it before the first Send. If nil, inputs are stored as they
+	// are.
 	Redact func(event.Body) event.Body
 
 	log   store.Log
@@ -27,9 +27,9 @@ type Watch struct {
 	state *loop.State
 }
 
-// Watch opens the session with this id or a unique part of it, to follow it and to send inputs to the process
-// that drives it; "last" means the most recently used one. It takes no lease, and Host.Agent is not needed. It
-// fails if there is no such session, or if its log can't be read to the end. The caller must close it.
+// Watch opens the session with this id or a unique part of it, to follow it and to send inputs to the process that
+// drives it; "last" means the most recently used one. It takes no lease and does not use Host.Agent. It fails if there
+// is no such session, or if its log can't be read to the end. The caller must close it.
 func (h *Host) Watch(ctx context.Context, id string) (*Watch, error) {
 	id, err := store.Resolve(ctx, h.Sessions(), id)
 	if err != nil {
@@ -74,13 +74,12 @@ func (w *Watch) fold(ctx context.Context) error {
 // ID returns the session's id.
 func (w *Watch) ID() string { return w.log.ID() }
 
-// Began returns the number to pass to Events to see the run that was in progress when the session was opened,
-// or the last run if there was none: the number of the event before its first, or before its last compaction.
+// Began returns the event after which the run in progress began when the Watch was opened, or else the last run. Pass
+// it to Events to see that run. If the run was compacted since it began, it is the position of the last compaction.
 func (w *Watch) Began() uint64 { return w.began }
 
-// Events yields the stored events with a sequence number above after and then new ones until ctx ends, which is
-// not an error. Transient events are not included. If the log can't be read any more, the error is yielded
-// last.
+// Events yields the stored events with a sequence number above after, and then new ones until ctx ends, which is not
+// an error. It leaves out transient events. If the log can't be read any more, the error comes last.
 func (w *Watch) Events(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		seen := min(after, w.Status().Seq) // the fold must not miss an event
@@ -105,10 +104,10 @@ func (w *Watch) Events(ctx context.Context, after uint64) iter.Seq2[event.Event,
 	}
 }
 
-// Live is [Watch.Events] with the transient events of the run included, if the log is an [event.Follower].
+// Live is like [Watch.Events], with transient events of the run if the log is an [event.Follower].
 func (w *Watch) Live(ctx context.Context, after uint64) iter.Seq2[event.Event, error] {
-	log, told := w.log.(event.Follower)
-	if !told {
+	log, ok := w.log.(event.Follower)
+	if !ok {
 		return w.Events(ctx, after)
 	}
 	return func(yield func(event.Event, error) bool) {
@@ -133,7 +132,7 @@ func (w *Watch) Context() Context {
 	return contextOf(w.state)
 }
 
-// apply folds an event unless it was folded before.
+// apply folds an event, unless it is already folded.
 func (w *Watch) apply(e event.Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,8 +142,8 @@ func (w *Watch) apply(e event.Event) error {
 	return w.state.Apply(e)
 }
 
-// Status returns the state of the session when it was opened or, once Events has passed that, as of the last
-// event that it has yielded.
+// Status returns the state of the session as of the last event that Events or Live has read, at first as of the opening
+// of the Watch.
 func (w *Watch) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,7 +152,7 @@ func (w *Watch) Status() Status {
 	return st
 }
 
-// End returns the number of the last event in the log. Events may not have yielded it yet.
+// End returns the number of the last event in the log, which Events may not have yielded yet.
 func (w *Watch) End(ctx context.Context) (uint64, error) {
 	end := w.Status().Seq
 	for e, err := range w.log.Read(ctx, end) {
@@ -165,16 +164,16 @@ func (w *Watch) End(ctx context.Context) (uint64, error) {
 	return end, nil
 }
 
-// Send appends an input, see [event.Input]. The process that drives the session picks it up; otherwise it waits
-// for the next run. Redact removes secrets first. Unlike with [Session.Send], images stay in the event, and the
-// caller must remember decisions that hold for the project or always.
+// Send appends an input, see [event.Input], after Redact has removed secrets. The process that drives the session picks
+// it up; otherwise it waits for the next run. Unlike [Session.Send], it leaves images in the event, and does not store
+// rules of decisions for the project or for always.
 func (w *Watch) Send(ctx context.Context, input event.Body) error {
 	if !event.Input(input) {
 		return fmt.Errorf("send: %s is not an input", input.Kind())
 	}
 	if d, ok := input.(event.Decided); ok {
 		w.mu.Lock()
-		input = bound(w.state, d)
+		input = bindDecision(w.state, d)
 		w.mu.Unlock()
 	}
 	if w.Redact != nil {

@@ -417,7 +417,7 @@ const (
 	ReasonMaxTime   Reason = "max_time"   // Limits.Seconds
 	ReasonRate      Reason = "rate"       // too much in a minute, together with all sessions that work for this one
 	ReasonRefused   Reason = "refused"    // the model or a filter declined
-	ReasonStuck     Reason = "stuck"      // the same call brought the same result again and again
+	ReasonStuck     Reason = "stuck"      // the same call returned the same result again and again
 	ReasonCancelled Reason = "cancelled"  // a person interrupted
 	ReasonFailed    Reason = "failed"     // the model was unavailable, or its replies were unusable
 )

@@ -99,7 +99,7 @@ type Work struct {
 	Turns   int    // of the run so far
 	Files   int    // that the run has changed
 	Failing int    // failed calls since the last check that succeeded
-	Again   int    // how often the most repeated call has brought the same result
+	Again   int    // how often the most repeated call returned the same result
 	Useless int    // unusable replies in a row
 	Judged  string // a judge's word on the task, see [Routed]; empty if none
 	Cut     bool   // the conversation was cut to fit a window that applies for now

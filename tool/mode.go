@@ -15,7 +15,7 @@ const (
 	ModePlan Mode = "plan" // reads only
 	ModeAsk  Mode = "ask"  // reads run, the rest asks
 	ModeEdit Mode = "edit" // changes in the workspace run too
-	ModeAuto Mode = "auto" // commands run too, inside of the sandbox
+	ModeAuto Mode = "auto" // commands run too, inside the sandbox
 	ModeYolo Mode = "yolo" // everything runs, without a sandbox
 )
 

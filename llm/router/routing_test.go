@@ -105,7 +105,7 @@ func TestEvidence(t *testing.T) {
 	}{
 		{llm.Work{Failing: 2, Again: 2, Useless: 1, Turns: 39, Files: 11}, ""},
 		{llm.Work{Failing: 3}, "3 calls or checks failed since a check succeeded"},
-		{llm.Work{Again: 3}, "the same call brought the same result 3 times"},
+		{llm.Work{Again: 3}, "the same call returned the same result 3 times"},
 		{llm.Work{Useless: 2}, "2 replies in a row were of no use"},
 		{llm.Work{Turns: 40}, "it has taken 40 turns"},
 		{llm.Work{Files: 12}, "it has changed 12 files"},

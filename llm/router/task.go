@@ -25,7 +25,7 @@ func stuck(w llm.Work) string {
 	case w.Failing >= mostFailing:
 		return fmt.Sprintf("%d calls or checks failed since a check succeeded", w.Failing)
 	case w.Again >= mostAgain:
-		return fmt.Sprintf("the same call brought the same result %d times", w.Again)
+		return fmt.Sprintf("the same call returned the same result %d times", w.Again)
 	case w.Useless >= mostUseless:
 		return fmt.Sprintf("%d replies in a row were of no use", w.Useless)
 	case w.Turns >= mostTurns:

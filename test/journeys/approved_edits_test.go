@@ -77,7 +77,7 @@ func edits(path, from, to string) string {
 // TestEditIsWhatWasShown holds that an edit which a person was asked about changes the file as they saw it,
 // or as other edits have left it that they were shown for the same file, and no other.
 func TestEditIsWhatWasShown(t *testing.T) {
-	const gone = "changed while the person was asked about this call; read it again"
+	const gone = "changed after the person was shown it, so nothing was written; read it again"
 	huge := strings.Repeat("a line of a file of which no difference is shown\n", 100_000)
 	for name, tc := range map[string]struct {
 		calls string
@@ -148,7 +148,7 @@ func TestOthersLeaveWhatNobodyWasShown(t *testing.T) {
 		t.Fatalf("asked %+v: %q", w, d.ends())
 	}
 	d.drive(event.Decided{Call: w[0].Call.ID, Question: w[0].Question, Allow: true})
-	if ends := d.ends(); d.read("a") != "one\ntwo\nthree\nand more\n" || !strings.Contains(ends[len(ends)-1], "changed while the person was asked") {
+	if ends := d.ends(); d.read("a") != "one\ntwo\nthree\nand more\n" || !strings.Contains(ends[len(ends)-1], "changed after the person was shown it") {
 		t.Errorf("%q: %q", d.read("a"), ends)
 	}
 }

@@ -282,7 +282,7 @@ func TestLostCacheIsNoted(t *testing.T) {
 		want    string // of the note; empty: none
 	}{
 		"all is well":           {[]answer{cached(0, 9000), cached(9000, 100)}, nil, 0, ""},
-		"the vendor lost it":    {[]answer{cached(0, 9000), cached(100, 9000)}, nil, 0, "all that was sent before was sent again unchanged"},
+		"the vendor lost it":    {[]answer{cached(0, 9000), cached(100, 9000)}, nil, 0, "the previous request was sent again unchanged"},
 		"too small to matter":   {[]answer{cached(0, 900), cached(0, 1000)}, nil, 0, ""},
 		"no cache at all":       {[]answer{cached(0, 0), cached(0, 0)}, nil, 0, ""},
 		"it had time to expire": {[]answer{cached(0, 9000), cached(0, 9000)}, nil, 6 * time.Minute, ""},

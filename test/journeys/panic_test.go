@@ -84,7 +84,7 @@ func TestPreviewThatCrashes(t *testing.T) {
 	if err := c.Run(t.Context(), said("go")); err != nil || len(l.runs) != 1 {
 		t.Errorf("ran %q: %v", l.runs, err)
 	}
-	if shown != "(there is no preview of what this call would do: the preview crashed: boom)" {
+	if shown != "(no preview of this call: the preview crashed: boom)" {
 		t.Errorf("shown %q", shown)
 	}
 }

@@ -146,7 +146,7 @@ func TestPlaceholdersOfNothing(t *testing.T) {
 		a.Model = model
 		collect(t, a.Run(t.Context(), "go"))
 		raw, err := json.Marshal(model.asked[1].Messages)
-		if err != nil || len(procs.got) != 1 || strings.Contains(string(raw), "stands for no secret that is known here") != told {
+		if err != nil || len(procs.got) != 1 || strings.Contains(string(raw), "a placeholder for a secret that is not known here") != told {
 			t.Errorf("%s: started %q, the model reads %s (%v)", command, procs.got, raw, err)
 		}
 	}
@@ -173,7 +173,7 @@ func TestApprovedAfterARestart(t *testing.T) {
 		if tc.runs != "" && (len(procs.got) != 1 || !strings.Contains(procs.got[0], "make "+tc.runs)) || tc.runs == "" && len(procs.got) > 0 {
 			t.Errorf("%s: started %q", name, procs.got)
 		}
-		if lost := strings.Contains(end.Parts.Text(), "Not run: a placeholder"); lost != (tc.runs == "") {
+		if lost := strings.Contains(end.Parts.Text(), "contain a placeholder"); lost != (tc.runs == "") {
 			t.Errorf("%s: ended %+v", name, end)
 		}
 	}

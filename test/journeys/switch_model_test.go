@@ -219,7 +219,7 @@ func TestModeIsTold(t *testing.T) {
 	if got := told(event.Say("say: a")); len(got) != 0 {
 		t.Errorf("told at the beginning: %q", got)
 	}
-	if got := told(event.Switched{Mode: "yolo"}, event.Say("say: b")); len(got) != 1 || !strings.Contains(got[0], "mode yolo: nothing asks") {
+	if got := told(event.Switched{Mode: "yolo"}, event.Say("say: b")); len(got) != 1 || !strings.Contains(got[0], "mode yolo: everything runs") {
 		t.Errorf("told of the switch: %q", got)
 	}
 	if got := told(event.Switched{Mode: "yolo"}, event.Say("say: c")); len(got) != 0 {

@@ -265,7 +265,7 @@ func TestACallThatDoesNotStop(t *testing.T) {
 					}
 				}
 				end := last[event.Ended](t, read(log))
-				if end.Outcome != event.OutcomeUnknown || !strings.Contains(end.Parts.Text(), "what it still does is not known") {
+				if end.Outcome != event.OutcomeUnknown || !strings.Contains(end.Parts.Text(), "may still be running") {
 					t.Errorf("%+v", end)
 				}
 				if st := s.Status(); tc.want != "" && st.Stopped.Reason != tc.want || time.Since(at).Truncate(time.Second) != tc.took {

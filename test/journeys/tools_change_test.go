@@ -103,8 +103,8 @@ func TestToolsThatChangeLate(t *testing.T) {
 	drivenTo(t, s, said("on"))
 	told := fmt.Sprint(m.asked[1].Messages)
 	for _, want := range []string{
-		"New, to be called with call_tool: note\nwrites a word down\nArguments: {", "look: What was said of it and holds no longer:\nIn a sandbox.",
-		"look: What holds of it now:\nAnywhere.",
+		"New tool, to be called with call_tool: note\nwrites a word down\nArguments: {", "look: No longer true of it:\nIn a sandbox.",
+		"look: Now true of it:\nAnywhere.",
 	} {
 		if strings.Count(told, want) != 1 {
 			t.Errorf("%q is told %d times:\n%s", want, strings.Count(told, want), told)
@@ -116,7 +116,7 @@ func TestToolsThatChangeLate(t *testing.T) {
 	come = nil
 	drivenTo(t, s, said("on"))
 	again := fmt.Sprint(m.asked[3].Messages)
-	if !strings.Contains(again, "Gone, and not to be called: look]") || strings.Count(again, "Your tools have changed") != 2 {
+	if !strings.Contains(again, "Removed, do not call: look]") || strings.Count(again, "Your tools have changed") != 2 {
 		t.Errorf("what went is not told once: %s", again)
 	}
 	for range 3 {

@@ -104,7 +104,7 @@ func TestWrittenToolKeepsTheList(t *testing.T) {
 			t.Errorf("request %d has another list of tools", i)
 		}
 	}
-	if told := fmt.Sprint(m.asked[2].Messages); strings.Count(told, "New, to be called with call_tool: a\n1\nArguments: {") != 1 {
+	if told := fmt.Sprint(m.asked[2].Messages); strings.Count(told, "New tool, to be called with call_tool: a\n1\nArguments: {") != 1 {
 		t.Errorf("the model is told:\n%s", told)
 	}
 }

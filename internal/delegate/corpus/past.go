@@ -53,7 +53,7 @@ func Answered(events iter.Seq2[event.Event, error]) (last *Answer, err error) {
 		if err != nil {
 			return last, err
 		}
-		if n := state.Runs(); n != runs {
+		if n := state.RunCount(); n != runs {
 			if runs = n; state.Run.Turn == 0 { // else a stopped run continues
 				last = nil
 			}

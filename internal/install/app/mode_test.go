@@ -161,7 +161,7 @@ func TestToldToDirectAgents(t *testing.T) {
 							told++
 						}
 					case event.Added:
-						if b.Source == "tools" && strings.Contains(b.Text, "New, to be called with call_tool: "+name+"\n") {
+						if b.Source == "tools" && strings.Contains(b.Text, "New tool, to be called with call_tool: "+name+"\n") {
 							told++
 						}
 					case event.Asked:

@@ -1,6 +1,5 @@
-// Package compact shortens a long conversation. The end of the conversation and the person's words stay as they
-// are. The rest is replaced by a record that a model writes and that is checked against what the log proves.
-// See person.go for how much of each stays.
+// Package compact shortens a long conversation. The end of the conversation and the person's messages stay, see
+// person.go for their bounds. A record replaces the rest. A model writes it, and inspan checks it against the log.
 //
 // The package is pure. The driver sends the requests:
 //
@@ -18,34 +17,33 @@
 //
 // # How a conversation stays within the window
 //
-//  1. The size of the next prompt is the vendor's last count plus an estimate of the new part. Past errors
+//  1. The size of the next prompt is the provider's last count plus an estimate of the new part. Past errors
 //     correct the estimate (loop.State.Tokens).
-//  2. Old results of calls go first. Next says Prune if cutting a batch of them avoids a compaction, or if no
-//     cache is left to lose (pruned). Each cut costs the prompt cache from there on. A result that the model
-//     still sees from an identical call is not repeated (State.Again).
+//  2. Old results of calls go first. Next says Prune if shortening a batch of them avoids a compaction, or if the
+//     prompt cache is lost anyway (pruned), because shortening a result costs the cache from there on. A result
+//     that the model can still see from an identical call is not repeated (State.ReferToEarlier).
 //  3. Results of background agents and messages of other agents may take half of the free room; the rest is
-//     for work. A line lists the first of the rest, which come later, at the latest before the run ends
+//     for work. A line names the first ones that must wait. They come later, at the latest before the run ends
 //     (arrivals.go).
-//  4. Next says Compact in three cases: the prompt would use the reserve (event.Window), the vendor rejects it
+//  4. Next says Compact in three cases: the prompt would use the reserve (event.Window), the provider rejects it
 //     as too long, or someone asked (compact). If only some models may see the conversation, the largest
 //     window among them counts (routed names it).
-//  5. compact.Split decides what stays: the end, and the person's messages by the rule at the top of
-//     internal/kernel/compact/person.go, which looks at their form and order and not at words. Each keeps the
-//     event it was said in (loop.State.Events). The model writes a record of the rest. That request begins
-//     with the same bytes as the last one, so the cache serves it. inspan drops what the record says about
-//     wishes.
-//  6. The task, the to-do list, changed files and the commands that failed, with the checks and errors they
-//     named, come from the fold (loop.Work). inspan checks the record against it and asks once more for
-//     missing facts. If that fails too, it writes the record from the log without a model.
+//  5. compact.Split decides which messages stay: the end, and the person's messages by the rule at the top of
+//     person.go, which looks at form and order, not at words. Each keeps the number of its event
+//     (loop.State.Events). The model writes a record of the rest. That request begins with the same bytes as the
+//     last one, so the cache serves it. inspan drops wishes from the record.
+//  6. The task, the to-do list, changed files and failed commands, with the checks and errors they named, come
+//     from the fold (loop.Work). inspan checks the record against these facts and asks once more if some are
+//     missing. If that fails too, it writes the record from the log without a model.
 //  7. compacted holds the whole state, so a session opens from its last one. If someone sent an input
 //     meanwhile, the log rejects it (event.ErrGrown), and the driver makes it again. If the model is
-//     unavailable, the driver stores kept, and the conversation stays until the vendor rejects it. The next
-//     try for the window alone waits 2 turns, then 4, 8 and 16. Meanwhile, and when the vendor rejects the
-//     prompt, old results are cut even if that saves little.
+//     unavailable, the driver stores kept, and the conversation stays until the provider rejects it. The next
+//     attempt for the window alone waits 2 turns, then 4, 8 and 16. Meanwhile, and when the provider rejects the
+//     prompt, old results are shortened even if that saves little.
 //
-// rewound works in the same way: it holds the state of an earlier event. internal/world/snapshot restores the
-// files first, from the checkpoints around later calls, and restored records that. Both can be undone, because
-// both are only events.
+// rewound works in the same way: it holds the state as of an earlier event. Before that, internal/world/snapshot
+// restores the files from the checkpoints around later calls, and restored records it. Both can be undone, because
+// both are events.
 package compact
 
 import (
@@ -57,39 +55,39 @@ import (
 )
 
 const (
-	minFresh = 1000   // tokens that must not have been through a compaction
-	minRoom  = 400    // tokens: with less, nothing would be gained
+	minFresh = 1000   // tokens to replace that no earlier compaction has seen
+	minRoom  = 400    // tokens for a record; with less, a compaction gains nothing
 	maxRoom  = 12_000 // tokens of the longest accepted record
 	maxAsked = 6000   // tokens of the requested record, and of an extract
 )
 
-// Source is a conversation and what its log proves. It is only read.
+// Source is a conversation with facts from its log. It is only read.
 type Source struct {
 	Messages []llm.Message
 	Person   []int    // indexes of messages in a person's own words, ascending
-	Events   []uint64 // events in which these were said, one for each; 0 or none if unknown
-	Unshown  Unshown  // by earlier compactions
+	Events   []uint64 // the events of these messages; 0 or missing if unknown
+	Unshown  Unshown  // messages left out by earlier compactions
 	Facts    Facts    // of the whole session, including the time before earlier compactions
 	Carry    Carry
 	History  bool // the model has the tool that searches the log
-	// Room is how many tokens the new conversation may have. If 0, it is unknown, and keep alone decides.
+	// Room is how many tokens the new conversation may have; 0 means unknown.
 	Room int
 	// Count returns the approximate tokens of a message. It must grow with the text. If nil, it is
 	// [llm.Message.Tokens].
 	Count func(llm.Message) int
 
-	said uint64 // event of the present message; 0 if unknown
+	said uint64 // event of the current message; 0 if unknown
 }
 
-// at returns the source with the event of the present message.
+// at returns the source with the event of the current message.
 func (s Source) at(event uint64) Source {
 	s.said = event
 	return s
 }
 
-// Facts are proven by the log.
+// Facts holds facts that the log proves.
 type Facts struct {
-	Changed []string // changed files in the form for people, each once, the oldest first
+	Changed []string // changed files, in the form for people, each once, the oldest first
 	Test    *Test    // the last run of tests; nil if unknown
 	Failed  []Run    // commands that failed when last run, the oldest first
 }
@@ -106,22 +104,21 @@ type Test struct {
 	Passed bool
 }
 
-// Carry continues unchanged, without passing through a model.
+// Carry holds parts of the state that the new conversation repeats without asking a model.
 type Carry struct {
 	Goal    string
 	Todo    []Item
-	Pending []string  // what waits for someone
+	Pending []string  // open questions and waiting work
 	Mode    tool.Mode // permission mode
 	Granted []string  // rules that a person allowed for the session
 	Answers []Answer  // the person's answers to calls, the oldest first
-	// Lasting are texts that the model works by, the oldest first.
-	Lasting []Lasting
+	Lasting []Lasting // the oldest first
 }
 
-// Lasting is a text that the model works by.
+// Lasting is a result that must stay, such as instructions that the model asked for.
 type Lasting struct {
 	Name string
-	Call string // call that brought it; if its result stays, the text is not repeated
+	Call string // the call; if its result stays, the text is not repeated
 	Text string
 }
 
@@ -136,7 +133,7 @@ type Answer struct {
 // Item is an entry of the to-do list.
 type Item struct{ Text, Status string }
 
-// Plan says what of a conversation stays and what a record replaces. It is made by [Split], and safe for
+// Plan says which part of a conversation stays and which part a record replaces. [Split] makes it. It is safe for
 // concurrent use if Source.Count is.
 type Plan struct {
 	From     int     // index of the first message that stays, with all that follow
@@ -148,18 +145,18 @@ type Plan struct {
 	keep   int // see Split
 	words  *lexicon
 	kept   []saying      // the person's messages before the end
-	end    []llm.Message // the messages from From on, only cut if they exceed their part of the room
+	end    []llm.Message // the messages from From on, shortened if they exceed their part of the room
 	loose  bool          // the end could not keep its form, and has no message of the person
 	person []int         // indexes of the person's messages in end
 	lean   int           // how often the lists in the replacement are halved
-	before built         // what the previous compaction has built
+	before built         // the result of the previous compaction
 	gone   harvest       // content of the replaced messages
 	names  []string      // names and numbers in the last answers among these
 }
 
-// Split decides what stays: at least the last keep tokens, in whole messages and with each result next to its
-// call, and the person's messages before them, as described in person.go. It returns false if there is too
-// little to replace, unless the conversation has more tokens than there is room for.
+// Split decides which messages stay: at least the last keep tokens, in whole messages and with each result next to its
+// call, and the person's messages before them, as described in person.go. It returns false if there is too little to
+// replace, unless the conversation exceeds its room.
 func Split(src Source, keep int) (p Plan, ok bool) {
 	if src.Count == nil {
 		src.Count = llm.Message.Tokens
@@ -186,7 +183,7 @@ func Split(src Source, keep int) (p Plan, ok bool) {
 	return p, p.Room >= minRoom && fresh >= max(minFresh, keep/8)
 }
 
-// readOld reads what earlier compactions have built, and returns its tokens.
+// readOld reads the results of earlier compactions, and returns their tokens.
 func (p *Plan) readOld() int {
 	size := 0
 	for i, m := range p.src.Messages[:p.From] {

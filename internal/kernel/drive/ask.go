@@ -10,17 +10,18 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/kernel/loop"
 	"github.com/inspan/inspan/tool"
 )
 
-// asker lets a running call ask the person. The question is raised in the log and answered from there, so any
-// observer of the session can answer it.
+// asker lets a running call ask the person. Question and answer are events, so anyone who can append to the log can
+// answer.
 type asker struct {
 	cfg     *Config
 	journal *journal
 	call    *tool.Call
 	turn    int
-	asked   atomic.Int64
+	count   atomic.Int64
 }
 
 // ask implements [tool.Call.Ask].
@@ -33,14 +34,14 @@ func (a *asker) ask(ctx context.Context, question string, options []string) (str
 		return "", err
 	}
 	r := event.Raised{
-		ID: fmt.Sprintf("%s.%d.%d", a.call.ID, a.turn, a.asked.Add(1)), Call: a.call.ID, Agent: a.call.Name, Tool: "ask_user", Args: args,
+		ID: fmt.Sprintf("%s.%d.%d", a.call.ID, a.turn, a.count.Add(1)), Call: a.call.ID, Agent: a.call.Name, Tool: "ask_user", Args: args,
 		Effects: []tool.Effect{{Kind: tool.Question, Text: question}}, Preview: numbered(question, options),
 	}
 	if a.cfg.AskTimeout > 0 {
 		r.Until = time.Now().Add(a.cfg.AskTimeout)
 	}
 	if _, ok := a.journal.log.(event.Waiter); !ok {
-		return "", errCantWait
+		return "", errNoWaiter
 	}
 	stored, err := a.journal.log.Append(ctx, a.journal.secrets.Body(r))
 	if err != nil {
@@ -50,9 +51,9 @@ func (a *asker) ask(ctx context.Context, question string, options []string) (str
 	return d.Answer, err
 }
 
-var errCantWait = errors.New("the log can't be waited for, which an answer needs")
+var errNoWaiter = errors.New("questions need a log that implements event.Waiter, to notice the answer")
 
-// numbered returns a question with numbered answers to choose from.
+// numbered returns a question with its options, numbered.
 func numbered(question string, options []string) string {
 	var b strings.Builder
 	b.WriteString(question)
@@ -62,19 +63,18 @@ func numbered(question string, options []string) string {
 	return b.String()
 }
 
-// FindAnswer looks up a raised question in the log. It returns the number of the question, 0 if it was not
-// raised, and the answer, nil if there is none. It fails if the log can't be waited on, since no answer could
-// arrive. Any goroutine may call it.
+// FindAnswer looks up a raised question in the log. It returns the number of its event, 0 if there is none, and the
+// answer, nil if there is none. It fails if the log is not an [event.Waiter]. Any goroutine may call it.
 func (d *Driver) FindAnswer(ctx context.Context, r event.Raised) (seq uint64, answer *event.Decided, err error) {
 	if _, ok := d.journal.log.(event.Waiter); !ok {
-		return 0, nil, errCantWait
+		return 0, nil, errNoWaiter
 	}
 	for e, err := range d.journal.log.Read(ctx, 0) {
 		if err != nil {
 			return 0, nil, err
 		}
 		switch b := e.Body.(type) {
-		case event.Forked: // earlier questions were for the original session
+		case event.Forked: // earlier questions belong to the original session
 			seq, answer = 0, nil
 		case event.Raised:
 			if b.ID == r.ID && b.Child == "" && seq == 0 {
@@ -97,16 +97,16 @@ func (d *Driver) AwaitAnswer(ctx context.Context, seq uint64, r event.Raised) (e
 func awaitAnswer(ctx context.Context, log event.Log, question uint64, r event.Raised) (event.Decided, error) {
 	w, ok := log.(event.Waiter)
 	if !ok {
-		return event.Decided{}, errCantWait
+		return event.Decided{}, errNoWaiter
 	}
-	after, patient, stop := question, ctx, context.CancelFunc(func() {})
+	after, waiting, stop := question, ctx, context.CancelFunc(func() {})
 	if !r.Until.IsZero() {
-		patient, stop = context.WithDeadline(ctx, r.Until)
+		waiting, stop = context.WithDeadline(ctx, r.Until)
 	}
 	defer stop()
 	for {
-		err := w.Wait(patient, after)
-		for e, read := range log.Read(patient, after) {
+		err := w.Wait(waiting, after)
+		for e, read := range log.Read(waiting, after) {
 			if err = errors.Join(err, read); err != nil {
 				break
 			}
@@ -118,10 +118,10 @@ func awaitAnswer(ctx context.Context, log event.Log, question uint64, r event.Ra
 		switch {
 		case ctx.Err() != nil:
 			return event.Decided{}, context.Cause(ctx)
-		case patient.Err() != nil:
-			late := event.Decided{Call: r.ID, Question: question, By: "the time-out", Reason: "nobody answered in time"}
-			_, err := log.Append(ctx, late)
-			return late, err
+		case waiting.Err() != nil:
+			denied := event.Decided{Call: r.ID, Question: question, By: loop.By, Reason: "nobody answered in time"}
+			_, err := log.Append(ctx, denied)
+			return denied, err
 		case err != nil:
 			return event.Decided{}, err
 		}

@@ -22,8 +22,8 @@ import (
 // defaultParallel is how many calls run at once unless the agent says otherwise.
 const defaultParallel = 16
 
-// calls runs the calls of a run. Each call has a goroutine that only runs it; the driver does everything else
-// between two events.
+// calls runs the calls of a run. Each call has a goroutine that only runs it. The driver's goroutine does everything
+// else.
 //
 // Checkpoints enclose calls that change something: one is taken before the first of them starts, and one when
 // none of them is running any more and the loop has no call to start.
@@ -37,25 +37,25 @@ type calls struct {
 	workspace    *workspace
 	jobs         *jobs
 
-	ctx      context.Context // of the running calls
-	stop     context.CancelCauseFunc
-	running  map[string]runningCall // by id
-	results  chan event.Ended
-	progress chan event.Progress
-	awaits   time.Time // until when jobs are awaited, as the log says; zero if not
+	ctx           context.Context // of the running calls
+	stop          context.CancelCauseFunc
+	running       map[string]runningCall // by id
+	results       chan event.Ended
+	progress      chan event.Progress
+	announcedWait time.Time // the job deadline that a note in the log has announced; zero if none
 
-	// State of calls that make calls, see nested.go.
-	makers      map[string]*maker      // the running ones, by id
-	waiting     map[string]callRequest // calls that they have made and that have not ended, by id
-	wanted      chan callRequest
-	pendingEnds []event.Ended // ends of makers whose calls are still running
+	// State of nested calls, see nested.go.
+	callers        map[string]*caller     // the running ones, by id
+	openRequests   map[string]callRequest // requests whose call has not ended, by the id of the call
+	nestedRequests chan callRequest
+	pendingEnds    []event.Ended // ends of callers whose nested calls are still running
 }
 
 // runningCall describes a call while it runs.
 type runningCall struct {
-	changes   bool // it may change the workspace, itself or through others
-	makes     bool // it makes calls, and what those change is not known yet
-	unbounded bool // Limits.Parallel does not count it, since its workers have their own bound
+	changes   bool // it may change the workspace, itself or through children
+	isCaller  bool // its nested calls may change the workspace
+	unbounded bool // it does not count towards Parallel, because its children or nested calls do
 }
 
 func newCalls(d *Driver) *calls {
@@ -68,29 +68,29 @@ func newCalls(d *Driver) *calls {
 		workspace: d.workspace, jobs: d.jobs,
 		stop: func(error) {}, running: map[string]runningCall{},
 		results: make(chan event.Ended, parallel), progress: make(chan event.Progress, 64),
-		makers: map[string]*maker{}, waiting: map[string]callRequest{}, wanted: make(chan callRequest),
+		callers: map[string]*caller{}, openRequests: map[string]callRequest{}, nestedRequests: make(chan callRequest),
 	}
 }
 
 // tool returns the tool that a call runs.
 func (cs *calls) tool(c loop.Call) tool.Tool { return cs.tools.byName[cmp.Or(c.Tool, c.Name)] }
 
-func (cs *calls) kind(c loop.Call) runningCall {
+func (cs *calls) describe(c loop.Call) runningCall {
 	delegates := cs.tool(c).Delegates
-	return runningCall{changes: delegates || changes(c.Effects), makes: c.Caller, unbounded: delegates || c.Caller}
+	return runningCall{changes: delegates || changes(c.Effects), isCaller: c.Caller, unbounded: delegates || c.Caller}
 }
 
-// changing reports whether a running call may change the workspace.
-func (cs *calls) changing() bool {
+// anyChanging reports whether a running call may change the workspace.
+func (cs *calls) anyChanging() bool {
 	for _, c := range cs.running {
-		if c.changes || c.makes {
+		if c.changes || c.isCaller {
 			return true
 		}
 	}
 	return false
 }
 
-// fitting returns the first of the calls, as many as there is room for.
+// fitting returns the first calls of the list, as many as there is room for.
 func (cs *calls) fitting(list []loop.Call) []loop.Call {
 	room := cap(cs.results)
 	for _, c := range cs.running {
@@ -99,7 +99,7 @@ func (cs *calls) fitting(list []loop.Call) []loop.Call {
 		}
 	}
 	for i, c := range list {
-		if cs.kind(c).unbounded {
+		if cs.describe(c).unbounded {
 			continue
 		}
 		if room--; room < 0 {
@@ -109,15 +109,15 @@ func (cs *calls) fitting(list []loop.Call) []loop.Call {
 	return list
 }
 
-// start starts the calls that there is room for; before the first it may take a checkpoint, and without any it awaits
-// jobs. It stores the intent to run before any call has an effect.
+// start starts as many of the calls as fit. It stores their Started events before any of them has an effect. If none
+// fits, it waits instead; if a checkpoint is due, it takes that instead.
 func (cs *calls) start(ctx context.Context, list []loop.Call) error {
 	list = cs.fitting(list)
 	if len(list) == 0 {
 		return cs.await(ctx)
 	}
-	changes := slices.ContainsFunc(list, func(c loop.Call) bool { return cs.kind(c).changes })
-	if changes && !cs.workspace.span && cs.workspace.checkable() {
+	changes := slices.ContainsFunc(list, func(c loop.Call) bool { return cs.describe(c).changes })
+	if changes && !cs.workspace.spanOpen && cs.workspace.checkable() {
 		return cs.workspace.checkpoint(ctx, false)
 	}
 	var intents []event.Body
@@ -128,38 +128,38 @@ func (cs *calls) start(ctx context.Context, list []loop.Call) error {
 	if err != nil || !stored {
 		return err
 	}
-	cs.begin(ctx)
+	cs.ensureContext(ctx)
 	for _, c := range list {
 		cs.launch(c)
 	}
 	return nil
 }
 
-// begin makes the context for running calls, if there is none.
-func (cs *calls) begin(ctx context.Context) {
+// ensureContext makes the context of running calls if none is running.
+func (cs *calls) ensureContext(ctx context.Context) {
 	if len(cs.running) == 0 {
 		cs.ctx, cs.stop = context.WithCancelCause(ctx)
 	}
-	cs.heedInterrupt()
+	cs.stopIfInterrupted()
 }
 
 // launch runs a call in a goroutine.
 func (cs *calls) launch(c loop.Call) {
-	cs.running[c.ID] = cs.kind(c)
-	why := cs.judging.whyMoved(cs.ctx, c)
+	cs.running[c.ID] = cs.describe(c)
+	why := cs.judging.movedReason(cs.ctx, c)
 	judged := cs.cfg.Secrets.Take(c, cs.journal.state.Mode, cs.cfg.Env.Walls)
 	if judged.Lost {
 		why = lostSecret
 	}
-	call := cs.runnable(c, judged)
-	ctx, done := cs.scope(c)
-	var m *maker
+	call := cs.toolCall(c, judged)
+	ctx, done := cs.callContext(c)
+	var m *caller
 	if c.Caller {
-		m = cs.newMaker(ctx, c)
-		ctx, call.Do, call.Start, call.Waiting = m.ctx, m.do, m.begin, m.idle
+		m = cs.newCaller(ctx, c)
+		ctx, call.Do, call.Start, call.Waiting = m.ctx, m.do, m.start, m.signalIdle
 		var err error
-		if call.Time, err = cs.timeOf(c.Seq); err != nil {
-			why = "Not run: when it was made can't be read: " + err.Error()
+		if call.Time, err = cs.eventTime(c.Seq); err != nil {
+			why = "Not run: the time of the call can't be read from the log: " + err.Error()
 		}
 	}
 	go func() {
@@ -177,7 +177,7 @@ func (cs *calls) launch(c loop.Call) {
 		}
 		if tool.ReadOnly(c.Effects) && c.Parent == "" && !c.Caller {
 			cs.journal.mu.Lock()
-			end = cs.journal.state.Again(end) // the model may already see this result
+			end = cs.journal.state.ReferToEarlier(end) // the model may already see this result
 			cs.journal.mu.Unlock()
 		}
 		cs.results <- end
@@ -185,31 +185,30 @@ func (cs *calls) launch(c loop.Call) {
 }
 
 // lostSecret tells the model why a call was not run.
-const lostSecret = "Not run: a placeholder in its arguments stands for a secret that is not known any more since the program was started again. " +
+const lostSecret = "Not run: the arguments contain a placeholder for a secret that was lost when the program was restarted. " +
 	"Read the secret again where it came from, then repeat the call."
 
-// runnable returns a call in the form that its tool gets, in an environment that permits no more than its
-// verdict.
-func (cs *calls) runnable(c loop.Call, judged redact.Resolved) *tool.Call {
+// toolCall returns a call in the form that its tool gets. Its environment permits no more than the verdict.
+func (cs *calls) toolCall(c loop.Call, judged redact.Resolved) *tool.Call {
 	state := cs.journal.state
 	call := cs.judging.call(c.Call, judged.Args)
 	if c.Tool != "" {
 		call.Name, call.As = c.Tool, c.Name
 	}
 	if begun, runs := state.Call(c.ID); runs {
-		call.Traceparent = event.SpanContext(state.Within, state.Session, fmt.Sprint("call-", begun.Started))
+		call.Traceparent = event.SpanContext(state.Within, state.Session, fmt.Sprint("call-", begun.StartedSeq))
 		if call.Env.Procs != nil {
 			call.Env.Procs = hold.Named{Procs: call.Env.Procs, Call: call}
 		}
 	}
-	call.Env = hold.Env(call, judged, c.Asked > 0, cs.judging.rules().Pass(), cs.cfg.Secrets.Vault)
+	call.Env = hold.Env(call, judged, c.WaitingSeq > 0, cs.judging.rules().Pass(), cs.cfg.Secrets.Vault)
 	call.Env.Files = hold.Shown(call.Env.Files, c.Shown, judged.Hide)
-	call.Cwd, call.Seen, call.Answer, call.Parent = cs.judging.cwd(), cs.seen.now(), c.Answer, c.Parent
+	call.Cwd, call.Seen, call.Answer, call.Parent = cs.judging.cwd(), cs.seen.snapshot(), c.Answer, c.Parent
 	progress := cs.progress
 	call.Progress = func(text string) {
 		select {
 		case progress <- event.Progress{Call: c.ID, Text: text}:
-		default: // the consumer is slow; the result will have everything
+		default: // the consumer is slow; the result has the whole output
 		}
 	}
 	call.Finished, call.Store = cs.jobs.finished, state.Store
@@ -219,8 +218,8 @@ func (cs *calls) runnable(c loop.Call, judged redact.Resolved) *tool.Call {
 	return call
 }
 
-// timeOf returns when an event was stored; zero if there is none of that number, as in logs of version 0.1.
-func (cs *calls) timeOf(seq uint64) (time.Time, error) {
+// eventTime returns when an event was stored; zero if there is no such event, as in logs of version 0.1.
+func (cs *calls) eventTime(seq uint64) (time.Time, error) {
 	for e, err := range cs.journal.log.Read(cs.ctx, max(seq, 1)-1) {
 		return e.Time, err
 	}
@@ -238,7 +237,7 @@ func (cs *calls) run(ctx context.Context, c *tool.Call) (event.Ended, error) {
 		return end, nil
 	}
 	if ctx.Err() != nil {
-		end.Outcome, end.Parts = event.OutcomeCancelled, llm.Say("Not run: it was stopped before it began.")
+		end.Outcome, end.Parts = event.OutcomeCancelled, llm.Say("Not run: it was stopped before it started.")
 		return end, nil //nolint:nilerr // the context was cancelled, the tool did not fail
 	}
 	res, err := t.Run(ctx, c)
@@ -271,6 +270,8 @@ func whyStopped(cause error) string {
 	switch {
 	case errors.Is(cause, fault.ErrTimeUp):
 		return "Stopped while it ran: the time of the run is used up."
+	case errors.Is(cause, fault.ErrBreaker):
+		return "Stopped while it ran: the run spent too much within a minute."
 	case errors.Is(cause, fault.ErrInterrupted):
 		return "Interrupted by the user while it ran."
 	case errors.Is(cause, errParentEnded):
@@ -279,13 +280,13 @@ func whyStopped(cause error) string {
 	return "The program was stopped while it ran."
 }
 
-// await lets calls and children work until a call has ended, the log has grown, or the time for an answer is
-// over.
+// await waits until a call ends, the log grows, a nested call is requested, or a deadline passes: for an answer, or
+// for the jobs of an answered run.
 func (cs *calls) await(ctx context.Context) error {
-	cs.revive(ctx)
+	cs.resumeSuspended(ctx)
 	w, ok := cs.journal.log.(event.Waiter)
 	if !ok && len(cs.running) == 0 {
-		return errors.New("the log can't be waited for, which background work needs")
+		return errors.New("background work needs a log that implements event.Waiter, to notice its results")
 	}
 	state := cs.journal.state
 	listening, stop := context.WithCancel(ctx)
@@ -301,14 +302,14 @@ func (cs *calls) await(ctx context.Context) error {
 	}
 	defer listener.Wait()
 	defer stop()
-	late, stopLate := alarm(state.Due())
-	defer stopLate()
-	if until := state.Patience(); !until.IsZero() && !until.Equal(cs.awaits) {
-		cs.awaits = until
-		return cs.journal.record(ctx, event.Note{Topic: "jobs", Text: state.Awaited()})
+	answerDue, stopAnswerDue := alarm(state.Due())
+	defer stopAnswerDue()
+	if until := state.JobDeadline(); !until.IsZero() && !until.Equal(cs.announcedWait) {
+		cs.announcedWait = until
+		return cs.journal.record(ctx, event.Note{Topic: "jobs", Text: state.DescribeJobWait()})
 	}
-	enough, stopEnough := alarm(state.Patience())
-	defer stopEnough()
+	jobsDue, stopJobsDue := alarm(state.JobDeadline())
+	defer stopJobsDue()
 	for {
 		select {
 		case p := <-cs.progress:
@@ -317,15 +318,15 @@ func (cs *calls) await(ctx context.Context) error {
 			}
 			continue
 		case end := <-cs.results:
-			return cs.ended(ctx, end)
-		case w := <-cs.wanted:
+			return cs.storeEnds(ctx, end)
+		case w := <-cs.nestedRequests:
 			return cs.makeCall(ctx, w)
 		case err := <-grown:
 			return errors.Join(err, cs.journal.catchUp(ctx))
-		case <-late:
-			_, err := cs.journal.decide(ctx, overdue(state.Waiting())...)
+		case <-answerDue:
+			_, err := cs.journal.decide(ctx, denyOverdue(state.Waiting())...)
 			return err
-		case <-enough: // an answered run has waited long enough for its jobs
+		case <-jobsDue:
 			_, err := cs.journal.log.Append(ctx, event.Cancelled{By: loop.By, Reason: "background jobs do not end", Limit: event.ReasonDone})
 			return errors.Join(err, cs.journal.catchUp(ctx))
 		case <-ctx.Done():
@@ -334,7 +335,7 @@ func (cs *calls) await(ctx context.Context) error {
 	}
 }
 
-// alarm rings at the given time; never if it is zero.
+// alarm returns a channel that receives at the given time; never if it is zero.
 func alarm(t time.Time) (rings <-chan time.Time, stop func() bool) {
 	if t.IsZero() {
 		return nil, func() bool { return false }
@@ -343,22 +344,21 @@ func alarm(t time.Time) (rings <-chan time.Time, stop func() bool) {
 	return timer.C, timer.Stop
 }
 
-// ended stores the result of a call, and of others that have ended meanwhile. A result is stored even if ctx
-// has ended.
-func (cs *calls) ended(ctx context.Context, first event.Ended) error {
+// storeEnds stores the end of a call, and of others that ended meanwhile, even if ctx has ended.
+func (cs *calls) storeEnds(ctx context.Context, first event.Ended) error {
 	ends := []event.Ended{first}
 	for len(cs.results) > 0 {
 		ends = append(ends, <-cs.results)
 	}
 	for _, end := range ends {
-		cs.workspace.ended(end, cs.running[end.Call].changes)
+		cs.workspace.callEnded(end, cs.running[end.Call].changes)
 		delete(cs.running, end.Call)
 	}
-	ends = slices.DeleteFunc(ends, cs.suspends)
-	cs.cfg.Secrets.Learn() // a tool may have received a token while it ran
+	ends = slices.DeleteFunc(ends, cs.isSuspended)
+	cs.cfg.Secrets.Learn() // a tool may have received a token
 	whole := context.WithoutCancel(ctx)
 	for batch := cs.storable(ends); len(batch) > 0; batch = cs.storable(nil) {
-		if err := cs.journal.record(whole, slices.Concat(batch, cs.instructions.touched(batch))...); err != nil {
+		if err := cs.journal.record(whole, slices.Concat(batch, cs.instructions.forTouched(batch))...); err != nil {
 			return err
 		}
 	}
@@ -368,46 +368,46 @@ func (cs *calls) ended(ctx context.Context, first event.Ended) error {
 	return nil
 }
 
-// heedInterrupt stops the calls of an interrupted run.
-func (cs *calls) heedInterrupt() {
+// stopIfInterrupted stops the running calls if the run was cancelled.
+func (cs *calls) stopIfInterrupted() {
 	if cs.journal.state.Run.Cancelled {
 		cs.stop(cs.journal.interruption())
 	}
 }
 
-// quit stops the calls when the driver ends, and waits for them. It stores their results unless failed is set,
-// which means that nothing can be stored any more.
-func (cs *calls) quit(ctx context.Context, failed error) {
+// shutDown stops the calls when the driver ends, and waits for them. It stores their results, unless failed says
+// that the log failed.
+func (cs *calls) shutDown(ctx context.Context, failed error) {
 	if ctx.Err() != nil || errors.Is(failed, ErrConsumerGone) {
 		failed = nil
 	}
 	whole := context.WithoutCancel(ctx)
-	if failed = cs.halt(whole, failed); failed != nil {
+	if failed = cs.stopAll(whole, failed); failed != nil {
 		return
 	}
-	if cs.workspace.span {
+	if cs.workspace.spanOpen {
 		_ = cs.workspace.checkpoint(whole, true)
 	}
-	cs.workspace.leave(whole)
+	cs.workspace.saveUnfinished(whole)
 }
 
-// halt stops the calls and waits for them. It stores their results if nothing has failed. A stopped call that
-// makes calls has not ended: the next driver runs it again.
-func (cs *calls) halt(ctx context.Context, failed error) error {
+// stopAll stops the calls and waits for them. It stores their results unless failed is set. A caller that is stopped
+// has not ended: the next driver runs it again.
+func (cs *calls) stopAll(ctx context.Context, failed error) error {
 	cs.stop(context.Canceled)
 	for len(cs.running) > 0 {
 		end := <-cs.results
-		if cs.makers[end.Call] != nil && end.Outcome == event.OutcomeCancelled && !cs.journal.state.Run.Cancelled {
+		if cs.callers[end.Call] != nil && end.Outcome == event.OutcomeCancelled && !cs.journal.state.Run.Cancelled {
 			delete(cs.running, end.Call)
-			delete(cs.makers, end.Call)
+			delete(cs.callers, end.Call)
 			continue
 		}
 		if failed == nil {
-			failed = cs.ended(ctx, end)
+			failed = cs.storeEnds(ctx, end)
 		}
 		delete(cs.running, end.Call)
 		if errors.Is(failed, ErrConsumerGone) {
-			failed = nil // nobody is watching; the rest is stored all the same
+			failed = nil // the log still works, so the other results are stored
 		}
 	}
 	return failed

@@ -19,13 +19,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// keepTokens is how many tokens at the end of a conversation a compaction leaves unchanged; in a small window
-// it is a quarter of the room.
+// keepTokens is how many tokens at the end of a conversation a compaction leaves unchanged, but at most a third of
+// the room.
 const keepTokens = 20_000
 
-// compact replaces the old part of the conversation with a summary that is checked against what the log proves.
-// If the model is unavailable, the conversation stays as it is, unless it is too long for the model: then the
-// facts from the log have to do.
+// compact replaces the old part of the conversation with the model's summary, checked against the log. If the model is
+// unavailable, the conversation stays as it is. If the conversation is too long for the model, an extract from the
+// log replaces the summary.
 func (d *Driver) compact(ctx context.Context, c loop.Compact) error {
 	state := d.journal.state
 	focus, kept, err := d.hooks.beforeCompact(ctx, c)
@@ -36,9 +36,9 @@ func (d *Driver) compact(ctx context.Context, c loop.Compact) error {
 		return d.journal.record(ctx, kept)
 	}
 	times, from := state.Compaction.Times, source(state, c.Why)
-	plan, ok := compact.Split(from, stays(from.Room))
+	plan, ok := compact.Split(from, keptTokens(from.Room))
 	if !ok {
-		return d.journal.record(ctx, event.Kept{Why: c.Why, Reason: "there is too little that a summary could replace"})
+		return d.journal.record(ctx, event.Kept{Why: c.Why, Reason: "there is too little to summarise"})
 	}
 	if err := d.journal.show(event.Progress{Text: event.Compacting}); err != nil {
 		return err
@@ -49,12 +49,12 @@ func (d *Driver) compact(ctx context.Context, c loop.Compact) error {
 		return ctx.Err()
 	}
 	if err != nil && (c.Why != event.CompactOverflow || errors.Is(err, fault.ErrInterrupted)) {
-		return d.journal.record(ctx, event.Kept{Why: c.Why, Reason: err.Error(), Usage: s.usage, Cost: s.cost, Consulted: s.took})
+		return d.journal.record(ctx, event.Kept{Why: c.Why, Reason: err.Error(), Usage: s.usage, Cost: s.cost, Consulted: s.consulted})
 	}
 	if err != nil {
-		record, s.how, s.lacks = plan.Extract(), "extract", append(s.lacks, "no summary: "+err.Error())
+		record, s.how, s.problems = plan.Extract(), "extract", append(s.problems, "no summary: "+err.Error())
 	}
-	body := event.Compacted{Why: c.Why, How: s.how, Lacks: s.lacks, Route: s.route, Usage: s.usage, Cost: s.cost, Consulted: s.took}
+	body := event.Compacted{Why: c.Why, How: s.how, Lacks: s.problems, Route: s.route, Usage: s.usage, Cost: s.cost, Consulted: s.consulted}
 	to := loop.Shortened{Events: plan.Events(), Unshown: loop.Unshown(plan.Unshown)}
 	to.Messages, to.Person = plan.Build(record)
 	if err := d.replace(ctx, body, to, len(from.Messages)); err != nil {
@@ -63,19 +63,19 @@ func (d *Driver) compact(ctx context.Context, c loop.Compact) error {
 	if state.Compaction.Times == times {
 		return nil
 	}
-	if state.Retold != "" { // it was described in a message that is gone
+	if state.Retold != "" { // the message that described the tools is gone
 		if err := d.journal.record(ctx, event.Switched{Tools: d.tools.specs}); err != nil {
 			return err
 		}
 	}
-	more, err := d.hooks.wants(ctx, tool.Point{Moment: tool.AfterCompact, Why: string(c.Why)})
+	more, err := d.hooks.outcomes(ctx, tool.Point{Moment: tool.AfterCompact, Why: string(c.Why)})
 	if err != nil || len(more) == 0 {
 		return err
 	}
 	return d.journal.record(ctx, more...)
 }
 
-// replace appends the compaction. Messages that arrived since the conversation was read come behind it.
+// replace appends the compaction. Messages that arrived since the conversation was read come after it.
 func (d *Driver) replace(ctx context.Context, body event.Compacted, to loop.Shortened, read int) error {
 	return d.journal.persist(ctx, func() ([]event.Body, error) {
 		state, whole := d.journal.state, to
@@ -89,24 +89,24 @@ func (d *Driver) replace(ctx context.Context, body event.Compacted, to loop.Shor
 		done, err := state.Compacted(body, whole)
 		if err == nil && done.After >= done.Before {
 			return []event.Body{event.Kept{
-				Why: body.Why, Reason: "the summary would not make it shorter", Usage: body.Usage, Cost: body.Cost, Consulted: body.Consulted,
+				Why: body.Why, Reason: "the summary would not be shorter", Usage: body.Usage, Cost: body.Cost, Consulted: body.Consulted,
 			}}, nil
 		}
 		return []event.Body{done}, err
 	})
 }
 
-// stays returns how many tokens at the end stay unchanged in a conversation with this much room; 0 if unknown.
-func stays(room int) int {
+// keptTokens returns how many tokens at the end of a conversation stay unchanged, given its room; room 0 means unknown.
+func keptTokens(room int) int {
 	if room > 0 {
 		return min(keepTokens, room/3)
 	}
 	return keepTokens
 }
 
-// left returns how many tokens of the conversation a compaction may leave, so that a quarter of the room is
-// free; 0 if the room is unknown. A conversation that the vendor refused was too long, whatever our count.
-func left(st *loop.State, why event.Compaction) int {
+// allowedTokens returns how many tokens of messages a compaction may leave, so that a quarter of the room is free; 0 if
+// the room is unknown. A conversation that the provider refused was too long, even if we counted less.
+func allowedTokens(st *loop.State, why event.Compaction) int {
 	room := st.Room()
 	if refused := st.Tokens() * 3 / 4; why == event.CompactOverflow && (room == 0 || refused < room) {
 		room = refused
@@ -118,29 +118,29 @@ func left(st *loop.State, why event.Compaction) int {
 	return max(room*3/4-fixed, (room-fixed)/2, 1)
 }
 
-// source is the conversation and its context for a compaction.
+// source returns the conversation and its context for a compaction.
 func source(st *loop.State, why event.Compaction) compact.Source {
 	return compact.Source{
 		Messages: st.Messages, Person: st.Person, Events: st.Events, Unshown: compact.Unshown(st.Compaction.Unshown),
-		Count: st.Count, Room: left(st, why),
+		Count: st.Count, Room: allowedTokens(st, why),
 		Facts:   facts(st),
 		Carry:   compact.Carry{Goal: st.Asked(), Todo: todo(st), Mode: st.Mode, Granted: st.Granted, Answers: answers(st), Lasting: lasting(st)},
 		History: st.HasTool("history"),
 	}
 }
 
-// testRun matches commands that run tests, by their first words.
+// testRun matches commands that begin like a run of tests.
 const testRun = `(?:^|; )(?:\w+=\S+ )*(?:(?:uv run|poetry run|pipenv run|npx|bunx|bundle exec|python3? -m|xvfb-run|time) )*(?:go ` +
 	`test|pytest|unittest|tox|nox|(?:npm|pnpm|yarn|bun|deno)(?: run)? test|jest|vitest|mocha|cargo (?:test|nextest)|make (?:\S+ ` +
 	`)*(?:test|check)|ctest|mvn (?:\S+ )*(?:test|verify)|gradlew? (?:\S+ )*(?:test|check)|dotnet test|swift test|mix ` +
 	`test|rspec|phpunit|bats|zig build test|bazel test|sbt test|flutter test)\b`
 
-// facts returns what the log proves about the work.
+// facts returns the facts that the log proves about the work.
 func facts(st *loop.State) compact.Facts {
 	var f compact.Facts
 	tests := regexp.MustCompile(testRun)
 	for _, path := range st.Work.Changed {
-		f.Changed = append(f.Changed, below(st.Root, path))
+		f.Changed = append(f.Changed, relativePath(st.Root, path))
 	}
 	for _, ran := range st.Work.Ran {
 		run := compact.Run{Command: ran.Command, Detail: ran.Shown}
@@ -182,7 +182,7 @@ func lasting(st *loop.State) []compact.Lasting {
 	return out
 }
 
-func below(root, path string) string {
+func relativePath(root, path string) string {
 	if rel, err := filepath.Rel(root, path); err == nil && root != "" && tool.Inside(root, path) {
 		return rel
 	}
@@ -195,23 +195,23 @@ type summary struct {
 	plan  compact.Plan
 	focus string
 
-	how   string
-	lacks []string // what the first attempt lacked
-	route string
-	usage llm.Usage
-	cost  float64
-	took  []llm.Consulted
+	how       string
+	problems  []string // facts missing in the first attempt, and failures
+	route     string
+	usage     llm.Usage
+	cost      float64
+	consulted []llm.Consulted
 
 	waited float64 // seconds waited for an unavailable model
 }
 
-// patience is how many seconds a summary waits for an unavailable model: the work can continue without it.
-const patience = 30
+// maxModelWait is how many seconds a summary waits for an unavailable model. The work can continue without a summary.
+const maxModelWait = 30
 
-// write asks the model, checks its summary, and asks once more if something is missing. A model that fails
-// twice is not used. The error is the model's.
+// write asks the model for a summary and checks it. If facts are missing, it asks once more. If they are still missing,
+// it returns an extract from the log. The error is the model's.
 func (s *summary) write(ctx context.Context) (compact.Summary, error) {
-	if s.plan.From == 0 { // the last message is all there is
+	if s.plan.From == 0 { // there is nothing to summarise but one message
 		s.how = "extract"
 		return s.plan.Extract(), nil
 	}
@@ -244,7 +244,7 @@ func (s *summary) write(ctx context.Context) (compact.Summary, error) {
 	return s.plan.Extract(), nil
 }
 
-// pieces summarises a conversation part by part if it no longer fits.
+// pieces summarises a conversation in parts, because the whole no longer fits in the window.
 func (s *summary) pieces(ctx context.Context, e *llm.Error) (compact.Summary, error) {
 	limit := s.journal.state.Room()
 	switch {
@@ -274,11 +274,11 @@ func (s *summary) pieces(ctx context.Context, e *llm.Error) (compact.Summary, er
 
 func (s *summary) note(missing []compact.Missing) {
 	for _, m := range missing[:min(len(missing), 20)] {
-		s.lacks = append(s.lacks, fmt.Sprintf("%s: %.200s", m.Kind, m.What))
+		s.problems = append(s.problems, fmt.Sprintf("%s: %.200s", m.Kind, m.What))
 	}
 }
 
-// ask returns the model's answer without secrets.
+// ask returns the model's answer, with secrets removed.
 func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 	req, err := s.load(ctx, req)
 	if err != nil {
@@ -287,20 +287,20 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 	watched, done := s.journal.interruptible(ctx)
 	defer done()
 	by, began := s.model.Info(), time.Now()
-	req.Private = cmp.Or(req.Private, s.journal.state.Confided)
+	req.Private = cmp.Or(req.Private, s.journal.state.PrivateText)
 	for chunk, err := range s.model.Stream(watched, req) {
 		switch {
 		case err != nil && errors.Is(context.Cause(watched), fault.ErrInterrupted):
 			return "", fault.ErrInterrupted
 		case err != nil:
-			s.refused(req, by, began, err)
+			s.recordFailure(req, by, began, err)
 			return "", err
 		case chunk.Routed != nil:
 			by = chunk.Routed.Info
-			s.spent("route", chunk.Routed.Judge)
+			s.recordRouting("route", chunk.Routed.Judge)
 		case chunk.Retry != nil:
-			if s.waited += chunk.Retry.Wait; s.waited > patience {
-				s.refused(req, by, began, chunk.Retry.Cause)
+			if s.waited += chunk.Retry.Wait; s.waited > maxModelWait {
+				s.recordFailure(req, by, began, chunk.Retry.Cause)
 				return "", chunk.Retry.Cause
 			}
 			if err := s.journal.show(event.Progress{Text: "compacting: " + chunk.Retry.Cause.Error(), Wait: chunk.Retry.Wait}); err != nil {
@@ -309,7 +309,7 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 		case chunk.Reply != nil:
 			r := request.Replied(s.journal.state, req, chunk.Reply, by)
 			s.route, s.usage, s.cost = r.Route, s.usage.Add(r.Usage), s.cost+r.Cost
-			s.took = append(s.took, llm.Consulted{
+			s.consulted = append(s.consulted, llm.Consulted{
 				Purpose: req.Purpose, Route: r.Route, Usage: r.Usage, Cost: r.Cost, Unpriced: r.Unpriced, Millis: time.Since(began).Milliseconds(),
 			})
 			return s.cfg.Secrets.Vault.Redact(r.Parts.Text()), nil
@@ -318,22 +318,22 @@ func (s *summary) ask(ctx context.Context, req llm.Request) (string, error) {
 	return "", &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}
 }
 
-// refused records a request without an answer, and its cost.
-func (s *summary) refused(req llm.Request, by llm.Info, began time.Time, err error) {
+// recordFailure records a request without an answer, with its cost.
+func (s *summary) recordFailure(req llm.Request, by llm.Info, began time.Time, err error) {
 	e := llm.AsError(err)
 	c := llm.Consulted{Purpose: req.Purpose, Route: by.Route(), Millis: time.Since(began).Milliseconds(), Cause: e.Kind}
 	if e.Spent != nil {
 		c.Usage, c.Cost = e.Spent.Usage, request.Dollars(e.Spent)
 		s.usage, s.cost = s.usage.Add(c.Usage), s.cost+c.Cost
 	}
-	s.took = append(s.took, c)
+	s.consulted = append(s.consulted, c)
 }
 
-// spent adds the cost of choosing a model.
-func (s *summary) spent(purpose string, on *llm.Spent) {
+// recordRouting records the cost of choosing a model.
+func (s *summary) recordRouting(purpose string, on *llm.Spent) {
 	if on == nil {
 		return
 	}
 	c := llm.Consulted{Purpose: purpose, Route: on.Info.Route(), Usage: on.Usage, Cost: request.Dollars(on), Millis: on.Millis}
-	s.usage, s.cost, s.took = s.usage.Add(c.Usage), s.cost+c.Cost, append(s.took, c)
+	s.usage, s.cost, s.consulted = s.usage.Add(c.Usage), s.cost+c.Cost, append(s.consulted, c)
 }

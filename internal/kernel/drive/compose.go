@@ -7,12 +7,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// The three places where behaviour is composed. Observers read events; everything that changes a judge, a model or a
-// tool is listed here, in order. Two things are elsewhere: hooks.go asks the hooks at the other moments, and
-// calls.runnable confines the environment of each call that starts.
+// This file lists every wrapper of a judge, a model or a tool, in order. Two kinds of influence are elsewhere: hooks.go
+// asks hooks at other moments of a session, and calls.toolCall confines the environment of each call.
 
-// judges returns who decides about a call after the policy, which is asked first. See policy.Combine for how
-// verdicts are combined.
+// judges returns the judges that decide about a call after the policy. policy.Combine combines their verdicts.
 func (c *Config) judges() []tool.Judge {
 	judges := c.Judges
 	for _, h := range c.Hooks {
@@ -25,8 +23,8 @@ func (c *Config) judges() []tool.Judge {
 func (c *Config) model() llm.Model {
 	m := c.Model
 	for _, wrapper := range []func(llm.Model) llm.Model{
-		request.Steady, // a panic becomes a failed reply
-		c.Retry.Wrap,   // and is retried like one
+		request.Steady, // turns a panic into a failed reply
+		c.Retry.Wrap,   // retries failed replies
 	} {
 		m = wrapper(m)
 	}
@@ -37,15 +35,15 @@ func (c *Config) model() llm.Model {
 func (b *toolbox) wrapped(t tool.Tool) tool.Tool {
 	vault := b.cfg.Secrets.Vault
 	for _, wrapper := range []wrap.Wrapper{
-		wrap.Taint,   // marks what its own calls have seen
-		wrap.Recover, // for the tool, which has a goroutine of its own
+		wrap.Taint,   // marks results of tools whose nested calls saw untrusted text
+		wrap.Recover, // for the tool, which runs in a goroutine of its own below wrap.Limit
 		wrap.Limit(b.cfg.CallTime),
-		wrap.Redact(vault), // before the marker spells out hidden characters, which changes the text of a secret
+		wrap.Redact(vault), // before the marker spells out hidden characters, which may be part of a secret
 		b.marker.Wrap,
-		wrap.Redact(vault), // and after it, since hidden characters may have split a secret
+		wrap.Redact(vault), // again, because hidden characters may have split a secret
 		wrap.Hooks(b.cfg.Hooks, vault),
 		wrap.Spill(wrap.ResultSize(b.cfg.Model.Info().Window)), // after the hooks, which see the whole result
-		wrap.Recover, // for hooks and blobs
+		wrap.Recover, // for the wrappers
 	} {
 		t = wrapper(t)
 	}

@@ -1,16 +1,16 @@
-// Package drive does what the loop asks for, one thing at a time, and appends the outcome.
+// Package drive performs the actions that the loop names, one at a time, and appends their outcomes.
 //
-// A [Driver] is built of parts, each in a file of its own. To follow a prompt, read in this order:
+// Each part of a [Driver] has a file of its own. To follow a prompt, read them in this order:
 //
-//	driver.go     a run: claim the session, then do what loop.State.Next says until it is over
+//	driver.go     a run: claim the session, then perform what loop.State.Next names until the run is over
 //	journal.go    appends what the driver decides, and reads what others have appended
 //	request.go    ask the model
 //	judge.go      may a call happen?
-//	calls.go      run calls concurrently; nested.go: calls that calls make
+//	calls.go      run calls concurrently; nested.go: calls within calls
 //	compose.go    the wrappers of the model and of tools, and the judges
-//	compact.go, hooks.go, tools.go, workspace.go   the rest of what a run may need
+//	compact.go, hooks.go, tools.go, workspace.go, ...   the rest
 //
-// The log has everything that another driver needs to continue if the process dies.
+// If the process dies, another driver continues from the log alone.
 package drive
 
 import (
@@ -35,10 +35,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// ErrBusy means that this process is driving the session already.
+// ErrBusy means that this process already drives the session.
 var ErrBusy = errors.New("the session is already running")
 
-// Config is the configuration of a driver. Fields that inspan.Agent has too mean the same here.
+// Config is the configuration of a driver. Fields with the same name as in inspan.Agent have the same meaning.
 type Config struct {
 	Model   llm.Model
 	Retry   request.Retry
@@ -63,8 +63,8 @@ type Config struct {
 
 	// Changes returns how the agent's settings differ from the state, and whether they do.
 	Changes func(*loop.State) (event.Switched, bool)
-	// Started is called when the first run begins, Stored with each stored event after it is folded. Both may
-	// be nil.
+	// Started is called when the first run begins. Stored is called with each stored event, after it is folded. Both
+	// may be nil.
 	Started func()
 	Stored  func(event.Event)
 }
@@ -78,13 +78,13 @@ type Dynamic struct {
 	Instructions func(path string) []event.Added
 }
 
-// Driver drives one session. Its methods must be called by one goroutine at a time, which has called
-// [Driver.Acquire] and not released the session, unless they say that any goroutine may call them.
+// Driver drives one session. Before calling its methods, a goroutine must acquire the session with [Driver.Acquire].
+// Methods that any goroutine may call say so.
 type Driver struct {
-	cfg     *Config
-	driving sync.Mutex
-	started bool // a run has begun here
-	joined  bool // the log has the agent's changes to the session's settings
+	cfg            *Config
+	driving        sync.Mutex
+	runStarted     bool // a run began in this process
+	settingsStored bool // the log has the agent's changes to the session's settings
 
 	journal      *journal
 	tools        *toolbox
@@ -101,7 +101,7 @@ type Driver struct {
 // Open returns a driver for the session in a log, given the state folded from the log.
 func Open(ctx context.Context, cfg *Config, log event.Log, state *loop.State) (*Driver, error) {
 	d := &Driver{cfg: cfg}
-	d.journal = &journal{log: log, secrets: cfg.Secrets, state: state, before: d.before, after: d.after}
+	d.journal = &journal{log: log, secrets: cfg.Secrets, state: state, beforeFold: d.beforeFold, afterFold: d.afterFold}
 	d.jobs = &jobs{journal: d.journal}
 	d.workspace = &workspace{cfg: cfg, journal: d.journal, jobs: d.jobs}
 	d.journal.attach = d.workspace.attach
@@ -115,8 +115,7 @@ func Open(ctx context.Context, cfg *Config, log event.Log, state *loop.State) (*
 	return d, d.tools.gather(ctx)
 }
 
-// Create writes the first events of a new session. Opening returns them, given the tools that the model is told
-// about.
+// Create writes the first events of a new session. Opening returns them, given the tools for the model.
 func (d *Driver) Create(ctx context.Context, opening func(tools []llm.ToolSpec) []event.Body) error {
 	release, err := d.lease(ctx)
 	if err != nil {
@@ -133,8 +132,8 @@ func (d *Driver) Create(ctx context.Context, opening func(tools []llm.ToolSpec) 
 	return err
 }
 
-// Acquire reserves the session for this process until it is released. It fails with [ErrBusy] if this process
-// drives it already, and as [event.Leaser] says if another process does.
+// Acquire reserves the session for this process until it is released. It fails with [ErrBusy] if this process already
+// drives it, and with an error of [event.Leaser] if another process does.
 func (d *Driver) Acquire(ctx context.Context) (release func() error, err error) {
 	if !d.driving.TryLock() {
 		return nil, ErrBusy
@@ -145,12 +144,12 @@ func (d *Driver) Acquire(ctx context.Context) (release func() error, err error) 
 			d.driving.Unlock()
 		}
 	}()
-	give, err := d.lease(ctx)
+	releaseLease, err := d.lease(ctx)
 	if err != nil {
 		return nil, err
 	}
 	leased = true
-	return func() error { defer d.driving.Unlock(); return give() }, nil
+	return func() error { defer d.driving.Unlock(); return releaseLease() }, nil
 }
 
 // lease makes this process the session's driver, if its log supports leases.
@@ -162,18 +161,17 @@ func (d *Driver) lease(ctx context.Context) (release func() error, err error) {
 	return l.Release, l.Lease(ctx)
 }
 
-// Run appends the inputs and does what the state asks for until nothing is left to do: the run has stopped, or
-// only decisions are missing. Each round of its loop appends or waits, and both pick up what others have sent.
-// When Run returns, no call is running.
+// Run appends the inputs and performs what the state names next, until the run has stopped or only waits for
+// decisions. Each round appends or waits, and then folds the events of others. When Run returns, no call is running.
 func (d *Driver) Run(ctx context.Context, inputs []event.Body, yield func(event.Event, error) bool) (err error) {
 	if err := d.Begin(ctx, inputs, yield); err != nil {
 		return err
 	}
 	limit := &keep.Deadline{Do: func() { d.TimeUp(ctx) }}
 	defer limit.Stop()
-	defer func() { d.calls.quit(ctx, err) }()
+	defer func() { d.calls.shutDown(ctx, err) }()
 	for state := d.journal.state; err == nil; {
-		d.calls.heedInterrupt()
+		d.calls.stopIfInterrupted()
 		limit.Set(d.Deadline())
 		next := state.Next()
 		wait, waits := next.(loop.Wait)
@@ -181,10 +179,10 @@ func (d *Driver) Run(ctx context.Context, inputs []event.Body, yield func(event.
 		case waits && len(d.calls.running) > 0:
 			err = d.calls.suspendStalled(ctx)
 			continue
-		case d.spanEnds(next):
+		case d.needsCheckpoint(next):
 			err = d.workspace.checkpoint(ctx, true)
 			continue
-		case waits && len(overdue(wait.Calls)) == 0:
+		case waits && len(denyOverdue(wait.Calls)) == 0:
 			return nil
 		}
 		switch n := next.(type) {
@@ -197,7 +195,7 @@ func (d *Driver) Run(ctx context.Context, inputs []event.Body, yield func(event.
 		case loop.Await:
 			err = d.calls.await(ctx)
 		case loop.Wait:
-			_, err = d.journal.decide(ctx, overdue(n.Calls)...)
+			_, err = d.journal.decide(ctx, denyOverdue(n.Calls)...)
 		case loop.End:
 			_, err = d.journal.decide(ctx, bodies(n.Ended)...)
 		case loop.Compact:
@@ -215,8 +213,8 @@ func (d *Driver) Run(ctx context.Context, inputs []event.Body, yield func(event.
 	return err
 }
 
-// Begin makes this driver the one that continues the session, and appends the inputs and what is new since the
-// session was last driven. Yield shows every event from here on.
+// Begin claims the session and appends the inputs, after changes to settings, tools and jobs since the session was
+// last driven. Yield gets every event from here on.
 func (d *Driver) Begin(ctx context.Context, inputs []event.Body, yield func(event.Event, error) bool) error {
 	claimed, err := d.claim(ctx, yield)
 	if err != nil {
@@ -227,37 +225,38 @@ func (d *Driver) Begin(ctx context.Context, inputs []event.Body, yield func(even
 		return err
 	}
 	state := d.journal.state
-	inputs = slices.DeleteFunc(slices.Clone(inputs), func(b event.Body) bool { return state.Took(event.Key(b)) })
-	if !d.started && d.cfg.Started != nil {
+	inputs = slices.DeleteFunc(slices.Clone(inputs), func(b event.Body) bool { return state.HasInput(event.Key(b)) })
+	if !d.runStarted && d.cfg.Started != nil {
 		d.cfg.Started()
 	}
-	d.started = true
-	if !d.joined {
-		sw, some := d.cfg.Changes(state)
-		tools, told := d.tools.retooled(sw.Route != "")
-		if sw.Tools = tools; some || tools != nil {
+	d.runStarted = true
+	if !d.settingsStored {
+		sw, changed := d.cfg.Changes(state)
+		tools, message := d.tools.toolChanges(sw.Route != "")
+		if sw.Tools = tools; changed || tools != nil {
 			bodies = append(bodies, sw)
 		}
-		bodies = append(bodies, told...)
-		bodies = append(append(bodies, d.tools.clashes()...), d.hooks.sessionStart(ctx)...)
+		bodies = append(bodies, message...)
+		bodies = append(append(bodies, d.tools.leftOutNotes()...), d.hooks.sessionStart(ctx)...)
 	} else {
-		bodies = append(bodies, d.tools.renewed(ctx)...)
+		bodies = append(bodies, d.tools.collectAgain(ctx)...)
 	}
-	bodies = append(bodies, d.jobs.lost(state.Jobs)...)
-	bodies = append(bodies, d.newPermissions(append(bodies, inputs...))...)
+	bodies = append(bodies, d.jobs.lostEnds(state.Jobs)...)
+	bodies = append(bodies, d.modeNote(append(bodies, inputs...))...)
 	bodies = append(bodies, inputs...)
 	was := state.Mode
 	if err := d.journal.persist(ctx, func() ([]event.Body, error) { return bodies, nil }); err != nil {
 		return err
 	}
-	d.joined = true
-	if err := d.tools.meetServers(ctx); err != nil || d.journal.state.Mode == was {
+	d.settingsStored = true
+	if err := d.tools.awaitServers(ctx); err != nil || d.journal.state.Mode == was {
 		return err
 	}
 	return d.judging.reconsider(ctx)
 }
 
-// claim begins a run and returns the claim, which is appended first. The session must be leased.
+// claim resets the parts for a new run and returns the claim, which must be appended first. The session must be
+// leased.
 func (d *Driver) claim(ctx context.Context, yield func(event.Event, error) bool) (event.Claimed, error) {
 	d.journal.epoch, d.journal.yield = 0, yield
 	d.calls = newCalls(d)
@@ -282,8 +281,8 @@ func thisProcess() string {
 	return fmt.Sprintf("process %d on %s", os.Getpid(), host)
 }
 
-// newPermissions returns a note for the model if the mode has changed, since its system prompt can't be edited.
-func (d *Driver) newPermissions(bodies []event.Body) []event.Body {
+// modeNote tells the model about a change of the mode, because the system prompt can't be edited.
+func (d *Driver) modeNote(bodies []event.Body) []event.Body {
 	mode := d.journal.state.Mode
 	for _, b := range bodies {
 		if sw, ok := b.(event.Switched); ok && sw.Mode != "" {
@@ -297,39 +296,38 @@ func (d *Driver) newPermissions(bodies []event.Body) []event.Body {
 	return []event.Body{event.Added{Where: event.PlaceTail, Source: "mode", Text: "[from now on, " + now.Permissions() + "]"}}
 }
 
-// spanEnds reports whether calls that changed something have ended, so that a checkpoint must be taken before
-// anything else.
-func (d *Driver) spanEnds(next loop.Next) bool {
+// needsCheckpoint reports whether a checkpoint is due because all calls that may change something have ended.
+func (d *Driver) needsCheckpoint(next loop.Next) bool {
 	_, more := next.(loop.RunCalls)
-	return !more && d.workspace.span && !d.calls.changing()
+	return !more && d.workspace.spanOpen && !d.calls.anyChanging()
 }
 
-// stop ends the run, unless it is done and a hook wants another round.
+// stop ends the run, unless a hook lets a finished run continue.
 func (d *Driver) stop(ctx context.Context, stopped event.Stopped) error {
 	if stopped.Reason == event.ReasonDone {
 		if stored, err := d.hooks.runStop(ctx, stopped); err != nil || !stored {
 			return err
 		}
 	}
-	if err := d.tools.missedServers(ctx); err != nil {
+	if err := d.tools.storeServerTrouble(ctx); err != nil {
 		return err
 	}
-	now, still := d.journal.state.Next().(loop.Stop)
-	if !still {
+	next, ok := d.journal.state.Next().(loop.Stop)
+	if !ok {
 		return nil
 	}
-	_, err := d.journal.decide(ctx, now.Stopped)
+	_, err := d.journal.decide(ctx, next.Stopped)
 	return err
 }
 
-// TimeUp appends that the time of the run is used up, which interrupts it. The fold checks whether that is
-// true. If the log can't be written, the run ends anyway. Any goroutine may call it.
+// TimeUp interrupts the run because its time is used up. The fold checks whether that is true. If the log can't be
+// written, the run ends anyway. Any goroutine may call it.
 func (d *Driver) TimeUp(ctx context.Context) {
 	_, _ = d.journal.log.Append(ctx, event.Cancelled{By: loop.By, Reason: "the time of the run is used up", Limit: event.ReasonMaxTime})
 }
 
-// Deadline returns when the time of the run will be used up; zero means never. It is slightly later than the
-// state says, because logs cut times off to milliseconds.
+// Deadline returns when the time of the run will be used up; zero means never. It is slightly later than in the state,
+// because logs truncate times to milliseconds.
 func (d *Driver) Deadline() time.Time {
 	at := d.journal.state.Deadline()
 	if !at.IsZero() {
@@ -338,33 +336,33 @@ func (d *Driver) Deadline() time.Time {
 	return at
 }
 
-// overdue denies calls whose time for a decision is over.
-func overdue(waiting []loop.Call) []event.Body {
+// denyOverdue returns denials for calls that nobody decided on in time.
+func denyOverdue(waiting []loop.Call) []event.Body {
 	var out []event.Body
 	for _, c := range waiting {
 		if !c.Until.IsZero() && !time.Now().Before(c.Until) {
-			out = append(out, event.Decided{Call: c.ID, Question: c.Asked, By: loop.By, Reason: "nobody answered in time"})
+			out = append(out, event.Decided{Call: c.ID, Question: c.WaitingSeq, By: loop.By, Reason: "nobody answered in time"})
 		}
 	}
 	return out
 }
 
-// before is called with an event that is about to be folded, and drops cached facts that it invalidates.
-func (d *Driver) before(body event.Body) {
+// beforeFold updates the parts for an event that is about to be folded: it drops outdated caches and delivers results.
+func (d *Driver) beforeFold(body event.Body) {
 	d.requests.cache.Observe(body)
 	switch b := body.(type) {
 	case event.Compacted, event.Rewound:
-		clear(d.instructions.asked) // the additions are no longer in the conversation
+		clear(d.instructions.asked) // added instructions may no longer be in the conversation
 	case event.Replied:
 		d.seen.forget()
 	case event.Ended:
-		d.calls.deliver(b)
-		d.seen.change(b.Files)
+		d.calls.deliverResult(b)
+		d.seen.beforeChange(b.Files)
 	}
 }
 
-// after passes on an event that was folded.
-func (d *Driver) after(e event.Event) (err error) {
+// afterFold passes on an event that was folded.
+func (d *Driver) afterFold(e event.Event) (err error) {
 	defer fault.Recover("Lifecycle.Stored", nil, &err)
 	if d.cfg.Stored != nil {
 		d.cfg.Stored(e)
@@ -380,7 +378,7 @@ func bodies(ended []event.Ended) []event.Body {
 	return out
 }
 
-// View calls f with the state, which f must not keep or change. Any goroutine may call it.
+// View calls f with the state, which f must neither keep nor change. Any goroutine may call it.
 func (d *Driver) View(f func(*loop.State)) {
 	d.journal.mu.Lock()
 	defer d.journal.mu.Unlock()
@@ -393,7 +391,7 @@ func (d *Driver) Log() event.Log { return d.journal.log }
 // Secrets returns the secrets of the session. Any goroutine may call it.
 func (d *Driver) Secrets() *redact.Secrets { return d.cfg.Secrets }
 
-// Append appends an input without its secrets, and returns its number. Any goroutine may call it.
+// Append appends an input, with secrets removed, and returns its number. Any goroutine may call it.
 func (d *Driver) Append(ctx context.Context, input event.Body) (seq uint64, err error) {
 	stored, err := d.journal.log.Append(ctx, d.cfg.Secrets.Body(input))
 	if err != nil {
@@ -402,9 +400,10 @@ func (d *Driver) Append(ctx context.Context, input event.Body) (seq uint64, err 
 	return stored[len(stored)-1].Seq, nil
 }
 
-// Close tells the hooks that the session is closed, if a run ever began here. Any goroutine may call it, once.
+// Close tells the hooks that the session is closed, if a run began in this process. It must be called at most once, by
+// any goroutine.
 func (d *Driver) Close() error {
-	if !d.joined {
+	if !d.settingsStored {
 		return nil
 	}
 	return d.hooks.sessionEnd()

@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// history searches a session's log for the model, which may no longer see all of it.
+// history searches a session's log for the model, whose conversation may no longer hold all of it.
 type history struct{ log event.Log }
 
 // Find implements [tool.History].
@@ -35,23 +35,23 @@ func (h history) Find(ctx context.Context, limit int, match func(tool.Passage) b
 	return found, nil
 }
 
-// passage returns what an event says; its text is empty if the event has nothing for the model.
+// passage returns the text of an event for the model; its text is empty if the event has none.
 func passage(e event.Event, names map[string]string) tool.Passage {
 	p := tool.Passage{Seq: e.Seq, Time: e.Time}
 	switch b := e.Body.(type) {
 	case event.Said:
-		p.Who, p.Text = who(b.Origin), said(b.Parts)
+		p.Who, p.Text = originName(b.Origin), messageText(b.Parts)
 	case event.Steered:
-		p.Who, p.Text = who(b.Origin), said(b.Parts)
+		p.Who, p.Text = originName(b.Origin), messageText(b.Parts)
 		if b.By == loop.By {
-			p.Who = who(event.OriginHarness)
+			p.Who = originName(event.OriginHarness)
 		}
 	case event.Added:
 		if b.Where == event.PlaceTail {
 			p.Who, p.Text = "harness", b.Text
 		}
 	case event.Replied:
-		p.Who, p.Text = "model", spoken(b.Parts)
+		p.Who, p.Text = "model", replyText(b.Parts)
 		for _, c := range b.Parts.Calls() {
 			names[c.ID] = c.Name
 		}
@@ -62,13 +62,13 @@ func passage(e event.Event, names map[string]string) tool.Passage {
 	return p
 }
 
-// who names an origin for the model.
-func who(o event.Origin) string {
+// originName names an origin for the model.
+func originName(o event.Origin) string {
 	return string(cmp.Or(o, event.OriginPerson))
 }
 
-// said returns a message, with a word on parts that can't be shown as text.
-func said(parts llm.Parts) string {
+// messageText returns the text of a message, with the number of its images.
+func messageText(parts llm.Parts) string {
 	s := parts.Text()
 	if n := parts.Images(); n > 0 {
 		s = strings.TrimPrefix(s+fmt.Sprintf("\n[images: %d]", n), "\n")
@@ -76,8 +76,8 @@ func said(parts llm.Parts) string {
 	return s
 }
 
-// spoken returns a model's reply, with its calls.
-func spoken(parts llm.Parts) string {
+// replyText returns the text of a reply, with its calls.
+func replyText(parts llm.Parts) string {
 	text := parts.Text()
 	for _, c := range parts.Calls() {
 		text += fmt.Sprintf("\n[called %s with %s]", c.Name, c.Args)

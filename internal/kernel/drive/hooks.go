@@ -15,20 +15,19 @@ import (
 )
 
 const (
-	maxRounds   = 5                // how often hooks may make one run continue
-	closeWithin = 10 * time.Second // for the hooks at the end of a session
+	maxRounds   = 5                // how often hooks may make a run continue
+	closeWithin = 10 * time.Second // the time for hooks at the end of a session
 )
 
-// hooks asks the agent's hooks at the moments of a session. Hooks around calls are wrapped around tools, see
-// package wrap, and judge calls, see [hookJudge].
+// hooks asks the agent's hooks at the moments of a session. Hooks also wrap tools (package wrap) and judge calls
+// ([hookJudge]).
 type hooks struct {
 	cfg     *Config
 	journal *journal
 	who     func() tool.Actor
 }
 
-// ask asks every hook and combines the outcomes: the first denial, and all texts. The notes report hooks
-// that failed.
+// ask asks every hook, and combines the first denial with the texts of all. The notes report hooks that failed.
 func (h *hooks) ask(ctx context.Context, p tool.Point) (sum tool.Outcome, notes []event.Body) {
 	state := h.journal.state
 	p.Session, p.Who, p.Root, p.Mode = state.Session, h.who(), state.Root, state.Mode
@@ -55,8 +54,8 @@ func (h *hooks) askInterruptibly(ctx context.Context, p tool.Point) (tool.Outcom
 	return out, notes, ctx.Err()
 }
 
-// wants returns the events that hooks want at a moment.
-func (h *hooks) wants(ctx context.Context, p tool.Point) ([]event.Body, error) {
+// outcomes asks the hooks, and returns the events that store their outcome.
+func (h *hooks) outcomes(ctx context.Context, p tool.Point) ([]event.Body, error) {
 	if len(h.cfg.Hooks) == 0 {
 		return nil, nil
 	}
@@ -67,16 +66,16 @@ func (h *hooks) wants(ctx context.Context, p tool.Point) ([]event.Body, error) {
 	return bodies, err
 }
 
-// decide stores what hooks want. If it is not stored, the hooks must be asked again.
+// decide asks the hooks and stores their outcome. If it is not stored, the hooks must be asked again.
 func (h *hooks) decide(ctx context.Context, p tool.Point) (stored bool, err error) {
-	bodies, err := h.wants(ctx, p)
+	bodies, err := h.outcomes(ctx, p)
 	if err != nil || len(bodies) == 0 {
 		return err == nil, err
 	}
 	return h.journal.decide(ctx, bodies...)
 }
 
-// sessionStart returns what hooks want when a session is joined.
+// sessionStart asks the hooks when a session is opened or resumed, and returns the events that store their outcome.
 func (h *hooks) sessionStart(ctx context.Context) []event.Body {
 	if len(h.cfg.Hooks) == 0 {
 		return nil
@@ -92,15 +91,16 @@ func (h *hooks) sessionStart(ctx context.Context) []event.Body {
 	return bodies
 }
 
-// promptSaid shows hooks the person's words before a model sees them.
+// promptSaid shows hooks the person's text before a model sees it.
 func (h *hooks) promptSaid(ctx context.Context) error {
-	_, err := h.decide(ctx, tool.Point{Moment: tool.PromptSaid, Text: h.journal.state.Run.Heard})
+	_, err := h.decide(ctx, tool.Point{Moment: tool.PromptSaid, Text: h.journal.state.Run.UnseenText})
 	return err
 }
 
-// runStop lets hooks continue a run that is done. If their wish is not stored, the loop must be asked again.
+// runStop asks the hooks whether a finished run should continue. If the outcome is not stored, the loop must be asked
+// again.
 func (h *hooks) runStop(ctx context.Context, stopped event.Stopped) (stored bool, err error) {
-	rounds := h.journal.state.Run.Rounds
+	rounds := h.journal.state.Run.HookRounds
 	if rounds >= maxRounds {
 		return true, nil
 	}
@@ -117,7 +117,7 @@ func lastReply(st *loop.State) string {
 	return ""
 }
 
-// beforeCompact lets hooks say what a compaction should keep, or prevent it: then kept has a reason.
+// beforeCompact lets hooks add to the focus of a compaction, or prevent it. If they prevent it, kept has a reason.
 func (h *hooks) beforeCompact(ctx context.Context, c loop.Compact) (focus string, kept event.Kept, err error) {
 	if len(h.cfg.Hooks) == 0 {
 		return c.Focus, kept, nil

@@ -8,21 +8,21 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// instructions adds the agent's instructions for parts of the workspace once calls have touched them.
+// instructions adds instructions for parts of the workspace, once a call uses a file there.
 type instructions struct {
 	cfg     *Config
 	journal *journal
-	asked   map[string]bool // folders that were asked about since the last compaction
+	asked   map[string]bool // folders already looked up since the last compaction
 }
 
-// touched returns the instructions for folders that results touch for the first time. They are stored behind
-// the results, so that the prompt before them stays the same.
-func (in *instructions) touched(results []event.Body) []event.Body {
+// forTouched returns the instructions for folders that the results touch for the first time. They are stored after the
+// results, so the earlier prompt stays the same.
+func (in *instructions) forTouched(results []event.Body) []event.Body {
 	if in.cfg.Dynamic.Instructions == nil {
 		return nil
 	}
 	state, redact := in.journal.state, in.journal.secrets.Vault.Redact
-	known := slices.Concat(state.Sources, state.Noted)
+	known := slices.Concat(state.Sources, state.AddedSources)
 	var out []event.Body
 	for _, body := range results {
 		end, ok := body.(event.Ended)

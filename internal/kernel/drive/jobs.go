@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// jobs are the background jobs that this process has started for the session. A job belongs to its process.
-// Other drivers learn from the log that it runs (event.Ended) and that it no longer does (event.Finished).
+// jobs tracks the background jobs that this process started for the session. A job belongs to its process. Other
+// drivers learn of its start from event.Ended and of its end from event.Finished.
 type jobs struct {
 	journal *journal
 
@@ -31,23 +31,23 @@ func (j *jobs) add(job *tool.Job) {
 	j.started[job.ID] = true
 }
 
-// some reports whether this process has started any.
-func (j *jobs) some() bool {
+// hasStarted reports whether this process has started a job.
+func (j *jobs) hasStarted() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return len(j.started) > 0
 }
 
-// finished stores that a job has ended, whether or not a run is in progress. If the log can't be written, the
-// next driver finds that the job is gone.
+// finished stores the end of a job, even between runs. If the log can't be written, the next driver finds that the job
+// is gone.
 func (j *jobs) finished(end tool.JobEnd) {
 	_, _ = j.journal.log.Append(context.Background(), j.journal.secrets.Body(event.Finished{
 		Job: end.ID, Exit: end.Exit, Error: end.Error, Seconds: end.Seconds, Line: end.Line,
 	}))
 }
 
-// lost returns the ends of jobs whose process is gone.
-func (j *jobs) lost(running []loop.Job) []event.Body {
+// lostEnds returns the ends of jobs whose process is gone.
+func (j *jobs) lostEnds(running []loop.Job) []event.Body {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var out []event.Body

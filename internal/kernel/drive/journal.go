@@ -15,14 +15,14 @@ import (
 // ErrConsumerGone means that the consumer of a run has stopped iterating.
 var ErrConsumerGone = errors.New("the consumer broke off")
 
-// journal writes the log and reads what others have written.
+// journal appends the driver's events to the log, and reads the events of others.
 //
-// Every append through it names the driver's claim and the last event that it knows. Consequences of the state (decide)
-// are not stored if the log has grown; the loop is asked again. Facts about the world (record) are stored
-// behind whatever has come. Of two drivers the later claim wins, and the other one ends with [event.ErrFenced].
+// Every append names the driver's claim and the last event that it knows. Consequences of the state (decide) are not
+// stored if the log has grown; the loop must be asked again. Facts about the world (record) are stored after all newer
+// events. If there are two drivers, the later claim wins, and the other driver ends with [event.ErrFenced].
 type journal struct {
 	log     event.Log
-	secrets *redact.Secrets // removed from everything that is appended or shown
+	secrets *redact.Secrets // removes secrets from all events that are appended or shown
 
 	mu    sync.Mutex  // guards state for readers outside the driver
 	state *loop.State // changed only by the driver
@@ -32,9 +32,9 @@ type journal struct {
 
 	// attach adds events that must be in the same append as bodies.
 	attach func(ctx context.Context, bodies []event.Body) ([]event.Body, error)
-	// before is called with each event before it is folded, after when it is.
-	before func(event.Body)
-	after  func(event.Event) error
+	// beforeFold and afterFold are called with each event.
+	beforeFold func(event.Body)
+	afterFold  func(event.Event) error
 }
 
 // decide stores bodies that follow from the state, unless the log has grown, and updates the state. If they are
@@ -59,8 +59,8 @@ func (j *journal) record(ctx context.Context, bodies ...event.Body) error {
 	return j.persist(ctx, func() ([]event.Body, error) { return bodies, nil })
 }
 
-// persist is record for bodies that must be made again from the state whenever the log has grown. Nothing is
-// attached to them.
+// persist is like record, for bodies that depend on the state: it calls the function again whenever the log has
+// grown. Nothing is attached to them.
 func (j *journal) persist(ctx context.Context, bodies func() ([]event.Body, error)) error {
 	for {
 		made, err := bodies()
@@ -76,9 +76,9 @@ func (j *journal) persist(ctx context.Context, bodies func() ([]event.Body, erro
 	}
 }
 
-// store appends bodies behind the last folded event, then folds and yields them. It does not read them back,
-// which would cost as much as the append in a store over a network. If others have appended in between, the
-// append fails with event.ErrGrown, and their events are folded first. Without bodies it only catches up.
+// store appends bodies right after the last folded event, then folds and yields them. It does not read them back,
+// because a read over a network costs as much as the append. If others have appended in between, it fails with
+// event.ErrGrown, and the caller must catch up first. Without bodies it only catches up.
 func (j *journal) store(ctx context.Context, bodies []event.Body) error {
 	if len(bodies) == 0 {
 		return j.catchUp(ctx)
@@ -98,8 +98,7 @@ func (j *journal) store(ctx context.Context, bodies []event.Body) error {
 	return nil
 }
 
-// asRead returns the event as a reader of the log sees it, so that the state does not depend on who appended
-// it.
+// asRead returns the event in the form in which the log gives it to readers, so that every reader gets the same state.
 func asRead(e event.Event) (event.Event, error) {
 	line, err := event.Encode(e)
 	if err != nil {
@@ -123,11 +122,11 @@ func (j *journal) catchUp(ctx context.Context) error {
 
 // fold folds and yields an event.
 func (j *journal) fold(e event.Event) error {
-	j.before(e.Body)
+	j.beforeFold(e.Body)
 	if err := j.apply(e); err != nil {
 		return err
 	}
-	if err := j.after(e); err != nil {
+	if err := j.afterFold(e); err != nil {
 		return err
 	}
 	if !j.yield(e, nil) {
@@ -145,7 +144,7 @@ func (j *journal) apply(e event.Event) error {
 	return j.state.Apply(e)
 }
 
-// consumerGone stops showing events; they are still folded.
+// consumerGone stops yielding events. They are still folded.
 func (j *journal) consumerGone() error {
 	j.yield = func(event.Event, error) bool { return true }
 	return ErrConsumerGone
@@ -159,11 +158,11 @@ func (j *journal) show(body event.Body) error {
 	return nil
 }
 
-// interruptible returns a context that ends with fault.ErrInterrupted when someone appends event.Cancelled to
-// the log. The caller must call done, which waits.
+// interruptible returns a context that ends with an error like fault.ErrInterrupted when the run is cancelled in the
+// log. The caller must call done, which waits for the watcher.
 func (j *journal) interruptible(ctx context.Context) (watched context.Context, done func()) {
 	watched, cancel := context.WithCancelCause(ctx)
-	if j.state.Run.Cancelled { // before the interruptible work has begun
+	if j.state.Run.Cancelled { // already
 		cancel(j.interruption())
 	}
 	w, ok := j.log.(event.Waiter)
@@ -175,7 +174,7 @@ func (j *journal) interruptible(ctx context.Context) (watched context.Context, d
 	watcher.Go(func() {
 		var panicked error
 		defer func() {
-			if panicked != nil { // nothing could interrupt it any more
+			if panicked != nil { // the work could not be interrupted any more
 				cancel(panicked)
 			}
 		}()
@@ -186,7 +185,7 @@ func (j *journal) interruptible(ctx context.Context) (watched context.Context, d
 					return
 				}
 				if b, ok := e.Body.(event.Cancelled); ok {
-					cancel(interruptedBy(b.Limit != ""))
+					cancel(interruptionCause(b.Limit))
 					return
 				}
 				after = e.Seq
@@ -196,17 +195,29 @@ func (j *journal) interruptible(ctx context.Context) (watched context.Context, d
 	return watched, func() { cancel(nil); watcher.Wait() }
 }
 
-// interruption returns why the run was interrupted.
-func (j *journal) interruption() error { return interruptedBy(j.state.Run.Late) }
-
-func interruptedBy(limit bool) error {
-	if limit {
+// interruption returns why the run was cancelled.
+func (j *journal) interruption() error {
+	switch r := &j.state.Run; {
+	case r.OutOfTime:
 		return fault.ErrTimeUp
+	case r.BreakerReason != "":
+		return fault.ErrBreaker
 	}
 	return fault.ErrInterrupted
 }
 
-// Fold builds the state from a log, starting at the last compaction.
+// interruptionCause returns the error for a cancellation because of a limit; empty means that someone interrupted.
+func interruptionCause(limit event.Reason) error {
+	switch limit {
+	case "":
+		return fault.ErrInterrupted
+	case event.ReasonRate:
+		return fault.ErrBreaker
+	}
+	return fault.ErrTimeUp
+}
+
+// Fold builds the state from a log. If the log is an [event.Starter], it begins where that says.
 func Fold(ctx context.Context, log event.Log) (*loop.State, error) {
 	state := &loop.State{}
 	var after uint64
@@ -233,7 +244,7 @@ func Fold(ctx context.Context, log event.Log) (*loop.State, error) {
 	return state, nil
 }
 
-// Readable returns an error if the first event of a log says that this version can't continue it.
+// Readable returns an error if this version does not understand the first event of a log.
 func Readable(ctx context.Context, log event.Log) error {
 	for e, err := range log.Read(ctx, 0) {
 		return errors.Join(err, event.Understood(e))

@@ -22,7 +22,7 @@ type requests struct {
 	model   llm.Model // with its wrappers
 	cache   request.CacheWatch
 	images  request.Images
-	memo    llm.Memo // the encoding of earlier requests
+	memo    llm.Memo // caches the encoding of earlier requests
 }
 
 func newRequests(cfg *Config, j *journal) *requests {
@@ -36,23 +36,23 @@ func (r *requests) load(ctx context.Context, req llm.Request) (llm.Request, erro
 	return req, err
 }
 
-// ask sends the next request and stores the outcome, Replied or Failed. It shows deltas as they arrive. An
-// interrupt from the log ends the request early and keeps the text so far. Before the request there may be a
-// wait, hooks to inform, or new tools that follow from the log.
+// ask sends the next request and stores the outcome, Replied or Failed. It shows deltas as they arrive. An interrupt
+// ends the request early and keeps the text so far. If a wait, a hook or a new tool comes first, ask does only that,
+// and the loop asks again.
 func (d *Driver) ask(ctx context.Context, n loop.Ask) error {
 	state := d.journal.state
 	if wait := d.cfg.Retry.Remaining(n); wait > 0 {
-		return d.requests.pause(ctx, wait)
+		return d.requests.waitOut(ctx, wait)
 	}
-	if state.Run.Heard != "" && len(d.cfg.Hooks) > 0 {
+	if state.Run.UnseenText != "" && len(d.cfg.Hooks) > 0 {
 		return d.hooks.promptSaid(ctx)
 	}
-	if some, err := d.tools.grown(ctx); some || err != nil {
+	if added, err := d.tools.addNew(ctx); added || err != nil {
 		return err
 	}
 	d.cfg.Secrets.Learn()
 	stored, err := d.journal.decide(ctx, event.Asked{Turn: n.Turn, Route: state.Route})
-	if err != nil || !stored || state.Run.Cancelled { // others have appended, or the run was cancelled
+	if err != nil || !stored || state.Run.Cancelled {
 		return err
 	}
 	x, err := d.requests.exchange(ctx)
@@ -63,9 +63,9 @@ func (d *Driver) ask(ctx context.Context, n loop.Ask) error {
 	watched, done := d.journal.interruptible(ctx)
 	for chunk, err := range x.model.Stream(watched, x.req) {
 		if err != nil {
-			err = x.broke(ctx, watched, err)
+			err = x.streamBroke(ctx, watched, err)
 		} else {
-			err = x.take(ctx, chunk)
+			err = x.handleChunk(ctx, chunk)
 		}
 		if err != nil {
 			done()
@@ -79,7 +79,7 @@ func (d *Driver) ask(ctx context.Context, n loop.Ask) error {
 	return x.store(ctx)
 }
 
-// prepareTools lets tools prepare for calls while the model thinks.
+// prepareTools lets tools prepare while the model is working.
 func (d *Driver) prepareTools(specs []llm.ToolSpec) {
 	for _, spec := range specs {
 		if t := d.tools.byName[spec.Name]; t.Ready != nil {
@@ -88,9 +88,9 @@ func (d *Driver) prepareTools(specs []llm.ToolSpec) {
 	}
 }
 
-// pause completes a wait that an earlier driver began, unless there is an interrupt.
-func (r *requests) pause(ctx context.Context, wait time.Duration) error {
-	if err := r.journal.show(event.Progress{Text: "the model can't be asked yet", Wait: wait.Seconds()}); err != nil {
+// waitOut completes a wait that an earlier driver began. An interrupt ends it.
+func (r *requests) waitOut(ctx context.Context, wait time.Duration) error {
+	if err := r.journal.show(event.Progress{Text: "waiting before the next request to the model", Wait: wait.Seconds()}); err != nil {
 		return err
 	}
 	watched, done := r.journal.interruptible(ctx)
@@ -105,45 +105,44 @@ func (r *requests) pause(ctx context.Context, wait time.Duration) error {
 // exchange is a request in progress.
 type exchange struct {
 	*requests
-	asked  llm.Request     // in the form of the state
-	req    llm.Request     // with the content of its blobs
-	by     llm.Info        // the model that answers
-	sent   time.Time       // when it was or will be sent
-	first  time.Time       // when the reply began; zero if it has not
-	said   strings.Builder // the answer so far
-	veil   *redact.Veil    // limits what of it can be shown
-	answer event.Body      // the event to store; nil until it is known
+	stateRequest llm.Request     // as the state has it
+	req          llm.Request     // with the content of its blobs
+	by           llm.Info        // the model that answers
+	sent         time.Time       // when it was or will be sent
+	first        time.Time       // when the reply began; zero if it has not
+	said         strings.Builder // the text so far
+	veil         *redact.Veil    // holds back text that may be part of a secret
+	answer       event.Body      // the outcome to store; nil until it is known
 }
 
-// exchange begins a request. It is made from the state as of the last Asked: later messages wait for the next
-// request.
+// exchange begins a request with the state as of the last Asked event. Later messages wait for the next request.
 func (r *requests) exchange(ctx context.Context) (*exchange, error) {
-	x := &exchange{requests: r, asked: r.journal.state.Request(), by: r.model.Info(), veil: r.cfg.Secrets.NewVeil()}
+	x := &exchange{requests: r, stateRequest: r.journal.state.Request(), by: r.model.Info(), veil: r.cfg.Secrets.NewVeil()}
 	var err error
-	x.req, err = r.load(ctx, x.asked)
+	x.req, err = r.load(ctx, x.stateRequest)
 	x.sent = time.Now()
 	return x, err
 }
 
-// take processes a part of the reply.
-func (x *exchange) take(ctx context.Context, chunk llm.Chunk) error {
+// handleChunk processes one chunk of the stream.
+func (x *exchange) handleChunk(ctx context.Context, chunk llm.Chunk) error {
 	switch {
 	case chunk.Reply != nil:
 		x.answer = request.Replied(x.journal.state, x.req, chunk.Reply, x.by)
 		return x.show(x.veil.End())
 	case chunk.Retry != nil:
 		why := request.Failed(chunk.Retry.Cause, max(chunk.Retry.Wait, 0.001))
-		if why.Millis = x.took(); chunk.Retry.Attempt == 1 {
-			why.Millis = 0 // a limiter holds it
+		if why.Millis = x.elapsedMillis(); chunk.Retry.Attempt == 1 {
+			why.Millis = 0 // a limiter delays it, and it was not sent
 		}
 		x.sent = time.Now().Add(time.Duration(chunk.Retry.Wait * float64(time.Second)))
-		return x.void(ctx, why)
+		return x.discardReply(ctx, why)
 	case chunk.Routed != nil:
 		why := request.Routed(chunk.Routed, x.by.Route())
 		if why.From != "" {
-			why.Millis = x.took()
+			why.Millis = x.elapsedMillis()
 		}
-		err := x.void(ctx, why)
+		err := x.discardReply(ctx, why)
 		x.by, x.sent = chunk.Routed.Info, time.Now()
 		return err
 	}
@@ -154,24 +153,24 @@ func (x *exchange) take(ctx context.Context, chunk llm.Chunk) error {
 	return x.show(x.veil.Pass(event.Delta{Text: chunk.Text, Reasoning: chunk.Reasoning, Call: chunk.Call}))
 }
 
-// broke processes a stream that broke off.
-func (x *exchange) broke(ctx, watched context.Context, err error) error {
+// streamBroke determines the outcome of a stream that ended with an error.
+func (x *exchange) streamBroke(ctx, watched context.Context, err error) error {
 	unsent := llm.AsError(err).Kind == llm.KindBudget
 	switch {
 	case errors.Is(context.Cause(watched), fault.ErrInterrupted) && !unsent:
-		x.answer = x.interrupted()
+		x.answer = x.partialReply()
 		return x.show(x.veil.End())
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
 	why := request.Failed(llm.AsError(err), 0)
-	why.Millis = x.took()
+	why.Millis = x.elapsedMillis()
 	x.answer = why
 	return nil
 }
 
-// took returns the milliseconds since the request was sent; 0 if it was not.
-func (x *exchange) took() int64 { return max(0, time.Since(x.sent).Milliseconds()) }
+// elapsedMillis returns the milliseconds since the request was sent; 0 if it was not sent.
+func (x *exchange) elapsedMillis() int64 { return max(0, time.Since(x.sent).Milliseconds()) }
 
 // store stores the outcome of the request.
 func (x *exchange) store(ctx context.Context) error {
@@ -179,22 +178,22 @@ func (x *exchange) store(ctx context.Context) error {
 	switch {
 	case x.answer == nil:
 		why := request.Failed(&llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended without a reply"}, 0)
-		why.Millis = x.took()
+		why.Millis = x.elapsedMillis()
 		return x.journal.record(ctx, why)
 	case !replied:
 		return x.journal.record(ctx, x.answer)
 	}
-	if r.Millis = x.took(); !x.first.IsZero() {
+	if r.Millis = x.elapsedMillis(); !x.first.IsZero() {
 		r.First = max(0, x.first.Sub(x.sent).Milliseconds())
 	}
-	if note, lost := x.cache.Look(x.asked, r, x.sent); lost {
+	if note, lost := x.cache.Look(x.stateRequest, r, x.sent); lost {
 		return x.journal.record(ctx, r, note)
 	}
 	return x.journal.record(ctx, r)
 }
 
-// void takes back the reply as far as it was shown, and stores why.
-func (x *exchange) void(ctx context.Context, why event.Body) error {
+// discardReply retracts the part of the reply that was shown, and stores why.
+func (x *exchange) discardReply(ctx context.Context, why event.Body) error {
 	x.said.Reset()
 	x.first = time.Time{}
 	x.veil = x.cfg.Secrets.NewVeil()
@@ -204,7 +203,7 @@ func (x *exchange) void(ctx context.Context, why event.Body) error {
 	return x.journal.record(ctx, why)
 }
 
-// show yields what can be shown of the reply.
+// show yields deltas to the consumer.
 func (x *exchange) show(list []event.Delta) error {
 	for _, delta := range list {
 		if err := x.journal.show(delta); err != nil {
@@ -214,9 +213,9 @@ func (x *exchange) show(list []event.Delta) error {
 	return nil
 }
 
-// interrupted returns what is left of an interrupted request: the text so far, or nothing if it was not sent
-// yet. The vendor charges for the text and does not say how much.
-func (x *exchange) interrupted() event.Body {
+// partialReply returns the outcome of an interrupted request: a reply with the text so far, or a failure if it was not
+// sent yet. The usage is estimated, because the provider charges for the text but does not say how much.
+func (x *exchange) partialReply() event.Body {
 	if time.Now().Before(x.sent) {
 		return request.Failed(&llm.Error{Kind: llm.KindCancelled, Message: "interrupted before it was sent"}, 0)
 	}

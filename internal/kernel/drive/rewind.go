@@ -10,50 +10,49 @@ import (
 	"github.com/inspan/inspan/internal/kernel/loop"
 )
 
-// ErrUnheard means that a rewind would drop a message that no run has begun with, or one that came since the
-// caller looked.
-var ErrUnheard = errors.New("a message has come that a rewind would drop")
+// ErrUnstartedInput means that a rewind would drop a message: it is queued, or arrived during the rewind.
+var ErrUnstartedInput = errors.New("a message has come that a rewind would drop")
 
-// Rewind takes the conversation back to where it was after the event to, see inspan.Session.Rewind. Restore,
-// which may be nil, restores files; called again with its result, it undoes that.
+// Rewind takes the conversation back to its state after the event to, see inspan.Session.Rewind; 0 leaves it. Restore,
+// which may be nil, restores files. Called again with its result, it undoes that.
 func (d *Driver) Rewind(
 	ctx context.Context, to uint64, restore func(ctx context.Context, done *event.Restored) (*event.Restored, error),
 ) (err error) {
 	defer fault.Recover("the rewind", nil, &err)
 	said := false
 	claimed, err := d.claim(ctx, func(e event.Event, _ error) bool {
-		said = said || loop.Orders(e.Body)
+		said = said || loop.BeginsRun(e.Body)
 		return true
 	})
 	if err != nil {
 		return err
 	}
-	unheard := func() error {
-		if said || d.journal.state.Unheard() {
-			return ErrUnheard
+	checkInputs := func() error {
+		if said || d.journal.state.HasUnstartedInput() {
+			return ErrUnstartedInput
 		}
 		return nil
 	}
-	err = d.journal.persist(ctx, func() ([]event.Body, error) { return []event.Body{claimed}, unheard() })
+	err = d.journal.persist(ctx, func() ([]event.Body, error) { return []event.Body{claimed}, checkInputs() })
 	if err == nil {
-		err = unheard()
+		err = checkInputs()
 	}
 	if err != nil {
 		return err
 	}
 
 	var done *event.Restored
-	put := func() (err error) {
+	restoreFiles := func() (err error) {
 		if done, err = restore(ctx, done); err == nil && done != nil {
 			err = d.journal.persist(ctx, func() ([]event.Body, error) { return []event.Body{*done}, nil })
 		}
 		if err != nil {
 			return err
 		}
-		return d.workspace.keep(ctx) // after the outcome is in the log
+		return d.workspace.save(ctx) // after the outcome is in the log
 	}
 	if restore != nil {
-		if err := put(); err != nil {
+		if err := restoreFiles(); err != nil {
 			return err
 		}
 	}
@@ -69,10 +68,10 @@ func (d *Driver) Rewind(
 	}
 	err = d.journal.persist(ctx, func() ([]event.Body, error) {
 		body, err := d.journal.state.Rewound(earlier, done != nil)
-		return []event.Body{body}, errors.Join(err, unheard())
+		return []event.Body{body}, errors.Join(err, checkInputs())
 	})
-	if errors.Is(err, ErrUnheard) && done != nil {
-		err = errors.Join(err, put())
+	if errors.Is(err, ErrUnstartedInput) && done != nil {
+		err = errors.Join(err, restoreFiles()) // undoes it
 	}
 	return err
 }

@@ -2,29 +2,29 @@ package drive
 
 import "github.com/inspan/inspan/tool"
 
-// seenFiles is what calls know about the files that the session has read or written. Each call sees them as
-// they were when it began, regardless of concurrent calls. The state has the current knowledge. What was known
-// before each change by a call of the same reply is kept here, so that nothing is copied per call.
+// seenFiles gives each call the digests of the files that the session had read or written when the call began,
+// regardless of concurrent calls. The state has the current digests. To avoid a copy for each call, seenFiles keeps
+// the digests that calls of the same reply have replaced.
 type seenFiles struct {
 	journal *journal
 	changes []seenChange // since the last reply; guarded by journal.mu
 }
 
-// seenChange is what was known about a file before a call of this reply ended.
+// seenChange is the digest of a file before a call of this reply ended.
 type seenChange struct {
 	path, digest string
 	known        bool
 }
 
-// forget begins a new reply.
+// forget drops the replaced digests when a new reply begins.
 func (s *seenFiles) forget() {
 	s.journal.mu.Lock()
 	defer s.journal.mu.Unlock()
 	s.changes = nil
 }
 
-// change records what is known about files that an event is about to change.
-func (s *seenFiles) change(files []tool.File) {
+// beforeChange records the digests that an event is about to replace.
+func (s *seenFiles) beforeChange(files []tool.File) {
 	s.journal.mu.Lock()
 	defer s.journal.mu.Unlock()
 	for _, f := range files {
@@ -33,8 +33,8 @@ func (s *seenFiles) change(files []tool.File) {
 	}
 }
 
-// now returns what is known at this moment, by the real paths of files.
-func (s *seenFiles) now() tool.Seen {
+// snapshot returns the digests as of now, by the real paths of files.
+func (s *seenFiles) snapshot() tool.Seen {
 	s.journal.mu.Lock()
 	defer s.journal.mu.Unlock()
 	since := len(s.changes)
@@ -50,14 +50,14 @@ func (s *seenFiles) now() tool.Seen {
 	}
 }
 
-// stored returns what is known about a file, by its path in the log.
+// stored returns the current digest of a file, by its path in the log.
 func (s *seenFiles) stored(path string) (digest string, known bool) {
 	s.journal.mu.Lock()
 	defer s.journal.mu.Unlock()
 	return s.at(len(s.changes), path)
 }
 
-// at returns what was known about a file after so many changes. The caller holds the lock.
+// at returns the digest of a file after so many changes. The caller holds the lock.
 func (s *seenFiles) at(since int, path string) (digest string, known bool) {
 	for _, c := range s.changes[min(since, len(s.changes)):] {
 		if c.path == path {

@@ -7,30 +7,29 @@ import (
 	"github.com/inspan/inspan/internal/kernel/loop"
 )
 
-// The methods for a program that performs steps on a session instead of a model's run. It starts with
-// [Driver.Begin].
+// These methods are for programs that perform steps on a session, without a model. They call [Driver.Begin] first.
 
 // Record stores facts and updates the state.
 func (d *Driver) Record(ctx context.Context, bodies ...event.Body) error {
 	return d.journal.record(ctx, bodies...)
 }
 
-// Persist is Record for bodies that are made again from the state whenever the log has grown.
+// Persist is like Record, for bodies that depend on the state: it calls the function again whenever the log has grown.
 func (d *Driver) Persist(ctx context.Context, bodies func() ([]event.Body, error)) error {
 	return d.journal.persist(ctx, bodies)
 }
 
-// CatchUp updates the state with what others have appended.
+// CatchUp updates the state with the events of others.
 func (d *Driver) CatchUp(ctx context.Context) error { return d.journal.catchUp(ctx) }
 
-// Show shows a transient event.
+// Show yields a transient event.
 func (d *Driver) Show(body event.Body) error { return d.journal.show(body) }
 
 // State returns the state, which the caller must not change.
 func (d *Driver) State() *loop.State { return d.journal.state }
 
-// Interruptible returns a context that ends with fault.ErrInterrupted when someone appends event.Cancelled to
-// the log. The caller must call done, which waits.
+// Interruptible returns a context that ends with an error like fault.ErrInterrupted when the run is cancelled in the
+// log. The caller must call done, which waits for the watcher.
 func (d *Driver) Interruptible(ctx context.Context) (watched context.Context, done func()) {
 	return d.journal.interruptible(ctx)
 }

@@ -20,17 +20,17 @@ type toolbox struct {
 	journal *journal
 	marker  *guard.Marker
 
-	byName  map[string]tool.Tool // wrapped
-	specs   []llm.ToolSpec       // of the tools that the model is told about
-	fixed   int                  // how many of specs every run starts with; they come first
-	direct  []llm.ToolSpec       // of Dynamic.Directing
-	directs bool                 // specs contain direct, after the fixed ones
-	written []loop.Written       // tools written by the model that are in the box; the last of specs
-	left    []string             // why tools were left out
-	servers []event.Server       // as last stored
+	byName       map[string]tool.Tool // wrapped
+	specs        []llm.ToolSpec       // of the tools that the model knows, in the order of the next three fields
+	fixed        int                  // how many of specs come from Config
+	directing    []llm.ToolSpec       // of Dynamic.Directing
+	hasDirecting bool                 // specs contain directing
+	written      []loop.Written       // tools written by the model
+	leftOut      []string             // why tools were left out
+	servers      []event.Server       // as last stored
 }
 
-// gather collects the tools of the agent and the dynamic ones.
+// gather collects the tools of the agent, the dynamic ones, and those that follow from the log.
 func (b *toolbox) gather(ctx context.Context) error {
 	byName, specs, redact := map[string]tool.Tool{}, []llm.ToolSpec{}, b.cfg.Secrets.Vault.Redact
 	for _, t := range b.cfg.Tools {
@@ -40,49 +40,49 @@ func (b *toolbox) gather(ctx context.Context) error {
 		byName[t.Name] = b.wrapped(t)
 		specs = append(specs, t.Spec())
 	}
-	b.left, b.direct = nil, nil
+	b.leftOut, b.directing = nil, nil
 	if b.cfg.Dynamic.Tools != nil {
 		shown, hidden := b.cfg.Dynamic.Tools(ctx)
 		for i, t := range slices.Concat(shown, hidden) {
 			_, twice := byName[t.Name]
 			switch {
 			case redact(t.Name) != t.Name:
-				b.left = append(b.left, fmt.Sprintf("a tool has a secret in its name, %q; it is left out", t.Name))
+				b.leftOut = append(b.leftOut, fmt.Sprintf("a tool has a secret in its name, %q; it is left out", t.Name))
 				continue
 			case twice:
-				b.left = append(b.left, fmt.Sprintf("two tools are named %q; the later one is left out", t.Name))
+				b.leftOut = append(b.leftOut, fmt.Sprintf("two tools are named %q; the later one is left out", t.Name))
 				continue
 			}
 			byName[t.Name] = b.wrapped(t)
 			if i < len(shown) {
 				specs = append(specs, t.Spec())
 			} else if slices.Contains(b.cfg.Dynamic.Directing, t.Name) {
-				b.direct = append(b.direct, t.Spec())
+				b.directing = append(b.directing, t.Spec())
 			}
 		}
 	}
 	b.byName, b.specs = byName, b.cfg.Secrets.Tools(specs)
-	b.written, b.directs, b.fixed = nil, false, len(b.specs)
+	b.written, b.hasDirecting, b.fixed = nil, false, len(b.specs)
 	b.journal.mu.Lock()
-	written, directs := b.journal.state.Written, b.journal.state.Directs()
+	written, directs := b.journal.state.WrittenTools, b.journal.state.ManagesChildren()
 	b.journal.mu.Unlock()
-	b.add(ctx, directs, written)
+	b.addFromLog(ctx, directs, written)
 	return nil
 }
 
-// add replaces the tools that follow from the log, which come after all others: the tools for working with
-// subagents, and those written by the model.
-func (b *toolbox) add(ctx context.Context, directs bool, list []loop.Written) {
-	first := b.fixed // of the tools written by the model
-	if b.directs {
-		first += len(b.direct)
+// addFromLog replaces the tools that follow from the log: the tools for managing subagents, and tools written by the
+// model. They come after all others.
+func (b *toolbox) addFromLog(ctx context.Context, directs bool, list []loop.Written) {
+	first := b.fixed // index of the first tool written by the model
+	if b.hasDirecting {
+		first += len(b.directing)
 	}
 	for _, spec := range b.specs[first:] {
 		delete(b.byName, spec.Name)
 	}
-	b.directs, b.written, b.specs = directs, list, b.specs[:b.fixed:b.fixed]
+	b.hasDirecting, b.written, b.specs = directs, list, b.specs[:b.fixed:b.fixed]
 	if directs {
-		b.specs = append(b.specs, b.cfg.Secrets.Tools(b.direct)...)
+		b.specs = append(b.specs, b.cfg.Secrets.Tools(b.directing)...)
 	}
 	if b.cfg.Dynamic.Proposed == nil {
 		return
@@ -93,7 +93,7 @@ func (b *toolbox) add(ctx context.Context, directs bool, list []loop.Written) {
 			err = errors.New("it can't have that name")
 		}
 		if err != nil {
-			b.left = append(b.left, fmt.Sprintf("the tool %q that the model wrote is left out: %v", w.Name, err))
+			b.leftOut = append(b.leftOut, fmt.Sprintf("the tool %q that the model wrote is left out: %v", w.Name, err))
 			continue
 		}
 		b.byName[t.Name] = b.wrapped(t)
@@ -101,57 +101,57 @@ func (b *toolbox) add(ctx context.Context, directs bool, list []loop.Written) {
 	}
 }
 
-// grown adds tools that follow from the log since the model was last told about its tools, and reports whether
+// addNew adds tools that have followed from the log since the model was last told about its tools. It reports whether
 // there were any.
-func (b *toolbox) grown(ctx context.Context) (some bool, err error) {
+func (b *toolbox) addNew(ctx context.Context) (added bool, err error) {
 	state := b.journal.state
-	directs := state.Directs()
-	if (directs == b.directs || len(b.direct) == 0) && (b.cfg.Dynamic.Proposed == nil || slices.Equal(b.written, state.Written)) {
+	directs := state.ManagesChildren()
+	if (directs == b.hasDirecting || len(b.directing) == 0) && (b.cfg.Dynamic.Proposed == nil || slices.Equal(b.written, state.WrittenTools)) {
 		return false, nil
 	}
-	b.left = nil
-	b.add(ctx, directs, state.Written)
-	out := b.clashes()
-	tools, told := b.retooled(false)
+	b.leftOut = nil
+	b.addFromLog(ctx, directs, state.WrittenTools)
+	out := b.leftOutNotes()
+	tools, told := b.toolChanges(false)
 	if tools != nil {
 		out = append(out, event.Switched{Tools: tools})
 	}
 	return true, b.journal.record(ctx, append(out, told...)...)
 }
 
-// renewed collects the tools again, and returns the changes since the last run.
-func (b *toolbox) renewed(ctx context.Context) []event.Body {
+// collectAgain collects the tools again, and returns events for the changes since the last run.
+func (b *toolbox) collectAgain(ctx context.Context) []event.Body {
 	if b.cfg.Dynamic.Tools == nil {
 		return nil
 	}
-	before := b.left
+	before := b.leftOut
 	if err := b.gather(ctx); err != nil {
 		return []event.Body{event.Note{Topic: "tools", Text: err.Error()}}
 	}
 	var out []event.Body
-	if !reflect.DeepEqual(before, b.left) {
-		out = b.clashes()
+	if !reflect.DeepEqual(before, b.leftOut) {
+		out = b.leftOutNotes()
 	}
-	tools, told := b.retooled(false)
+	tools, told := b.toolChanges(false)
 	if tools != nil {
 		out = append(out, event.Switched{Tools: tools})
 	}
 	return append(out, told...)
 }
 
-// clashes returns notes on tools that were left out.
-func (b *toolbox) clashes() []event.Body {
+// leftOutNotes returns notes on tools that were left out.
+func (b *toolbox) leftOutNotes() []event.Body {
 	var out []event.Body
-	for _, why := range b.left {
+	for _, why := range b.leftOut {
 		out = append(out, event.Note{Topic: "tools", Text: why})
 	}
 	return out
 }
 
-// meetServers waits for MCP servers, unless there is an interrupt, and stores their state if it has changed. It
-// collects the tools again even if it waited for no server: a server that connected since the run began would
-// otherwise be called ready without its tools.
-func (b *toolbox) meetServers(ctx context.Context) error {
+// awaitServers waits for MCP servers, unless there is an interrupt, and stores their states if they have changed. It
+// collects the tools again even if it did not wait: otherwise a server that has just connected would count as ready,
+// but without its tools.
+func (b *toolbox) awaitServers(ctx context.Context) error {
 	if b.cfg.Dynamic.Servers == nil {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (b *toolbox) meetServers(ctx context.Context) error {
 	var gone error
 	list := b.cfg.Dynamic.Servers(watched, func(text string) { gone = b.journal.show(event.Progress{Text: text}) })
 	done()
-	out := b.renewed(ctx)
+	out := b.collectAgain(ctx)
 	if len(list) > 0 && !slices.Equal(list, b.servers) {
 		b.servers = list
 		out = append(out, event.Served{Servers: list})
@@ -170,9 +170,9 @@ func (b *toolbox) meetServers(ctx context.Context) error {
 	return b.journal.record(ctx, out...)
 }
 
-// missedServers stores the state of the servers if one needs a person's help since the run began. Known servers
-// are not waited for, so they may fail later.
-func (b *toolbox) missedServers(ctx context.Context) error {
+// storeServerTrouble stores the states of the servers if one has failed or needs a person since the run began. Runs
+// don't wait for known servers, so these may fail later.
+func (b *toolbox) storeServerTrouble(ctx context.Context) error {
 	if b.cfg.Dynamic.Servers == nil {
 		return nil
 	}

@@ -9,35 +9,37 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// workspace saves the state of the workspace: in checkpoints around calls that change something and, if the
-// workspace moves between machines, where the others find it.
+// workspace saves the state of the workspace: in checkpoints around calls that may change it, and with Config.Sync if
+// the workspace moves between machines.
 type workspace struct {
 	cfg     *Config
 	journal *journal
 	jobs    *jobs
 
-	uncheckable bool // checkpoints can't be taken for the rest of the session
+	uncheckable bool // taking a checkpoint failed, so no more are taken
 
 	// State of the run in progress.
-	span    bool // a checkpoint was taken before calls, and none after them
-	changed bool // calls that may have changed the workspace have ended since its state was saved
-	touched bool // there were such calls in this run
-	leaves  bool // calls have left something running
+	spanOpen      bool // a checkpoint was taken before calls, and none after them yet
+	unsaved       bool // calls that may have changed the workspace have ended since it was last synced
+	everChanged   bool // such calls have ended in this run
+	leftProcesses bool // a call left a process running
 }
 
 // begin begins a run.
-func (w *workspace) begin() { w.span, w.changed, w.touched, w.leaves = false, false, false, false }
-
-// ended records the end of a call, which may have changed the workspace.
-func (w *workspace) ended(end event.Ended, mayChange bool) {
-	w.changed, w.touched = w.changed || mayChange, w.touched || mayChange
-	w.leaves = w.leaves || end.Left
+func (w *workspace) begin() {
+	w.spanOpen, w.unsaved, w.everChanged, w.leftProcesses = false, false, false, false
 }
 
-// attach adds to bodies where the state of a moving workspace is stored, if they acknowledge work that may have
-// changed it: no result, request or stop is stored before the state is.
+// callEnded records the end of a call, which may have changed the workspace.
+func (w *workspace) callEnded(end event.Ended, mayChange bool) {
+	w.unsaved, w.everChanged = w.unsaved || mayChange, w.everChanged || mayChange
+	w.leftProcesses = w.leftProcesses || end.Left
+}
+
+// attach syncs a moving workspace before events that acknowledge work on it, and adds the events of the sync to them.
+// So no result, request or stop is stored before the state of the workspace.
 func (w *workspace) attach(ctx context.Context, bodies []event.Body) ([]event.Body, error) {
-	at := -1
+	at := -1 // where to insert
 	for i, b := range bodies {
 		switch b.(type) {
 		case event.Opened, event.StepEnded:
@@ -45,7 +47,7 @@ func (w *workspace) attach(ctx context.Context, bodies []event.Body) ([]event.Bo
 		case event.Claimed:
 			at = i + 1
 		case event.Ended:
-			if w.changed || w.background() {
+			if w.unsaved || w.background() {
 				at = len(bodies)
 			}
 		case event.Asked:
@@ -53,7 +55,7 @@ func (w *workspace) attach(ctx context.Context, bodies []event.Body) ([]event.Bo
 				at = i
 			}
 		case event.Stopped:
-			if w.touched {
+			if w.everChanged {
 				at = i
 			}
 		}
@@ -61,21 +63,21 @@ func (w *workspace) attach(ctx context.Context, bodies []event.Body) ([]event.Bo
 	if at < 0 || w.cfg.Sync == nil {
 		return bodies, nil
 	}
-	w.changed = false
+	w.unsaved = false
 	kept, err := w.sync(ctx)
 	return slices.Insert(slices.Clone(bodies), at, kept...), err
 }
 
-// background reports whether jobs, or processes that commands have left, may be working beside calls.
-func (w *workspace) background() bool { return w.leaves || w.jobs.some() }
+// background reports whether jobs or left processes may change the workspace at any time.
+func (w *workspace) background() bool { return w.leftProcesses || w.jobs.hasStarted() }
 
 func (w *workspace) sync(ctx context.Context) (kept []event.Body, err error) {
 	defer fault.Recover("Workspace.Sync", nil, &err)
 	return w.cfg.Sync(ctx, w.journal.state.Workspace)
 }
 
-// keep saves the current state of a moving workspace.
-func (w *workspace) keep(ctx context.Context) error {
+// save syncs a moving workspace.
+func (w *workspace) save(ctx context.Context) error {
 	if w.cfg.Sync == nil {
 		return nil
 	}
@@ -86,31 +88,31 @@ func (w *workspace) keep(ctx context.Context) error {
 	return w.journal.record(ctx, kept...)
 }
 
-// leave saves the state when a driver ends in the middle of a run. If that fails, the next driver does it.
-func (w *workspace) leave(ctx context.Context) {
-	if w.touched && w.journal.state.Run.Active {
-		_ = w.keep(ctx)
+// saveUnfinished saves the state if the driver ends in the middle of a run. If that fails, the next driver does it.
+func (w *workspace) saveUnfinished(ctx context.Context) {
+	if w.everChanged && w.journal.state.Run.Active {
+		_ = w.save(ctx)
 	}
 }
 
-// checkable reports whether checkpoints of the workspace can be taken.
+// checkable reports whether checkpoints can be taken.
 func (w *workspace) checkable() bool { return w.cfg.Checkpoint != nil && !w.uncheckable }
 
-// checkpoint takes a checkpoint before or after calls that change something. If it can't be taken, that is
-// noted once and stops nothing.
+// checkpoint takes a checkpoint before or after calls that may change the workspace. If that fails, it notes so once,
+// and the run continues without checkpoints.
 func (w *workspace) checkpoint(ctx context.Context, after bool) error {
 	body, err := w.cfg.Checkpoint(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil:
-		w.span, body.After = !after, after
+		w.spanOpen, body.After = !after, after
 		return w.journal.record(ctx, body)
 	}
-	w.span, w.uncheckable = false, true
+	w.spanOpen, w.uncheckable = false, true
 	return w.journal.record(ctx, event.Note{
 		Topic: "checkpoint",
-		Text:  "no more checkpoints of the workspace are taken, so that what is changed now can't be put back: " + err.Error(),
+		Text:  "checkpoints of the workspace are off, so changes from now on can't be undone: " + err.Error(),
 	})
 }
 

@@ -19,9 +19,10 @@ import (
 // Reasons why a call ends before its tool has returned.
 var (
 	ErrTimeout     = errors.New("it took too long")
-	ErrUnstoppable = errors.New("it did not stop when it was told to; what it still does is not known")
+	ErrUnstoppable = errors.New("it did not stop when asked to, and may still be running")
 	ErrInterrupted = errors.New("interrupted")
 	ErrTimeUp      = fmt.Errorf("%w: the time of the run is used up", ErrInterrupted)
+	ErrBreaker     = fmt.Errorf("%w: the run spent too much within a minute", ErrInterrupted)
 )
 
 // ClassOf returns the class of a tool's error, or of the exit code of its command if err is nil. It

@@ -1,10 +1,8 @@
-// Package fault turns failures in other people's code into values: a panic becomes an error, and an error gets
-// a class.
+// Package fault turns failures of foreign code into values: a panic becomes an error, and an error gets a class.
 //
-// Tools, judges, hooks, models and the functions of an agent and a conductor may panic. Recover is deferred
-// wherever one of them is called, so that a panic ends neither the program nor the session. The caller decides
-// what the error means: a failed call, a denial, a failed reply, or the end of the run, after which the session
-// can be run again.
+// Tools, judges, hooks, models and the functions of an agent and a conductor may panic. Every call of one of them
+// defers Recover, so a panic ends neither the program nor the session. The caller turns the error into a failed call, a
+// denial, a failed reply or the end of the run. Afterwards the session can be run again.
 package fault
 
 import (

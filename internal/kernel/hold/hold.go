@@ -1,7 +1,7 @@
-// Package hold confines a running call to the verdict it was given.
+// Package hold confines a running call to its verdict.
 //
-// Between the verdict and the run, a link may be redirected or a repository may begin to name programs. [Env]
-// opens to a call the things it was judged by, and refuses everything else.
+// Between the verdict and the run, a link may change its target, or a repository may begin to name programs. [Env]
+// gives the call access to the judged effects, and refuses everything else.
 package hold
 
 import (
@@ -30,12 +30,11 @@ type verdict struct {
 	asked   bool                // a person was asked, and saw the variables
 }
 
-// Env returns the environment for a call that is about to run, confined to its verdict. Asked means that a
-// person was asked about the call; pass is what people have opened in any case. Vault resolves the placeholders
-// in the effects.
+// Env returns the environment for a call that is about to run, confined to its verdict. Asked means that a person was
+// asked about the call. Pass holds the sensitive places that rules open. Vault resolves the placeholders in the effects.
 func Env(c *tool.Call, judged redact.Resolved, asked bool, pass tool.Pass, vault *secret.Vault) tool.Env {
-	effects, meant := judged.Effects, redact.Effects(judged.Effects, vault.Resolve)
-	env, anything, external := temporary(opened(c, meant, pass), meant), false, false
+	effects, resolved := judged.Effects, redact.Effects(judged.Effects, vault.Resolve)
+	env, anything, external := temporary(opened(c, resolved, pass), resolved), false, false
 	for _, e := range effects {
 		anything = anything || e.Kind == tool.External && e.Text == ""
 		external = external || e.Kind == tool.External
@@ -60,8 +59,8 @@ func Env(c *tool.Call, judged redact.Resolved, asked bool, pass tool.Pass, vault
 	return env
 }
 
-// temporary returns an environment in which a call reaches the machine's own paths for temporary files, if it
-// was judged by them.
+// temporary returns an environment in which the call writes to the machine's own temporary folder instead of the
+// session's, for paths where the verdict says so.
 func temporary(env tool.Env, effects []tool.Effect) tool.Env {
 	var machine []string
 	for _, e := range effects {
@@ -78,7 +77,7 @@ func temporary(env tool.Env, effects []tool.Effect) tool.Env {
 	return env
 }
 
-// opened returns an environment in which the sensitive places are open that the call was judged to reach.
+// opened returns an environment with access to the sensitive places among the judged effects.
 func opened(c *tool.Call, effects []tool.Effect, pass tool.Pass) tool.Env {
 	env := c.Env
 	pass = passOf(c.Mode, effects, pass)
@@ -91,7 +90,7 @@ func opened(c *tool.Call, effects []tool.Effect, pass tool.Pass) tool.Env {
 	return env
 }
 
-// passing starts processes that may reach what the call was judged to reach.
+// passing starts processes with access to sensitive places.
 type passing struct {
 	tool.Procs
 	pass tool.Pass
@@ -103,7 +102,7 @@ func (p passing) Start(ctx context.Context, c tool.Command) (tool.Process, error
 	return p.Procs.Start(ctx, c)
 }
 
-// Named starts processes with environment variables that name the span they belong to and the acting agent.
+// Named starts processes with environment variables that name their span and agent.
 type Named struct {
 	tool.Procs
 	Call *tool.Call
@@ -117,7 +116,7 @@ func (p Named) Start(ctx context.Context, c tool.Command) (tool.Process, error) 
 	return p.Procs.Start(ctx, c)
 }
 
-// passOf adds the sensitive places that a call was judged to reach to those that people have opened.
+// passOf adds the sensitive places among the judged effects to a pass.
 func passOf(mode tool.Mode, effects []tool.Effect, p tool.Pass) tool.Pass {
 	p.All = mode == tool.ModeYolo
 	for _, e := range effects {
@@ -133,16 +132,16 @@ func passOf(mode tool.Mode, effects []tool.Effect, p tool.Pass) tool.Pass {
 }
 
 // covers reports whether one of the effects includes this one.
-func (v verdict) covers(kind tool.EffectKind, what string) bool {
-	what = v.stored(what)
+func (v verdict) covers(kind tool.EffectKind, object string) bool {
+	object = v.stored(object)
 	return slices.ContainsFunc(v.effects, func(e tool.Effect) bool {
 		switch {
 		case e.Kind != kind:
 			return false
 		case kind == tool.Network:
-			return e.Text == what || e.Text == "" && what == "*"
+			return e.Text == object || e.Text == "" && object == "*"
 		}
-		return tool.Inside(e.Path, what)
+		return tool.Inside(e.Path, object)
 	})
 }
 
@@ -177,12 +176,13 @@ func (v verdict) reaches(u *url.URL) bool {
 	})
 }
 
-func notJudged(op, path, what string) error {
-	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it now needs %s, which this call was not judged by: %w",
-		what, fs.ErrPermission)}
+// notJudged returns the error for access that is not among the judged effects.
+func notJudged(op, path, access string) error {
+	return &fs.PathError{Op: op, Path: path, Err: fmt.Errorf("it now needs %s, which was not part of its approval: %w",
+		access, fs.ErrPermission)}
 }
 
-// files lets a call change only the files it was judged by.
+// files lets a call change only files among the judged effects.
 type files struct {
 	tool.Files
 	verdict verdict
@@ -201,17 +201,17 @@ func (f files) Change(ctx context.Context, c tool.Change) error {
 	return f.Files.Change(ctx, c)
 }
 
-// shownFiles lets a call change a file that a person was shown only as long as the file is as shown.
+// shownFiles lets a call change a file that a person was shown only if the file has not changed since.
 type shownFiles struct {
 	tool.Files
 	stored func(string) string
 
 	mu  sync.Mutex
-	was map[string]string // digest before the first change, by path; files that the call itself has changed are removed
+	was map[string]string // shown digests, by path, of files that the call has not changed yet
 }
 
-// Shown confines a call to the state of files that a person was shown before approving it. Hide comes from the
-// call's [redact.Resolved].
+// Shown refuses changes of files that have changed since a person was shown them. Hide comes from the call's
+// [redact.Resolved].
 func Shown(files tool.Files, shown []tool.File, hide func(string) string) tool.Files {
 	if files == nil || len(shown) == 0 {
 		return files
@@ -242,7 +242,7 @@ func (f *shownFiles) Change(ctx context.Context, c tool.Change) error {
 		err = tool.ErrChanged
 	}
 	if errors.Is(err, tool.ErrChanged) {
-		return fmt.Errorf("%s changed while the person was asked about this call; read it again, nothing was written to it", c.Path)
+		return fmt.Errorf("%s changed after the person was shown it, so nothing was written; read it again", c.Path)
 	}
 	if err == nil {
 		delete(f.was, f.stored(path))
@@ -250,25 +250,25 @@ func (f *shownFiles) Change(ctx context.Context, c tool.Change) error {
 	return err
 }
 
-// procs starts processes in a sandbox that opens only what the call was judged by.
+// procs starts processes in a sandbox with access to the judged effects only.
 type procs struct {
 	tool.Procs
 	verdict   verdict
-	reads     bool // the call only reads, so it stays in the read box
-	throwaway bool // its changes of the workspace are discarded
-	yolo      bool // nobody is asked about variables of other commands
-	anything  bool // it could reach anything
+	reads     bool // the call only reads, so it must use the read box
+	throwaway bool // its changes of the workspace must be discarded
+	yolo      bool // mode yolo, which does not ask about variables of other commands
+	anything  bool // it has an external effect, so its access is not known
 }
 
 // Start implements [tool.Procs].
 func (p procs) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
 	if widened := !p.yolo && (c.Box.Level == tool.BoxNone || len(c.Box.Hosts) > 0); widened || p.verdict.asked {
 		if name := p.verdict.differs(c.Vars); name != "" {
-			return nil, notJudged("run", c.Args[0], "the variable "+name+" as another command has left it since")
+			return nil, notJudged("run", c.Args[0], "a new value of the variable "+name+", which another command has changed since")
 		}
 	}
 	if c.Keep && !slices.ContainsFunc(p.verdict.effects, func(e tool.Effect) bool { return e.Kind == tool.Keep }) {
-		return nil, notJudged("run", c.Args[0], "to go on after the session")
+		return nil, notJudged("run", c.Args[0], "to continue after the session")
 	}
 	if p.anything {
 		return p.Procs.Start(ctx, c)
@@ -277,25 +277,25 @@ func (p procs) Start(ctx context.Context, c tool.Command) (tool.Process, error) 
 		c.Box.Level = tool.BoxRead
 	}
 	if p.reads && c.Box.Level != tool.BoxRead {
-		return nil, notJudged("run", c.Args[0], "more than to read")
+		return nil, notJudged("run", c.Args[0], "more than read access")
 	}
 	if p.throwaway && !c.Box.Throwaway {
-		return nil, notJudged("run", c.Args[0], "a workspace that stays changed")
+		return nil, notJudged("run", c.Args[0], "to keep its changes of the workspace")
 	}
 	for _, open := range []struct {
 		kind tool.EffectKind
 		list []string
 	}{{tool.Read, c.Box.Read}, {tool.Write, c.Box.Write}, {tool.Network, c.Box.Hosts}} {
-		for _, what := range open.list {
-			if !p.verdict.covers(open.kind, what) {
-				return nil, notJudged("run", c.Args[0], what)
+		for _, object := range open.list {
+			if !p.verdict.covers(open.kind, object) {
+				return nil, notJudged("run", c.Args[0], object)
 			}
 		}
 	}
 	return p.Procs.Start(ctx, c)
 }
 
-// client reaches only the hosts that the call was judged by.
+// client reaches only hosts among the judged effects.
 type client struct {
 	tool.HTTP
 	verdict verdict

@@ -8,81 +8,82 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// While a call waits for a decision, its parent may request further calls ahead, so that all of them can be
-// asked about together (event.Judged.RequestedAhead). The result of the first is not known yet, so the parent may turn
-// out not to want the others. Therefore a call requested ahead runs only when its parent has come to it
-// (event.Wanted). Until then it only blocks other calls requested ahead, and the parent can continue without a
-// decision on it. A call that only reads may run earlier, as long as the parent has come to nothing behind it.
+// While a call waits for a decision, its parent may request further calls ahead, so that the person decides on all
+// of them at once (event.Judged.RequestedAhead). The result of the first call may change the parent's mind, so:
+//
+//   - A call requested ahead runs only when its parent reaches it (event.Wanted).
+//   - Until then it blocks only other calls requested ahead, and the parent can continue without a decision on it.
+//   - A call that only reads may run earlier, unless the parent has already reached a later call.
 
-// early reports whether a ready call may not run yet because its parent has not come to it.
-func (t *table) early(i int) bool {
+// awaitsParent reports whether a ready call may not run until its parent reaches it.
+func (t *table) awaitsParent(i int) bool {
 	c := &t.calls[i]
-	return c.Ahead && (c.Caller || !tool.ReadOnly(c.Effects) || i < t.come)
+	return c.RequestedAhead && (c.Caller || !tool.ReadOnly(c.Effects) || i < t.reached)
 }
 
-// passes reports whether a call need not wait for an earlier one because that one was requested ahead, and
-// can't start before its parent has come to it.
-func (t *table) passes(i, earlier int) bool {
+// mayOvertake reports whether a call need not wait for an earlier one, because the parent has reached only the
+// later one and the earlier one is not running.
+func (t *table) mayOvertake(i, earlier int) bool {
 	e := &t.calls[earlier]
-	return e.Ahead && !t.calls[i].Ahead && e.Phase != phaseRunning
+	return e.RequestedAhead && !t.calls[i].RequestedAhead && e.Phase != phaseRunning
 }
 
-// waitsFor reports whether a call that the parent has come to waits for a decision.
-func (t *table) waitsFor() bool {
+// awaitsDecision reports whether a call that the parent has reached waits for a decision.
+func (t *table) awaitsDecision() bool {
 	return t.in[phaseWaiting] > 0 &&
-		slices.ContainsFunc(t.calls, func(c Call) bool { return c.Phase == phaseWaiting && !c.Ahead })
+		slices.ContainsFunc(t.calls, func(c Call) bool { return c.Phase == phaseWaiting && !c.RequestedAhead })
 }
 
-// Early reports whether a call waits for a decision, or may not run before its parent has come to it.
-func (s *State) Early(id string) bool {
-	t, c := s.calls.seek(id)
+// IsBlocked reports whether a call waits for a decision, or for its parent to reach it.
+func (s *State) IsBlocked(id string) bool {
+	t, c := s.calls.findNested(id)
 	if c == nil {
 		return false
 	}
 	i := slices.IndexFunc(t.calls, func(other Call) bool { return other.ID == id && other.Phase != phaseEnded })
-	return c.Phase == phaseWaiting || c.Phase == phaseReady && t.early(i)
+	return c.Phase == phaseWaiting || c.Phase == phaseReady && t.awaitsParent(i)
 }
 
-// wanted makes a call that its parent has come to the last one.
-func (s *State) wanted(b event.Wanted, seq uint64) {
-	_, parent := s.calls.seek(b.Parent, phaseRunning)
+// parentReached clears the mark of a call requested ahead, and moves the call to the end of its parent's calls.
+func (s *State) parentReached(b event.Wanted, seq uint64) {
+	_, parent := s.calls.findNested(b.Parent, phaseRunning)
 	if parent == nil {
 		return
 	}
-	i := slices.IndexFunc(parent.Made, func(c Call) bool { return c.ID == b.Call && c.Ahead })
+	i := slices.IndexFunc(parent.Nested, func(c Call) bool { return c.ID == b.Call && c.RequestedAhead })
 	if i < 0 {
 		return
 	}
-	c := parent.Made[i]
-	if c.Ahead = false; c.Ended != nil {
-		c.Over = seq
+	c := parent.Nested[i]
+	if c.RequestedAhead = false; c.Ended != nil {
+		c.EndedSeq = seq
 	}
-	parent.Made = append(slices.Delete(slices.Clone(parent.Made), i, i+1), c)
-	parent.inner = newTable(parent.Made)
+	parent.Nested = append(slices.Delete(slices.Clone(parent.Nested), i, i+1), c)
+	parent.nestedTable = newTable(parent.Nested)
 }
 
 // decidedAlso applies a decision to the further questions that it answers.
 func (s *State) decidedAlso(b event.Decided) {
-	up := strings.LastIndex(b.Call, madeBy)
+	up := strings.LastIndex(b.Call, nestedSeparator)
 	if len(b.Also) == 0 || up < 0 {
 		return
 	}
-	_, parent := s.calls.seek(b.Call[:up])
-	if parent == nil || parent.inner == nil {
+	_, parent := s.calls.findNested(b.Call[:up])
+	if parent == nil || parent.nestedTable == nil {
 		return
 	}
-	for i := range parent.Made {
-		c := &parent.Made[i]
-		if c.Phase == phaseWaiting && b.OnCall(c.ID, c.Parent, c.Asked) {
-			parent.inner.decided(c, b)
+	for i := range parent.Nested {
+		c := &parent.Nested[i]
+		if c.Phase == phaseWaiting && b.OnCall(c.ID, c.Parent, c.WaitingSeq) {
+			parent.nestedTable.decided(c, b)
 		}
 	}
 }
 
-// decided moves on a call that waited for a decision.
+// decided makes a waiting call ready or denied.
 func (t *table) decided(c *Call, b event.Decided) {
 	if b.Allow {
-		if b.Rule != "" { // the rule would have let it run whatever the file holds now
+		if b.Rule != "" { // the rule allows the call regardless of the file's content
 			c.Shown = nil
 		}
 		t.move(c, phaseReady)

@@ -9,84 +9,84 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Results of background agents and messages of other agents come at any time, several at once. Each fits in the
-// window, but together they would overrun it, and be summarised before anyone has read them. So they are
-// admitted in order while the window has room, and a line says which wait:
+// Arrivals are results of background agents and messages of other agents. Several may come at once. Each fits in
+// the context window, but together they could overflow it, and would be summarised before the model reads them.
+// So they are admitted in order while the window has room, and a line tells the model which ones wait:
 //
-//   - They come in whenever words can be passed to the model: after a reply, its calls, or a request.
-//   - They may take half of the free room; the rest is for work.
-//   - The first waiting one comes in before a final answer counts, even without room. If it does not fit,
-//     compaction makes room.
-//   - The line is repeated only when twice as many wait as it named last, and names a few, because lines about
-//     hundreds of arrivals would use up the room themselves.
+//   - They are admitted whenever a message can be added: after a reply, its calls, or a request.
+//   - They may take half of the free room. The rest is for work.
+//   - Before a final answer ends the run, the first waiting arrival is admitted even without room. If it does not
+//     fit, compaction makes room.
+//   - The line names only a few arrivals, and is repeated only when twice as many wait as it last counted. Otherwise
+//     lines about hundreds of arrivals would fill the window themselves.
 
-// arrived passes words of an agent to the model as soon as it can hear them and there is room.
-func (s *State) arrived(from string, parts llm.Parts) {
-	w := words{Parts: parts}
+// deliverArrival passes an agent's message to the model at the next opportunity for which there is room.
+func (s *State) deliverArrival(from string, parts llm.Parts) {
+	m := message{Parts: parts}
 	if s.Levers.Arrivals.Active(s.Unattended) {
-		w.From = from
+		m.From = from
 	}
-	s.steered(w, event.OriginAgent)
+	s.deliver(m, event.OriginAgent)
 }
 
-// say passes words to the model; arrivals only as far as there is room.
-func (s *State) say(list ...words) {
-	for _, w := range list {
-		if w.From != "" {
-			s.Later = append(slices.Clone(s.Later), w)
+// addMessages appends messages to the conversation. Arrivals wait until there is room.
+func (s *State) addMessages(list ...message) {
+	for _, m := range list {
+		if m.From != "" {
+			s.Arrivals = append(slices.Clone(s.Arrivals), m)
 			continue
 		}
-		s.put(w)
+		s.appendMessage(m)
 	}
-	s.admit(false)
+	s.admitArrivals(false)
 }
 
-// put appends words to the conversation.
-func (s *State) put(w words) {
-	if w.Person {
-		s.Person, s.Events = append(s.Person, len(s.Messages)), append(s.Events, w.Seq)
-		s.Run.Heard = strings.TrimPrefix(s.Run.Heard+"\n"+w.Parts.Text(), "\n")
+// appendMessage appends a message to the conversation, and notes whether it is in a person's words.
+func (s *State) appendMessage(m message) {
+	if m.Person {
+		s.Person, s.Events = append(s.Person, len(s.Messages)), append(s.Events, m.Seq)
+		s.Run.UnseenText = strings.TrimPrefix(s.Run.UnseenText+"\n"+m.Parts.Text(), "\n")
 	}
-	s.push(llm.User, w.Parts)
+	s.push(llm.User, m.Parts)
 }
 
-// admit lets in waiting arrivals as far as there is room. If one is set, the first comes in even without room.
-func (s *State) admit(one bool) {
-	if len(s.Later) == 0 {
+// admitArrivals appends waiting arrivals while there is room. If atLeastOne is set, the first needs no room.
+func (s *State) admitArrivals(atLeastOne bool) {
+	if len(s.Arrivals) == 0 {
 		return
 	}
-	left, taken, n := s.Room()-s.Tokens(), 0, 0
-	for _, w := range s.Later {
-		taken += s.arrivalTokens(w)
-		if fits := s.Room() == 0 || taken <= left/2 || one && n == 0; !fits {
+	free, taken, n := s.Room()-s.Tokens(), 0, 0
+	for _, m := range s.Arrivals {
+		taken += s.arrivalTokens(m)
+		if fits := s.Room() == 0 || taken <= free/2 || atLeastOne && n == 0; !fits {
 			break
 		}
-		s.put(w)
+		s.appendMessage(m)
 		n++
 		s.Run.Reply = replyNone // the answer was given without it
 	}
-	s.Later, s.Listed = slices.Clone(s.Later[n:]), max(0, s.Listed-n)
-	if len(s.Later) > 0 && len(s.Later) >= 2*s.Listed {
-		s.Listed = len(s.Later)
+	s.Arrivals, s.ArrivalsListed = slices.Clone(s.Arrivals[n:]), max(0, s.ArrivalsListed-n)
+	if len(s.Arrivals) > 0 && len(s.Arrivals) >= 2*s.ArrivalsListed {
+		s.ArrivalsListed = len(s.Arrivals)
 		s.push(llm.User, llm.Say("["+s.waitingArrivals()+"]"))
 	}
 }
 
-func (s *State) arrivalTokens(w words) int {
-	return s.Count(llm.Message{Role: llm.User, Parts: w.Parts})
+func (s *State) arrivalTokens(m message) int {
+	return s.Count(llm.Message{Role: llm.User, Parts: m.Parts})
 }
 
-// waitingArrivals says which arrivals wait for room.
+// waitingArrivals tells the model which arrivals wait for room. The text is part of the fold and must not change.
 func (s *State) waitingArrivals() string {
 	var list []string
-	for _, w := range s.Later {
-		list = append(list, fmt.Sprintf("from %s (about %d tokens)", w.From, s.arrivalTokens(w)))
+	for _, m := range s.Arrivals {
+		list = append(list, fmt.Sprintf("from %s (about %d tokens)", m.From, s.arrivalTokens(m)))
 	}
 	return fmt.Sprintf("There is no room in the context window for %d of these yet. They come by themselves, in this order, as soon as there "+
-		"is, or when you answer: %s", len(s.Later), strings.Join(most(list), ", "))
+		"is, or when you answer: %s", len(s.Arrivals), strings.Join(abbreviate(list), ", "))
 }
 
-// late makes the model continue because an arrival that waited comes in now.
-func (s *State) late() (event.Steered, bool) {
-	return steer("What has waited for room in the context window comes now.", event.WhyArrived), len(s.Later) > 0
+// arrivalsDue returns the message after which the first waiting arrival is admitted, and whether any waits.
+func (s *State) arrivalsDue() (event.Steered, bool) {
+	return steer("These messages waited for room in the context window:", event.WhyArrived), len(s.Arrivals) > 0
 }

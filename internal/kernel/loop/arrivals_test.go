@@ -93,8 +93,8 @@ func TestArrivals(t *testing.T) {
 		t.Fatalf("an answer counts while results wait: %s", tp.next())
 	}
 	tp.add(steer.Steered)
-	if got, _ := heard(tp); !slices.Equal(got, []int{0, 1, 2, 3}) || len(tp.Later) != 1 {
-		t.Errorf("%v, %d wait", got, len(tp.Later))
+	if got, _ := heard(tp); !slices.Equal(got, []int{0, 1, 2, 3}) || len(tp.Arrivals) != 1 {
+		t.Errorf("%v, %d wait", got, len(tp.Arrivals))
 	}
 }
 
@@ -141,8 +141,8 @@ func TestArrivalsAreHeardOnce(t *testing.T) {
 			}
 			step(r, tp, tp.Next())
 		}
-		if got, _ := heard(tp); !slices.Equal(got, []int{0, 1, 2, 3, 4}) || len(tp.Later) != 0 {
-			r.Fatalf("%v, %d wait, next %s", got, len(tp.Later), tp.next())
+		if got, _ := heard(tp); !slices.Equal(got, []int{0, 1, 2, 3, 4}) || len(tp.Arrivals) != 0 {
+			r.Fatalf("%v, %d wait, next %s", got, len(tp.Arrivals), tp.next())
 		}
 	})
 }
@@ -184,10 +184,10 @@ func TestLinesOnArrivalsAreFew(t *testing.T) {
 			lines++
 		}
 	}
-	if used := tp.Tokens(); came+len(tp.Later) != many || lines == 0 || lines > 10 || used > tp.Room() {
-		t.Errorf("%d came, %d wait, of which %d lines tell; %d tokens of %d", came, len(tp.Later), lines, used, tp.Room())
+	if used := tp.Tokens(); came+len(tp.Arrivals) != many || lines == 0 || lines > 10 || used > tp.Room() {
+		t.Errorf("%d came, %d wait, of which %d lines tell; %d tokens of %d", came, len(tp.Arrivals), lines, used, tp.Room())
 	}
-	for n, w := range tp.Later {
+	for n, w := range tp.Arrivals {
 		if !strings.HasPrefix(w.Parts.Text(), fmt.Sprintf("result %d:", came+n)) {
 			t.Fatalf("%.20q waits in the place of result %d", w.Parts.Text(), came+n)
 		}

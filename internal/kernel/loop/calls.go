@@ -15,20 +15,20 @@ import (
 // replied folds in a reply: its message, and its calls if they may be made.
 func (s *State) replied(b event.Replied, seq uint64, at time.Time) {
 	r := &s.Run
-	r.Asking, r.Failed, r.NotBefore, r.Awaits, r.Route = false, nil, time.Time{}, "", b.Route
+	r.Asking, r.Failed, r.NotBefore, r.WaitCause, r.Route = false, nil, time.Time{}, "", b.Route
 	s.measure(b)
 	s.Total.Turns++
-	s.Pruning.Cold, r.Heard = false, ""
+	s.Pruning.Cold, r.UnseenText = false, ""
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
 	s.Total.Cost += b.Cost
 	s.Total.Unpriced = s.Total.Unpriced || b.Unpriced
-	before := r.Again
-	r.Reply, r.Answered, r.Again, r.Thought = classify(b), at, replyNone, ""
+	before := r.Retried
+	r.Reply, r.Answered, r.Retried, r.Thought = classify(b), at, replyNone, ""
 	switch {
-	case r.Reply == replySpoken && before == replySpoken:
-		r.Reply = replyAnswer // the text is its answer
-	case r.Reply == replySpoken, r.Reply == replyThought:
-		r.Again = r.Reply
+	case r.Reply == replyCallAsText && before == replyCallAsText:
+		r.Reply = replyAnswer // asked again, the model insists on the text
+	case r.Reply == replyCallAsText, r.Reply == replyThought:
+		r.Retried = r.Reply
 	}
 	if r.Reply == replyThought {
 		r.Thought = thought(b.Parts)
@@ -38,12 +38,12 @@ func (s *State) replied(b event.Replied, seq uint64, at time.Time) {
 		if r.Nudges++; before == replyThought {
 			r.Nudges = max(r.Nudges, maxNudges+1)
 		}
-	case replyEmpty, replyLength, replyCut, replySpoken:
+	case replyEmpty, replyLength, replyCut, replyCallAsText:
 		r.Nudges++
 	default:
 		r.Nudges = 0
 	}
-	// A refused or empty turn would spoil every later request.
+	// A refused or empty message would make every later request invalid.
 	if r.Reply != replyRefusal && !blank(b.Parts) {
 		s.push(llm.Assistant, b.Parts)
 		s.Measured.Messages = len(s.Messages)
@@ -67,7 +67,7 @@ func classify(b event.Replied) replyKind {
 	case blank(b.Parts):
 		return replyEmpty
 	case b.Stop == llm.StopSpoken:
-		return replySpoken
+		return replyCallAsText
 	case b.Stop == llm.StopLength:
 		return replyLength
 	case b.Stop == llm.StopCut:
@@ -78,7 +78,7 @@ func classify(b event.Replied) replyKind {
 	return replyAnswer
 }
 
-// thought returns the thoughts among the parts, for people.
+// thought returns the text of the reasoning among the parts.
 func thought(parts llm.Parts) string {
 	var texts []string
 	for _, p := range parts {
@@ -89,7 +89,7 @@ func thought(parts llm.Parts) string {
 	return strings.Join(texts, "\n")
 }
 
-// newCalls returns the calls of a reply. The calls of a cut reply are incomplete and never made.
+// newCalls returns the calls of a reply. If the reply was cut, its calls may be incomplete and never run.
 func newCalls(b event.Replied, seq uint64) []Call {
 	first := phaseNew
 	switch b.Stop {
@@ -109,42 +109,42 @@ func (s *State) called(e event.Event) {
 	case event.Judged:
 		s.Total.Cost += b.Cost
 		if b.Parent != "" {
-			s.made(b, e.Seq)
+			s.addNested(b, e.Seq)
 		}
-		if t, c := s.calls.seek(b.Call, phaseNew); c != nil {
+		if t, c := s.calls.findNested(b.Call, phaseNew); c != nil {
 			t.judged(c, b)
 			c.Cwd = s.Cwd
 			if b.Text != "" {
-				s.Run.Steer = append(s.Run.Steer, words{Parts: llm.Say(b.Text)})
+				s.Run.Steer = append(s.Run.Steer, message{Parts: llm.Say(b.Text)})
 			}
 		}
 	case event.Waiting:
-		if t, c := s.calls.seek(b.Call, phaseNew); c != nil {
-			c.Preview, c.Rules, c.Offers, c.Until, c.Asked, c.Shown = b.Preview, b.Rules, b.Offers, b.Until, e.Seq, b.Shown
+		if t, c := s.calls.findNested(b.Call, phaseNew); c != nil {
+			c.Preview, c.Rules, c.Offers, c.Until, c.WaitingSeq, c.Shown = b.Preview, b.Rules, b.Offers, b.Until, e.Seq, b.Shown
 			t.move(c, phaseWaiting)
 		}
 	case event.Decided:
 		s.answered(b)
-		t, c := s.calls.seek(b.Call, phaseWaiting)
+		t, c := s.calls.findNested(b.Call, phaseWaiting)
 		switch {
-		case c == nil || !b.On(c.ID, c.Asked):
+		case c == nil || !b.On(c.ID, c.WaitingSeq):
 		case b.Allow:
-			c.Answer, c.Worded = b.Answer, b.Answer != ""
+			c.Answer, c.AnsweredInWords = b.Answer, b.Answer != ""
 			t.decided(c, b)
 			s.grant(b.Grants(c.Rules, c.Offers))
 		case len(b.Args) > 0 && c.Parent == "":
 			c.edit(b.Args)
 			t.move(c, phaseNew)
 		default:
-			c.Worded = b.Reason != "" && b.By != By
+			c.AnsweredInWords = b.Reason != "" && b.By != By
 			t.decided(c, b)
 		}
 		s.decidedAlso(b)
 	case event.Wanted:
-		s.wanted(b, e.Seq)
+		s.parentReached(b, e.Seq)
 	case event.Started:
-		if t, c := s.calls.seek(b.Call, phaseReady); c != nil {
-			c.Begun, c.Started = true, e.Seq
+		if t, c := s.calls.findNested(b.Call, phaseReady); c != nil {
+			c.Begun, c.StartedSeq = true, e.Seq
 			t.move(c, phaseRunning)
 			s.Private = s.Private || c.Private
 			s.Untrusted = s.Untrusted || slices.ContainsFunc(c.Effects,
@@ -155,8 +155,8 @@ func (s *State) called(e event.Event) {
 	}
 }
 
-// grant remembers what a person allowed beyond one call. The rules are those that were shown, regardless of the
-// decision's own.
+// grant adds rules that a person allowed for the session. They come from the question as it was shown, not from
+// the decision.
 func (s *State) grant(rules []string) {
 	for _, r := range rules {
 		if !slices.Contains(s.Granted, r) {
@@ -165,16 +165,16 @@ func (s *State) grant(rules []string) {
 	}
 }
 
-// edit gives a call the arguments of a person. Nothing of the question about it applies any more.
+// edit replaces a call's arguments with a person's, and clears the question about the old ones.
 func (c *Call) edit(args json.RawMessage) {
 	c.Name, c.Tool, c.Args, c.Edited = cmp.Or(c.Tool, c.Name), "", args, true
-	c.Preview, c.Rules, c.Offers, c.Until, c.Asked, c.Shown = "", nil, nil, time.Time{}, 0, nil
+	c.Preview, c.Rules, c.Offers, c.Until, c.WaitingSeq, c.Shown = "", nil, nil, time.Time{}, 0, nil
 }
 
 func (t *table) judged(c *Call, b event.Judged) {
 	c.Effects, c.Private, c.By, c.Reason = b.Effects, b.Private, b.By, b.Reason
 	if c.Caller = b.Caller; c.Caller {
-		c.inner = newTable(nil)
+		c.nestedTable = newTable(nil)
 	}
 	if c.Parent == "" {
 		c.Tool = b.Tool
@@ -193,17 +193,17 @@ func (t *table) judged(c *Call, b event.Judged) {
 
 func (s *State) ended(b event.Ended, seq uint64) {
 	s.Total.Cost += b.Cost
-	t, c := s.calls.seek(b.Call)
+	t, c := s.calls.findNested(b.Call)
 	if c == nil {
 		return
 	}
-	if c.Worded {
-		to := cut(cmp.Or(c.Preview, c.Name+" "+string(c.Args)), maxTo)
-		s.Answers = append(slices.Clone(s.Answers), Answer{Seq: seq, Call: b.Call, To: to, Text: cut(b.Parts.Text(), maxAnswer)})
+	if c.AnsweredInWords {
+		to := truncate(cmp.Or(c.Preview, c.Name+" "+string(c.Args)), maxTo)
+		s.Answers = append(slices.Clone(s.Answers), Answer{Seq: seq, Call: b.Call, To: to, Text: truncate(b.Parts.Text(), maxAnswer)})
 	}
-	c.Ended, c.Made, c.inner = &b, nil, nil
+	c.Ended, c.Nested, c.nestedTable = &b, nil, nil
 	if c.Parent != "" {
-		c.Over = seq
+		c.EndedSeq = seq
 	}
 	t.move(c, phaseEnded)
 	s.retract(b.Call)
@@ -212,7 +212,7 @@ func (s *State) ended(b event.Ended, seq uint64) {
 		if s.Seen == nil {
 			s.Seen = map[string]string{}
 		}
-		if !f.Partly { // otherwise it stays unknown, or as outdated as it was
+		if !f.Partly { // a partial read proves nothing about the rest of the file
 			s.Seen[f.Path] = f.Digest
 		}
 	}
@@ -223,54 +223,55 @@ func (s *State) ended(b event.Ended, seq uint64) {
 	if b.Todo != nil {
 		s.Todo = b.Todo
 	}
-	s.keep(b.Store)
+	s.storeValues(b.Store)
 	if b.Again {
 		s.Total.Again++
 	}
 	s.Untrusted = s.Untrusted || b.Untrusted
-	if c.Parent == "" { // otherwise the model has not seen its result
-		s.lasts(b)
+	if c.Parent == "" { // the model does not see the result of a nested call
+		s.keepLasting(b)
 	}
-	s.wrote(b, seq)
+	s.recordProposal(b, seq)
 	s.Work.ended(s.Root, *c, b)
-	s.Run.tried(*c, b)
-	s.left(b)
+	s.Run.recordAttempt(*c, b)
+	s.recordJobs(b)
 	s.settle()
 }
 
 const (
-	maxTo     = 300     // bytes of the question that are kept with the answer
-	maxAnswer = 4 << 10 // and bytes of the answer
+	maxTo     = 300     // bytes kept of a question
+	maxAnswer = 4 << 10 // bytes kept of its answer
 )
 
-// rewritten applies a call's change of files that a person was shown: other calls that were shown the old
-// content now count as shown the new one. Changes by other means, such as a command, are not shown to anyone.
+// rewritten handles changes that a person approved after seeing the file: other calls that were approved with the
+// old content now count as approved with the new content. A change by other means, such as a command, does not
+// carry over, because the person has not seen it.
 func (t *table) rewritten(by Call, files []tool.File) {
 	for _, f := range files {
-		at := slices.IndexFunc(by.Shown, func(was tool.File) bool { return was.Path == f.Path })
-		if at >= 0 && f.Written {
-			t.goOn(by.Shown[at], f.Digest)
+		i := slices.IndexFunc(by.Shown, func(old tool.File) bool { return old.Path == f.Path })
+		if i >= 0 && f.Written {
+			t.updateShown(by.Shown[i], f.Digest)
 		}
 	}
 }
 
-// goOn updates the calls that were shown a file as it was to its new digest. A copied state may share the
-// lists.
-func (t *table) goOn(was tool.File, digest string) {
+// updateShown gives calls that were shown the old file its new digest. It copies the lists, which a copied state
+// may share.
+func (t *table) updateShown(old tool.File, digest string) {
 	if t == nil {
 		return
 	}
 	for i := range t.calls {
 		c := &t.calls[i]
-		c.inner.goOn(was, digest)
-		if at := slices.Index(c.Shown, was); at >= 0 {
+		c.nestedTable.updateShown(old, digest)
+		if i := slices.Index(c.Shown, old); i >= 0 {
 			c.Shown = slices.Clone(c.Shown)
-			c.Shown[at].Digest = digest
+			c.Shown[i].Digest = digest
 		}
 	}
 }
 
-// settle passes the results to the model once every call has ended, in the order of the calls.
+// settle appends the results to the conversation, in the order of the calls, once every call has ended.
 func (s *State) settle() {
 	if s.calls.in[phaseEnded] < len(s.Run.Calls) {
 		return
@@ -280,16 +281,16 @@ func (s *State) settle() {
 		results = append(results, llm.Result{
 			CallID: c.ID, Name: c.Name, Parts: c.Ended.Parts, Error: c.Ended.Outcome != event.OutcomeOK,
 		})
-		s.Run.Repeats.note(c, len(s.Jobs) > 0 || s.Busy)
+		s.Run.Repeats.note(c, len(s.Jobs) > 0 || s.LeftProcesses)
 	}
 	s.Run.Calls = nil
 	s.push(llm.User, results)
 	s.flushSteer()
 }
 
-// Call returns the call of the last reply with this id, or one nested in it, unless it has ended.
+// Call returns the unfinished call with this id, of the last reply or nested in one of its calls.
 func (s *State) Call(id string) (c Call, ok bool) {
-	if _, found := s.calls.seek(id); found != nil {
+	if _, found := s.calls.findNested(id); found != nil {
 		return *found, true
 	}
 	return Call{}, false
@@ -300,12 +301,12 @@ func (s *State) Waiting() []Call {
 	if s.Run.Cancelled {
 		return nil
 	}
-	return s.calls.waits()
+	return s.calls.waitingCalls()
 }
 
-// Due returns when the first of the waiting calls stops taking answers; zero means never.
+// Due returns when the first of the waiting calls times out; zero means never.
 func (s *State) Due() (at time.Time) {
-	for _, c := range s.calls.waits() {
+	for _, c := range s.calls.waitingCalls() {
 		if !c.Until.IsZero() && (at.IsZero() || c.Until.Before(at)) {
 			at = c.Until
 		}

@@ -8,37 +8,37 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// mostChildren is how many finished children are remembered; the oldest are dropped first.
-const mostChildren = 200
+// maxChildren is how many finished children are remembered; the oldest are dropped first.
+const maxChildren = 200
 
-// Child is a session that works, or has worked, for this one.
+// Child is a session that works or worked for this one.
 type Child struct {
 	event.Spawned
-	Open     bool            `json:"open,omitempty"`     // it has not returned
+	Open     bool            `json:"open,omitempty"`     // it is working
 	Returned *event.Returned `json:"returned,omitempty"` // its last result, without Parts
 	Usage    llm.Usage       `json:"usage,omitzero"`     // of all its runs, as of its last result
 	Cost     float64         `json:"cost,omitempty"`
 }
 
-// Question is an open question that was raised.
+// Question is an open question, raised by a child or a running call.
 type Question struct {
 	event.Raised
 	Seq uint64 `json:"seq,omitempty"` // of its event; 0 if it was raised before a compaction by version 0.1
 }
 
-// Await means: calls are running and no more can start, or the model has given its final answer but children
-// work in the background. Wait until a call has ended or the log grows.
+// Await means: wait until a call ends or the log grows. Either no call can start while others run, or the model has
+// given its final answer and background children or jobs are still running.
 type Await struct{}
 
 func (Await) next() {}
 
-// spawned records a child, or that one continues.
+// spawned records a new child, or that a known one works again.
 func (s *State) spawned(b event.Spawned) {
 	if c := s.child(b.Child); c != nil {
 		c.Open, c.Call, c.Background = true, b.Call, b.Background
 		return
 	}
-	if len(s.Children) >= mostChildren {
+	if len(s.Children) >= maxChildren {
 		if i := slices.IndexFunc(s.Children, func(c Child) bool { return !c.Open }); i >= 0 {
 			s.Children = slices.Delete(slices.Clone(s.Children), i, i+1)
 		}
@@ -55,11 +55,11 @@ func (s *State) child(id string) *Child {
 	return nil
 }
 
-// raised records a question of a child or a running call. The same question raised again changes nothing;
-// another with the same id replaces it.
+// raised records a question of a child, a running call or a step. The same question raised again changes nothing.
+// Another one with the same id replaces it.
 func (s *State) raised(q Question) {
 	c := s.child(q.Child)
-	open := c != nil && c.Open || q.Child == "" && (s.runs(q.Call) || s.performs(q.Call))
+	open := c != nil && c.Open || q.Child == "" && (s.isRunning(q.Call) || s.isStepRunning(q.Call))
 	i := slices.IndexFunc(s.Raised, func(r Question) bool { return r.ID == q.ID })
 	switch {
 	case !open || i >= 0 && s.Raised[i].Of == q.Of:
@@ -71,13 +71,13 @@ func (s *State) raised(q Question) {
 	}
 }
 
-// runs reports whether a call is running.
-func (s *State) runs(call string) bool {
-	_, c := s.calls.seek(call, phaseRunning)
+// isRunning reports whether a call is running.
+func (s *State) isRunning(call string) bool {
+	_, c := s.calls.findNested(call, phaseRunning)
 	return c != nil
 }
 
-// retract drops the questions of calls that no longer run.
+// retract drops the questions of a call or step that no longer runs.
 func (s *State) retract(call string) {
 	s.Raised = slices.DeleteFunc(slices.Clone(s.Raised), func(r Question) bool { return r.Child == "" && r.Call == call })
 }
@@ -92,13 +92,13 @@ func (s *State) answered(b event.Decided) {
 	s.Raised = slices.Delete(slices.Clone(s.Raised), i, i+1)
 }
 
-// returned adds up what a child has used, and takes its result.
+// returned adds a child's usage to the total and delivers its result.
 func (s *State) returned(b event.Returned) {
 	c := s.child(b.Child)
 	if c == nil || !c.Open {
 		return
 	}
-	brings, from := words{Parts: b.Parts}, "agent "+strings.TrimPrefix(c.Agent+" "+b.Child[strings.LastIndexByte(b.Child, '.')+1:], " ")
+	result, from := message{Parts: b.Parts}, "agent "+strings.TrimPrefix(c.Agent+" "+b.Child[strings.LastIndexByte(b.Child, '.')+1:], " ")
 	b.Parts = nil
 	c.Open, c.Returned = false, &b
 	c.Usage, c.Cost = c.Usage.Add(b.Usage), c.Cost+b.Cost
@@ -108,29 +108,29 @@ func (s *State) returned(b event.Returned) {
 	s.tainted(b.Taint)
 	s.Raised = slices.DeleteFunc(slices.Clone(s.Raised), func(r Question) bool { return r.Child == b.Child })
 	switch {
-	case len(brings.Parts) == 0:
+	case len(result.Parts) == 0:
 	case s.Run.Cancelled:
-		s.Aside = append(s.Aside, brings)
+		s.NextMessage = append(s.NextMessage, result)
 	default:
-		s.arrived(from, brings.Parts)
+		s.deliverArrival(from, result.Parts)
 	}
 }
 
-// awaiting reports whether children work in the background.
-func (s *State) awaiting() bool {
+// hasBackgroundChildren reports whether children work in the background.
+func (s *State) hasBackgroundChildren() bool {
 	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.Open && c.Background })
 }
 
-// Directs reports whether a child works, or worked, in the background or in a copy of the workspace, so that the
+// ManagesChildren reports whether a child works, or worked, in the background or in a copy of the workspace, so the
 // session has something to manage.
-func (s *State) Directs() bool {
+func (s *State) ManagesChildren() bool {
 	return slices.ContainsFunc(s.Children, func(c Child) bool { return c.Background || c.Root != "" })
 }
 
-// disown drops the children, which belong to the session that this one is a copy of.
-func (s *State) disown() {
+// dropBackground drops the children, which belong to the session that this one is a copy of.
+func (s *State) dropBackground() {
 	s.Children, s.Raised = slices.Clone(s.Children), nil
-	s.Jobs, s.Untold, s.Told, s.Busy, s.BusyTold = nil, nil, nil, false, false
+	s.Jobs, s.UnreportedEnds, s.ReportedEnds, s.LeftProcesses, s.LeftReported = nil, nil, nil, false, false
 	for i := range s.Children {
 		s.Children[i].Open = false
 	}

@@ -7,68 +7,67 @@ import (
 	"hash"
 )
 
-// digested is the hash of a prefix of what [State.Digest] covers: everything before the messages, and the first
+// partialDigest is the beginning of the hash in [State.Digest]: everything before the messages, and the first
 // messages.
-type digested struct {
-	sum      hash.Cloner // never changed
-	messages int
+type partialDigest struct {
+	sum      hash.Cloner // cloned before each use
+	messages int         // how many it covers
 }
 
-// Digest fingerprints what the model has seen and what it cost, for comparison when the log is folded again.
-// The number before the colon is the version of the hashed form; digests of different versions can't be
-// compared. The form is the JSON of a list of these fields. It is hashed in parts because it is as long as a
-// prompt.
+// Digest fingerprints the prompt and the cost of the session, to check that folding the log again gives the same
+// state. The number before the colon is the version of the hashed form. Digests of different versions can't be
+// compared. The form is a JSON list of the fields below, hashed piece by piece because it is as long as a prompt.
 func (s *State) Digest() string {
-	s.sight.digest = s.digested() // the next digest hashes only new messages
-	sum := s.begun().sum
+	s.index.lastDigest = s.digestMessages() // the next digest hashes only new messages
+	sum := s.startDigest().sum
 	if s.Messages != nil {
-		literal(sum, "]")
+		writeText(sum, "]")
 	}
 	for _, field := range []any{s.Seen, s.Cwd, s.Mode, s.Route, s.Total} {
-		literal(sum, ",")
-		encoded(sum, field)
+		writeText(sum, ",")
+		writeJSON(sum, field)
 	}
-	literal(sum, "]")
+	writeText(sum, "]")
 	return "1:" + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// digested returns the hash up to the last message.
-func (s *State) digested() digested {
-	d := s.begun()
+// digestMessages returns the hash of everything up to the last message.
+func (s *State) digestMessages() partialDigest {
+	d := s.startDigest()
 	for ; d.messages < len(s.Messages); d.messages++ {
 		if d.messages > 0 {
-			literal(d.sum, ",")
+			writeText(d.sum, ",")
 		}
-		encoded(d.sum, s.Messages[d.messages])
+		writeJSON(d.sum, s.Messages[d.messages])
 	}
 	return d
 }
 
-// begun returns the last stored hash, or that of everything before the messages.
-func (s *State) begun() digested {
-	if before := s.sight.digest; before.messages > 0 {
-		if sum, err := before.sum.Clone(); err == nil {
-			return digested{sum, before.messages}
+// startDigest returns a copy of the last digest or, without one, the hash of everything before the messages.
+func (s *State) startDigest() partialDigest {
+	if last := s.index.lastDigest; last.messages > 0 {
+		if sum, err := last.sum.Clone(); err == nil {
+			return partialDigest{sum, last.messages}
 		}
 	}
 	sum := sha256.New().(hash.Cloner)
-	literal(sum, "[")
-	encoded(sum, s.System)
-	literal(sum, ",")
-	encoded(sum, s.Tools)
-	literal(sum, ",")
+	writeText(sum, "[")
+	writeJSON(sum, s.System)
+	writeText(sum, ",")
+	writeJSON(sum, s.Tools)
+	writeText(sum, ",")
 	if s.Messages == nil {
-		literal(sum, "null")
+		writeText(sum, "null")
 	} else {
-		literal(sum, "[")
+		writeText(sum, "[")
 	}
-	return digested{sum: sum}
+	return partialDigest{sum: sum}
 }
 
-func literal(sum hash.Hash, text string) { _, _ = sum.Write([]byte(text)) }
+func writeText(sum hash.Hash, text string) { _, _ = sum.Write([]byte(text)) }
 
-// encoded hashes the JSON of a value. Encoding can't fail, since the value comes from the log.
-func encoded(sum hash.Hash, v any) {
+// writeJSON hashes the JSON of a value. Encoding can't fail, because the value was decoded from the log.
+func writeJSON(sum hash.Hash, v any) {
 	raw, _ := json.Marshal(v)
 	_, _ = sum.Write(raw)
 }

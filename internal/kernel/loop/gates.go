@@ -11,46 +11,46 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// A final answer passes gates before it ends the run. Each gate asks for evidence that the log lacks. All gates
-// together ask at most maxRounds times in a run, apart from the question about jobs, which comes once for each job. A
-// model that has done the work loses one turn at most.
+// A final answer passes gates before it ends the run. A gate asks the model about open work or missing evidence. All
+// gates together ask at most maxRounds times in a run. The question about jobs does not count, and comes once for
+// each job. If nothing has changed since a gate asked, the answer passes, so finished work costs one extra turn.
 const (
 	maxRounds = 2
 	maxTask   = 1500 // bytes of the task that a gate repeats
-	maxNamed  = 12   // files and items that a gate names
+	maxListed = 12   // files and items that a gate lists
 )
 
-// gate returns what the model must hear before its final answer ends the run.
+// gate returns the message that the model gets instead of ending the run with its final answer, if any.
 func (s *State) gate() (event.Steered, bool) {
 	r := &s.Run
 	if r.Reply != replyAnswer || r.Cancelled {
 		return event.Steered{}, false
 	}
-	if e, ok := s.stays(); ok {
+	if e, ok := s.askAboutBackground(); ok {
 		return e, true
 	}
-	if r.Gates >= maxRounds || s.awaiting() || s.awaitsJobs() {
+	if r.GateRounds >= maxRounds || s.hasBackgroundChildren() || s.awaitsJobs() {
 		return event.Steered{}, false
 	}
 	var why []event.Why
 	var texts []string
-	if text := s.undone(); text != "" && s.Levers.Todo.Active(s.Unattended) {
+	if text := s.openTodos(); text != "" && s.Levers.Todo.Active(s.Unattended) {
 		why, texts = append(why, event.WhyTodo), append(texts, text)
 	}
-	if text := s.unproven(); text != "" && s.Levers.Verify.Active(s.Unattended) {
+	if text := s.uncheckedWork(); text != "" && s.Levers.Verify.Active(s.Unattended) {
 		why, texts = append(why, event.WhyVerify), append(texts, text)
 	}
 	text := strings.Join(texts, "\n\n")
-	return steer(text, why...), len(why) > 0 && text != r.Gate // it may end if nothing has changed since the gate asked
+	return steer(text, why...), len(why) > 0 && text != r.LastGate
 }
 
-// steer is a message to the model by the harness itself.
+// steer returns a message from inspan itself to the model.
 func steer(text string, why ...event.Why) event.Steered {
 	return event.Steered{By: By, Origin: event.OriginHarness, Why: why, Parts: llm.Say(text)}
 }
 
-// told records what the harness has told the model.
-func (s *State) told(b event.Steered) {
+// recordSteer records messages of the harness, so that it doesn't repeat them.
+func (s *State) recordSteer(b event.Steered) {
 	if b.By != By {
 		return
 	}
@@ -58,49 +58,50 @@ func (s *State) told(b event.Steered) {
 	for _, why := range b.Why {
 		switch why {
 		case event.WhyEnded:
-			s.Untold = nil
+			s.UnreportedEnds = nil
 		case event.WhyJobs:
 			s.Jobs = slices.Clone(s.Jobs)
 			for i := range s.Jobs {
-				s.Jobs[i].Shown = true
+				s.Jobs[i].Reported = true
 			}
 		case event.WhyLeft:
-			s.BusyTold = true
+			s.LeftReported = true
 		case event.WhyTodo, event.WhyVerify:
 			gates = true
 		case event.WhyBudget:
-			s.Run.Warned = s.spent()
+			s.Run.WarnedPercent = s.dueWarning()
 		case event.WhyRepeats:
 			s.Run.Repeats.Warned = true
 		}
 	}
 	if gates {
-		s.Run.Gates++
-		s.Run.Gate = b.Parts.Text()
+		s.Run.GateRounds++
+		s.Run.LastGate = b.Parts.Text()
 	}
-	if len(b.Why) == 0 && s.repeating() { // in the form of version 0.1
+	if len(b.Why) == 0 && s.repeating() { // version 0.1 stored no reasons
 		s.Run.Repeats.Warned = true
 	}
 }
 
-// undone lists the open items of the to-do list.
-func (s *State) undone() string {
+// openTodos asks the model to finish the open items of its to-do list; empty if there are none.
+func (s *State) openTodos() string {
 	var open []string
 	for _, t := range s.Todo {
 		if t.State != tool.TodoDone {
-			open = append(open, "- "+opening(t.Text))
+			open = append(open, "- "+shortLine(t.Text))
 		}
 	}
 	if len(open) == 0 {
 		return ""
 	}
-	return "Your todo list still has open items:\n" + strings.Join(most(open), "\n") +
-		"\nDo them now. If one is not needed, take it off the list and say why."
+	return "Your todo list still has open items:\n" + strings.Join(abbreviate(open), "\n") +
+		"\nDo them now. If an item is no longer needed, remove it from the list and say why."
 }
 
-// unproven names what was changed and not checked since, or the last check of the run if it failed.
-func (s *State) unproven() string {
-	if len(s.Work.Unchecked) == 0 && !s.Run.Broken {
+// uncheckedWork asks the model to check its work: it names changed files without a later check, and the last check
+// if it failed. It returns an empty text if there is nothing to check.
+func (s *State) uncheckedWork() string {
+	if len(s.Work.Unchecked) == 0 && !s.Run.CheckFailed {
 		return ""
 	}
 	var names []string
@@ -110,19 +111,19 @@ func (s *State) unproven() string {
 		}
 		names = append(names, path)
 	}
-	shown := "No command has checked them since they were changed."
+	evidence := "No command has checked them since they were changed."
 	if last, ok := s.lastCheck(); ok && last.Failed {
-		shown = fmt.Sprintf("The last check failed: %s, exit code %d.", opening(last.Command), last.Exit)
+		evidence = fmt.Sprintf("The last check failed: %s, exit code %d.", shortLine(last.Command), last.Exit)
 		if last.Line != "" {
-			shown += " It said: " + last.Line
+			evidence += " It said: " + last.Line
 		}
 	}
 	if len(names) > 0 {
-		shown = "Changed files: " + strings.Join(most(names), ", ") + ". " + shown
+		evidence = "Changed files: " + strings.Join(abbreviate(names), ", ") + ". " + evidence
 	}
-	return "Before you finish: the task was, word for word:\n> " +
-		strings.ReplaceAll(cut(strings.TrimSpace(s.Asked()), maxTask), "\n", "\n> ") + "\n\n" + shown +
-		"\nRun what proves that each part of the task is done, and mend what is not. If nothing can check it, answer again and say so."
+	return "Before you finish, read the task again:\n> " +
+		strings.ReplaceAll(truncate(strings.TrimSpace(s.Asked()), maxTask), "\n", "\n> ") + "\n\n" + evidence +
+		"\nRun a check for each part of the task, and fix any part that fails. If no check is possible, say so and answer again."
 }
 
 func (s *State) lastCheck() (Ran, bool) {
@@ -134,19 +135,19 @@ func (s *State) lastCheck() (Ran, bool) {
 	return Ran{}, false
 }
 
-// most returns as much of a list as a gate names.
-func most(list []string) []string {
-	if more := len(list) - maxNamed; more > 0 {
-		return append(slices.Clone(list[:maxNamed]), fmt.Sprintf("and %d more", more))
+// abbreviate shortens a list to its first entries and the number of the others.
+func abbreviate(list []string) []string {
+	if more := len(list) - maxListed; more > 0 {
+		return append(slices.Clone(list[:maxListed]), fmt.Sprintf("and %d more", more))
 	}
 	return list
 }
 
-// Shares of a limit, in percent, at which the model is told what is left.
-func warnings() []int { return []int{50, 80, 95} }
+// warningLevels returns the used percentages of a limit at which the model is warned.
+func warningLevels() []int { return []int{50, 80, 95} }
 
-// leastLimit is the smallest limit of turns that the model is told about.
-const leastLimit = 10
+// minTurnLimit is the smallest limit of turns that the model is warned about.
+const minTurnLimit = 10
 
 // share is how much of a limit is used up.
 type share struct {
@@ -161,17 +162,17 @@ func (s *State) shares() []share {
 		{float64(s.Total.tokens()), float64(l.Tokens), "%.0f of %.0f tokens"},
 		{s.Run.Used(), l.Seconds, "%.0f of %.0f seconds"},
 	}
-	if l.Turns >= leastLimit {
+	if l.Turns >= minTurnLimit {
 		list = append(list, share{float64(s.Run.Turn), float64(l.Turns), "%.0f of %.0f turns"})
 	}
 	return slices.DeleteFunc(list, func(sh share) bool { return sh.limit <= 0 })
 }
 
-// spent returns the highest warning that is due; 0 if none.
-func (s *State) spent() int {
+// dueWarning returns the highest warning level that any limit has reached; 0 if none.
+func (s *State) dueWarning() int {
 	due := 0
 	for _, sh := range s.shares() {
-		for _, percent := range warnings() {
+		for _, percent := range warningLevels() {
 			if sh.used*100 >= sh.limit*float64(percent) {
 				due = max(due, percent)
 			}
@@ -180,15 +181,16 @@ func (s *State) spent() int {
 	return due
 }
 
-// budget says what is left of the limits whenever another warning level is reached; empty if the model knows.
-func (s *State) budget() string {
-	due := s.spent()
-	if due <= s.Run.Warned || !s.Levers.Budget.Active(s.Unattended) {
+// budgetWarning tells the model how much of its limits is used, whenever another warning level is reached; otherwise
+// empty.
+func (s *State) budgetWarning() string {
+	due := s.dueWarning()
+	if due <= s.Run.WarnedPercent || !s.Levers.Budget.Active(s.Unattended) {
 		return ""
 	}
 	var used []string
 	for _, sh := range s.shares() {
-		if sh.used*100 >= sh.limit*float64(warnings()[0]) {
+		if sh.used*100 >= sh.limit*float64(warningLevels()[0]) {
 			used = append(used, fmt.Sprintf(sh.format, sh.used, sh.limit))
 		}
 	}

@@ -240,14 +240,14 @@ func TestServersDoNotHoldARun(t *testing.T) {
 		tp.want("stop done")
 	}
 	server := serves(event.Claimed{Epoch: 2, Unattended: true}, false, false)
-	if text := server.steered(event.WhyJobs); !strings.Contains(text, "they end with it") || strings.Contains(text, "it waits for first") {
+	if text := server.steered(event.WhyJobs); !strings.Contains(text, "the run ends and stops them") || strings.Contains(text, "first waits") {
 		t.Errorf("it is told %q", text)
 	}
 	server.answer("it runs")
 	server.want("stop done")
 	tp := serves(event.Claimed{Epoch: 2, Unattended: true}, false, true)
 	tp.steered(event.WhyJobs)
-	if !tp.Patience().IsZero() {
+	if !tp.JobDeadline().IsZero() {
 		t.Error("it waits before the model has answered")
 	}
 	tp.add(event.Asked{Turn: 5})
@@ -258,8 +258,8 @@ func TestServersDoNotHoldARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	tp.want("await")
-	if !tp.Patience().Equal(time.Unix(100, 0).Add(5 * time.Minute)) {
-		t.Errorf("it waits until %v", tp.Patience())
+	if !tp.JobDeadline().Equal(time.Unix(100, 0).Add(5 * time.Minute)) {
+		t.Errorf("it waits until %v", tp.JobDeadline())
 	}
 	tp.add(event.Cancelled{By: loop.By, Limit: event.ReasonDone})
 	tp.want("stop done")
@@ -275,7 +275,7 @@ func TestLeftBehind(t *testing.T) {
 		want  string // empty: it is not told
 	}{
 		{event.Claimed{Epoch: 2, Unattended: true}, true, "with background and keep"},
-		{event.Claimed{Epoch: 2, Unattended: true, NoKeep: true}, true, "nothing can be kept in this run"},
+		{event.Claimed{Epoch: 2, Unattended: true, NoKeep: true}, true, "This run can't keep any of them"},
 		{event.Claimed{Epoch: 2, Unattended: true, Keeps: true}, true, ""},
 		{event.Claimed{Epoch: 2, Unattended: true}, false, ""},
 		{event.Claimed{Epoch: 2}, true, ""},
@@ -294,7 +294,7 @@ func TestLeftBehind(t *testing.T) {
 	tp := alone(t, event.Levers{}, said("serve"), event.Claimed{Epoch: 2, Unattended: true, NoKeep: true})
 	tp.does("bash", event.Ended{Job: &tool.Job{ID: "1", Command: "serve"}})
 	tp.answer("it runs")
-	if text := tp.steered(event.WhyJobs); strings.Contains(text, "with keep") || !strings.Contains(text, "none can be kept in this run") {
+	if text := tp.steered(event.WhyJobs); strings.Contains(text, "with keep") || !strings.Contains(text, "This run can't keep jobs") {
 		t.Error(text)
 	}
 }
@@ -305,7 +305,7 @@ func TestLookingIsNotBeingStuck(t *testing.T) {
 	look := func(tp *tape) string {
 		for range 8 {
 			exit := 0
-			tp.does("bash", event.Ended{Exit: &exit, Parts: llm.Say("quiet"), Left: tp.Busy},
+			tp.does("bash", event.Ended{Exit: &exit, Parts: llm.Say("quiet"), Left: tp.LeftProcesses},
 				tool.Effect{Kind: tool.Execute, Text: "tail log", Class: tool.ProvenRead})
 		}
 		return tp.next()

@@ -8,12 +8,12 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// If a vendor refuses a conversation, it would refuse it forever, since every later request holds the same
-// messages. So from that point on the conversation is sent in a simpler form, one level simpler at each
-// refusal, until it is accepted or can't get simpler. The log keeps the original.
+// A provider that refuses a conversation would refuse it forever, because every later request holds the same
+// messages. So the conversation is simplified, one level at each refusal, until the provider accepts it or no
+// simpler form is left. The log keeps the original.
 
-// healing returns the next simplification after a failure, and whether there is one. Levels that would change
-// nothing are skipped.
+// healing returns the next simplification after a failure, and whether there is one. It skips levels that would
+// change nothing.
 func (s *State) healing() (event.Healed, bool) {
 	f := s.Run.Failed
 	if f == nil {
@@ -36,11 +36,11 @@ func (s *State) healing() (event.Healed, bool) {
 
 func (s *State) heal(b event.Healed) {
 	s.Messages, _ = healed(s.Messages, b.Level)
-	s.Lacks = s.Lacks || b.Level == event.HealCalls
-	s.Run.Failed, s.sight = nil, sight{}
+	s.CallsDropped = s.CallsDropped || b.Level == event.HealCalls
+	s.Run.Failed, s.index = nil, messageIndex{}
 }
 
-// healed returns the messages in the form of a level, and whether they differ. The given messages don't change.
+// healed returns a copy of the messages simplified to a level, and whether it differs.
 func healed(messages []llm.Message, level event.Healing) (out []llm.Message, changed bool) {
 	out = make([]llm.Message, len(messages))
 	for i, m := range messages {
@@ -63,7 +63,7 @@ func healedParts(parts llm.Parts, level event.Healing) (out llm.Parts, changed b
 	return out, changed
 }
 
-// healedPart returns a part in the form of a level, or nil if the level leaves it out.
+// healedPart returns a part simplified to a level, or nil if the level drops it.
 func healedPart(part llm.Part, level event.Healing) (simple llm.Part, changed bool) {
 	switch p := part.(type) {
 	case llm.Reasoning:

@@ -13,82 +13,81 @@ import (
 // Job is a command that runs in the background.
 type Job struct {
 	tool.Job
-	Shown bool `json:"shown,omitempty"` // the model was told about it beside a final answer
+	Reported bool `json:"shown,omitempty"` // the model was asked about it after a final answer
 }
 
-// maxUntold is how many ended jobs are remembered that the model has not heard of; the oldest are dropped
-// first.
-const maxUntold = 50
+// maxUnreportedEnds bounds UnreportedEnds. The oldest are dropped first.
+const maxUnreportedEnds = 50
 
-// maxLine is how many bytes of a command or item a list shows.
+// maxLine bounds the bytes of a command or item in a list.
 const maxLine = 120
 
-// patience is how many seconds an unattended run waits beside a final answer for jobs that the model leaves
-// running, unless the lever sets another time. A job that does not end by then is a server: the model was
-// asked, and chose neither to wait nor to keep it.
-const patience = 5 * 60
+// defaultJobWait is how many seconds an unattended run waits after its final answer for jobs, unless the lever sets
+// another time. A job that is still running then is probably a server: the model was asked, and neither waited for
+// it nor kept it.
+const defaultJobWait = 5 * 60
 
-// left records what a call leaves running, and the job ends that its result reports.
-func (s *State) left(b event.Ended) {
+// recordJobs records the job or process that a call leaves running, and the ends of jobs that its result reports.
+func (s *State) recordJobs(b event.Ended) {
 	for _, id := range b.EndedJobs {
-		s.Jobs = s.jobsBut(id)
-		if !s.hear(id) {
-			s.Told = append(slices.Clone(s.Told), id) // the result came before the event of the end
+		s.Jobs = s.jobsExcept(id)
+		if !s.dropJobNews(id) {
+			s.ReportedEnds = append(slices.Clone(s.ReportedEnds), id) // its Finished event is yet to come
 		}
 	}
 	if b.Exit != nil || b.Job != nil {
-		s.Busy, s.BusyTold = b.Left, s.BusyTold && b.Left
+		s.LeftProcesses, s.LeftReported = b.Left, s.LeftReported && b.Left
 	}
 	if b.Job == nil {
 		return
 	}
-	ended := slices.ContainsFunc(s.Untold, func(f event.Finished) bool { return f.Job == b.Job.ID })
+	ended := slices.ContainsFunc(s.UnreportedEnds, func(f event.Finished) bool { return f.Job == b.Job.ID })
 	if !ended && !slices.Contains(b.EndedJobs, b.Job.ID) {
-		s.Jobs = append(s.jobsBut(b.Job.ID), Job{Job: *b.Job})
+		s.Jobs = append(s.jobsExcept(b.Job.ID), Job{Job: *b.Job})
 	}
 }
 
-// hear drops the news of a job's end because the model knows it. It reports whether there was any.
-func (s *State) hear(id string) bool {
-	before := len(s.Untold)
-	s.Untold = slices.DeleteFunc(slices.Clone(s.Untold), func(f event.Finished) bool { return f.Job == id })
-	return len(s.Untold) < before
+// dropJobNews forgets an unreported end because the model knows it now. It reports whether there was one.
+func (s *State) dropJobNews(id string) bool {
+	before := len(s.UnreportedEnds)
+	s.UnreportedEnds = slices.DeleteFunc(slices.Clone(s.UnreportedEnds), func(f event.Finished) bool { return f.Job == id })
+	return len(s.UnreportedEnds) < before
 }
 
 // finished records the end of a job.
 func (s *State) finished(b event.Finished) {
 	s.Work.finished(b)
-	s.Jobs = s.jobsBut(b.Job)
-	if i := slices.Index(s.Told, b.Job); i >= 0 {
-		s.Told = slices.Delete(slices.Clone(s.Told), i, i+1)
+	s.Jobs = s.jobsExcept(b.Job)
+	if i := slices.Index(s.ReportedEnds, b.Job); i >= 0 {
+		s.ReportedEnds = slices.Delete(slices.Clone(s.ReportedEnds), i, i+1)
 		return
 	}
 	if b.Kept {
 		return
 	}
-	s.Untold = append(slices.Clone(s.Untold), b)
-	s.Untold = s.Untold[max(0, len(s.Untold)-maxUntold):]
+	s.UnreportedEnds = append(slices.Clone(s.UnreportedEnds), b)
+	s.UnreportedEnds = s.UnreportedEnds[max(0, len(s.UnreportedEnds)-maxUnreportedEnds):]
 }
 
-func (s *State) jobsBut(id string) []Job {
+func (s *State) jobsExcept(id string) []Job {
 	return slices.DeleteFunc(slices.Clone(s.Jobs), func(j Job) bool { return j.ID == id })
 }
 
-// news reports ended jobs; empty if the model knows of all.
-func (s *State) news() string {
+// jobNews tells the model about ended jobs; empty if it knows of all.
+func (s *State) jobNews() string {
 	if !s.Levers.Jobs.Active(s.Unattended) {
 		return ""
 	}
 	var lines []string
-	for _, f := range s.Untold {
-		how := "exit code unknown"
+	for _, f := range s.UnreportedEnds {
+		exit := "exit code unknown"
 		switch {
 		case f.Exit != nil:
-			how = fmt.Sprintf("exit code %d", *f.Exit)
+			exit = fmt.Sprintf("exit code %d", *f.Exit)
 		case f.Error != "":
-			how = "no exit code, " + f.Error
+			exit = "no exit code, " + f.Error
 		}
-		line := fmt.Sprintf("[job %s has ended: %s, after %.0f seconds", f.Job, how, f.Seconds)
+		line := fmt.Sprintf("[job %s has ended: %s, after %.0f seconds", f.Job, exit, f.Seconds)
 		if f.Line != "" {
 			line += "; last line: " + f.Line
 		}
@@ -97,111 +96,108 @@ func (s *State) news() string {
 	return strings.Join(lines, "\n")
 }
 
-// lingering returns the jobs that should not outlive the run.
-func (s *State) lingering() []Job {
+// unkeptJobs returns the running jobs that were not started with keep.
+func (s *State) unkeptJobs() []Job {
 	return slices.DeleteFunc(slices.Clone(s.Jobs), func(j Job) bool { return j.Keep })
 }
 
-// stays tells the model once about each thing that runs beside its final answer.
-func (s *State) stays() (event.Steered, bool) {
+// askAboutBackground asks the model, after a final answer, about jobs and processes that are still running. It asks
+// about each of them once.
+func (s *State) askAboutBackground() (event.Steered, bool) {
 	if !s.Levers.Jobs.Active(s.Unattended) {
 		return event.Steered{}, false
 	}
 	var why []event.Why
 	var texts []string
-	if text := s.running(); text != "" {
+	if text := s.askAboutJobs(); text != "" {
 		why, texts = append(why, event.WhyJobs), append(texts, text)
 	}
-	if s.Busy && !s.BusyTold && s.Unattended && !s.Keeps {
-		text := "A command that has ended left processes behind, as with & or nohup. They end with this run; "
+	if s.LeftProcesses && !s.LeftReported && s.Unattended && !s.Keeps {
+		text := "A finished command left processes behind, as & or nohup does. They stop when this run ends. "
 		if s.NoKeep {
-			text += "nothing can be kept in this run. If the task needs them afterwards, say so in your answer."
+			text += "This run can't keep any of them. If the task needs them afterwards, say so in your answer."
 		} else {
-			text += "what has to go on afterwards is started by bash with background and keep, not with &. If none has to, answer again."
+			text += "If one must keep running, start it again with background and keep of bash instead of &. Otherwise answer again."
 		}
 		why, texts = append(why, event.WhyLeft), append(texts, text)
 	}
 	return steer(strings.Join(texts, "\n\n"), why...), len(why) > 0
 }
 
-// running asks the model what should happen to jobs that run beside its final answer, once for each job.
-func (s *State) running() string {
-	jobs := s.lingering()
-	if !slices.ContainsFunc(jobs, func(j Job) bool { return !j.Shown }) {
+// askAboutJobs asks the model what should happen to jobs that still run after its final answer; empty if it was
+// asked about each of them.
+func (s *State) askAboutJobs() string {
+	jobs := s.unkeptJobs()
+	if !slices.ContainsFunc(jobs, func(j Job) bool { return !j.Reported }) {
 		return ""
 	}
 	var b strings.Builder
-	b.WriteString("You have answered, and these background jobs still run:\n")
+	b.WriteString("You have answered, but these background jobs are still running:\n")
 	for _, j := range jobs {
-		fmt.Fprintf(&b, "- job %s: %s\n", j.ID, opening(j.Command))
+		fmt.Fprintf(&b, "- job %s: %s\n", j.ID, shortLine(j.Command))
 	}
-	b.WriteString("With the jobs tool wait for what the task needs, or kill what it does not need any more. ")
+	b.WriteString("Use the jobs tool to wait for jobs that the task needs, and to kill jobs that it no longer needs. ")
 	switch {
 	case s.Keeps:
-		b.WriteString("What still runs at the end goes on afterwards, unless it has a terminal.")
+		b.WriteString("Jobs that still run at the end continue afterwards, unless they have a terminal.")
 	case s.Unattended:
-		wait := ""
-		if len(s.awaited()) > 0 {
-			wait = fmt.Sprintf(" Those that took longer than their timeout it waits for first, %v at most.", s.patience())
+		b.WriteString("If you answer again, the run ends and stops them. ")
+		if s.NoKeep {
+			b.WriteString("This run can't keep jobs, so say in your answer what the task needs afterwards.")
+		} else {
+			b.WriteString("A job that must keep running has to be started with keep.")
 		}
-		fmt.Fprintf(&b, "If you answer again, the run ends and they end with it; %s.%s", keeping(s.NoKeep), wait)
+		if len(s.awaitedJobs()) > 0 {
+			fmt.Fprintf(&b, " For jobs that exceeded their timeout, the run first waits up to %v.", s.jobWait())
+		}
 	default:
-		b.WriteString("If you answer again, they go on beside the conversation and end with it.")
+		b.WriteString("If you answer again, they continue in the background until the session ends.")
 	}
 	return b.String()
 }
 
-// keeping says how a job can continue after a run.
-func keeping(cannot bool) string {
-	if cannot {
-		return "none can be kept in this run, so say in your answer what the task needs afterwards"
-	}
-	return "one that should go on afterwards has to be started with keep"
-}
-
-// opening is the beginning of a text, as one line of a list.
-func opening(text string) string {
+// shortLine returns the first line of a text, shortened for a list.
+func shortLine(text string) string {
 	line, more, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if more != "" {
 		line += " …"
 	}
-	return cut(line, maxLine)
+	return truncate(line, maxLine)
 }
 
-// awaited returns the lingering jobs that went to the background by timeout and may end by themselves. A
-// command started in the background is usually a server, which does not end; the model was asked what should
-// happen to it.
-func (s *State) awaited() []Job {
-	return slices.DeleteFunc(s.lingering(), func(j Job) bool { return !j.Late })
+// awaitedJobs returns the jobs that a run waits for: those that went to the background by timeout and are not kept.
+// A command that was started in the background is usually a server, which does not end by itself.
+func (s *State) awaitedJobs() []Job {
+	return slices.DeleteFunc(s.unkeptJobs(), func(j Job) bool { return !j.Late })
 }
 
-// awaitsJobs reports whether there is a final answer and the run waits for jobs.
+// awaitsJobs reports whether the run must wait for jobs before it ends.
 func (s *State) awaitsJobs() bool {
-	return s.Levers.Jobs.Active(s.Unattended) && s.Unattended && !s.Keeps && !s.Run.Impatient && len(s.awaited()) > 0
+	return s.Levers.Jobs.Active(s.Unattended) && s.Unattended && !s.Keeps && !s.Run.JobsTimedOut && len(s.awaitedJobs()) > 0
 }
 
-// Patience returns when the run has waited long enough for its jobs; zero means it doesn't wait. At that time
-// append [event.Cancelled] with the limit [event.ReasonDone].
-func (s *State) Patience() time.Time {
+// JobDeadline returns until when an answered run waits for its jobs; zero means it doesn't wait. At that time append
+// [event.Cancelled] with the limit [event.ReasonDone].
+func (s *State) JobDeadline() time.Time {
 	if !s.Run.Active || s.Run.Reply != replyAnswer || len(s.Run.Calls) > 0 || !s.awaitsJobs() {
 		return time.Time{}
 	}
-	return s.Run.Answered.Add(s.patience())
+	return s.Run.Answered.Add(s.jobWait())
 }
 
-func (s *State) patience() time.Duration {
-	return time.Duration(s.Levers.Jobs.Strength(patience)) * time.Second
+func (s *State) jobWait() time.Duration {
+	return time.Duration(s.Levers.Jobs.Strength(defaultJobWait)) * time.Second
 }
 
-// Awaited says what an answered run waits for, and for how long.
-func (s *State) Awaited() string {
+// DescribeJobWait says which jobs an answered run waits for, and for how long.
+func (s *State) DescribeJobWait() string {
 	var list []string
-	for _, j := range s.awaited() {
-		list = append(list, fmt.Sprintf("job %s (%s)", j.ID, opening(j.Command)))
+	for _, j := range s.awaitedJobs() {
+		list = append(list, fmt.Sprintf("job %s (%s)", j.ID, shortLine(j.Command)))
 	}
-	most, setting := s.patience(), "levers.jobs"
-	if left := time.Duration((s.Limits.Seconds - s.Run.Used()) * float64(time.Second)).Round(time.Second); s.Limits.Seconds > 0 &&
-		left < most {
+	most, setting := s.jobWait(), "levers.jobs"
+	left := time.Duration((s.Limits.Seconds - s.Run.Used()) * float64(time.Second)).Round(time.Second)
+	if s.Limits.Seconds > 0 && left < most {
 		most, setting = left, "max_time"
 	}
 	return fmt.Sprintf("waiting for %s, at most %v; %s sets the time", strings.Join(list, ", "), most, setting)

@@ -179,8 +179,8 @@ func TestUnusableReplies(t *testing.T) {
 	}{
 		{"empty", reply(llm.StopEnd), "steer Your reply was empty"},
 		{"white space", reply(llm.StopEnd, llm.Text{Text: " \n"}), "steer Your reply was empty"},
-		{"only thoughts", reply(llm.StopEnd, llm.Reasoning{Text: "hm"}), "steer Your reply had thoughts and nothing else"},
-		{"what looks like a call", reply(llm.StopSpoken, llm.Text{Text: "<tool_call>"}), "steer Nothing was called: your reply has what looks like a call"},
+		{"only thoughts", reply(llm.StopEnd, llm.Reasoning{Text: "hm"}), "steer Your reply contained only reasoning"},
+		{"what looks like a call", reply(llm.StopSpoken, llm.Text{Text: "<tool_call>"}), "steer No tool was called: your reply contains what looks like a tool call"},
 		{"cut text", reply(llm.StopLength, llm.Text{Text: "half a"}), "steer Your reply was cut"},
 		{"cut call", reply(llm.StopLength, call("1", "w")), "end 1=cut"},
 		{"call when the window is full", reply(llm.StopWindow, call("1", "w")), "end 1=cut"},
@@ -265,7 +265,7 @@ func TestStuck(t *testing.T) {
 	rounds(tp, 1, same("c"), same("r"), exec)
 	tp.want("ask 5")
 	rounds(tp, 1, same("c"), same("r"), exec)
-	tp.want(`stop stuck the same call brought the same result 5 times: c {"x":"c"}`)
+	tp.want(`stop stuck the same call returned the same result 5 times: c {"x":"c"}`)
 }
 
 func TestStuckInALoopOfTwo(t *testing.T) {
@@ -428,7 +428,7 @@ func TestSnapshotIsTheWholeState(t *testing.T) {
 		t.Fatal(err)
 	}
 	tp.Seq++
-	tp.Lacks = true // calls that are named in what was there before
+	tp.CallsDropped = true // calls that are named in what was there before
 	again, err := fresh.Snapshot()
 	if err != nil {
 		t.Fatal(err)

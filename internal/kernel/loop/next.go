@@ -12,20 +12,20 @@ import (
 // Next is what must happen now. The driver does it, appends the outcome, and asks again.
 type Next interface{ next() }
 
-// Ask means: send Request to the model, but not before the given time. Append Asked, then Replied or Failed.
+// Ask means: send [State.Request] to the model, but not before the given time. Append Asked, then Replied or Failed.
 type Ask struct {
 	Turn      int
 	NotBefore time.Time // zero means now
-	Awaits    llm.Kind  // why it waits
+	WaitCause llm.Kind  // why it waits
 }
 
 // Heal means: the model refused the conversation. Append the body and continue.
 type Heal struct{ Healed event.Healed }
 
-// Compact means: shorten the conversation. Append Compacted with the state from [State.Compacted], or Kept.
+// Compact means: shorten the conversation. Append the event from [State.Compacted], or Kept if that fails.
 type Compact struct {
 	Why   event.Compaction
-	Focus string // what matters most; empty means everything
+	Focus string // the subject that matters most; empty means all of it
 }
 
 // Prune means: cut old results short. Append the body and continue.
@@ -34,8 +34,8 @@ type Prune struct{ Pruned event.Pruned }
 // Judge means: get a verdict on each call. Append Judged for each, or Ended for one that can't run.
 type Judge struct{ Calls []Call }
 
-// RunCalls means: start these calls beside the running ones, the first ones first if there is not room for all.
-// Append Started before, and Ended as each ends.
+// RunCalls means: start these calls in addition to the running ones, or the first of them if not all fit. Append
+// Started before a call starts and Ended when it ends.
 type RunCalls struct{ Calls []Call }
 
 // End means: these calls will not run. Append the bodies.
@@ -44,9 +44,8 @@ type End struct{ Ended []event.Ended }
 // Steer means: tell the model something. Append the body.
 type Steer struct{ Steered event.Steered }
 
-// Wait means: nothing can be done before an input arrives; calls that make calls may still be running, and only
-// wait. Calls are those that
-// wait for a decision; if there are none, the session waits for a message.
+// Wait means: nothing can be done before an input arrives. Calls wait for decisions; if there are none, the session
+// waits for a message. Running calls, if any, wait for decisions on their nested calls.
 type Wait struct{ Calls []Call }
 
 // Stop means: the run is over. Append the body.
@@ -63,10 +62,10 @@ func (Steer) next()    {}
 func (Wait) next()     {}
 func (Stop) next()     {}
 
-// maxNudges is how many unusable replies in a row are answered with a nudge before the run fails.
+// maxNudges is how many unusable replies in a row get a nudge before the run fails.
 const maxNudges = 3
 
-// By is how the loop signs its own messages to the model.
+// By is the author of the loop's own events, such as messages to the model.
 const By = "inspan"
 
 // Next returns what must happen now. It changes nothing.
@@ -86,18 +85,18 @@ func (s *State) Next() Next {
 	if healed, ok := s.healing(); ok && !s.Run.Cancelled {
 		return Heal{healed}
 	}
-	if text := s.news(); text != "" && !s.Run.Asking && !s.Run.Cancelled {
+	if text := s.jobNews(); text != "" && !s.Run.Asking && !s.Run.Cancelled {
 		return Steer{steer(text, event.WhyEnded)}
 	}
-	if stop, over := s.over(); over {
+	if stop, over := s.stopDue(); over {
 		if stop.Reason == event.ReasonDone {
-			if steered, more := s.late(); more {
+			if steered, more := s.arrivalsDue(); more {
 				return Steer{steered}
 			}
 			if steered, more := s.gate(); more {
 				return Steer{steered}
 			}
-			if s.awaiting() || s.awaitsJobs() {
+			if s.hasBackgroundChildren() || s.awaitsJobs() {
 				return Await{}
 			}
 		}
@@ -107,7 +106,7 @@ func (s *State) Next() Next {
 	if text, why := s.nudge(); text != "" {
 		return Steer{steer(text, why)}
 	}
-	if text := s.budget(); text != "" {
+	if text := s.budgetWarning(); text != "" {
 		return Steer{steer(text, event.WhyBudget)}
 	}
 	if pruned, ok := s.pruning(); ok {
@@ -122,13 +121,13 @@ func (s *State) Next() Next {
 	return s.ask()
 }
 
-// atOnce is the most calls that one table offers at a time; more may be ready.
-const atOnce = 16
+// maxOffered bounds the calls that a table offers to start at a time. More may be ready.
+const maxOffered = 16
 
-// nextCall moves the calls of the last reply on.
+// nextCall returns the next action while the last reply has unfinished calls.
 func (s *State) nextCall() Next {
-	if dead := s.deadOf(s.calls); len(dead) > 0 {
-		return End{dead}
+	if ends := s.endsOfUnrun(s.calls); len(ends) > 0 {
+		return End{ends}
 	}
 	if s.calls.in[phaseNew] > 0 {
 		return Judge{s.calls.all(phaseNew)}
@@ -142,38 +141,38 @@ func (s *State) nextCall() Next {
 	return Wait{s.Waiting()}
 }
 
-// deadOf returns the ends of calls that will not run.
-func (s *State) deadOf(t *table) []event.Ended {
-	var dead []event.Ended
+// endsOfUnrun returns the ends of calls that will not run, nested ones too.
+func (s *State) endsOfUnrun(t *table) []event.Ended {
+	var ends []event.Ended
 	for c := range t.callers {
-		dead = append(dead, s.deadOf(c.inner)...)
+		ends = append(ends, s.endsOfUnrun(c.nestedTable)...)
 	}
 	if !s.Run.Cancelled && t.in[phaseLost]+t.in[phaseCut]+t.in[phaseDenied] == 0 {
-		return dead
+		return ends
 	}
 	for i := range t.calls {
 		c := &t.calls[i]
-		end, over := s.unrun(*c)
-		if !over {
+		end, ok := s.endUnrun(*c)
+		if !ok {
 			continue
 		}
-		dead = append(append(dead, s.interrupted(c.Unfinished())...), end)
+		ends = append(append(ends, s.attributeEnds(c.Unfinished())...), end)
 	}
-	return dead
+	return ends
 }
 
-// interrupted completes the ends of nested calls. A call that had not begun says who stopped it.
-func (s *State) interrupted(ends []event.Ended) []event.Ended {
+// attributeEnds makes the ends of nested calls that did not run say who stopped them.
+func (s *State) attributeEnds(ends []event.Ended) []event.Ended {
 	for i := range ends {
-		if s.Run.Cancelled && !s.Run.Late && ends[i].Outcome == event.OutcomeCancelled {
-			ends[i].Parts = llm.Say("Not run: " + s.interrupter() + ".")
+		if s.Run.Cancelled && !s.Run.OutOfTime && ends[i].Outcome == event.OutcomeCancelled {
+			ends[i].Parts = llm.Say("Not run: " + s.interruption() + ".")
 		}
 	}
 	return ends
 }
 
-// unrun returns the end of a call that will not run, and whether it is such a call.
-func (s *State) unrun(c Call) (event.Ended, bool) {
+// endUnrun returns the end of a call that will not run; false if the call runs, may still run or has ended.
+func (s *State) endUnrun(c Call) (event.Ended, bool) {
 	end := func(o event.Outcome, text string) (event.Ended, bool) {
 		return event.Ended{Call: c.ID, Parent: c.Parent, Outcome: o, Parts: llm.Say(text)}, true
 	}
@@ -186,17 +185,17 @@ func (s *State) unrun(c Call) (event.Ended, bool) {
 	case c.Phase == phaseCut:
 		return end(event.OutcomeCut, "Not run: your reply was cut before the call was complete. Make the call again, shorter.")
 	case s.Run.Cancelled && c.Begun && c.Caller:
-		return end(event.OutcomeCancelled, "Interrupted before it had finished."+c.Account())
-	case s.Run.Late && c.Begun:
+		return end(event.OutcomeCancelled, "Stopped before it finished: "+s.interruption()+"."+c.Account())
+	case s.Run.OutOfTime && c.Begun:
 		return end(event.OutcomeUnknown,
-			"Outcome unknown: this call had begun when the program ended, and the time of the run was used up before it was made again.")
-	case s.Run.Late:
+			"Outcome unknown: the program ended while this call ran, and the run's time was used up before the call could run again.")
+	case s.Run.OutOfTime:
 		return end(event.OutcomeCancelled, "Not run: the time of the run is used up.")
 	case s.Run.Cancelled && c.Begun:
 		return end(event.OutcomeUnknown,
-			"Outcome unknown: this call had begun when the program ended, and "+s.interrupter()+" before it was made again.")
+			"Outcome unknown: the program ended while this call ran. Before it could run again, "+s.interruption()+".")
 	case s.Run.Cancelled:
-		return end(event.OutcomeCancelled, "Not run: "+s.interrupter()+".")
+		return end(event.OutcomeCancelled, "Not run: "+s.interruption()+".")
 	case c.Phase == phaseDenied:
 		text := "Denied"
 		if c.By != "" {
@@ -210,19 +209,19 @@ func (s *State) unrun(c Call) (event.Ended, bool) {
 	return event.Ended{}, false
 }
 
-// over reports whether the run is over, and how it ends.
-func (s *State) over() (event.Stopped, bool) {
+// stopDue returns how the run ends, and whether it is over.
+func (s *State) stopDue() (event.Stopped, bool) {
 	r := &s.Run
 	stop := func(reason event.Reason, format string, args ...any) (event.Stopped, bool) {
 		return event.Stopped{Reason: reason, Detail: fmt.Sprintf(format, args...)}, true
 	}
 	switch {
-	case r.Late && (r.Reply != replyAnswer || s.awaiting() || s.awaitsJobs()):
+	case r.OutOfTime && (r.Reply != replyAnswer || s.hasBackgroundChildren() || s.awaitsJobs()):
 		return stop(event.ReasonMaxTime, timeUsed, r.Used(), s.Limits.Seconds)
-	case r.Braked != "":
-		return stop(event.ReasonRate, "%s", r.Braked)
-	case r.Cancelled && !r.Late:
-		return stop(event.ReasonCancelled, "%s", r.Denied)
+	case r.BreakerReason != "":
+		return stop(event.ReasonRate, "%s", r.BreakerReason)
+	case r.Cancelled && !r.OutOfTime:
+		return stop(event.ReasonCancelled, "%s", r.HookDenial)
 	case r.Failed != nil:
 		return event.Stopped{Reason: reasonOf(r.Failed.Cause), Cause: r.Failed.Cause, Detail: r.Failed.Message}, true
 	case r.Reply == replyRefusal:
@@ -232,11 +231,11 @@ func (s *State) over() (event.Stopped, bool) {
 	case r.Reply == replyWindow:
 		return stop(event.ReasonFailed, "the context window is full; the reply was cut")
 	case r.Nudges > maxNudges && r.Reply == replyThought:
-		return stop(event.ReasonFailed, "the model has thought and not answered, although it was asked again; its thoughts were: %s", r.Thought)
+		return stop(event.ReasonFailed, "the model sent only reasoning, even when asked again for an answer; its reasoning: %s", r.Thought)
 	case r.Nudges > maxNudges:
 		return stop(event.ReasonFailed, "%d replies in a row were empty or cut by the output limit", r.Nudges)
 	case s.stuck():
-		return stop(event.ReasonStuck, "the same call brought the same result %d times: %s", r.Repeats.Most, r.Repeats.Worst)
+		return stop(event.ReasonStuck, "the same call returned the same result %d times: %s", r.Repeats.Most, r.Repeats.Worst)
 	case s.Limits.Turns > 0 && r.Turn >= s.Limits.Turns:
 		return stop(event.ReasonMaxTurns, "%d turns used of %d", r.Turn, s.Limits.Turns)
 	}
@@ -244,7 +243,7 @@ func (s *State) over() (event.Stopped, bool) {
 	return event.Stopped{Reason: reason, Detail: detail}, reason != ""
 }
 
-// Spent returns which limit except turns the session has used up, and how; empty if none.
+// Spent returns which limit of cost, tokens or time is used up, and the figures; empty if none is.
 func (s *State) Spent() (reason event.Reason, detail string) {
 	switch l := s.Limits; {
 	case l.Cost > 0 && s.Total.Cost >= l.Cost:
@@ -259,7 +258,7 @@ func (s *State) Spent() (reason event.Reason, detail string) {
 
 const timeUsed = "%.0f seconds used of %.0f"
 
-// reasonOf returns why a run ends whose model request failed.
+// reasonOf returns the reason for which a run stops after a failed request.
 func reasonOf(cause llm.Kind) event.Reason {
 	switch cause {
 	case llm.KindRefused:
@@ -270,38 +269,38 @@ func reasonOf(cause llm.Kind) event.Reason {
 	return event.ReasonFailed
 }
 
-// nudge returns what the model must hear before it is asked again, and why; empty if nothing.
+// nudge returns the message to a model whose last reply was unusable or that repeats itself; otherwise empty.
 func (s *State) nudge() (text string, why event.Why) {
 	r := &s.Run
 	switch {
 	case r.Reply == replyEmpty:
-		return "Your reply was empty. Go on with the task, or say in words that it is finished.", event.WhyReply
+		return "Your reply was empty. Continue with the task, or say that it is finished.", event.WhyReply
 	case r.Reply == replyThought:
-		return "Your reply had thoughts and nothing else, which nobody sees. Give your answer as text, or go on with the task.", event.WhyReply
-	case r.Reply == replySpoken:
-		return "Nothing was called: your reply has what looks like a call of a tool in its text, and that runs nothing. If it is still to be " +
-			"done, make the call now in the way that your tools are called, or write it alone, without a code block and with nothing behind it. " +
-			"If no call was meant, give your answer again.", event.WhyReply
+		return "Your reply contained only reasoning, which the user can't see. Answer in text, or continue with the task.", event.WhyReply
+	case r.Reply == replyCallAsText:
+		return "No tool was called: your reply contains what looks like a tool call, but as text. To make the call, use the format in which " +
+			"your tools are called, or write the call alone, without a code block and with no text after it. " +
+			"If you meant no call, give your answer again.", event.WhyReply
 	case r.Reply == replyLength:
-		return "Your reply was cut by the output limit. Go on exactly where it stopped.", event.WhyReply
+		return "Your reply was cut by the output limit. Continue exactly where it stopped.", event.WhyReply
 	case r.Reply == replyCut:
-		return "Your reply was cut. Go on exactly where it stopped.", event.WhyReply
+		return "Your reply was cut. Continue exactly where it stopped.", event.WhyReply
 	case s.repeating():
-		return fmt.Sprintf("You have made the same call %d times and it brought the same result each time: %s. "+
-			"Making it again will change nothing. Try something different, or say what stands in the way.",
+		return fmt.Sprintf("You have made the same call %d times, and it returned the same result each time: %s. "+
+			"Repeating it will change nothing. Try something different, or say what blocks you.",
 			r.Repeats.Most, r.Repeats.Worst), event.WhyRepeats
 	}
 	return "", ""
 }
 
-// stuck reports whether the same call has brought the same result too often.
+// stuck reports whether the same call has returned the same result too often.
 func (s *State) stuck() bool {
 	return s.Levers.Repeats != event.LeverOff && s.Run.Repeats.Most >= s.Levers.Repeats.Strength(stuckAt)
 }
 
-// repeating reports whether the model must be told that it repeats itself.
+// repeating reports whether the model must be warned that it repeats itself.
 func (s *State) repeating() bool {
 	r := &s.Run
-	unusable := []replyKind{replyEmpty, replyThought, replySpoken, replyLength, replyCut}
+	unusable := []replyKind{replyEmpty, replyThought, replyCallAsText, replyLength, replyCut}
 	return r.Repeats.Most >= steerAt && !r.Repeats.Warned && s.Levers.Repeats != event.LeverOff && !slices.Contains(unusable, r.Reply)
 }

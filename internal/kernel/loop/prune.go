@@ -10,28 +10,30 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Old results of calls take most of a long conversation, and matter least. Cutting one short changes the prompt
-// from there on, so the vendor's cache of the rest is lost. So many are cut at once, and only when the cache is
-// lost anyway: before a compaction, or after a pause that no cache outlives. If a compaction was due and
-// failed, any cut is better than none.
+// Old results of calls fill most of a long conversation and matter least, so pruning shortens them. That changes the
+// prompt from the first shortened result on, and the provider's cache of the rest is lost. So many results are
+// shortened at once, and only if the cache is lost anyway: before a compaction, after a long pause, or with a new
+// model. After a failed compaction, any room gained is worth it.
+//
+// The texts below are part of the fold, so they must stay as they are: old logs must give the same conversation.
 
 const (
-	keepResults = 40_000 // tokens at the end of the conversation in which results stay whole; a third of the room in a small window
-	leastPruned = 20_000 // tokens that a batch must save
-	mostCached  = time.Hour
-	prunedEnd   = 300 // bytes that stay of each end of a result
-	leastCut    = 4 * prunedEnd
+	keepResults   = 40_000 // tokens at the end of the conversation in which results stay whole; at most a third of the room
+	minSaved      = 20_000 // tokens that a batch must save
+	cacheLifetime = time.Hour
+	keptBytes     = 300 // bytes that stay at each end of a result
+	minPrunable   = 4 * keptBytes
 )
 
 // Pruning is the history of pruning.
 type Pruning struct {
-	Upto int       `json:"upto,omitempty"` // how many messages have been looked at
-	Last time.Time `json:"last,omitzero"`  // when a model last replied
-	Cold bool      `json:"cold,omitempty"` // no part of the prompt can be cached any more
+	Upto int       `json:"upto,omitempty"` // how many messages, from the first, were pruned
+	Last time.Time `json:"last,omitzero"`  // time of the model's last reply
+	Cold bool      `json:"cold,omitempty"` // no provider has a cache of the prompt any more
 }
 
-// cools records events that no prompt cache outlives: a pause, or another model.
-func (s *State) cools(e event.Event) {
+// trackCache records whether a long pause or another model has made the prompt cache useless.
+func (s *State) trackCache(e event.Event) {
 	p := &s.Pruning
 	switch b := e.Body.(type) {
 	case event.Replied:
@@ -39,11 +41,11 @@ func (s *State) cools(e event.Event) {
 	case event.Switched:
 		p.Cold = p.Cold || b.Route != "" && s.Route != "" && b.Route != s.Route
 	default:
-		p.Cold = p.Cold || !p.Last.IsZero() && e.Time.Sub(p.Last) > mostCached
+		p.Cold = p.Cold || !p.Last.IsZero() && e.Time.Sub(p.Last) > cacheLifetime
 	}
 }
 
-// pruning returns what to cut short before the model is asked.
+// pruning returns the pruning that is due before the next request, if any.
 func (s *State) pruning() (event.Pruned, bool) {
 	room := s.Room()
 	full := s.full()
@@ -58,14 +60,14 @@ func (s *State) pruning() (event.Pruned, bool) {
 	b := event.Pruned{Upto: upto, Why: event.PruneCold, Before: s.Tokens()}
 	b.After = b.Before - saved
 	if !full {
-		return b, saved >= min(leastPruned, room/4)
+		return b, saved >= min(minSaved, room/4)
 	}
 	b.Why = event.PruneWindow
 	return b, b.After <= room-room/4 // otherwise a compaction would follow soon
 }
 
-// lastPruning returns what to cut short when compaction doesn't help: the vendor refuses the prompt, or the
-// prompt uses reserved room and the last compaction failed. If the vendor refuses again, newer results are cut.
+// lastPruning returns the pruning for when compaction has failed and the provider refuses the prompt, or the prompt
+// needs reserved room. If the provider refuses again, newer results are pruned too.
 func (s *State) lastPruning() (event.Pruned, bool) {
 	room, overflowed := s.Room(), s.overflowed()
 	tight := room > 0 && s.Tokens() > room && !s.full()
@@ -87,7 +89,7 @@ func (s *State) lastPruning() (event.Pruned, bool) {
 	}
 }
 
-// saved returns how many tokens are saved by cutting the results of the first messages short.
+// saved returns how many tokens pruning saves in the messages before upto.
 func (s *State) saved(upto int) int {
 	saved := 0
 	for i := s.Pruning.Upto; i < upto; i++ {
@@ -98,7 +100,7 @@ func (s *State) saved(upto int) int {
 	return saved
 }
 
-// prunable returns how many messages there are before the last keep tokens.
+// prunable returns how many messages come before the last keep tokens.
 func (s *State) prunable(keep int) int {
 	i := len(s.Messages)
 	for size := 0; i > 0; i-- {
@@ -111,7 +113,7 @@ func (s *State) prunable(keep int) int {
 
 func (s *State) prune(b event.Pruned) {
 	upto := min(b.Upto, len(s.Messages))
-	s.Messages = s.unreferred(s.Messages)
+	s.Messages = s.withoutReferences(s.Messages)
 	for i := s.Pruning.Upto; i < upto; i++ {
 		s.Messages[i], _ = s.prunedMessage(s.Messages[i])
 	}
@@ -119,20 +121,20 @@ func (s *State) prune(b event.Pruned) {
 	if s.overflowed() {
 		s.shortened()
 	}
-	s.sight, s.Measured = sight{}, s.Measured.ratios()
+	s.index, s.Measured = messageIndex{}, s.Measured.ratios()
 }
 
-// A result that the model can still see from the very same call is replaced by a line that refers to it.
-const unchanged = "Unchanged: this very call brought the same before, to the letter, and that result still stands above: call "
+// unchangedPrefix begins a reference to an equal result of an identical call.
+const unchangedPrefix = "Unchanged: this very call brought the same before, to the letter, and that result still stands above: call "
 
-// standsAbove is the line for a result that an earlier call brought too. It hints at the result by its number
-// of lines and the first of them.
-func standsAbove(call string, lines int, first string) string {
-	return fmt.Sprintf("%s%q (%d lines, from %.80q). It holds.", unchanged, call, lines, first)
+// unchangedResult returns a reference to the result of an earlier call, with the number of its lines and the first.
+func unchangedResult(call string, lines int, first string) string {
+	return fmt.Sprintf("%s%q (%d lines, from %.80q). It holds.", unchangedPrefix, call, lines, first)
 }
 
-// unreferred replaces references to results that may be gone. The given messages don't change.
-func (s *State) unreferred(messages []llm.Message) []llm.Message {
+// withoutReferences returns a copy of the messages in which references say that the result may no longer be in
+// the conversation.
+func (s *State) withoutReferences(messages []llm.Message) []llm.Message {
 	out := slices.Clone(messages)
 	for i, m := range out {
 		parts := slices.Clone(m.Parts)
@@ -141,7 +143,7 @@ func (s *State) unreferred(messages []llm.Message) []llm.Message {
 			if !ok {
 				continue
 			}
-			if rest, ok := strings.CutPrefix(r.Parts.Text(), unchanged); ok {
+			if rest, ok := strings.CutPrefix(r.Parts.Text(), unchangedPrefix); ok {
 				call, _, _ := strings.Cut(rest, " (")
 				said := "This very call brought the same as call " + call + " before it."
 				if s.HasTool("history") {
@@ -156,8 +158,8 @@ func (s *State) unreferred(messages []llm.Message) []llm.Message {
 	return out
 }
 
-// prunedMessage returns a message with its results cut short, except for lasting ones, and whether it differs.
-// The given message doesn't change.
+// prunedMessage returns a copy of a message with its results shortened, except for lasting ones, and whether it
+// differs.
 func (s *State) prunedMessage(m llm.Message) (llm.Message, bool) {
 	changed := false
 	parts := slices.Clone(m.Parts)
@@ -174,7 +176,7 @@ func (s *State) prunedMessage(m llm.Message) (llm.Message, bool) {
 	return llm.Message{Role: m.Role, Parts: parts}, changed
 }
 
-// prunedResult returns what stays of a result; nil if it stays whole.
+// prunedResult returns the shortened parts of a result; nil if it stays whole.
 func prunedResult(r llm.Result, history bool) llm.Parts {
 	text, images := r.Parts.Text(), 0
 	for _, part := range r.Parts {
@@ -182,7 +184,7 @@ func prunedResult(r llm.Result, history bool) llm.Parts {
 			images++
 		}
 	}
-	if len(text) < leastCut && images == 0 {
+	if len(text) < minPrunable && images == 0 {
 		return nil
 	}
 	note := "[This result is old and was cut short.]"
@@ -192,10 +194,10 @@ func prunedResult(r llm.Result, history bool) llm.Parts {
 	if images > 0 {
 		note = "[An image was here that is no longer shown.]\n" + note
 	}
-	if len(text) < leastCut {
+	if len(text) < minPrunable {
 		return llm.Say(strings.TrimSpace(text + "\n" + note))
 	}
-	head, tail := text[:prunedEnd], text[len(text)-prunedEnd:]
-	return llm.Say(strings.ToValidUTF8(head, "") + "\n[... " + fmt.Sprint(len(text)-2*prunedEnd) + " bytes left out ...]\n" +
+	head, tail := text[:keptBytes], text[len(text)-keptBytes:]
+	return llm.Say(strings.ToValidUTF8(head, "") + "\n[... " + fmt.Sprint(len(text)-2*keptBytes) + " bytes left out ...]\n" +
 		strings.ToValidUTF8(tail, "") + "\n" + note)
 }

@@ -1,7 +1,7 @@
-// Package loop is the agent's loop as a pure fold: [State.Apply] takes what
-// happened, [State.Next] says what must happen now. It performs no effect,
-// reads no clock and knows no tool by name, so the same log gives the same
-// state and the same next request on every machine, every time.
+// Package loop is the agent's loop as a pure fold: [State.Apply] adds an
+// event, [State.Next] names the next action. It has no effects, reads no clock
+// and knows no tool by name. So the same log gives the same state and the same
+// next request on every machine, every time.
 //
 //	said ─► Ask ─► replied ─┬─ no calls ─► Stop
 //	         ▲              └─ calls ─► Judge ─► (Wait) ─► Run ─► ended ─┐
@@ -40,13 +40,14 @@ type State struct {
 	Work  Work  `json:"work"`
 	Context
 	Claim
-	event.Taint // kinds of text in the conversation
+	event.Taint // whether the conversation holds untrusted or private text
 	derived
 }
 
-// Apply folds one event into the state. Events that don't fit, such as the end of a call that nobody made,
-// change nothing. Apply returns an error if a snapshot can't be read, or if only a later version understands
-// the event.
+// Apply folds one event into the state. An event that doesn't fit, such as the end of an unknown call, changes
+// nothing. Apply returns an error if a snapshot can't be read, or if only a later version understands the event.
+//
+// The methods that it calls are named like their events.
 func (s *State) Apply(e event.Event) error {
 	if e.Transient() {
 		return nil
@@ -54,12 +55,12 @@ func (s *State) Apply(e event.Event) error {
 	if err := event.Understood(e); err != nil {
 		return err
 	}
-	if s.twice(e.Body) {
+	if s.isDuplicate(e.Body) {
 		s.Seq, s.At = e.Seq, e.Time
 		return nil
 	}
-	s.pass(e)
-	s.cools(e)
+	s.addTime(e)
+	s.trackCache(e)
 	switch b := e.Body.(type) {
 	case event.Opened:
 		s.Session, s.Agent, s.Root, s.Cwd, s.Levers, s.Within, s.Corpus = e.Session, b.Agent, b.Root, b.Root, b.Levers, b.Traceparent, b.Corpus
@@ -69,9 +70,9 @@ func (s *State) Apply(e event.Event) error {
 	case event.Forked:
 		s.Session, s.Within, s.Tasks = e.Session, "", s.Tasks.After(s.Session, e)
 		s.Run.Asking, s.Granted = false, nil // approvals were for the original session
-		s.strand()
-		s.disown()
-		s.leave()
+		s.loseSteps()
+		s.dropBackground()
+		s.abandonRun()
 	case event.Moved:
 		if rel, err := filepath.Rel(s.Root, s.Cwd); err == nil && filepath.IsLocal(rel) {
 			s.Cwd = filepath.Join(b.Root, rel)
@@ -90,26 +91,26 @@ func (s *State) Apply(e event.Event) error {
 		s.withdrawn(b)
 	case event.Steered:
 		s.tainted(b.Taint)
-		s.told(b)
+		s.recordSteer(b)
 		if b.Origin == event.OriginAgent {
-			s.arrived(b.By, b.Parts)
+			s.deliverArrival(b.By, b.Parts)
 			break
 		}
-		s.steered(words{Parts: b.Parts, Person: Orders(b), Seq: e.Seq}, asker(b.Origin))
+		s.deliver(message{Parts: b.Parts, Person: BeginsRun(b), Seq: e.Seq}, storedOrigin(b.Origin))
 		if slices.Contains(b.Why, event.WhyArrived) {
-			s.admit(true)
+			s.admitArrivals(true)
 		}
 	case event.Cancelled:
 		s.cancelled(b)
 	case event.Claimed:
 		s.claimed(b)
 	case event.Asked:
-		s.Run.Asking, s.Run.New, s.Run.Turn = true, false, b.Turn
+		s.Run.Asking, s.Run.Unclaimed, s.Run.Turn = true, false, b.Turn
 	case event.Replied:
 		s.replied(b, e.Seq, e.Time)
 	case event.Routed:
-		s.Bound, s.Confided = b.Window, cmp.Or(b.Private, s.Confided)
-		s.Run.Judged = cmp.Or(b.Judged, s.Run.Judged)
+		s.ReportedWindow, s.PrivateText = b.Window, cmp.Or(b.Private, s.PrivateText)
+		s.Run.Category = cmp.Or(b.Judged, s.Run.Category)
 		s.Total.Usage = s.Total.Usage.Add(b.Usage)
 		s.Total.Cost += b.Cost
 	case event.Failed:
@@ -142,9 +143,9 @@ func (s *State) Apply(e event.Event) error {
 	case event.Kept:
 		s.kept(b)
 	case event.Compacted:
-		return s.become(e, b.Snapshot)
+		return s.restoreSnapshot(e, b.Snapshot)
 	case event.Rewound:
-		return s.become(e, b.Snapshot)
+		return s.restoreSnapshot(e, b.Snapshot)
 	case event.Restored:
 		s.restored(b)
 	case event.Workspace:
@@ -155,40 +156,40 @@ func (s *State) Apply(e event.Event) error {
 	return nil
 }
 
-// derive updates the fields that follow from others.
+// derive updates the fields that are computed from others.
 func (s *State) derive() {
-	s.sight.look(s.Messages)
-	s.tabulate()
+	s.index.update(s.Messages)
+	s.updateTable()
 }
 
-// tabulate makes a new table if the last reply has other calls than before.
-func (s *State) tabulate() {
+// updateTable makes a new table if Run.Calls is another list than before.
+func (s *State) updateTable() {
 	switch {
 	case len(s.Run.Calls) == 0:
 		s.calls = nil
-	case !s.calls.of(s.Run.Calls):
+	case !s.calls.isFor(s.Run.Calls):
 		s.calls = newTable(s.Run.Calls)
 	}
 }
 
-// become replaces the state with a snapshot.
-func (s *State) become(e event.Event, snapshot json.RawMessage) error {
+// restoreSnapshot replaces the state with a snapshot.
+func (s *State) restoreSnapshot(e event.Event, snapshot json.RawMessage) error {
 	var base State
 	if err := json.Unmarshal(snapshot, &base); err != nil {
 		return fmt.Errorf("snapshot at event %d: %w", e.Seq, err)
 	}
 	base.starts = s.starts
-	events := make([]uint64, len(base.Person)) // an earlier version recorded none
+	events := make([]uint64, len(base.Person)) // earlier versions recorded none
 	copy(events, base.Events)
 	base.Events = events
 	*s = base
-	s.Seq, s.At, s.Lacks = e.Seq, e.Time, true
+	s.Seq, s.At, s.CallsDropped = e.Seq, e.Time, true
 	s.derive()
 	return nil
 }
 
-// Rewound returns the event that takes the conversation back to an earlier state. Consumption is kept, and so
-// are the current settings. What is known of the work is kept too, unless files were restored as well.
+// Rewound returns the event that takes the conversation back to an earlier state. It keeps the current usage and
+// settings. Unless files were restored as well, it keeps the record of the work too.
 func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 	next := *to
 	if to.Session != s.Session { // to is from before a fork
@@ -198,26 +199,26 @@ func (s *State) Rewound(to *State, files bool) (event.Rewound, error) {
 		next.Work = s.Work
 	}
 	next.Session, next.Epoch, next.Title, next.Total = s.Session, s.Epoch, s.Title, s.Total
-	next.Children, next.Shared, next.Background, next.Taken = s.Children, s.Shared, s.Background, s.Taken
+	next.Children, next.Shared, next.Background, next.InputKeys = s.Children, s.Shared, s.Background, s.InputKeys
 	next.Tools, next.Route, next.Effort, next.Mode, next.Limits, next.Window = s.Tools, s.Route, s.Effort, s.Mode, s.Limits, s.Window
-	next.Folders, next.Retold = s.Folders, "" // the message may be gone
+	next.Folders, next.Retold = s.Folders, "" // the message with the tools may be gone
 	next.Untrusted, next.Private = s.Untrusted || to.Untrusted, s.Private || to.Private
 	next.Run.Asking, next.Queue, next.Workspace = false, nil, s.Workspace
 	next.Run.Calls = slices.Clone(next.Run.Calls)
-	next.leave()
+	next.abandonRun()
 	snapshot, err := next.Snapshot()
 	return event.Rewound{To: to.Seq, Of: s.Seq, Snapshot: snapshot}, err
 }
 
-// restored tells the model about files that were restored, if it knows them.
+// restored tells the model which files a person restored. The text is part of the fold and must not change.
 func (s *State) restored(b event.Restored) {
 	if len(b.Files) == 0 || len(s.Messages) == 0 || s.Run.Active {
 		return
 	}
-	back := slices.DeleteFunc(slices.Clone(b.Files), func(path string) bool { return slices.Contains(b.Removed, path) })
+	changed := slices.DeleteFunc(slices.Clone(b.Files), func(path string) bool { return slices.Contains(b.Removed, path) })
 	var said []string
-	if len(back) > 0 {
-		said = append(said, "The person has put these files back to an earlier state: "+strings.Join(back, ", ")+
+	if len(changed) > 0 {
+		said = append(said, "The person has put these files back to an earlier state: "+strings.Join(changed, ", ")+
 			". Read them again before you go on.")
 	}
 	if len(b.Removed) > 0 {
@@ -226,8 +227,8 @@ func (s *State) restored(b event.Restored) {
 	s.push(llm.User, llm.Say("["+strings.Join(said, " ")+"]"))
 }
 
-// Request returns the next request to the model. It depends on the state alone, and each request of a session
-// starts with the one before it.
+// Request returns the next request to the model. It depends on the state alone. Unless the conversation is replaced,
+// each request of a session starts with the previous one.
 func (s *State) Request() llm.Request {
 	return llm.Request{
 		System:   s.System,
@@ -236,8 +237,8 @@ func (s *State) Request() llm.Request {
 		Effort:   s.Effort,
 		Session:  s.Session,
 		Pin:      s.Run.Route,
-		Private:  s.Confided,
-		Work:     s.work(),
+		Private:  s.PrivateText,
+		Work:     s.workSoFar(),
 	}
 }
 
@@ -247,17 +248,17 @@ func (s *State) Snapshot() (json.RawMessage, error) { return json.Marshal(s) }
 func (s *State) added(b event.Added) {
 	s.tainted(b.Taint)
 	if b.Where == event.PlaceSystem {
-		s.System, s.Sources, s.sight = append(s.System, b.Text), append(s.Sources, b.Source), sight{}
+		s.System, s.Sources, s.index = append(s.System, b.Text), append(s.Sources, b.Source), messageIndex{}
 		return
 	}
-	s.Noted = append(s.Noted, b.Source)
-	s.steered(words{Parts: llm.Say(b.Text)}, event.OriginHarness)
+	s.AddedSources = append(s.AddedSources, b.Source)
+	s.deliver(message{Parts: llm.Say(b.Text)}, event.OriginHarness)
 }
 
 func (s *State) switched(b event.Switched) {
 	if b.Route != "" {
-		s.Route, s.Bound = b.Route, 0
-		s.Run.NotBefore, s.Run.Awaits, s.Run.Paused = time.Time{}, "", nil // the wait was for another model
+		s.Route, s.ReportedWindow = b.Route, 0
+		s.Run.NotBefore, s.Run.WaitCause, s.Run.Paused = time.Time{}, "", nil // the wait was for the old model
 	}
 	if b.Effort != "" {
 		s.Effort = b.Effort
@@ -266,7 +267,7 @@ func (s *State) switched(b event.Switched) {
 		s.Mode = b.Mode
 	}
 	if b.Tools != nil {
-		s.Tools, s.Retold, s.sight = b.Tools, "", sight{}
+		s.Tools, s.Retold, s.index = b.Tools, "", messageIndex{}
 	}
 	if b.Retold != "" {
 		s.Retold = b.Retold
@@ -278,12 +279,12 @@ func (s *State) switched(b event.Switched) {
 		s.setFolders(b.Folders)
 	}
 	if b.Window != nil && *b.Window != s.Window {
-		s.Window, s.Bound, s.Compaction.Wait = *b.Window, 0, 0
+		s.Window, s.ReportedWindow, s.Compaction.Wait = *b.Window, 0, 0
 	}
 }
 
-// setFolders changes the additional folders. The system prompt names the initial ones; later changes are told
-// to the model.
+// setFolders changes the additional folders. The system prompt names the initial ones, so the model gets a message
+// about changes. The text is part of the fold and must not change.
 func (s *State) setFolders(folders []string) {
 	before := s.Folders
 	s.Folders = slices.Clone(folders)
@@ -301,92 +302,92 @@ func (s *State) setFolders(folders []string) {
 		}
 	}
 	if len(said) > 0 && len(s.Messages) > 0 {
-		s.steered(words{Parts: llm.Say("[" + strings.Join(said, " ") + "]")}, event.OriginHarness)
+		s.deliver(message{Parts: llm.Say("[" + strings.Join(said, " ") + "]")}, event.OriginHarness)
 	}
 }
 
-// hooked applies the outcome of a hook.
+// hooked folds in the outcome of a hook.
 func (s *State) hooked(b event.Hooked) {
 	if b.Moment == tool.PromptSaid {
-		s.Run.Heard = ""
+		s.Run.UnseenText = ""
 		if b.Action == tool.Deny {
 			s.cancel()
-			s.Run.Denied = b.By + ": " + b.Reason
+			s.Run.HookDenial = b.By + ": " + b.Reason
 		}
 	}
 	if b.Text == "" {
 		return
 	}
-	w := words{Parts: llm.Say(b.Text)}
+	m := message{Parts: llm.Say(b.Text)}
 	if !s.Run.Active {
-		s.Aside = append(s.Aside, w)
+		s.NextMessage = append(s.NextMessage, m)
 		return
 	}
 	if b.Moment == tool.RunStop {
-		s.Run.Rounds++
+		s.Run.HookRounds++
 	}
-	s.steered(w, event.OriginHook)
+	s.deliver(m, event.OriginHook)
 }
 
-// steered passes words to the model at the next opportunity. Without a run, only words of the session's
-// principal begin one.
-func (s *State) steered(w words, by event.Origin) {
+// deliver passes a message to the model at the next opportunity. Without a run, a message of the person or the lead
+// begins one, and other messages wait for the person's next message.
+func (s *State) deliver(m message, by event.Origin) {
 	switch {
-	case !s.Run.Active && w.Person:
-		s.begin(w, by)
+	case !s.Run.Active && m.Person:
+		s.beginRun(m, by)
 	case !s.Run.Active:
-		s.Aside = append(s.Aside, w)
+		s.NextMessage = append(s.NextMessage, m)
 	case s.Run.Asking || len(s.Run.Calls) > 0:
-		s.Run.Steer = append(s.Run.Steer, w)
+		s.Run.Steer = append(s.Run.Steer, m)
 	default:
 		s.Run.Reply = replyNone
-		s.say(w)
+		s.addMessages(m)
 	}
 }
 
-// claimed cleans up after the previous driver.
+// claimed cleans up after the previous driver and records the settings of the new one.
 func (s *State) claimed(b event.Claimed) {
 	s.Epoch, s.Unattended, s.Keeps, s.NoKeep = b.Epoch, b.Unattended, b.Keeps, b.NoKeep
-	s.Run.Asking, s.Run.Held = false, false
-	s.strand()
+	s.Run.Asking, s.Run.QueueHeld = false, false
+	s.loseSteps()
 	if !s.Run.Active {
-		s.unqueue()
+		s.beginQueued()
 	}
-	s.Run.New = false
+	s.Run.Unclaimed = false
 	s.calls = nil // the phases of calls change
-	s.abandon(s.Run.Calls, true)
+	s.loseCalls(s.Run.Calls, true)
 	if len(s.Run.Calls) == 0 {
 		s.flushSteer()
 	}
 }
 
-// longestRetry bounds the seconds that are read from an event.
-const longestRetry = 1e9
+// maxRetrySeconds bounds the wait that an event may ask for.
+const maxRetrySeconds = 1e9
 
-// failed records how long to wait and why. Any driver asks again when that time comes, also after a restart. A
-// driver with less patience need not wait.
+// failed records a failed request. If it is to be retried, the state holds the time and the cause, so any driver
+// retries it, even after a restart.
 func (s *State) failed(b event.Failed, at time.Time) {
 	s.Total.Usage = s.Total.Usage.Add(b.Usage)
 	s.Total.Cost += b.Cost
 	if b.Retry > 0 {
-		s.Run.NotBefore, s.Run.Awaits = at.Add(time.Duration(min(b.Retry, longestRetry)*float64(time.Second))), b.Cause
+		s.Run.NotBefore, s.Run.WaitCause = at.Add(time.Duration(min(b.Retry, maxRetrySeconds)*float64(time.Second))), b.Cause
 		return
 	}
 	s.Run.Asking = false
 	s.Run.Failed = &b
 	if s.overflowed() && b.Limit > 0 {
-		s.Bound = b.Limit
+		s.ReportedWindow = b.Limit
 	}
 	s.flushSteer()
 }
 
-// HasTool reports whether the model was told about a tool.
+// HasTool reports whether the model knows a tool.
 func (s *State) HasTool(name string) bool {
 	return slices.ContainsFunc(s.Tools, func(t llm.ToolSpec) bool { return t.Name == name })
 }
 
-// push appends a message to the conversation. Existing messages never change, except when Healed, Pruned or
-// Compacted replace them.
+// push appends a message to the conversation. Existing messages only change when Healed, Pruned, Compacted or Rewound
+// events replace them.
 func (s *State) push(role llm.Role, parts llm.Parts) {
 	s.Messages = append(s.Messages, llm.Message{Role: role, Parts: parts})
 }
@@ -397,10 +398,10 @@ func (s *State) flushSteer() {
 	}
 	steer := s.Run.Steer
 	s.Run.Steer = nil
-	s.say(steer...)
+	s.addMessages(steer...)
 }
 
-// blank reports whether parts hold nothing to send: no call, and no text except white space.
+// blank reports whether parts hold no call and no text except white space.
 func blank(parts llm.Parts) bool {
 	return len(parts.Calls()) == 0 && strings.TrimSpace(parts.Text()) == ""
 }

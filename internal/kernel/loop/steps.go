@@ -6,15 +6,15 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// Step is a piece of work that a program performs on the session.
+// Step is work that a program performs on the session.
 type Step struct {
 	event.StepStarted
 	Seq   uint64           `json:"seq"`             // of its last start
-	Lost  bool             `json:"lost,omitempty"`  // its driver was gone before it ended
+	Lost  bool             `json:"lost,omitempty"`  // its process died before it ended
 	Ended *event.StepEnded `json:"ended,omitempty"` // nil if it has not ended
 }
 
-// stepped folds in an event of a step. A step that has ended doesn't change.
+// stepped folds in the start or end of a step. A step that has ended doesn't change.
 func (s *State) stepped(e event.Event) {
 	if s.Steps == nil {
 		s.Steps = map[string]Step{}
@@ -35,20 +35,20 @@ func (s *State) stepped(e event.Event) {
 	}
 }
 
-// performs reports whether a step is in progress.
-func (s *State) performs(step string) bool {
+// isStepRunning reports whether a step has started and not ended.
+func (s *State) isStepRunning(step string) bool {
 	st, begun := s.Steps[step]
 	return begun && st.Ended == nil
 }
 
-// idles reports whether steps are in progress and all of them wait for people: each step without parts has an
-// open question, its own or of a child that works for it.
-func (s *State) idles() bool {
+// allStepsWait reports whether steps are in progress and all of them wait for people. A step waits if it or a child
+// that works for it has an open question, or if a step within it waits.
+func (s *State) allStepsWait() bool {
 	waits, works := map[string]bool{}, false
 	for id, st := range s.Steps {
-		if st.Ended == nil && s.open(func(q Question) bool { return q.Child == "" && q.Call == id || s.worksFor(q.Child, id) }) {
-			for at := id; at != "" && !waits[at]; at = s.Steps[at].Parent {
-				waits[at] = true
+		if st.Ended == nil && s.anyQuestion(func(q Question) bool { return q.Child == "" && q.Call == id || s.worksFor(q.Child, id) }) {
+			for up := id; up != "" && !waits[up]; up = s.Steps[up].Parent {
+				waits[up] = true
 			}
 		}
 	}
@@ -64,8 +64,8 @@ func (s *State) worksFor(child, step string) bool {
 	return c != nil && c.Call == step
 }
 
-// strand records that the process performing the steps is gone.
-func (s *State) strand() {
+// loseSteps marks unfinished steps as lost because their process is gone.
+func (s *State) loseSteps() {
 	var steps map[string]Step
 	for id, st := range s.Steps {
 		if st.Ended == nil && !st.Lost {

@@ -6,13 +6,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// table holds the calls of a reply, or those that one call has made, together with what follows from their
-// phases. Phases must only change through move.
+// table holds the calls of a reply, or the nested calls of one call, with counts that depend on their phases. So only
+// move may change a phase.
 type table struct {
-	calls []Call // shares the memory of Run.Calls or Call.Made
-	in    map[phase]int
-	ended int // how many of the first calls have ended; the search for startable calls begins behind them
-	come  int // how many calls there are up to the last that was not requested ahead
+	calls   []Call // shares the memory of Run.Calls or Call.Nested
+	in      map[phase]int
+	ended   int // how many calls at the beginning have ended, so that searches can skip them
+	reached int // how many calls there are up to the last one that the parent has reached
 }
 
 func newTable(calls []Call) *table {
@@ -20,7 +20,7 @@ func newTable(calls []Call) *table {
 	for i := range calls {
 		t.count(i)
 		if calls[i].Caller {
-			calls[i].inner = newTable(calls[i].Made)
+			calls[i].nestedTable = newTable(calls[i].Nested)
 		}
 	}
 	t.skipEnded()
@@ -29,8 +29,8 @@ func newTable(calls []Call) *table {
 
 func (t *table) count(i int) {
 	t.in[t.calls[i].Phase]++
-	if !t.calls[i].Ahead {
-		t.come = i + 1
+	if !t.calls[i].RequestedAhead {
+		t.reached = i + 1
 	}
 }
 
@@ -40,19 +40,19 @@ func (t *table) skipEnded() {
 	}
 }
 
-// add appends a call and returns all of them.
+// add appends a call and returns the new list.
 func (t *table) add(c Call) []Call {
 	t.calls = append(t.calls, c)
 	t.count(len(t.calls) - 1)
 	return t.calls
 }
 
-// of reports whether the table is for these calls.
-func (t *table) of(calls []Call) bool {
+// isFor reports whether the table holds exactly this list of calls.
+func (t *table) isFor(calls []Call) bool {
 	return t != nil && len(t.calls) == len(calls) && (len(calls) == 0 || &t.calls[0] == &calls[0])
 }
 
-// callByID returns the first call with an id in any phase; nil if there is none.
+// callByID returns the first call with an id, in any phase; nil if there is none.
 func (t *table) callByID(id string) *Call {
 	if i := slices.IndexFunc(t.calls, func(c Call) bool { return c.ID == id }); i >= 0 {
 		return &t.calls[i]
@@ -60,8 +60,8 @@ func (t *table) callByID(id string) *Call {
 	return nil
 }
 
-// find returns the first call with an id that is in one of the phases or, if none is given, has not ended; nil
-// if there is none.
+// find returns the first call with an id that is in one of the phases or, if none is given, has not ended; nil if
+// there is none.
 func (t *table) find(id string, in ...phase) *Call {
 	if t == nil {
 		return nil
@@ -82,7 +82,7 @@ func (t *table) move(c *Call, to phase) {
 	t.skipEnded()
 }
 
-// startable returns the first calls that may start: they are ready and conflict with no earlier unfinished
+// startable returns the calls that may start, at most so many: ready calls that conflict with no earlier unfinished
 // call. None may start before all are judged.
 func (t *table) startable(most int) []Call {
 	if t.in[phaseNew] > 0 || t.in[phaseReady] == 0 {
@@ -98,11 +98,11 @@ func (t *table) startable(most int) []Call {
 }
 
 func (t *table) mayStart(i int) bool {
-	if t.calls[i].Phase != phaseReady || t.early(i) {
+	if t.calls[i].Phase != phaseReady || t.awaitsParent(i) {
 		return false
 	}
 	for earlier := t.ended; earlier < i; earlier++ {
-		if t.calls[earlier].Phase != phaseEnded && !t.passes(i, earlier) && conflict(t.calls[i].scope(), t.calls[earlier].scope()) {
+		if t.calls[earlier].Phase != phaseEnded && !t.mayOvertake(i, earlier) && conflict(t.calls[i].scope(), t.calls[earlier].scope()) {
 			return false
 		}
 	}
@@ -120,8 +120,8 @@ func (t *table) all(in phase) []Call {
 	return out
 }
 
-// scope returns the effects by which a call conflicts with others. The effects of a call that makes calls are
-// not known in advance.
+// scope returns the effects that decide about conflicts. The effects of a call that may make others are not known in
+// advance, so it conflicts with all calls.
 func (c *Call) scope() []tool.Effect {
 	if c.Caller {
 		return []tool.Effect{{Kind: tool.External}}
@@ -129,7 +129,7 @@ func (c *Call) scope() []tool.Effect {
 	return c.Effects
 }
 
-// conflict reports whether two calls must not run at once because one may write what the other touches.
+// conflict reports whether two calls must not run at once because one may change files that the other uses.
 func conflict(a, b []tool.Effect) bool {
 	for _, x := range a {
 		for _, y := range b {
@@ -141,9 +141,8 @@ func conflict(a, b []tool.Effect) bool {
 	return false
 }
 
-// clash reports whether one of two effects may write what the other touches. Commands and external effects may
-// touch anything, except for commands that are proven to only read. A file with an unknown path may be any
-// file.
+// clash reports whether one of two effects may change files that the other uses. Commands and external effects may
+// use any file, except for commands that are proven to only read. An effect on an unknown path may concern any file.
 func clash(x, y tool.Effect) bool {
 	proven := func(e tool.Effect) bool { return e.Kind == tool.Execute && e.Class == tool.ProvenRead }
 	file := func(e tool.Effect) bool { return e.Kind == tool.Read || e.Kind == tool.Write }

@@ -7,22 +7,22 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// MostTasks is how many tasks a list can have. Finished tasks make room, the oldest first.
-const MostTasks = 200
+// MaxTasks bounds the tasks in a list. Finished tasks make room for new ones, the oldest first.
+const MaxTasks = 200
 
-// Tasks is the task list that a session shares with those who work for it. Its methods change a copy.
+// Tasks is the task list that a session shares with its children. Its methods return a changed copy.
 type Tasks struct {
 	Last int    `json:"last,omitempty"` // number of the newest
 	List []Task `json:"list,omitempty"`
 }
 
-// Task is a thing to do.
+// Task is one entry of the list.
 type Task struct {
 	ID     string `json:"id"`
 	Text   string `json:"text"`
 	By     string `json:"by"`               // session that added it
 	Call   string `json:"call,omitempty"`   // call that added it, of that session
-	Holder string `json:"holder,omitempty"` // session that claims it or has done it; empty if none
+	Holder string `json:"holder,omitempty"` // session that claimed or finished it; empty if none
 	Done   bool   `json:"done,omitempty"`
 	Result string `json:"result,omitempty"` // the outcome
 	event.Taint
@@ -38,15 +38,15 @@ func (t Tasks) Find(id string) *Task {
 	return nil
 }
 
-// After returns the list after an event. Session is the id of the session that owns the list, and may act for
-// others. Events that don't fit change nothing.
+// After returns the list after an event. Session is the owner of the list; it may release and finish the tasks of
+// others. An event that doesn't fit changes nothing.
 func (t Tasks) After(session string, e event.Event) Tasks {
 	switch b := e.Body.(type) {
 	case event.Tasked:
 		return t.tasked(session, b)
 	case event.Returned:
 		return t.release(func(holder string) bool { return holder == b.Child })
-	case event.Forked: // the children belong to the original
+	case event.Forked: // the children work for the original session
 		return t.release(func(string) bool { return true })
 	}
 	return t
@@ -61,20 +61,20 @@ func (t Tasks) tasked(session string, b event.Tasked) Tasks {
 	if task == nil || task.Done {
 		return t
 	}
-	mine := task.Holder == b.By || b.By == session
+	allowed := task.Holder == b.By || b.By == session
 	switch {
 	case b.Action == event.TaskClaim && task.Holder == "":
 		task.Holder = b.By
-	case b.Action == event.TaskRelease && mine:
+	case b.Action == event.TaskRelease && allowed:
 		task.Holder = ""
-	case b.Action == event.TaskDone && mine:
+	case b.Action == event.TaskDone && allowed:
 		task.Holder, task.Done, task.Result = b.By, true, b.Text
 		task.Untrusted, task.Private = task.Untrusted || b.Untrusted, task.Private || b.Private
 	}
 	return t
 }
 
-// Added returns the task that a call has added; nil if there is none.
+// Added returns the task that a call added; nil if there is none.
 func (t Tasks) Added(by, call string) *Task {
 	for i := range t.List {
 		if task := &t.List[i]; call != "" && task.By == by && task.Call == call {
@@ -85,10 +85,10 @@ func (t Tasks) Added(by, call string) *Task {
 }
 
 func (t Tasks) add(b event.Tasked) Tasks {
-	if again := t.Added(b.By, b.Call); again != nil && again.Text == b.Text {
+	if known := t.Added(b.By, b.Call); known != nil && known.Text == b.Text {
 		return t
 	}
-	if len(t.List) >= MostTasks {
+	if len(t.List) >= MaxTasks {
 		i := slices.IndexFunc(t.List, func(task Task) bool { return task.Done })
 		if i < 0 {
 			return t
@@ -100,11 +100,11 @@ func (t Tasks) add(b event.Tasked) Tasks {
 	return t
 }
 
-// release reopens tasks that some have claimed and not finished.
-func (t Tasks) release(of func(holder string) bool) Tasks {
+// release reopens the unfinished tasks of matching holders.
+func (t Tasks) release(match func(holder string) bool) Tasks {
 	t.List = slices.Clone(t.List)
 	for i := range t.List {
-		if task := &t.List[i]; !task.Done && task.Holder != "" && of(task.Holder) {
+		if task := &t.List[i]; !task.Done && task.Holder != "" && match(task.Holder) {
 			task.Holder = ""
 		}
 	}

@@ -79,15 +79,15 @@ func TestTasks(t *testing.T) {
 func TestMostTasks(t *testing.T) {
 	var list loop.Tasks
 	add := event.Event{Body: event.Tasked{Action: event.TaskAdd, By: "s", Text: "t"}}
-	for range loop.MostTasks + 5 {
+	for range loop.MaxTasks + 5 {
 		list = list.After("s", add)
 	}
-	if len(list.List) != loop.MostTasks || list.Last != loop.MostTasks {
+	if len(list.List) != loop.MaxTasks || list.Last != loop.MaxTasks {
 		t.Fatalf("%d tasks, the last is %d", len(list.List), list.Last)
 	}
 	list = list.After("s", event.Event{Body: event.Tasked{Action: event.TaskDone, ID: "7", By: "s"}})
 	list = list.After("s", add)
-	if list.Find("7") != nil || list.Find(fmt.Sprint(loop.MostTasks+1)) == nil || len(list.List) != loop.MostTasks {
+	if list.Find("7") != nil || list.Find(fmt.Sprint(loop.MaxTasks+1)) == nil || len(list.List) != loop.MaxTasks {
 		t.Error("what was done does not make room")
 	}
 }

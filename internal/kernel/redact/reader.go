@@ -6,11 +6,11 @@ import (
 	"github.com/inspan/inspan/internal/safety/secret"
 )
 
-// chunkSize is how many bytes of a stream are searched together. It is large enough for the overhead of each
-// chunk not to matter.
+// chunkSize is how many bytes of a stream are searched together. It is large enough to make the overhead of a chunk
+// insignificant.
 const chunkSize = 128 << 10
 
-// Reader returns the text of r without secrets.
+// Reader returns the text of r with secrets replaced.
 func (s *Secrets) Reader(r io.Reader) io.Reader {
 	c := &reader{from: r}
 	c.w = s.Vault.Writer(&c.out)
@@ -22,7 +22,7 @@ type reader struct {
 	w     *secret.Writer // into out
 	chunk []byte
 	out   texts
-	err   error // of from, returned once out is empty
+	err   error // error of from, returned once out is empty
 }
 
 // Read implements [io.Reader].

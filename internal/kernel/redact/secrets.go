@@ -1,8 +1,7 @@
 // Package redact keeps secrets out of the log, away from the model and from all observers.
 //
-// Every body passes through [Secrets.Body] before it is appended or shown, and every blob through
-// [Secrets.Reader] before it is stored. Placeholders replace secrets. Tools get the secrets back; judges do
-// not.
+// Every body passes through [Secrets.Body] before it is appended or shown, and every blob through [Secrets.Reader]
+// before it is stored. Placeholders replace secrets. Tools get the secrets back; judges don't.
 package redact
 
 import (
@@ -21,21 +20,21 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Secrets are the secrets of one session. It is safe for concurrent use.
+// Secrets holds the secrets of one session. It is safe for concurrent use.
 type Secrets struct {
 	Vault *secret.Vault
 	// Values returns the agent's secrets by name. If nil, there are none.
 	Values func() map[string]string
-	// Withheld returns secrets that tools don't get back either. If nil, there are none.
+	// Withheld returns secrets that not even tools get back. If nil, there are none.
 	Withheld func() map[string]string
 
 	mu     sync.Mutex
-	judged map[string]Resolved // calls with placeholders that were judged in this process and have not run
-	ran    strings.Builder     // arguments of the calls with placeholders that have run
+	judged map[string]Resolved // calls with placeholders that this process has judged and that have not run, by id
+	ran    strings.Builder     // arguments of calls with placeholders that have run
 }
 
-// Resolved is a call after its verdict: its arguments with the secrets in place of placeholders, its effects
-// without secrets, and a function that hides the secrets in texts of the call.
+// Resolved is a call after its verdict: its arguments with secrets instead of placeholders, its effects without secrets,
+// and a function that hides the secrets in texts of the call.
 type Resolved struct {
 	Args    json.RawMessage
 	Effects []tool.Effect
@@ -51,7 +50,7 @@ func NewVault(key []byte) *secret.Vault {
 	return &secret.Vault{Key: key}
 }
 
-// Learn adds the secrets that the agent knows by now.
+// Learn adds the agent's current secrets to the vault.
 func (s *Secrets) Learn() {
 	for _, from := range []struct {
 		values func() map[string]string
@@ -67,10 +66,10 @@ func (s *Secrets) Learn() {
 	}
 }
 
-// Body returns the body without secrets.
+// Body returns the body with secrets replaced.
 func (s *Secrets) Body(body event.Body) event.Body { return event.MapText(body, s.Vault.Redact) }
 
-// Bodies is Body for several bodies.
+// Bodies is like Body, for several bodies.
 func (s *Secrets) Bodies(bodies []event.Body) []event.Body {
 	out := make([]event.Body, len(bodies))
 	for i, b := range bodies {
@@ -79,8 +78,8 @@ func (s *Secrets) Bodies(bodies []event.Body) []event.Body {
 	return out
 }
 
-// ForPolicy returns effects for the policy. The policy may quote part of a text, so texts are without secrets;
-// paths and words stay as they are, since they are compared with rules and files.
+// ForPolicy returns effects for the policy. The policy may quote part of a text, so secrets in texts are replaced. Paths
+// and words stay, because the policy compares them with rules and files.
 func (s *Secrets) ForPolicy(effects []tool.Effect) []tool.Effect {
 	out := slices.Clone(Effects(effects, s.Vault.Redact))
 	for i := range out {
@@ -89,16 +88,16 @@ func (s *Secrets) ForPolicy(effects []tool.Effect) []tool.Effect {
 	return out
 }
 
-// Tools returns descriptions of tools without secrets. The name of a tool never contains one.
+// Tools returns descriptions of tools with secrets replaced. The name of a tool never contains a secret.
 func (s *Secrets) Tools(specs []llm.ToolSpec) []llm.ToolSpec {
 	return event.MapText(event.Switched{Tools: specs}, s.Vault.Redact).(event.Switched).Tools
 }
 
-// Reveal replaces placeholders by their secrets.
+// Reveal replaces placeholders with their secrets.
 func (s *Secrets) Reveal(raw json.RawMessage) json.RawMessage { return Texts(raw, s.Vault.Resolve) }
 
-// Folder returns the folder for a path in the log. If its name contained a secret that is no longer known, it
-// is the workspace root.
+// Folder returns the folder for a path in the log. If the path contained a secret that is no longer known, it returns
+// the workspace root.
 func (s *Secrets) Folder(stored, root string) string {
 	dir := s.Vault.Resolve(stored)
 	if dir == stored && secret.Holds(dir) {
@@ -117,31 +116,31 @@ func (s *Secrets) Keep(call string, j Resolved) {
 	s.judged[call] = j
 }
 
-// Take returns a call that is about to run, as it was judged. Its placeholders keep the meaning they had then,
-// regardless of secrets that concurrent calls have added. If another process has judged the call, the log tells
-// whether it was given secrets: it was private, and someone was asked if that was needed.
+// Take returns a call that is about to run, as it was judged. Its placeholders keep their meaning of that time, even if
+// concurrent calls have added secrets. If another process has judged the call, the state tells whether it may get
+// secrets: it is private, and a person was asked or need not be asked.
 func (s *Secrets) Take(c loop.Call, mode tool.Mode, walls tool.Walls) Resolved {
 	s.mu.Lock()
-	j, here := s.judged[c.ID]
+	j, known := s.judged[c.ID]
 	delete(s.judged, c.ID)
 	if secret.Holds(string(c.Args)) {
 		s.ran.Write(c.Args)
 	}
 	s.mu.Unlock()
-	if here {
+	if known {
 		return j
 	}
 	pieces := s.Vault.Pieces(string(c.Args))
 	j = Resolved{Args: c.Args, Effects: c.Effects, Hide: func(text string) string { return pieces.Hide(s.Vault.Redact(text)) }}
-	if c.Private && (c.Asked > 0 || policy.AskBeforeSecret(true, s.Vault.Named(string(c.Args)), mode, walls, c.Effects).Action != tool.Ask) {
+	if c.Private && (c.WaitingSeq > 0 || policy.AskBeforeSecret(true, s.Vault.Named(string(c.Args)), mode, walls, c.Effects).Action != tool.Ask) {
 		j.Args = s.Reveal(c.Args)
 		j.Lost = secret.Holds(string(j.Args))
 	}
 	return j
 }
 
-// Leftovers removes secrets from the commands of processes, in place, including parts of secrets that calls
-// received, since a shell may have taken them apart.
+// Leftovers removes secrets from the commands of processes, in place. It also removes parts of secrets that calls
+// received, because a shell may have split them.
 func (s *Secrets) Leftovers(list []tool.Leftover) {
 	s.mu.Lock()
 	ran := s.ran.String()
@@ -152,7 +151,7 @@ func (s *Secrets) Leftovers(list []tool.Leftover) {
 	}
 }
 
-// Texts applies change to the texts in JSON. If none changes, it returns raw itself.
+// Texts applies change to the texts in JSON. If no text changes, it returns raw itself.
 func Texts(raw json.RawMessage, change func(string) string) json.RawMessage {
 	return event.MapText(event.Judged{Args: raw}, change).(event.Judged).Args
 }
@@ -162,8 +161,8 @@ func Effects(effects []tool.Effect, change func(string) string) []tool.Effect {
 	return event.MapText(event.Judged{Effects: effects}, change).(event.Judged).Effects
 }
 
-// Findings applies hide to the findings of the policy. It drops a rule that would name a secret, since a
-// placeholder doesn't show a person what they would allow.
+// Findings applies hide to the findings of the policy. It drops rules that contain a secret, because a placeholder
+// does not show a person the scope of the rule.
 func Findings(findings []policy.Finding, hide func(string) string) []policy.Finding {
 	out := slices.Clone(findings)
 	for i := range out {
@@ -180,7 +179,7 @@ func Findings(findings []policy.Finding, hide func(string) string) []policy.Find
 	return out
 }
 
-// Result returns the result of a call without secrets.
+// Result returns the result of a call with secrets replaced.
 func Result(res tool.Result, vault *secret.Vault) tool.Result {
 	clear := event.MapText(event.Ended{
 		Parts: res.Parts, Files: res.Files, Todo: res.Todo, Show: res.Show, Lasting: res.Lasting, Job: res.Job, Cwd: res.Cwd, Store: res.Store,

@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Veil removes secrets from a reply while it streams. A possible beginning of a secret is held back until more
-// has arrived, so that a secret that arrives in pieces is not shown.
+// Veil removes secrets from a reply while it streams. It holds back a possible beginning of a secret until more has
+// arrived, so a secret that arrives in pieces is not shown.
 type Veil struct{ text, reasoning, args stream }
 
 // stream is one of the texts of a reply.
@@ -27,7 +27,7 @@ func (s *Secrets) NewVeil() *Veil {
 	return &Veil{open(), open(), open()}
 }
 
-// Pass returns what can be shown after the delta.
+// Pass adds a delta and returns the deltas that can be shown now.
 func (v *Veil) Pass(d event.Delta) []event.Delta {
 	if d.Call == nil {
 		return textDelta(v.text.write(d.Text), v.reasoning.write(d.Reasoning))
@@ -39,7 +39,7 @@ func (v *Veil) Pass(d event.Delta) []event.Delta {
 	return callDelta(out, d.Call.Name, v.args.write(d.Call.Args))
 }
 
-// End returns the text held back, since nothing follows.
+// End returns the text that was held back, at the end of the reply.
 func (v *Veil) End() []event.Delta {
 	return callDelta(textDelta(v.text.end(), v.reasoning.end()), "", v.args.end())
 }

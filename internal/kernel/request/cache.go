@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	cacheLife  = 5 * time.Minute // the shortest time for which vendors keep an entry
-	cacheWorth = 2048            // tokens; vendors hardly cache anything shorter
+	cacheLife  = 5 * time.Minute // the shortest time for which providers keep an entry
+	cacheWorth = 2048            // tokens; providers hardly cache anything shorter
 )
 
-// CacheWatch compares what each reply read from the vendor's prompt cache with what the previous reply left
-// there. Requests only grow at their end, so an unexplained loss is a fault, here or at the vendor. It is not
-// safe for concurrent use.
+// CacheWatch compares the tokens that each reply read from the provider's prompt cache with the tokens that the previous
+// reply left there. Requests only grow at their end, so an unexplained loss is a bug, in inspan or at the provider. It
+// is not safe for concurrent use.
 type CacheWatch struct {
 	req   llm.Request // last request; shares memory with the state
-	route string      // route that answered it; empty if the cache can't be expected to help
-	kept  int         // tokens that it read from the cache or left there
-	at    time.Time
+	route string      // route that answered it; empty if the cache is known to be lost
+	kept  int         // tokens in the cache after it
+	at    time.Time   // when it was sent
 }
 
-// Observe forgets what was cached if an event explains its loss.
+// Observe forgets the cache if an event explains its loss.
 func (w *CacheWatch) Observe(body event.Body) {
 	switch b := body.(type) {
 	case event.Switched:
@@ -37,8 +37,8 @@ func (w *CacheWatch) Observe(body event.Body) {
 	}
 }
 
-// Look takes a request, its reply, and when it was sent. It returns a note if less than half of what the cache
-// should hold was read from it.
+// Look takes a request, its reply, and when it was sent. It returns a note if the reply read less than half of the
+// tokens that the cache should hold.
 func (w *CacheWatch) Look(req llm.Request, r event.Replied, at time.Time) (note event.Note, lost bool) {
 	before := *w
 	*w = CacheWatch{req: req, route: r.Route, kept: r.Usage.CacheRead + r.Usage.CacheWrite, at: at}
@@ -46,13 +46,13 @@ func (w *CacheWatch) Look(req llm.Request, r event.Replied, at time.Time) (note 
 	case before.route != r.Route, at.Sub(before.at) > cacheLife, before.kept < cacheWorth:
 		return note, false // no cached tokens expected
 	case r.Usage.Prompt() < before.kept, r.Usage.CacheRead >= before.kept/2:
-		return note, false // no figures, or good ones
+		return note, false // the figures are missing or good
 	}
 	return event.Note{Topic: "cache", Text: fmt.Sprintf("the prompt cache gave %d of the %d tokens it held %s ago; %s",
 		r.Usage.CacheRead, before.kept, at.Sub(before.at).Round(time.Second), difference(before.req, req))}, true
 }
 
-// difference names the first bytes in which a request does not continue the one before.
+// difference describes the first place in which a request differs from the beginning of the previous one.
 func difference(before, now llm.Request) string {
 	for _, part := range []struct {
 		name        string
@@ -73,7 +73,7 @@ func difference(before, now llm.Request) string {
 			}
 		}
 	}
-	return "all that was sent before was sent again unchanged"
+	return "the previous request was sent again unchanged"
 }
 
 func list[T any](items []T) []any {

@@ -17,7 +17,7 @@ func TestDifference(t *testing.T) {
 	}
 	before := req("s", "t", "one", "two")
 	for want, now := range map[string]llm.Request{
-		"sent again unchanged":     req("s", "t", "one", "two", "three"),
+		"was sent again unchanged": req("s", "t", "one", "two", "three"),
 		"system block 1 differs":   req("z", "t", "one", "two"),
 		"tool 1 differs":           req("s", "z", "one", "two"),
 		"message 2 differs":        req("s", "t", "one", "twenty", "three"),

@@ -10,11 +10,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// maxCached bounds the bytes of images kept for the next request. No vendor accepts more in one request.
+// maxCached bounds the bytes of images kept for the next request. No provider accepts more in one request.
 const maxCached = 32 << 20
 
-// Images loads the images of requests from blobs. It keeps those of the last request, so that they are not read
-// and checked on each turn. It is not safe for concurrent use.
+// Images loads the images of requests from blobs. It keeps the images of the last request, so that they are not read
+// again on each turn. It is not safe for concurrent use.
 type Images struct {
 	cached map[string][]byte // by digest
 	size   int               // their total size in bytes
@@ -43,8 +43,8 @@ type loading struct {
 	now    Images
 }
 
-// load returns parts with the data of stored images. A missing image is replaced by a text that says so, since
-// the conversation must continue.
+// load returns parts with the data of stored images. A text replaces a missing image, so that the conversation can
+// continue.
 func (l *loading) load(parts llm.Parts) (out llm.Parts, changed bool, err error) {
 	out = parts
 	for i, part := range parts {

@@ -18,13 +18,13 @@ func Replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.R
 		Stop: r.Stop, Usage: r.Used(req), Route: r.Route, RequestID: r.RequestID, ReplyID: r.ID, Server: r.Server,
 		Parts: make(llm.Parts, 0, len(r.Parts)),
 	}
-	here := map[string]bool{} // ids of earlier calls of the reply
-	used := func(id string) bool { return here[id] || st.Called(id) }
+	inReply := map[string]bool{} // ids of earlier calls of the reply
+	used := func(id string) bool { return inReply[id] || st.HasCall(id) }
 	for _, part := range r.Parts {
 		switch p := part.(type) {
 		case llm.Call:
 			p = Sound(withID(st, p, used))
-			here[p.ID], part = true, p
+			inReply[p.ID], part = true, p
 		case llm.Reasoning:
 			if !json.Valid(p.Opaque) {
 				p.Opaque = nil
@@ -36,33 +36,31 @@ func Replied(st *loop.State, req llm.Request, r *llm.Reply, by llm.Info) event.R
 	return Priced(body, by)
 }
 
-// withID gives a call an id that no other call in the log has, whatever the server sends. The server's id is
-// kept as long as no call has left the conversation and none in it has that id. Otherwise the number of the
-// reply is added, which is unique in the log. Ids that already have that form get it too, so that a server
-// can't choose one that collides.
+// withID gives a call an id that no other call in the log has, whatever the server sends. It keeps the server's id if
+// the conversation still holds all calls and none has that id. Otherwise it adds the number of the reply, which is
+// unique in the log. It does so too for ids that already have this form, so that a server can't cause a collision.
 func withID(st *loop.State, c llm.Call, used func(id string) bool) llm.Call {
 	if c.ID == "" {
 		c.ID = "call"
 	}
-	theirs := c.ID
-	if st.Lacks || used(c.ID) || numbered(c.ID) {
-		c.ID = fmt.Sprintf("%s_r%d", theirs, st.Total.Turns+1)
+	wire := c.ID
+	if st.CallsDropped || used(c.ID) || numbered(c.ID) {
+		c.ID = fmt.Sprintf("%s_r%d", wire, st.Total.Turns+1)
 		for n, first := 2, c.ID; used(c.ID); n++ {
 			c.ID = fmt.Sprintf("%s_%d", first, n)
 		}
-		c.Wire = theirs
+		c.Wire = wire
 	}
 	return c
 }
 
-// numbered reports whether an id has the form of those that end with the number of a reply.
+// numbered reports whether an id ends like the ids that withID makes.
 func numbered(id string) bool {
 	i := strings.LastIndex(id, "_r")
 	return i >= 0 && len(id) > i+2 && strings.Trim(id[i+2:], "0123456789_") == ""
 }
 
-// Sound returns the call with a JSON object as arguments. If its arguments can't be repaired, Invalid holds
-// them.
+// Sound returns the call with a JSON object as arguments. Arguments that can't be repaired move to Invalid.
 func Sound(c llm.Call) llm.Call {
 	if c.Invalid != "" {
 		return c

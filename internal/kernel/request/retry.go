@@ -13,15 +13,15 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// How long one request is retried. A person at a terminal wants to hear soon that retrying is useless; an
-// unattended request may wait until the vendor grants a new allowance.
+// Bounds on the retries of one request. A person at a terminal wants to know soon that retrying is useless. An
+// unattended request may wait until a quota renews.
 //
-// These bounds and the context limit every wait for a vendor: the waits of a request ([Retry.Wrap]) and of a
-// resumed log ([Retry.Remaining]). Nothing below this package waits for more than a minute; see package limit.
+// These bounds and the context limit every wait for a provider: the waits of a request ([Retry.Wrap]) and of a resumed
+// log ([Retry.Remaining]). Models below this package wait for at most a minute; see package limit.
 const (
 	attendedFor   = time.Minute
 	unattendedFor = 15 * time.Minute
-	longestAwait  = 25 * time.Hour // for an allowance, when unattended: a day, and an hour for inexact clocks
+	longestAwait  = 25 * time.Hour // for a quota, when unattended: a day, and an hour for inexact clocks
 
 	attendedAttempts   = 8
 	unattendedAttempts = 40
@@ -30,15 +30,15 @@ const (
 	longestWait = 30 * time.Second
 )
 
-// Retry says how long a failed request is retried. Its wrapper is the only place that retries.
+// Retry bounds the retries of a failed request. Its wrapper is the only place that retries.
 type Retry struct {
-	total    time.Duration // of all waits for one request; 0 or less means it is sent once
+	total    time.Duration // bound on all waits for one request; 0 or less means no retries
 	attempts int
-	await    time.Duration // of all waits for an allowance, if that is longer
+	await    time.Duration // bound on all waits for a quota, if that is longer
 }
 
-// NewRetry returns how long an agent retries. Watched means that a person is waiting. Total overrides the bound
-// on the waits for one request; 0 means the default, a negative value no retries.
+// NewRetry returns the bounds for an agent. Watched means that a person is waiting. Total overrides the bound on the
+// waits for one request; 0 means the default, a negative value no retries.
 func NewRetry(watched bool, total time.Duration) Retry {
 	r := Retry{total: attendedFor, attempts: attendedAttempts}
 	if !watched {
@@ -58,12 +58,12 @@ func (r Retry) Patience(k llm.Kind) time.Duration {
 	return max(r.total, 0)
 }
 
-// Remaining returns how long to wait before a request that the log asks for. The log may hold a wait that began
-// with more patience than there is now. Such a wait is dropped: if the request comes too early, the vendor says
-// so again.
+// Remaining returns how long to wait before a request that the log asks for. If an earlier driver with larger bounds
+// began a wait that exceeds the current bounds, the request is sent at once. If that is too early, the provider will
+// say so again.
 func (r Retry) Remaining(n loop.Ask) time.Duration {
 	left := time.Until(n.NotBefore)
-	if left > r.Patience(n.Awaits) {
+	if left > r.Patience(n.WaitCause) {
 		return 0
 	}
 	return left
@@ -109,7 +109,8 @@ func (r retrier) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 	}
 }
 
-// next returns whether and when to send a failed request again, after waiting for so long in total.
+// next returns whether to send a failed request again, and how long to wait before that, after having waited for a total
+// of waited.
 func (r retrier) next(attempt int, err *llm.Error, waited time.Duration) (wait time.Duration, again bool) {
 	switch err.Kind.Policy() {
 	case llm.PolicyRetry, llm.PolicyAwait:
@@ -123,8 +124,8 @@ func (r retrier) next(attempt int, err *llm.Error, waited time.Duration) (wait t
 	return 0, false
 }
 
-// final returns the error to give up with. It says that the prompt is too long if a model would answer a
-// shorter one.
+// final returns the error after the last attempt. If another model would answer a shorter prompt, it says that the
+// prompt is too long, so that the conversation is compacted.
 func (r retrier) final(err *llm.Error, waited time.Duration) *llm.Error {
 	if err.Shorter == 0 {
 		return r.explained(err, waited)
@@ -135,7 +136,7 @@ func (r retrier) final(err *llm.Error, waited time.Duration) *llm.Error {
 	}
 }
 
-// explained adds when to try again, if that is beyond the patience.
+// explained adds when to try again, if that is later than the bounds allow to wait.
 func (r retrier) explained(err *llm.Error, waited time.Duration) *llm.Error {
 	patience := r.Patience(err.Kind)
 	switch p := err.Kind.Policy(); {
@@ -154,9 +155,8 @@ func (r retrier) explained(err *llm.Error, waited time.Duration) *llm.Error {
 	return &e
 }
 
-// attempt passes one stream on. It returns how the stream failed, or nil, and whether the consumer still
-// listens. Time during which a limiter below holds the request counts as waiting; if that takes too long, the
-// attempt fails at once.
+// attempt passes one stream on. It returns the error of the stream, if any, and whether the consumer still wants more.
+// Time in a limiter below counts as waiting. If that would take too long, the attempt fails at once.
 func (r retrier) attempt(
 	ctx context.Context, req llm.Request, waited map[llm.Policy]time.Duration, yield func(llm.Chunk, error) bool,
 ) (failed *llm.Error, open bool) {
@@ -164,10 +164,10 @@ func (r retrier) attempt(
 		if err != nil {
 			return llm.AsError(err), true
 		}
-		if held := chunk.Retry; held != nil && held.Cause != nil {
-			policy, wait := held.Cause.Kind.Policy(), time.Duration(held.Wait*float64(time.Second))
-			if waited[policy]+wait > r.Patience(held.Cause.Kind) {
-				return held.Cause, true
+		if limited := chunk.Retry; limited != nil && limited.Cause != nil {
+			policy, wait := limited.Cause.Kind.Policy(), time.Duration(limited.Wait*float64(time.Second))
+			if waited[policy]+wait > r.Patience(limited.Cause.Kind) {
+				return limited.Cause, true
 			}
 			waited[policy] += wait
 		}
@@ -178,8 +178,8 @@ func (r retrier) attempt(
 	return nil, true
 }
 
-// pause returns how long to wait after a failed attempt: as long as the vendor asks, or twice as long each
-// time, plus or minus a quarter.
+// pause returns how long to wait after a failed attempt: as long as the provider asks, or twice as long each time, plus
+// or minus a quarter.
 func pause(attempt int, e *llm.Error) time.Duration {
 	if e.RetryAfter > 0 {
 		return e.RetryAfter

@@ -28,7 +28,7 @@ func SaidBy(out tool.Outcome) string {
 	return fmt.Sprintf("[%s says; it is not the person:]\n%s", by, strings.TrimSpace(out.Text))
 }
 
-// OnNewLine returns the parts of a result with a text on a new line behind them.
+// OnNewLine returns the parts of a result with a text appended on a new line.
 func OnNewLine(parts llm.Parts, text string) llm.Parts {
 	if before := parts.Text(); before != "" && !strings.HasSuffix(before, "\n") {
 		text = "\n" + text
@@ -36,8 +36,7 @@ func OnNewLine(parts llm.Parts, text string) llm.Parts {
 	return append(parts[:len(parts):len(parts)], llm.Text{Text: text})
 }
 
-// Suspended reports whether a call that makes others was stopped to run again later, or has returned
-// tool.ErrHeld for that.
+// Suspended reports whether a call that makes nested calls was stopped, or returned tool.ErrHeld, and will run again.
 func Suspended(ctx context.Context, err error) bool {
 	return errors.Is(err, tool.ErrHeld) || ctx.Err() != nil && !errors.Is(context.Cause(ctx), fault.ErrInterrupted)
 }
@@ -53,7 +52,7 @@ func Hooks(hooks []tool.Hook, vault *secret.Vault) Wrapper {
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			res, err := run(ctx, c)
 			if t.Calls && Suspended(ctx, err) {
-				return res, err // it has not ended
+				return res, err // it will run again
 			}
 			seen := *c
 			seen.Args, seen.Cwd = redact.Texts(c.Args, vault.Redact), vault.Redact(c.Cwd)
@@ -74,10 +73,10 @@ func afterCall(ctx context.Context, h tool.Hook, c *tool.Call, res tool.Result, 
 	}
 	out, err := Hear(ctx, h, p)
 	if out.Result != nil {
-		// The log keeps what was done, whatever the model is told about it.
+		// A hook replaces only the parts; the log keeps the facts about files, exit code and so on.
 		res.Parts = out.Result.Parts
 		if failed != nil {
-			failed = errors.New("it failed; see above")
+			failed = errors.New("the call failed; see above")
 		}
 	}
 	if err != nil {

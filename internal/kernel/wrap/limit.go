@@ -11,17 +11,17 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// How long a call may work, and how long it may take to stop when told to. A call that delegates may take
-// longer, since its workers have their own grace.
+// Times for a call to work, and to stop after its context has ended. A call that delegates may take longer to stop,
+// because its children have a grace of their own.
 const (
 	defaultTime    = 15 * time.Minute
 	grace          = 10 * time.Second
 	graceDelegated = 3 * grace
 )
 
-// Limit bounds the time that a call works, not counting waits for a person; 0 means 15 minutes. Tools that
-// delegate or make calls are not bounded here, since their workers have bounds of their own. A call that does
-// not stop when told to is abandoned, and its result is dropped.
+// Limit bounds the time that a call works, not counting waits for a person; 0 means 15 minutes. Tools that delegate or
+// make nested calls are not bounded, because their children and nested calls are. A call that does not stop after its
+// context has ended is abandoned, and its result is dropped.
 func Limit(most time.Duration) Wrapper {
 	if most <= 0 {
 		most = defaultTime
@@ -31,20 +31,20 @@ func Limit(most time.Duration) Wrapper {
 		t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 			limited, cancel := context.WithCancelCause(ctx)
 			defer cancel(nil)
-			limit, patience := &keep.Deadline{Do: func() { cancel(fault.ErrTimeout) }}, graceDelegated
+			limit, toStop := &keep.Deadline{Do: func() { cancel(fault.ErrTimeout) }}, graceDelegated
 			defer limit.Stop()
 			if !t.Delegates && !t.Calls {
 				limit.Set(time.Now().Add(most))
-				patience = grace
+				toStop = grace
 			}
-			own := *c // an abandoned call must not change what others see
+			own := *c // a copy, because an abandoned call may still change it
 			if ask := c.Ask; ask != nil {
 				own.Ask = func(ctx context.Context, question string, options []string) (string, error) {
 					defer limit.Pause()()
 					return ask(ctx, question, options)
 				}
 			}
-			res, err := abandoning(limited, patience, func() (tool.Result, error) { return run(limited, &own) })
+			res, err := abandoning(limited, toStop, func() (tool.Result, error) { return run(limited, &own) })
 			if err != nil && errors.Is(context.Cause(limited), fault.ErrTimeout) && ctx.Err() == nil {
 				err = fmt.Errorf("stopped after %v, the longest a call may take: %w", most, err)
 			}
@@ -54,8 +54,8 @@ func Limit(most time.Duration) Wrapper {
 	}
 }
 
-// abandoning returns the result of run, but waits no longer than patience once ctx has ended.
-func abandoning(ctx context.Context, patience time.Duration, run func() (tool.Result, error)) (tool.Result, error) {
+// abandoning returns the result of run. Once ctx has ended, it waits no longer than toStop.
+func abandoning(ctx context.Context, toStop time.Duration, run func() (tool.Result, error)) (tool.Result, error) {
 	type outcome struct {
 		res tool.Result
 		err error
@@ -70,7 +70,7 @@ func abandoning(ctx context.Context, patience time.Duration, run func() (tool.Re
 		return o.res, o.err
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(toStop)
 	defer timer.Stop()
 	select {
 	case o := <-done:

@@ -29,7 +29,7 @@ func Redact(vault *secret.Vault) Wrapper {
 	}
 }
 
-// quiet returns the call with secrets removed from its progress and its job.
+// quiet returns the call with secrets removed from its progress, its questions and the end of its job.
 func quiet(c *tool.Call, clear func(string) string) *tool.Call {
 	own := *c
 	own.Progress = func(text string) { c.Progress(clear(text)) }

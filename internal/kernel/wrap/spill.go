@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	largestResult = 30_000  // bytes of one text of a result that the model sees, in a large window
-	leastResult   = 2_000   // and in any window
-	largestNested = 500_000 // bytes of one text that a nested call returns to its caller
+	largestResult = 30_000  // bytes of a text in a result for the model, in a large window
+	leastResult   = 2_000   // bytes of a text in a result for the model, in a tiny window
+	largestNested = 500_000 // bytes of a text in a result for a caller
 )
 
-// ResultSize returns how many bytes of one text of a result fit a window with so many tokens: an eighth of it,
-// at 3.5 bytes a token. 0 means the window is unknown.
+// ResultSize returns how many bytes a text in a result may have, given the tokens of the window: an eighth of the
+// window, at 3.5 bytes a token. 0 means that the window is unknown.
 func ResultSize(window int) int {
 	if window == 0 {
 		return largestResult
@@ -26,8 +26,8 @@ func ResultSize(window int) int {
 	return max(leastResult, min(largestResult, window*7/16))
 }
 
-// Spill keeps large results out of the log: it moves images, and the middle of texts longer than shown bytes,
-// to blobs.
+// Spill keeps large results out of the log. It moves images to blobs, and replaces the middle of texts longer than shown
+// bytes with a reference to a blob.
 func Spill(shown int) Wrapper {
 	return func(t tool.Tool) tool.Tool {
 		run := t.Run

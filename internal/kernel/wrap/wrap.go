@@ -1,5 +1,5 @@
-// Package wrap has the wrappers of a tool: each changes what its Run does. Package drive applies them in a
-// fixed order, see compose.go there.
+// Package wrap has the wrappers of tools. Each replaces a tool's Run. Package drive applies them in a fixed order, see
+// compose.go there.
 package wrap
 
 import (
@@ -24,7 +24,7 @@ func Recover(t tool.Tool) tool.Tool {
 	return t
 }
 
-// Taint marks the result of a call that makes others as untrusted if one of their results was.
+// Taint marks the result of a call as untrusted if the result of one of its nested calls was.
 func Taint(t tool.Tool) tool.Tool {
 	if !t.Calls {
 		return t
@@ -32,9 +32,9 @@ func Taint(t tool.Tool) tool.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		var untrusted atomic.Bool
-		own, begin := *c, c.Start
+		own, start := *c, c.Start
 		own.Start = func(ctx context.Context, name string, args json.RawMessage) func() (tool.Result, error) {
-			wait := begin(ctx, name, args)
+			wait := start(ctx, name, args)
 			return func() (tool.Result, error) {
 				res, err := wait()
 				if res.Untrusted {

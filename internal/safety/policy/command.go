@@ -9,14 +9,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// command is a pattern of commands: words, of which the last may be * for any further words. Within words *
-// matches any part; single quotes make it and spaces literal.
+// command is a pattern for commands: words, of which the last may be * for any further words. Within a word, * matches
+// any part. Single quotes make * and spaces literal.
 //
-// To allow, the words must equal the command's first words, and be enough to say what the command does. Without
-// a * at the end they must equal all words.
+// In an allow rule, the words must equal the first words of the command, and the words up to there must tell what it
+// does. Without a * at the end they must equal all words.
 //
-// To deny or ask, the program matches by name in any folder, options between the words are skipped, and more
-// words may follow. The pattern may also match the text as written, where * matches anything.
+// In a deny or ask rule, the program may be in any folder, options between the words are skipped, and more words may
+// follow after a *. The rule also matches if the pattern, with * for any text, matches the command as written.
 type command struct {
 	text  string
 	words []word
@@ -32,26 +32,26 @@ type word struct {
 func parseCommand(text string) (command, error) {
 	c := command{text: text}
 	var b strings.Builder
-	glob, some, in := false, false, false
+	glob, inWord, quoted := false, false, false
 	flush := func() {
-		if some {
+		if inWord {
 			c.words = append(c.words, word{b.String(), glob})
 		}
 		b.Reset()
-		glob, some = false, false
+		glob, inWord = false, false
 	}
 	for _, r := range text {
 		switch {
 		case r == '\'':
-			in, some = !in, true
-		case !in && (r == ' ' || r == '\t'):
+			quoted, inWord = !quoted, true
+		case !quoted && (r == ' ' || r == '\t'):
 			flush()
 		default:
-			glob, some = glob || r == '*' && !in, true
+			glob, inWord = glob || r == '*' && !quoted, true
 			b.WriteRune(r)
 		}
 	}
-	if in {
+	if quoted {
 		return command{}, errors.New("a quote is not closed")
 	}
 	flush()
@@ -63,7 +63,7 @@ func parseCommand(text string) (command, error) {
 
 func (w word) matches(text string) bool {
 	if w.glob {
-		return wild(w.text, text)
+		return matchWildcard(w.text, text)
 	}
 	return w.text == text
 }
@@ -74,7 +74,7 @@ func (c command) covers(e tool.Effect) bool {
 		return true
 	}
 	if e.Words == nil { // a tool that does not know shells
-		return simple(e.Text) && wild(c.text, e.Text)
+		return simple(e.Text) && matchWildcard(c.text, e.Text)
 	}
 	argv := e.Words.Argv
 	if len(argv) < len(c.words) || c.words[0].glob {
@@ -91,25 +91,25 @@ func (c command) covers(e tool.Effect) bool {
 	return e.Words.Prefix != nil
 }
 
-// simple reports whether a command line is clearly a single command, judged without parsing.
+// simple reports whether a command line has no character that could join or nest commands.
 func simple(text string) bool { return !strings.ContainsAny(text, ";&|<>`$()\n\\") }
 
-// touches reports whether the pattern matches a command, as far as its words are known.
-func (c command) touches(e tool.Effect) answer {
-	if wild(c.text, e.Text) {
+// mayMatch reports whether the pattern matches a command, as far as its words are known.
+func (c command) mayMatch(e tool.Effect) match {
+	if matchWildcard(c.text, e.Text) {
 		return yes
 	}
 	if e.Words == nil {
 		return no
 	}
 	if e.Words.Argv == nil {
-		return c.might(e)
+		return c.mayMatchUnknown(e)
 	}
 	argv := e.Words.Argv
-	if c.begins(argv) || wild(c.text, strings.Join(argv, " ")) {
+	if c.beginsWith(argv) || matchWildcard(c.text, strings.Join(argv, " ")) {
 		return yes
 	}
-	if usual := usualGit(argv); usual != nil && c.begins(usual) {
+	if usual := usualGit(argv); usual != nil && c.beginsWith(usual) {
 		return yes
 	}
 	if e.Class == tool.Unproven && unseen(argv) {
@@ -118,9 +118,9 @@ func (c command) touches(e tool.Effect) answer {
 	return no
 }
 
-// might returns the answer for a command whose words are not all known. If it is proven to only read, or its
-// known program runs no other, it can't be another command.
-func (c command) might(e tool.Effect) answer {
+// mayMatchUnknown is mayMatch for a command whose words are not all known. The answer is no if the command is proven to
+// only read and does not contain the program's name, or if its known first words are of another program.
+func (c command) mayMatchUnknown(e tool.Effect) match {
 	if len(c.words) == 0 || c.words[0].glob {
 		return perhaps
 	}
@@ -133,8 +133,8 @@ func (c command) might(e tool.Effect) answer {
 	return perhaps
 }
 
-// begins reports whether the words are those of argv in order, skipping options.
-func (c command) begins(argv []string) bool {
+// beginsWith reports whether the words are those of argv in order, skipping options.
+func (c command) beginsWith(argv []string) bool {
 	if len(c.words) == 0 {
 		return true
 	}
@@ -154,7 +154,7 @@ func (c command) begins(argv []string) bool {
 	return c.open || len(argv) == 0
 }
 
-// optionWords returns how many words an option takes that may precede the words that say what a program does.
+// optionWords returns how many words a global option takes, including itself.
 func optionWords(program, option string) int {
 	var takes []string
 	switch program {
@@ -185,8 +185,8 @@ func optionWords(program, option string) int {
 	return 1
 }
 
-// wild matches text against a pattern in which * matches anything.
-func wild(pattern, text string) bool {
+// matchWildcard reports whether text matches a pattern in which * matches anything.
+func matchWildcard(pattern, text string) bool {
 	first, rest, open := strings.Cut(pattern, "*")
 	text, ok := strings.CutPrefix(text, first)
 	for ok && open {

@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Unanswered returns what is denied in a mode without a person to answer, and the remedy; empty: nothing
-// notable.
+// Unanswered returns a warning about calls that a mode denies if nobody can answer, with remedies; empty if the mode
+// denies little.
 func Unanswered(mode tool.Mode) string {
 	denied := map[tool.Mode]string{
 		tool.ModeAsk:  "every change, and every command that is not proven to only read",
@@ -26,47 +26,47 @@ func Unanswered(mode tool.Mode) string {
 
 // judgeEffect returns the verdict of the session's mode on an effect.
 func judgeEffect(c *tool.Call, s subject) tool.Verdict {
-	action, reason := modeSays(c, s)
+	action, reason := judgeByMode(c, s)
 	return tool.Verdict{Action: action, By: "mode " + string(c.Mode), Reason: reason}
 }
 
-// Outside ends the reason for a question about a place outside of the session's.
+// Outside ends the reason for a question about a path outside the workspace.
 const Outside = " is outside the workspace"
 
-func modeSays(c *tool.Call, s subject) (tool.Action, string) {
+func judgeByMode(c *tool.Call, s subject) (tool.Action, string) {
 	e, at := s.Effect, s.place
 	switch {
 	case c.Mode.Doc() == "":
 		return tool.Deny, "there is no such mode"
 	case c.Mode == tool.ModeYolo && e.Sensitive != "":
-		return tool.Allow, named(e)
-	case s.pure, e.Kind == tool.Read, c.Mode == tool.ModeYolo:
+		return tool.Allow, describeAccess(e)
+	case s.noEffect, e.Kind == tool.Read, c.Mode == tool.ModeYolo:
 		return tool.Allow, ""
-	case c.Mode == tool.ModePlan && thrownAway(c, s):
+	case c.Mode == tool.ModePlan && staysInThrowaway(c, s):
 		return tool.Allow, ""
 	case e.Kind == tool.Execute && e.Class == tool.ProvenRead:
 		if !c.Env.Walls.Read {
-			return tool.Ask, "there is no sandbox here that would hold a command to reading" // in plan mode too: it may be harmless
+			return tool.Ask, "no sandbox here can limit a command to reading" // in plan mode too, because it may be harmless
 		}
 		return tool.Allow, ""
 	case c.Mode == tool.ModePlan:
-		return tool.Deny, "plan mode only reads; this would " + describe(e) + noThrowaway(c, e)
+		return tool.Deny, "plan mode only reads; this would " + describe(e) + whyNoThrowaway(c, e)
 	case e.Kind == tool.Write && at.Guard == places.Guarded:
 		return tool.Ask, fmt.Sprintf("%s %s", e.Path, at.Why)
 	case e.Kind == tool.Write && at.Zone != places.Workspace && !e.Own:
 		return tool.Ask, e.Path + Outside
 	case e.Kind == tool.Network && s.command != nil && netguard.Loopback(e.Text):
-		return unasked(c, *s.command) // in its sandbox, loopback only reaches the session's own processes
+		return judgeOther(c, *s.command) // in the sandbox, loopback reaches only the session's own processes
 	case e.Kind == tool.Network && !e.Asked && c.Env.Walls.Workspace && netguard.Loopback(e.Text):
-		return tool.Ask, "it would " + describe(e) + " outside the sandbox, where no server of this session is; " +
-			"curl in bash reaches these, " + c.Name + " only what sandbox.local in the settings opens"
+		return tool.Ask, "it would " + describe(e) + " outside the sandbox. Servers of this session are inside: use curl in bash. " +
+			c.Name + " reaches only ports that sandbox.local in the settings opens"
 	}
-	return unasked(c, e)
+	return judgeOther(c, e)
 }
 
-// thrownAway reports whether an effect belongs to a command in a throwaway copy of the workspace, and remains
-// in it or in the session's own temporary files.
-func thrownAway(c *tool.Call, s subject) bool {
+// staysInThrowaway reports whether an effect of a command stays in a throwaway copy of the workspace or in the
+// session's own temporary files.
+func staysInThrowaway(c *tool.Call, s subject) bool {
 	if !c.Env.Throwaway || !c.Env.Walls.Throwaway || s.command == nil || !s.command.Throwaway {
 		return false
 	}
@@ -82,8 +82,8 @@ func thrownAway(c *tool.Call, s subject) bool {
 	return false
 }
 
-// noThrowaway returns why a command that would be eligible can't run in a throwaway copy of the workspace.
-func noThrowaway(c *tool.Call, e tool.Effect) string {
+// whyNoThrowaway says why a command can't run in a throwaway copy of the workspace; empty if that is not the obstacle.
+func whyNoThrowaway(c *tool.Call, e tool.Effect) string {
 	if !c.Env.Throwaway || c.Env.Walls.Throwaway || e.Kind != tool.Execute {
 		return ""
 	}
@@ -91,12 +91,12 @@ func noThrowaway(c *tool.Call, e tool.Effect) string {
 		cmp.Or(c.Env.Walls.NoThrowaway, c.Env.Walls.Why)
 }
 
-// unasked is the verdict of a mode on an effect to which no special case applies.
-func unasked(c *tool.Call, e tool.Effect) (tool.Action, string) {
+// judgeOther returns the verdict of a mode on an effect without a special case.
+func judgeOther(c *tool.Call, e tool.Effect) (tool.Action, string) {
 	command := e.Kind == tool.Execute
 	switch {
 	case command && !c.Env.Walls.Workspace && c.Mode != tool.ModeAsk:
-		return tool.Ask, "there is no sandbox here that would hold a command to the workspace; it would " + describe(e)
+		return tool.Ask, "no sandbox here can confine a command to the workspace; it would " + describe(e)
 	case c.Mode == tool.ModeEdit && (e.Kind == tool.Write || command && e.Class == tool.ProvenInside),
 		c.Mode == tool.ModeAuto && (e.Kind == tool.Write || command):
 		return tool.Allow, ""
@@ -104,8 +104,8 @@ func unasked(c *tool.Call, e tool.Effect) (tool.Action, string) {
 	return tool.Ask, "it would " + describe(e)
 }
 
-// Plain reports whether the reason of a question is only that the call would have one of these effects: it would
-// run a command, change a file or talk to a host.
+// Plain reports whether a reason says only that the call would have one of these effects: run a command, change a file
+// or talk to a host.
 func Plain(reason string, effects []tool.Effect) bool {
 	return slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		return (e.Kind == tool.Execute || e.Kind == tool.Write || e.Kind == tool.Network) && reason == "it would "+describe(e)
@@ -133,5 +133,5 @@ func describe(e tool.Effect) string {
 			return e.Text
 		}
 	}
-	return "do something that is not understood"
+	return "do something unknown"
 }

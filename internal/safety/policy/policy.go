@@ -1,5 +1,5 @@
-// Package policy decides whether calls may run: modes, rules for tools and effects, sensitive places, and the
-// combination of verdicts. It is pure: it asks no one and reads nothing.
+// Package policy decides whether calls may run. It combines modes, rules for tools and effects, and sensitive places.
+// It is pure: it asks no one and reads nothing.
 package policy
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Combine combines verdicts: deny beats ask beats allow; of equal ones the first counts. If all abstain, or
-// there are none, it asks.
+// Combine combines verdicts: deny beats ask, and ask beats allow. Of equal verdicts the first counts. If all abstain,
+// or there are none, it asks.
 func Combine(verdicts []tool.Verdict) tool.Verdict {
 	best := tool.Verdict{}
 	for _, v := range verdicts {
@@ -41,15 +41,15 @@ func weight(a tool.Action) int {
 	return 3 // Deny, and anything unknown: fail closed
 }
 
-// Policy is the judge that every call passes first. It judges each effect alone and returns the strictest
-// verdict. For an effect the first of these that applies decides:
+// Policy is the judge that every call passes first. It judges each effect alone and returns the strictest verdict. For
+// each effect, the first of these that applies decides:
 //
 //  1. a rule that denies
 //  2. a question to the person, which always asks
-//  3. the places that are never read or changed
+//  3. places that tools may never read or change
 //  4. the mode, if it denies
 //  5. a rule that asks
-//  6. files that are secret by their names, which ask unless a rule names exactly that file
+//  6. files that are secret by name, which ask unless a rule names exactly that file
 //  7. the mode, if it allows
 //  8. a rule that allows
 //
@@ -71,69 +71,68 @@ func (p Policy) Judge(_ context.Context, c *tool.Call, effects []tool.Effect) (t
 
 // Finding is the verdict on one effect.
 type Finding struct {
-	Effect  tool.Effect // zero for a call without effects; includes whether it is sensitive
+	Effect  tool.Effect // with Sensitive and Own filled in; zero for a call without effects
 	Verdict tool.Verdict
-	// Mode says that the mode asks, which a rule, or a judge that speaks for the person, can answer.
+	// Mode means that the mode asks. A rule, or a judge that speaks for the person, can answer.
 	Mode bool
-	// Rule is the narrowest rule that would allow an effect that asks. Empty: no rule would be safe.
+	// Rule is the narrowest rule that would allow an effect that asks; empty if no rule would be safe.
 	Rule string
-	// Edits says that a rule for all edits would allow it, if rules can.
+	// Edits means that the rule for all edits would allow an effect that asks.
 	Edits bool
-	// Folder is a folder that the person can open to the session to allow an effect that asks. Empty: not
-	// applicable.
+	// Folder is a folder that the person can open to the session to allow an effect that asks; empty if there is none.
 	Folder string
-	// Host is the rule for the single host that asks. Empty: none would be safe.
-	Host string
-	pure bool // there is no effect
+	// Host is a rule for the single host that asks; empty if no rule would be safe.
+	Host     string
+	noEffect bool // there is no effect
 }
 
 // Findings judges each effect of a call, in order.
 func (p Policy) Findings(c *tool.Call, effects []tool.Effect) []Finding {
 	var out []Finding
-	anywhere := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External })
+	external := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.External })
 	for _, s := range subjects(p.Map, effects) {
-		s.Own = !anywhere && p.own(c, s)
+		s.Own = !external && p.isOwnTemporary(c, s)
 		out = append(out, p.finding(c, s))
 	}
-	return together(out)
+	return nameAllHosts(out)
 }
 
-// together makes each question about a host name all hosts that are asked about for the same reason: the call
-// is a single one, and the person sees one of the reasons.
-func together(out []Finding) []Finding {
+// nameAllHosts makes each question of the mode about a host name all such hosts of the call, because the person sees
+// only one reason.
+func nameAllHosts(out []Finding) []Finding {
 	var hosts []string
-	of := func(f Finding) bool {
+	asksAboutHost := func(f Finding) bool {
 		return f.Mode && f.Effect.Kind == tool.Network && f.Verdict.Reason == "it would "+describe(f.Effect)
 	}
 	for _, f := range out {
-		if said := strings.TrimPrefix(describe(f.Effect), "talk to "); of(f) && !slices.Contains(hosts, said) {
-			hosts = append(hosts, said)
+		if host := strings.TrimPrefix(describe(f.Effect), "talk to "); asksAboutHost(f) && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
 		}
 	}
 	for i, f := range out {
-		if of(f) && len(hosts) > 1 {
+		if asksAboutHost(f) && len(hosts) > 1 {
 			out[i].Verdict.Reason = "it would talk to " + strings.Join(hosts, ", ")
 		}
 	}
 	return out
 }
 
-// Judged returns the effects of a call as judged, with their sensitivity.
+// Judged returns the effects of a call with Sensitive and Own filled in.
 func Judged(findings []Finding) []tool.Effect {
 	var out []tool.Effect
 	for _, f := range findings {
-		if !f.pure {
+		if !f.noEffect {
 			out = append(out, f.Effect)
 		}
 	}
 	return out
 }
 
-// subjects returns what to judge in a call, one per effect. Each place is examined once: its content may
-// change, but a call has one verdict.
+// subjects returns the subjects of a call, one for each effect. Each place is examined only here, because its content
+// may change in between.
 func subjects(m places.Map, effects []tool.Effect) []subject {
 	if len(effects) == 0 {
-		return []subject{{pure: true}}
+		return []subject{{noEffect: true}}
 	}
 	var out []subject
 	command := (*tool.Effect)(nil)
@@ -146,7 +145,7 @@ func subjects(m places.Map, effects []tool.Effect) []subject {
 		if e.Path != "" {
 			s.place, s.root = m.Of(e.Path), e.Path == m.Root
 		}
-		s.Sensitive = s.care()
+		s.Sensitive = s.sensitivity()
 		out = append(out, s)
 	}
 	return out
@@ -155,14 +154,14 @@ func subjects(m places.Map, effects []tool.Effect) []subject {
 // subject is one effect, with its command if any.
 type subject struct {
 	tool.Effect
-	command *tool.Effect
-	place   places.Place // of its path
-	root    bool         // its path is the whole workspace
-	pure    bool         // there is no effect
+	command  *tool.Effect
+	place    places.Place // of its path
+	root     bool         // its path is the whole workspace
+	noEffect bool         // the call has no effects
 }
 
-// care returns why an effect is sensitive; empty: it is not.
-func (s subject) care() string {
+// sensitivity returns why an effect is sensitive; empty if it is not.
+func (s subject) sensitivity() string {
 	switch {
 	case s.Kind == tool.Read && s.place.Guard == places.Secret, s.Kind == tool.Write && s.place.Guard != places.Plain:
 		return s.place.Why
@@ -170,21 +169,21 @@ func (s subject) care() string {
 	return ""
 }
 
-// own reports whether a write goes to the session's own folder for temporary files: no question was asked and
-// no rule names the path. Otherwise the machine's folder is meant.
-func (p Policy) own(c *tool.Call, s subject) bool {
+// isOwnTemporary reports whether a write goes to the session's own folder for temporary files. If it needs approval, or
+// a rule names the path, it goes to the machine's folder instead.
+func (p Policy) isOwnTemporary(c *tool.Call, s subject) bool {
 	unasked := c.Mode == tool.ModeEdit || c.Mode == tool.ModeAuto || s.command != nil && s.command.Throwaway
 	if s.Kind != tool.Write || !unasked || s.place.Zone == places.Workspace {
 		return false
 	}
-	named := slices.ContainsFunc(p.Rules, func(r Rule) bool {
+	hasRule := slices.ContainsFunc(p.Rules, func(r Rule) bool {
 		return r.Action == tool.Allow && r.pattern != "" && r.tool == string(tool.Write) && r.covers(p.Map, c, s)
 	})
-	return !named && c.Env.Own(s.Path, s.command != nil)
+	return !hasRule && c.Env.Own(s.Path, s.command != nil)
 }
 
-// ofCommand reports whether the effect belongs to its command: approving the command approves it.
-func (s subject) ofCommand() bool {
+// belongsToCommand reports whether a rule that allows the command also allows the effect.
+func (s subject) belongsToCommand() bool {
 	switch {
 	case s.command == nil:
 		return false
@@ -196,75 +195,75 @@ func (s subject) ofCommand() bool {
 
 func (p Policy) finding(c *tool.Call, s subject) Finding {
 	v, by := p.decide(c, s)
-	f := Finding{Effect: s.Effect, Verdict: v, Mode: v.Action == tool.Ask && by == byMode, pure: s.pure}
+	f := Finding{Effect: s.Effect, Verdict: v, Mode: v.Action == tool.Ask && by == byMode, noEffect: s.noEffect}
 	if v.Action == tool.Ask && by != byRule {
 		all := Rule{Action: tool.Allow, tool: edit}
 		if by == byMode && s.Kind == tool.Write && s.place.Zone != places.Workspace && s.place.Guard == places.Plain {
 			f.Folder = folderFor(p.Map, s)
 		}
 		f.Edits = by == byMode && all.covers(p.Map, c, s)
-		f.Rule, f.Host = p.checked(c, s, propose(p.Map, c, s)), p.checked(c, s, proposeHost(s))
+		f.Rule, f.Host = p.verifyRule(c, s, propose(p.Map, c, s)), p.verifyRule(c, s, proposeHost(s))
 	}
 	return f
 }
 
-// checked returns a rule if it parses to its intended meaning: it allows the effect. A name with blanks at its
-// ends, or an empty word, can't be expressed.
-func (p Policy) checked(c *tool.Call, s subject, text string) string {
+// verifyRule returns a proposed rule if, once parsed, it allows the effect; otherwise empty. Rules can't express some
+// names, such as a name that ends with a space.
+func (p Policy) verifyRule(c *tool.Call, s subject, text string) string {
 	if r, err := ParseRule(tool.Allow, text, ""); err != nil || !r.covers(p.Map, c, s) {
 		return ""
 	}
 	return text
 }
 
-// decider says which step decided about an effect.
+// decider says which step decided about an effect, and so which rules could answer its question.
 type decider int
 
 const (
-	byRule  decider = iota // no other rule can answer
-	byPlace                // a rule that names the place can answer
-	byMode                 // a rule can answer
+	byRule  decider = iota // none
+	byPlace                // only a rule that names exactly the place
+	byMode                 // any allow rule
 )
 
-// decide judges one effect. All denials come before questions, so that no rule, possibly from a repository,
-// turns a denial into a question.
+// decide judges one effect. Denials come before questions, so a rule that asks, possibly from a repository, can't turn
+// a denial into a question.
 func (p Policy) decide(c *tool.Call, s subject) (tool.Verdict, decider) {
-	denied := p.ruled(tool.Deny, c, s)
-	if denied.Action == tool.Deny {
-		return denied, byRule
+	denial := p.applyRules(tool.Deny, c, s) // or a question, if it is unclear whether a rule denies
+	if denial.Action == tool.Deny {
+		return denial, byRule
 	}
 	if s.Kind == tool.Question {
 		return tool.Verdict{Action: tool.Ask, By: "the model", Reason: "it has a question for you"}, byRule
 	}
-	if v := p.closed(c, s); v.Action != tool.Abstain {
+	if v := p.judgePlace(c, s); v.Action != tool.Abstain {
 		return v, byPlace
 	}
 	v, by := judgeEffect(c, s), byMode
 	if v.Action == tool.Deny {
 		return v, by
 	}
-	for _, asks := range []tool.Verdict{denied, p.ruled(tool.Ask, c, s)} {
+	for _, asks := range []tool.Verdict{denial, p.applyRules(tool.Ask, c, s)} {
 		if asks.Action != tool.Abstain {
 			return asks, byRule
 		}
 	}
 	if s.Sensitive != "" && s.place.Named && c.Mode != tool.ModeYolo {
-		v, by = tool.Verdict{Action: tool.Ask, By: sensitivePlaces, Reason: named(s.Effect)}, byPlace
+		v, by = tool.Verdict{Action: tool.Ask, By: sensitivePlaces, Reason: describeAccess(s.Effect)}, byPlace
 	}
 	if v.Action != tool.Ask {
 		return v, by
 	}
 	for _, r := range p.Rules {
-		if r.Action == tool.Allow && r.covers(p.Map, c, s) && (by == byMode || r.names(p.Map, s)) {
-			return tool.Verdict{Action: tool.Allow, By: r.by()}, byRule
+		if r.Action == tool.Allow && r.covers(p.Map, c, s) && (by == byMode || r.namesExactly(p.Map, s)) {
+			return tool.Verdict{Action: tool.Allow, By: r.author()}, byRule
 		}
 	}
 	return v, by
 }
 
-// ruled applies rules that deny, or ask. If it is unknown whether one matches the effect, because its words or
-// its host are unknown, it asks.
-func (p Policy) ruled(action tool.Action, c *tool.Call, s subject) tool.Verdict {
+// applyRules applies the rules that deny, or the rules that ask. If it is unclear whether a rule matches the effect,
+// because the words or the host are unknown, it asks.
+func (p Policy) applyRules(action tool.Action, c *tool.Call, s subject) tool.Verdict {
 	verb := "denies"
 	if action == tool.Ask {
 		verb = "asks about"
@@ -272,16 +271,16 @@ func (p Policy) ruled(action tool.Action, c *tool.Call, s subject) tool.Verdict 
 	v := tool.Verdict{}
 	for _, r := range p.Rules {
 		if r.Action != action || r.Scope == TrustedContent && c.Mode == tool.ModeYolo {
-			continue // in yolo trusted content is only checked before it runs
+			continue // in mode yolo, trusted content is only checked before it runs
 		}
 		if r.Scope == TrustedContent && s.Kind == tool.Write && s.Path == p.Map.Root && c.Env.Walls.Workspace {
-			continue // only a program can change the whole workspace, and its sandbox protects trusted content
+			continue // the effect is of a program, whose sandbox protects trusted content
 		}
-		switch r.touches(p.Map, c, s) {
+		switch r.mayMatch(p.Map, c, s) {
 		case yes:
-			return tool.Verdict{Action: action, By: r.by(), Reason: cmp.Or(r.Reason, "a rule "+verb+" it")}
+			return tool.Verdict{Action: action, By: r.author(), Reason: cmp.Or(r.Reason, "a rule "+verb+" it")}
 		case perhaps:
-			v = tool.Verdict{Action: tool.Ask, By: r.by(), Reason: "it can't be told whether this rule " + verb + " " + quoted(s.Text)}
+			v = tool.Verdict{Action: tool.Ask, By: r.author(), Reason: "it is unclear whether this rule " + verb + " " + quoted(s.Text)}
 		}
 	}
 	return v
@@ -290,40 +289,40 @@ func (p Policy) ruled(action tool.Action, c *tool.Call, s subject) tool.Verdict 
 // sensitivePlaces is the author of verdicts on sensitive places.
 const sensitivePlaces = "sensitive places"
 
-// closed denies effects that no allow rule can open.
-func (p Policy) closed(c *tool.Call, s subject) tool.Verdict {
+// judgePlace denies access to places that no allow rule can open.
+func (p Policy) judgePlace(c *tool.Call, s subject) tool.Verdict {
 	at := s.place
 	if c.Mode == tool.ModeYolo {
 		if s.command != nil || s.Path == "" {
-			return tool.Verdict{} // no sandbox enforces it for the command
+			return tool.Verdict{} // no sandbox could enforce it for a command
 		}
 		at = p.Map.Unguarded().Of(s.Path)
 	}
-	var doing string
+	var access string
 	switch {
 	case at.Named:
 		return tool.Verdict{}
 	case s.Kind == tool.Read && at.Guard == places.Secret:
-		doing = "read"
+		access = "read"
 	case s.Kind == tool.Write && (at.Guard == places.Secret || at.Guard == places.Frozen):
-		doing = "changed"
+		access = "changed"
 	default:
 		return tool.Verdict{}
 	}
 	return tool.Verdict{Action: tool.Deny, By: sensitivePlaces, Reason: fmt.Sprintf("%s is not %s by tools: it %s%s",
-		s.Path, doing, at.Why, p.wayTo(s.Path))}
+		s.Path, access, at.Why, p.howToOpen(s.Path))}
 }
 
-// wayTo returns how a person can open a place anyway.
-func (p Policy) wayTo(path string) string {
+// howToOpen says how a person can open a closed place; empty if that is impossible.
+func (p Policy) howToOpen(path string) string {
 	if p.Map.Unguarded().Of(path).Guard != places.Plain {
 		return ""
 	}
 	return fmt.Sprintf("; the person can do it, or open the place with public = [%q] in the settings", relative(p.Map, path))
 }
 
-// named describes an effect on a sensitive place.
-func named(e tool.Effect) string {
+// describeAccess describes a read or change of a sensitive place.
+func describeAccess(e tool.Effect) string {
 	if e.Kind == tool.Read {
 		return fmt.Sprintf("it reads %s, which %s", e.Path, e.Sensitive)
 	}

@@ -559,7 +559,7 @@ func TestLocalServers(t *testing.T) {
 	c := call("web_fetch", "auto")
 	c.Env.Walls.Workspace = true
 	if v := judge(t, policy.Policy{Map: here()}, c, []tool.Effect{host("localhost")}); v.Action != tool.Ask ||
-		!strings.Contains(v.Reason, "curl in bash reaches these") {
+		!strings.Contains(v.Reason, "use curl in bash") {
 		t.Errorf("%s: %s", v.Action, v.Reason)
 	}
 	if v := judge(t, policy.Policy{Map: here()}, c, []tool.Effect{host("example.com")}); v.Action != tool.Ask ||

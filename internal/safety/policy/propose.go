@@ -11,8 +11,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Proposals lists the narrowest rules that together would allow a call that asks. It is empty if no rules can
-// allow all of it.
+// Proposals lists the narrowest rules that together would allow a call that asks; empty if rules can't allow all of it.
 func Proposals(findings []Finding) []string {
 	var out []string
 	for _, f := range findings {
@@ -27,8 +26,8 @@ func Proposals(findings []Finding) []string {
 	return out
 }
 
-// Offers lists further approvals for a session, if rules can answer: all edits, if only edits ask, and the
-// hosts, if only hosts ask. Those in Proposals are not repeated.
+// Offers lists wider approvals for a session: all edits, if only edits ask, and the hosts, if only effects on hosts
+// ask. It leaves out approvals that equal the proposals.
 func Offers(findings []Finding) []event.Offer {
 	var hosts, rules []string
 	asks, edits, reaches := false, true, true
@@ -53,10 +52,10 @@ func Offers(findings []Finding) []event.Offer {
 	return out
 }
 
-// propose returns the narrowest rule that allows an effect, or nothing if a rule would allow more than a person
-// can tell from it.
+// propose returns the narrowest rule that allows an effect; empty if a rule would allow more than a person can see from
+// it.
 func propose(m places.Map, c *tool.Call, s subject) string {
-	if s.ofCommand() {
+	if s.belongsToCommand() {
 		if rule := proposeCommand(c, *s.command); rule != "" {
 			return rule
 		}
@@ -74,7 +73,7 @@ func propose(m places.Map, c *tool.Call, s subject) string {
 			return "" // logs store rules as text
 		}
 		if s.Kind == tool.Write && (tool.Inside(s.Path, m.Root) || m.Home != "" && tool.Inside(s.Path, m.Home)) {
-			return "" // the whole workspace or home: only once
+			return "" // the whole workspace or home can only be allowed once
 		}
 		return string(s.Kind) + "(" + relative(m, s.Path) + ")"
 	case tool.Network:
@@ -87,8 +86,8 @@ func propose(m places.Map, c *tool.Call, s subject) string {
 	return ""
 }
 
-// folderFor returns the folder of a path outside of the workspace, if it can be opened as a whole: not a system
-// folder, nor one that contains the home or shared folders.
+// folderFor returns the folder of a path outside the workspace, if the person can open that folder; empty for system
+// folders, shared folders, and folders that contain the home.
 func folderFor(m places.Map, s subject) string {
 	dir := filepath.Dir(s.Path)
 	shared := dir == filepath.Dir(dir) || slices.Contains([]string{"/tmp", "/var/tmp"}, dir)
@@ -98,7 +97,7 @@ func folderFor(m places.Map, s subject) string {
 	return dir
 }
 
-// proposeHost returns the rule for the host that an effect names; empty: it names none.
+// proposeHost returns the rule for the host of an effect; empty if it names no single host.
 func proposeHost(s subject) string {
 	if s.Kind != tool.Network || s.Text == "" || strings.ContainsAny(s.Text, "*()") {
 		return ""
@@ -111,7 +110,7 @@ func proposeCommand(c *tool.Call, e tool.Effect) string {
 		return ""
 	}
 	prefix, rest := e.Words.Prefix, " *)"
-	if prefix == nil && e.Words.Exact && builds(e.Words.Argv) {
+	if prefix == nil && e.Words.Exact && isProjectBuild(e.Words.Argv) {
 		prefix, rest = e.Words.Argv, ")"
 	}
 	if prefix == nil {
@@ -130,9 +129,9 @@ func proposeCommand(c *tool.Call, e tool.Effect) string {
 	return c.Name + "(" + strings.Join(words, " ") + rest
 }
 
-// builds reports whether a command runs the project's build tool without options that read its recipe or more words
-// from elsewhere than the project's own file.
-func builds(argv []string) bool {
+// isProjectBuild reports whether a command runs a build tool with the project's own build file. Unknown options don't
+// count as such, because they could name another file.
+func isProjectBuild(argv []string) bool {
 	if len(argv) == 0 || !slices.Contains([]string{"make", "gmake", "ninja", "rake", "mvn", "gradle", "ctest", "yarn", "task", "just"},
 		argv[0]) {
 		return false

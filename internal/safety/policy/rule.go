@@ -20,7 +20,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TrustedContent is the scope of rules that protect trusted content from changes. No person wrote them.
+// TrustedContent is the scope of rules that inspan makes to protect trusted content from changes.
 const TrustedContent = "trusted content"
 
 // The rules for all edits, and for fetching from package registries.
@@ -37,33 +37,31 @@ const (
 //	EFFECT            every effect of the kind, of any tool: read, write,
 //	                  execute, network, external, keep
 //	EFFECT(PATTERN)   only those that match
-//	edits             changes of workspace files by tools other than shells. To allow,
-//	                  guarded places are not included
+//	edits             changes of workspace files by tools other than shells. An allow
+//	                  rule does not include guarded places
 //
-//	registries        fetches of commands from package registries; to allow only.
-//	                  With a pattern, one more host that is such a registry
+//	registries        fetches of commands from package registries; only to allow.
+//	                  With a pattern, only from that host, as one more registry
 //
-// For paths PATTERN is a glob with **, relative to the workspace unless it starts with / or ~/. For hosts see
-// [netguard.Hosts]; network(!HOST HOST) denies or asks about all others. For commands, and those that are kept,
-// see [command].
+// For paths, PATTERN is a glob with **, relative to the workspace unless it starts with / or ~/. For hosts, see
+// [netguard.Hosts]; network(!HOST HOST) denies or asks about all other hosts. For execute and keep, see [command].
 //
-// Rules apply to one effect at a time, and in command lines to one simple command at a time. A call is denied
-// if any part is, and allowed if all parts are.
+// Rules apply to one effect at a time, and in command lines to one simple command at a time. A call is denied if any
+// part is denied, and allowed if all parts are allowed.
 type Rule struct {
 	Action  tool.Action // Allow, Ask or Deny
 	Text    string      // in the grammar above
-	Written string      // as a person wrote it, if that was in the format of another agent; see [Read]
+	Written string      // as a person wrote it, if that was in the syntax of another agent; see [Read]
 	Scope   string      // its origin, for people: "organisation", "user", "project", "session"
 	Reason  string      // for people and models, shown if it asks or denies; may be empty
 	tool    string
-	pattern string // empty: any
+	pattern string // empty means any
 	command command
 }
 
-// Read parses a rule as a person writes it: in the grammar of [Rule], or in the format of Claude Code, Codex,
-// opencode or Gemini, which may yield several rules. Tools are the session's tools from outside; a rule with
-// one of their names means that tool. A rule that denies or asks about bash(npm run test:*) covers both
-// meanings of its end.
+// Read parses a rule as a person writes it: in the grammar of [Rule], or in the syntax of Claude Code, Codex, opencode
+// or Gemini, which may yield several rules. A rule with one of the names in tools is always in our grammar. A rule that
+// denies or asks about bash(npm run test:*) covers both meanings of the :* at its end.
 func Read(action tool.Action, text, scope string, tools ...string) ([]Rule, error) {
 	name, _, _ := strings.Cut(text, "(")
 	if !foreign.Is(text) || slices.Contains(tools, strings.TrimSpace(name)) {
@@ -72,7 +70,7 @@ func Read(action tool.Action, text, scope string, tools ...string) ([]Rule, erro
 			return nil, err
 		}
 		out := []Rule{r}
-		if also := r.loose(); also != "" {
+		if also := r.looseForm(); also != "" {
 			if l, err := ParseRule(action, also, scope); err == nil {
 				l.Written = r.Text
 				out = append(out, l)
@@ -96,8 +94,8 @@ func Read(action tool.Action, text, scope string, tools ...string) ([]Rule, erro
 	return out, nil
 }
 
-// ParseRule parses a rule in the grammar of [Rule]. A pattern that can never match is an error, which names the
-// nearest that can.
+// ParseRule parses a rule in the grammar of [Rule]. A pattern that can never match is an error. If possible, the error
+// suggests one that can.
 func ParseRule(action tool.Action, text, scope string) (Rule, error) {
 	fail := func(why string) (Rule, error) {
 		return Rule{}, fmt.Errorf("rule %q: %s", text, why)
@@ -127,7 +125,7 @@ func ParseRule(action tool.Action, text, scope string) (Rule, error) {
 		return fail(err.Error())
 	}
 	var err error
-	if r.command, err = parseCommand(r.pattern); err != nil && r.runs() {
+	if r.command, err = parseCommand(r.pattern); err != nil && r.isForCommands() {
 		return fail(err.Error())
 	}
 	return r, nil
@@ -138,12 +136,12 @@ func (r Rule) checkPattern() error {
 	switch {
 	case r.pattern == "":
 		return nil
-	case r.runs():
+	case r.isForCommands():
 		return r.checkCommand()
-	case picked(r.tool) != "":
+	case variantArgument(r.tool) != "":
 		_, err := path.Match(r.pattern, "")
 		return err
-	case r.tool == string(tool.External), strings.HasPrefix(r.tool, "mcp__"), slices.Contains(withoutObject(), r.tool):
+	case r.tool == string(tool.External), strings.HasPrefix(r.tool, "mcp__"), slices.Contains(toolsWithoutPattern(), r.tool):
 		return fmt.Errorf("it takes no pattern; use %s", r.tool)
 	case r.tool == string(tool.Network), r.tool == registries, r.tool == "web_fetch", r.tool == "http_request":
 		hosts, others := r.hosts()
@@ -165,17 +163,16 @@ func (r Rule) checkPattern() error {
 	return r.checkPath()
 }
 
-// withoutObject returns the built-in tools whose calls have no command, path or host that a pattern could
-// match.
-func withoutObject() []string {
+// toolsWithoutPattern returns the built-in tools whose calls have no command, path or host for a pattern to match.
+func toolsWithoutPattern() []string {
 	return []string{
 		"ask_user", "call_tool", "history", "manage_agents", "mcp_resource", "mcp_server_list", "oauth_flow", "plan_workflow", "return_result",
 		"team", "todo", "tool_search", "tool_types",
 	}
 }
 
-// checkCommand rejects the format of Claude Code with our name of the tool, where the whole name of a program
-// would have to match.
+// checkCommand rejects Claude Code's PROGRAM:* after our name of the tool, because in our grammar the colon would be
+// part of the program's name.
 func (r Rule) checkCommand() error {
 	prefix, ok := strings.CutSuffix(r.pattern, ":*")
 	if ok && prefix != "" && !strings.ContainsAny(prefix, " \t'") {
@@ -184,17 +181,17 @@ func (r Rule) checkCommand() error {
 	return nil
 }
 
-// loose returns the alternative meaning of a pattern that ends with :*, as in Claude Code: the command with any
-// arguments. Empty: none.
-func (r Rule) loose() string {
+// looseForm returns the rule with Claude Code's meaning of a pattern that ends with :*, the command with any arguments;
+// empty if there is none.
+func (r Rule) looseForm() string {
 	prefix, ok := strings.CutSuffix(r.pattern, ":*")
-	if !r.runs() || !ok || strings.HasSuffix(prefix, "'") || r.Action == tool.Allow {
+	if !r.isForCommands() || !ok || strings.HasSuffix(prefix, "'") || r.Action == tool.Allow {
 		return ""
 	}
 	return r.tool + "(" + prefix + " *)"
 }
 
-// checkPath rejects a pattern that no path matches, as paths are compared cleaned and in full.
+// checkPath rejects a pattern that no path matches, because rules match clean, absolute paths.
 func (r Rule) checkPath() error {
 	home, user := strings.CutPrefix(r.pattern, "~")
 	clean := r.pattern
@@ -212,7 +209,7 @@ func (r Rule) checkPath() error {
 	return nil
 }
 
-// hostIn returns the host in an address, or after Claude Code's domain: prefix; empty: none.
+// hostIn returns the host in an address, or after Claude Code's domain: prefix; empty if there is none.
 func hostIn(text string) string {
 	text = strings.TrimPrefix(text, "domain:")
 	if u, err := url.Parse(text); err == nil && u.Host != "" {
@@ -224,8 +221,8 @@ func hostIn(text string) string {
 	return ""
 }
 
-// Names returns an error if the rule matches none of the tools, and no kind of effect. Tools of MCP servers are
-// dynamic, so names in their format count as known.
+// Names returns an error if the rule names no kind of effect and matches none of the tools. Names like those of MCP
+// tools always count as known, because these tools are dynamic.
 func (r Rule) Names(tools []string) error {
 	known := append(append(kinds(), edit, registries), tools...)
 	if strings.HasPrefix(r.tool, "mcp__") || strings.HasPrefix(r.tool, "*") || slices.ContainsFunc(known, func(name string) bool {
@@ -249,41 +246,41 @@ func kinds() (out []string) {
 	return out
 }
 
-// runs reports whether the pattern can only be one of commands.
-func (r Rule) runs() bool {
+// isForCommands reports whether the pattern is for commands.
+func (r Rule) isForCommands() bool {
 	return r.tool == "bash" || r.tool == "execute" || r.tool == string(tool.Keep)
 }
 
-func (r Rule) by() string {
+func (r Rule) author() string {
 	if r.Scope == "" {
 		return "rule " + r.Text
 	}
 	return fmt.Sprintf("rule %s (%s)", r.Text, r.Scope)
 }
 
-// answer says whether a rule matches.
-type answer int
+// match says whether a rule matches.
+type match int
 
 const (
-	no answer = iota
+	no match = iota
 	perhaps
 	yes
 )
 
-// touches reports whether a rule that denies or asks matches an effect. It includes everything that could be
-// meant: a folder matches if its files do.
-func (r Rule) touches(m places.Map, c *tool.Call, s subject) answer {
-	if !r.named(c, s) {
+// mayMatch reports whether a rule that denies or asks matches an effect. It errs on the side of matching: a change of a
+// folder matches if the rule is for files in it.
+func (r Rule) mayMatch(m places.Map, c *tool.Call, s subject) match {
+	if !r.isFor(c, s) {
 		return no
 	}
 	if r.pattern == "" {
 		return yes
 	}
-	if r.runs() && s.Kind != tool.Execute && (s.Kind != tool.Keep || r.tool != string(tool.Keep)) {
+	if r.isForCommands() && s.Kind != tool.Execute && (s.Kind != tool.Keep || r.tool != string(tool.Keep)) {
 		return no
 	}
-	if picked(r.tool) != "" {
-		return r.picks(c)
+	if variantArgument(r.tool) != "" {
+		return r.matchVariant(c)
 	}
 	switch s.Kind {
 	case tool.Read, tool.Write:
@@ -293,25 +290,26 @@ func (r Rule) touches(m places.Map, c *tool.Call, s subject) answer {
 			return yes
 		}
 	case tool.Execute, tool.Keep:
-		return r.command.touches(s.Effect)
+		return r.command.mayMatch(s.Effect)
 	case tool.Network:
-		return r.host(s.Text)
+		return r.matchHost(s.Text)
 	}
 	return no
 }
 
-// picked returns the argument of a tool that selects a named variant, such as an agent's kind.
-func picked(name string) string {
+// variantArgument returns the name of the argument that a rule's pattern matches, for tools such as spawn_agent; empty
+// for other tools.
+func variantArgument(name string) string {
 	return map[string]string{"spawn_agent": "agent", "skill": "name"}[name]
 }
 
-// picks reports whether a call selects the variant that the rule names.
-func (r Rule) picks(c *tool.Call) answer {
+// matchVariant reports whether the call's variant, such as the kind of agent, matches the pattern.
+func (r Rule) matchVariant(c *tool.Call) match {
 	args := map[string]any{}
 	if json.Unmarshal(c.Args, &args) != nil {
 		return perhaps
 	}
-	name, _ := args[picked(r.tool)].(string)
+	name, _ := args[variantArgument(r.tool)].(string)
 	if name == "" && r.tool == "spawn_agent" {
 		name = "worker" // the default
 	}
@@ -321,11 +319,11 @@ func (r Rule) picks(c *tool.Call) answer {
 	return no
 }
 
-// covers reports whether an allow rule covers an effect completely. A rule for a command covers network effects
-// of the command and proven changes inside the workspace. It doesn't cover additional hosts that the call
-// requests: only a network rule does.
+// covers reports whether an allow rule covers an effect completely. A rule for a command also covers the command's
+// network effects and its proven changes in the workspace. Only a network rule covers hosts that the call requests in
+// addition.
 func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
-	if !r.named(c, s) {
+	if !r.isFor(c, s) {
 		return false
 	}
 	switch {
@@ -335,38 +333,37 @@ func (r Rule) covers(m places.Map, c *tool.Call, s subject) bool {
 		return false
 	case r.tool == edit:
 		return s.place.Guard == places.Plain
-	case r.runs() && s.ofCommand():
+	case r.isForCommands() && s.belongsToCommand():
 		return r.pattern == "" || r.command.covers(*s.command)
 	case r.pattern == "":
 		return true
-	case picked(r.tool) != "":
-		return r.picks(c) == yes
+	case variantArgument(r.tool) != "":
+		return r.matchVariant(c) == yes
 	case s.Kind == tool.Read || s.Kind == tool.Write:
-		return !r.runs() && matchPath(r.glob(m), s.Path)
+		return !r.isForCommands() && matchPath(r.glob(m), s.Path)
 	case s.Kind == tool.Execute, s.Kind == tool.Keep && r.tool == string(tool.Keep):
 		return r.command.covers(s.Effect)
 	case s.Kind == tool.Network:
-		return !r.runs() && r.host(s.Text) == yes
+		return !r.isForCommands() && r.matchHost(s.Text) == yes
 	}
 	return false
 }
 
-// names reports whether the rule is for exactly this path and this kind of access, so that its author must have
-// meant that.
-func (r Rule) names(m places.Map, s subject) bool {
+// namesExactly reports whether the rule is for exactly this path and this kind of access.
+func (r Rule) namesExactly(m places.Map, s subject) bool {
 	return r.tool == string(s.Kind) && (r.pattern == relative(m, s.Path) || r.glob(m) == s.Path)
 }
 
-// path returns the single path that a rule is for; empty: it is for several, or none.
-func (r Rule) path(m places.Map) string {
-	if r.pattern == "" || r.runs() || strings.ContainsAny(r.pattern, `*?[]{}\`) {
+// singlePath returns the path of a rule that is for exactly one path; otherwise empty.
+func (r Rule) singlePath(m places.Map) string {
+	if r.pattern == "" || r.isForCommands() || strings.ContainsAny(r.pattern, `*?[]{}\`) {
 		return ""
 	}
 	return r.glob(m)
 }
 
-// named reports whether the rule names the tool, or the kind of effect.
-func (r Rule) named(c *tool.Call, s subject) bool {
+// isFor reports whether the rule is for this tool or this kind of effect. It ignores the pattern.
+func (r Rule) isFor(c *tool.Call, s subject) bool {
 	if r.tool == edit {
 		return s.Kind == tool.Write && s.command == nil && s.place.Zone == places.Workspace && !s.root
 	}
@@ -382,12 +379,12 @@ func (r Rule) named(c *tool.Call, s subject) bool {
 	if ok, err := filepath.Match(r.tool, c.Name); ok && err == nil {
 		return true
 	}
-	// A tool under another name can be denied by that name too, but not allowed.
+	// If a tool was called through another one, a rule for that other name can deny or ask, but not allow.
 	ok, err := filepath.Match(r.tool, c.As)
 	return ok && err == nil && c.As != "" && r.Action != tool.Allow
 }
 
-// glob returns the pattern as an absolute one.
+// glob returns the pattern as an absolute glob.
 func (r Rule) glob(m places.Map) string {
 	switch {
 	case strings.HasPrefix(r.pattern, "~/") && m.Home != "":
@@ -404,7 +401,7 @@ func matchPath(glob, path string) bool {
 	return ok && err == nil
 }
 
-// hosts returns the hosts of the pattern; others says that the rule is for all except them.
+// hosts returns the hosts of the pattern. Others means that the rule is for all hosts except these.
 func (r Rule) hosts() (hosts netguard.Hosts, others bool) {
 	if rest, is := strings.CutPrefix(r.pattern, "!"); is {
 		return strings.Fields(rest), true
@@ -412,23 +409,23 @@ func (r Rule) hosts() (hosts netguard.Hosts, others bool) {
 	return netguard.Hosts{r.pattern}, false
 }
 
-// host reports whether the rule matches a host, "name" or "name:port".
-func (r Rule) host(text string) answer {
+// matchHost reports whether the rule matches a host, "name" or "name:port".
+func (r Rule) matchHost(text string) match {
 	hosts, others := r.hosts()
-	said := reaches(hosts, text)
+	matched := reaches(hosts, text)
 	if others {
-		switch said {
+		switch matched {
 		case yes:
 			return no
 		case no:
 			return yes
 		}
-		return said
+		return matched
 	}
-	if _, port := hostPort(text); said == no && port == 0 && r.forPort() {
+	if _, port := hostPort(text); matched == no && port == 0 && r.forPort() {
 		return perhaps
 	}
-	return said
+	return matched
 }
 
 // registries returns the hosts of a registries rule.
@@ -439,8 +436,8 @@ func (r Rule) registries() netguard.Hosts {
 	return netguard.Registries()
 }
 
-// Registries returns the hosts that rules allow commands to fetch from, those that are for fetching only, and
-// those that the person named.
+// Registries returns the hosts that registries rules open to commands: all of them, the ones that are open only for
+// fetching, and the ones that a pattern names.
 func Registries(rules []Rule) (open, only, named netguard.Hosts) {
 	for _, r := range rules {
 		if r.tool != registries {
@@ -448,10 +445,10 @@ func Registries(rules []Rule) (open, only, named netguard.Hosts) {
 		}
 		for _, host := range r.registries() {
 			closed := slices.ContainsFunc(rules, func(o Rule) bool {
-				return o.Action != tool.Allow && o.tool == string(tool.Network) && (o.pattern == "" || o.host(host) != no)
+				return o.Action != tool.Allow && o.tool == string(tool.Network) && (o.pattern == "" || o.matchHost(host) != no)
 			})
 			free := slices.ContainsFunc(rules, func(o Rule) bool {
-				return o.Action == tool.Allow && o.tool == string(tool.Network) && (o.pattern == "" || o.host(host) == yes)
+				return o.Action == tool.Allow && o.tool == string(tool.Network) && (o.pattern == "" || o.matchHost(host) == yes)
 			})
 			if closed || slices.Contains(open, host) {
 				continue
@@ -470,7 +467,7 @@ func Registries(rules []Rule) (open, only, named netguard.Hosts) {
 // IsRegistry reports whether a host, with or without a port, is a well-known package registry.
 func IsRegistry(text string) bool { return reaches(netguard.Registries(), text) == yes }
 
-// hostPort splits a host and its port; 0: no port.
+// hostPort splits a host and its port; 0 means no port.
 func hostPort(text string) (name string, port int) {
 	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") {
 		if n, err := strconv.Atoi(text[i+1:]); err == nil {
@@ -480,8 +477,8 @@ func hostPort(text string) (name string, port int) {
 	return text, 0
 }
 
-// reaches reports whether hosts include one, "name" or "name:port".
-func reaches(hosts netguard.Hosts, text string) answer {
+// reaches reports whether hosts include a host, "name" or "name:port".
+func reaches(hosts netguard.Hosts, text string) match {
 	name, port := hostPort(text)
 	switch {
 	case name == "" || name == "*":
@@ -500,14 +497,14 @@ func (r Rule) forPort() bool {
 	return i >= 0 && !strings.HasSuffix(r.pattern, "]")
 }
 
-// Matches reports whether the rule matches a call, for a person to try it: an allow rule must cover all effects
-// except reading, an ask or deny rule any of them.
+// Matches reports whether the rule matches a call, so that a person can try it. An allow rule must cover all effects
+// except reads; an ask or deny rule must match any effect.
 func (r Rule) Matches(m places.Map, c *tool.Call, effects []tool.Effect) bool {
 	covered := false
 	for _, s := range subjects(m, effects) {
 		switch {
 		case r.Action != tool.Allow:
-			if r.touches(m, c, s) == yes {
+			if r.mayMatch(m, c, s) == yes {
 				return true
 			}
 		case r.covers(m, c, s):

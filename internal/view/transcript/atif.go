@@ -13,9 +13,9 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// ATIF writes the session as one trajectory in the Agent Trajectory Interchange Format, version 1.7 (Harbor RFC
-// 0001). Images are referred to by the path that blobs returns for their digest. Steps that were rewound stay,
-// since they happened and cost something, and are marked in extra. The events are read twice.
+// ATIF writes the session as one trajectory in the Agent Trajectory Interchange Format, version 1.7 (Harbor RFC 0001).
+// Blobs returns the path of an image from its digest. Rewound steps stay, because they cost money, and are marked in
+// extra. It reads the events twice.
 func ATIF(w io.Writer, events iter.Seq2[event.Event, error], blobs func(digest string) string) error {
 	gone, err := Rewound(events)
 	if err != nil {

@@ -16,25 +16,25 @@ const MaxPrinted = 32 << 10
 
 // Open adds a call that was made before the first event, with its open question, if any.
 func (f *Fold) Open(c *Call) {
-	f.keep(c)
+	f.remember(c)
 	if c.Question != nil {
 		c.Question.Call = c
 		f.Now.Questions = append(f.Now.Questions, c.Question)
 	}
 }
 
-func (f *Fold) keep(c *Call) {
+func (f *Fold) remember(c *Call) {
 	if f.calls == nil {
 		f.calls = map[string]*Call{}
 	}
 	f.calls[c.Call.ID] = c
 }
 
-// find returns the unfinished call with this id. It makes one for an unknown id, whose reply came before the
-// first event.
-func (f *Fold) find(id string) *Call {
+// unfinished returns the unfinished call with this id. It makes one if the id is unknown, because the reply may have
+// come before the first event.
+func (f *Fold) unfinished(id string) *Call {
 	if f.calls[id] == nil {
-		f.keep(&Call{Call: llm.Call{ID: id}})
+		f.remember(&Call{Call: llm.Call{ID: id}})
 	}
 	return f.calls[id]
 }
@@ -44,14 +44,14 @@ func (f *Fold) call(e event.Event) []Item {
 	switch b := e.Body.(type) {
 	case event.Judged:
 		f.spend(llm.Usage{}, b.Cost)
-		c := f.find(b.Call)
+		c := f.unfinished(b.Call)
 		c.State, c.Judged, c.Call = Judged, &b, words.Judged(c.Call, b)
 		if b.Parent != "" {
-			c.Seq, c.Parent = e.Seq, f.find(b.Parent)
+			c.Seq, c.Parent = e.Seq, f.unfinished(b.Parent)
 		}
 		return []Item{c}
 	case event.Waiting:
-		c := f.find(b.Call)
+		c := f.unfinished(b.Call)
 		c.State = Waiting
 		c.Question = &Question{Seq: e.Seq, ID: b.Call, Call: c, Preview: b.Preview, Rules: b.Rules, Offers: b.Offers, Until: b.Until}
 		f.Now.Questions = append(f.Now.Questions, c.Question)
@@ -60,7 +60,7 @@ func (f *Fold) call(e event.Event) []Item {
 		return f.decided(b)
 	case event.Wanted:
 		if c := f.calls[b.Call]; c != nil {
-			c.wanted = true
+			c.reached = true
 		}
 	case event.Started:
 		return f.started(e, b)
@@ -92,7 +92,7 @@ func (f *Fold) Raised() (out []*Question) {
 	return out
 }
 
-// Pending returns an open question in the form in which it is answered.
+// Pending returns an open question in the form for [inspan.Conductor] and its answers.
 func (f *Fold) Pending(q *Question) inspan.Pending {
 	if q.Raised != nil {
 		return inspan.Asked(inspan.Question{Raised: *q.Raised, Seq: q.Seq})
@@ -103,14 +103,14 @@ func (f *Fold) Pending(q *Question) inspan.Pending {
 	}
 	p.Call.Name = cmp.Or(p.Call.Name, "a call")
 	if j := q.Call.Judged; j != nil {
-		p.Reason, p.Parent, p.RequestedAhead = j.Reason, j.Parent, j.RequestedAhead && !q.Call.wanted
+		p.Reason, p.Parent, p.RequestedAhead = j.Reason, j.Parent, j.RequestedAhead && !q.Call.reached
 	}
 	return p
 }
 
 // decided closes the questions that a decision answers. A decision that answers none changes nothing.
 func (f *Fold) decided(b event.Decided) []Item {
-	return f.close(func(q *Question) bool {
+	return f.closeQuestions(func(q *Question) bool {
 		on := b.On(q.ID, q.Seq)
 		if q.Call != nil && q.Call.Parent != nil {
 			on = b.OnCall(q.ID, q.Call.Parent.Call.ID, q.Seq)
@@ -127,20 +127,20 @@ func (f *Fold) decided(b event.Decided) []Item {
 }
 
 func (f *Fold) started(e event.Event, b event.Started) []Item {
-	c := f.find(b.Call)
-	items := f.close(func(q *Question) bool { return q.Call == c })
+	c := f.unfinished(b.Call)
+	items := f.closeQuestions(func(q *Question) bool { return q.Call == c })
 	c.State, c.Started = Running, e.Time
-	c.silence()
+	c.clearProgress()
 	f.Now.Running = append(slices.DeleteFunc(f.Now.Running, func(r *Call) bool { return r == c }), c)
 	return append(items, c)
 }
 
-func (c *Call) silence() { c.Latest, c.printed = "", nil }
+func (c *Call) clearProgress() { c.Latest, c.printed = "", nil }
 
-// halt clears the running calls, since nobody runs them any more.
-func (f *Fold) halt() {
+// stopRunning clears the running calls at the end of a run.
+func (f *Fold) stopRunning() {
 	for _, c := range f.Now.Running {
-		c.silence()
+		c.clearProgress()
 	}
 	f.Now.Running = nil
 }
@@ -168,14 +168,14 @@ func (f *Fold) progress(e event.Event, b event.Progress) []Item {
 
 // ended folds the result of a call.
 func (f *Fold) ended(b event.Ended) []Item {
-	c := f.find(b.Call)
-	items := f.close(func(q *Question) bool {
+	c := f.unfinished(b.Call)
+	items := f.closeQuestions(func(q *Question) bool {
 		return q.Call == c || q.Raised != nil && q.Raised.Child == "" && q.Raised.Call == b.Call
 	})
 	delete(f.calls, b.Call)
 	f.Now.Running = slices.DeleteFunc(f.Now.Running, func(r *Call) bool { return r == c })
 	c.State, c.Ended = Over, b
-	c.silence()
+	c.clearProgress()
 	f.spend(llm.Usage{}, b.Cost)
 	f.Spent.Calls++
 	if b.Todo != nil {

@@ -7,12 +7,13 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// Changes folds the events of a session into its changes to files, without undone ones. The zero value has none.
+// Changes folds the events of a session into its changes of files, without changes that were undone. The zero value has
+// none.
 type Changes struct {
 	All []Change // in order
 
 	root   string
-	marked map[string][]Change // as of each checkpoint
+	marked map[string][]Change // the changes as of each checkpoint, by its id
 }
 
 // Change is a call's change of a file.
@@ -44,22 +45,22 @@ func (c *Changes) mark(id string) {
 	c.marked[id] = slices.Clip(c.All)
 }
 
-// restored resets the changes to those of a checkpoint, except for files that were left as they were.
+// restored resets the changes of the restored files to their state at a checkpoint.
 func (c *Changes) restored(b event.Restored) {
 	c.mark(b.Before)
 	then, known := c.marked[b.To]
 	if !known {
 		return
 	}
-	put := func(change Change) bool {
+	wasRestored := func(change Change) bool {
 		path, err := filepath.Rel(c.root, change.Path)
 		return err == nil && slices.Contains(b.Files, filepath.ToSlash(path))
 	}
-	if b.Kept == 0 { // of many files, only some are named
-		put = func(Change) bool { return true }
+	if b.Kept == 0 { // all files were restored, and Files may name only some of them
+		wasRestored = func(Change) bool { return true }
 	}
-	stay := slices.DeleteFunc(slices.Clone(c.All), put)
-	back := slices.DeleteFunc(slices.Clone(then), func(change Change) bool { return !put(change) })
-	c.All = slices.Concat(back, stay)
+	others := slices.DeleteFunc(slices.Clone(c.All), wasRestored)
+	restored := slices.DeleteFunc(slices.Clone(then), func(change Change) bool { return !wasRestored(change) })
+	c.All = slices.Concat(restored, others)
 	c.mark(b.After)
 }

@@ -30,9 +30,9 @@ func (f *Fold) children(e event.Event) []Item {
 	return nil
 }
 
-// raised adds a question. It replaces one with the same id if it passes on another question of the child.
+// raised adds a question. It replaces an open question with the same id, unless it is the same question.
 func (f *Fold) raised(e event.Event, b event.Raised) []Item {
-	items := f.close(func(q *Question) bool { return q.Raised != nil && q.ID == b.ID && q.Raised.Of != b.Of })
+	items := f.closeQuestions(func(q *Question) bool { return q.Raised != nil && q.ID == b.ID && q.Raised.Of != b.Of })
 	if slices.ContainsFunc(f.Now.Questions, func(q *Question) bool { return q.Raised != nil && q.ID == b.ID }) {
 		return items
 	}
@@ -41,9 +41,9 @@ func (f *Fold) raised(e event.Event, b event.Raised) []Item {
 	return append(items, q)
 }
 
-// leave removes a child and its questions.
+// leave removes a child, and closes its questions.
 func (f *Fold) leave(id string) (was *Child, items []Item) {
-	items = f.close(func(q *Question) bool { return q.Raised != nil && q.Raised.Child == id })
+	items = f.closeQuestions(func(q *Question) bool { return q.Raised != nil && q.Raised.Child == id })
 	f.Now.Children = slices.DeleteFunc(f.Now.Children, func(c *Child) bool {
 		if c.Spawned.Child == id {
 			was = c

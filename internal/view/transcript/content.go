@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Content is the content of a span as logged, without secrets. For a request to a model, it is what is new
-// since the previous request, in the form of the conventions' messages, without images.
+// Content is the logged content of a span, without secrets and images. For a request to a model, it has only messages
+// that are new since the previous request, in the form of the semantic conventions.
 type Content struct {
 	Input, Output     []Message // of a request to a model
 	Arguments, Result string    // of a call
@@ -32,16 +32,16 @@ type MessagePart struct {
 	Response  string          `json:"response,omitempty"`
 }
 
-// mostContent bounds the bytes of a text, since receivers bound requests.
+// mostContent bounds the bytes of a text, because receivers bound the size of requests.
 const mostContent = 16 << 10
 
 // contents collects the content of spans.
 type contents struct {
-	heard []Message // since the last request
-	args  map[string]string
+	heard []Message         // new since the last request
+	args  map[string]string // arguments, by call id
 }
 
-// hear adds what an event tells a model.
+// hear records the messages and arguments in an event.
 func (c *contents) hear(b event.Body) {
 	if c == nil {
 		return
@@ -65,7 +65,7 @@ func (c *contents) hear(b event.Body) {
 	}
 }
 
-// asked returns the content of a request that is being sent.
+// asked returns the content of a new request.
 func (c *contents) asked() *Content {
 	if c == nil {
 		return nil
@@ -75,7 +75,7 @@ func (c *contents) asked() *Content {
 	return &Content{Input: heard}
 }
 
-// called returns the content of a call that begins.
+// called returns the content of a starting call.
 func (c *contents) called(call string) *Content {
 	if c == nil {
 		return nil
@@ -99,7 +99,7 @@ func (c *Content) ended(b event.Ended) {
 	}
 }
 
-// finish returns the schema's name for why a reply ended.
+// finish returns the conventions' name of a finish reason.
 func finish(stop llm.Stop) string {
 	switch stop {
 	case llm.StopEnd:
@@ -134,12 +134,12 @@ func messageParts(parts llm.Parts) []MessagePart {
 }
 
 // content adds the content of a span, as far as the conventions have names for it.
-func (x *otlp) content(span Span, a otlpValues) otlpValues {
+func (x *otlpBuilder) content(span Span, a otlpValues) otlpValues {
 	c := span.Content
 	if c == nil {
 		return a
 	}
-	if x.messages {
+	if x.hasMessages {
 		for _, of := range []struct {
 			key  string
 			list []Message
@@ -149,7 +149,7 @@ func (x *otlp) content(span Span, a otlpValues) otlpValues {
 			}
 		}
 	}
-	if x.cached { // the same versions have it
+	if x.hasCached { // the versions with cache attributes have these too
 		a = a.text("gen_ai.tool.call.arguments", text.Cut(c.Arguments, mostContent)).text("gen_ai.tool.call.result", c.Result)
 	}
 	return a

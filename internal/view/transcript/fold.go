@@ -1,9 +1,9 @@
-// Package transcript folds the events of a session into what a person sees of it. Every front end and the
-// Markdown export render its items, and fold nothing themselves. [Spans] folds events into what a session did when, and
-// [Changes] into its changes to files.
+// Package transcript folds the events of a session into items that a person sees. Every front end and the Markdown
+// export render these items, and fold nothing themselves. [Spans] folds events into a trace, and [Changes] into
+// changes of files.
 //
-// Dropping every transient event only changes what is seen of work in progress. The folds know nothing about
-// widths, colours and protocols.
+// Transient events only add detail to work in progress; without them, the transcript is still correct. The folds know
+// nothing about widths, colours and protocols.
 package transcript
 
 import (
@@ -19,23 +19,23 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Fold is the state of a transcript. The zero value is an empty transcript. It keeps what is in progress and
-// forgets what is over, so a front end can drop an item after rendering it.
+// Fold is the state of a transcript. The zero value is an empty transcript. It keeps items in progress and forgets
+// finished ones, so a front end can drop an item after rendering it.
 type Fold struct {
 	Session Session
 	Run     Run
 	Spent   Spent
 	Now     Now
 	Seq     uint64      // of the last event
-	Last    string      // the model's last words
+	Last    string      // the model's last text
 	Todo    []tool.Todo // as last set by the model
 	Files   []string    // files that calls have written, each once
 
-	calls   map[string]*Call // unfinished calls, by id
-	taken   map[string]bool  // keys of inputs
-	queued  []*Said          // messages for after the run
-	chosen  string           // route and rule of the last reply's model, if it was chosen
-	rewinds rewinds
+	calls     map[string]*Call // unfinished calls, by id
+	inputKeys map[string]bool  // keys of inputs
+	queued    []*Said          // messages for the next runs
+	chosen    string           // route and rule of the last choice of a model
+	rewinds   rewinds
 }
 
 // Session describes the session and its settings.
@@ -54,10 +54,10 @@ type Run struct {
 	Turns   int
 	Stopped *event.Stopped // how it ended; nil during a run, or if there was none
 
-	before float64 // cost of the session before the run
+	costBefore float64 // cost of the session before the run
 }
 
-// Spent is the consumption of the session.
+// Spent is the usage and cost of the session.
 type Spent struct {
 	Turns, Calls int
 	Cost         float64 // US dollars
@@ -66,10 +66,10 @@ type Spent struct {
 	Prompt       llm.Usage // of the last reply
 }
 
-// Now is what is in progress.
+// Now holds the items in progress.
 type Now struct {
 	Reply     *Reply // the reply being written; nil if none
-	Thinking  string // the end of the model's thoughts, while it says nothing yet
+	Thinking  string // the end of the model's reasoning, until its text begins
 	Draft     Draft
 	Wait      *Wait
 	Steered   []*Said     // messages that the model has not seen yet
@@ -78,62 +78,62 @@ type Now struct {
 	Children  []*Child    // children that are working
 }
 
-// Rest clears what was running at the last event, since it is unknown whether it still is.
+// Rest clears running calls and waits, if it is unknown whether they still are in progress.
 func (n *Now) Rest() { n.Running, n.Wait = nil, nil }
 
-// Draft is a call as the model writes it.
+// Draft is a call that the model is writing.
 type Draft struct {
 	Name  string
 	Bytes int
 }
 
-// Queued returns the messages for after the run.
+// Queued returns the messages that begin the next runs.
 func (f *Fold) Queued() []*Said { return f.queued }
 
 // Took reports whether an input with this key was folded. A repeated input counts once, see [event.Key].
-func (f *Fold) Took(key string) bool { return f.taken[key] }
+func (f *Fold) Took(key string) bool { return f.inputKeys[key] }
 
-// Idle reports whether nothing is in progress and no call of the session waits for an answer.
+// Idle reports whether no run is in progress and no call of the session waits for an answer.
 func (f *Fold) Idle() bool { return !f.Run.Busy && len(f.Waiting()) == 0 }
 
-// CutOff reports whether there is a run that does not wait for a person. If nobody here drives it, it was cut
-// off, or another process continues it.
+// CutOff reports whether a run is in progress that does not wait for a person. If this process does not drive it, it
+// was cut off or another process drives it.
 func (f *Fold) CutOff() bool { return f.Run.Busy && len(f.Waiting()) == 0 }
 
-// Gone reports whether a rewind has taken back the event with this number, as of the events folded so far.
+// Gone reports whether a rewind has undone the event with this number, as of the events folded so far.
 func (f *Fold) Gone(seq uint64) bool { return f.rewinds.gone(seq) }
 
-// Apply folds one event. It returns the items that are new or have changed, in the order in which a person
-// should see them. An event that was folded before changes nothing.
+// Apply folds one event. It returns the items that are new or have changed, in the order in which a person should see
+// them. An event that was already folded changes nothing.
 func (f *Fold) Apply(e event.Event) []Item {
 	if !e.Transient() && e.Seq <= f.Seq {
 		return nil
 	}
 	f.Seq = max(f.Seq, e.Seq)
 	f.Now.Wait = nil
-	if key := event.Key(e.Body); key != "" && !f.first(key) {
+	if key := event.Key(e.Body); key != "" && !f.isNewInput(key) {
 		return nil
 	}
 	items, _ := f.apply(e)
 	return items
 }
 
-// first reports whether an input's key is new.
-func (f *Fold) first(key string) bool {
-	if f.taken == nil {
-		f.taken = map[string]bool{}
+// isNewInput reports whether an input's key is new.
+func (f *Fold) isNewInput(key string) bool {
+	if f.inputKeys == nil {
+		f.inputKeys = map[string]bool{}
 	}
-	again := f.taken[key]
-	f.taken[key] = true
-	return !again
+	known := f.inputKeys[key]
+	f.inputKeys[key] = true
+	return !known
 }
 
-// apply folds an event, and reports whether its kind is known. Kinds without items are listed too, so that
-// someone has to decide about each new kind.
+// apply folds an event, and reports whether its kind is known. Kinds without items are listed too, so that a new kind
+// can't be forgotten.
 func (f *Fold) apply(e event.Event) (items []Item, known bool) {
 	switch b := e.Body.(type) {
 	case event.Said, event.Steered:
-		return f.hear(e), true
+		return f.message(e), true
 	case event.Asked, event.Delta, event.Replied, event.Failed, event.Routed:
 		return f.model(e), true
 	case event.Judged, event.Waiting, event.Decided, event.Wanted, event.Started, event.Progress, event.Ended:
@@ -170,8 +170,8 @@ func (f *Fold) note(e event.Event) []Item {
 	return []Item{&Note{Seq: e.Seq, Time: e.Time, Of: e.Body, Text: text, Notice: notice}}
 }
 
-// hear folds a message: it starts a run, or waits for its turn in the present one.
-func (f *Fold) hear(e event.Event) []Item {
+// message folds a message: it begins a run, or waits during the run in progress.
+func (f *Fold) message(e event.Event) []Item {
 	s := &Said{Seq: e.Seq, Time: e.Time}
 	switch b := e.Body.(type) {
 	case event.Said:
@@ -180,7 +180,7 @@ func (f *Fold) hear(e event.Event) []Item {
 		s.Parts, s.By, s.Origin, s.Steered = b.Parts, b.By, b.Origin, true
 	}
 	s.Text = Spoken(s.Parts)
-	begins := s.Origin.Leads() && (!s.Steered || s.By != loop.By) // otherwise it is news
+	begins := s.Origin.Leads() && (!s.Steered || s.By != loop.By) // other messages only inform the model
 	if !f.Run.Busy && begins {
 		f.begin(e.Time)
 		s.Heard = true
@@ -199,7 +199,7 @@ func (f *Fold) hear(e event.Event) []Item {
 	return []Item{s}
 }
 
-// withdrawn removes a message from the queue. If the message has left the queue already, it returns no items.
+// withdrawn removes a message from the queue. If the message is no longer queued, it returns no items.
 func (f *Fold) withdrawn(e event.Event, b event.Withdrawn) []Item {
 	n := len(f.queued)
 	f.queued = slices.DeleteFunc(f.queued, func(s *Said) bool { return s.Seq == b.Of })
@@ -209,7 +209,7 @@ func (f *Fold) withdrawn(e event.Event, b event.Withdrawn) []Item {
 	return f.note(e)
 }
 
-// Spoken returns a message as words, with images by name.
+// Spoken returns the text of a message, with [image] for images whose name the text lacks.
 func Spoken(parts llm.Parts) string {
 	var b strings.Builder
 	for _, part := range parts {
@@ -217,7 +217,7 @@ func Spoken(parts llm.Parts) string {
 		case llm.Text:
 			b.WriteString(p.Text)
 		case llm.Image:
-			if !strings.HasSuffix(b.String(), "]") { // its name
+			if !strings.HasSuffix(b.String(), "]") { // otherwise the text before it is its name
 				b.WriteString("[image]")
 			}
 		}
@@ -227,12 +227,12 @@ func Spoken(parts llm.Parts) string {
 
 func (f *Fold) begin(at time.Time) {
 	if !f.Run.Busy {
-		f.Run = Run{Busy: true, Began: at, before: f.Spent.Cost}
+		f.Run = Run{Busy: true, Began: at, costBefore: f.Spent.Cost}
 	}
 }
 
-// heard marks what the model sees from here on.
-func (f *Fold) heard() (items []Item) {
+// markHeard marks the steered messages as seen by the model.
+func (f *Fold) markHeard() (items []Item) {
 	for _, s := range f.Now.Steered {
 		s.Heard = true
 		items = append(items, s)
@@ -243,13 +243,13 @@ func (f *Fold) heard() (items []Item) {
 
 // stop ends a run. The first queued message begins the next.
 func (f *Fold) stop(e event.Event, b event.Stopped) []Item {
-	items := append(f.void(), f.heard()...)
-	stop := &Stop{Seq: e.Seq, Time: e.Time, Stopped: b, Turns: f.Run.Turns, Cost: f.Spent.Cost - f.Run.before}
+	items := append(f.voidReply(), f.markHeard()...)
+	stop := &Stop{Seq: e.Seq, Time: e.Time, Stopped: b, Turns: f.Run.Turns, Cost: f.Spent.Cost - f.Run.costBefore}
 	if !f.Run.Began.IsZero() {
 		stop.Took = max(0, e.Time.Sub(f.Run.Began))
 	}
 	f.Run.Busy, f.Run.Stopped = false, &b
-	f.halt()
+	f.stopRunning()
 	items = append(items, stop)
 	if len(f.queued) > 0 {
 		next := f.queued[0]
@@ -268,15 +268,15 @@ func (f *Fold) session(e event.Event) (items []Item) {
 		f.Session.ID, f.Session.Root = e.Session, b.Root
 	case event.Moved:
 		f.Session.Root = b.Root
-	case event.Forked: // what was in progress belongs to the original session
+	case event.Forked: // work in progress belongs to the original session
 		f.Session.ID = e.Session
-		items = append(f.interrupted(), f.close(func(*Question) bool { return true })...)
+		items = append(f.interrupted(), f.closeQuestions(func(*Question) bool { return true })...)
 		f.Now.Children = nil
 	case event.Titled:
 		f.Session.Title = b.Title
 	case event.Rewound:
 		f.rewinds.add(e.Seq, b.To)
-		items = append(f.void(), f.interrupted()...)
+		items = append(f.voidReply(), f.interrupted()...)
 		f.Now.Steered, f.queued, f.Todo, f.Run.Stopped = nil, nil, nil, nil
 	case event.Compacted:
 		f.spend(b.Usage, b.Cost)
@@ -301,11 +301,11 @@ func (f *Fold) switched(e event.Event, b event.Switched) []Item {
 	return []Item{note}
 }
 
-// interrupted ends a run that nobody has stopped.
+// interrupted ends a run without a Stopped event.
 func (f *Fold) interrupted() []Item {
 	f.Run.Busy = false
-	f.halt()
-	return f.close(func(q *Question) bool { return q.Call != nil })
+	f.stopRunning()
+	return f.closeQuestions(func(q *Question) bool { return q.Call != nil })
 }
 
 func (f *Fold) spend(used llm.Usage, cost float64) {
@@ -313,10 +313,10 @@ func (f *Fold) spend(used llm.Usage, cost float64) {
 	f.Spent.Cost += cost
 }
 
-// close removes questions from the open ones.
-func (f *Fold) close(which func(*Question) bool) (items []Item) {
+// closeQuestions closes the matching open questions and returns them.
+func (f *Fold) closeQuestions(match func(*Question) bool) (items []Item) {
 	f.Now.Questions = slices.DeleteFunc(f.Now.Questions, func(q *Question) bool {
-		if which(q) {
+		if match(q) {
 			q.Closed = true
 			items = append(items, q)
 		}

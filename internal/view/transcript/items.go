@@ -9,23 +9,23 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Item is one thing that a person sees: a pointer to one of the types below, which stays the same pointer while
-// the thing is in progress.
+// Item is one entry of the transcript: a pointer to one of the types below. The pointer stays the same while the item
+// is in progress.
 //
-// Every item has a Seq, the number of its first event. Items with Seq 0 come from transient events, or
-// from before the first folded event, and need not be remembered.
+// Every item has a Seq, the number of its first event. Items with Seq 0 come from transient events, or from before the
+// first folded event, and need not be remembered.
 type Item interface{ item() }
 
 // Said is a message to the session.
 type Said struct {
 	Seq    uint64
 	Time   time.Time
-	Text   string // as words
+	Text   string // see [Spoken]
 	Parts  llm.Parts
 	By     string // empty means the person at the terminal
 	Origin event.Origin
-	// Steered means that it was sent into a run in progress. Heard is set when the model is asked with it;
-	// until then it waits, for the next request or the end of the run.
+	// Steered means that it was sent into a run in progress. Heard is set when a request includes it. Until then it
+	// waits for the next request or the end of the run.
 	Steered, Heard bool
 }
 
@@ -40,9 +40,9 @@ func (s *Said) Typed() string {
 	return ""
 }
 
-// Reply is what the model says. It grows while it is written.
+// Reply is a reply of the model. It grows while it is written.
 type Reply struct {
-	Seq     uint64 // 0 while the log does not have it
+	Seq     uint64 // 0 until it is logged
 	Time    time.Time
 	State   ReplyState
 	Text    string
@@ -62,12 +62,12 @@ type ReplyState int
 const (
 	Written ReplyState = iota // it may grow
 	Whole                     // Text and Thought are as logged
-	Void                      // it broke off and does not count
+	Void                      // it was cut off and will not be logged
 )
 
-// Call is one use of a tool, from its reply or the call that makes it to its end.
+// Call is one use of a tool.
 type Call struct {
-	Seq      uint64   // of the reply, or of the verdict if a call has made it; 0 if that was before the first event
+	Seq      uint64   // of the reply, or of the verdict if another call made it; 0 if that was before the first event
 	Call     llm.Call // as it will run
 	State    CallState
 	Judged   *event.Judged  // nil if it was not judged
@@ -79,7 +79,7 @@ type Call struct {
 	Parent   *Call       // the call that made it; nil if the model did
 
 	printed []byte
-	wanted  bool // its parent has come to it, if it was requested ahead
+	reached bool // it was requested ahead, and its parent has reached it
 }
 
 // CallState is the progress of a call.
@@ -94,7 +94,7 @@ const (
 	Over
 )
 
-// Effects returns the effects that it was judged by; none if it was not judged.
+// Effects returns the judged effects; none if it was not judged.
 func (c *Call) Effects() []tool.Effect {
 	if c.Judged == nil {
 		return nil
@@ -102,7 +102,7 @@ func (c *Call) Effects() []tool.Effect {
 	return c.Judged.Effects
 }
 
-// Depth returns how many calls are above it.
+// Depth returns how many ancestors it has.
 func (c *Call) Depth() int {
 	if c.Parent == nil {
 		return 0
@@ -121,8 +121,8 @@ func (c *Call) DeniedBy() (by, reason string) {
 	return "", ""
 }
 
-// Approved reports whether a person was asked about exactly this call, and allowed it. A rule does not count: no
-// person has seen the call.
+// Approved reports whether a person was asked about exactly this call, and allowed it. A rule does not count, because
+// no person has seen the call.
 func (c *Call) Approved() bool {
 	return c.Question != nil && c.Question.Answer != nil && c.Question.Answer.Allow && c.Question.Answer.Rule == ""
 }
@@ -132,24 +132,24 @@ type Note struct {
 	Seq    uint64
 	Time   time.Time
 	Of     event.Body // the event's body
-	Text   string     // may be empty: then only some front ends mention it, in their own words
+	Text   string     // if empty, only some front ends mention the event, in their own words
 	Notice bool       // a person should notice it
-	// First marks the Switched that the session began with.
+	// First marks the Switched event at the beginning of the session.
 	First bool
 }
 
-// Question waits for a decision: about a call of the session, or about a question that a child or a running
-// call has raised.
+// Question is a question that waits for a decision: about a call of the session, or raised by a child or a running
+// call.
 type Question struct {
 	Seq     uint64
-	ID      string        // named by event.Decided
+	ID      string        // the Call of an event.Decided
 	Call    *Call         // nil if it was raised
 	Raised  *event.Raised // nil if a call waits
 	Preview string
 	Rules   []string
 	Offers  []event.Offer
 	Until   time.Time
-	Answer  *event.Decided // nil if there is none; once Closed is set, there will be none
+	Answer  *event.Decided // nil if there is none; it no longer changes once Closed is set
 	Closed  bool           // it no longer waits
 }
 
@@ -157,7 +157,7 @@ type Question struct {
 type Wait struct {
 	Seq     uint64
 	Why     string // text by others
-	What    string // what comes after it
+	What    string // the next action
 	Seconds float64
 	Until   time.Time
 }
@@ -170,7 +170,7 @@ type Child struct {
 	Returned *event.Returned // nil while it works
 }
 
-// Stop is the end of a run, with its consumption.
+// Stop is the end of a run, with its usage.
 type Stop struct {
 	Seq     uint64
 	Time    time.Time

@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Markdown writes the session for people: messages, calls and answers. System prompts and thoughts are left
-// out; long results are shortened. What was rewound stays, and is marked. The events are read twice.
+// Markdown writes the session for people: messages, calls and answers. It leaves out system prompts and reasoning,
+// shortens long results, and marks rewound parts. It reads the events twice.
 func Markdown(w io.Writer, events iter.Seq2[event.Event, error]) error {
 	gone, err := Rewound(events)
 	if err != nil {
@@ -35,7 +35,7 @@ func Markdown(w io.Writer, events iter.Seq2[event.Event, error]) error {
 	return m.Flush()
 }
 
-// mark writes where rewound text begins and ends.
+// mark writes the lines around a rewound part.
 func (m *markdown) mark(gone bool) {
 	switch {
 	case gone && !m.gone:
@@ -52,7 +52,7 @@ const maxShown = 4000
 type markdown struct {
 	*bufio.Writer // keeps its first error, which Flush returns
 	fold          Fold
-	gone          bool // the present text was rewound
+	gone          bool // the current part was rewound
 }
 
 // add writes an event's item.
@@ -90,7 +90,7 @@ func asks(q *Question) string {
 	return q.Call.Call.Name
 }
 
-// note writes a note beside the conversation.
+// note writes a note between messages.
 func (m *markdown) note(e event.Event, n *Note) {
 	switch b := n.Of.(type) {
 	case event.Opened:
@@ -125,7 +125,7 @@ func shown(parts llm.Parts) string {
 	return text
 }
 
-// before returns text behind lead, or "" if text is empty.
+// before returns lead and text, or "" if text is empty.
 func before(lead, text string) string {
 	if text == "" {
 		return ""

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -9,9 +10,8 @@ import (
 	"time"
 )
 
-// Measures are sums over spans, as OTLP metrics: durations of requests to models and of tool calls, and tokens
-// of requests. They are cumulative, which every receiver accepts. They contain names of models and tools, but
-// no content.
+// Measures sums up spans as OTLP metrics: durations of requests and of tool calls, and tokens of requests. The metrics
+// are cumulative, which every receiver accepts. They contain names of models and tools, but no content.
 type Measures struct {
 	OTLP
 	Since time.Time // when the sums were zero
@@ -36,7 +36,7 @@ const (
 	toolDuration      = "inspan.tool.duration" // the conventions have no name for it
 )
 
-// Add counts a span that has ended.
+// Add counts a span if it has ended.
 func (m *Measures) Add(span Span) {
 	c, err := m.conventions()
 	if err != nil || span.End.IsZero() {
@@ -45,7 +45,7 @@ func (m *Measures) Add(span Span) {
 	took := max(0, span.End.Sub(span.Start).Seconds())
 	switch span.Kind {
 	case SpanModel:
-		provider, model := c.served(span)
+		provider, model := c.providerAndModel(span)
 		a := otlpValues{}.text("gen_ai.operation.name", "chat").text(c.provider, provider).text("gen_ai.request.model", model)
 		m.record(measure{name: operationDuration, unit: "s", what: "GenAI operation duration.", attributes: failed(span, a)}, took)
 		if u := span.Usage; u != nil {
@@ -68,10 +68,10 @@ func failed(span Span, a otlpValues) otlpValues {
 	if !span.Failed() {
 		return a
 	}
-	return slices.Clone(a).text("error.type", or(span.Class, span.Outcome))
+	return slices.Clone(a).text("error.type", cmp.Or(span.Class, span.Outcome))
 }
 
-// record counts a value.
+// record adds a value to a histogram.
 func (m *Measures) record(of measure, value float64) {
 	key := fmt.Sprint(of.name, of.attributes)
 	now := m.all[key]
@@ -90,7 +90,7 @@ func (m *Measures) record(of measure, value float64) {
 	m.changed = true
 }
 
-// bounds returns the bounds that the conventions recommend.
+// bounds returns the bucket bounds that the conventions recommend.
 func bounds(unit string) []float64 {
 	first, factor := 0.01, 2.0
 	if unit != "s" {
@@ -110,18 +110,18 @@ func (m *Measures) Changed() bool { return m.changed }
 func (m *Measures) Sent() { m.changed = false }
 
 type otlpMetrics struct {
-	Resources []otlpMetricsOf `json:"resourceMetrics"`
+	Resources []otlpResourceMetrics `json:"resourceMetrics"`
 }
 
-type otlpMetricsOf struct {
-	Resource otlpOwner           `json:"resource"`
-	Scopes   []otlpMetricsOfThis `json:"scopeMetrics"`
+type otlpResourceMetrics struct {
+	Resource otlpAttributes     `json:"resource"`
+	Scopes   []otlpScopeMetrics `json:"scopeMetrics"`
 }
 
-type otlpMetricsOfThis struct {
-	Scope   otlpName     `json:"scope"`
-	Metrics []otlpMetric `json:"metrics"`
-	Schema  string       `json:"schemaUrl"`
+type otlpScopeMetrics struct {
+	Scope   otlpScopeName `json:"scope"`
+	Metrics []otlpMetric  `json:"metrics"`
+	Schema  string        `json:"schemaUrl"`
 }
 
 type otlpMetric struct {
@@ -158,8 +158,8 @@ func (m *Measures) Request(now time.Time) ([]byte, error) {
 			list = append(list, metric)
 		}
 	}
-	return json.Marshal(otlpMetrics{[]otlpMetricsOf{{
-		Resource: m.owner(), Scopes: []otlpMetricsOfThis{{Scope: otlpName{"inspan", m.Release}, Metrics: list, Schema: schemas + c.version}},
+	return json.Marshal(otlpMetrics{[]otlpResourceMetrics{{
+		Resource: m.owner(), Scopes: []otlpScopeMetrics{{Scope: otlpScopeName{"inspan", m.Release}, Metrics: list, Schema: schemas + c.version}},
 	}}})
 }
 

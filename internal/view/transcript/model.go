@@ -16,15 +16,15 @@ const maxThinking = 2000
 func (f *Fold) model(e event.Event) []Item {
 	switch b := e.Body.(type) {
 	case event.Asked:
-		f.begin(e.Time)                       // after a restart, or for queued messages
-		return append(f.void(), f.heard()...) // the partial text of a driver that was killed does not count
+		f.begin(e.Time) // in case a restart or a queued message began the run
+		return append(f.voidReply(), f.markHeard()...)
 	case event.Delta:
 		return f.delta(e, b)
 	case event.Replied:
 		return f.replied(e, b)
 	case event.Failed:
 		f.spend(b.Usage, b.Cost)
-		items := append(f.void(), f.wait(e)...)
+		items := append(f.voidReply(), f.wait(e)...)
 		if told, _ := words.Told(b); told != "" && (f.Session.Window == 0 || b.Limit < f.Session.Window) {
 			f.Session.Window = b.Limit
 			items = append(items, f.note(e)...)
@@ -32,12 +32,12 @@ func (f *Fold) model(e event.Event) []Item {
 		return items
 	case event.Routed:
 		f.spend(b.Usage, b.Cost)
-		return append(f.void(), f.routed(e, b)...)
+		return append(f.voidReply(), f.routed(e, b)...)
 	}
 	return nil
 }
 
-// wait records a pause, if the event announces one.
+// wait records a wait, if the event announces one.
 func (f *Fold) wait(e event.Event) []Item {
 	why, what, seconds := words.Wait(e.Body)
 	if seconds <= 0 {
@@ -47,7 +47,7 @@ func (f *Fold) wait(e event.Event) []Item {
 	return []Item{f.Now.Wait}
 }
 
-// routed reports which model answers, if that has changed.
+// routed returns a note about the model that answers, if it has changed.
 func (f *Fold) routed(e event.Event, b event.Routed) []Item {
 	if b.From == "" {
 		if b.Route+b.Rule == f.chosen {
@@ -58,10 +58,10 @@ func (f *Fold) routed(e event.Event, b event.Routed) []Item {
 	return f.note(e)
 }
 
-// delta adds text that the model writes.
+// delta adds to the reply being written.
 func (f *Fold) delta(e event.Event, b event.Delta) (items []Item) {
 	if b.Void {
-		items = f.void()
+		items = f.voidReply()
 	}
 	if b.Call != nil {
 		if b.Call.Name != "" {
@@ -87,9 +87,9 @@ func (f *Fold) delta(e event.Event, b event.Delta) (items []Item) {
 	return append(items, r)
 }
 
-// void drops the reply being written, which the log does not have.
-func (f *Fold) void() []Item {
-	r := f.written()
+// voidReply drops the reply being written, because it will not be logged.
+func (f *Fold) voidReply() []Item {
+	r := f.takeReply()
 	if r == nil {
 		return nil
 	}
@@ -97,8 +97,8 @@ func (f *Fold) void() []Item {
 	return []Item{r}
 }
 
-// written takes the reply being written; nil if there is none.
-func (f *Fold) written() *Reply {
+// takeReply returns the reply being written, if any, and clears it.
+func (f *Fold) takeReply() *Reply {
 	r := f.Now.Reply
 	f.Now.Reply, f.Now.Thinking, f.Now.Draft = nil, "", Draft{}
 	return r
@@ -106,14 +106,14 @@ func (f *Fold) written() *Reply {
 
 // replied replaces the reply being written with the logged one.
 func (f *Fold) replied(e event.Event, b event.Replied) []Item {
-	r := f.written()
+	r := f.takeReply()
 	if r == nil {
 		r = &Reply{}
 	}
 	r.Seq, r.Time, r.State, r.Parts, r.Route, r.Usage, r.Cost = e.Seq, e.Time, Whole, b.Parts, b.Route, b.Usage, b.Cost
 	r.Text, r.Thought = b.Parts.Text(), thought(b.Parts)
-	if said := strings.TrimSpace(r.Text); said != "" {
-		f.Last = said
+	if text := strings.TrimSpace(r.Text); text != "" {
+		f.Last = text
 	}
 	f.spend(b.Usage, b.Cost)
 	f.Spent.Turns, f.Run.Turns, f.Spent.Prompt = f.Spent.Turns+1, f.Run.Turns+1, b.Usage
@@ -121,7 +121,7 @@ func (f *Fold) replied(e event.Event, b event.Replied) []Item {
 	items := []Item{r}
 	for _, c := range b.Parts.Calls() {
 		made := &Call{Seq: e.Seq, Call: c}
-		f.keep(made)
+		f.remember(made)
 		items = append(items, made)
 	}
 	return items

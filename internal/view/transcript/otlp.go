@@ -15,30 +15,29 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// Traces for OpenTelemetry, in the JSON encoding of OTLP (opentelemetry-proto 1, protobuf's JSON with
-// hexadecimal ids). The names are those of the semantic conventions for generative AI, which still change: each
-// supported version is a row of one table. Attributes that they do not name begin with inspan. Content is included
-// only on request.
+// This file exports traces for OpenTelemetry, in the JSON encoding of OTLP (opentelemetry-proto 1, protobuf's JSON with
+// hexadecimal ids). Names follow the semantic conventions for generative AI. These still change, so a table has a row
+// for each supported version. Other attributes begin with "inspan.". Content is included only on request.
 //
-// Ids are derived from those of sessions and spans, so exporting a session again gives the same ids. A session
-// that belongs to another program's span is part of that program's trace.
+// Ids are derived from the ids of sessions and spans, so a session always exports the same ids. If another program's
+// span is the parent of a session, the session is part of that program's trace.
 
-// conventions are the names in one version of the semantic conventions.
+// conventions describes one version of the semantic conventions.
 type conventions struct {
-	version  string
-	provider string // key of the provider's name
-	xai      string // its name for xAI
-	messages bool   // it has messages as attributes
-	cached   bool   // it has cached parts of the prompt, and arguments and results of calls
-	first    bool   // it has the time to the first chunk of a reply, and reasoning
+	version     string
+	provider    string // key of the provider's name
+	xaiName     string // its name for xAI
+	hasMessages bool   // it has messages as attributes
+	hasCached   bool   // it has cached parts of the prompt, and arguments and results of calls
+	hasFirst    bool   // it has the time to the first chunk of a reply, and reasoning
 }
 
 func allConventions() []conventions {
 	return []conventions{
-		{version: "1.36.0", provider: "gen_ai.system", xai: "xai"},
-		{version: "1.37.0", provider: "gen_ai.provider.name", xai: "x_ai", messages: true},
-		{version: "1.40.0", provider: "gen_ai.provider.name", xai: "x_ai", cached: true, messages: true},
-		{version: "1.41.0", provider: "gen_ai.provider.name", xai: "x_ai", cached: true, first: true, messages: true},
+		{version: "1.36.0", provider: "gen_ai.system", xaiName: "xai"},
+		{version: "1.37.0", provider: "gen_ai.provider.name", xaiName: "x_ai", hasMessages: true},
+		{version: "1.40.0", provider: "gen_ai.provider.name", xaiName: "x_ai", hasCached: true, hasMessages: true},
+		{version: "1.41.0", provider: "gen_ai.provider.name", xaiName: "x_ai", hasCached: true, hasFirst: true, hasMessages: true},
 	}
 }
 
@@ -50,10 +49,10 @@ func Semconvs() (out []string) {
 	return out
 }
 
-// Most spans in one request; fewer if they have content.
+// The numbers of spans in a request, without and with content.
 const (
-	otlpBatch    = 1000
-	otlpContents = 50
+	otlpBatch        = 1000
+	otlpContentBatch = 50
 )
 
 // OTLP configures how traces and measures are sent to an OpenTelemetry receiver. The zero value is ready to
@@ -61,12 +60,11 @@ const (
 type OTLP struct {
 	Semconv    string            // one of [Semconvs]; empty means the latest
 	Release    string            // version of the program
-	Attributes map[string]string // of the observed service; without service.name it is "inspan"
-	// Live reports a span in progress by a mark: a child span without duration and with the attribute
-	// inspan.pending. The span itself is sent when it has ended. Without Live, a span in progress is reported
-	// to last until the latest known moment of its session.
+	Attributes map[string]string // resource attributes; service.name defaults to "inspan"
+	// Live replaces a span in progress with a marker: a child span without duration, with the attribute inspan.pending.
+	// The span itself is sent when it has ended. Without Live, a span in progress ends at the last event of its session.
 	Live bool
-	// Content says that the spans have content, which makes them large: a request then has fewer.
+	// Content means that spans have content. They are large, so a request has fewer of them.
 	Content bool
 }
 
@@ -82,7 +80,7 @@ func (o OTLP) conventions() (conventions, error) {
 	return all[i], nil
 }
 
-func (o OTLP) owner() otlpOwner {
+func (o OTLP) owner() otlpAttributes {
 	a := otlpValues{}
 	if o.Attributes["service.name"] == "" {
 		a = a.text("service.name", "inspan")
@@ -93,7 +91,7 @@ func (o OTLP) owner() otlpOwner {
 	for _, key := range slices.Sorted(maps.Keys(o.Attributes)) {
 		a = a.text(key, o.Attributes[key])
 	}
-	return otlpOwner{a}
+	return otlpAttributes{a}
 }
 
 // Traces returns requests for the traces endpoint of a receiver, each as JSON.
@@ -102,7 +100,7 @@ func (o OTLP) Traces(traces ...Trace) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &otlp{conventions: c, live: o.Live}
+	x := &otlpBuilder{conventions: c, live: o.Live}
 	for _, t := range traces {
 		_, parent := otlpIDs(t.Traceparent)
 		x.session(t, parent)
@@ -110,11 +108,11 @@ func (o OTLP) Traces(traces ...Trace) ([][]byte, error) {
 	var out [][]byte
 	size := otlpBatch
 	if o.Content {
-		size = otlpContents
+		size = otlpContentBatch
 	}
 	for batch := range slices.Chunk(x.spans, size) {
 		raw, err := json.Marshal(otlpRequest{[]otlpResource{{
-			Resource: o.owner(), Scopes: []otlpScope{{Scope: otlpName{"inspan", o.Release}, Spans: batch, Schema: schemas + x.version}},
+			Resource: o.owner(), Scopes: []otlpScope{{Scope: otlpScopeName{"inspan", o.Release}, Spans: batch, Schema: schemas + x.version}},
 		}}})
 		if err != nil {
 			return nil, err
@@ -131,30 +129,30 @@ type otlpRequest struct {
 }
 
 type otlpResource struct {
-	Resource otlpOwner   `json:"resource"`
-	Scopes   []otlpScope `json:"scopeSpans"`
+	Resource otlpAttributes `json:"resource"`
+	Scopes   []otlpScope    `json:"scopeSpans"`
 }
 
-type otlpOwner struct {
+type otlpAttributes struct {
 	Attributes otlpValues `json:"attributes"`
 }
 
 type otlpScope struct {
-	Scope  otlpName   `json:"scope"`
-	Spans  []otlpSpan `json:"spans"`
-	Schema string     `json:"schemaUrl"`
+	Scope  otlpScopeName `json:"scope"`
+	Spans  []otlpSpan    `json:"spans"`
+	Schema string        `json:"schemaUrl"`
 }
 
-type otlpName struct {
+type otlpScopeName struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
 }
 
-// Numbers in opentelemetry-proto.
+// Values of enums in opentelemetry-proto.
 const (
-	otlpInternal = 1
-	otlpClient   = 3
-	otlpFailed   = 2
+	otlpInternal    = 1
+	otlpClient      = 3
+	otlpStatusError = 2
 )
 
 type otlpSpan struct {
@@ -181,7 +179,7 @@ type otlpValue struct {
 
 type otlpValues []otlpValue
 
-// text and number add an attribute unless it is empty; whole adds it always.
+// text and number add an attribute unless the value is empty; integer always adds it.
 func (v otlpValues) text(key, value string) otlpValues {
 	if value == "" {
 		return v
@@ -189,7 +187,7 @@ func (v otlpValues) text(key, value string) otlpValues {
 	return append(v, otlpValue{key, map[string]any{"stringValue": strings.ToValidUTF8(value, "\ufffd")}})
 }
 
-func (v otlpValues) whole(key string, n int) otlpValues {
+func (v otlpValues) integer(key string, n int) otlpValues {
 	return append(v, otlpValue{key, map[string]any{"intValue": strconv.Itoa(n)}})
 }
 
@@ -209,7 +207,7 @@ func otlpIDs(traceparent string) (trace, span string) {
 	return fields[1], fields[2]
 }
 
-type otlp struct {
+type otlpBuilder struct {
 	conventions
 
 	live  bool
@@ -217,7 +215,7 @@ type otlp struct {
 }
 
 // session adds the spans of a session as children of the span parent; empty means none.
-func (x *otlp) session(t Trace, parent string) {
+func (x *otlpBuilder) session(t Trace, parent string) {
 	agents := map[string]Trace{}
 	for _, agent := range t.Agents {
 		agents[agent.Session] = agent
@@ -234,19 +232,19 @@ func (x *otlp) session(t Trace, parent string) {
 		}
 		x.spans = append(x.spans, s)
 		if agent, is := agents[span.Session]; is && span.Kind == SpanChild {
-			delete(agents, span.Session) // it is there once, however often the agent has worked
+			delete(agents, span.Session) // an agent that worked several times has several spans here, but one trace
 			agent.Traceparent = event.SpanContext(t.Traceparent, t.Session, span.ID)
 			x.session(agent, s.ID)
 		}
 	}
 }
 
-func (x *otlp) span(t Trace, span Span) otlpSpan {
+func (x *otlpBuilder) span(t Trace, span Span) otlpSpan {
 	end := span.End
 	if end.IsZero() && !x.live {
 		end = t.Until
 	}
-	if end.Before(span.Start) { // a clock was set back, or it is live and has no end yet
+	if end.Before(span.Start) { // a clock was set back, or a live span has not ended
 		end = span.Start
 	}
 	s := otlpSpan{Kind: otlpInternal, Start: otlpTime(span.Start), End: otlpTime(end)}
@@ -278,11 +276,11 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 	if parent := store.Parent(t.Session); parent != "" {
 		a = a.text("inspan.agent", t.Agent).text("inspan.parent", parent).text("inspan.lead", store.Lead(t.Session))
 	}
-	a = a.text("inspan.kind", string(span.Kind)).whole("inspan.seq", int(span.Seq)).text("inspan.outcome", span.Outcome).
+	a = a.text("inspan.kind", string(span.Kind)).integer("inspan.seq", int(span.Seq)).text("inspan.outcome", span.Outcome).
 		number("inspan.cost_usd", span.Cost)
 	if span.Failed() {
 		a = a.text("error.type", cmp.Or(span.Class, span.Outcome))
-		s.Status = &otlpStatus{Code: otlpFailed, Message: span.Outcome}
+		s.Status = &otlpStatus{Code: otlpStatusError, Message: span.Outcome}
 	}
 	s.Attributes = x.content(span, a)
 	return s
@@ -290,9 +288,9 @@ func (x *otlp) span(t Trace, span Span) otlpSpan {
 
 func otlpTime(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }
 
-// model returns the name and the attributes of a request to a model.
-func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
-	provider, model := x.served(span)
+// model returns the name and attributes of the span of a request to a model.
+func (x *otlpBuilder) model(span Span, a otlpValues) (name string, all otlpValues) {
+	provider, model := x.providerAndModel(span)
 	a = a.text("gen_ai.operation.name", "chat").text(x.provider, provider).text("gen_ai.request.model", model)
 	if stop := llm.Stop(span.Outcome); stop != "" && (!span.Failed() || stop == llm.StopRefusal) {
 		a = a.text("gen_ai.response.model", model)
@@ -303,31 +301,31 @@ func (x *otlp) model(span Span, a otlpValues) (name string, all otlpValues) {
 	if i := strings.LastIndexByte(span.Server, ':'); i > 0 {
 		a = a.text("server.address", strings.Trim(span.Server[:i], "[]"))
 		if port, err := strconv.Atoi(span.Server[i+1:]); err == nil {
-			a = a.whole("server.port", port)
+			a = a.integer("server.port", port)
 		}
 	}
 	if u := span.Usage; u != nil {
-		a = a.whole("gen_ai.usage.input_tokens", u.Prompt()).whole("gen_ai.usage.output_tokens", u.Output)
-		if x.cached {
-			a = a.whole("gen_ai.usage.cache_read.input_tokens", u.CacheRead).whole("gen_ai.usage.cache_creation.input_tokens", u.CacheWrite)
+		a = a.integer("gen_ai.usage.input_tokens", u.Prompt()).integer("gen_ai.usage.output_tokens", u.Output)
+		if x.hasCached {
+			a = a.integer("gen_ai.usage.cache_read.input_tokens", u.CacheRead).integer("gen_ai.usage.cache_creation.input_tokens", u.CacheWrite)
 		}
-		if x.first {
-			a = a.whole("gen_ai.usage.reasoning.output_tokens", u.Reasoning)
+		if x.hasFirst {
+			a = a.integer("gen_ai.usage.reasoning.output_tokens", u.Reasoning)
 		}
 	}
-	if x.first {
+	if x.hasFirst {
 		a = a.number("gen_ai.response.time_to_first_chunk", float64(span.First)/1000)
 	}
 	return "chat " + model, a
 }
 
-// served returns the provider and the model of a span.
-func (x conventions) served(span Span) (provider, model string) {
+// providerAndModel splits the route in a span's name.
+func (x conventions) providerAndModel(span Span) (provider, model string) {
 	provider, model, _ = strings.Cut(span.Name, "/")
 	return x.providerName(provider), cmp.Or(model, span.Name)
 }
 
-// providerName returns the conventions' name of a provider; others keep their names.
+// providerName returns the conventions' name of a provider, or the given name if they have none.
 func (x conventions) providerName(name string) string {
 	for _, known := range [][2]string{
 		{"gemini", "gcp.gemini"},
@@ -336,7 +334,7 @@ func (x conventions) providerName(name string) string {
 		{"bedrock", "aws.bedrock"},
 		{"azure", "azure.ai.openai"},
 		{"mistral", "mistral_ai"},
-		{"xai", x.xai},
+		{"xai", x.xaiName},
 	} {
 		if known[0] == name {
 			return known[1]

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -15,7 +16,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// SpanKind is what a session does during a span.
+// SpanKind is the kind of work during a span.
 type SpanKind string
 
 // Kinds of spans.
@@ -24,14 +25,13 @@ const (
 	SpanModel SpanKind = "model" // one request to a model
 	SpanPause SpanKind = "pause" // until a failed request is sent again
 	SpanCall  SpanKind = "call"  // a tool call
-	SpanWait  SpanKind = "wait"  // for a person's decision
+	SpanWait  SpanKind = "wait"  // waiting for a person's decision
 	SpanChild SpanKind = "child" // another session works for this one
-	SpanJob   SpanKind = "job"   // something that a call has left running
-	SpanStep  SpanKind = "step"  // of a workflow
+	SpanJob   SpanKind = "job"   // a background job that a call started
+	SpanStep  SpanKind = "step"  // a step of a workflow
 )
 
-// Span is a stretch of time in which a session does one thing. It holds duration and outcome, and content only
-// on request.
+// Span is a period in which a session does one thing.
 type Span struct {
 	ID      string     `json:"id" jsonschema:"unique in the session, and the same whenever it is asked for"`
 	Parent  string     `json:"parent,omitempty" jsonschema:"id of the span that this one is a part of"`
@@ -58,26 +58,25 @@ const (
 	spanLost = "lost" // it ended without an outcome
 )
 
-// Spans folds the events of a session into spans. The zero value is empty. The spans of a fork are only its
-// own.
+// Spans folds the events of a session into spans. The zero value is empty. A fork has no spans from before the fork.
 type Spans struct {
-	all   []*Span // in the order of their starts
-	open  map[string]*Span
-	run   *Span             // the run in progress, or nil
-	last  time.Time         // time of the last folded event
-	of    string            // traceparent of the session
-	agent string            // kind of the session's agent
-	used  map[string]string // tools, by call id
-	made  map[string]string // parents of nested calls, by call id
-	news  []*Span           // begun since the last [Spans.News]
-	over  []*Span           // ended since then
-	said  *contents         // nil without content
+	all         []*Span // in the order of their starts
+	open        map[string]*Span
+	run         *Span             // the run in progress, or nil
+	last        time.Time         // time of the last folded event
+	traceparent string            // the session's parent span in another program
+	agent       string            // kind of the session's agent
+	tools       map[string]string // tools, by call id
+	parents     map[string]string // parents of nested calls, by call id
+	begun       []*Span           // begun since the last [Spans.News]
+	ended       []*Span           // ended since then
+	contents    *contents         // nil without content
 }
 
 // NewSpans returns a fold that also keeps content, if content is set.
 func NewSpans(content bool) *Spans {
 	if content {
-		return &Spans{said: &contents{}}
+		return &Spans{contents: &contents{}}
 	}
 	return &Spans{}
 }
@@ -91,24 +90,24 @@ func (s *Spans) List() []Span {
 	return out
 }
 
-// News returns the spans that have ended since its last call, followed by those that began since then and are
-// in progress, if their kind may take long: runs, children, steps and waits.
+// News returns the spans that have ended since its last call, and then the runs, children, steps and waits that began
+// since then and are in progress. Other spans in progress are usually short, and are left out.
 func (s *Spans) News() (out []Span) {
-	for _, span := range s.news {
+	for _, span := range s.begun {
 		long := slices.Contains([]SpanKind{SpanRun, SpanChild, SpanStep, SpanWait}, span.Kind)
 		if long && span.End.IsZero() && slices.Contains(s.all, span) {
 			out = append(out, *span)
 		}
 	}
-	for _, span := range s.over {
+	for _, span := range s.ended {
 		out = append(out, *span)
-		span.Content = nil // it is reported once, and sessions are long
+		span.Content = nil // frees memory; it is reported only once
 	}
-	s.news, s.over = nil, nil
+	s.begun, s.ended = nil, nil
 	return out
 }
 
-// Trace is what a session and the sessions that worked for it did, and when.
+// Trace holds the spans of a session and of the sessions that worked for it.
 type Trace struct {
 	Session string    `json:"session"`
 	Until   time.Time `json:"until"` // the latest known moment
@@ -121,7 +120,7 @@ type Trace struct {
 
 // Of returns the trace of the folded session, without its agents.
 func (s *Spans) Of(session string) Trace {
-	return Trace{Session: session, Until: s.last, Traceparent: s.of, Agent: s.agent, Spans: s.List()}
+	return Trace{Session: session, Until: s.last, Traceparent: s.traceparent, Agent: s.agent, Spans: s.List()}
 }
 
 // Read folds events. After an error, the events before it are folded.
@@ -138,20 +137,20 @@ func (s *Spans) Read(events iter.Seq2[event.Event, error]) error {
 // Apply folds an event. Transient events change nothing.
 func (s *Spans) Apply(e event.Event) {
 	if s.open == nil {
-		s.open, s.used, s.made = map[string]*Span{}, map[string]string{}, map[string]string{}
+		s.open, s.tools, s.parents = map[string]*Span{}, map[string]string{}, map[string]string{}
 	}
 	if !e.Transient() {
 		s.last = e.Time
-		s.said.hear(e.Body)
+		s.contents.hear(e.Body)
 	}
 	switch b := e.Body.(type) {
 	case event.Opened:
-		s.of, s.agent = b.Traceparent, b.Agent
+		s.traceparent, s.agent = b.Traceparent, b.Agent
 	case event.Forked:
-		*s = *NewSpans(s.said != nil)
+		*s = *NewSpans(s.contents != nil)
 	case event.Said, event.Steered:
-		if loop.Orders(e.Body) {
-			s.begun(e)
+		if loop.BeginsRun(e.Body) {
+			s.beginRun(e)
 		}
 	case event.Withdrawn:
 		s.withdrawn(b)
@@ -165,14 +164,14 @@ func (s *Spans) Apply(e event.Event) {
 		s.called(e)
 	case event.Spawned:
 		call := b.Call[:max(0, strings.LastIndexByte(b.Call, '@'))]
-		s.child(s.begin(SpanChild, b.Child, b.Agent, e, s.open[key(SpanCall, call)]), b.Child)
+		s.setSession(s.begin(SpanChild, b.Child, b.Agent, e, s.open[key(SpanCall, call)]), b.Child)
 	case event.Returned:
-		s.came(e, b)
+		s.childReturned(e, b)
 	case event.Finished:
 		s.finished(e, b)
 	case event.StepStarted:
-		if b.Step != event.Workflow { // the run stands for it
-			s.begin(SpanStep, b.Step, or(b.Title, b.Step), e, s.open[key(SpanStep, b.Parent)])
+		if b.Step != event.Workflow { // its span would equal the run's
+			s.begin(SpanStep, b.Step, cmp.Or(b.Title, b.Step), e, s.open[key(SpanStep, b.Parent)])
 		}
 	case event.StepEnded:
 		if span := s.end(key(SpanStep, b.Step), e.Time, string(b.Outcome)); span != nil {
@@ -181,27 +180,20 @@ func (s *Spans) Apply(e event.Event) {
 	}
 }
 
-// child records the session of a span. The span's id is [ChildSpan], unless the session has worked before.
-func (s *Spans) child(span *Span, session string) {
+// setSession records the session of a span. The span's id is [ChildSpan], unless the session has worked before.
+func (s *Spans) setSession(span *Span, session string) {
 	span.Session = session
 	if !slices.ContainsFunc(s.all, func(other *Span) bool { return other.ID == ChildSpan(session) }) {
 		span.ID = ChildSpan(session)
 	}
 }
 
-// ChildSpan returns the id of the span in which a session first works for another, before it begins.
+// ChildSpan returns the id of the span in which a session first works for another. It is known before the span begins.
 func ChildSpan(session string) string { return string(SpanChild) + "-" + session }
 
 func key(kind SpanKind, id string) string { return string(kind) + " " + id }
 
-func or(text, other string) string {
-	if text != "" {
-		return text
-	}
-	return other
-}
-
-// begin begins a span below parent, or below the run if that is nil. A span in progress with the same key was
+// begin begins a span below parent, or below the run if parent is nil. An unfinished span with the same key ends as
 // lost.
 func (s *Spans) begin(kind SpanKind, id, name string, e event.Event, parent *Span) *Span {
 	span := &Span{ID: fmt.Sprintf("%s-%d", kind, e.Seq), Kind: kind, Name: name, Seq: e.Seq, Start: e.Time}
@@ -213,7 +205,7 @@ func (s *Spans) begin(kind SpanKind, id, name string, e event.Event, parent *Spa
 	}
 	s.end(key(kind, id), e.Time, spanLost)
 	s.all, s.open[key(kind, id)] = append(s.all, span), span
-	s.news = append(s.news, span)
+	s.begun = append(s.begun, span)
 	return span
 }
 
@@ -223,7 +215,7 @@ func (s *Spans) end(key string, at time.Time, outcome string) *Span {
 	if span != nil {
 		span.End, span.Outcome = at, outcome
 		delete(s.open, key)
-		s.over = append(s.over, span)
+		s.ended = append(s.ended, span)
 	}
 	return span
 }
@@ -239,8 +231,8 @@ func (s *Spans) endAll(at time.Time, outcome string, kinds ...SpanKind) {
 	}
 }
 
-// begun begins a run, unless one is in progress.
-func (s *Spans) begun(e event.Event) {
+// beginRun begins a run, unless one is in progress.
+func (s *Spans) beginRun(e event.Event) {
 	if s.run == nil {
 		s.run = s.begin(SpanRun, "", "", e, nil)
 	}
@@ -255,7 +247,7 @@ func (s *Spans) withdrawn(b event.Withdrawn) {
 	}
 }
 
-// claimed ends what the previous driver left behind. Waits for a person continue, and so do children and jobs.
+// claimed ends the spans that the previous driver left unfinished. Waits for a person, children and jobs continue.
 func (s *Spans) claimed(e event.Event) {
 	s.endAll(e.Time, spanLost, SpanModel, SpanPause, SpanCall, SpanStep)
 }
@@ -270,15 +262,15 @@ func (s *Spans) asked(e event.Event) {
 	model := key(SpanModel, "")
 	switch b := e.Body.(type) {
 	case event.Asked:
-		s.begun(e)
+		s.beginRun(e)
 		s.end(key(SpanPause, ""), e.Time, spanOK)
-		s.begin(SpanModel, "", b.Route, e, nil).Content = s.said.asked()
+		s.begin(SpanModel, "", b.Route, e, nil).Content = s.contents.asked()
 	case event.Routed:
 		span := s.open[model]
 		if span == nil {
 			return
 		}
-		if b.From != "" { // the previous model was asked first
+		if b.From != "" { // another model was asked before and failed
 			span.Name, span.Cost = b.From, b.Cost
 			s.end(model, e.Time, string(b.Cause))
 			span = s.begin(SpanModel, "", b.Route, e, nil)
@@ -286,13 +278,13 @@ func (s *Spans) asked(e event.Event) {
 		span.Name = b.Route
 	case event.Replied:
 		if span := s.end(model, e.Time, string(b.Stop)); span != nil {
-			span.Name, span.Usage, span.Cost, span.First = or(b.Route, span.Name), &b.Usage, b.Cost, b.First
+			span.Name, span.Usage, span.Cost, span.First = cmp.Or(b.Route, span.Name), &b.Usage, b.Cost, b.First
 			span.Reply, span.Server = b.ReplyID, b.Server
 			span.Content.replied(b)
 		}
 		for _, part := range b.Parts {
 			if c, is := part.(llm.Call); is {
-				s.use(c.ID, c.Name)
+				s.recordTool(c.ID, c.Name)
 			}
 		}
 	case event.Failed:
@@ -305,44 +297,44 @@ func (s *Spans) asked(e event.Event) {
 	}
 }
 
-// use records the tool of a call.
-func (s *Spans) use(call, name string) {
+// recordTool records the tool of a call.
+func (s *Spans) recordTool(call, name string) {
 	if name != "" {
-		s.used[call] = name
+		s.tools[call] = name
 	}
 }
 
 func (s *Spans) called(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Judged:
-		s.use(b.Call, b.Tool)
+		s.recordTool(b.Call, b.Tool)
 		if b.Parent != "" {
-			s.made[b.Call] = b.Parent
+			s.parents[b.Call] = b.Parent
 		}
 	case event.Waiting:
-		s.begin(SpanWait, b.Call, s.used[b.Call], e, nil)
+		s.begin(SpanWait, b.Call, s.tools[b.Call], e, nil)
 	case event.Raised:
-		s.begin(SpanWait, b.ID, b.Tool, e, s.asker(b))
+		s.begin(SpanWait, b.ID, b.Tool, e, s.asking(b))
 	case event.Decided:
 		outcome := "denied"
 		if b.Allow {
 			outcome = "allowed"
 		}
 		s.end(key(SpanWait, b.Call), e.Time, outcome)
-		for _, call := range slices.Sorted(maps.Keys(s.made)) {
-			parent := s.made[call]
+		for _, call := range slices.Sorted(maps.Keys(s.parents)) {
+			parent := s.parents[call]
 			if span := s.open[key(SpanWait, call)]; span != nil && b.OnCall(call, parent, span.Seq) {
 				s.end(key(SpanWait, call), e.Time, outcome)
 			}
 		}
 	case event.Started:
-		span := s.begin(SpanCall, b.Call, s.used[b.Call], e, s.open[key(SpanCall, b.Parent)])
-		span.Call, span.Sum, span.Content = b.Call, b.Sum, s.said.called(b.Call)
+		span := s.begin(SpanCall, b.Call, s.tools[b.Call], e, s.open[key(SpanCall, b.Parent)])
+		span.Call, span.Sum, span.Content = b.Call, b.Sum, s.contents.called(b.Call)
 	case event.Ended:
 		s.end(key(SpanWait, b.Call), e.Time, string(b.Outcome))
-		delete(s.made, b.Call)
-		if b.Class == event.ErrorUnknown && s.open[key(SpanCall, b.Call)] == nil { // the model asked for it all the same
-			s.begin(SpanCall, b.Call, s.used[b.Call], e, nil).Call = b.Call
+		delete(s.parents, b.Call)
+		if b.Class == event.ErrorUnknown && s.open[key(SpanCall, b.Call)] == nil { // calls of unknown tools get a span too
+			s.begin(SpanCall, b.Call, s.tools[b.Call], e, nil).Call = b.Call
 		}
 		span := s.end(key(SpanCall, b.Call), e.Time, string(b.Outcome))
 		if span == nil {
@@ -356,9 +348,9 @@ func (s *Spans) called(e event.Event) {
 	}
 }
 
-// came ends a child's work, and its questions.
-func (s *Spans) came(e event.Event, b event.Returned) {
-	span := s.end(key(SpanChild, b.Child), e.Time, or(string(b.Reason), spanLost))
+// childReturned ends the span of a child, and the waits for answers to its questions.
+func (s *Spans) childReturned(e event.Event, b event.Returned) {
+	span := s.end(key(SpanChild, b.Child), e.Time, cmp.Or(string(b.Reason), spanLost))
 	if span == nil {
 		return
 	}
@@ -383,8 +375,8 @@ func (s *Spans) finished(e event.Event, b event.Finished) {
 	s.end(key(SpanJob, b.Job), e.Time, outcome)
 }
 
-// asker returns the span that raises a question: of a child, or of a call of the session itself.
-func (s *Spans) asker(b event.Raised) *Span {
+// asking returns the span that asks a question: of a child, or of a call.
+func (s *Spans) asking(b event.Raised) *Span {
 	if b.Child != "" {
 		return s.open[key(SpanChild, b.Child)]
 	}

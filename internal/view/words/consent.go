@@ -193,21 +193,23 @@ func Edited(c llm.Call, command string) (d event.Decided, problem string) {
 // Dismissed returns the decision of a person who does not want to answer.
 func Dismissed(call string) event.Decided { return by(call) }
 
-// TooLate returns the decision on a call for which the time to answer is over.
+// TooLate returns the decision on a question that nobody answered in time.
 func TooLate(call string) event.Decided {
-	return event.Decided{Call: call, By: "the time-out", Reason: "nobody answered in time"}
+	return event.Decided{Call: call, By: "inspan", Reason: "nobody answered in time"}
 }
 
 // AnsweredBy says who has answered a question from elsewhere. It contains text by others.
 func AnsweredBy(d event.Decided) string {
+	late := TooLate("")
+	if !d.Allow && d.Reason == late.Reason && (d.By == late.By || d.By == "the time-out") { // the latter in old logs
+		return late.Reason
+	}
 	switch d.By {
 	case by("").By:
 		if d.Rule != "" {
 			return "answered by " + d.Rule
 		}
 		return "answered in another terminal"
-	case TooLate("").By:
-		return TooLate("").Reason
 	case "":
 		return "answered elsewhere"
 	}

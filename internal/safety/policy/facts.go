@@ -8,13 +8,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Session is the facts about a session that decide what works in it.
+// Session holds the facts about a session that the model needs to know.
 type Session struct {
 	Mode       tool.Mode // permission mode
 	Walls      tool.Walls
 	Throwaway  bool // see [tool.Env]
-	Unattended bool // no person is there to answer
-	Turns      int  // of one run; 0: no limit
+	Unattended bool // nobody answers questions
+	Turns      int  // limit of one run; 0 means none
 	Cost       float64
 	Time       time.Duration
 }
@@ -23,7 +23,7 @@ type Session struct {
 func (s Session) Facts() []string {
 	out := []string{"permissions: " + s.Permissions()}
 	if s.Unattended {
-		out = append(out, "nobody is there to answer: decide sensibly, go on, and say what you assumed")
+		out = append(out, "nobody is there to answer: decide sensibly, continue, and state your assumptions")
 	}
 	var limits []string
 	if s.Turns > 0 {
@@ -41,7 +41,7 @@ func (s Session) Facts() []string {
 	return out
 }
 
-// Permissions describes what calls may do in the session's mode.
+// Permissions describes for the model which calls run without approval in the session's mode.
 func (s Session) Permissions() string {
 	asks := "asks the person"
 	if s.Unattended {
@@ -50,22 +50,21 @@ func (s Session) Permissions() string {
 	boxed := s.Walls.Workspace
 	switch s.Mode {
 	case "yolo":
-		return "mode yolo: nothing asks, and commands run with all rights of the person"
+		return "mode yolo: everything runs without a sandbox or questions, unless the person's rules deny it or ask"
 	case "auto":
 		if !boxed {
-			return "mode auto, without a sandbox: files in the workspace change freely, and any command that is not known to be harmless " + asks
+			return "mode auto, without a sandbox: file changes in the workspace run; any command that is not known to be harmless " + asks
 		}
-		return "mode auto: commands run in a sandbox that writes in the workspace and /tmp and has a network of its own (localhost); " +
-			"what needs other hosts or places (network, outside) " + asks
+		return "mode auto: commands run in a sandbox that can write to the workspace and /tmp and has its own network (localhost); " +
+			"access to other hosts or places (network, outside) " + asks
 	case "edit":
-		return "mode edit: files in the workspace change freely; any command that is not known to be harmless " + asks
+		return "mode edit: file changes in the workspace run; any command that is not known to be harmless " + asks
 	case "plan":
 		if s.Throwaway && s.Walls.Throwaway {
 			return "mode plan: nothing may be changed; commands that do more than read, such as tests, run in a sandbox on a throwaway copy of " +
-				"the " +
-				"workspace (localhost, no other network), and what they write there is gone when they end"
+				"the workspace (localhost, no other network), and their changes there disappear when they end"
 		}
-		return "mode plan: look and plan, nothing may be changed"
+		return "mode plan: read and plan, change nothing"
 	}
-	return "mode ask: reading is free; every change and any other command " + asks
+	return "mode ask: reading runs; every change and any other command " + asks
 }

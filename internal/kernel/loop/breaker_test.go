@@ -21,7 +21,7 @@ func TestBrake(t *testing.T) {
 	tp := roomy(t, 100_000, event.Levers{}.Stated())
 	tp.add(event.Asked{Turn: 1}, unmeasured(llm.StopCalls, call("c1", "look")), said("And then the other."), tooFast())
 	end, is := tp.Next().(loop.End)
-	if !is || !strings.Contains(end.Ended[0].Parts.Text(), "used up too much in a minute") {
+	if !is || !strings.Contains(end.Ended[0].Parts.Text(), "spent too much within a minute") {
 		t.Fatalf("%s, %+v", tp.next(), end)
 	}
 	tp.add(end.Ended[0])
@@ -30,13 +30,13 @@ func TestBrake(t *testing.T) {
 		t.Fatalf("%+v", stop)
 	}
 	tp.add(stop.Stopped)
-	if tp.Run.Active || len(tp.Queue) != 1 || tp.Braked.Cost != 12 {
-		t.Errorf("it goes on: %v, %d wait, at %v", tp.Run.Active, len(tp.Queue), tp.Braked)
+	if tp.Run.Active || len(tp.Queue) != 1 || tp.BreakerRate.Cost != 12 {
+		t.Errorf("it goes on: %v, %d wait, at %v", tp.Run.Active, len(tp.Queue), tp.BreakerRate)
 	}
 	tp.add(tooFast(), event.Said{})
 	tp.want("ask")
-	if tp.Run.Braked != "" {
-		t.Errorf("the run after it is stopped, too: %s", tp.Run.Braked)
+	if tp.Run.BreakerReason != "" {
+		t.Errorf("the run after it is stopped, too: %s", tp.Run.BreakerReason)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestPause(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []*loop.State{tp.State, &again} {
-		if ask, is := s.Next().(loop.Ask); !is || !ask.NotBefore.Equal(until) || ask.Awaits != llm.KindQuota {
+		if ask, is := s.Next().(loop.Ask); !is || !ask.NotBefore.Equal(until) || ask.WaitCause != llm.KindQuota {
 			t.Errorf("%+v", s.Next())
 		}
 	}

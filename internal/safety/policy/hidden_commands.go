@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// unseen reports whether a command with known words makes the shell, or git, run something that the words don't
-// show. Other programs, such as interpreters, scripts and make, are beyond the reach of rules.
+// unseen reports whether a command makes a shell, or git, run other commands that its words don't show. Rules can't
+// look into other programs, such as interpreters, scripts and make.
 func unseen(argv []string) bool {
 	name, args := path.Base(argv[0]), argv[1:]
 	if usual := usualGit(argv); usual != nil {
@@ -19,22 +19,22 @@ func unseen(argv []string) bool {
 	case ".", "source":
 		return true
 	case "hash":
-		return slices.ContainsFunc(args, func(w string) bool { return clustered(w, 'p') })
+		return slices.ContainsFunc(args, func(w string) bool { return hasShortOption(w, 'p') })
 	case "enable":
-		return slices.ContainsFunc(args, func(w string) bool { return clustered(w, 'f') })
+		return slices.ContainsFunc(args, func(w string) bool { return hasShortOption(w, 'f') })
 	case "git":
 		return gitUnseen(args)
 	}
 	return false
 }
 
-// readsScript reports whether a shell with these words runs input that is not from a file.
+// readsScript reports whether a shell with these arguments runs commands from standard input or a device.
 func readsScript(args []string) bool {
 	for _, w := range args {
 		switch {
 		case w == "-c":
 			return false // the text is also listed among the commands
-		case w == "-" || clustered(w, 's') || strings.HasPrefix(w, "/dev/") || strings.HasPrefix(w, "/proc/"):
+		case w == "-" || hasShortOption(w, 's') || strings.HasPrefix(w, "/dev/") || strings.HasPrefix(w, "/proc/"):
 			return true
 		case !strings.HasPrefix(w, "-"):
 			return false
@@ -43,12 +43,12 @@ func readsScript(args []string) bool {
 	return true
 }
 
-// clustered reports whether a word is a cluster of short options that contains a letter.
-func clustered(w string, letter rune) bool {
+// hasShortOption reports whether a word such as -xp is a cluster of short options with this letter.
+func hasShortOption(w string, letter rune) bool {
 	return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.ContainsRune(w[1:], letter)
 }
 
-// gitUnseen reports whether options of git name programs or aliases elsewhere.
+// gitUnseen reports whether options make git take programs or aliases from another place.
 func gitUnseen(args []string) bool {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		n := min(len(args), optionWords("git", args[0]))
@@ -66,8 +66,8 @@ func gitUnseen(args []string) bool {
 	return false
 }
 
-// usualGit returns the usual form of a git command: git X for git-X, and push for the commands that push itself
-// runs. Nil: not git, or already usual.
+// usualGit returns the usual form of a git command: git X for git-X, and push for the commands that push runs. It
+// returns nil if the command is not git or already has its usual form.
 func usualGit(argv []string) []string {
 	name, args := path.Base(argv[0]), argv[1:]
 	rest, dashed := strings.CutPrefix(name, "git-")

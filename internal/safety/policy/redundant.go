@@ -11,14 +11,14 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Swallowed finds rules without effect because another one decides everything that they match. The result maps
-// the index of a rule to that of the other one. It only detects simple cases.
+// Swallowed finds redundant rules: another rule decides all calls that they match. The result maps the index of a
+// redundant rule to that of the other one. It detects only simple cases.
 func Swallowed(rules []Rule) map[int]int {
 	out := map[int]int{}
 	for i, r := range rules {
-		at := slices.IndexFunc(rules, func(other Rule) bool { return other.swallows(r) })
+		at := slices.IndexFunc(rules, func(other Rule) bool { return other.makesRedundant(r) })
 		if at < 0 || at == i {
-			at = slices.IndexFunc(rules[:i], func(other Rule) bool { return other.Action == r.Action && other.same(r) })
+			at = slices.IndexFunc(rules[:i], func(other Rule) bool { return other.Action == r.Action && other.matchesSame(r) })
 		}
 		if at >= 0 && at != i {
 			out[i] = at
@@ -27,27 +27,27 @@ func Swallowed(rules []Rule) map[int]int {
 	return out
 }
 
-// same reports whether two rules match the same.
-func (r Rule) same(other Rule) bool { return r.tool == other.tool && r.pattern == other.pattern }
+// matchesSame reports whether two rules match the same effects.
+func (r Rule) matchesSame(other Rule) bool { return r.tool == other.tool && r.pattern == other.pattern }
 
-// swallows reports whether the rule decides everything that another one matches, and is the wider or the
-// stricter one.
-func (r Rule) swallows(other Rule) bool {
+// makesRedundant reports whether the rule decides all effects that another one matches: it matches them too, and is at
+// least as strict.
+func (r Rule) makesRedundant(other Rule) bool {
 	switch {
 	case r.Scope == TrustedContent || other.Scope == TrustedContent:
 		return false
 	case weight(r.Action) < weight(other.Action):
 		return false
 	case r.Written != "" && r.Written == other.Written && r.Scope == other.Scope:
-		return false // one rule of a person, in two parts
-	case r.same(other):
+		return false // two parts of one rule that a person wrote
+	case r.matchesSame(other):
 		return r.Action != other.Action
 	}
-	return r.takesIn(other)
+	return r.includes(other)
 }
 
-// takesIn reports whether the rule matches everything that another one does.
-func (r Rule) takesIn(other Rule) bool {
+// includes reports whether the rule matches all effects that another one matches.
+func (r Rule) includes(other Rule) bool {
 	plain := func(name string) bool { return !strings.ContainsAny(name, `*?[\`) }
 	if r.tool != other.tool {
 		ok, _ := filepath.Match(r.tool, other.tool)
@@ -57,10 +57,10 @@ func (r Rule) takesIn(other Rule) bool {
 	switch {
 	case r.pattern == "" || other.pattern == "":
 		return r.pattern == ""
-	case r.runs():
-		return r.command.takesIn(other.command)
+	case r.isForCommands():
+		return r.command.includes(other.command)
 	case strings.HasPrefix(r.pattern, "!") || strings.HasPrefix(other.pattern, "!"):
-		return false // as far as is known
+		return false // not analysed
 	case r.tool == string(tool.Network):
 		return strings.Trim(other.pattern, "*") == other.pattern && netguard.Hosts{r.pattern}.Match(other.pattern, 0)
 	}
@@ -76,8 +76,8 @@ func (r Rule) takesIn(other Rule) bool {
 		!strings.ContainsAny(other.pattern, "{}")
 }
 
-// takesIn reports whether a pattern matches all commands that another one does.
-func (c command) takesIn(other command) bool {
+// includes reports whether a pattern matches all commands that another one matches.
+func (c command) includes(other command) bool {
 	return c.open && len(c.words) <= len(other.words) && slices.Equal(c.words, other.words[:len(c.words)])
 }
 
@@ -87,11 +87,10 @@ type Tried struct {
 	Matches bool
 }
 
-// Try returns for each rule whether it matches a call. Rules that protect trusted content are listed only if
-// they match.
+// Try reports for each rule whether it matches a call. It lists rules that protect trusted content only if they match.
 func (p Policy) Try(c *tool.Call, effects []tool.Effect) (out []Tried) {
 	for _, r := range p.Rules {
-		one := Tried{Rule: r, Matches: r.matchesSome(p.Map, c, effects)}
+		one := Tried{Rule: r, Matches: r.matchesAny(p.Map, c, effects)}
 		if one.Matches || r.Scope != TrustedContent {
 			out = append(out, one)
 		}
@@ -99,12 +98,12 @@ func (p Policy) Try(c *tool.Call, effects []tool.Effect) (out []Tried) {
 	return out
 }
 
-// matchesSome reports whether the rule matches, or may match, one of the effects of a call.
-func (r Rule) matchesSome(m places.Map, c *tool.Call, effects []tool.Effect) bool {
+// matchesAny reports whether the rule matches, or may match, one of the effects of a call.
+func (r Rule) matchesAny(m places.Map, c *tool.Call, effects []tool.Effect) bool {
 	return slices.ContainsFunc(subjects(m, effects), func(s subject) bool {
 		if r.Action == tool.Allow {
 			return r.covers(m, c, s)
 		}
-		return r.touches(m, c, s) != no
+		return r.mayMatch(m, c, s) != no
 	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Private reports whether effects, as judged, may bring the person's own content from outside of the workspace,
-// or sensitive content from inside.
+// Private reports whether judged effects may bring private content into the conversation: the person's own files from
+// outside the workspace, or sensitive files from inside.
 func (p Policy) Private(effects []tool.Effect) bool {
 	return slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		switch {
@@ -22,17 +22,17 @@ func (p Policy) Private(effects []tool.Effect) bool {
 	})
 }
 
-// Pass returns the files that people have opened by rules that name them although they are secret by name. They
-// are also open to commands whose effects can't all be known.
+// Pass returns the files that are secret by name and that allow rules name exactly. They are open even to commands
+// whose effects can't all be known.
 func (p Policy) Pass() tool.Pass {
 	var pass tool.Pass
 	for _, r := range p.Rules {
-		path := r.path(p.Map)
+		path := r.singlePath(p.Map)
 		if r.Action != tool.Allow || path == "" || !p.Map.Of(path).Named {
 			continue
 		}
 		s := subject{Effect: tool.Effect{Kind: tool.EffectKind(r.tool), Path: path}}
-		if p.ruled(tool.Deny, &tool.Call{}, s).Action != tool.Abstain || p.ruled(tool.Ask, &tool.Call{}, s).Action != tool.Abstain {
+		if p.applyRules(tool.Deny, &tool.Call{}, s).Action != tool.Abstain || p.applyRules(tool.Ask, &tool.Call{}, s).Action != tool.Abstain {
 			continue
 		}
 		switch s.Kind {
@@ -45,9 +45,9 @@ func (p Policy) Pass() tool.Pass {
 	return pass
 }
 
-// AskBeforeLeak asks about a call with network access if the conversation, or the call itself, contains both unverified
-// and private text: the unverified text could make the model send the private one away. At most two of the
-// three are allowed without a person; no rule answers it.
+// AskBeforeLeak asks about a call that could send data out if the conversation, or the call itself, contains both
+// untrusted and private text: the untrusted text could make the model send out the private text. Only two of the three
+// are allowed without a person. No rule can answer this question. Mode yolo does not ask it.
 func AskBeforeLeak(untrusted, private bool, mode tool.Mode, effects []tool.Effect) tool.Verdict {
 	out := slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		return e.Kind == tool.Network && !netguard.Loopback(e.Text) || e.Kind == tool.External
@@ -61,20 +61,21 @@ func AskBeforeLeak(untrusted, private bool, mode tool.Mode, effects []tool.Effec
 	}
 }
 
-// AskBeforeSecret asks about a call that would reveal the secret behind a placeholder to a command, which could print it
-// encoded, or to something outside of this machine that no effect describes, such as a server. A rule that
-// allows those does not cover secrets. No rule answers it. In mode auto a command in a sandbox without network
-// gets secrets from texts, as from another command; named says that some is a key or variable of the person,
-// which the sandbox lacks.
+// AskBeforeSecret asks about a call that would get a secret instead of its placeholder. A command could print it
+// encoded, and an external tool or a host could keep it. No rule can answer this question.
+//
+// In mode auto, a command in a sandbox without network gets a secret that was found in text without asking, because it
+// could read that text itself. Named means that the secret is a named key or variable of the person, which the sandbox
+// withholds, so that question is asked. Mode yolo does not ask.
 func AskBeforeSecret(secret, named bool, mode tool.Mode, walls tool.Walls, effects []tool.Effect) tool.Verdict {
-	held := mode == tool.ModeAuto && walls.Workspace && !named
+	confined := mode == tool.ModeAuto && walls.Workspace && !named
 	command := slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Execute })
 	out := slices.ContainsFunc(effects, func(e tool.Effect) bool {
 		switch e.Kind {
 		case tool.External, tool.Keep:
 			return true
 		case tool.Execute:
-			return !held
+			return !confined
 		case tool.Network:
 			return command && !netguard.Loopback(e.Text)
 		}
