@@ -34,9 +34,9 @@ func TestPage(t *testing.T) {
 	small := w.open(phone)
 	small.see("waiting 1")
 	small.press("nav a", "Inbox")
-	small.see("write_file asks", "+one", "Allow for this session")
+	small.see("write_file asks", "+one", "Yes, and don't ask again for")
 	small.shot("phone-inbox")
-	small.press("button", "Allow once")
+	small.press("button", "Yes")
 	small.see("Nothing waits for you")
 	p.see("— done")
 	if text, err := os.ReadFile(filepath.Join(w.dir, "folder", "a.txt")); err != nil || string(text) != "one" {
@@ -47,7 +47,7 @@ func TestPage(t *testing.T) {
 	small.see("bash asks", "touch c.txt")
 	small.say("input[name=reason]", "it takes too long")
 	small.shot("phone-deny")
-	small.press("button", "Deny")
+	small.press("button", "No")
 	small.see("Nothing waits for you")
 	p.see("✗ bash touch c.txt", "denied")
 
@@ -277,7 +277,7 @@ func TestPageMarksOneQuestion(t *testing.T) {
 		t.Error("a call was allowed of which a part was not shown")
 	}
 	ask[any](p, "document.querySelector('button.allow').scrollIntoView()")
-	p.press("button", "Allow once")
+	p.press("button", "Yes")
 	p.see("Nothing waits for you")
 }
 

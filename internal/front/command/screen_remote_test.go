@@ -217,6 +217,7 @@ func TestCommandsRemote(t *testing.T) {
 		{"/undo", "no changes since then, according to the checkpoints", ""},
 		{"/rewind", "rewind to before", "Escape"},
 		{"/resume", "just now · ", "Escape"},
+		{"/output-style concise", "it is for sessions on this machine", ""},
 		{"/theme light", "tui.theme", ""},
 		{"/vim off", "tui.vim", ""},
 		{"/loop 1h say: egret", "loop at ", ""},

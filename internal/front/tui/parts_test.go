@@ -518,7 +518,7 @@ func TestCommandsOffered(t *testing.T) {
 	m := still(t, 80, 24, look{}, nil)
 	for typed, want := range map[string]string{
 		"mode": "/mode /model", "MOD": "/mode /model", "ew": "/new /rewind", "re": "/resume /rename /rewind /reasoning",
-		"sandbox": "/status", "ctx": "/context", "xyz": "", "st": "/status /cost",
+		"sandbox": "/status", "ctx": "/context", "xyz": "", "st": "/status /cost /output-style",
 	} {
 		var got []string
 		for _, c := range m.commands.all().like(typed) {

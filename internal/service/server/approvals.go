@@ -33,6 +33,7 @@ type Approval struct {
 	Effects   []string        `json:"effects" jsonschema:"what the call would do"`
 	Preview   string          `json:"preview,omitempty" jsonschema:"what would change, as a diff"`
 	For       []string        `json:"for" jsonschema:"possible scopes of an approval"`
+	Choices   []string        `json:"choices,omitempty" jsonschema:"the same as sentences that say what each allows"`
 	Rules     []string        `json:"rules,omitempty" jsonschema:"what an approval for the session allows from then on"`
 	Until     time.Time       `json:"until,omitzero" jsonschema:"when it is denied without an answer"`
 	// With are the other questions of a set, see [inspan.Sets].
@@ -85,7 +86,7 @@ func apart(t Task, open []inspan.Pending) (out []Approval) {
 func approval(t Task, p inspan.Pending) Approval {
 	a := Approval{
 		Task: t.ID, Session: t.Session, ID: p.ID(), Seq: p.Question, Tool: p.Call.Name, Agent: p.Agent, Why: text.VisibleLines(p.Reason),
-		Arguments: p.Call.Args, Effects: words.Effects(p.Effects, p.Preview != ""), Preview: p.Preview, For: []string{"once"}, Until: p.Until,
+		Arguments: p.Call.Args, Effects: words.Effects(p.Effects, p.Preview != ""), Preview: p.Preview, Until: p.Until,
 	}
 	if len(a.Arguments) == 0 {
 		a.Arguments = json.RawMessage("{}")
@@ -94,6 +95,7 @@ func approval(t Task, p inspan.Pending) Approval {
 		a.Effects = []string{}
 	}
 	if p.Asks {
+		a.For = []string{"once"}
 		a.Asks, a.Options = words.Question(p.Call)
 		a.Asks = text.VisibleLines(a.Asks)
 		for i := range a.Options {
@@ -101,11 +103,11 @@ func approval(t Task, p inspan.Pending) Approval {
 		}
 		return a
 	}
-	if len(p.Rules) > 0 {
-		a.For, a.Rules = append(a.For, "session"), p.Rules
-	}
-	for _, o := range p.Offers {
-		a.For = append(a.For, string(o.Reach))
+	a.Rules = p.Rules
+	for _, o := range words.Passing(words.Options(p.Rules, p.Offers)) {
+		if scope := o.For(); scope != "" {
+			a.For, a.Choices = append(a.For, scope), append(a.Choices, o.Name)
+		}
 	}
 	return a
 }

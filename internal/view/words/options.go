@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,17 @@ func Options(rules []string, offers []event.Offer) []Option {
 			again("a", "always", "in any project", event.ScopeAlways))
 	}
 	return append(out, Option{Key: "n", Word: "no", Name: "No"})
+}
+
+// For returns the scope of an approval as the server's API names it: "once", "session", or a reach; empty for a no.
+func (o Option) For() string {
+	switch {
+	case !o.allow:
+		return ""
+	case o.reach != "":
+		return string(o.reach)
+	}
+	return cmp.Or(string(o.scope), "once")
 }
 
 // covered describes rules in a sentence, all of them and without hidden characters.

@@ -88,7 +88,8 @@ const allow = (q, scope) => {
   return decide(q, { allow: true, ...longer });
 };
 
-const reaches = { once: "Allow once", session: "Allow for this session", edits: "Allow all edits in this session", host: "Allow this host in this session" };
+// sentence shows words, those between backticks as code.
+const sentence = (text) => text.split("`").map((part, i) => i % 2 ? html`<code>${part}</code>` : part);
 
 // These calls are wholly in the diff that the question shows, if none of it is left out; their arguments would say it
 // again.
@@ -128,11 +129,10 @@ function question(q, selected, linked) {
         <form class="line" @submit=${answer}><input name="answer" required aria-label="Your answer" placeholder="Your answer"><button class=${selected ? "primary" : nothing} ?disabled=${!settled()}>Answer</button>
           <button type="button" class="deny" ?disabled=${!settled()} @click=${() => decide(q, { allow: false })}>Dismiss</button></form>` : html`
         <div class="choices">
-          ${q.for.map((scope) => html`<button class="allow ${scope === "once" && selected ? "primary" : ""}" ?disabled=${!settled() || long(q)} @click=${() => allow(q, scope)}>${reaches[scope] ?? `Allow for: ${scope}`}${scope === "once" && selected ? html` <kbd>y</kbd>` : nothing}</button>`)}
+          ${q.for.map((scope, i) => html`<button class="allow ${scope === "once" && selected ? "primary" : ""}" ?disabled=${!settled() || long(q)} @click=${() => allow(q, scope)}>${sentence(q.choices[i])}${scope === "once" && selected ? html` <kbd>y</kbd>` : nothing}</button>`)}
         </div>
-        ${q.rules?.length && q.for.includes("session") ? html`<p class="grant">For this session: ${q.rules.map((r) => html`<code>${r}</code> `)}</p>` : nothing}
-        <form class="line deny-line" @submit=${deny}><input name="reason" aria-label="Reason of a denial" placeholder="Why not (the model reads it)">
-          <button class="deny" ?disabled=${!settled()}>Deny${selected ? html` <kbd>n</kbd>` : nothing}</button></form>`}
+        <form class="line deny-line" @submit=${deny}><input name="reason" aria-label="What to do instead" placeholder="or say what to do instead">
+          <button class="deny" ?disabled=${!settled()}>No${selected ? html` <kbd>n</kbd>` : nothing}</button></form>`}
     </article>`;
 }
 
