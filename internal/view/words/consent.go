@@ -2,7 +2,6 @@ package words
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -52,7 +51,11 @@ func Effects(effects []tool.Effect, previewed bool) []string {
 	for _, e := range effects {
 		switch {
 		case e.Kind == tool.Network:
-			out = append(out, "talks to "+text.Visible(cmp.Or(e.Text, "any host")))
+			host := text.Visible(e.Text)
+			if host == "" || host == "*" {
+				host = "any host"
+			}
+			out = append(out, "talks to "+host)
 		case e.Kind == tool.Write && e.Own:
 			out = append(out, "changes "+text.Visible(e.Path)+" in the session's own folder")
 		case e.Kind == tool.Write && !previewed:

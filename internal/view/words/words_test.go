@@ -272,7 +272,7 @@ func TestEffects(t *testing.T) {
 	all := []tool.Effect{
 		{Kind: tool.Read, Path: "/r"},
 		{Kind: tool.Network, Text: "example.com"},
-		{Kind: tool.Network},
+		{Kind: tool.Network, Text: "*"},
 		{Kind: tool.Write, Path: "/w\n\u202e"},
 		{Kind: tool.External},
 		{Kind: tool.External, Text: "send\x1b it"},
