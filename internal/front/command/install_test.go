@@ -172,6 +172,10 @@ func TestAction(t *testing.T) {
 				t.Errorf("an example gives %s, which is no input", with)
 			}
 		}
+		// Otherwise the token is in .git/config, which the agent can read and repeat in its comment.
+		if strings.HasPrefix(step.Uses, "actions/checkout@") && step.With["persist-credentials"] != false {
+			t.Errorf("the agent can read the token of %s", step.Uses)
+		}
 		if strings.Contains(step.Run, "${{") {
 			t.Errorf("an example has a script with an expression: %s", step.Run)
 		}
