@@ -119,7 +119,7 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	}
 	v.endWait()
 	r := v.result(s.Status(), err)
-	if c.Answer != nil && (r.ExitCode == ExitDone || r.ExitCode == ExitDenied) {
+	if c.Answer != nil {
 		c.answered(ctx, s, &r)
 	}
 	if r.ExitCode != ExitWaiting { // otherwise it may continue here
@@ -136,7 +136,7 @@ func (c *Console) answered(ctx context.Context, s *inspan.Session, r *Result) {
 	var err error
 	r.Structured, err = c.Answer(ctx, s)
 	switch {
-	case err != nil:
+	case err != nil && r.ExitCode == ExitDone:
 		r.Reason, r.Detail, r.ExitCode = "error", err.Error(), ExitError
 	case r.Structured == nil && r.ExitCode == ExitDone:
 		r.Reason, r.Detail = string(event.ReasonFailed), "the model gave no answer that fits the JSON Schema"
