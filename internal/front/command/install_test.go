@@ -329,8 +329,9 @@ func TestActionComments(t *testing.T) {
 	s := httptest.NewServer(issues)
 	t.Cleanup(s.Close)
 	dir, result := t.TempDir(), filepath.Join(t.TempDir(), "result.json")
+	reason := "done"
 	comment := func(text, key, number, token string) (code int, out string) {
-		raw, err := json.Marshal(map[string]any{"text": text, "session": "s1", "cost": 0.123456})
+		raw, err := json.Marshal(map[string]any{"text": text, "session": "s1", "cost": 0.123456, "reason": reason})
 		if err == nil {
 			err = os.WriteFile(result, raw, 0o600)
 		}
@@ -352,6 +353,12 @@ func TestActionComments(t *testing.T) {
 	if !strings.HasPrefix(mark, "<!-- inspan:") || !strings.HasPrefix(rest, text+"\n\n") || !strings.Contains(rest, "session s1 · $0.1235<") {
 		t.Errorf("the comment is %q", first.Body)
 	}
+	// What a limit has cut off is no whole answer, and says so.
+	reason = "budget"
+	if code, out := comment("half", "", "7", "the-token"); code != 0 || !strings.Contains(issues.comments[130].Body, " · not finished: budget<") {
+		t.Errorf("code %d: %s: %q", code, out, issues.comments[130].Body)
+	}
+	reason, issues.wrote = "done", issues.wrote[:1]
 	// Another author copies the mark, in front of ours.
 	issues.comments[3].Body = mark + "\nmine"
 	if code, out := comment("second", "", "7", "the-token"); code != 0 || !strings.Contains(out, "edited the comment on #7") {
