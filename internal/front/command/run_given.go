@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -215,12 +216,20 @@ func (f *runFlags) unused(ctx context.Context, a *app.App) error {
 	return err
 }
 
+// alone locks a file in the state folder, for which other processes wait.
+func alone(ctx context.Context, a *app.App, name string) (*keep.Lock, error) {
+	if err := os.MkdirAll(a.StateDir, 0o700); err != nil {
+		return nil, err
+	}
+	return keep.LockFile(ctx, filepath.Join(a.StateDir, name), 0)
+}
+
 // claim keeps the UUID of --session-id from other processes until the lock is closed, which is after the session has it.
 func (f *runFlags) claim(ctx context.Context, a *app.App) (*keep.Lock, error) {
 	if f.id == "" {
 		return nil, nil
 	}
-	lock, err := keep.LockFile(ctx, filepath.Join(a.StateDir, "session-ids.lock"), 0)
+	lock, err := alone(ctx, a, "session-ids.lock")
 	if err != nil {
 		return nil, err
 	}
@@ -252,6 +261,12 @@ func (c *command) apart(ctx context.Context, a *app.App, f *runFlags) error {
 	if f.copied == anyWorktree {
 		f.copied = rand.Text()
 	}
+	// Runs that begin at once with one name share the copy of the first.
+	making, err := alone(ctx, a, "worktrees.lock")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = making.Close() }()
 	_, found, err := a.Running.Trees.Find(ctx, root, f.copyName())
 	if err != nil {
 		return misused("--worktree: %w", err)
