@@ -205,6 +205,7 @@ func TestActionRuns(t *testing.T) {
 		{"-v is what I mean", "plan", "--max-turns=3\n--label=a=b c\n", 0, "This is the offline model, not an AI."},
 		{"say: ::add-mask::x", "plan", "", 0, "::add-mask::x"},
 		{"say: x", "nonsense", "", 2, ""},
+		{"/export made", "plan", "", 0, "This is the offline model, not an AI."},
 	} {
 		tmp := t.TempDir()
 		output, summary := filepath.Join(tmp, "output"), filepath.Join(tmp, "summary")
