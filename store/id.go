@@ -159,8 +159,8 @@ func Resolve(ctx context.Context, s Store, text string) (string, error) {
 	if text == "last" {
 		return last(ctx, s)
 	}
-	if IsUUID(text) {
-		return byUUID(ctx, s, text)
+	if lower := strings.ToLower(text); IsUUID(lower) {
+		return byUUID(ctx, s, lower)
 	}
 	if IsID(text) { // there may be very many others
 		if _, err := s.Usage(ctx, text); err == nil {

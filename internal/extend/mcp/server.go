@@ -220,7 +220,10 @@ func (s Server) expanded(value func(name string) string) (Server, error) {
 type missingError struct{ names []string }
 
 func (e *missingError) Error() string {
-	return "it needs " + strings.Join(e.names, " and ") + ", which is not set"
+	if len(e.names) > 1 {
+		return "it needs " + strings.Join(e.names, " and ") + ", which are not set"
+	}
+	return "it needs " + e.names[0] + ", which is not set"
 }
 
 type expander struct {

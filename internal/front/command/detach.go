@@ -159,6 +159,11 @@ func (c *command) detached() *cobra.Command {
 				f.Model = cmp.Or(f.Model, f.Program.Model())
 				b.Text = cmp.Or(b.Text, f.Program.Begin().Parts.Text())
 			}
+			claimed, err := f.claim(cmd.Context(), a)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = claimed.Close() }()
 			if err := c.apart(cmd.Context(), a, &f); err != nil {
 				return err
 			}
@@ -172,6 +177,7 @@ func (c *command) detached() *cobra.Command {
 			if err != nil {
 				return errors.Join(err, c.leave(cmd.Context(), a, &f))
 			}
+			_ = claimed.Close() // the session has the UUID
 			defer s.Close()
 			typed := ""
 			if b.Typed {

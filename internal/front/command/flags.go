@@ -231,6 +231,9 @@ func everywhere(root *cobra.Command) {
 				return err
 			}
 		}
+		if firstEmpty(root.PersistentFlags(), "settings") != "" {
+			return misused("--settings is empty; give it a value, or remove it")
+		}
 		if _, err := config.ReadGiven("--settings", settings); err != nil {
 			return misused("%s", err.Error())
 		}

@@ -2,10 +2,12 @@ package command
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/view/words"
@@ -51,8 +53,8 @@ func explain(cmd *cobra.Command) {
 			flag.Usage = says
 		}
 	}
-	part("Flags:", cmd.LocalFlags().FlagUsages())
-	part("Flags of all commands:", cmd.InheritedFlags().FlagUsages())
+	part("Flags:", flagUsages(cmd.LocalFlags()))
+	part("Flags of all commands:", flagUsages(cmd.InheritedFlags()))
 	if !cmd.HasParent() {
 		var topics strings.Builder
 		w := text.NewTable(&topics)
@@ -64,6 +66,17 @@ func explain(cmd *cobra.Command) {
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), b.String())
 }
+
+// flagUsages lists flags. A value that can be left out is in brackets, without what then stands for it.
+func flagUsages(flags *pflag.FlagSet) string {
+	return optionalValue.ReplaceAllStringFunc(flags.FlagUsages(), func(match string) string {
+		name, _, _ := strings.Cut(strings.TrimSpace(match), "[")
+		return fmt.Sprintf("%-*s", len(match), "[="+name+"]") // the columns stay
+	})
+}
+
+// optionalValue matches how pflag writes a value that can be left out, such as ID[="?"].
+var optionalValue = regexp.MustCompile(` \S+\[="[^"]*"\]`)
 
 // usage returns the usage line of a command; empty for a help topic.
 func usage(cmd *cobra.Command) string {

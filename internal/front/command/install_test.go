@@ -172,6 +172,10 @@ func TestAction(t *testing.T) {
 				t.Errorf("an example gives %s, which is no input", with)
 			}
 		}
+		// Otherwise the token is in .git/config, which the agent can read and repeat in its comment.
+		if strings.HasPrefix(step.Uses, "actions/checkout@") && step.With["persist-credentials"] != false {
+			t.Errorf("the agent can read the token of %s", step.Uses)
+		}
 		if strings.Contains(step.Run, "${{") {
 			t.Errorf("an example has a script with an expression: %s", step.Run)
 		}
@@ -201,6 +205,7 @@ func TestActionRuns(t *testing.T) {
 		{"-v is what I mean", "plan", "--max-turns=3\n--label=a=b c\n", 0, "This is the offline model, not an AI."},
 		{"say: ::add-mask::x", "plan", "", 0, "::add-mask::x"},
 		{"say: x", "nonsense", "", 2, ""},
+		{"/export made", "plan", "", 0, "This is the offline model, not an AI."},
 	} {
 		tmp := t.TempDir()
 		output, summary := filepath.Join(tmp, "output"), filepath.Join(tmp, "summary")
@@ -325,8 +330,9 @@ func TestActionComments(t *testing.T) {
 	s := httptest.NewServer(issues)
 	t.Cleanup(s.Close)
 	dir, result := t.TempDir(), filepath.Join(t.TempDir(), "result.json")
+	reason := "done"
 	comment := func(text, key, number, token string) (code int, out string) {
-		raw, err := json.Marshal(map[string]any{"text": text, "session": "s1", "cost": 0.123456})
+		raw, err := json.Marshal(map[string]any{"text": text, "session": "s1", "cost": 0.123456, "reason": reason})
 		if err == nil {
 			err = os.WriteFile(result, raw, 0o600)
 		}
@@ -348,6 +354,12 @@ func TestActionComments(t *testing.T) {
 	if !strings.HasPrefix(mark, "<!-- inspan:") || !strings.HasPrefix(rest, text+"\n\n") || !strings.Contains(rest, "session s1 · $0.1235<") {
 		t.Errorf("the comment is %q", first.Body)
 	}
+	// What a limit has cut off is no whole answer, and says so.
+	reason = "budget"
+	if code, out := comment("half", "", "7", "the-token"); code != 0 || !strings.Contains(issues.comments[130].Body, " · not finished: budget<") {
+		t.Errorf("code %d: %s: %q", code, out, issues.comments[130].Body)
+	}
+	reason, issues.wrote = "done", issues.wrote[:1]
 	// Another author copies the mark, in front of ours.
 	issues.comments[3].Body = mark + "\nmine"
 	if code, out := comment("second", "", "7", "the-token"); code != 0 || !strings.Contains(out, "edited the comment on #7") {

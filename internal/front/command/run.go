@@ -126,6 +126,11 @@ func (c *command) perform(f *runFlags) func(cmd *cobra.Command, args []string) e
 
 // begin opens the new session of the flags.
 func (c *command) begin(ctx context.Context, a *app.App, f *runFlags) (*inspan.Session, error) {
+	claimed, err := f.claim(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = claimed.Close() }()
 	if err := c.apart(ctx, a, f); err != nil {
 		return nil, err
 	}
@@ -249,7 +254,7 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	return f.read(&f.Options, root)
+	return f.read(cmd.Flags(), &f.Options, root)
 }
 
 // piped reports whether the task comes from standard input.

@@ -3,14 +3,19 @@ package command
 import (
 	"context"
 	"crypto/rand"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/delegate/subagent"
 	"github.com/inspan/inspan/internal/extend/mcp"
 	"github.com/inspan/inspan/internal/extend/skill"
@@ -59,11 +64,14 @@ func (f *givenFlags) addOwn(cmd *cobra.Command) {
 }
 
 // read reads what the flags bring, once.
-func (f *givenFlags) read(o *app.Options, root string) error {
+func (f *givenFlags) read(flags *pflag.FlagSet, o *app.Options, root string) error {
 	if f.done {
 		return nil
 	}
 	f.done = true
+	if name := firstEmpty(flags, "mcp-config", "agents", "json-schema", "image", "session-id", "worktree"); name != "" {
+		return misused("--%s is empty; give it a value, or remove it", name)
+	}
 	for i := range f.servers {
 		name, data, err := fileOrJSON("--mcp-config", &f.servers[i])
 		if err != nil {
@@ -118,6 +126,25 @@ func (f *givenFlags) read(o *app.Options, root string) error {
 	return nil
 }
 
+// firstEmpty returns the first of the named flags that was given without a value, as by a variable of a script that is
+// not set; empty: there is none.
+func firstEmpty(flags *pflag.FlagSet, names ...string) string {
+	for _, name := range names {
+		f := flags.Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		if slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == "" }) {
+			return name
+		}
+	}
+	return ""
+}
+
 const nameChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 // fileOrJSON returns the content of a flag's file, or the JSON that is its value, with a name for messages. The path
@@ -160,9 +187,8 @@ func (c *command) fresh(ctx context.Context, f *runFlags) error {
 		return err
 	}
 	if f.id != "" {
-		id, err := store.Resolve(ctx, a.Running.Sessions, f.id)
-		if err == nil {
-			return misused("--session-id: %s is session %s already; continue it with: inspan resume %s", f.id, id, f.id)
+		if err := f.unused(ctx, a); err != nil {
+			return err
 		}
 		f.label(store.UUIDLabel, f.id)
 	}
@@ -176,6 +202,41 @@ func (c *command) fresh(ctx context.Context, f *runFlags) error {
 		return misused("--worktree: %w", err)
 	}
 	return nil
+}
+
+// unused returns an error if a session has the UUID of --session-id.
+func (f *runFlags) unused(ctx context.Context, a *app.App) error {
+	id, err := store.Resolve(ctx, a.Running.Sessions, f.id)
+	switch {
+	case err == nil:
+		return misused("--session-id: %s is session %s already; continue it with: inspan resume %s", f.id, id, f.id)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return err
+}
+
+// alone locks a file in the state folder, for which other processes wait.
+func alone(ctx context.Context, a *app.App, name string) (*keep.Lock, error) {
+	if err := os.MkdirAll(a.StateDir, 0o700); err != nil {
+		return nil, err
+	}
+	return keep.LockFile(ctx, filepath.Join(a.StateDir, name), 0)
+}
+
+// claim keeps the UUID of --session-id from other processes until the lock is closed, which is after the session has it.
+func (f *runFlags) claim(ctx context.Context, a *app.App) (*keep.Lock, error) {
+	if f.id == "" {
+		return nil, nil
+	}
+	lock, err := alone(ctx, a, "session-ids.lock")
+	if err != nil {
+		return nil, err
+	}
+	if err := f.unused(ctx, a); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
 }
 
 func (f *runFlags) label(name, value string) {
@@ -200,6 +261,12 @@ func (c *command) apart(ctx context.Context, a *app.App, f *runFlags) error {
 	if f.copied == anyWorktree {
 		f.copied = rand.Text()
 	}
+	// Runs that begin at once with one name share the copy of the first.
+	making, err := alone(ctx, a, "worktrees.lock")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = making.Close() }()
 	_, found, err := a.Running.Trees.Find(ctx, root, f.copyName())
 	if err != nil {
 		return misused("--worktree: %w", err)

@@ -76,7 +76,7 @@ func (c *Console) Attach(ctx context.Context, s *inspan.Watch, a Attachment) (co
 		if r.ExitCode = code; w.left {
 			r.Reason, r.Detail = "detached", "the run continues"
 		}
-		c.Finish(r)
+		code = c.Finish(r)
 	}
 	return code, nil
 }

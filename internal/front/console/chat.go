@@ -52,7 +52,7 @@ func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) (co
 		}
 		v.endWait()
 		last = v.result(s.Status(), err)
-		c.Finish(last)
+		last.ExitCode = c.Finish(last)
 		if ctx.Err() != nil {
 			break
 		}

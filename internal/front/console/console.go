@@ -119,14 +119,14 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	}
 	v.endWait()
 	r := v.result(s.Status(), err)
-	if c.Answer != nil && (r.ExitCode == ExitDone || r.ExitCode == ExitDenied) {
+	if c.Answer != nil {
 		c.answered(ctx, s, &r)
 	}
 	if r.ExitCode != ExitWaiting { // otherwise it may continue here
 		left := s.Shutdown()
 		r.Kept, r.Ended, r.Instructions, r.Unmerged = left.Kept, left.Ended, left.Instructions, left.Unmerged
 	}
-	c.Finish(r)
+	r.ExitCode = c.Finish(r)
 	stop() // from here on a signal ends the process
 	return printed(r, time.Duration(s.Status().Limits.Seconds*float64(time.Second)))
 }
@@ -136,7 +136,7 @@ func (c *Console) answered(ctx context.Context, s *inspan.Session, r *Result) {
 	var err error
 	r.Structured, err = c.Answer(ctx, s)
 	switch {
-	case err != nil:
+	case err != nil && r.ExitCode == ExitDone:
 		r.Reason, r.Detail, r.ExitCode = "error", err.Error(), ExitError
 	case r.Structured == nil && r.ExitCode == ExitDone:
 		r.Reason, r.Detail = string(event.ReasonFailed), "the model gave no answer that fits the JSON Schema"
@@ -260,29 +260,34 @@ func (c *Console) PrintJSON(value any) error {
 	return err
 }
 
-// Finish prints the end of the command.
+// Finish prints the end of the command, and returns its exit code. A result that can't be written is an error.
 func (c *Console) Finish(r Result) int {
 	r.Type, r.Version = "result", 1
-	if c.Form == ClaudeStreamJSON {
+	if err := c.finish(r); err != nil {
+		fmt.Fprintf(c.Err, "inspan: the result was not written: %v\n", err)
+		if r.ExitCode == ExitDone {
+			return ExitError
+		}
+	}
+	return r.ExitCode
+}
+
+// finish prints the end of the command in the chosen form.
+func (c *Console) finish(r Result) error {
+	switch c.Form {
+	case ClaudeStreamJSON:
 		if c.claude == nil {
 			c.claude = &claude{write: c.PrintJSON, began: time.Now()}
 		}
-		_ = c.claude.result(r) // nobody is left to tell
-		return r.ExitCode
-	}
-	if c.Form == JSON || c.Form == StreamJSON {
-		raw, err := json.Marshal(r)
-		if err != nil {
-			raw = []byte(`{"type":"result","version":1,"reason":"error","exit_code":1}`)
-		}
-		fmt.Fprintf(c.Out, "%s\n", raw)
-		return r.ExitCode
+		return c.claude.result(r)
+	case JSON, StreamJSON:
+		return c.PrintJSON(r)
 	}
 	c.summary(r)
-	if r.Structured != nil {
-		fmt.Fprintf(c.Out, "%s\n", r.Structured)
+	if r.Structured == nil {
+		return nil
 	}
-	return r.ExitCode
+	return c.PrintJSON(r.Structured)
 }
 
 // result sums up a run that has ended; err is an error of the harness, or nil.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -442,6 +443,26 @@ func TestReplyIsCompleted(t *testing.T) {
 			if err != nil || out.String() != want {
 				t.Errorf("%s, width %d: %q, %v", name, width, out.String(), err)
 			}
+		}
+	}
+}
+
+// full is a stream that takes nothing, as on a full disk.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestUnwrittenResult holds that a result which nobody got is not success, and that other exit codes stay.
+func TestUnwrittenResult(t *testing.T) {
+	for _, form := range console.Forms() {
+		var said bytes.Buffer
+		c := console.Console{Form: form, Out: full{}, Err: &said}
+		r := console.Result{Reason: "done", Structured: json.RawMessage(`{"n":3}`)}
+		if code := c.Finish(r); code != console.ExitError || !strings.Contains(said.String(), "the result was not written: no space left") {
+			t.Errorf("%s: code %d: %s", form, code, &said)
+		}
+		if r.ExitCode = console.ExitBudget; c.Finish(r) != console.ExitBudget {
+			t.Errorf("%s: a failed run lost its exit code", form)
 		}
 	}
 }

@@ -271,23 +271,30 @@ func decode[T any](path string) (T, error) {
 
 // decoded is decode for data and its tree.
 func decoded[T any](path string, data []byte, tree map[string]any) (T, error) {
-	var c, zero T
-	f := fitting{mask: newMask(), project: reflect.TypeFor[T]() == reflect.TypeFor[Project]()}
-	fits, _ := f.value(reflect.TypeFor[T](), "", tree)
-	lines := keyLines(string(data))
-	var errs []error
-	for _, wrong := range f.wrong {
-		errs = append(errs, Fault{Path: path, Line: lineOf(lines, wrong.key), Key: wrong.key, Err: wrong.err})
-	}
+	var c T
+	fits, errs := fitted[T](path, string(data), tree)
 	if len(errs) > 0 { // otherwise the file is decoded as written
 		var b bytes.Buffer
 		if err := toml.NewEncoder(&b).Encode(fits); err != nil {
-			return zero, errors.Join(append(errs, err)...)
+			return c, errors.Join(append(errs, err)...)
 		}
 		data = b.Bytes()
 	}
 	errs = append(errs, Decode(path, data, &c))
 	return c, errors.Join(errs...)
+}
+
+// fitted returns the valid part of a tree, its keys spelled as the settings have them, and a [Fault] for each other
+// part. The text is that of the file, for the numbers of lines.
+func fitted[T any](path, text string, tree map[string]any) (fits map[string]any, errs []error) {
+	f := fitting{mask: newMask(), project: reflect.TypeFor[T]() == reflect.TypeFor[Project]()}
+	valid, _ := f.value(reflect.TypeFor[T](), "", tree)
+	fits, _ = valid.(map[string]any)
+	lines := keyLines(text)
+	for _, wrong := range f.wrong {
+		errs = append(errs, Fault{Path: path, Line: lineOf(lines, wrong.key), Key: wrong.key, Err: wrong.err})
+	}
+	return fits, errs
 }
 
 // parsed parses a file into a tree; nil: it is missing.

@@ -58,18 +58,28 @@ func (f *fitting) add(key, format string, args ...any) {
 	f.wrong = append(f.wrong, misfit{key, fmt.Errorf(format, args...)})
 }
 
-// fields returns the valid keys of a table for a struct.
+// fields returns the valid keys of a table for a struct, spelled as the struct has them. The decoder takes keys in any
+// case, so two spellings of one key would hide each other.
 func (f *fitting) fields(t reflect.Type, key string, table map[string]any) map[string]any {
-	out := map[string]any{}
+	out, spelled := map[string]any{}, map[string]string{}
 	known := keysAt(t, nil)
 	for _, name := range slices.Sorted(maps.Keys(table)) {
+		full := below(key, bare(name))
 		is := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) })
-		if full := below(key, bare(name)); is < 0 && f.project && key == "" && typeAt(reflect.TypeFor[Config](), []string{name}) != nil {
+		switch {
+		case is < 0 && f.project && key == "" && typeAt(reflect.TypeFor[Config](), []string{name}) != nil:
 			f.wrong = append(f.wrong, misfit{full, notOfProject(name)})
-		} else if is < 0 {
+			continue
+		case is < 0:
 			f.wrong = append(f.wrong, misfit{full, unknown(full, name, known)})
-		} else if kid, ok := f.value(typeAt(t, []string{known[is]}), full, table[name]); ok {
-			out[name] = kid
+			continue
+		case spelled[known[is]] != "":
+			f.add(full, "%s and %s are the same key; remove one", below(key, spelled[known[is]]), full)
+			continue
+		}
+		spelled[known[is]] = name
+		if kid, ok := f.value(typeAt(t, []string{known[is]}), full, table[name]); ok {
+			out[known[is]] = kid
 		}
 	}
 	return out
@@ -89,6 +99,8 @@ func (f *fitting) list(t reflect.Type, key string, list reflect.Value) (fits any
 // shown formats a value for a message, without secrets.
 func (f *fitting) shown(v any) string {
 	switch v := v.(type) {
+	case nil:
+		return "null"
 	case map[string]any:
 		return "a table"
 	case string:

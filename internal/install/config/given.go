@@ -39,17 +39,16 @@ func ReadGiven(name, text string) (g Given, err error) {
 		}
 	}
 	var c Config
+	tree := map[string]any{}
 	if isObject(data) {
-		if g.tree, err = jsonTree(data); err != nil {
+		if tree, err = jsonTree(data); err != nil {
 			return g, fmt.Errorf("%s: it is not JSON: %w", g.from, err)
 		}
-		c, err = decodeTree[Config](g.from, g.tree)
-	} else {
-		g.tree = map[string]any{}
-		if err = Decode(g.from, data, &g.tree); err == nil {
-			c, err = decoded[Config](g.from, data, g.tree)
-		}
+		c, err = decodeTree(g.from, tree)
+	} else if err = Decode(g.from, data, &tree); err == nil {
+		c, err = decoded[Config](g.from, data, tree)
 	}
+	g.tree, _ = fitted[Config]("", "", tree)
 	return g, errors.Join(err, Faulty(g.from, c.check()))
 }
 
@@ -92,14 +91,13 @@ func numbers(v any) any {
 }
 
 // decodeTree decodes settings that don't come from a file of TOML, so that faults have no line.
-func decodeTree[T any](path string, tree map[string]any) (T, error) {
+func decodeTree(path string, tree map[string]any) (c Config, err error) {
+	fits, errs := fitted[Config](path, "", tree)
 	var b bytes.Buffer
-	if err := toml.NewEncoder(&b).Encode(tree); err != nil {
-		var zero T
-		return zero, fmt.Errorf("%s: %w", path, err)
+	if err := toml.NewEncoder(&b).Encode(fits); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
 	}
-	c, err := decoded[T](path, b.Bytes(), tree)
-	var errs []error
+	c, err = decoded[Config](path, b.Bytes(), fits)
 	for _, fault := range Faults(err) {
 		fault.Line = 0
 		errs = append(errs, fault)
@@ -113,10 +111,8 @@ func (g Given) over(path string) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
+	tree, _ = fitted[Config]("", "", tree)
 	merged := maps.Clone(tree)
-	if merged == nil {
-		merged = map[string]any{}
-	}
 	merge(merged, g.tree)
 	for _, key := range []string{"allow", "ask", "deny", "rule"} {
 		merged[key] = joined(tree[key], g.tree[key])
@@ -124,7 +120,7 @@ func (g Given) over(path string) (Config, error) {
 			delete(merged, key)
 		}
 	}
-	c, err := decodeTree[Config](g.from, merged)
+	c, err := decodeTree(g.from, merged)
 	return c, errors.Join(err, Faulty(g.from, c.check()))
 }
 

@@ -75,14 +75,22 @@ reason = "no"
 			t.Errorf("%s: %v, %v, %v", name, list, err, set.Warnings)
 		}
 	}
+	// Keys are valid in any case, and those of both sides meet.
+	t.Setenv(config.SettingsVariable, `{"Deny": ["bash(mv *)"], "Mode": "edit", "Sandbox": {"Memory_MB": 400}}`)
+	if set, err := config.Open("", at); err != nil || set.Config.Mode != "edit" || set.Config.Sandbox.Memory != 400 ||
+		strings.Join(set.Config.Deny, " ") != "bash(rm *) bash(mv *)" || set.Config.Sandbox.Processes != 90 {
+		t.Errorf("other case: %v, %v", set, err)
+	}
 	for given, want := range map[string]string{
-		`{"sandbox": {"memory": 1}}`:        `INSPAN_SETTINGS: unknown key "sandbox.memory"`,
-		`{"max_turns": "many"}`:             "INSPAN_SETTINGS: max_turns",
-		`{"max_turns": null}`:               "INSPAN_SETTINGS: max_turns",
-		`{"mode": "plan"} {}`:               "something follows",
-		write("odd.toml", "mode = 'odd'\n"): "odd.toml:1: mode",
-		filepath.Join(dir, "none"):          "no such file",
-		dir:                                 "not a regular file",
+		`{"deny": ["bash(mv *)"], "Deny": []}`: "INSPAN_SETTINGS: Deny and deny are the same key; remove one",
+		`{"deny": [null]}`:                     "INSPAN_SETTINGS: deny[0]: null is not a text",
+		`{"sandbox": {"memory": 1}}`:           `INSPAN_SETTINGS: unknown key "sandbox.memory"`,
+		`{"max_turns": "many"}`:                "INSPAN_SETTINGS: max_turns",
+		`{"max_turns": null}`:                  "INSPAN_SETTINGS: max_turns",
+		`{"mode": "plan"} {}`:                  "something follows",
+		write("odd.toml", "mode = 'odd'\n"):    "odd.toml:1: mode",
+		filepath.Join(dir, "none"):             "no such file",
+		dir:                                    "not a regular file",
 	} {
 		t.Setenv(config.SettingsVariable, given)
 		if _, err := config.Open("", at); err == nil || !strings.Contains(err.Error(), want) {

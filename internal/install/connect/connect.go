@@ -89,7 +89,11 @@ func (h *Hubs) Servers(root, sum string, given []mcp.Server, warn func(string)) 
 			continue
 		}
 		if i := slices.IndexFunc(out, func(o mcp.Server) bool { return o.Name == s.Name }); i >= 0 {
-			warn(fmt.Sprintf("two MCP servers are called %s: inspan uses that of the %s, not that of the %s", s.Name, out[i].Source, s.Source))
+			if out[i].Source == s.Source {
+				warn(fmt.Sprintf("two MCP servers of the %s are called %s: inspan uses the first", s.Source, s.Name))
+			} else {
+				warn(fmt.Sprintf("two MCP servers are called %s: inspan uses that of the %s, not that of the %s", s.Name, out[i].Source, s.Source))
+			}
 			continue
 		}
 		out = append(out, s)

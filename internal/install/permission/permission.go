@@ -33,6 +33,7 @@ type Set struct {
 	Keys    func() []string                                           // environment variables that hold provider keys
 	Model   func(ctx context.Context, name string) (llm.Model, error) // for the reviewer, within the daily budget
 	Closed  []string                                                  // further folders and files that no tool reads or changes, without links
+	frozen  []string                                                  // those that tools may read
 	Foreign []string                                                  // folders where others work too, as in places.Map
 	Nice    int                                                       // as in [sandbox.Options]
 	// Guests says that sessions belong to other people: tools never get this machine's secrets back, and can't
@@ -81,6 +82,15 @@ func (s *Set) Close(file string) error {
 		return fmt.Errorf("%s can't be closed to tools: %w", file, err)
 	}
 	s.Closed = append(s.Closed, keep.Real(abs))
+	return nil
+}
+
+// Freeze keeps all tools from changing a file, wherever it is. They may read it.
+func (s *Set) Freeze(file string) error {
+	if err := s.Close(file); err != nil {
+		return err
+	}
+	s.frozen = append(s.frozen, s.Closed[len(s.Closed)-1])
 	return nil
 }
 

@@ -122,9 +122,10 @@ func (s *Set) private() []string {
 	return append([]string{s.StateDir, filepath.Dir(s.ConfigPath)}, s.Closed...)
 }
 
-// shared lists the private places that tools may read: plugins and scripts of skills run from there.
+// shared lists the private places that tools may read: plugins and scripts of skills run from there,
+// and settings given for one run may be a file of the workspace.
 func (s *Set) shared() []string {
-	return []string{s.PluginsDir(), filepath.Join(filepath.Dir(s.ConfigPath), "skills")}
+	return append([]string{s.PluginsDir(), filepath.Join(filepath.Dir(s.ConfigPath), "skills")}, s.frozen...)
 }
 
 // public makes the globs of the settings absolute.

@@ -55,6 +55,9 @@ func (t *Table) copies(ctx context.Context, list []store.Info, of string) ([]Cop
 			continue
 		}
 		tree, found, err := t.Trees.Open(ctx, root, info.Root)
+		if err != nil && of != "" {
+			return nil, fmt.Errorf("the copy of agent %s: %w", info.ID, err)
+		}
 		if err != nil || !found {
 			continue // as of a workspace that is gone
 		}

@@ -229,7 +229,7 @@ func (m Map) guard(path string) Place {
 		return best
 	}
 	if shared {
-		best = Place{Guard: Frozen, Why: "holds what sessions share"}
+		best = Place{Guard: Frozen, Why: "holds settings, or what sessions share"}
 	}
 	if k, ok := above(m.indexed().elsewhere, folded); ok && stricter(k.Guard, best.Guard) &&
 		(filepath.Base(k.Path) != ".git" || !GitLock(folded)) {

@@ -132,6 +132,7 @@ func harmlessKey(key, value string) bool {
 		"remote.*.fetch", "remote.*.push", "remote.*.tagopt", "remote.*.prune", "remote.*.mirror", "remote.pushdefault", "remote.*.gh-resolved",
 		"submodule.*.active", "submodule.active",
 		"user.name", "user.email", "user.useconfigonly", "author.name", "author.email", "committer.name", "committer.email",
+		"http.extraheader", "http.*.extraheader", // of the token that GitHub's checkout stores
 		"init.defaultbranch", "pull.rebase", "pull.ff", "push.default", "push.autosetupremote", "push.followtags", "fetch.prune",
 		"fetch.prunetags", "fetch.parallel",
 		"merge.ff", "merge.conflictstyle", "rebase.autosquash", "rebase.autostash", "rerere.enabled", "rerere.autoupdate", "commit.gpgsign",

@@ -29,7 +29,8 @@ const usual = `[core]
 func TestGitInert(t *testing.T) {
 	for name, file := range map[string]string{
 		"empty": "", "usual": usual, "comments": "# a\n; b\n[color]\n\tui\n", "windows lines": strings.ReplaceAll(usual, "\n", "\r\n"),
-		"deprecated section": "[branch.main]\n\tremote = origin\n",
+		"a checkout of GitHub": usual + "[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic eDp5\n[gc]\n\tauto = 0\n",
+		"deprecated section":   "[branch.main]\n\tremote = origin\n",
 	} {
 		if err := shell.GitInert(file); err != nil {
 			t.Errorf("%s: %v", name, err)

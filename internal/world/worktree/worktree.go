@@ -220,14 +220,17 @@ func (s *Store) Open(ctx context.Context, root, path string) (t Tree, found bool
 }
 
 // at returns the copy that contains a path. If the repository is gone or doesn't know the copy, it has no git
-// folder.
+// folder. A repository in which git is not run is not gone: its copies may hold changes.
 func (s *Store) at(root, path string) (t Tree, err error) {
 	if t.dir = s.Copy(path); t.dir == "" {
 		return t, errors.New("it is not in a worktree of ours")
 	}
 	repo, err := open(root)
-	if err != nil {
-		return t, nil //nolint:nilerr // the workspace is gone
+	switch {
+	case errors.Is(err, ErrNoRepository): // the workspace is gone
+		return t, nil
+	case err != nil:
+		return t, err
 	}
 	t.repo, t.Root = repo, filepath.Join(t.dir, repo.prefix)
 	t.admin, err = repo.admin(t.dir)
