@@ -47,8 +47,11 @@ func main() {
 		if err != nil {
 			log.Fatal(err) // the harness can't continue; a failing tool or model is an event
 		}
-		if d, ok := e.Body.(event.Delta); ok {
-			fmt.Print(d.Text)
+		switch b := e.Body.(type) {
+		case event.Delta:
+			fmt.Print(b.Text)
+		case event.Stopped:
+			fmt.Println("\nthe run ended:", b.Reason, b.Detail) // done, or which limit
 		}
 	}
 	fmt.Println()

@@ -129,7 +129,7 @@ function question(q, selected, linked) {
         <form class="line" @submit=${answer}><input name="answer" required aria-label="Your answer" placeholder="Your answer"><button class=${selected ? "primary" : nothing} ?disabled=${!settled()}>Answer</button>
           <button type="button" class="deny" ?disabled=${!settled()} @click=${() => decide(q, { allow: false })}>Dismiss</button></form>` : html`
         <div class="choices">
-          ${q.for.map((scope, i) => html`<button class="allow ${scope === "once" && selected ? "primary" : ""}" ?disabled=${!settled() || long(q)} @click=${() => allow(q, scope)}>${sentence(q.choices[i])}${scope === "once" && selected ? html` <kbd>y</kbd>` : nothing}</button>`)}
+          ${q.for.map((scope, i) => html`<button class="allow ${scope === "once" && selected ? "primary" : ""}" ?disabled=${!settled() || long(q)} @click=${() => allow(q, scope)}><span>${sentence(q.choices[i])}</span>${scope === "once" && selected ? html` <kbd>y</kbd>` : nothing}</button>`)}
         </div>
         <form class="line deny-line" @submit=${deny}><input name="reason" aria-label="What to do instead" placeholder="or say what to do instead">
           <button class="deny" ?disabled=${!settled()}>No${selected ? html` <kbd>n</kbd>` : nothing}</button></form>`}

@@ -33,15 +33,15 @@ export function newView() {
       </div>
       <datalist id="folders">${folders.map((f) => html`<option value=${f}></option>`)}</datalist>
       <div class="pair">
-        <label>Model <input name="model" placeholder="as the server was started"></label>
-        <label>Mode <select name="mode"><option value="">as the server was started</option>
+        <label>Model <input name="model" placeholder="default of the server"></label>
+        <label>Mode <select name="mode"><option value="">default of the server</option>
           ${[["plan", "plan: reads only"], ["ask", "ask: asks before it changes anything"], ["edit", "edit: changes files, asks for the rest"], ["auto", "auto: works alone in the sandbox"]].map(([m, text]) => html`<option value=${m}>${text}</option>`)}</select></label>
-        <label>Effort <select name="effort"><option value="">as the model has it</option>${(app.board?.efforts ?? []).map((e) => html`<option>${e}</option>`)}</select></label>
+        <label>Effort <select name="effort"><option value="">default of the model</option>${(app.board?.efforts ?? []).map((e) => html`<option>${e}</option>`)}</select></label>
       </div>
       <details><summary>Limits</summary>
         <div class="pair">
-          <label>US dollars <input name="dollars" type="number" min="0.01" step="0.01" placeholder="as the server was started"></label>
-          <label>Turns <input name="turns" type="number" min="1" placeholder="as the server was started"></label>
+          <label>US dollars <input name="dollars" type="number" min="0.01" step="0.01" placeholder="default of the server"></label>
+          <label>Turns <input name="turns" type="number" min="1" placeholder="default of the server"></label>
           <label>Minutes, with all waits <input name="minutes" type="number" min="1" placeholder="none"></label>
         </div></details>
       <div><button class="primary">Begin <kbd>Ctrl Enter</kbd></button></div>
