@@ -47,7 +47,7 @@ func TestPage(t *testing.T) {
 	small.see("bash asks", "touch c.txt")
 	small.say("input[name=reason]", "it takes too long")
 	small.shot("phone-deny")
-	small.press("button", "No")
+	small.press("button.deny", "No")
 	small.see("Nothing waits for you")
 	p.see("✗ bash touch c.txt", "denied")
 
