@@ -109,8 +109,9 @@ func (w Web) Elsewhere(ctx context.Context, why error, state, tokenFile string) 
 		return err
 	}
 	address := strings.TrimSpace(string(raw))
+	here, _ := reachedAt(address)
 	var made madeCode
-	r := Remote{URL: "http://" + address, Token: token}
+	r := Remote{URL: "http://" + here, Token: token}
 	if err := r.Call(ctx, http.MethodPost, "/api/v1/codes", nil, &made); err != nil {
 		return err
 	}

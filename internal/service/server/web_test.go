@@ -12,6 +12,7 @@ import (
 
 	"github.com/inspan/inspan/internal/service/server"
 	"github.com/inspan/inspan/internal/testkit"
+	"github.com/inspan/inspan/store"
 )
 
 // everywhere serves the house at all addresses of this machine, and returns the address that the listener has.
@@ -81,6 +82,26 @@ func TestWebForOtherDevices(t *testing.T) {
 	file, err := os.ReadFile(filepath.Join(state, "sign-in.html"))
 	if err != nil || !strings.Contains(string(file), `"http://127.0.0.1:`) {
 		t.Errorf("the browser of this machine gets %s, %v", file, err)
+	}
+}
+
+// TestWebBesideServerForAll holds that inspan web gets its code from a server that listens on all addresses.
+func TestWebBesideServerForAll(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	state := t.TempDir()
+	for name, text := range map[string]string{"server.address": h.everywhere(), "server.token": ownersToken} {
+		if err := os.WriteFile(filepath.Join(state, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var told string
+	w := server.Web{Quiet: true, Private: true, Tell: func(text string) { told += text }}
+	if err := w.Elsewhere(t.Context(), store.ErrBusy, state, filepath.Join(state, "server.token")); err != nil {
+		t.Fatal(err)
+	}
+	if opens(t, told); !strings.Contains(told, "#code=inspan-code-") {
+		t.Errorf("printed %q", told)
 	}
 }
 
