@@ -168,6 +168,19 @@ func (w *web) evalSuite() string {
 	return suite
 }
 
+// TestPageSaysWhySignInFails holds that the sign-in form says so, for a code and for a token.
+func TestPageSaysWhySignInFails(t *testing.T) {
+	w := newWeb(t)
+	p := w.open(phone)
+	p.press("button", "Sign out")
+	p.see("paste a token")
+	p.visit("/inbox#code=inspan-code-used")
+	p.see("This code was used or has expired. Run 'inspan web' on the server for a new one.")
+	p.say("input[name=token]", "wrong"+kb.Enter)
+	p.see("The server does not know this token.")
+	p.miss("This code was used")
+}
+
 // TestPageShowsEvaluations follows a run of an evaluation on the board and on its own page, to its end.
 func TestPageShowsEvaluations(t *testing.T) {
 	w := newWeb(t)

@@ -30,8 +30,10 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.cwd, "cwd", ".", "`folder` to work in (the workspace)")
 	fl.StringVar(&f.TokenFile, "token-file", "",
 		"private `file` with the token that clients must send; created if missing (default: in the state folder)")
-	fl.BoolVar(&f.Public, "public", false, "allow an address that other machines can reach")
-	fl.StringArrayVar(&f.Hosts, "host", nil, "`name` of a proxy in front of the server; repeatable")
+	fl.BoolVar(&f.Public, "public", false,
+		"allow an address that other machines can reach, over HTTP without encryption; only in a network that you trust")
+	fl.StringArrayVar(&f.Hosts, "host", nil,
+		"further `name` by which clients reach the server, such as that of a proxy, as HOST or HOST:PORT; repeatable")
 }
 
 // served reads the settings, and the options of every session of a server. The mode is always set, so that old

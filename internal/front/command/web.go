@@ -40,7 +40,7 @@ func (c *command) web() *cobra.Command {
 	fl.StringVar(&f.Listen, "listen", "127.0.0.1:4774", "`address` to listen on")
 	fl.StringArrayVar(&f.folders, "folder", nil, "further `folder` that sessions may work in; repeatable")
 	fl.BoolVar(&w.Quiet, "no-open", false, "only print the address")
-	for _, name := range []string{"cwd", "token-file", "public", "host"} {
+	for _, name := range []string{"cwd", "token-file"} {
 		_ = fl.MarkHidden(name)
 	}
 	return cmd

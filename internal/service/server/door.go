@@ -23,7 +23,7 @@ type Door struct {
 	Public    bool                // other machines may reach the address
 	Hosts     []string            // names of proxies in front of the server
 	Opened    func(string)        // is called with the address once the server listens
-	Ending    func(time.Duration) // is called with the time that running calls have left; may be nil
+	Ending    func(time.Duration) // is called if calls run at the end, with the time that they have left; may be nil
 }
 
 // Serve serves h behind a gate until ctx ends, see [netguard.Gate.Serve]. A gate without identities, and a nil
@@ -110,9 +110,9 @@ func (s *Server) startSoon(ctx context.Context) error {
 // startPatience is how long a server waits for its predecessor to be gone.
 const startPatience = 3 * time.Second
 
-// drainFor drains the server for at most grace, and reports it if the server was asked to end.
+// drainFor drains the server for at most grace. It reports this if the server was asked to end while tasks work.
 func (s *Server) drainFor(ctx context.Context, d Door, grace time.Duration) {
-	if ctx.Err() != nil && d.Ending != nil {
+	if ctx.Err() != nil && d.Ending != nil && s.working() {
 		d.Ending(grace)
 	}
 	patient, stop := context.WithTimeout(context.WithoutCancel(ctx), grace)

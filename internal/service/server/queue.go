@@ -101,6 +101,18 @@ func (s *Server) next(queue []Task, busy map[string]int) int {
 // atOnce returns how many tasks may work at the same time.
 func (s *Server) atOnce() int { return cmp.Or(s.AtOnce, DefaultAtOnce) }
 
+// working reports whether a task does more than wait for a person.
+func (s *Server) working() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.at {
+		if !w.rests.Load() {
+			return true
+		}
+	}
+	return false
+}
+
 // launch starts the work on a task. The caller holds the lock.
 func (s *Server) launch(t Task) {
 	ctx, cancel := context.WithCancelCause(s.ctx)

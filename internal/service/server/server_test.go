@@ -348,6 +348,53 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestEndingIsSaid holds that a server which ends speaks of running calls only if there are some.
+func TestEndingIsSaid(t *testing.T) {
+	t.Parallel()
+	for name, one := range map[string]struct {
+		begin func(*house)
+		said  bool
+	}{
+		"no task":        {func(*house) {}, false},
+		"a running call": {func(h *house) { h.submit(server.Spec{Prompt: h.slow("a"), Folder: h.root}); h.appears("a", "ran") }, true},
+		"a question": {func(h *house) {
+			h.until(h.submit(server.Spec{Prompt: "bash: true", Ask: []string{"bash"}}).ID, event.StageWaiting)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, nil)
+			s, token := &server.Server{Setup: h.s.Setup}, filepath.Join(h.dir, "token")
+			h.close()
+			if err := os.WriteFile(token, []byte(h.token), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			opened, ended, said := make(chan string, 1), make(chan error, 1), false
+			d := server.Door{
+				Listen: "127.0.0.1:0", TokenFile: token, Opened: func(at string) { opened <- at },
+				Ending: func(time.Duration) { said = true; h.release("a") },
+			}
+			go func() { ended <- s.Serve(ctx, d, testkit.Patience) }()
+			select {
+			case at := <-opened:
+				h.h = &httptest.Server{URL: "http://" + at}
+			case err := <-ended:
+				t.Fatal(err)
+			}
+			one.begin(h)
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if said != one.said {
+				t.Errorf("said: %t", said)
+			}
+		})
+	}
+}
+
 // TestPing holds what health says, and that nobody needs a token for it.
 func TestPing(t *testing.T) {
 	t.Parallel()

@@ -25,6 +25,7 @@ type work struct {
 	tenant string
 	cancel context.CancelCauseFunc
 	idle   atomic.Bool // it waits for a person's decision, and takes no slot
+	rests  atomic.Bool // besides that, it does nothing
 }
 
 // again is the pause before a retry.
@@ -309,6 +310,7 @@ func (w *work) attitude(t *Task, st inspan.Status) error {
 	if len(st.Questions()) > 0 {
 		stage = event.StageWaiting
 	}
+	w.rests.Store(st.Rests)
 	if before := w.idle.Swap(stage == event.StageWaiting); before != (stage == event.StageWaiting) {
 		w.stir()
 	}

@@ -37,7 +37,8 @@ async function send(method, path, { body, signal, headers = {}, bearer = token.g
   }
   if (response.ok) return response;
   const said = await response.json().catch(() => undefined);
-  throw new Failure(response.status, said?.error?.message ?? `the server answers ${response.status}`);
+  const why = response.status === 401 ? "The server does not know this token." : said?.error?.message;
+  throw new Failure(response.status, why ?? `the server answers ${response.status}`);
 }
 
 export async function get(path, options) {
@@ -51,7 +52,9 @@ export async function post(path, body, options) {
 
 // signIn turns a code from the address into a token.
 export async function signIn(code) {
-  const made = await post("/api/v1/sign-in", undefined, { bearer: code });
+  const made = await post("/api/v1/sign-in", undefined, { bearer: code }).catch((err) => {
+    throw err.status === 401 ? new Failure(401, "This code was used or has expired. Run 'inspan web' on the server for a new one.") : err;
+  });
   token.set(made.token);
 }
 

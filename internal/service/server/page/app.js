@@ -261,7 +261,9 @@ async function start() {
       app.signedIn = token.get() !== "";
     }
   }
+  const { problem } = app;
   open();
+  app.problem = problem; // of the code
   refresh();
   setInterval(refresh, beat);
 }
