@@ -16,7 +16,9 @@ import (
 // does. Without a * at the end they must equal all words.
 //
 // In a deny or ask rule, the program may be in any folder, options between the words are skipped, and more words may
-// follow after a *. The rule also matches if the pattern, with * for any text, matches the command as written.
+// follow after a *. The rule also matches if the pattern, with * for any text, matches the command as written. If the
+// pattern names its program by a path, it also matches commands that run the same file by another path or as the script
+// of a shell; see [Rule.mayRunFile].
 type command struct {
 	text  string
 	words []word
@@ -127,7 +129,11 @@ func (c command) mayMatchUnknown(e tool.Effect) match {
 	if e.Class == tool.ProvenRead && !strings.Contains(e.Text, c.words[0].text) {
 		return no
 	}
-	if p := e.Words.Prefix; len(p) > 0 && path.Base(p[0]) != c.words[0].text && !strings.HasPrefix(path.Base(p[0]), c.words[0].text+"-") {
+	p, name := e.Words.Prefix, c.words[0].text
+	if len(p) > 0 && strings.Contains(p[0], "/") {
+		name = path.Base(name)
+	}
+	if len(p) > 0 && path.Base(p[0]) != name && !strings.HasPrefix(path.Base(p[0]), name+"-") {
 		return no
 	}
 	return perhaps

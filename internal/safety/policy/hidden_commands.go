@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/tool"
 )
 
 // unseen reports whether a command makes a shell, or git, run other commands that its words don't show. Rules can't
@@ -13,9 +15,10 @@ func unseen(argv []string) bool {
 	if usual := usualGit(argv); usual != nil {
 		name, args = "git", usual[1:]
 	}
-	switch name {
-	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh":
+	if isShell(name) {
 		return readsScript(args)
+	}
+	switch name {
 	case ".", "source":
 		return true
 	case "hash":
@@ -26,6 +29,35 @@ func unseen(argv []string) bool {
 		return gitUnseen(args)
 	}
 	return false
+}
+
+func isShell(name string) bool {
+	switch name {
+	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh":
+		return true
+	}
+	return false
+}
+
+// scriptOf returns the file that a shell, source or . runs, and its arguments; empty if the command runs none.
+func scriptOf(argv []string) []string {
+	name, args := path.Base(argv[0]), argv[1:]
+	if !isShell(name) && name != "." && name != "source" {
+		return nil
+	}
+	for len(args) > 0 && (strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "+")) {
+		option := args[0]
+		args = args[1:]
+		switch {
+		case option == "-" || option == "--":
+			return args
+		case hasShortOption(option, 'c'):
+			return nil // the text is also listed among the commands
+		case option == "--rcfile" || option == "--init-file" || !strings.HasPrefix(option, "--") && strings.ContainsAny(option, "oO"):
+			args = args[min(1, len(args)):]
+		}
+	}
+	return args
 }
 
 // readsScript reports whether a shell with these arguments runs commands from standard input or a device.
@@ -41,6 +73,14 @@ func readsScript(args []string) bool {
 		}
 	}
 	return true
+}
+
+// changesFolder reports whether a command may change the working folder of commands after it or inside it.
+func changesFolder(w *tool.Words) bool {
+	return w == nil || len(w.Argv) == 0 || slices.ContainsFunc(w.Argv, func(w string) bool {
+		return slices.Contains([]string{"cd", "pushd", "popd", "foreach", "-execdir", "-okdir"}, w) ||
+			hasShortOption(w, 'C') || hasShortOption(w, 'D') || strings.HasPrefix(w, "--chdir")
+	})
 }
 
 // hasShortOption reports whether a word such as -xp is a cluster of short options with this letter.

@@ -135,12 +135,13 @@ func subjects(m places.Map, effects []tool.Effect) []subject {
 		return []subject{{noEffect: true}}
 	}
 	var out []subject
-	command := (*tool.Effect)(nil)
+	command, moved := (*tool.Effect)(nil), false
 	for i, e := range effects {
+		s := subject{Effect: e, moved: moved}
 		if e.Kind == tool.Execute {
-			command = &effects[i]
+			command, moved = &effects[i], moved || changesFolder(e.Words)
 		}
-		s := subject{Effect: e, command: command}
+		s.command = command
 		s.Own = false
 		if e.Path != "" {
 			s.place, s.root = m.Of(e.Path), e.Path == m.Root
@@ -157,6 +158,7 @@ type subject struct {
 	command  *tool.Effect
 	place    places.Place // of its path
 	root     bool         // its path is the whole workspace
+	moved    bool         // a command before it may have changed the working folder
 	noEffect bool         // the call has no effects
 }
 

@@ -372,6 +372,80 @@ func TestDenyHowever(t *testing.T) {
 	}
 }
 
+// TestDenyFileHowever holds that a rule that denies or asks about a file by its path finds every way to run that file,
+// and that a rule that allows it covers no further spelling.
+func TestDenyFileHowever(t *testing.T) {
+	for _, tc := range []struct {
+		rule, line string
+		deny       tool.Action // in mode auto
+		allowed    bool        // by an allow rule, in mode ask
+	}{
+		{"./deploy.sh *", "./deploy.sh", tool.Deny, true},
+		{"./deploy.sh *", "./deploy.sh prod", tool.Deny, true},
+		{"./deploy.sh *", "env ./deploy.sh", tool.Deny, true},
+		{"./deploy.sh *", "sh -c ./deploy.sh", tool.Deny, true},
+		{"./deploy.sh *", "sh deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "bash ./deploy.sh prod", tool.Deny, false},
+		{"./deploy.sh *", "/bin/bash -x -o pipefail deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "bash -eo pipefail +x deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "bash --norc -- deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "bash - deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "bash --rcfile x deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "zsh /w/deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "timeout 5 sh deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "sh -c 'sh deploy.sh'", tool.Deny, false},
+		{"./deploy.sh *", "source deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "source -- deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", ". ./deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "/w/deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "./sub/../deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "../w/deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", ".//deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "cd sub && sh deploy.sh", tool.Deny, false},
+		{"./deploy.sh *", "cd sub && ../deploy.sh", tool.Ask, false},
+		{"./deploy.sh *", "env -C sub sh ../deploy.sh", tool.Ask, false},
+		{"./deploy.sh *", `../w/deploy.sh "$x"`, tool.Ask, false},
+		{"./deploy.sh *", `sh deploy.sh "$x"`, tool.Ask, false},
+		{"./deploy.sh prod", "sh deploy.sh -v prod", tool.Deny, false},
+		{"scripts/deploy.sh *", "sh ./scripts/deploy.sh", tool.Deny, false},
+		{"scripts/deploy.sh *", "cd scripts && ./deploy.sh", tool.Ask, false},
+		{"scripts/*.sh", "bash ./scripts/deploy.sh", tool.Deny, false},
+		{"/w/deploy.sh *", "./deploy.sh", tool.Deny, false},
+		{"/w/deploy.sh *", "sh deploy.sh", tool.Deny, false},
+		{"~/bin/deploy.sh *", "sh ~/bin/deploy.sh", tool.Deny, false},
+		// Other files, other arguments, and a file that only is an argument.
+		{"./deploy.sh *", "sh test.sh", tool.Allow, false},
+		{"./deploy.sh *", "sh sub/deploy.sh", tool.Allow, false},
+		{"./deploy.sh *", "/opt/deploy.sh", tool.Allow, false},
+		{"./deploy.sh *", "cd sub && sh test.sh", tool.Allow, false},
+		{"./deploy.sh *", `./test.sh "$x"`, tool.Allow, false},
+		{"./deploy.sh *", "cat deploy.sh", tool.Allow, true},
+		{"./deploy.sh *", "sh test.sh deploy.sh", tool.Allow, false},
+		{"./deploy.sh prod", "sh deploy.sh test", tool.Allow, false},
+		{"deploy.sh *", "sh deploy.sh", tool.Allow, false},
+	} {
+		p := rule(t, tool.Deny, "bash("+tc.rule+")")
+		if v := judge(t, p, call("bash", "auto"), typed(tc.line)); v.Action != tc.deny {
+			t.Errorf("deny %s: %s: %s (%s), want %s", tc.rule, tc.line, v.Action, v.Reason, tc.deny)
+		}
+		p = rule(t, tool.Ask, "bash("+tc.rule+")")
+		if v := judge(t, p, call("bash", "auto"), typed(tc.line)); (v.Action == tool.Allow) != (tc.deny == tool.Allow) {
+			t.Errorf("ask %s: %s: %s (%s)", tc.rule, tc.line, v.Action, v.Reason)
+		}
+		p = rule(t, tool.Allow, "bash("+tc.rule+")")
+		if v := judge(t, p, call("bash", "ask"), typed(tc.line)); (v.Action == tool.Allow) != tc.allowed {
+			t.Errorf("allow %s: %s: %s (%s)", tc.rule, tc.line, v.Action, v.Reason)
+		}
+	}
+	c := call("bash", "auto")
+	c.Cwd = "/w/sub"
+	for line, want := range map[string]tool.Action{"sh ../deploy.sh": tool.Deny, "sh x/deploy.sh": tool.Allow} {
+		if v := judge(t, rule(t, tool.Deny, "bash(./deploy.sh *)"), c, typed(line)); v.Action != want {
+			t.Errorf("in a folder below: %s: %s (%s), want %s", line, v.Action, v.Reason, want)
+		}
+	}
+}
+
 // TestDenyWhatShellsRun holds that a deny rule finds what the shell, other
 // shells and git themselves would run, and asks where that can't be seen.
 func TestDenyWhatShellsRun(t *testing.T) {

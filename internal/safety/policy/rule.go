@@ -290,9 +290,55 @@ func (r Rule) mayMatch(m places.Map, c *tool.Call, s subject) match {
 			return yes
 		}
 	case tool.Execute, tool.Keep:
-		return r.command.mayMatch(s.Effect)
+		return max(r.command.mayMatch(s.Effect), r.mayRunFile(m, c, s))
 	case tool.Network:
 		return r.matchHost(s.Text)
+	}
+	return no
+}
+
+// mayRunFile reports whether a command runs the file that the rule names by a path: by any path, or as the script of a
+// shell. Paths in rules are relative to the workspace. Links are not followed.
+func (r Rule) mayRunFile(m places.Map, c *tool.Call, s subject) match {
+	if s.Words == nil || len(s.Words.Argv) == 0 || len(r.command.words) == 0 || !strings.Contains(r.command.words[0].text, "/") {
+		return no
+	}
+	var runs [][]string // each a file and its arguments
+	if strings.Contains(s.Words.Argv[0], "/") {
+		runs = append(runs, s.Words.Argv)
+	}
+	if script := scriptOf(s.Words.Argv); len(script) > 0 {
+		runs = append(runs, script)
+	}
+	named, result := r.command.words[0], no
+	for _, argv := range runs {
+		spelled := append([]string{named.text}, argv[1:]...)
+		if r.command.beginsWith(spelled) || matchWildcard(r.command.text, strings.Join(spelled, " ")) {
+			result = max(result, named.isFile(m, argv[0], cmp.Or(c.Cwd, m.Root), s.moved))
+		}
+	}
+	return result
+}
+
+// isFile reports whether the word of a rule is the path of a file that a command names. If the command's folder may
+// have changed, only names can be compared.
+func (w word) isFile(m places.Map, file, folder string, moved bool) match {
+	is := func(pattern, file string) bool {
+		return word{filepath.Clean(pattern), w.glob}.matches(filepath.Clean(file))
+	}
+	switch {
+	case is(w.text, file):
+		return yes
+	case filepath.IsAbs(file):
+	case moved && is(filepath.Base(w.text), filepath.Base(file)):
+		return perhaps
+	case moved:
+		return no
+	default:
+		file = filepath.Join(folder, file)
+	}
+	if is(absolute(m, w.text), file) {
+		return yes
 	}
 	return no
 }
@@ -385,14 +431,17 @@ func (r Rule) isFor(c *tool.Call, s subject) bool {
 }
 
 // glob returns the pattern as an absolute glob.
-func (r Rule) glob(m places.Map) string {
+func (r Rule) glob(m places.Map) string { return absolute(m, r.pattern) }
+
+// absolute returns a path of a rule, or a glob, as an absolute one.
+func absolute(m places.Map, path string) string {
 	switch {
-	case strings.HasPrefix(r.pattern, "~/") && m.Home != "":
-		return filepath.Join(m.Home, r.pattern[2:])
-	case filepath.IsAbs(r.pattern):
-		return r.pattern
+	case strings.HasPrefix(path, "~/") && m.Home != "":
+		return filepath.Join(m.Home, path[2:])
+	case filepath.IsAbs(path):
+		return path
 	}
-	return filepath.Join(m.Root, r.pattern)
+	return filepath.Join(m.Root, path)
 }
 
 // matchPath reports whether a glob matches a path, or all of a folder.

@@ -270,3 +270,16 @@ func TestHomeThatIsSet(t *testing.T) {
 		}
 	}
 }
+
+// TestWhyAShellIsNotProven holds that the reason names the script that a shell runs, or its input.
+func TestWhyAShellIsNotProven(t *testing.T) {
+	for line, want := range map[string]string{
+		"sh deploy.sh prod": "sh runs deploy.sh, whose content is not judged",
+		"bash -e ./x.sh":    "bash runs ./x.sh, whose content is not judged",
+		"sh":                "sh runs commands from its input",
+	} {
+		if got := Explain(line, Place{Root: "/w", Cwd: "/w"}).Segments[0].Why; got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}

@@ -213,7 +213,11 @@ func (c *call) shell() {
 			return
 		}
 	}
-	c.v.full(c.name + " runs a script that is not here")
+	if len(args) == 0 {
+		c.v.full(c.name + " runs commands from its input")
+		return
+	}
+	c.v.full(c.name + " runs " + spell(args[:1]) + ", whose content is not judged")
 }
 
 func (c *call) scriptOf(args []word) {
