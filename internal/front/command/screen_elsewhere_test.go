@@ -84,6 +84,9 @@ func TestOpenedWhileDriven(t *testing.T) {
 			again = now.Add(3 * time.Second)
 		}
 		return h.has("other")
-	}, s.Screen, func() string { raw, _ := os.ReadFile(filepath.Join(h.store().Dir, id, "log.jsonl")); return string(raw) })
+	}, s.Screen, func() string {
+		raw, err := os.ReadFile(filepath.Join(h.store().Dir, id, "log.jsonl"))
+		return fmt.Sprint(string(raw), err)
+	})
 	s.Keys("C-d")
 }

@@ -172,7 +172,7 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 			return err
 		}
 		if wrote {
-			if a, root, err = c.at(f.cwd); err != nil {
+			if a, _, err = c.at(f.cwd); err != nil {
 				return err
 			}
 		}

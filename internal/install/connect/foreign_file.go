@@ -127,7 +127,7 @@ func (f foreignFile) claude(data []byte) (map[string]config.MCPServer, []string,
 func (f foreignFile) claudeProject(data []byte) (map[string]config.MCPServer, []string, error) {
 	var top claudeFile
 	if foreign.Unmarshal(data, &top) != nil {
-		return nil, nil, nil // claude says so
+		return nil, nil, nil //nolint:nilerr // claude says so
 	}
 	return f.servers(top.Projects[f.root].Servers)
 }
