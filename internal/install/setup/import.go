@@ -473,6 +473,20 @@ func (i *Import) Pending() (n int) {
 	return n
 }
 
+// looser returns the mode to write if it asks less than the default, and its effect; empty: there is none.
+func (i *Import) looser() (mode, effect string) {
+	effects := map[string]string{
+		string(tool.ModeEdit): "file changes in the workspace no longer ask",
+		string(tool.ModeAuto): "file changes in the workspace and commands in the sandbox no longer ask",
+	}
+	for _, item := range i.Items {
+		if c := item.change; c != nil && c.Key == "mode" && effects[c.Values[0]] != "" {
+			return c.Values[0], effects[c.Values[0]]
+		}
+	}
+	return "", ""
+}
+
 // agents returns the agents with items that inspan does not read where they are.
 func (i *Import) agents() (out []string) {
 	for _, item := range i.Items {

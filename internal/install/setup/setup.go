@@ -484,10 +484,15 @@ func (t *Talk) Import(ctx context.Context) (wrote bool, err error) {
 		return false, nil
 	}
 	fmt.Fprintf(t.Out, "\nFound files of %s.\n", agents)
+	does := "write " + text.Count(n, "item")
+	if mode, effect := found.looser(); mode != "" {
+		fmt.Fprintf(t.Out, "Import sets mode %s: %s.\n", mode, effect)
+		does += ", with mode " + mode
+	}
 	m := menu{
 		title: "Import their settings? Your own stay as they are.", question: "Number (Enter: 3): ", usual: "3",
 		rows: [][2]string{
-			{"Import", "write " + text.Count(n, "item")},
+			{"Import", does},
 			{"Show", "list every item, and what becomes of it"},
 			{"Not now", "'inspan import' does it later"},
 		},

@@ -313,6 +313,26 @@ func TestOffer(t *testing.T) {
 	}
 }
 
+// TestOfferOfMode holds that the offer names a mode that asks less than the default, and only such a mode.
+func TestOfferOfMode(t *testing.T) {
+	for theirs, want := range map[string]string{
+		"plan":        "",
+		"acceptEdits": "Import sets mode edit: file changes in the workspace no longer ask.",
+		"auto":        "Import sets mode auto: file changes in the workspace and commands in the sandbox no longer ask.",
+	} {
+		a := home(t, "")
+		write(t, filepath.Join(os.Getenv("HOME"), ".claude", "settings.json"), `{"permissions": {"defaultMode": "`+theirs+`"}}`)
+		var out strings.Builder
+		talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, "3")}
+		if wrote, err := talk.Offer(t.Context()); err != nil || wrote {
+			t.Fatalf("%s: %v, %v", theirs, wrote, err)
+		}
+		if got := out.String(); !strings.Contains(got, want) || strings.Contains(got, "with mode") != (want != "") {
+			t.Errorf("%s:\n%s", theirs, got)
+		}
+	}
+}
+
 // TestUncheckedKey keeps a key that can't be checked, as there is no network, if the person says so.
 func TestUncheckedKey(t *testing.T) {
 	for name, c := range map[string]struct {
