@@ -162,7 +162,7 @@ func TestAddress(t *testing.T) {
 		"a plain server": {
 			&openaitest.Server{Models: some}, "/v1",
 			[]string{"qwen"},
-			[]string{"Found a server with the OpenAI API at ADDRESS/v1 with 2 models.", "assumes 64,000 tokens", "providers.local.models.qwen.window' TOKENS"},
+			[]string{"Found a server with the OpenAI API at ADDRESS/v1 with 2 models.", "assumes 64,000 tokens", "inspan config set providers.local.models.qwen.window 64000"},
 			[]string{`model = "local/qwen"`, "[providers.local]", `kind = "openai"`, `base_url = "ADDRESS/v1"`},
 		},
 		"without a path": {
