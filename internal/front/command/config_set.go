@@ -25,8 +25,9 @@ func (c *command) configSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set KEY VALUE ... | KEY=VALUE ...",
 		Short: "Change settings in your settings file",
-		Long: keyForm + "\nOf a list, name all values, or use --add. Several KEY=VALUE are set together. Comments and order of the file stay\n" +
-			"as they are. inspan checks the result before it replaces the file: a change must not add a fault.\n" +
+		Long: keyForm + "\nOf a list, name all values, or write it as in the file, or use --add. Several KEY=VALUE are set together.\n" +
+			"Comments and order of the file stay as they are. inspan checks the result before it replaces the file: a change\n" +
+			"must not add a fault.\n" +
 			"A provider needs a base_url. Its kind is openai (Chat Completions) unless you set another, or inspan knows the name.",
 		Example: "  inspan config set model anthropic/claude-sonnet-5-5\n  inspan config set sandbox.memory_mb 4096\n" +
 			"  inspan config set providers.home.base_url=http://localhost:8000/v1 model=home/my-model\n" +

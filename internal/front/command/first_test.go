@@ -117,7 +117,7 @@ func firstWithServer(t *testing.T) {
 	defer server.Close()
 	f := newcomer(t, "server")
 	f.Types("export OLLAMA_HOST=" + server.URL + "; clear; inspan")
-	f.Shows("inspan needs a model", "› 1 ollama", "runs at "+server.URL+", 1 model", "Enter selects, Esc goes back")
+	f.Shows("Which model should inspan use?", "› 1 ollama", "runs at "+server.URL+", 1 model", "Enter selects, Esc goes back")
 	f.picture("1-setup")
 	f.Keys("Enter")
 	f.Shows("› ollama\n", `Set model = "ollama/qwen3-coder"`, "say what to do", "ollama/qwen3-coder · ask")
@@ -138,7 +138,7 @@ func firstWithAddress(t *testing.T) {
 	address := openaitest.Start(t, &openaitest.Server{Models: []llm.Info{{Model: "qwen", Window: 40_960}}, Dialect: "llamacpp", Answer: mends})
 	f := newcomer(t, "address")
 	f.Types("export OLLAMA_HOST=127.0.0.1:1; clear; inspan")
-	f.Shows("inspan needs a model", "Another server", "Enter selects, Esc goes back")
+	f.Shows("Which model should inspan use?", "Another server", "Enter selects, Esc goes back")
 	f.Writes(address)
 	f.Shows("Enter takes what you typed")
 	f.Keys("Enter")
@@ -157,7 +157,7 @@ func TestSetupWithArrows(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(f.home.dir, "config", "config.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const list = "Choose where the model comes from"
+	const list = "Choose one, or type a provider"
 	set := func() {
 		t.Helper()
 		f.Clears()
@@ -251,7 +251,7 @@ func mends(_ *http.Request, body []byte) ollamatest.Answer {
 func firstOffline(t *testing.T) {
 	f := newcomer(t, "offline")
 	f.Types("export OLLAMA_HOST=127.0.0.1:1; clear; inspan")
-	f.Shows("inspan needs a model", "Offline script", "not an AI", "Enter selects, Esc goes back")
+	f.Shows("Which model should inspan use?", "Offline script", "not an AI", "Enter selects, Esc goes back")
 	f.picture("1-setup")
 	f.Types("offline script")
 	f.Shows(`Set model = "script/commands"`, "The offline script is not an AI", "say what to do", "script/commands · ask")

@@ -149,7 +149,7 @@ func TestCommandsOfOthers(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]bool{
-		"exec|fix the test": true, "exec|--|fix": true, "login|status": true, "auth|login": true, "login|--device-auth": true, "chat|hello there": true, "modes": true,
+		"exec|fix the test": true, "exec|--|fix": true, "login|status": true, "hooks": true, "hooks|list": true, "hooks|are|broken": false, "auth|login": true, "login|--device-auth": true, "chat|hello there": true, "modes": true,
 		"review this diff": false, "update|the|changelog": false, "review|this|diff": false, "init|everything": false, "hello": false,
 		"login|page|is|broken": false,
 	} {

@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/internal/install/setup"
 )
 
-// peerVerb is a command of other agents that inspan has under another name.
+// peerVerb is a command of other agents, or a slash command, that inspan has under another name.
 type peerVerb struct {
 	use   string // our equivalent
 	words string // words that may follow it in other agents
@@ -35,6 +35,7 @@ func peerVerbs() map[string]peerVerb {
 		"usage":     {"inspan show --cost", ""},
 		"providers": {"inspan models", "list login logout"},
 		"settings":  {"inspan config show", ""},
+		"hooks":     {"/hooks in a session, or inspan run /hooks", "list"},
 		"configure": {"inspan setup, or inspan config edit", ""},
 		"undo":      {"inspan rewind --to last", ""},
 		"new":       {"inspan", ""},

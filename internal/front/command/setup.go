@@ -27,7 +27,7 @@ func (c *command) setup() *cobra.Command {
 		Short: "Choose a model: store a key, log in, or use a local server",
 		Long: "inspan lists the servers that answer on this machine, providers, and the offline script, which needs neither.\n" +
 			"Choose with the arrows, or type a number, a provider, a model such as opus, or the address of a server such as\n" +
-			"http://127.0.0.1:8080/v1: inspan looks what answers there, and lists its models.\n" +
+			"http://127.0.0.1:8080/v1: inspan finds out which server answers there, and lists its models.\n" +
 			"It checks a key with one request, keeps it in the system's keychain, or else in a file that only you can read,\n" +
 			"and writes the model to your settings. It keeps a key that it can't check if you say so.\n" +
 			"A key in a variable such as ANTHROPIC_API_KEY comes before one that inspan keeps.\n" +

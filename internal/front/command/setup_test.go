@@ -31,7 +31,7 @@ func TestFirstStart(t *testing.T) {
 	}
 	s := newTerminal(t, h, 100, 40)
 	s.Types("inspan")
-	s.Shows("inspan needs a model", "Anthropic", "a key from console.anthropic.com", "Enter selects, Esc goes back")
+	s.Shows("Which model should inspan use?", "Anthropic", "a key from console.anthropic.com", "Enter selects, Esc goes back")
 	s.Types("anthropic")
 	s.Shows("Paste the key of anthropic, which is not shown")
 	s.Types("sk-ant-wrong-key")

@@ -276,8 +276,12 @@ func (c *command) slashes(a *app.App, root string, f *runFlags, shadowed func(na
 			return printSkills(out,
 				complain, a.Extensions.Skills(root))
 		}),
-		printed("hooks", "list the hooks", func(_ context.Context, out, _ io.Writer) error {
-			return printHooks(out, a.Config.Hooks)
+		printed("hooks", "list the hooks", func(_ context.Context, out, complain io.Writer) error {
+			list, err := a.Extensions.ListHooks(root, func(why string) { fmt.Fprintln(complain, why) })
+			if err != nil {
+				return err
+			}
+			return printHooks(out, list)
 		}),
 		printed("agents", "list the kinds of subagents", func(_ context.Context, out, complain io.Writer) error {
 			return printRoles(out, complain, a.Extensions.Roles(root, func(string) {}))
@@ -391,12 +395,12 @@ func (f *foreground) Run() error {
 	return app.Foreground(f.ctx, f.args, f.in, f.out, f.errs)
 }
 
-// printHooks prints the hooks of the settings in one line each.
+// printHooks prints hooks in one line each, with their source.
 func printHooks(out io.Writer, list []hook.Config) error {
 	w := text.NewTable(out)
 	for _, h := range list {
 		runs := strings.TrimSpace(h.Command + " " + h.URL)
-		w.Row(h.On, words.OneLine(h.Match, 20), words.OneLine(runs, 200))
+		w.Row(h.On, words.OneLine(h.Match, 20), words.OneLine(runs, 200), words.OneLine(h.Source, 200))
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(out, "No hooks are set. Hooks of this folder run once you trust it, see 'inspan trust'.")

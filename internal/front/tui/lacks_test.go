@@ -58,3 +58,26 @@ func TestLacks(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestCustomLine holds that the line of the person's command is followed by the mode and the warnings, also if the
+// line is long.
+func TestCustomLine(t *testing.T) {
+	m := still(t, 40, 10, look{noColor: true}, nil)
+	for _, tc := range []struct{ printed, lacks, want string }{
+		{"hi", "", "hi · ask"},
+		{"hi", "no key for x", "hi · ask · no key for x, see /status"},
+		{strings.Repeat("long ", 20), "", strings.Repeat("long ", 6) + "lo… · ask"},
+		{strings.Repeat("long ", 20), "no key for x", "long… · ask · no key for x, see /status"},
+		{"hi", "no key for a provider with a long name", "… · ask · no key for a provider with a…"},
+	} {
+		m.line.shown, m.lacks.what = tc.printed, tc.lacks
+		lines := strings.Split(m.View().Content, "\n")
+		if got := lines[len(lines)-1]; got != tc.want {
+			t.Errorf("%q, wanted %q", got, tc.want)
+		}
+	}
+	m.line.shown, m.lacks.what, m.talk.trouble = "hi", "", "the server does not answer"
+	if got := m.View().Content; !strings.HasSuffix(got, "hi · ask · the server does not answer") {
+		t.Error(got)
+	}
+}

@@ -184,7 +184,7 @@ func (p *picker) lines(l look, rows int) (out []string, x, y int) {
 	from := max(0, min(p.at-room/2, len(found)-room))
 	title, hint := fmt.Sprintf("%s (%d of %d)", p.title, len(found), len(p.items)), "type to search; Enter selects, Esc closes"
 	if p.own != nil {
-		title, hint = p.title, "up and down choose; or type. Enter selects, Esc goes back"
+		title, hint = p.title, "arrows choose; or type a number or a name. Enter selects, Esc goes back"
 	}
 	out = append(out, l.paint(yellow, words.OneLine(title, l.width)))
 	for i := from; i < min(from+room, len(found)); i++ {

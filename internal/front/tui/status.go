@@ -14,7 +14,7 @@ type status struct {
 	route, mode string
 	lacks       string // before the first reply: what the model lacks; empty if nothing
 	took        string // by the run; empty without one
-	printed     string // by the person's command; empty if there is none
+	printed     string // by the person's command, in place of all but the mode and warnings; empty if there is none
 	server      string // the server that has the session; empty means this machine
 	trouble     string // problem in reaching it
 	loop        string // when a prompt repeats; empty if none does
@@ -27,7 +27,7 @@ type field struct{ text, sgr string }
 // line returns as much of the status as fits.
 func (s status) line(l look) string {
 	if s.printed != "" {
-		return l.paint(dim, words.OneLine(strings.TrimPrefix(s.keys+" · "+s.printed, " · "), l.width))
+		return s.custom(l)
 	}
 	fields := s.fields()
 	if len(fields) == 0 { // between two sessions
@@ -41,6 +41,29 @@ func (s status) line(l look) string {
 		}
 	}
 	return line
+}
+
+// custom returns the line of the person's command, followed by the mode and the warnings. It is shortened for them.
+func (s status) custom(l look) string {
+	after, room := "", l.width
+	for _, f := range append([]field{{s.mode, modeColor(s.mode)}}, s.warnings()...) {
+		// One cell stays for the command's own line, and three for the separator.
+		if shown := words.OneLine(f.text, room-4); shown != "" {
+			after, room = after+l.paint(dim, " · ")+l.paint(f.sgr, shown), room-cells(shown)-3
+		}
+	}
+	return l.paint(dim, words.OneLine(strings.TrimPrefix(s.keys+" · "+s.printed, " · "), room)) + after
+}
+
+// warnings returns the fields that must not be left out.
+func (s status) warnings() (fields []field) {
+	if s.trouble != "" {
+		fields = append(fields, field{s.trouble, yellow})
+	}
+	if s.lacks != "" {
+		fields = append(fields, field{s.lacks + ", see /status", yellow})
+	}
+	return fields
 }
 
 func (s status) fields() []field {
@@ -61,12 +84,7 @@ func (s status) fields() []field {
 	if s.keys != "" {
 		fields = append([]field{{s.keys, bold}}, fields...)
 	}
-	if s.lacks != "" { // first, since it must not be left out
-		fields = append([]field{{s.lacks + ", see /status", yellow}}, fields...)
-	}
-	if s.trouble != "" { // likewise
-		fields = append([]field{{s.trouble, yellow}}, fields...)
-	}
+	fields = append(s.warnings(), fields...)
 	if v.Spent.Turns > 0 {
 		fields = append(fields, field{words.Cost(v.Spent.Cost, v.Spent.Unpriced), dim})
 	}

@@ -16,7 +16,7 @@ import (
 
 // statusLine is a status line printed by a command of the person's. The command gets the state as JSON on its
 // standard input, with the field names that other agents use. It runs when the state changes; until it has run,
-// the line stays as it was. If it fails, our own line is shown.
+// the line stays as it was. The mode and the warnings follow the line. If the command fails, our own line is shown.
 type statusLine struct {
 	command string // empty if there is none
 	version string

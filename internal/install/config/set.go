@@ -38,7 +38,7 @@ func (f File) check(path string) (err error) {
 // Change is the change of one setting.
 type Change struct {
 	Key    string   // as TOML writes it: "sandbox.memory_mb", "providers.\"my host\".kind"
-	Values []string // one, or the elements of a list; none: the setting is removed
+	Values []string // one, or the elements of a list, or a list as TOML writes it; none: the setting is removed
 	Add    bool     // add the values to the existing list
 }
 
@@ -115,14 +115,15 @@ func (f File) changed(text string, c Change) (string, error) {
 		return "", err
 	}
 	i := slices.IndexFunc(lines, func(s statement) bool { return s.key != nil && !s.list && slices.Equal(s.full(), key) })
-	values := c.Values
+	added := listed(kind, c.Values)
+	values := added
 	if c.Add && i >= 0 {
 		var is struct{ V []string }
 		if _, err := toml.Decode("V = "+text[lines[i].value:lines[i].stop], &is); err != nil {
 			return "", fmt.Errorf("%s is not a list of texts", c.Key)
 		}
 		values = is.V
-		for _, v := range c.Values {
+		for _, v := range added {
 			if !slices.Contains(values, v) {
 				values = append(values, v)
 			}
@@ -136,6 +137,19 @@ func (f File) changed(text string, c Change) (string, error) {
 		return text[:lines[i].value] + value + text[lines[i].stop:], nil
 	}
 	return inserted(text, lines, key, value), nil
+}
+
+// listed returns the values of a list of texts; a single one that is a list as TOML or JSON writes it stands for its
+// elements.
+func listed(kind reflect.Type, values []string) []string {
+	if kind != reflect.TypeFor[[]string]() || len(values) != 1 || !strings.HasPrefix(values[0], "[") {
+		return values
+	}
+	var is struct{ V []string }
+	if meta, err := toml.Decode("V = "+values[0], &is); err != nil || len(meta.Keys()) != 1 {
+		return values
+	}
+	return is.V
 }
 
 // removed returns a text without a key, or without all of its table. An unknown key can be removed if the file

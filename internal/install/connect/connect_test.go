@@ -228,22 +228,22 @@ func TestForeign(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 	h := newHubs(t, config.Config{})
-	h.Config.MCP.Servers = map[string]config.MCPServer{"mine": {Command: []string{"x"}}}
+	h.Config.MCP.Servers = map[string]config.MCPServer{"mine": {Command: []string{"x"}}, "same": {Command: []string{"x"}, Hosts: []string{"a.example"}}}
 	var told heard
 	if list, err := h.Foreign(nil, root, told.warn); err != nil || len(list) != 0 || len(told) != 0 {
 		t.Errorf("there are none: %+v, %v, %q", list, err, told)
 	}
 	first := filepath.Join(root, ".cursor", "mcp.json")
-	write(t, first, `{"mcpServers":{"mine":{"command":"x"},"b":{"command":"first"},"a":{"command":"first"}}}`)
-	write(t, filepath.Join(home, ".cursor", "mcp.json"), `{"mcpServers":{"b":{"command":"second"},"c":{"command":"second"}}}`)
+	write(t, first, `{"mcpServers":{"mine":{"command":"y"},"b":{"command":"first"},"a":{"command":"first"}}}`)
+	write(t, filepath.Join(home, ".cursor", "mcp.json"), `{"mcpServers":{"b":{"command":"second"},"c":{"command":"second"},"same":{"command":"x"}}}`)
 	write(t, filepath.Join(home, ".copilot", "mcp-config.json"), `{"mcpServers":{"b":{"command":"third"}}}`)
 	write(t, filepath.Join(root, ".vscode", "mcp.json"), `{broken`)
 	list, err := h.Foreign(nil, root, told.warn)
 	var got []string
 	for _, f := range list {
-		got = append(got, fmt.Sprint(f.Name, " ", strings.Join(f.Server.Command, " "), " ", f.Project))
+		got = append(got, fmt.Sprint(f.Name, " ", strings.Join(f.Server.Command, " "), " ", f.Project, f.Had))
 	}
-	if err != nil || !slices.Equal(got, []string{"b second false", "c second false", "a first true", "b first true"}) {
+	if err != nil || !slices.Equal(got, []string{"b second false false", "c second false false", "same x false true", "a first true false", "b first true false"}) {
 		t.Errorf("%q, %v", got, err)
 	}
 	for _, want := range []string{"server mine already", "server b already", ".vscode"} {

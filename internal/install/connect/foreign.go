@@ -18,6 +18,7 @@ type Foreign struct {
 	Name, Path string
 	Server     config.MCPServer
 	Project    bool // the other program has it in the workspace only
+	Had        bool // the person has the same program or address under this name
 }
 
 // Missing returns the variables that the server needs and that are not set here.
@@ -31,8 +32,9 @@ func (f Foreign) Missing() []string {
 	return missing
 }
 
-// Foreign reads servers that the person does not have from the named files of other programs, or from all
-// existing ones. The first of two servers with the same name counts, of the person and of the workspace.
+// Foreign reads servers from the named files of other programs, or from all existing ones. The first of two servers
+// with the same name counts, of the person and of the workspace. It leaves out a server if the person has another
+// one of its name.
 func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreign, error) {
 	settings, _ := os.UserConfigDir() // without one, no file exists there
 	files := foreignFiles(root, keep.Home(), settings)
@@ -61,12 +63,13 @@ func (h *Hubs) Foreign(paths []string, root string, warn func(string)) ([]Foreig
 			warn(text)
 		}
 		for _, name := range slices.Sorted(maps.Keys(servers)) {
-			_, taken := h.Config.MCP.Servers[name]
-			if taken || slices.ContainsFunc(out, func(b Foreign) bool { return b.Name == name && b.Project == f.project }) {
+			own, taken := h.Config.MCP.Servers[name]
+			had := taken && own.URL == servers[name].URL && slices.Equal(own.Command, servers[name].Command)
+			if taken && !had || slices.ContainsFunc(out, func(b Foreign) bool { return b.Name == name && b.Project == f.project }) {
 				warn(fmt.Sprintf("%s: an MCP server %s already exists; this one is ignored", f.path, name))
 				continue
 			}
-			out = append(out, Foreign{name, f.path, servers[name], f.project})
+			out = append(out, Foreign{name, f.path, servers[name], f.project, had})
 		}
 	}
 	return out, nil

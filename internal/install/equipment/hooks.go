@@ -26,13 +26,6 @@ const hooksEnd = 5 * time.Second
 // Hooks returns the hooks of a session: the user's own, and those of the workspace whose exact content the
 // person trusts. All run in the sandbox of commands. The returned function ends them.
 func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.Hook, func(), error) {
-	mine, theirs := slices.Clone(s.Config.Hooks), []hook.Config(nil)
-	for i := range mine {
-		mine[i].Source = s.ConfigPath
-	}
-	if s.Config.ClaudeHooks {
-		mine = append(mine, claudeHooks(keep.AtHome(".claude", "settings.json"), warn)...)
-	}
 	review, err := s.Consent.ReviewRunning(root, sum)
 	if err != nil && sum != "" {
 		return nil, nil, config.Error{Err: err}
@@ -49,20 +42,10 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 		}
 		return nil
 	}
-	if review.Runs(config.ProjectFile) {
-		project, err := config.LoadProject(filepath.Join(root, config.ProjectFile))
-		if err != nil {
-			return nil, nil, config.Error{Err: err}
-		}
-		for _, h := range project.Hooks {
-			h.Source = config.ProjectFile
-			theirs = append(theirs, h)
-		}
-	}
-	for _, path := range config.ClaudeFiles() {
-		if review.Runs(path) {
-			theirs = append(theirs, claudeHooks(filepath.Join(root, path), warn)...)
-		}
+	mine := s.ownHooks(warn)
+	theirs, err := trustedHooks(root, review, warn)
+	if err != nil {
+		return nil, nil, err
 	}
 	if len(theirs) > 0 { // the files may have changed during reading
 		if err := still(); err != nil {
@@ -83,6 +66,52 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 		add(p.Hooks, false, func(s *hook.Set) tool.Hook { return tightening{s, p.Check} })
 	}
 	return out, func() { closing(sets...) }, nil
+}
+
+// ListHooks returns the hooks that a new session of a workspace runs. Their Source says where they are from.
+func (s *Set) ListHooks(root string, warn func(string)) ([]hook.Config, error) {
+	review, err := s.Consent.ReviewRunning(root, "")
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := trustedHooks(root, review, warn)
+	list := append(s.ownHooks(warn), theirs...)
+	for _, p := range s.Plugins() {
+		list = append(list, p.Hooks...)
+	}
+	return list, err
+}
+
+// ownHooks returns the hooks of the person's own settings.
+func (s *Set) ownHooks(warn func(string)) []hook.Config {
+	list := slices.Clone(s.Config.Hooks)
+	for i := range list {
+		list[i].Source = s.ConfigPath
+	}
+	if s.Config.ClaudeHooks {
+		list = append(list, claudeHooks(keep.AtHome(".claude", "settings.json"), warn)...)
+	}
+	return list
+}
+
+// trustedHooks returns the hooks of a workspace from the files that the person trusts.
+func trustedHooks(root string, review consent.Review, warn func(string)) (list []hook.Config, err error) {
+	if review.Runs(config.ProjectFile) {
+		project, err := config.LoadProject(filepath.Join(root, config.ProjectFile))
+		if err != nil {
+			return nil, config.Error{Err: err}
+		}
+		for _, h := range project.Hooks {
+			h.Source = config.ProjectFile
+			list = append(list, h)
+		}
+	}
+	for _, path := range config.ClaudeFiles() {
+		if review.Runs(path) {
+			list = append(list, claudeHooks(filepath.Join(root, path), warn)...)
+		}
+	}
+	return list, nil
 }
 
 // KindHooks returns the hooks of an agent role. The role relies on them as its guard, so a hook that can't run

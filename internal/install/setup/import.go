@@ -129,6 +129,10 @@ func LookServers(a *app.App, root string, files []string, warn func(string)) (*I
 		return nil, err
 	}
 	for _, s := range list {
+		if s.Had {
+			warn(s.Path + ": your settings have the MCP server " + s.Name + " already")
+			continue
+		}
 		if s.Project {
 			warn(fmt.Sprintf("%[1]s: the MCP server %[2]s belongs to this folder; to have it in every folder: inspan mcp import %[1]s", s.Path, s.Name))
 			continue
@@ -336,6 +340,8 @@ func (i *Import) servers(list []connect.Foreign, warnings, places []string) {
 	for _, s := range list {
 		switch {
 		case !of(s.Path):
+		case s.Had:
+			i.add(Used, s.Path, "MCP server "+s.Name, "your settings have it already")
 		case s.Project:
 			i.ignored(s.Path, "MCP server "+s.Name, "it belongs to this folder: add it to .mcp.json here, and then run: inspan trust")
 		default:
@@ -471,6 +477,20 @@ func (i *Import) Pending() (n int) {
 		}
 	}
 	return n
+}
+
+// looser returns the mode to write if it asks less than the default, and its effect; empty: there is none.
+func (i *Import) looser() (mode, effect string) {
+	effects := map[string]string{
+		string(tool.ModeEdit): "file changes in the workspace no longer ask",
+		string(tool.ModeAuto): "file changes in the workspace and commands in the sandbox no longer ask",
+	}
+	for _, item := range i.Items {
+		if c := item.change; c != nil && c.Key == "mode" && effects[c.Values[0]] != "" {
+			return c.Values[0], effects[c.Values[0]]
+		}
+	}
+	return "", ""
 }
 
 // agents returns the agents with items that inspan does not read where they are.

@@ -134,7 +134,8 @@ func (i *Import) claudeState(path string) {
 		}
 	}
 	if others > 0 {
-		i.ignored(path, text.Counted(others, "other entry", "other entries"), "they are Claude Code's own state, such as its login and its counters")
+		i.ignored(path, text.Counted(others, "other entry", "other entries"),
+			text.Plural(others, "it is", "they are")+" Claude Code's own state, such as its login and its counters")
 	}
 }
 

@@ -71,8 +71,7 @@ const mostRows = 15
 // Then it offers to import what other agents have here. If the person gives up, done is false and nothing is
 // written.
 func (t *Talk) Model(ctx context.Context) (done bool, err error) {
-	fmt.Fprintln(t.Out, "inspan needs a model: from a server, or from a provider, with a key.\n"+
-		"Without either, take the offline script to try inspan.")
+	fmt.Fprintln(t.Out, "Which model should inspan use?\nWithout a server or a key, choose the offline script to try inspan.")
 	for {
 		from, err := t.source(ctx)
 		if err != nil || from == nil {
@@ -160,7 +159,7 @@ func offline() source {
 func (t *Talk) source(ctx context.Context) (*source, error) {
 	list := t.sources(ctx)
 	m := menu{
-		title:    "Choose where the model comes from, or type a provider, a model or an address",
+		title:    "Choose one, or type a provider, a model or the address of a server",
 		question: "Number or name, or the address of a server (Enter: stop): ",
 	}
 	for _, s := range list {
@@ -428,7 +427,8 @@ func (t *Talk) keep(ctx context.Context, p providers.Provider, key, model string
 	} else if info, err := t.App.Providers.Describe(ctx, p, model); err == nil && info.Assumed {
 		setting := "providers." + config.Key(p.Name) + ".models." + config.Key(model) + ".window"
 		fmt.Fprintf(t.Out, "Nothing states the model's context window, so inspan assumes %s tokens.\n"+
-			"To correct that:\ninspan config set '%s' TOKENS\n", text.Thousands(info.Window), setting)
+			"If that is wrong, type this in a shell; /exit leaves a session:\n"+
+			"inspan config set %s %d\n", text.Thousands(info.Window), text.ShellWord(setting), info.Window)
 	} else if err == nil && p.Stays() {
 		fmt.Fprintf(t.Out, "The model has %s tokens.\n", words.Window(info.Window, false))
 	}
@@ -484,10 +484,15 @@ func (t *Talk) Import(ctx context.Context) (wrote bool, err error) {
 		return false, nil
 	}
 	fmt.Fprintf(t.Out, "\nFound files of %s.\n", agents)
+	does := "write " + text.Count(n, "item")
+	if mode, effect := found.looser(); mode != "" {
+		fmt.Fprintf(t.Out, "Import sets mode %s: %s.\n", mode, effect)
+		does += ", with mode " + mode
+	}
 	m := menu{
 		title: "Import their settings? Your own stay as they are.", question: "Number (Enter: 3): ", usual: "3",
 		rows: [][2]string{
-			{"Import", "write " + text.Count(n, "item")},
+			{"Import", does},
 			{"Show", "list every item, and what becomes of it"},
 			{"Not now", "'inspan import' does it later"},
 		},

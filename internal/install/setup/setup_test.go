@@ -162,7 +162,7 @@ func TestAddress(t *testing.T) {
 		"a plain server": {
 			&openaitest.Server{Models: some}, "/v1",
 			[]string{"qwen"},
-			[]string{"Found a server with the OpenAI API at ADDRESS/v1 with 2 models.", "assumes 64,000 tokens", "providers.local.models.qwen.window' TOKENS"},
+			[]string{"Found a server with the OpenAI API at ADDRESS/v1 with 2 models.", "assumes 64,000 tokens", "inspan config set providers.local.models.qwen.window 64000"},
 			[]string{`model = "local/qwen"`, "[providers.local]", `kind = "openai"`, `base_url = "ADDRESS/v1"`},
 		},
 		"without a path": {
@@ -310,6 +310,26 @@ func TestOffer(t *testing.T) {
 	out.Reset()
 	if wrote, err := talk.Offer(t.Context()); err != nil || wrote || out.Len() > 0 {
 		t.Errorf("%v, %v: it was offered again:\n%s", wrote, err, &out)
+	}
+}
+
+// TestOfferOfMode holds that the offer names a mode that asks less than the default, and only such a mode.
+func TestOfferOfMode(t *testing.T) {
+	for theirs, want := range map[string]string{
+		"plan":        "",
+		"acceptEdits": "Import sets mode edit: file changes in the workspace no longer ask.",
+		"auto":        "Import sets mode auto: file changes in the workspace and commands in the sandbox no longer ask.",
+	} {
+		a := home(t, "")
+		write(t, filepath.Join(os.Getenv("HOME"), ".claude", "settings.json"), `{"permissions": {"defaultMode": "`+theirs+`"}}`)
+		var out strings.Builder
+		talk := setup.Talk{App: a, Root: t.TempDir(), Out: &out, Ask: typist(&out, "3")}
+		if wrote, err := talk.Offer(t.Context()); err != nil || wrote {
+			t.Fatalf("%s: %v, %v", theirs, wrote, err)
+		}
+		if got := out.String(); !strings.Contains(got, want) || strings.Contains(got, "with mode") != (want != "") {
+			t.Errorf("%s:\n%s", theirs, got)
+		}
 	}
 }
 
