@@ -135,14 +135,14 @@ func (g *Gate) limit() int64 { return cmp.Or(g.MaxBody, maxBody) }
 // from checks the origin of a request, and returns why it is rejected; 0: accepted.
 func (g *Gate) from(r *http.Request) (status int, why string) {
 	if !g.host(r) && !matches(g.Trusted, r.URL.Path) {
-		return http.StatusForbidden, "the Host header does not name this server"
+		return http.StatusForbidden, "the Host header does not name this server; start it with --host NAME (or NAME:PORT) to allow that name"
 	}
 	origins := r.Header.Values("Origin")
 	if len(origins) > 1 {
 		return http.StatusForbidden, "there is more than one Origin header"
 	}
 	invited := len(origins) == 1 && slices.ContainsFunc(g.Origins, func(o string) bool { return strings.EqualFold(o, origins[0]) })
-	if len(origins) == 1 && !invited && !strings.EqualFold(origins[0], own(r)) {
+	if len(origins) == 1 && !invited && !g.isOwn(r, origins[0]) {
 		return http.StatusForbidden, "web pages of this origin may not send requests here"
 	}
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
@@ -171,17 +171,22 @@ func matches(patterns []string, at string) bool {
 	})
 }
 
-// own returns the origin of this server's own pages; its host has been checked.
-func own(r *http.Request) string {
-	if r.TLS != nil {
-		return "https://" + r.Host
+// isOwn reports whether an origin is that of this server's own pages; the host of the request has been checked. In front
+// of a host that was named, a proxy may add TLS.
+func (g *Gate) isOwn(r *http.Request, origin string) bool {
+	if strings.EqualFold(origin, "https://"+r.Host) {
+		return r.TLS != nil || g.named(r)
 	}
-	return "http://" + r.Host
+	return r.TLS == nil && strings.EqualFold(origin, "http://"+r.Host)
+}
+
+func (g *Gate) named(r *http.Request) bool {
+	return slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, r.Host) })
 }
 
 // host reports whether a request was sent to an accepted host.
 func (g *Gate) host(r *http.Request) bool {
-	if slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, r.Host) }) {
+	if g.named(r) {
 		return true
 	}
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)

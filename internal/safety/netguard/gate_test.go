@@ -164,6 +164,10 @@ func TestEveryCheck(t *testing.T) {
 		{"origin of another", "POST", "/", "{}", map[string][]string{"Origin": {"https://evil.example.org"}}, 403},
 		{"own origin by another name", "POST", "/", "{}", map[string][]string{"Origin": {"http://localhost:" + port}}, 403},
 		{"own origin with another scheme", "POST", "/", "{}", map[string][]string{"Origin": {"https://" + addr}}, 403},
+		{
+			"own origin through a proxy with TLS", "POST", "/", "{}",
+			map[string][]string{"Host": {"tunnel.example.org"}, "Origin": {"https://tunnel.example.org"}}, 200,
+		},
 		{"origin that begins alike", "POST", "/", "{}", map[string][]string{"Origin": {"https://app.example.org.evil.example"}}, 403},
 		{"origin null", "POST", "/", "{}", map[string][]string{"Origin": {"null"}}, 403},
 		{"empty origin", "POST", "/", "{}", map[string][]string{"Origin": {""}}, 403},
