@@ -36,6 +36,12 @@ base_url = "http://127.0.0.1:1/v1"
 action = "ask"
 rule = "bash(make *)"
 `), State: filepath.Join(dir, "state")}
+	for _, v := range os.Environ() { // such as those of the program that runs the tests
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "INSPAN_") {
+			t.Setenv(name, "")
+			_ = os.Unsetenv(name)
+		}
+	}
 	t.Setenv("INSPAN_MODE", "ask")
 	t.Setenv("INSPAN_MAX_TURNS", "3")
 	asJSON := `{"mode": "edit", "max_cost": 1.5, "max_time": "2h", "fallback": ["x/y"], "deny": ["bash(mv *)"], "no_lsp": true,
