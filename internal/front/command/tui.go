@@ -166,22 +166,20 @@ func (c *command) screen(cmd *cobra.Command, f *screenFlags) error {
 			return err
 		}
 	}
+	wrote := false
 	if f.resume == "" && !f.goOn && f.Replay == "" {
-		wrote, err := c.talk(cmd, a, root).Offer(cmd.Context())
+		wrote, err = c.talk(cmd, a, root).Offer(cmd.Context())
 		if err = c.stopped(err); err != nil || c.code != 0 {
 			return err
-		}
-		if wrote {
-			if a, _, err = c.at(f.cwd); err != nil {
-				return err
-			}
 		}
 	}
 	if err := c.apart(cmd.Context(), a, &f.runFlags); err != nil {
 		return err
 	}
-	if a, root, err = c.at(f.cwd); err != nil {
-		return err
+	if wrote || f.tree != "" { // other settings, or another folder
+		if a, root, err = c.at(f.cwd); err != nil {
+			return err
+		}
 	}
 	for _, w := range f.warnings {
 		c.warn(w)

@@ -83,8 +83,8 @@ func (c *commander) outputStyle(name string) tea.Cmd {
 		c.hints.say("output styles are in the settings, which are not used here")
 		return nil
 	}
-	styles := a.Extensions.Styles(c.talk.warn)
 	if name == "" {
+		styles := a.Extensions.Styles(c.talk.warn)
 		var items []choice
 		for _, s := range styles {
 			items = append(items, choice{s.Name, s.Description})
