@@ -62,7 +62,8 @@ func (l *Log) letGo() error {
 }
 
 // deadGrace is how long a lock may outlive its holder: a child that was just starting has copies of all the
-// holder's files, until it runs its own program.
+// holder's files, until it runs its own program. It is also the wait for a lock whose file names no holder: another
+// process is checking who drives the session (see locked), or is about to write its name.
 const deadGrace = 2 * time.Second
 
 // take locks the lease file at path or fails with a [*store.BusyError].
@@ -73,11 +74,7 @@ func (s *Store) take(ctx context.Context, path string) (file, error) {
 	}
 	got, err := f.TryLock()
 	if err == nil && !got {
-		if busy := holder(f); dead(busy) {
-			got, err = await(ctx, f)
-		} else {
-			err = busy
-		}
+		got, err = await(ctx, f)
 	}
 	if err == nil && !got {
 		err = holder(f)
@@ -93,13 +90,16 @@ func (s *Store) take(ctx context.Context, path string) (file, error) {
 	return f, nil
 }
 
-// await takes the lock of a dead holder.
+// await takes the lock as soon as it is free. It gives up once the file names a live holder, and after deadGrace.
 func await(ctx context.Context, f file) (got bool, err error) {
 	ctx, stop := context.WithTimeout(ctx, deadGrace)
 	defer stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for ctx.Err() == nil && err == nil && !got {
+		if busy := holder(f); busy.PID != 0 && !dead(busy) {
+			return false, nil
+		}
 		<-tick.C
 		got, err = f.TryLock()
 	}
