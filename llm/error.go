@@ -99,7 +99,14 @@ func (e *Error) Error() string {
 	if e.Provider != "" {
 		b.WriteString(e.Provider + ": ")
 	}
-	b.WriteString(strings.ReplaceAll(string(e.Kind), "_", " "))
+	switch {
+	case e.Kind == KindTransient && e.Status != 0:
+		b.WriteString("server error")
+	case e.Kind == KindTransient:
+		b.WriteString("temporary failure")
+	default:
+		b.WriteString(strings.ReplaceAll(string(e.Kind), "_", " "))
+	}
 	if e.Phase != "" {
 		b.WriteString(" (" + e.Phase + ")")
 	}

@@ -334,6 +334,9 @@ func TestWaitsAreCounted(t *testing.T) {
 			if !regexp.MustCompile(want).MatchString(errs.String()) {
 				t.Errorf("live %v: %q", live, errs.String())
 			}
+			if n := strings.Count(errs.String(), "scripted failure"); n != 1 || !strings.Contains(errs.String(), "! the same again") {
+				t.Errorf("live %v: the reason was given %d times: %q", live, n, errs.String())
+			}
 			if counted := strings.Count(errs.String(), "retrying"); live != (counted > 6) {
 				t.Errorf("live %v: %d times", live, counted)
 			}

@@ -14,9 +14,14 @@ type countdown struct {
 	stop, stopped chan struct{}
 }
 
-// waits says why there is a wait and what comes after it. On a terminal it counts the seconds.
+// waits says why there is a wait and what comes after it. It gives the same reason only once in a row. On a terminal it
+// counts the seconds.
 func (v *view) waits(why, what string, wait time.Duration) {
-	why = words.OneLine(why, 200)
+	if why = words.OneLine(why, 200); why == v.waited {
+		why = "the same again"
+	} else {
+		v.waited = why
+	}
 	if !v.Live {
 		v.line("%s", v.paint(yellow, fmt.Sprintf("! %s; %s in %s", why, what, words.Left(wait))))
 		return

@@ -31,6 +31,7 @@ type view struct {
 	written bool // the model's line on standard output is open
 	reply   reply
 	wait    *countdown // runs until the next event; nil if none does
+	waited  string     // why it waited last, until a reply comes
 	tables  *markdown.Tables
 }
 
@@ -208,6 +209,7 @@ func (v *view) tell(text string, notice bool) {
 
 // replied shows the new part of a reply.
 func (v *view) replied(r *transcript.Reply) error {
+	v.waited = ""
 	if v.reply.of != r {
 		v.reply = reply{of: r}
 	}

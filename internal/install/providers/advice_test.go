@@ -99,7 +99,7 @@ func TestAdvice(t *testing.T) {
 			config.Provider{BaseURL: "http://127.0.0.1:1"},
 			nil, nil,
 			[]string{
-				"ollama: transient: no server listens at 127.0.0.1:1 (connection refused). Start it with 'ollama serve', ",
+				"ollama: temporary failure: no server listens at 127.0.0.1:1 (connection refused). Start it with 'ollama serve', ",
 				"or correct providers.ollama.base_url in ",
 			},
 		},
