@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/safety/foreign"
 	"github.com/inspan/inspan/tool"
 )
 
@@ -120,7 +121,7 @@ func ParseRole(file, source string, data []byte) (Role, error) {
 // the front matter, with the text in the field prompt. They are sorted by name.
 func ReadKinds(data []byte) (kinds []Role, err error) {
 	var byName map[string]map[string]any
-	if err := json.Unmarshal(data, &byName); err != nil {
+	if err := foreign.Unmarshal(data, &byName); err != nil {
 		return nil, fmt.Errorf(`want JSON such as {"reviewer": {"description": "...", "prompt": "..."}}: %w`, err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
