@@ -144,7 +144,12 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 			go f.show(address) // the browser's requests are answered from now on
 			return
 		}
-		c.warn("serving tasks at http://" + address + "/; the owner's token is in " + f.TokenFile)
+		here, devices := server.ReachedAt(address)
+		told := "serving tasks at http://" + here + "/"
+		if devices[0] != here {
+			told += "; other devices reach it at http://" + strings.Join(devices, "/ or http://") + "/"
+		}
+		c.warn(told + "; the owner's token is in " + f.TokenFile)
 	}
 	f.Ending = func(grace time.Duration) { c.warn("ending; running calls have " + grace.String() + " to finish") }
 	if apart.store == nil {

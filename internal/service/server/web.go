@@ -34,7 +34,7 @@ type Web struct {
 // a private file, as the list of processes shows command lines. If no browser can be opened, it prints how to
 // sign in. If the server listens on all addresses of this machine, it also prints those for other devices.
 func (w Web) Show(ctx context.Context, state, address, code string) {
-	here, devices := reachedAt(address)
+	here, devices := ReachedAt(address)
 	page := "http://" + here + "/"
 	file := filepath.Join(state, signInName)
 	err := keep.Write(file, fmt.Appendf(nil, "<!doctype html>\n<title>inspan</title>\n<script>location.replace(%q)</script>\n", page+"#code="+code))
@@ -54,10 +54,10 @@ func (w Web) Show(ctx context.Context, state, address, code string) {
 	}
 }
 
-// reachedAt returns the addresses at which this machine and other devices reach a server. Both are the address
-// that it listens at, unless that stands for all addresses of the machine. Then devices has the IPv4 addresses, or the IPv6
-// addresses if there are no others.
-func reachedAt(listens string) (here string, devices []string) {
+// ReachedAt returns the addresses at which this machine and other devices reach a server. Both are the address
+// that it listens at, unless that stands for all addresses of the machine. Then here is the loopback
+// address, and devices has the machine's IPv4 addresses, or the IPv6 addresses if there are no others.
+func ReachedAt(listens string) (here string, devices []string) {
 	all, err := netip.ParseAddrPort(listens)
 	if err != nil || !all.Addr().IsUnspecified() {
 		return listens, []string{listens}
@@ -109,7 +109,7 @@ func (w Web) Elsewhere(ctx context.Context, why error, state, tokenFile string) 
 		return err
 	}
 	address := strings.TrimSpace(string(raw))
-	here, _ := reachedAt(address)
+	here, _ := ReachedAt(address)
 	var made madeCode
 	r := Remote{URL: "http://" + here, Token: token}
 	if err := r.Call(ctx, http.MethodPost, "/api/v1/codes", nil, &made); err != nil {
