@@ -369,7 +369,7 @@ func TestKeptFromTheLog(t *testing.T) {
 	all := fmt.Sprint(last.Messages)
 	for _, want := range []string{
 		"./check.sh: FAILED tests/test_b.py::test_wobble - AssertionError: 41 != 43", "The person answers: take the kingfisher",
-		fmt.Sprintf("these events of the log: %d.", events[first].Seq), "use the history tool",
+		fmt.Sprintf("these events of the log, in order: %d.", events[first].Seq), "use the history tool",
 	} {
 		if strings.Count(all, want) != 1 {
 			t.Errorf("%q stands there %d times", want, strings.Count(all, want))

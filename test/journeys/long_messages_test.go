@@ -87,7 +87,7 @@ func TestNoMessageIsOneTooMany(t *testing.T) {
 			}
 			said := fmt.Sprint(m.last.Messages)
 			newest := []string{fmt.Sprintf("Wish %d: this", n-1), fmt.Sprintf("Wish %d: this", n-2)}
-			out := fmt.Sprintf("\nLeft out whole for want of room: %d. The first is event ", n-strings.Count(said, "Wish "))
+			out := fmt.Sprintf("\nMessages left out for lack of room: %d. The first is event ", n-strings.Count(said, "Wish "))
 			for _, want := range append(newest, "Wish 0: this", out) {
 				if !strings.Contains(said, want) {
 					t.Errorf("the last request lacks %q", want)

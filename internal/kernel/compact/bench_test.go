@@ -33,7 +33,7 @@ func summarisers() []summariser {
 		}},
 		{"forgetful", func(b bench, _ llm.Request) (string, error) { return halve(b), nil }},
 		{"repairing", func(b bench, req llm.Request) (string, error) {
-			if strings.Contains(req.Messages[len(req.Messages)-1].Parts.Text(), "can not be used yet") {
+			if strings.Contains(req.Messages[len(req.Messages)-1].Parts.Text(), "can't be used yet") {
 				return b.good, nil
 			}
 			return halve(b), nil

@@ -8,18 +8,18 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Kind is what is wrong with a summary.
+// Kind is a kind of fault in a summary.
 type Kind string
 
 // Kinds.
 const (
 	Shape        Kind = "shape"        // it lacks the headings
-	File         Kind = "file"         // a changed file is not mentioned
-	Invented     Kind = "invented"     // a file is mentioned that occurs nowhere
-	Tests        Kind = "tests"        // the outcome of the last tests is not stated
-	Contradicted Kind = "contradicted" // the outcome is stated wrongly
+	File         Kind = "file"         // it does not mention a changed file
+	Invented     Kind = "invented"     // it mentions a file that occurs nowhere
+	Tests        Kind = "tests"        // it does not state the outcome of the last tests
+	Contradicted Kind = "contradicted" // it states the wrong outcome
 	Empty        Kind = "empty"        // a section is empty although there is something to say
-	Thin         Kind = "thin"         // hardly anything of the answers is in it
+	Thin         Kind = "thin"         // it keeps hardly anything of the answers
 	Long         Kind = "long"         // it is too long
 )
 
@@ -31,8 +31,8 @@ type Missing struct {
 
 const (
 	maxNamed    = 100 // changed files that a record must mention
-	maxLiterals = 24  // names and numbers of the last answers, some of which a record must have
-	minLiterals = 8   // with fewer, it is unclear what is missing
+	maxLiterals = 24  // names and numbers of the last answers; a record must have half of them
+	minLiterals = 8   // with fewer, the record is not checked for them
 )
 
 // Read parses a model's answer and checks it. If nothing is missing, the summary can be used.
@@ -44,14 +44,14 @@ func (p Plan) Read(answer string) (Summary, []Missing) {
 	return s, p.Check(s)
 }
 
-// Check compares a summary with what the log proves. It accepts what it can't prove, so wrong reasons and
-// forgotten details can get through.
+// Check compares a summary with the facts of the log. It accepts claims that the log can neither prove nor disprove,
+// so wrong reasons and forgotten details can get through.
 func (p Plan) Check(s Summary) []Missing {
 	out := p.checkFiles(s)
 	out = append(out, p.checkTests(s)...)
 	out = append(out, p.checkEmpty(s)...)
-	if p.thin(s) {
-		out = append(out, Missing{Thin, strings.Join(p.names, ", ")})
+	if p.isThin(s) {
+		out = append(out, Missing{Thin, strings.Join(p.literals, ", ")})
 	}
 	if n := p.src.tokens(s.Text()); n > p.Room {
 		out = append(out, Missing{Long, fmt.Sprintf("%d tokens of at most %d", n, p.Room)})
@@ -59,30 +59,30 @@ func (p Plan) Check(s Summary) []Missing {
 	return out
 }
 
-// changed returns the files that a record must mention: the last ones, as many as there is room for. The facts
-// of the log count the others.
-func (p Plan) changed() []string {
+// requiredFiles returns the changed files that a record must mention: the last ones, as many as fit. The list of facts
+// above the record counts the others.
+func (p Plan) requiredFiles() []string {
 	all := p.src.Facts.Changed
-	return newest(all[max(0, len(all)-maxNamed):], p.Room/4, p.src.tokens)
+	return lastFitting(all[max(0, len(all)-maxNamed):], p.Room/4, p.src.tokens)
 }
 
 func (p Plan) checkFiles(s Summary) (out []Missing) {
 	text, tail := s.Text(), ""
-	for _, f := range p.changed() {
-		if names(text, f, p.src.Facts.Changed) {
+	for _, f := range p.requiredFiles() {
+		if namesFile(text, f, p.src.Facts.Changed) {
 			continue
 		}
 		if tail == "" {
-			tail = say(p.src.Messages[p.From:]) + " "
+			tail = allText(p.src.Messages[p.From:]) + " "
 		}
-		if !names(tail, f, p.src.Facts.Changed) {
+		if !namesFile(tail, f, p.src.Facts.Changed) {
 			out = append(out, Missing{File, f})
 		}
 	}
 	known := ""
-	for _, f := range p.words.paths(s.Files) {
+	for _, f := range p.patterns.listedPaths(s.Files) {
 		if known == "" {
-			known = p.known()
+			known = p.knownText()
 		}
 		if !occurs(known, f) {
 			out = append(out, Missing{Invented, f})
@@ -91,8 +91,8 @@ func (p Plan) checkFiles(s Summary) (out []Missing) {
 	return out
 }
 
-// occurs reports whether a path can come from a text: its last two names are adjacent in it, or all of its
-// names occur somewhere, for example because a folder was entered first.
+// occurs reports whether a path can come from a text: the text contains its last two names together, or all of its
+// names somewhere, for example because a command entered the folder first.
 func occurs(known, path string) bool {
 	all := strings.Split(path, "/")
 	if n := len(all); n > 2 && strings.Contains(known, all[n-2]+"/"+all[n-1]) {
@@ -101,13 +101,13 @@ func occurs(known, path string) bool {
 	return !slices.ContainsFunc(all, func(name string) bool { return !strings.Contains(known, name) })
 }
 
-// paths returns what looks like a file in a list of files: the beginning of a line, or something with a folder.
-func (x *lexicon) paths(text string) []string {
+// listedPaths returns the paths in a list of files: a file name at the beginning of a line, or one with a folder.
+func (x *patterns) listedPaths(text string) []string {
 	var out []string
 	for l := range strings.Lines(text) {
 		l = strings.TrimLeft(l, " \t-*`\"'0123456789.")
 		for _, at := range x.named.FindAllStringIndex(l, -1) {
-			f := slashed(l[at[0]:at[1]])
+			f := withSlashes(l[at[0]:at[1]])
 			if address := strings.Contains(l[:at[0]], "://") || strings.HasPrefix(f, "//"); !address && (at[0] == 0 || strings.Contains(f, "/")) {
 				out = append(out, strings.Trim(f, "./"))
 			}
@@ -116,10 +116,10 @@ func (x *lexicon) paths(text string) []string {
 	return distinct(out)
 }
 
-// known returns all text that a summary can have names from.
-func (p Plan) known() string {
+// knownText returns all text that a summary can take names from.
+func (p Plan) knownText() string {
 	f, c := p.src.Facts, p.src.Carry
-	parts := slices.Concat(f.Changed, c.Pending, []string{c.Goal, say(p.src.Messages)})
+	parts := slices.Concat(f.Changed, c.Pending, []string{c.Goal, allText(p.src.Messages)})
 	for _, r := range f.Failed {
 		parts = append(parts, r.Command, r.Detail)
 	}
@@ -129,19 +129,19 @@ func (p Plan) known() string {
 	for _, l := range c.Lasting {
 		parts = append(parts, l.Name, l.Text)
 	}
-	return slashed(strings.Join(parts, "\n"))
+	return withSlashes(strings.Join(parts, "\n"))
 }
 
-// say returns everything said, called and returned in messages.
-func say(messages []llm.Message) string {
+// allText returns the text of messages, calls and results.
+func allText(messages []llm.Message) string {
 	var b strings.Builder
 	for _, m := range messages {
-		sayParts(&b, m.Parts)
+		writeParts(&b, m.Parts)
 	}
 	return b.String()
 }
 
-func sayParts(b *strings.Builder, parts llm.Parts) {
+func writeParts(b *strings.Builder, parts llm.Parts) {
 	for _, part := range parts {
 		switch v := part.(type) {
 		case llm.Text:
@@ -149,7 +149,7 @@ func sayParts(b *strings.Builder, parts llm.Parts) {
 		case llm.Call:
 			b.WriteString(v.Name + " " + string(v.Args) + "\n")
 		case llm.Result:
-			sayParts(b, v.Parts)
+			writeParts(b, v.Parts)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func sayParts(b *strings.Builder, parts llm.Parts) {
 func (p Plan) checkEmpty(s Summary) (out []Missing) {
 	f := p.src.Facts
 	has := map[string]bool{
-		"Files":         len(p.changed()) > 0,
+		"Files":         len(p.requiredFiles()) > 0,
 		"State of work": f.Test != nil || len(f.Failed) > 0 || len(f.Changed) > 0,
 	}
 	for _, sec := range s.sections() {
@@ -168,20 +168,20 @@ func (p Plan) checkEmpty(s Summary) (out []Missing) {
 	return out
 }
 
-// thin reports whether a summary has less than half of the numbers, names and addresses in the last answers.
-func (p Plan) thin(s Summary) bool {
+// isThin reports whether a summary has fewer than half of the numbers, names and addresses in the last answers.
+func (p Plan) isThin(s Summary) bool {
 	text, n := s.Text(), 0
-	for _, l := range p.names {
+	for _, l := range p.literals {
 		if strings.Contains(text, l) {
 			n++
 		}
 	}
-	return len(p.names) >= minLiterals && 2*n < len(p.names)
+	return len(p.literals) >= minLiterals && 2*n < len(p.literals)
 }
 
-// outcome returns what a text says about tests: passed, failed, or neither. The first word decides; mixed means
-// that the other one follows.
-func (x *lexicon) outcome(text string) (passed, said, mixed bool) {
+// testOutcome finds out whether a text says that tests passed or failed. The first such word decides. Said is false
+// if there is none; mixed means that the opposite follows.
+func (x *patterns) testOutcome(text string) (passed, said, mixed bool) {
 	text = x.noPass.ReplaceAllString(x.noFail.ReplaceAllString(text, " passed "), " failed ")
 	good, bad := x.pass.FindStringIndex(text), x.fail.FindStringIndex(text)
 	switch {
@@ -193,26 +193,26 @@ func (x *lexicon) outcome(text string) (passed, said, mixed bool) {
 	return good[0] < bad[0], true, true
 }
 
-// checkTests compares what is said about the last tests. The requested line counts; without it, the last plain
-// sentence about tests.
+// checkTests compares the stated outcome of the last tests with the log. The requested line counts; without it, the
+// last unambiguous sentence about tests.
 func (p Plan) checkTests(s Summary) []Missing {
 	t := p.src.Facts.Test
 	if t == nil {
 		return nil
 	}
-	what := t.say()
-	if m := p.words.testLine.FindStringSubmatch(s.State); m != nil {
-		if passed, said, _ := p.words.outcome(m[1]); said && passed != t.Passed {
+	what := t.describe()
+	if m := p.patterns.testLine.FindStringSubmatch(s.State); m != nil {
+		if passed, said, _ := p.patterns.testOutcome(m[1]); said && passed != t.Passed {
 			return []Missing{{Contradicted, what}}
 		} else if said {
 			return nil
 		}
 	}
 	found := false
-	for _, sentence := range slices.Backward(sentences(s.State)) {
-		passed, said, mixed := p.words.outcome(sentence)
-		found = found || said && p.words.testWord.MatchString(sentence)
-		if said && !mixed && p.words.testWord.MatchString(sentence) {
+	for _, sentence := range slices.Backward(splitSentences(s.State)) {
+		passed, said, mixed := p.patterns.testOutcome(sentence)
+		found = found || said && p.patterns.testWord.MatchString(sentence)
+		if said && !mixed && p.patterns.testWord.MatchString(sentence) {
 			if passed != t.Passed {
 				return []Missing{{Contradicted, what}}
 			}
@@ -225,20 +225,20 @@ func (p Plan) checkTests(s Summary) []Missing {
 	return nil
 }
 
-// say describes the run of tests in the form that is requested from a model.
-func (t *Test) say() string {
+// describe returns the line about a test run that the model is asked to write.
+func (t *Test) describe() string {
 	how := "failed"
 	if t.Passed {
 		how = "passed"
 	}
-	return "Tests: " + how + ": " + t.Run.say()
+	return "Tests: " + how + ": " + t.Run.describe()
 }
 
-// say describes a run in one line.
-func (r Run) say() string {
-	text := line(r.Command, 200)
+// describe returns a run in one line.
+func (r Run) describe() string {
+	text := oneLine(r.Command, 200)
 	if r.Detail != "" {
-		text += ": " + line(strings.ReplaceAll(r.Detail, "\n", " | "), mostDetail)
+		text += ": " + oneLine(strings.ReplaceAll(r.Detail, "\n", " | "), mostDetail)
 	}
 	return text
 }

@@ -69,19 +69,19 @@ type Source struct {
 	Unshown  Unshown  // messages left out by earlier compactions
 	Facts    Facts    // of the whole session, including the time before earlier compactions
 	Carry    Carry
-	History  bool // the model has the tool that searches the log
+	History  bool // the model has the history tool
 	// Room is how many tokens the new conversation may have; 0 means unknown.
 	Room int
 	// Count returns the approximate tokens of a message. It must grow with the text. If nil, it is
 	// [llm.Message.Tokens].
 	Count func(llm.Message) int
 
-	said uint64 // event of the current message; 0 if unknown
+	event uint64 // event of the current message; 0 if unknown
 }
 
-// at returns the source with the event of the current message.
-func (s Source) at(event uint64) Source {
-	s.said = event
+// withEvent returns the source with the event of the current message.
+func (s Source) withEvent(event uint64) Source {
+	s.event = event
 	return s
 }
 
@@ -95,7 +95,7 @@ type Facts struct {
 // Run is a command that was run.
 type Run struct {
 	Command string
-	Detail  string // the most telling lines; may be empty
+	Detail  string // the most informative lines of its output; may be empty
 }
 
 // Test is a run of tests.
@@ -137,21 +137,21 @@ type Item struct{ Text, Status string }
 // concurrent use if Source.Count is.
 type Plan struct {
 	From     int     // index of the first message that stays, with all that follow
-	Replaced int     // tokens that the record replaces
+	Replaced int     // tokens of the messages that the record replaces
 	Room     int     // tokens that a record may have
 	Unshown  Unshown // including those of earlier compactions
 
-	src    Source
-	keep   int // see Split
-	words  *lexicon
-	kept   []saying      // the person's messages before the end
-	end    []llm.Message // the messages from From on, shortened if they exceed their part of the room
-	loose  bool          // the end could not keep its form, and has no message of the person
-	person []int         // indexes of the person's messages in end
-	lean   int           // how often the lists in the replacement are halved
-	before built         // the result of the previous compaction
-	gone   harvest       // content of the replaced messages
-	names  []string      // names and numbers in the last answers among these
+	src         Source
+	keep        int // see Split
+	patterns    *patterns
+	kept        []personMessage // the person's messages before the end
+	end         []llm.Message   // the messages from From on, shortened if they exceed their part of the room
+	flattened   bool            // the end could not keep its form, and has no message of the person
+	personInEnd []int           // indexes of the person's messages in end
+	halvings    int             // how often the lists in the replacement are halved
+	previous    previousState   // the result of the previous compaction
+	harvested   harvest         // content of the replaced messages
+	literals    []string        // names and numbers in the last answers among these
 }
 
 // Split decides which messages stay: at least the last keep tokens, in whole messages and with each result next to its
@@ -162,44 +162,44 @@ func Split(src Source, keep int) (p Plan, ok bool) {
 		src.Count = llm.Message.Tokens
 	}
 	keep = max(keep, 1)
-	p = Plan{src: src, keep: keep, Unshown: src.Unshown, words: newLexicon()}
+	p = Plan{src: src, keep: keep, Unshown: src.Unshown, patterns: compilePatterns()}
 	most := p.endRoom()
-	p.From = tail(src, keep, most)
+	p.From = tailStart(src, keep, most)
 	p.keepEnd(most)
-	p.keepPerson()
-	p.Replaced = src.total(src.Messages) - src.total(p.end)
+	p.keepPersonMessages()
+	p.Replaced = src.totalTokens(src.Messages) - src.totalTokens(p.end)
 	for _, m := range p.kept {
 		p.Replaced -= src.Count(m.Message)
 	}
-	fresh := p.Replaced - p.readOld()
-	p.fit()
-	p.gone = p.harvest()
-	stands := p.stands()
-	p.names = slices.DeleteFunc(p.words.distinctLiterals(strings.Join(p.gone.answers, "\n")), func(l string) bool { return strings.Contains(stands, l) })
-	p.names = p.names[max(0, len(p.names)-maxLiterals):]
-	if p.Room = p.room(); src.Room > 0 && src.total(src.Messages) > src.Room {
+	fresh := p.Replaced - p.readPrevious()
+	p.fitReplacement()
+	p.harvested = p.harvest()
+	stands := p.keptWords()
+	p.literals = slices.DeleteFunc(p.patterns.distinctLiterals(strings.Join(p.harvested.answers, "\n")), func(l string) bool { return strings.Contains(stands, l) })
+	p.literals = p.literals[max(0, len(p.literals)-maxLiterals):]
+	if p.Room = p.maxRecord(); src.Room > 0 && src.totalTokens(src.Messages) > src.Room {
 		return p, true
 	}
 	return p, p.Room >= minRoom && fresh >= max(minFresh, keep/8)
 }
 
-// readOld reads the results of earlier compactions, and returns their tokens.
-func (p *Plan) readOld() int {
+// readPrevious reads the results of earlier compactions, and returns how many tokens they have.
+func (p *Plan) readPrevious() int {
 	size := 0
 	for i, m := range p.src.Messages[:p.From] {
-		text, is := p.record(i, m)
+		text, is := p.earlierRecord(i, m)
 		if !is {
 			continue
 		}
 		size += p.src.Count(m)
-		p.before = readBuilt(text)
-		p.Unshown.Messages += p.before.listed
+		p.previous = parseState(text)
+		p.Unshown.Messages += p.previous.listedMessages
 	}
 	return size
 }
 
-// total counts the tokens of messages.
-func (s Source) total(messages []llm.Message) int {
+// totalTokens counts the tokens of messages.
+func (s Source) totalTokens(messages []llm.Message) int {
 	n := 0
 	for _, m := range messages {
 		n += s.Count(m)
@@ -212,9 +212,10 @@ func (s Source) tokens(text string) int {
 	return s.Count(llm.Message{Role: llm.User, Parts: llm.Say(text)})
 }
 
-// tail returns where the last keep tokens begin; later if they would have more than most.
-func tail(src Source, keep, most int) int {
-	callOf := calls(src.Messages)
+// tailStart returns the index of the message where the last keep tokens begin, or a later one if these messages have
+// more than most tokens.
+func tailStart(src Source, keep, most int) int {
+	callOf := matchCalls(src.Messages)
 	start, size := len(src.Messages), 0
 	for start > 0 && size < keep {
 		from, more := start, 0
@@ -230,8 +231,9 @@ func tail(src Source, keep, most int) int {
 	return start
 }
 
-// calls returns for each message the first one with a call that it answers; its own index if there is none.
-func calls(messages []llm.Message) []int {
+// matchCalls returns, for each message, the index of the first message with a call that it answers; its own index if
+// it answers none.
+func matchCalls(messages []llm.Message) []int {
 	first := make([]int, len(messages))
 	open := map[string]int{}
 	for i, m := range messages {
@@ -250,24 +252,25 @@ func calls(messages []llm.Message) []int {
 	return first
 }
 
-// person reports whether message i is in a person's own words.
-func (s Source) person(i int) bool {
+// isPerson reports whether message i is in a person's own words.
+func (s Source) isPerson(i int) bool {
 	_, found := slices.BinarySearch(s.Person, i)
 	return found
 }
 
-// record returns the text of message i if an earlier compaction built it. Only a message with nothing else can
-// be one: neither a result nor a person's message.
-func (p *Plan) record(i int, m llm.Message) (string, bool) {
-	if m.Role != llm.User || len(m.Parts) != 1 || p.src.person(i) {
+// earlierRecord returns the text of message i if an earlier compaction built it. That message contains nothing else,
+// and it is not the person's.
+func (p *Plan) earlierRecord(i int, m llm.Message) (string, bool) {
+	if m.Role != llm.User || len(m.Parts) != 1 || p.src.isPerson(i) {
 		return "", false
 	}
 	t, ok := m.Parts[0].(llm.Text)
 	return t.Text, ok && strings.HasPrefix(t.Text, headline)
 }
 
-// own returns the parts of a message that can be a person's and can be sent.
-func own(parts llm.Parts) llm.Parts {
+// personParts returns the parts of a message that a person can have written, without empty texts; nil if nothing could
+// be sent.
+func personParts(parts llm.Parts) llm.Parts {
 	var out llm.Parts
 	sendable := false
 	for _, part := range parts {
@@ -290,8 +293,9 @@ func own(parts llm.Parts) llm.Parts {
 	return out
 }
 
-// share divides total among sizes, so that small ones get what they need.
-func share(sizes []int, total int) int {
+// fairShare returns the limit for each of some sizes so that together they need at most total: small ones stay below
+// the limit, and the larger ones share the rest equally.
+func fairShare(sizes []int, total int) int {
 	sorted := slices.Sorted(slices.Values(sizes))
 	for i, size := range sorted {
 		each := total / (len(sorted) - i)

@@ -11,34 +11,33 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// gap is the line that replaces text that was cut out.
-const gap = `\n\[(\d{1,12}) bytes are left out here(?:; the history tool finds them|: history at \d{1,20})?\]\n`
+// gapPattern matches the line that replaces text that was cut out.
+const gapPattern = `\n\[(\d{1,12}) bytes are left out here(?:; the history tool finds them|: history at \d{1,20})?\]\n`
 
-// note returns the line for so many bytes.
-func (s Source) note(bytes int) string {
+// gapNote returns the line that replaces so many bytes.
+func (s Source) gapNote(bytes int) string {
 	where := ""
 	switch {
-	case s.History && s.said > 0:
-		where = fmt.Sprintf(": history at %d", s.said)
+	case s.History && s.event > 0:
+		where = fmt.Sprintf(": history at %d", s.event)
 	case s.History:
 		where = "; the history tool finds them"
 	}
 	return fmt.Sprintf("\n[%d bytes are left out here%s]\n", bytes, where)
 }
 
-// noImage replaces an image.
-const noImage = "[an image was here]"
+// imageNote replaces an image.
+const imageNote = "[an image was here]"
 
-// cut returns a message of at most limit tokens, as far as that is possible by cutting its texts, including
-// those of results, and leaving out its first images. Texts get at least half of the limit, so that images
-// don't displace words.
-func (s Source) cut(m llm.Message, limit int) llm.Message {
-	m = s.without(m, func(m llm.Message) bool {
-		shown := s.Count(pictures(m))
+// cutMessage cuts a message to at most limit tokens, if that is possible by cutting its texts, including those of
+// results, and by leaving out its first images. Texts get at least half of the limit, so images don't displace words.
+func (s Source) cutMessage(m llm.Message, limit int) llm.Message {
+	m = s.withoutImages(m, func(m llm.Message) bool {
+		shown := s.Count(onlyImages(m))
 		return shown+min(s.Count(m)-shown, limit/2) <= limit
 	})
 	m = s.cutTexts(m, limit)
-	m = s.without(m, func(m llm.Message) bool { return s.Count(m) <= limit })
+	m = s.withoutImages(m, func(m llm.Message) bool { return s.Count(m) <= limit })
 	said := !slices.ContainsFunc(m.Parts, func(part llm.Part) bool { _, is := part.(llm.Text); return !is })
 	if said && s.Count(m) > limit { // there are so many texts that the notes alone are too long
 		m.Parts = llm.Say(s.clip(m.Parts.Text(), limit))
@@ -50,7 +49,7 @@ func (s Source) cut(m llm.Message, limit int) llm.Message {
 func (s Source) cutTexts(m llm.Message, limit int) llm.Message {
 	var sizes []int
 	all := 0
-	each(m.Parts, func(part llm.Part) llm.Part {
+	mapParts(m.Parts, func(part llm.Part) llm.Part {
 		if t, ok := part.(llm.Text); ok {
 			sizes = append(sizes, s.tokens(t.Text))
 			all += sizes[len(sizes)-1]
@@ -61,8 +60,8 @@ func (s Source) cutTexts(m llm.Message, limit int) llm.Message {
 	if over <= 0 {
 		return m
 	}
-	most := share(sizes, max(all-over, 0))
-	m.Parts = each(m.Parts, func(part llm.Part) llm.Part {
+	most := fairShare(sizes, max(all-over, 0))
+	m.Parts = mapParts(m.Parts, func(part llm.Part) llm.Part {
 		if t, ok := part.(llm.Text); ok {
 			part = llm.Text{Text: s.clip(t.Text, most)}
 		}
@@ -71,14 +70,14 @@ func (s Source) cutTexts(m llm.Message, limit int) llm.Message {
 	return m
 }
 
-// without leaves out the first images until enough is true.
-func (s Source) without(m llm.Message, enough func(llm.Message) bool) llm.Message {
+// withoutImages replaces images by notes, the first ones first, until enough returns true.
+func (s Source) withoutImages(m llm.Message, enough func(llm.Message) bool) llm.Message {
 	for m.Parts.Images() > 0 && !enough(m) {
 		left := 1
-		m.Parts = each(m.Parts, func(part llm.Part) llm.Part {
+		m.Parts = mapParts(m.Parts, func(part llm.Part) llm.Part {
 			if _, ok := part.(llm.Image); ok && left > 0 {
 				left--
-				return llm.Text{Text: noImage}
+				return llm.Text{Text: imageNote}
 			}
 			return part
 		})
@@ -86,10 +85,10 @@ func (s Source) without(m llm.Message, enough func(llm.Message) bool) llm.Messag
 	return m
 }
 
-// pictures returns a message with only the images of another.
-func pictures(m llm.Message) llm.Message {
+// onlyImages returns a message with only the images of m.
+func onlyImages(m llm.Message) llm.Message {
 	out := llm.Message{Role: m.Role}
-	each(m.Parts, func(part llm.Part) llm.Part {
+	mapParts(m.Parts, func(part llm.Part) llm.Part {
 		if _, ok := part.(llm.Image); ok {
 			out.Parts = append(out.Parts, part)
 		}
@@ -98,12 +97,12 @@ func pictures(m llm.Message) llm.Message {
 	return out
 }
 
-// each returns parts with each part replaced by f, including those in results.
-func each(parts llm.Parts, f func(llm.Part) llm.Part) llm.Parts {
+// mapParts returns the parts with f applied to each, including the parts of results.
+func mapParts(parts llm.Parts, f func(llm.Part) llm.Part) llm.Parts {
 	out := make(llm.Parts, len(parts))
 	for i, part := range parts {
 		if r, ok := part.(llm.Result); ok {
-			r.Parts = each(r.Parts, f)
+			r.Parts = mapParts(r.Parts, f)
 			out[i] = r
 			continue
 		}
@@ -112,8 +111,8 @@ func each(parts llm.Parts, f func(llm.Part) llm.Part) llm.Parts {
 	return out
 }
 
-// clip returns the head and the tail of a text with a line between them that says how much is missing, of at
-// most limit tokens if possible. An earlier gap in the missing part is counted with it.
+// clip cuts a text in the middle to at most limit tokens, if possible. A line between head and tail says how much is
+// missing, including the text that earlier cuts of the missing part took out.
 func (s Source) clip(said string, limit int) string {
 	size := s.tokens(said)
 	if size <= limit {
@@ -122,7 +121,7 @@ func (s Source) clip(said string, limit int) string {
 	for n := len(said) * max(limit, 0) / size; ; n = n * 7 / 8 {
 		head, tail := text.Head(said, n/2), text.Tail(said, n/2)
 		middle := said[len(head) : len(said)-len(tail)]
-		short := head + s.note(missing(middle)) + tail
+		short := head + s.gapNote(missingBytes(middle)) + tail
 		switch {
 		case len(short) < len(said) && s.tokens(short) <= limit:
 			return short
@@ -135,12 +134,12 @@ func (s Source) clip(said string, limit int) string {
 	}
 }
 
-// missing counts the bytes of a text, including those that were cut out of it.
-func missing(text string) int {
+// missingBytes counts the bytes of a text, including those that were cut out of it earlier.
+func missingBytes(text string) int {
 	if !strings.Contains(text, " bytes are left out here") {
 		return len(text)
 	}
-	found := regexp.MustCompile(gap)
+	found := regexp.MustCompile(gapPattern)
 	n := len(found.ReplaceAllString(text, ""))
 	for _, m := range found.FindAllStringSubmatch(text, -1) {
 		if more, err := strconv.Atoi(m[1]); err == nil {
@@ -150,8 +149,8 @@ func missing(text string) int {
 	return n
 }
 
-// line returns one line of a text without invisible characters, of at most limit bytes.
-func line(s string, limit int) string { return text.Short(text.Clean(s), limit) }
+// oneLine returns a text as one line without invisible characters, of at most limit bytes.
+func oneLine(s string, limit int) string { return text.Short(text.Clean(s), limit) }
 
 // distinct returns each text once, at its last position.
 func distinct(texts []string) []string {
@@ -172,8 +171,8 @@ func distinctBy(texts []string, key func(string) string) []string {
 	return out
 }
 
-// newest returns as many of the last texts as fit into limit by a measure.
-func newest(texts []string, limit int, size func(string) int) []string {
+// lastFitting returns as many of the last texts as fit into limit, as measured by size.
+func lastFitting(texts []string, limit int, size func(string) int) []string {
 	from := len(texts)
 	for from > 0 {
 		limit -= size(texts[from-1])

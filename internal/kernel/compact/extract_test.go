@@ -31,7 +31,7 @@ func TestExtract(t *testing.T) {
 		Files:     "- parse.go\n- lex.go",
 		State: "- Tests: failed: go test ./parse: --- FAIL: TestTabs\n- bash failed: parse.go:7: error: no such field\n" +
 			"- Last call before the part that stays: bash {\"command\":\"make\"}",
-		Next: "- Go on with what was asked last.",
+		Next: "- Continue with the last request.",
 	}
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got.Text(), want.Text())

@@ -8,32 +8,32 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Text that people paste into their messages, such as logs, files and long code, is not their own words, in
-// whatever language. It is recognised by its form alone:
+// Text that people paste into their messages, such as logs, files and long code, is not their own words. Its form alone
+// tells, in every language:
 //
 //   - a fenced block,
-//   - a stretch without the end of a sentence that is too long for one breath,
-//   - a run of lines or sentences that don't read like words to somebody: with few letters, or without ends of
-//     sentences and list marks, or with the same form again and again except for numbers.
+//   - a text without the end of a sentence that is too long for one breath,
+//   - a run of lines or sentences that do not read like a message: they have few letters, or neither ends of sentences
+//     nor list marks, or they repeat one form except for numbers.
 //
-// Shorter or doubtful text counts as the person's words.
+// Short or doubtful text counts as the person's words.
 const (
 	leastPaste  = 600 // bytes
 	leastBreath = 800 // characters
 	leastRun    = 12  // lines or sentences
-	mostAlike   = 3   // of one form that people write
-	minPaste    = 120 // tokens below which a paste is not cut, but becomes a note
+	mostAlike   = 3   // units of one form that people write themselves
+	minPaste    = 120 // tokens; a paste that may have fewer becomes a note
 )
 
-// unpasted returns a text with at most so many tokens of the ends of each paste, and a note for the rest; with
-// few, only the note.
-func (s Source) unpasted(said string, each int) string {
+// shortenPastes cuts each paste in a text to its head and tail, of at most each tokens; if each is below minPaste, only
+// a note about its size remains.
+func (s Source) shortenPastes(said string, each int) string {
 	var b strings.Builder
 	at := 0
-	for _, p := range pastes(said) {
+	for _, p := range findPastes(said) {
 		paste := said[p.from:p.to]
 		if each < minPaste {
-			paste = s.note(missing(paste))
+			paste = s.gapNote(missingBytes(paste))
 		}
 		b.WriteString(said[at:p.from] + s.clip(paste, max(each, minPaste)))
 		at = p.to
@@ -41,11 +41,11 @@ func (s Source) unpasted(said string, each int) string {
 	return b.String() + said[at:]
 }
 
-// withoutPastes returns a message with at most so much of each paste in it.
+// withoutPastes returns a message with each paste cut to at most most tokens.
 func (s Source) withoutPastes(m llm.Message, most int) llm.Message {
-	m.Parts = each(m.Parts, func(part llm.Part) llm.Part {
+	m.Parts = mapParts(m.Parts, func(part llm.Part) llm.Part {
 		if t, ok := part.(llm.Text); ok {
-			part = llm.Text{Text: s.unpasted(t.Text, most)}
+			part = llm.Text{Text: s.shortenPastes(t.Text, most)}
 		}
 		return part
 	})
@@ -55,8 +55,8 @@ func (s Source) withoutPastes(m llm.Message, most int) llm.Message {
 // span is a part of a text.
 type span struct{ from, to int }
 
-// pastes returns the pasted parts of a text, in order.
-func pastes(text string) []span {
+// findPastes returns the pasted parts of a text, in order.
+func findPastes(text string) []span {
 	var out []span
 	run, n := span{}, 0
 	ended := func() {
@@ -65,7 +65,7 @@ func pastes(text string) []span {
 		}
 		n = 0
 	}
-	units := unitsOf(text)
+	units := splitUnits(text)
 	for i, u := range units {
 		switch {
 		case u.fenced || utf8.RuneCountInString(u.text) >= leastBreath:
@@ -73,7 +73,7 @@ func pastes(text string) []span {
 			if len(u.text) >= leastPaste {
 				out = append(out, u.span)
 			}
-		case u.written(i == 0 || i == len(units)-1 || u.paragraph && units[i-1].paragraph):
+		case u.isProse(i == 0 || i == len(units)-1 || u.paragraph && units[i-1].paragraph):
 			ended()
 		default:
 			if n == 0 {
@@ -92,12 +92,12 @@ type unit struct {
 	span
 	text      string
 	fenced    bool
-	alike     int  // how many units have its form
+	sameForm  int  // how many units of the text have the same form, itself included
 	paragraph bool // it ends a paragraph
 }
 
-// unitsOf splits a text into units.
-func unitsOf(text string) []unit {
+// splitUnits splits a text into units.
+func splitUnits(text string) []unit {
 	var out []unit
 	at, fence := 0, -1
 	for l := range strings.SplitAfterSeq(text, "\n") {
@@ -113,7 +113,7 @@ func unitsOf(text string) []unit {
 		case strings.TrimSpace(l) == "" && len(out) > 0:
 			out[len(out)-1].paragraph = true
 		default:
-			for _, s := range sentences(l) {
+			for _, s := range splitSentences(l) {
 				from += strings.Index(text[from:], s)
 				out = append(out, unit{span: span{from, from + len(s)}, text: s})
 				from += len(s)
@@ -128,7 +128,7 @@ func unitsOf(text string) []unit {
 		forms[u.form()]++
 	}
 	for i, u := range out {
-		out[i].alike = forms[u.form()]
+		out[i].sameForm = forms[u.form()]
 	}
 	return out
 }
@@ -143,9 +143,9 @@ func (u unit) form() string {
 	}, u.text)
 }
 
-// written reports whether the unit reads like words to somebody. Apart means that it is a paragraph, or that
-// the text begins or ends with it.
-func (u unit) written(apart bool) bool {
+// isProse reports whether the unit reads like a message. Apart means that it is a paragraph, or that the text begins or
+// ends with it.
+func (u unit) isProse(apart bool) bool {
 	letters, all := 0, 0
 	for _, r := range u.text {
 		all++
@@ -153,10 +153,10 @@ func (u unit) written(apart bool) bool {
 			letters++
 		}
 	}
-	return 10*letters >= 6*all && u.alike <= mostAlike && (apart || ends(u.text) || listItem(u.text))
+	return 10*letters >= 6*all && u.sameForm <= mostAlike && (apart || endsSentence(u.text) || isListItem(u.text))
 }
 
-func ends(line string) bool {
+func endsSentence(line string) bool {
 	for _, mark := range []string{".", "!", "?", "。", "！", "？", "؟", "।", "…"} {
 		if strings.HasSuffix(line, mark) {
 			return true
@@ -165,7 +165,7 @@ func ends(line string) bool {
 	return false
 }
 
-func listItem(line string) bool {
+func isListItem(line string) bool {
 	mark, rest, _ := strings.Cut(line, " ")
 	number := strings.TrimRight(mark, ".)")
 	return rest != "" && (mark == "-" || mark == "*" || mark == "•" || number != mark && strings.Trim(number, "0123456789") == "")

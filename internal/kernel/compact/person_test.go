@@ -171,7 +171,7 @@ func TestWhatHasNoRoomIsCounted(t *testing.T) {
 			t.Fatalf("message %d of event %d is %q, want %q", k+1, c.Events[k+1], got, want)
 		}
 	}
-	want := fmt.Sprintf("\nLeft out whole for want of room: %d. The first is event 20, the last event %d. Give history who \"person\"", n, 10*(n+1))
+	want := fmt.Sprintf("\nMessages left out for lack of room: %d. The first is event 20, the last is event %d. To see them, call history with who \"person\"", n, 10*(n+1))
 	if all := written(c.Messages); !strings.Contains(all, want) || strings.Count(all, "# What the person said") != 1 {
 		t.Errorf("nothing says %q", want)
 	}
@@ -190,7 +190,7 @@ func TestEachTextOnce(t *testing.T) {
 	if len(person) != 2 || got[person[0]].Parts.Text() != "Use spaces." || got[person[1]].Parts.Text() != "Use  tabs.\n" {
 		t.Errorf("got %v", got[:2])
 	}
-	if all := written(got); strings.Count(all, "tabs") != 1 || !strings.Contains(all, "Goal: what the person asked for last;") {
+	if all := written(got); strings.Count(all, "tabs") != 1 || !strings.Contains(all, "Goal: the person's last request;") {
 		t.Errorf("the goal stands twice: %s", all)
 	}
 }
@@ -203,7 +203,7 @@ func TestListOfBuildsBefore(t *testing.T) {
 	for before, listed := range map[string]int{"Said by the person, in what was left out of their messages:\n": 0, counted: 5} {
 		src := worked("Mend it.", 60)
 		messages, person := split(t, src, 500).Build(compact.Summary{Next: "- n"})
-		state := strings.Replace(messages[1].Parts.Text(), "\n# As it was\n", "\n"+before+"- Never touch vendor.\n- Keep it small.\n\n# As it was\n", 1)
+		state := strings.Replace(messages[1].Parts.Text(), "\n# Unchanged\n", "\n"+before+"- Never touch vendor.\n- Keep it small.\n\n# Unchanged\n", 1)
 		messages[1] = user(text(state))
 		for range 2 {
 			p := split(t, compact.Source{Messages: append(messages, worked("", 60).Messages[1:]...), Person: person}, 500)

@@ -28,25 +28,25 @@ const Purpose = "summary"
 // values. Tools are included for the same reason, and none should be called. Focus is what the person wants
 // emphasised; may be empty.
 func (p Plan) Request(system []string, tools []llm.ToolSpec, focus string) llm.Request {
-	messages := slices.Clone(p.src.Messages[:answered(p.src.Messages)])
-	text := strings.TrimSpace(askText) + "\n\n" + p.terms(focus)
+	messages := slices.Clone(p.src.Messages[:beforeOpenCalls(p.src.Messages)])
+	text := strings.TrimSpace(askText) + "\n\n" + p.instructions(focus)
 	return llm.Request{
 		System: system, Tools: tools, Purpose: Purpose,
 		Messages: append(messages, llm.Message{Role: llm.User, Parts: llm.Say(text)}),
 	}
 }
 
-// terms describes the form of the record, and what the log knows already.
-func (p Plan) terms(focus string) string {
+// instructions describes the form of the record, and lists the facts that it must agree with.
+func (p Plan) instructions(focus string) string {
 	text := strings.TrimSpace(formText) + fmt.Sprintf("\n- Write at most %d words.", min(p.Room, maxAsked)/2)
 	if focus = strings.TrimSpace(focus); focus != "" {
-		text += "\n\nThe person asks you to heed this above all:\n  " + strings.ReplaceAll(focus, "\n", "\n  ")
+		text += "\n\nThe person asks you to pay special attention to this:\n  " + strings.ReplaceAll(focus, "\n", "\n  ")
 	}
-	return strings.TrimSpace(text + "\n\nThe log proves this, and the record must agree with it:\n" + p.facts())
+	return strings.TrimSpace(text + "\n\nThe log proves the following, and the record must agree with it:\n" + p.factsText())
 }
 
-// answered returns how many messages there are before the first call without a result.
-func answered(messages []llm.Message) int {
+// beforeOpenCalls returns the number of messages before the first call without a result.
+func beforeOpenCalls(messages []llm.Message) int {
 	open := map[string]int{}
 	for i, m := range messages {
 		for _, part := range m.Parts {
@@ -75,32 +75,32 @@ func (p Plan) Repair(asked llm.Request, previous string, missing []Missing) llm.
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(repairText) + "\n")
 	for _, m := range missing {
-		b.WriteString("\n- " + m.say())
+		b.WriteString("\n- " + m.instruction())
 	}
 	asked.Messages = append(asked.Messages, llm.Message{Role: llm.User, Parts: llm.Say(b.String())})
 	return asked
 }
 
-// say tells a model what it must correct.
-func (m Missing) say() string {
-	what := line(m.What, 2000)
+// instruction tells a model how to correct the fault.
+func (m Missing) instruction() string {
+	what := oneLine(m.What, 2000)
 	switch m.Kind {
 	case File:
-		return "This file was changed, and Files does not name it: " + what
+		return "Files does not name this changed file: " + what
 	case Invented:
-		return "Files names a file that occurs nowhere in the conversation; correct its path or leave it out: " + what
+		return "Files names a file that occurs nowhere in the conversation. Correct its path or leave it out: " + what
 	case Tests:
-		return "State of work does not say how the last tests went. Write this line there: " + what
+		return "State of work does not give the outcome of the last tests. Add this line: " + what
 	case Contradicted:
-		return "State of work says the contrary of how the last tests went. It must be: " + what
+		return "State of work gives the wrong outcome of the last tests. It must be: " + what
 	case Empty:
-		return "There is something to say below this heading, and nothing stands there: " + what
+		return "This section is empty although there is something to say: " + what
 	case Thin:
-		return "Nearly nothing of what was answered and found out is kept. Say what these are about: " + what
+		return "The record keeps almost nothing of the answers and findings. Say what these are about: " + what
 	case Long:
-		return "It is too long: " + what
+		return "The record is too long: " + what
 	}
-	return "It must have all headings, each on a line of its own: Decisions, Files, State of work, Open questions, Next."
+	return "The record must have all headings, each on its own line: Decisions, Files, State of work, Open questions, Next."
 }
 
 // Chunk is a part of a conversation that does not fit into one request.
@@ -114,12 +114,12 @@ type Chunk struct {
 // with the answer to the previous one. Limit is how many tokens a request may have, at least about 4,000: the
 // form of the record needs some 800. Longer messages are cut in the middle.
 func (p Plan) Chunks(limit int) []Chunk {
-	room := max(limit-p.src.tokens(partText+p.terms("")), 200)
+	room := max(limit-p.src.tokens(partText+p.instructions("")), 200)
 	each := room * 2 / 3
 	var out []Chunk
 	text := ""
 	for i, m := range p.src.Messages[:p.From] {
-		next := p.transcript(m, p.src.person(i), each)
+		next := p.transcript(m, p.src.isPerson(i), each)
 		if text != "" && p.src.tokens(text+next) > each {
 			out = append(out, Chunk{text, p, room - each})
 			text = ""
@@ -141,19 +141,19 @@ func (c Chunk) Request(soFar, focus string) llm.Request {
 	soFar = indent(c.plan.src.clip(soFar, c.most*3/4))
 	text := "The record so far:\n<part>\n" + soFar + "</part>\n\nThe next part:\n<part>\n" + c.text + "</part>"
 	return llm.Request{
-		System:   []string{strings.TrimSpace(partText) + "\n\n" + c.plan.terms(focus)},
+		System:   []string{strings.TrimSpace(partText) + "\n\n" + c.plan.instructions(focus)},
 		Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(text)}},
 		Purpose:  Purpose,
 	}
 }
 
-// transcript writes a message as text of at most about limit tokens. Everything said is indented, so that none
-// of it can look like another speaker or like the end of the part.
+// transcript writes a message as text of at most about limit tokens. The words are indented, so they can't look like
+// another speaker or the end of the part.
 func (p Plan) transcript(m llm.Message, person bool, limit int) string {
 	for each := limit; ; each = each * 3 / 4 {
 		var b strings.Builder
 		for _, part := range m.Parts {
-			head, text := spoken(part, m.Role, person)
+			head, text := speaker(part, m.Role, person)
 			if head != "" {
 				b.WriteString(head + "\n" + indent(p.src.clip(text, each)))
 			}
@@ -164,8 +164,8 @@ func (p Plan) transcript(m llm.Message, person bool, limit int) string {
 	}
 }
 
-// spoken returns who speaks in a part and the words; empty if the part is not written.
-func spoken(part llm.Part, role llm.Role, person bool) (head, text string) {
+// speaker returns the heading and the text of a part; empty if transcripts leave it out.
+func speaker(part llm.Part, role llm.Role, person bool) (head, text string) {
 	who := "[agent]"
 	switch {
 	case person:

@@ -14,7 +14,7 @@ type Summary struct {
 	Questions string
 	Next      string
 
-	wishes string // what an answer says about the person's wishes, which was not requested
+	wishes string // the person's wishes according to the model, which were not requested
 }
 
 // section is a heading and the text below it.
@@ -49,48 +49,48 @@ func (s Summary) Text() string {
 	return b.String()
 }
 
-var errShape = errors.New("the answer has not the headings of a record")
+var errShape = errors.New("the answer lacks the headings of a record")
 
 // A line that may be a heading: marks, up to four words, and text behind a colon.
-const headed = `^ {0,3}(#{1,6}[ \t]*)?(\d{1,2}[.)][ \t]*)?(\*{2}|__)?[ \t]*([A-Za-z]+(?: [A-Za-z]+){0,3})[ \t]*([:：]?)(\*{2}|__)?[ ` +
+const headingPattern = `^ {0,3}(#{1,6}[ \t]*)?(\d{1,2}[.)][ \t]*)?(\*{2}|__)?[ \t]*([A-Za-z]+(?: [A-Za-z]+){0,3})[ \t]*([:：]?)(\*{2}|__)?[ ` +
 	`\t]*([:：]?)[ \t]*#*(.*)$`
 
 // minSections is how many headings make a record.
 const minSections = 3
 
-// Patterns for a line that says that there is nothing, and for the end of a section or of the record.
+// Patterns for a text that says that there is nothing, and for the end of a section or of the record.
 const (
-	nothing = `(?i)^[\s*_(\[-]*(none|nothing|n/?a|keine?|nichts|无|没有)?[\s*_)\].。-]*$`
-	marks   = `(?mi)^([ \t]*)#|<(/?[ \t]*record)`
+	nothingPattern = `(?i)^[\s*_(\[-]*(none|nothing|n/?a|keine?|nichts|无|没有)?[\s*_)\].。-]*$`
+	markPattern    = `(?mi)^([ \t]*)#|<(/?[ \t]*record)`
 )
 
-// Parse reads the record in a model's answer. The headings may come in any order, letter case and depth, bold
-// or with only a colon, with text before them or a fence around everything; missing ones have no text. An
-// answer with fewer than three of them is an error. What it says about goals and constraints is dropped, since
-// the person's own words are kept.
+// Parse reads the record in a model's answer. The headings may have any order, letter case and depth. They may be bold
+// or end in a colon, and text may precede them or a fence enclose everything. A missing heading leaves its text empty;
+// fewer than three headings are an error. Parse drops sections about goals and constraints, as the person's own words
+// are kept.
 func Parse(text string) (Summary, error) {
 	lines := strings.Split(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r", ""), "\n")
 	headings := make([]heading, len(lines))
-	form := regexp.MustCompile(headed)
+	form := regexp.MustCompile(headingPattern)
 	for i, l := range lines {
 		headings[i] = readHeading(form, l)
 	}
 	for _, style := range []func(heading) bool{heading.hashed, heading.bold, heading.plain} {
-		if s, ok := read(lines, headings, style); ok {
+		if s, ok := readStyled(lines, headings, style); ok {
 			return s, nil
 		}
 	}
 	return Summary{}, errShape
 }
 
-// read takes headings of one style for headings, and everything else for text, which may contain other styles.
-func read(lines []string, headings []heading, style func(heading) bool) (Summary, bool) {
+// readStyled treats lines with headings of one style as headings and all other lines as text.
+func readStyled(lines []string, headings []heading, style func(heading) bool) (Summary, bool) {
 	var s Summary
 	var at *strings.Builder
 	texts, fenced := map[*string]*strings.Builder{}, false
 	for i, l := range lines {
 		h := headings[i]
-		to := s.find(h.name)
+		to := s.sectionText(h.name)
 		switch {
 		case to != nil && style(h):
 			if at = texts[to]; at == nil {
@@ -108,7 +108,7 @@ func read(lines []string, headings []heading, style func(heading) bool) (Summary
 	}
 	full := 0
 	for to, b := range texts {
-		if *to = clean(b.String()); *to != "" && to != &s.wishes {
+		if *to = cleanSection(b.String()); *to != "" && to != &s.wishes {
 			full++
 		}
 	}
@@ -116,16 +116,16 @@ func read(lines []string, headings []heading, style func(heading) bool) (Summary
 	return s, len(texts) >= minSections && full >= 2
 }
 
-// heading is a parsed line.
+// heading is a line that may be a heading.
 type heading struct {
-	name        string
-	hash, thick bool
-	colon       bool
-	rest        string // behind the colon
+	name          string
+	hashes, stars bool
+	colon         bool
+	rest          string // after the colon
 }
 
-func (h heading) hashed() bool { return h.hash && (h.rest == "" || h.colon) }
-func (h heading) bold() bool   { return h.thick && (h.rest == "" || h.colon) }
+func (h heading) hashed() bool { return h.hashes && (h.rest == "" || h.colon) }
+func (h heading) bold() bool   { return h.stars && (h.rest == "" || h.colon) }
 func (h heading) plain() bool  { return h.colon || h.rest == "" }
 
 func readHeading(form *regexp.Regexp, l string) heading {
@@ -134,13 +134,13 @@ func readHeading(form *regexp.Regexp, l string) heading {
 		return heading{}
 	}
 	return heading{
-		name: strings.ToLower(m[4]), hash: m[1] != "", thick: m[3] != "" && m[6] != "",
+		name: strings.ToLower(m[4]), hashes: m[1] != "", stars: m[3] != "" && m[6] != "",
 		colon: m[5] != "" || m[7] != "", rest: strings.TrimSpace(m[8]),
 	}
 }
 
-// find returns the section of a name; nil if there is none.
-func (s *Summary) find(name string) *string {
+// sectionText returns the text that a heading of this name introduces; nil if it is not one of ours.
+func (s *Summary) sectionText(name string) *string {
 	switch name {
 	case "goal", "goals", "constraints", "constraint":
 		return &s.wishes
@@ -158,12 +158,12 @@ func (s *Summary) find(name string) *string {
 	return nil
 }
 
-// clean returns the text of a section without anything that looks like a heading; empty if it says that there
-// is nothing.
-func clean(text string) string {
+// cleanSection returns the text of a section with everything escaped that looks like a heading or the end of the record;
+// empty if the text only says that there is nothing.
+func cleanSection(text string) string {
 	text = strings.Trim(strings.ReplaceAll(text, "\r", ""), "\n")
 	if strings.ContainsAny(text, "#<") { // otherwise the pattern need not be compiled
-		text = regexp.MustCompile(marks).ReplaceAllStringFunc(text, func(m string) string {
+		text = regexp.MustCompile(markPattern).ReplaceAllStringFunc(text, func(m string) string {
 			if i := strings.IndexByte(m, '<'); i >= 0 {
 				return "‹" + m[1:]
 			}
@@ -171,7 +171,7 @@ func clean(text string) string {
 		})
 	}
 	text = strings.TrimRight(text, " \t\n")
-	if regexp.MustCompile(nothing).MatchString(text) {
+	if regexp.MustCompile(nothingPattern).MatchString(text) {
 		return ""
 	}
 	return text

@@ -137,7 +137,7 @@ func (c *talk) survived(t *testing.T, n int) {
 	if strings.Contains(all, "use spaces") || strings.Contains(all, "nothing is left to do") || strings.Contains(all, "Tests: passed") {
 		t.Errorf("after %d compactions a lie is in the prompt:\n%s", n, all)
 	}
-	if strings.Contains(all, "Left out whole") != (c.Unshown.Messages > 0) || c.Unshown.Messages > 0 {
+	if strings.Contains(all, "Messages left out for lack") != (c.Unshown.Messages > 0) || c.Unshown.Messages > 0 {
 		t.Errorf("after %d compactions %d messages are left out", n, c.Unshown.Messages)
 	}
 }
