@@ -264,7 +264,7 @@ func TestRedrawWaits(t *testing.T) {
 	if m.key(redraw) != nil {
 		t.Error("the frame is redrawn while lines are on their way")
 	}
-	if m.screen.arrived() == nil {
+	if m.screen.onPrinted() == nil {
 		t.Error("the frame is not redrawn when they have arrived")
 	}
 	m.screen.print.lines = []string{"a line"}
@@ -274,9 +274,9 @@ func TestRedrawWaits(t *testing.T) {
 	if m.key(redraw) != nil {
 		t.Error("the frame is redrawn before the line that waits")
 	}
-	m.screen.marked(marked{m.screen.fence.last})
-	m.screen.marked(marked{m.screen.fence.last})
-	if m.screen.flush(m.talk.view) == nil || m.screen.arrived() == nil {
+	m.screen.onMarkWritten(markWritten{m.screen.fence.last})
+	m.screen.onMarkWritten(markWritten{m.screen.fence.last})
+	if m.screen.flush(m.talk.view) == nil || m.screen.onPrinted() == nil {
 		t.Error("the line never goes there, or the key is forgotten")
 	}
 }
@@ -290,35 +290,35 @@ func TestFence(t *testing.T) {
 	if s.flush(m.talk.view) == nil || s.printing {
 		t.Fatal("no fence was raised, or a line goes to a terminal without a frame")
 	}
-	s.marked(marked{1})
-	s.lost()
-	s.marked(marked{2})
+	s.onMarkWritten(markWritten{1})
+	s.onFrameLost()
+	s.onMarkWritten(markWritten{2})
 	if s.settled {
 		t.Error("a mark of the fence before the loss counts")
 	}
 	s.flush(m.talk.view)
 	s.remember(4)
-	s.marked(marked{3})
+	s.onMarkWritten(markWritten{3})
 	if s.settled {
 		t.Error("one mark is enough")
 	}
-	s.marked(marked{4})
-	if !s.settled || s.tallest() != 20 {
-		t.Errorf("settled %v; the tallest frame has %d rows, want 20", s.settled, s.tallest())
+	s.onMarkWritten(markWritten{4})
+	if !s.settled || s.maxLiveRows() != 20 {
+		t.Errorf("settled %v; the tallest frame has %d rows, want 20", s.settled, s.maxLiveRows())
 	}
 	s.flush(m.talk.view)
-	s.marked(marked{5})
-	s.marked(marked{6})
-	if s.tallest() != 4 {
-		t.Errorf("the tallest frame has %d rows, want 4", s.tallest())
+	s.onMarkWritten(markWritten{5})
+	s.onMarkWritten(markWritten{6})
+	if s.maxLiveRows() != 4 {
+		t.Errorf("the tallest frame has %d rows, want 4", s.maxLiveRows())
 	}
 }
 
 // TestOutput holds that marks never reach the terminal, and all else does.
 func TestOutput(t *testing.T) {
 	var out bytes.Buffer
-	passed := make(chan marked, 2)
-	o := &output{out: &out, passed: func(m marked) { passed <- m }}
+	passed := make(chan markWritten, 2)
+	o := &output{out: &out, passed: func(m markWritten) { passed <- m }}
 	text := "a" + markStart + "7" + markEnd + "b" + markStart + "8" + markEnd
 	if n, err := o.Write([]byte(text)); n != len(text) || err != nil || out.String() != "ab" {
 		t.Errorf("wrote %d of %d: %q, %v", n, len(text), out.String(), err)

@@ -26,8 +26,8 @@ type alert struct {
 	asked  string // the question that the person was called for, or could see
 }
 
-// alone is how long after the last key press a person counts as away.
-const alone = 10 * time.Second
+// awayAfter is how long after the last key press a person counts as away.
+const awayAfter = 10 * time.Second
 
 // newAlert returns the alert of a front end that starts. From then on it calls through the terminal, and the
 // app's notifier only through other channels.
@@ -35,7 +35,7 @@ func newAlert(t *TUI) *alert {
 	a := &alert{clock: t.clock, typed: t.clock()}
 	if t.App != nil {
 		a.notifier = t.App.Notify
-		a.notifier.At(app.Front{Terminal: io.Discard, Here: a.here, Clock: t.clock})
+		a.notifier.At(app.Front{Terminal: io.Discard, Here: a.isWatching, Clock: t.clock})
 	}
 	return a
 }
@@ -55,35 +55,35 @@ func (a *alert) key() {
 	a.typed = a.clock()
 }
 
-// here reports whether the person is looking, as far as known.
-func (a *alert) here() bool {
+// isWatching reports whether the person is looking, as far as known.
+func (a *alert) isWatching() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.knows && !a.away || !a.knows && a.clock().Sub(a.typed) < alone
+	return a.knows && !a.away || !a.knows && a.clock().Sub(a.typed) < awayAfter
 }
 
 // refresh calls the person if there is something new for them.
 func (a *alert) refresh(t *talk) tea.Cmd {
 	worked := a.worked
-	a.worked = t.works()
+	a.worked = t.isWorking()
 	if open := t.view.Now.Questions; len(open) > 0 {
 		q := open[0]
 		if a.asked == q.ID || a.notifier == nil {
 			return nil
 		}
 		a.asked = q.ID
-		return a.call(a.notifier.Asks(toolOf(q)))
+		return a.notify(a.notifier.Asks(toolOf(q)))
 	}
 	a.asked = ""
 	if end := t.view.Run.Stopped; worked && !a.worked && end != nil && a.notifier != nil {
-		return a.call(a.notifier.Ended(*end))
+		return a.notify(a.notifier.Ended(*end))
 	}
 	return nil
 }
 
-// call makes the terminal call, if there is something to say and the person is away.
-func (a *alert) call(what string) tea.Cmd {
-	if what == "" || !a.notifier.Calls() || a.here() {
+// notify makes the terminal call, if there is something to say and the person is away.
+func (a *alert) notify(what string) tea.Cmd {
+	if what == "" || !a.notifier.Calls() || a.isWatching() {
 		return nil
 	}
 	return tea.Raw(a.notifier.Ring(what))

@@ -19,16 +19,16 @@ import (
 // asker asks the person a question and takes the answer.
 type asker interface {
 	now() time.Time
-	// others returns how many questions come after this one, as far as known.
-	others() int
-	// passing reports whether an approval holds for the session at most.
-	passing() bool
-	// took records a key press that was an answer.
-	took(pressed string, at time.Time)
+	// remaining returns how many questions come after this one, as far as known.
+	remaining() int
+	// sessionScopeAtMost reports whether an approval holds for the session at most.
+	sessionScopeAtMost() bool
+	// keepAnswerKeys records a key press that was an answer.
+	keepAnswerKeys(pressed string, at time.Time)
 	// decide sends a decision, with a note about it for the model, which may be empty.
 	decide(d event.Decided, note string) tea.Cmd
-	// edits reports whether the person may change a command before it runs.
-	edits() bool
+	// canEditCommand reports whether the person may change a command before it runs.
+	canEditCommand() bool
 	// dismiss closes the question without an answer.
 	dismiss(p inspan.Pending) tea.Cmd
 	// raise continues with new limits, and refuse stops at the limit that was reached.
@@ -94,16 +94,16 @@ func (a *ask) prepare(l look) {
 	default:
 		q := words.Consents(w.Root, w.Name(), w.Raised(), w.Calls())
 		a.title = l.paint(yellow, "? "+words.OneLine(q.Title, l.width-2))
-		a.body = content(l, q)
+		a.body = consentLines(l, q)
 		a.options = words.Options(w.Rules, w.Offers)
-		if a.of.passing() {
+		if a.of.sessionScopeAtMost() {
 			a.options = words.Passing(a.options)
 		}
 		a.choices = nil
 		for _, o := range a.options {
 			a.choices = append(a.choices, choice{o.Key, o.Name})
 		}
-		if q.Command != "" && w.Agent == "" && w.Parent == "" && a.of.edits() {
+		if q.Command != "" && w.Agent == "" && w.Parent == "" && a.of.canEditCommand() {
 			a.choices = append(a.choices, choice{"e", "Edit the command first"})
 		}
 	}
@@ -113,8 +113,8 @@ func (a *ask) prepare(l look) {
 	}
 }
 
-// content returns everything that would happen.
-func content(l look, q words.Consent) []string {
+// consentLines returns everything that would happen.
+func consentLines(l look, q words.Consent) []string {
 	var lines []string
 	if q.Why != "" {
 		lines = paintAll(l, dim, wrap("("+q.Why+")", l.width, "  "))
@@ -123,15 +123,15 @@ func content(l look, q words.Consent) []string {
 		lines = append(lines, diffLines(l, q.Preview, "    ")...)
 	}
 	if q.Command != "" {
-		command := broken(q.Command, l.width, "      ")
+		command := wrapAnywhere(q.Command, l.width, "      ")
 		command[0] = "    $ " + strings.TrimPrefix(command[0], "      ")
 		lines = append(lines, command...)
 	}
 	if q.Others != "" {
-		lines = append(lines, broken(q.Others, l.width, "    ")...)
+		lines = append(lines, wrapAnywhere(q.Others, l.width, "    ")...)
 	}
 	for _, line := range q.Effects {
-		lines = append(lines, broken(line, l.width, "    ")...)
+		lines = append(lines, wrapAnywhere(line, l.width, "    ")...)
 	}
 	return lines
 }
@@ -146,7 +146,7 @@ func (a *ask) choiceLines(l look, i int) []string {
 	if !a.pending.Asks {
 		said += " (" + c.text + ")"
 	}
-	lines := hang(l, mark, said)
+	lines := wrapHanging(l, mark, said)
 	if i == a.at {
 		return paintAll(l, reverse, lines)
 	}
@@ -159,9 +159,9 @@ func (a *ask) lines(l look, rows int) (out []string, x, y int) {
 	if a.drawn.IsZero() {
 		a.drawn = now
 	}
-	foot, listed, x, y := a.foot(l, rows, a.unseen(now))
+	foot, listed, x, y := a.footer(l, rows, a.unseen(now))
 	head := a.title
-	if n := a.of.others(); n > 0 {
+	if n := a.of.remaining(); n > 0 {
 		head += l.paint(dim, fmt.Sprintf(" (%d more %s)", n, text.Plural(n, "waits", "wait")))
 	}
 	left, body := rows-len(foot), a.body
@@ -205,9 +205,9 @@ const leastBody = 3
 // unseen reports whether the person can't have seen the question yet.
 func (a *ask) unseen(now time.Time) bool { return a.drawn.IsZero() || now.Sub(a.drawn) < seeing }
 
-// foot returns the choices and the answer line. Listed reports whether the choices are shown in full, one below
+// footer returns the choices and the answer line. Listed reports whether the choices are shown in full, one below
 // the other; without room for that, only their keys are.
-func (a *ask) foot(l look, rows int, unseen bool) (out []string, listed bool, x, y int) {
+func (a *ask) footer(l look, rows int, unseen bool) (out []string, listed bool, x, y int) {
 	for i := range a.choices {
 		out = append(out, a.choiceLines(l, i)...)
 	}
@@ -256,8 +256,8 @@ func (a *ask) keyLine(l look, unseen bool) string {
 // key implements box.
 func (a *ask) key(k tea.KeyPressMsg, action string) tea.Cmd {
 	a.problem, a.due = "", time.Time{}
-	if i := a.single(k, action); i >= 0 {
-		return a.pressed(i, k)
+	if i := a.choiceOfKey(k, action); i >= 0 {
+		return a.pressKey(i, k)
 	}
 	switch action {
 	case "send":
@@ -312,10 +312,10 @@ func (a *ask) edit() {
 	a.reply.set(command)
 }
 
-// single returns the choice whose letter or number was pressed while nothing else was written; -1 if none. A capital
+// choiceOfKey returns the choice whose letter or number was pressed while nothing else was written; -1 if none. A capital
 // letter begins a sentence. A question of the model has none, since its answer may begin with a number, and neither has a
 // note.
-func (a *ask) single(k tea.KeyPressMsg, action string) int {
+func (a *ask) choiceOfKey(k tea.KeyPressMsg, action string) int {
 	if a.pending.Asks || a.noted || a.edited || action != "" || !a.reply.empty() {
 		return -1
 	}
@@ -327,13 +327,13 @@ func (a *ask) single(k tea.KeyPressMsg, action string) int {
 	return -1
 }
 
-// pressed takes the key of a choice. A yes or no for this time counts at once. A choice that holds for longer
+// pressKey takes the key of a choice. A yes or no for this time counts at once. A choice that holds for longer
 // counts a moment later, because many sentences begin with its letter.
-func (a *ask) pressed(i int, k tea.KeyPressMsg) tea.Cmd {
+func (a *ask) pressKey(i int, k tea.KeyPressMsg) tea.Cmd {
 	now := a.of.now()
 	if c := a.choices[i].text; (c == "y" || c == "n") && c == k.Text {
 		a.at = i
-		a.of.took(k.Text, now)
+		a.of.keepAnswerKeys(k.Text, now)
 		return a.answer()
 	}
 	a.reply.insert(atomsOf(k.Text)...)
@@ -341,13 +341,13 @@ func (a *ask) pressed(i int, k tea.KeyPressMsg) tea.Cmd {
 	return tea.Tick(lingering, func(time.Time) tea.Msg { return tick{} })
 }
 
-// lingers answers with the last key, if it has stood alone long enough.
-func (a *ask) lingers(now time.Time) tea.Cmd {
+// answerHeldKey answers with the last key, if it has stood alone long enough.
+func (a *ask) answerHeldKey(now time.Time) tea.Cmd {
 	if a.due.IsZero() || now.Before(a.due) {
 		return nil
 	}
 	a.due = time.Time{}
-	a.of.took(a.reply.text(), now)
+	a.of.keepAnswerKeys(a.reply.text(), now)
 	return a.answer()
 }
 
@@ -412,11 +412,11 @@ func (a *ask) answer() tea.Cmd {
 		return nil
 	}
 	if d.Allow && len(a.pending.Set) > 0 && !a.whole {
-		a.again("This is about several calls: page down to the last one, then answer.")
+		a.reopen("This is about several calls: page down to the last one, then answer.")
 		return nil
 	}
 	if d.Allow && d.Scope != "" && !a.whole { // an approval covers what was shown
-		a.again("The choices are above in full; answer again.")
+		a.reopen("The choices are above in full; answer again.")
 		a.lead = true
 		return nil
 	}
@@ -427,8 +427,8 @@ func (a *ask) answer() tea.Cmd {
 	return a.of.decide(a.pending.Answer(d), note)
 }
 
-// again lets the person answer once more.
-func (a *ask) again(problem string) {
+// reopen lets the person answer once more.
+func (a *ask) reopen(problem string) {
 	a.problem, a.reply, a.noted, a.at = problem, editor{}, false, -1
 }
 

@@ -60,7 +60,7 @@ func (b *block) lines(l look) []string {
 	case saidBlock:
 		return b.saidLines(l)
 	case thoughtBlock:
-		return paintAll(l, dim, hang(l, "∙ ", b.text))
+		return paintAll(l, dim, wrapHanging(l, "∙ ", b.text))
 	case ownBlock:
 		return b.ownLines(l)
 	case replyBlock:
@@ -79,14 +79,14 @@ func (b *block) lines(l look) []string {
 		}
 		return paintAll(l, dim, wrap("■ "+clean(b.text), l.width, ""))
 	case diffBlock:
-		return append([]string{l.paint(bold, words.OneLine(b.detail, l.width))}, inset(markdown.Diff(b.text, l.width-4, l.markdown()))...)
+		return append([]string{l.paint(bold, words.OneLine(b.detail, l.width))}, indentMarkdown(markdown.Diff(b.text, l.width-4, l.markdown()))...)
 	case plainBlock:
 		return columns(l, b.text)
 	}
 	if b.bad {
-		return paintAll(l, yellow, hang(l, "! ", b.text))
+		return paintAll(l, yellow, wrapHanging(l, "! ", b.text))
 	}
-	return paintAll(l, dim, hang(l, "· ", b.text))
+	return paintAll(l, dim, wrapHanging(l, "· ", b.text))
 }
 
 // indented indents the lines of nested calls.
@@ -99,8 +99,8 @@ func indented(in string, lines []string) []string {
 	return lines
 }
 
-// hang wraps text behind a mark.
-func hang(l look, mark, text string) []string {
+// wrapHanging wraps text behind a mark.
+func wrapHanging(l look, mark, text string) []string {
 	indent := strings.Repeat(" ", ansi.StringWidth(mark))
 	lines := wrap(clean(text), l.width, indent)
 	lines[0] = mark + strings.TrimPrefix(lines[0], indent)
@@ -125,7 +125,7 @@ func columns(l look, text string) []string {
 		left, right, two := strings.Cut(line, "\t")
 		left = clean(left)
 		if !two {
-			out = append(out, tabled(left, l.width)...)
+			out = append(out, wrapTabbed(left, l.width)...)
 			continue
 		}
 		at := column
@@ -143,9 +143,9 @@ func columns(l look, text string) []string {
 	return out
 }
 
-// tabled wraps a line of our own text. Lines with columns continue behind their beginning, so that the next one
+// wrapTabbed wraps a line of our own text. Lines with columns continue behind their beginning, so that the next one
 // stands out.
-func tabled(line string, width int) []string {
+func wrapTabbed(line string, width int) []string {
 	const in = "    "
 	text := strings.TrimLeft(line, " ")
 	lead := line[:len(line)-len(text)]
@@ -175,7 +175,7 @@ func (b *block) saidLines(l look) []string {
 	if b.by != "" {
 		mark = "› " + words.OneLine(b.by, 20) + ": "
 	}
-	lines := hang(l, mark, b.text)
+	lines := wrapHanging(l, mark, b.text)
 	if more := len(lines) - foldSaid; more > 1 {
 		lines = append(lines[:foldSaid], fmt.Sprintf("  … +%s", text.Count(more, "line")))
 	}
@@ -186,11 +186,11 @@ func (b *block) saidLines(l look) []string {
 func (b *block) ownLines(l look) []string {
 	command, printed, _ := strings.Cut(b.text, "\n")
 	mark := map[bool]string{false: "! ", true: "You ran: "}[l.reader]
-	lines := paintAll(l, boldCyan, hang(l, mark, strings.TrimPrefix(command, "$ ")))
+	lines := paintAll(l, boldCyan, wrapHanging(l, mark, strings.TrimPrefix(command, "$ ")))
 	if printed == "" {
 		return lines
 	}
-	out := broken(clean(printed), l.width, "  ")
+	out := wrapAnywhere(clean(printed), l.width, "  ")
 	if more := len(out) - foldSaid; more > 1 && !b.whole && !l.verbose {
 		out = append([]string{fmt.Sprintf("  … %s above", text.Count(more, "line"))}, out[more:]...)
 	}
@@ -210,7 +210,7 @@ func callLine(l look, c llm.Call) string {
 // result shows the result of a call: its first lines, then its changes, then its text for the person, which is
 // never folded.
 func (b *block) result(l look) []string {
-	breaking, body := broken, dim
+	breaking, body := wrapAnywhere, dim
 	if b.call.Ended.Outcome != event.OutcomeOK && b.bad { // it is prose
 		breaking, body = wrap, red
 	}
@@ -225,7 +225,7 @@ func (b *block) result(l look) []string {
 	if images := b.call.Ended.Parts.Images(); images > 0 {
 		s = append(s, "    ["+text.Count(images, "image")+"]")
 	}
-	s = folded(s, foldResult, b.whole || l.verbose)
+	s = foldLines(s, foldResult, b.whole || l.verbose)
 	mark := l.paint(green, "✓")
 	if b.bad {
 		mark = l.paint(red, "✗ "+words.Failed(b.call.Ended))
@@ -241,17 +241,17 @@ func (b *block) result(l look) []string {
 	}
 	for _, f := range b.call.Ended.Files {
 		if f.Diff != "" {
-			out = append(out, folded(inset(markdown.Diff(f.Diff, l.width-4, l.markdown())), foldDiff, b.whole || l.verbose)...)
+			out = append(out, foldLines(indentMarkdown(markdown.Diff(f.Diff, l.width-4, l.markdown())), foldDiff, b.whole || l.verbose)...)
 		}
 	}
-	return append(out, inset(markdown.Render(clean(b.call.Ended.Show), l.width-4, l.markdown()))...)
+	return append(out, indentMarkdown(markdown.Render(clean(b.call.Ended.Show), l.width-4, l.markdown()))...)
 }
 
-// inset indents lines of markdown.
-func inset(text string) []string { return indented("    ", split(text)) }
+// indentMarkdown indents lines of markdown.
+func indentMarkdown(text string) []string { return indented("    ", split(text)) }
 
-// folded keeps the first lines and says how many more there are.
-func folded(lines []string, keep int, whole bool) []string {
+// foldLines keeps the first lines and says how many more there are.
+func foldLines(lines []string, keep int, whole bool) []string {
 	more := len(lines) - keep
 	if whole || more < 2 { // the note would take as much room
 		return lines
@@ -295,7 +295,7 @@ func onePreview(l look, lines []string, width int) (out []string) {
 			case strings.HasPrefix(line, "-"):
 				sgr = red
 			}
-			part := broken(text.VisibleLines(line), width, "")
+			part := wrapAnywhere(text.VisibleLines(line), width, "")
 			if sgr != "" {
 				part = paintAll(l, sgr, part)
 			}

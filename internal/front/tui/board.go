@@ -114,7 +114,7 @@ const mostLooks = 8
 
 func newBoardModel(ctx context.Context, b *Board, keys keymap) *boardModel {
 	m := &boardModel{Board: b, ctx: ctx, keys: keys, screen: newScreen(b.TUI), hints: &hints{clock: b.clock}, board: b.App.Running.NewBoard()}
-	m.sum()
+	m.countRows()
 	if b.Say != "" {
 		m.hints.say(b.Say)
 		b.Say = ""
@@ -186,7 +186,7 @@ func (m *boardModel) update(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		m.screen.resize(nil, msg.Width, msg.Height)
 	case tea.BackgroundColorMsg:
-		m.screen.lit(!msg.IsDark())
+		m.screen.onBackground(!msg.IsDark())
 	case tea.KeyPressMsg:
 		return m.key(msg)
 	case tea.PasteMsg:
@@ -194,24 +194,24 @@ func (m *boardModel) update(msg tea.Msg) tea.Cmd {
 	case tea.MouseWheelMsg:
 		m.move(map[bool]int{true: -3, false: 3}[msg.Button == tea.MouseWheelUp])
 	case boardRows:
-		return m.take(msg)
+		return m.takeRead(msg)
 	case boardFound:
-		m.found(msg)
+		m.addFound(msg)
 	case boardDecided:
-		m.decided(msg)
+		m.onDecided(msg)
 	case leave:
 		return m.quit()
 	case boardTick:
 		if m.ask != nil {
-			return tea.Batch(m.tick(), m.ask.lingers(m.clock()))
+			return tea.Batch(m.tick(), m.ask.answerHeldKey(m.clock()))
 		}
 		return m.tick()
 	}
 	return nil
 }
 
-// take updates the board with what was read.
-func (m *boardModel) take(msg boardRows) tea.Cmd {
+// takeRead updates the board with what was read.
+func (m *boardModel) takeRead(msg boardRows) tea.Cmd {
 	m.reading = false
 	if msg.list {
 		m.due = m.clock().Add(max(boardEvery, boardShare*msg.took))
@@ -227,14 +227,14 @@ func (m *boardModel) take(msg boardRows) tea.Cmd {
 		return nil
 	}
 	m.rows, m.listed = msg.rows, true
-	m.sum()
+	m.countRows()
 	m.filter()
 	m.answered()
 	return nil
 }
 
-// sum counts the rows.
-func (m *boardModel) sum() {
+// countRows counts the rows.
+func (m *boardModel) countRows() {
 	states := m.board.Standings()
 	m.count, m.opens = make([]int, len(states)), nil
 	for i := range m.rows {
@@ -292,9 +292,9 @@ func (m *boardModel) marked() (app.Row, bool) {
 	return m.rows[m.shown[m.at]], true
 }
 
-// look searches all messages for the typed text.
-func (m *boardModel) look() tea.Cmd {
-	m.halt()
+// searchMessages searches all messages for the typed text.
+func (m *boardModel) searchMessages() tea.Cmd {
+	m.stopSearch()
 	m.said = nil
 	typed := strings.TrimSpace(m.find.text())
 	if typed == "" {
@@ -311,20 +311,20 @@ func (m *boardModel) look() tea.Cmd {
 	}
 }
 
-// halt ends the search in progress.
-func (m *boardModel) halt() {
+// stopSearch ends the search in progress.
+func (m *boardModel) stopSearch() {
 	if m.stop != nil {
 		m.stop()
 		m.stop = nil
 	}
 }
 
-// found takes the result of a search, unless it was stopped.
-func (m *boardModel) found(msg boardFound) {
+// addFound takes the result of a search, unless it was stopped.
+func (m *boardModel) addFound(msg boardFound) {
 	if m.stop == nil || msg.search != m.search {
 		return
 	}
-	m.halt()
+	m.stopSearch()
 	if msg.err != nil {
 		m.hints.say(msg.err.Error())
 		return
@@ -338,7 +338,7 @@ func (m *boardModel) server() string { return m.App.Running.Server }
 
 func (m *boardModel) quit() tea.Cmd {
 	m.over = true
-	m.halt()
+	m.stopSearch()
 	return tea.Quit
 }
 

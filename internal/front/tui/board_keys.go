@@ -66,11 +66,11 @@ func (m *boardModel) listKey(action string) tea.Cmd {
 	case "send":
 		return m.enter()
 	case "queue":
-		m.only((m.state + 1) % (len(m.board.Standings()) + 1))
+		m.showOnly((m.state + 1) % (len(m.board.Standings()) + 1))
 	case "mode":
-		m.only((m.state + len(m.board.Standings())) % (len(m.board.Standings()) + 1))
+		m.showOnly((m.state + len(m.board.Standings())) % (len(m.board.Standings()) + 1))
 	case "escape":
-		m.all()
+		m.showAll()
 	case "interrupt", "quit":
 		return m.quit()
 	}
@@ -97,20 +97,20 @@ func (m *boardModel) letter(text string) tea.Cmd {
 	case "y", "n":
 		m.question()
 	case "0", "1", "2", "3", "4", "5":
-		m.only(int(text[0] - '0'))
+		m.showOnly(int(text[0] - '0'))
 	}
 	return nil
 }
 
-// only shows the rows of one state.
-func (m *boardModel) only(state int) {
+// showOnly shows the rows of one state.
+func (m *boardModel) showOnly(state int) {
 	m.state = state
 	m.filter()
 }
 
-// all shows all rows, and ends the search.
-func (m *boardModel) all() {
-	m.halt()
+// showAll shows all rows, and ends the search.
+func (m *boardModel) showAll() {
+	m.stopSearch()
 	m.state, m.said, m.typing, m.find = 0, nil, false, editor{}
 	m.filter()
 }
@@ -120,9 +120,9 @@ func (m *boardModel) typeKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	switch action {
 	case "send":
 		m.typing = false
-		return m.look()
+		return m.searchMessages()
 	case "escape", "interrupt":
-		m.all()
+		m.showAll()
 	case "quit":
 		return m.quit()
 	case "up", "down", "page-up", "page-down":
@@ -137,7 +137,7 @@ func (m *boardModel) typeKey(k tea.KeyPressMsg, action string) tea.Cmd {
 
 // typed applies a change of the filter.
 func (m *boardModel) typed() {
-	m.halt()
+	m.stopSearch()
 	m.said, m.at, m.chosen = nil, 0, ""
 	m.filter()
 }
@@ -221,8 +221,8 @@ func (m *boardModel) askKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	return m.ask.key(k, action)
 }
 
-// decided handles the news that a decision has arrived, or why it has not.
-func (m *boardModel) decided(msg boardDecided) {
+// onDecided handles the news that a decision has arrived, or why it has not.
+func (m *boardModel) onDecided(msg boardDecided) {
 	m.due = m.clock()
 	switch {
 	case msg.err != nil:
@@ -238,7 +238,7 @@ type boardAsker struct{ *boardModel }
 
 func (b boardAsker) now() time.Time { return b.clock() }
 
-func (b boardAsker) others() int {
+func (b boardAsker) remaining() int {
 	n := -1
 	for _, p := range b.asked.Questions {
 		if !b.sent[p.Question] {
@@ -248,11 +248,11 @@ func (b boardAsker) others() int {
 	return n
 }
 
-func (b boardAsker) passing() bool { return b.server() != "" }
+func (b boardAsker) sessionScopeAtMost() bool { return b.server() != "" }
 
-func (boardAsker) edits() bool { return false } // App.Send sends no commands
+func (boardAsker) canEditCommand() bool { return false } // App.Send sends no commands
 
-func (boardAsker) took(string, time.Time) {}
+func (boardAsker) keepAnswerKeys(string, time.Time) {}
 
 // decide sends a decision on the shown question and then the note, and shows the next question.
 func (b boardAsker) decide(d event.Decided, note string) tea.Cmd {
@@ -265,7 +265,7 @@ func (b boardAsker) decide(d event.Decided, note string) tea.Cmd {
 	}
 	m.sent[p.Question] = true
 	if m.next(); m.ask == nil {
-		m.onward()
+		m.markNext()
 	}
 	return func() tea.Msg {
 		_, err := m.App.Send(m.ctx, of.ID, message)
@@ -276,8 +276,8 @@ func (b boardAsker) decide(d event.Decided, note string) tea.Cmd {
 	}
 }
 
-// onward marks the next row if that waits too, since the answered row moves elsewhere.
-func (m *boardModel) onward() {
+// markNext marks the next row if that waits too, since the answered row moves elsewhere.
+func (m *boardModel) markNext() {
 	if m.at+1 < len(m.shown) && len(m.rows[m.shown[m.at+1]].Questions) > 0 {
 		m.move(1)
 	}

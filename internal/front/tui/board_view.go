@@ -20,11 +20,11 @@ func (m *boardModel) View() tea.View {
 		return tea.NewView("")
 	}
 	l, height := m.screen.look, m.screen.height
-	front, x, y := m.front(max(1, height-3)) // below the title, the headings and one row
+	front, x, y := m.footLines(max(1, height-3)) // below the title, the headings and one row
 	m.room = max(1, height-2-len(front))
 	m.scroll()
 	heads := "  " + pad("STATE", 7) + " " + m.columns(l).rest("WHAT", "WHERE", "AGE", "COST", "LAST")
-	lines := append([]string{m.counts(l), l.paint(dim, heads)}, m.body(l)...)
+	lines := append([]string{m.counts(l), l.paint(dim, heads)}, m.bodyLines(l)...)
 	for len(lines) < height-len(front) {
 		lines = append(lines, "")
 	}
@@ -44,8 +44,8 @@ func (m *boardModel) View() tea.View {
 	return v
 }
 
-// front shows what takes the keys: the question, the filter, or else a hint or the line of keys.
-func (m *boardModel) front(rows int) (out []string, x, y int) {
+// footLines shows what takes the keys: the question, the filter, or else a hint or the line of keys.
+func (m *boardModel) footLines(rows int) (out []string, x, y int) {
 	l := m.screen.look
 	if m.ask != nil {
 		if m.ask.width != l.width {
@@ -146,8 +146,8 @@ func pad(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-cells(text)))
 }
 
-// body shows the rows, or the keys, or why there are no rows.
-func (m *boardModel) body(l look) (out []string) {
+// bodyLines shows the rows, or the keys, or why there are no rows.
+func (m *boardModel) bodyLines(l look) (out []string) {
 	switch {
 	case m.help:
 		for _, k := range boardKeys() {
@@ -184,7 +184,7 @@ func (m *boardModel) rowLine(l look, r app.Row, marked bool) string {
 		more := fmt.Sprintf(" +%d", r.Agents)
 		name = words.OneLine(name, c.what-len(more)) + more
 	}
-	rest := c.rest(name, m.where(r.Root, c.where-1), age(m.clock().Sub(r.Modified)), cost, last)
+	rest := c.rest(name, m.shortFolder(r.Root, c.where-1), shortAge(m.clock().Sub(r.Modified)), cost, last)
 	state := pad(string(r.Standing), 7)
 	if marked {
 		return l.paint(reverse, "› "+state+" "+rest)
@@ -192,8 +192,8 @@ func (m *boardModel) rowLine(l look, r app.Row, marked bool) string {
 	return "  " + l.paint(boardColor(slices.Index(m.board.Standings(), r.Standing)), state) + " " + rest
 }
 
-// where shortens a folder to width cells. Its end says more than its beginning.
-func (m *boardModel) where(root string, width int) string {
+// shortFolder shortens a folder to width cells. Its end says more than its beginning.
+func (m *boardModel) shortFolder(root string, width int) string {
 	if home, err := os.UserHomeDir(); err == nil && m.server() == "" {
 		if rel, err := filepath.Rel(home, root); err == nil && filepath.IsLocal(rel) {
 			root = filepath.Join("~", rel)

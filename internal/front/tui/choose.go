@@ -77,7 +77,7 @@ func (m *chooser) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.screen.resize(nil, msg.Width, msg.Height)
 	case tea.BackgroundColorMsg:
-		m.screen.lit(!msg.IsDark())
+		m.screen.onBackground(!msg.IsDark())
 	case tea.PasteMsg:
 		m.list.paste(msg.Content)
 	case leave:

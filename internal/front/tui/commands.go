@@ -39,7 +39,7 @@ type Command struct {
 func Commands() []Command {
 	return []Command{
 		{Name: "help", Doc: "list commands, keys and modes", calm: true, run: (*commander).help},
-		{Name: "new", Doc: "start a new session", run: idle(func(c *commander, _ string) tea.Cmd { return c.talk.renew() })},
+		{Name: "new", Doc: "start a new session", run: idle(func(c *commander, _ string) tea.Cmd { return c.talk.startOver() })},
 		{Name: "clear", Doc: "start a new session in an empty conversation; /resume returns to the old one", run: idle((*commander).startNew)},
 		{Name: "status", Doc: "show the model, mode, session, cost, context and sandbox, and what is missing", calm: true, run: work(facts.status)},
 		{
@@ -75,7 +75,7 @@ func Commands() []Command {
 		{
 			Name: "btw", here: "it asks in a copy on this machine", Args: "[question]",
 			Doc: "ask a side question, even during a run; it leaves no trace in the conversation", calm: true,
-			run: func(c *commander, question string) tea.Cmd { return c.sessions.aside(question) },
+			run: func(c *commander, question string) tea.Cmd { return c.sessions.askAside(question) },
 		},
 		{Name: "todo", Doc: "show the todo list", calm: true, run: show(facts.todo)},
 		{Name: "diff", Doc: "show the changes to files in this session", calm: true, run: (*commander).diff},
@@ -112,8 +112,8 @@ func Commands() []Command {
 // catalog is the available commands.
 type catalog []Command
 
-// named finds a command.
-func (c catalog) named(name string) (Command, bool) {
+// find finds a command.
+func (c catalog) find(name string) (Command, bool) {
 	i := slices.IndexFunc(c, func(c Command) bool { return c.Name == name })
 	if i < 0 {
 		return Command{}, false
@@ -121,9 +121,9 @@ func (c catalog) named(name string) (Command, bool) {
 	return c[i], true
 }
 
-// like returns the commands that a typed word may mean, the best match first. If no name contains the word,
+// matching returns the commands that a typed word may mean, the best match first. If no name contains the word,
 // these are the commands whose description does, or whose names have its letters.
-func (c catalog) like(typed string) []choice {
+func (c catalog) matching(typed string) []choice {
 	const kinds = 5
 	var ranks [kinds][]choice
 	for _, c := range c {
@@ -184,7 +184,7 @@ type commander struct {
 
 // all returns our commands and those from outside.
 func (c *commander) all() catalog {
-	all := append(Commands(), c.talk.house.commands()...)
+	all := append(Commands(), c.talk.backend.commands()...)
 	rest := slices.Clone(c.tui.Commands)
 	if c.tui.More != nil {
 		rest = append(rest, c.tui.More()...)
@@ -259,7 +259,7 @@ func idle(run func(*commander, string) tea.Cmd) func(*commander, string) tea.Cmd
 	return func(c *commander, args string) tea.Cmd {
 		t := c.talk
 		if t.running && t.view.Idle() || t.closing { // the run is over, except for formalities
-			t.then = append(t.then, func() tea.Cmd { return run(c, args) })
+			t.deferred = append(t.deferred, func() tea.Cmd { return run(c, args) })
 			return nil
 		}
 		if t.running || t.opening {
@@ -272,7 +272,7 @@ func idle(run func(*commander, string) tea.Cmd) func(*commander, string) tea.Cmd
 
 // help shows the help until the person closes it.
 func (c *commander) help(string) tea.Cmd {
-	c.over.read(c.facts().help())
+	c.over.openText(c.facts().help())
 	return nil
 }
 
@@ -285,7 +285,7 @@ func (c *commander) rename(title string) tea.Cmd {
 	case c.talk.runner.id() == "":
 		c.hints.say("the session begins with your first message; rename it after that")
 	default:
-		c.talk.toDriver(event.Titled{Title: title}, "")
+		c.talk.sendToDriver(event.Titled{Title: title}, "")
 		c.talk.note("the session is called " + title)
 	}
 	return nil
@@ -308,7 +308,7 @@ func (c *commander) mode(args string) tea.Cmd {
 		for _, mode := range tool.Modes() {
 			items = append(items, choice{string(mode), mode.Doc()})
 		}
-		c.over.pick("mode", items, func(i int) tea.Cmd { return c.mode(items[i].text) }).now(string(c.talk.mode()))
+		c.over.pick("mode", items, func(i int) tea.Cmd { return c.mode(items[i].text) }).markCurrent(string(c.talk.mode()))
 		return nil
 	}
 	mode := tool.Mode(args)
@@ -330,7 +330,7 @@ func (c *commander) plan(task string) tea.Cmd {
 	if task == "" {
 		return c.talk.switchTo(tool.ModePlan)
 	}
-	if t := c.talk; t.running && !t.works() || t.opening || t.runner.session() == nil {
+	if t := c.talk; t.running && !t.isWorking() || t.opening || t.runner.session() == nil {
 		return tea.Batch(t.switchTo(tool.ModePlan), c.say(task))
 	}
 	c.history.add(task)
@@ -341,8 +341,8 @@ func (c *commander) plan(task string) tea.Cmd {
 // startNew starts a new session, in fullscreen with an empty screen. The terminal's scrollback belongs to the
 // person, so it stays, like the old session.
 func (c *commander) startNew(string) tea.Cmd {
-	c.back.screen.anew()
-	return c.talk.renew()
+	c.back.screen.clearTranscript()
+	return c.talk.startOver()
 }
 
 // effort sets the reasoning effort, from the next request on.
@@ -353,7 +353,7 @@ func (c *commander) effort(args string) tea.Cmd {
 		for _, e := range efforts {
 			items = append(items, choice{text: e})
 		}
-		c.over.pick("effort", items, func(i int) tea.Cmd { return c.effort(efforts[i]) }).now(c.talk.effort())
+		c.over.pick("effort", items, func(i int) tea.Cmd { return c.effort(efforts[i]) }).markCurrent(c.talk.effort())
 		return nil
 	}
 	if !slices.Contains(efforts, args) {
@@ -381,13 +381,13 @@ func (c *commander) reasoning(string) tea.Cmd {
 func (c *commander) goOn(string) tea.Cmd {
 	switch t := c.talk; {
 	case t.running && t.view.Idle(): // the run is over, except for formalities
-		t.then = append(t.then, func() tea.Cmd { return c.goOn("") })
+		t.deferred = append(t.deferred, func() tea.Cmd { return c.goOn("") })
 		return nil
 	case t.running || t.runner.session() == nil:
 		c.hints.say("there is no run to continue")
 		return nil
 	case t.cutOff():
-		return t.goOnHere()
+		return t.continueCutOff()
 	case t.view.Run.Busy, len(t.view.Queued()) > 0:
 		return t.start()
 	case t.view.Run.Stopped == nil:

@@ -62,17 +62,17 @@ type fileList struct {
 	reading bool
 }
 
-// suggest offers completions of the word before the cursor.
-func (c *composer) suggest() tea.Cmd {
+// offerCompletions offers completions of the word before the cursor.
+func (c *composer) offerCompletions() tea.Cmd {
 	from := c.prompt.at
-	for from > 0 && !c.prompt.atoms[from-1].big() && strings.TrimSpace(c.prompt.atoms[from-1].shown) != "" {
+	for from > 0 && !c.prompt.atoms[from-1].isLarge() && strings.TrimSpace(c.prompt.atoms[from-1].shown) != "" {
 		from--
 	}
 	word := textOf(c.prompt.atoms[from:c.prompt.at])
 	was := c.offer
 	c.offer = offer{from: from, closed: was.closed && was.from == from}
 	if from == 0 && strings.HasPrefix(word, "/") {
-		c.offer.slash, c.offer.items = true, c.commands().like(word[1:])
+		c.offer.slash, c.offer.items = true, c.commands().matching(word[1:])
 		return nil
 	}
 	name, files := strings.CutPrefix(word, "@")
@@ -95,7 +95,7 @@ func (c *composer) accept() (more bool) {
 	if !o.slash {
 		return true
 	}
-	command, _ := c.commands().named(strings.TrimPrefix(text, "/"))
+	command, _ := c.commands().find(strings.TrimPrefix(text, "/"))
 	return strings.HasPrefix(command.Args, "<") // without arguments the command means nothing
 }
 
@@ -111,7 +111,7 @@ func (c *composer) readFiles() tea.Cmd {
 		names := a.Knowledge.Files(ctx, root)
 		return later(func() tea.Cmd {
 			c.files = fileList{names: names, read: c.clock()}
-			return c.suggest()
+			return c.offerCompletions()
 		})
 	}
 }

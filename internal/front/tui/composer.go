@@ -26,9 +26,9 @@ type composer struct {
 	prompt  editor
 	vim     *vim // nil if the prompt has one mode
 	history history
-	earlier map[string]recalled // messages of earlier sessions, as far as they were read
-	queued  []editor            // texts that were sent for after the run, the oldest first
-	offer   offer               // completions
+	earlier map[string]messageHistory // messages of earlier sessions, as far as they were read
+	queued  []editor                  // texts that were sent for after the run, the oldest first
+	offer   offer                     // completions
 	files   fileList
 	typed   time.Time // when the person last wrote
 	early   time.Time // Enter sends nothing before this time, see interrupted
@@ -41,7 +41,7 @@ func (c *composer) busy(now time.Time) bool {
 
 // touched records that the person is writing.
 func (c *composer) touched() {
-	c.history.left()
+	c.history.saveDraft()
 	c.typed = c.clock()
 }
 
@@ -66,13 +66,13 @@ func (c *composer) edit(k tea.KeyPressMsg, action string, width int) tea.Cmd {
 		}
 		c.touched()
 	}
-	return c.suggest()
+	return c.offerCompletions()
 }
 
 // continued turns a backslash before Enter into a new line, and reports whether there was one.
 func (c *composer) continued() bool {
 	n := c.prompt.at
-	if n == 0 || c.prompt.atoms[n-1].shown != `\` || c.prompt.atoms[n-1].big() {
+	if n == 0 || c.prompt.atoms[n-1].shown != `\` || c.prompt.atoms[n-1].isLarge() {
 		return false
 	}
 	c.prompt.cut(n-1, n)
@@ -87,8 +87,8 @@ func (c *composer) take() llm.Parts {
 	return parts
 }
 
-// regain puts a queued text before the written one, with its pictures and pastes.
-func (c *composer) regain(said string) {
+// putBack puts a queued text before the written one, with its pictures and pastes.
+func (c *composer) putBack(said string) {
 	back := editor{atoms: atomsOf(said)}
 	same := func(e editor) bool { return transcript.Spoken(e.parts()) == said }
 	if i := slices.IndexFunc(c.queued, same); i >= 0 {
@@ -107,7 +107,7 @@ func (c *composer) regain(said string) {
 func (c *composer) empty() {
 	c.prompt, c.offer = editor{}, offer{}
 	c.vim.begin()
-	c.history.left()
+	c.history.saveDraft()
 }
 
 // giveBack puts the last message into the prompt, if that is empty.
@@ -120,8 +120,8 @@ func (c *composer) giveBack() {
 // fact returns what a line that begins with # would add to the memory; empty if it is an ordinary message.
 func (c *composer) fact() string {
 	fact, marked := strings.CutPrefix(c.prompt.text(), "# ")
-	_, can := c.commands().named("memory")
-	if !marked || !can || strings.Contains(fact, "\n") || slices.ContainsFunc(c.prompt.atoms, atom.big) {
+	_, can := c.commands().find("memory")
+	if !marked || !can || strings.Contains(fact, "\n") || slices.ContainsFunc(c.prompt.atoms, atom.isLarge) {
 		return ""
 	}
 	return strings.TrimSpace(fact)
@@ -134,7 +134,7 @@ func (c *composer) remember(add, say func() tea.Cmd) tea.Cmd {
 		{"send it", "to the model, as a message"},
 	}, func(i int) tea.Cmd {
 		if i == 1 {
-			return c.talk.toWhoDrives(say)
+			return c.talk.refreshDriver(say)
 		}
 		return add()
 	})
@@ -144,7 +144,7 @@ func (c *composer) remember(add, say func() tea.Cmd) tea.Cmd {
 // lines shows the prompt and its completions.
 func (c *composer) lines(l look, rows int) (out []string, x, y int) {
 	offers := c.offer.lines(l, min(offered, rows-1))
-	out, x, y = promptLines(l, &c.prompt, min(mostPrompt, max(1, rows-len(offers))), c.talk.invitation())
+	out, x, y = promptLines(l, &c.prompt, min(mostPrompt, max(1, rows-len(offers))), c.talk.placeholder())
 	return append(out, offers...), x, y
 }
 
@@ -182,12 +182,12 @@ const (
 
 // paste takes pasted or dropped text. The path of a picture becomes the picture.
 func (c *composer) paste(text string) tea.Cmd {
-	c.history.left()
+	c.history.saveDraft()
 	if paths := imagePaths(text); paths != nil {
 		return func() tea.Msg { return c.attach(paths, text) }
 	}
 	c.insert(text)
-	return c.suggest()
+	return c.offerCompletions()
 }
 
 // insert takes pasted text; long text is shown by its size.
@@ -201,15 +201,15 @@ func (c *composer) insert(s string) {
 	}
 }
 
-// unhurried is a program that occupies the terminal for a minimum time. If a program ended before Bubble Tea's
+// minimumTime is a program that occupies the terminal for a minimum time. If a program ended before Bubble Tea's
 // old painter has noticed its own end, that painter would stop the clock of the new one, and with it all
 // painting (v2.1.1, startRenderer).
-type unhurried struct{ tea.ExecCommand }
+type minimumTime struct{ tea.ExecCommand }
 
-const moment = 100 * time.Millisecond
+const minimumStay = 100 * time.Millisecond
 
 // SetStdout implements [tea.ExecCommand]. The program gets the terminal itself, not a pipe to our output.
-func (u unhurried) SetStdout(w io.Writer) {
+func (u minimumTime) SetStdout(w io.Writer) {
 	if t, ok := w.(terminal); ok {
 		w = t.File
 	}
@@ -217,8 +217,8 @@ func (u unhurried) SetStdout(w io.Writer) {
 }
 
 // Run implements [tea.ExecCommand].
-func (u unhurried) Run() error {
-	least := time.NewTimer(moment)
+func (u minimumTime) Run() error {
+	least := time.NewTimer(minimumStay)
 	defer least.Stop()
 	err := u.ExecCommand.Run()
 	<-least.C
@@ -232,14 +232,14 @@ func (c *composer) inEditor() tea.Cmd {
 		c.hints.say("set $EDITOR to write in an editor")
 		return nil
 	}
-	path, err := scratch(c.prompt.parts().Text())
+	path, err := writeScratch(c.prompt.parts().Text())
 	if err != nil {
 		c.talk.fail(err)
 		return nil
 	}
 	c.screen.leave()
-	return tea.Exec(unhurried{edit(path)}, func(failed error) tea.Msg {
-		text, err := unscratch(path)
+	return tea.Exec(minimumTime{edit(path)}, func(failed error) tea.Msg {
+		text, err := readScratch(path)
 		return later(func() tea.Cmd {
 			c.screen.back()
 			if failed != nil || err != nil {

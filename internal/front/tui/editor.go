@@ -24,7 +24,7 @@ type atom struct {
 	image llm.Image // has data if the atom is a picture
 }
 
-func (a atom) big() bool { return a.whole != "" || a.image.Data != nil }
+func (a atom) isLarge() bool { return a.whole != "" || a.image.Data != nil }
 
 // atomsOf splits text into atoms. The text may come from anywhere, so everything that controls a terminal is
 // removed.
@@ -105,10 +105,10 @@ func (e *editor) parts() llm.Parts {
 // word returns where the word before the cursor begins.
 func (e *editor) word() int {
 	i := e.at
-	for i > 0 && !wordy(e.atoms[i-1]) {
+	for i > 0 && !isWordRune(e.atoms[i-1]) {
 		i--
 	}
-	for i > 0 && wordy(e.atoms[i-1]) {
+	for i > 0 && isWordRune(e.atoms[i-1]) {
 		i--
 	}
 	return i
@@ -117,17 +117,17 @@ func (e *editor) word() int {
 // wordEnd returns where the word after the cursor ends.
 func (e *editor) wordEnd() int {
 	i := e.at
-	for i < len(e.atoms) && !wordy(e.atoms[i]) {
+	for i < len(e.atoms) && !isWordRune(e.atoms[i]) {
 		i++
 	}
-	for i < len(e.atoms) && wordy(e.atoms[i]) {
+	for i < len(e.atoms) && isWordRune(e.atoms[i]) {
 		i++
 	}
 	return i
 }
 
-func wordy(a atom) bool {
-	return a.big() || strings.IndexFunc(a.shown, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }) >= 0
+func isWordRune(a atom) bool {
+	return a.isLarge() || strings.IndexFunc(a.shown, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }) >= 0
 }
 
 // lineStart and lineEnd return the ends of the cursor's line.
@@ -170,8 +170,8 @@ func (e *editor) rows(width int) []row {
 	return rows
 }
 
-// place returns the row and the cell of the cursor.
-func (e *editor) place(rows []row, width int) (y, x int) {
+// cursorCell returns the row and the cell of the cursor.
+func (e *editor) cursorCell(rows []row, width int) (y, x int) {
 	for i, r := range rows {
 		next := i+1 < len(rows) && rows[i+1].from == e.at && r.to == e.at // the start of the next row is the same position
 		if e.at >= r.from && e.at <= r.to && !next {
@@ -195,7 +195,7 @@ func (e *editor) down(width int) bool { return e.vertical(width, 1) }
 
 func (e *editor) vertical(width, by int) bool {
 	rows := e.rows(width)
-	y, x := e.place(rows, width)
+	y, x := e.cursorCell(rows, width)
 	if y+by < 0 || y+by >= len(rows) {
 		return false
 	}

@@ -13,11 +13,11 @@ func (t *talk) cutOff() bool { return t.view.CutOff() && !t.running }
 
 // findDriver finds out which process continues a run that is not in progress here, and then does rest.
 func (t *talk) findDriver(rest later) tea.Cmd {
-	house, id := t.house, t.runner.id()
+	backend, id := t.backend, t.runner.id()
 	if id == "" {
 		return rest()
 	}
-	return t.work(func(ctx context.Context) (string, error) { return house.driver(ctx, id) }, func(who string) tea.Cmd {
+	return t.work(func(ctx context.Context) (string, error) { return backend.driver(ctx, id) }, func(who string) tea.Cmd {
 		if id != t.runner.id() {
 			return nil // another session is open by now
 		}
@@ -26,9 +26,9 @@ func (t *talk) findDriver(rest later) tea.Cmd {
 	})
 }
 
-// toWhoDrives sends an input to the process that continues the run, which may have ended meanwhile.
-func (t *talk) toWhoDrives(say later) tea.Cmd {
-	if t.driven() {
+// refreshDriver sends an input to the process that continues the run, which may have ended meanwhile.
+func (t *talk) refreshDriver(say later) tea.Cmd {
+	if t.drivenElsewhere() {
 		return t.findDriver(say)
 	}
 	return say()
@@ -37,7 +37,7 @@ func (t *talk) toWhoDrives(say later) tea.Cmd {
 // unlessDriven does something that begins a run, unless another process continues the present one.
 func (t *talk) unlessDriven(do later) tea.Cmd {
 	return t.findDriver(func() tea.Cmd {
-		if t.driven() {
+		if t.drivenElsewhere() {
 			t.hints.say(t.driver)
 			return nil
 		}
@@ -45,18 +45,18 @@ func (t *talk) unlessDriven(do later) tea.Cmd {
 	})
 }
 
-// toDriver sends an input to the process that drives the session. Text is shown until the session has it.
-func (t *talk) toDriver(body event.Body, text string) {
+// sendToDriver sends an input to the process that drives the session. Text is shown until the session has it.
+func (t *talk) sendToDriver(body event.Body, text string) {
 	in := t.next(body, text)
 	in.away = true
 	t.runner.post(in)
 }
 
-// driven reports whether another process runs the session, as far as known.
-func (t *talk) driven() bool { return t.driver != "" && t.cutOff() }
+// drivenElsewhere reports whether another process runs the session, as far as known.
+func (t *talk) drivenElsewhere() bool { return t.driver != "" && t.cutOff() }
 
-// goOnHere continues a run that was cut off, unless another process does.
-func (t *talk) goOnHere() tea.Cmd {
+// continueCutOff continues a run that was cut off, unless another process does.
+func (t *talk) continueCutOff() tea.Cmd {
 	return t.unlessDriven(func() tea.Cmd {
 		if !t.cutOff() {
 			return nil // it is over
@@ -65,18 +65,18 @@ func (t *talk) goOnHere() tea.Cmd {
 	})
 }
 
-// unheld reports whether the session asks something and is not held here.
-func (t *talk) unheld() bool {
-	return t.view.asks() && t.view.Run.Busy && !t.running && !t.opening && t.runner.session() != nil
+// asksUnheld reports whether the session asks something and is not held here.
+func (t *talk) asksUnheld() bool {
+	return t.view.onlyAsks() && t.view.Run.Busy && !t.running && !t.opening && t.runner.session() != nil
 }
 
-// takeUp holds a session that asks something, when no other process holds it.
-func (t *talk) takeUp() tea.Cmd {
-	if !t.unheld() {
+// holdQuestion holds a session that asks something, when no other process holds it.
+func (t *talk) holdQuestion() tea.Cmd {
+	if !t.asksUnheld() {
 		return nil
 	}
 	return t.findDriver(func() tea.Cmd {
-		if t.driver != "" || !t.unheld() {
+		if t.driver != "" || !t.asksUnheld() {
 			return nil
 		}
 		return t.start(t.decided...)

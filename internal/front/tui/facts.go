@@ -24,7 +24,7 @@ import (
 type facts struct {
 	app         *app.App // of this machine; nil if the sessions are elsewhere
 	past        *app.App // reads the sessions
-	house       house
+	backend     backend
 	server      string  // the server that has the session; empty means this machine
 	session     session // nil if none is open
 	id          string  // empty if none is open
@@ -46,7 +46,7 @@ func (c *commander) facts() facts {
 	t := c.talk
 	t.measure()
 	return facts{
-		app: c.tui.here(), past: c.tui.App, house: t.house, server: c.tui.at(), session: t.runner.session(), id: t.runner.id(), local: t.local(), root: t.root(), folders: t.folders(), route: t.route(),
+		app: c.tui.here(), past: c.tui.App, backend: t.backend, server: c.tui.at(), session: t.runner.session(), id: t.runner.id(), local: t.localFolder(), root: t.root(), folders: t.folders(), route: t.route(),
 		mode: string(t.mode()), effort: t.effort(), spent: words.Cost(t.view.Spent.Cost, t.view.Spent.Unpriced),
 		given: maps.Clone(t.view.given), list: t.view.Todo, commands: c.offered(), keys: c.keys, now: c.tui.clock(), warn: t.warner(),
 	}
@@ -55,7 +55,7 @@ func (c *commander) facts() facts {
 var errNoSession = errors.New("there is no session yet")
 
 func (f facts) sessions(string) func(context.Context) (string, error) {
-	a, house, now, current := f.past, f.house, f.now, f.id
+	a, backend, now, current := f.past, f.backend, f.now, f.id
 	return func(ctx context.Context) (string, error) {
 		list, err := a.Running.Sessions.List(ctx)
 		if err != nil {
@@ -63,7 +63,7 @@ func (f facts) sessions(string) func(context.Context) (string, error) {
 		}
 		var b strings.Builder
 		for _, s := range list {
-			if house.has(s.Root) && s.Parent == "" && !s.Empty {
+			if backend.has(s.Root) && s.Parent == "" && !s.Empty {
 				mark := " "
 				if s.ID == current {
 					mark = "›"

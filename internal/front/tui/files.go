@@ -83,8 +83,8 @@ func readAtMost(path string, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// scratch writes text to a new file for an editor; unscratch reads it back and removes it.
-func scratch(text string) (path string, err error) {
+// writeScratch writes text to a new file for an editor; unscratch reads it back and removes it.
+func writeScratch(text string) (path string, err error) {
 	f, err := os.CreateTemp("", "inspan-*.md")
 	if err != nil {
 		return "", err
@@ -93,7 +93,7 @@ func scratch(text string) (path string, err error) {
 	return f.Name(), firstError(err, f.Close())
 }
 
-func unscratch(path string) (string, error) {
+func readScratch(path string) (string, error) {
 	defer os.Remove(path)
 	data, err := keep.Read(path)
 	return string(data), err

@@ -41,7 +41,7 @@ func (m *model) View() tea.View {
 	}
 	s.remember(len(lines))
 	v := tea.NewView(strings.Join(lines, "\n"))
-	v.AltScreen, v.ReportFocus = s.full != nil || m.over.reads() && !s.printing, m.alert.reports()
+	v.AltScreen, v.ReportFocus = s.full != nil || m.over.isReading() && !s.printing, m.alert.reports()
 	if x >= 0 {
 		v.Cursor = tea.NewCursor(min(x, s.look.width), y)
 	}
@@ -71,7 +71,7 @@ func (m *model) live(rows int) (out []string, x, y int) {
 		front = append([]string{l.paint(dim, strings.Repeat("─", min(l.width, mostRule)))}, front...)
 		y++
 	}
-	above := m.above(left - len(front))
+	above := m.workLines(left - len(front))
 	above, foot = l.spoken(above), l.spoken(foot)
 	if l.reader && strings.HasPrefix(strings.Join(front, "\n"), "? ") { // the other lines hold the cursor
 		front[0], _ = linear(front[0])
@@ -79,13 +79,13 @@ func (m *model) live(rows int) (out []string, x, y int) {
 	return slices.Concat(above, front, foot), x, y + len(above)
 }
 
-// above shows the work in progress in at most left lines. Messages that the model has not heard get room first,
+// workLines shows the work in progress in at most left lines. Messages that the model has not heard get room first,
 // and are next to the prompt.
-func (m *model) above(left int) []string {
+func (m *model) workLines(left int) []string {
 	l, t := m.screen.look, m.talk
-	now := activity{look: l, view: t.view, now: m.clock(), running: t.works(), trouble: t.trouble}
+	now := activity{look: l, view: t.view, now: m.clock(), running: t.isWorking(), trouble: t.trouble}
 	var parts [][]string
-	for _, part := range [][]string{slices.Concat(m.errand.lines(l, now.now), t.pending(l, t.view, now.now)), now.pause(), now.calls(), now.todo()} {
+	for _, part := range [][]string{slices.Concat(m.ownCommand.lines(l, now.now), t.pendingLines(l, t.view, now.now)), now.pause(), now.calls(), now.todo()} {
 		part = part[:min(len(part), max(0, left))]
 		left -= len(part)
 		parts = append(parts, part)
@@ -108,7 +108,7 @@ func (m *model) status() status {
 	if s.view.Spent.Turns == 0 {
 		s.lacks = m.lacks.what
 	}
-	if s.view.Run.Busy && m.talk.works() && !m.screen.look.reader {
+	if s.view.Run.Busy && m.talk.isWorking() && !m.screen.look.reader {
 		s.took = clock(m.clock().Sub(s.view.Run.Began))
 	}
 	return s
@@ -121,7 +121,7 @@ func promptLines(l look, e *editor, rows int, empty string) (out []string, x, y 
 		return []string{l.paint(boldCyan, "› ") + l.paint(dim, words.OneLine(empty, width))}, 2, 0
 	}
 	all := e.rows(width)
-	cy, cx := e.place(all, width)
+	cy, cx := e.cursorCell(all, width)
 	from := max(0, min(cy-rows/2, len(all)-rows))
 	for i := from; i < min(from+rows, len(all)); i++ {
 		mark := "  "

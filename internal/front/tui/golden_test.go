@@ -71,7 +71,7 @@ func still(t testing.TB, width, height int, l look, events []event.Event) *model
 	m.screen.look.light = l.light
 	m.screen.print.look = m.screen.look
 	m.talk.runner = &runner{pump: newPump(func(any) {}), send: func(any) {}}
-	m.talk.house = tui.house(m.talk.runner.pump)
+	m.talk.backend = tui.backend(m.talk.runner.pump)
 	m.talk.apply(events)
 	return m
 }

@@ -11,8 +11,8 @@ func (h *history) add(text string) {
 	if n := len(h.lines); text != "" && (n == 0 || h.lines[n-1] != text) {
 		h.lines = append(h.lines, text)
 	}
-	h.left()
+	h.saveDraft()
 }
 
-// left records that a new text is being written.
-func (h *history) left() { h.at = 0 }
+// saveDraft records that a new text is being written.
+func (h *history) saveDraft() { h.at = 0 }

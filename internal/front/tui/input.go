@@ -70,10 +70,10 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 			return nil
 		}
 	}
-	if m.questions.strays(k, action, b) {
+	if m.questions.continuesHeldKeys(k, action, b) {
 		return nil
 	}
-	if m.unseen() && m.questions.ahead(k, action, m.room()) {
+	if m.unseen() && m.questions.keyBeforeSeen(k, action, m.room()) {
 		return nil
 	}
 	if b != nil {
@@ -81,7 +81,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	}
 	m.hints.reset()
 	if action == "" && k.Text == "?" && m.composer.prompt.empty() {
-		m.over.read(m.commands.facts().keyList())
+		m.over.openText(m.commands.facts().keyList())
 		return nil
 	}
 	return m.promptKey(k, action)
@@ -92,7 +92,7 @@ func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	c := m.composer
 	if c.vim.key(k, action, &c.prompt, m.room()) {
 		c.touched()
-		return c.suggest()
+		return c.offerCompletions()
 	}
 	switch action {
 	case "send", "queue":
@@ -112,7 +112,7 @@ func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 			return m.quit()
 		}
 		c.prompt.cut(c.prompt.at, c.prompt.at+1)
-		return c.suggest()
+		return c.offerCompletions()
 	case "search":
 		return c.search()
 	case "edit":
@@ -130,14 +130,14 @@ func (m *model) enter() tea.Cmd {
 		return nil
 	}
 	if c.offer.open() && c.accept() {
-		return c.suggest()
+		return c.offerCompletions()
 	}
 	text := strings.TrimSpace(c.prompt.text())
 	name, args, slash := words.Slash(text)
 	own, mine := strings.CutPrefix(text, "!")
 	switch {
 	case text == "" && m.talk.cutOff():
-		return m.talk.goOnHere()
+		return m.talk.continueCutOff()
 	case text == "":
 		return nil
 	case slash:
@@ -145,12 +145,12 @@ func (m *model) enter() tea.Cmd {
 	case mine:
 		c.history.add(text)
 		c.empty()
-		return m.errand.begin(strings.TrimSpace(own))
+		return m.ownCommand.begin(strings.TrimSpace(own))
 	}
 	if fact := c.fact(); fact != "" {
 		return c.remember(func() tea.Cmd { return m.command("memory", "add "+fact) }, m.say)
 	}
-	return m.talk.toWhoDrives(m.say)
+	return m.talk.refreshDriver(m.say)
 }
 
 // say sends the written text: into the run in progress, here or elsewhere, or to begin one.
@@ -160,14 +160,14 @@ func (m *model) say() tea.Cmd {
 	m.composer.history.add(text)
 	return m.talk.withFiles(text, func(files []event.Body) tea.Cmd {
 		switch t := m.talk; {
-		case t.running, t.driven():
+		case t.running, t.drivenElsewhere():
 			for _, f := range files {
-				t.inform(f.(event.Said))
+				t.tellSession(f.(event.Said))
 			}
 			if t.running {
 				t.send(event.Steered{Origin: event.OriginPerson, Parts: parts}, text)
 			} else {
-				t.toDriver(event.Steered{Origin: event.OriginPerson, Parts: parts}, text)
+				t.sendToDriver(event.Steered{Origin: event.OriginPerson, Parts: parts}, text)
 			}
 			return nil
 		case len(t.view.Waiting()) > 0: // the question comes next
@@ -180,7 +180,7 @@ func (m *model) say() tea.Cmd {
 // command runs a slash command.
 func (m *model) command(name, args string) tea.Cmd {
 	all := m.commands.all()
-	c, ok := all.named(name)
+	c, ok := all.find(name)
 	if !ok {
 		m.hints.say(all.nearest(name))
 		return nil
@@ -194,7 +194,7 @@ func (m *model) tab() tea.Cmd {
 	c := m.composer
 	if c.offer.open() {
 		c.accept()
-		return c.suggest()
+		return c.offerCompletions()
 	}
 	if !m.talk.running || strings.TrimSpace(c.prompt.text()) == "" {
 		return nil
@@ -211,11 +211,11 @@ func (m *model) escape() tea.Cmd {
 	switch {
 	case m.composer.offer.open():
 		m.composer.offer = offer{closed: true}
-	case m.errand.goes():
-		m.errand.stop()
+	case m.ownCommand.isRunning():
+		m.ownCommand.stop()
 	case m.talk.queues():
 		m.talk.takeBack()
-	case m.talk.running, m.talk.driven():
+	case m.talk.running, m.talk.drivenElsewhere():
 		return m.talk.interrupt()
 	case m.composer.prompt.empty() && m.loops.on != nil:
 		m.loops.end("")
@@ -233,8 +233,8 @@ func (m *model) ctrlC() tea.Cmd {
 	switch {
 	case m.taps.twice("interrupt", m.clock()) && c.prompt.empty():
 		return m.quit()
-	case m.errand.goes():
-		m.errand.stop()
+	case m.ownCommand.isRunning():
+		m.ownCommand.stop()
 		return nil
 	case m.talk.running && !m.talk.view.Idle():
 		cmd := m.talk.interrupt()

@@ -18,21 +18,21 @@ import (
 // accesses it and its parts.
 type model struct {
 	*TUI
-	keys      keymap
-	screen    *screen    // the terminal and the printed lines
-	talk      *talk      // the conversation with the open session
-	questions *questions // of the session
-	composer  *composer  // where the person writes
-	commands  *commander // slash commands
-	sessions  *sessions  // switches sessions and models
-	back      *rewinder  // rewinds to an earlier message
-	errand    *errand    // a command of the person's own
-	loops     *repeater  // a prompt that repeats
-	over      *overlay   // what is open above the prompt
-	hints     *hints     // the line above the status line
-	line      *statusLine
-	lacks     *lacks
-	alert     *alert // for a person who is away
+	keys       keymap
+	screen     *screen     // the terminal and the printed lines
+	talk       *talk       // the conversation with the open session
+	questions  *questions  // of the session
+	composer   *composer   // where the person writes
+	commands   *commander  // slash commands
+	sessions   *sessions   // switches sessions and models
+	back       *rewinder   // rewinds to an earlier message
+	ownCommand *ownCommand // a command of the person's own
+	loops      *repeater   // a prompt that repeats
+	over       *overlay    // what is open above the prompt
+	hints      *hints      // the line above the status line
+	line       *statusLine
+	lacks      *modelCheck
+	alert      *alert // for a person who is away
 
 	taps     taps
 	quitting bool
@@ -54,17 +54,17 @@ func newModel(ctx context.Context, t *TUI, keys keymap) *model {
 	m := &model{TUI: t, keys: keys, screen: newScreen(t), over: &overlay{}, hints: &hints{clock: t.clock}}
 	m.talk = &talk{tui: t, ctx: ctx, hints: m.hints, view: newView(), opts: t.Options}
 	m.composer = &composer{talk: m.talk, screen: m.screen, over: m.over, hints: m.hints, clock: t.clock}
-	h := t.habits()
+	h := t.preferences()
 	if h.vim {
 		m.composer.vim = &vim{}
 	}
 	m.line = &statusLine{command: h.statusLine, version: cmp.Or(t.Version, inspan.Version), ctx: ctx, clock: t.clock, app: app.StatusLine{App: t.App}}
-	m.lacks = newLacks(ctx, t)
+	m.lacks = newModelCheck(ctx, t)
 	m.alert = newAlert(t)
-	m.talk.regain = m.composer.regain
+	m.talk.putBack = m.composer.putBack
 	m.sessions = &sessions{talk: m.talk, over: m.over, hints: m.hints}
 	m.back = &rewinder{talk: m.talk, over: m.over, hints: m.hints, composer: m.composer, screen: m.screen}
-	m.errand = &errand{talk: m.talk, hints: m.hints, clock: t.clock}
+	m.ownCommand = &ownCommand{talk: m.talk, hints: m.hints, clock: t.clock}
 	m.loops = &repeater{talk: m.talk}
 	m.commands = &commander{
 		tui: t, keys: keys, talk: m.talk, over: m.over, hints: m.hints, history: &m.composer.history,
@@ -117,13 +117,13 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 
 // flush prints what has happened. While our own text is open, nothing is printed below it.
 func (m *model) flush() tea.Cmd {
-	if m.over.reads() && m.screen.full == nil {
+	if m.over.isReading() && m.screen.full == nil {
 		m.panelled = true
 		return nil
 	}
 	if m.panelled { // the terminal first has to show the frame again
 		m.panelled = false
-		m.screen.lost()
+		m.screen.onFrameLost()
 	}
 	return m.screen.flush(m.talk.view)
 }
@@ -133,7 +133,7 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	case tea.WindowSizeMsg:
 		m.screen.resize(m.talk.view, msg.Width, msg.Height)
 	case tea.BackgroundColorMsg:
-		m.screen.lit(!msg.IsDark())
+		m.screen.onBackground(!msg.IsDark())
 	case tea.KeyPressMsg:
 		m.alert.key()
 		return m.key(msg)
@@ -147,28 +147,28 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 		m.screen.wheel(msg)
 	case batch:
 		return m.talk.apply(msg)
-	case ranIn:
-		return m.talk.ranIn()
-	case ranOut:
-		return m.talk.ranOut(msg.err)
-	case linked:
-		m.talk.linked(msg)
-	case sent:
-		return m.talk.sent(msg)
-	case opened:
-		return m.opened(msg)
-	case marked:
-		return m.screen.marked(msg)
+	case runBegan:
+		return m.talk.onRunBegan()
+	case runEnded:
+		return m.talk.onRunEnded(msg.err)
+	case linkState:
+		m.talk.onLinkState(msg)
+	case inputSent:
+		return m.talk.onInputSent(msg)
+	case sessionOpened:
+		return m.onSessionOpened(msg)
+	case markWritten:
+		return m.screen.onMarkWritten(msg)
 	case tea.SuspendMsg: // the terminal was the shell's
-		m.screen.lost()
+		m.screen.onFrameLost()
 	case printed:
-		return m.screen.arrived()
+		return m.screen.onPrinted()
 	case leave:
 		return m.quit()
 	case tick:
 		m.ticking = false
 		m.hints.expire()
-		return tea.Batch(m.questions.lingers(), m.questions.overdue(), m.talk.takeUp())
+		return tea.Batch(m.questions.answerHeldKey(), m.questions.denyOverdue(), m.talk.holdQuestion())
 	case told:
 		m.talk.warn(string(msg))
 	case later:
@@ -177,15 +177,15 @@ func (m *model) update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// opened handles a session that was opened. If opening failed, its message goes back into the prompt.
-func (m *model) opened(msg opened) tea.Cmd {
+// onSessionOpened handles a session that was opened. If opening failed, its message goes back into the prompt.
+func (m *model) onSessionOpened(msg sessionOpened) tea.Cmd {
 	switch {
 	case msg.err != nil && slices.ContainsFunc(slices.Concat(msg.inputs, m.talk.held), isSaid):
 		m.composer.giveBack()
 	case msg.err == nil && msg.past != nil:
 		m.composer.history = history{lines: msg.past.said}
 	}
-	return m.talk.opened(msg)
+	return m.talk.onSessionOpened(msg)
 }
 
 func isSaid(b event.Body) bool {
@@ -197,13 +197,13 @@ func isSaid(b event.Body) bool {
 func (m *model) count() tea.Cmd {
 	v := m.talk.view
 	waits := v.Now.Wait != nil
-	if pending, ok := v.calling(nil); ok && !pending.Until.IsZero() {
+	if pending, ok := v.nextCallQuestion(nil); ok && !pending.Until.IsZero() {
 		waits = true
 	}
-	waits = waits || m.errand.goes() || m.talk.opening && len(m.talk.mine) > 0
-	loops := m.loops.waits()
-	soon := m.questions.hesitates() || m.unseen()
-	if m.ticking && !soon || !m.talk.works() && !m.talk.unheld() && !waits && !loops && m.hints.text == "" && !soon {
+	waits = waits || m.ownCommand.isRunning() || m.talk.opening && len(m.talk.mine) > 0
+	loops := m.loops.isPending()
+	soon := m.questions.mustDelay() || m.unseen()
+	if m.ticking && !soon || !m.talk.isWorking() && !m.talk.asksUnheld() && !waits && !loops && m.hints.text == "" && !soon {
 		return nil
 	}
 	m.ticking = true

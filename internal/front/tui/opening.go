@@ -17,8 +17,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// opened says that a session was opened, or why it was not.
-type opened struct {
+// sessionOpened says that a session was opened, or why it was not.
+type sessionOpened struct {
 	s      session
 	past   *view       // its past; nil if it is new
 	opts   app.Options // options that it was opened with, unless it is new
@@ -32,10 +32,10 @@ type opened struct {
 // open creates a session, and starts it with inputs.
 func (t *talk) open(inputs ...event.Body) tea.Cmd {
 	t.opening = true
-	ctx, house, opts, warn := t.ctx, t.house, t.opts, t.warner()
+	ctx, backend, opts, warn := t.ctx, t.backend, t.opts, t.warner()
 	return func() tea.Msg {
-		s, err := house.create(ctx, opts, warn)
-		return opened{s: s, err: err, inputs: inputs}
+		s, err := backend.create(ctx, opts, warn)
+		return sessionOpened{s: s, err: err, inputs: inputs}
 	}
 }
 
@@ -49,23 +49,23 @@ func (t *talk) enter(o app.Options, open func(context.Context, func(string)) (se
 	}
 	t.opening = true
 	t.runner.unwatch()
-	ctx, house, runner, warn := t.ctx, t.house, t.runner, t.warner()
+	ctx, backend, runner, warn := t.ctx, t.backend, t.runner, t.warner()
 	return func() tea.Msg {
 		s, err := open(ctx, warn)
 		if err != nil {
-			return opened{err: err}
+			return sessionOpened{err: err}
 		}
 		past, err := fold(ctx, a, s.ID())
 		if err != nil {
 			_, bad := s.close()
-			return opened{err: errors.Join(err, bad)}
+			return sessionOpened{err: errors.Join(err, bad)}
 		}
 		if err := runner.close(); err != nil {
 			warn(err.Error())
 		}
-		msg := opened{s: s, past: past, opts: o}
+		msg := sessionOpened{s: s, past: past, opts: o}
 		if past.Run.Busy {
-			if msg.driver, err = house.driver(ctx, s.ID()); err != nil {
+			if msg.driver, err = backend.driver(ctx, s.ID()); err != nil {
 				warn(err.Error())
 			}
 		}
@@ -75,8 +75,8 @@ func (t *talk) enter(o app.Options, open func(context.Context, func(string)) (se
 
 // resume opens an earlier session.
 func (t *talk) resume(o app.Options, id string) tea.Cmd {
-	house := t.house
-	return t.enter(o, func(ctx context.Context, warn func(string)) (session, error) { return house.open(ctx, o, id, warn) })
+	backend := t.backend
+	return t.enter(o, func(ctx context.Context, warn func(string)) (session, error) { return backend.open(ctx, o, id, warn) })
 }
 
 // fold returns the view of a stored session.
@@ -91,16 +91,16 @@ func fold(ctx context.Context, a *app.App, id string) (*view, error) {
 	return v, nil
 }
 
-// opened takes the newly opened session. If it only waits for answers, a run holds it, so that other processes
+// onSessionOpened takes the newly opened session. If it only waits for answers, a run holds it, so that other processes
 // see who asks.
-func (t *talk) opened(msg opened) tea.Cmd {
+func (t *talk) onSessionOpened(msg sessionOpened) tea.Cmd {
 	t.opening = false
 	if msg.err != nil {
 		t.fail(msg.err)
 		t.held = nil
-		t.unsent()
+		t.takeUnsent()
 		if t.runner.session() == nil {
-			t.view = fresh(t.view)
+			t.view = emptyView(t.view)
 		}
 		t.follow()
 		return nil
@@ -108,7 +108,7 @@ func (t *talk) opened(msg opened) tea.Cmd {
 	t.runner.take(msg.s)
 	if msg.past != nil {
 		t.opts, t.driver, t.coming = msg.opts, msg.driver, msg.coming
-		t.show(msg.past, msg.told)
+		t.replaceSession(msg.past, msg.told)
 	} else {
 		t.view.seed(msg.s)
 	}
@@ -119,15 +119,15 @@ func (t *talk) opened(msg opened) tea.Cmd {
 	case len(t.view.Waiting()) > 0:
 		t.hints.say(t.driver)
 	}
-	return t.goOn(msg.inputs...)
+	return t.continueWithHeld(msg.inputs...)
 }
 
 // shown is how many past blocks are shown of a resumed session.
 const shown = 30
 
-// show replaces the present session. If it is the same session, it is on the screen already, and told says what
+// replaceSession replaces the present session. If it is the same session, it is on the screen already, and told says what
 // has changed.
-func (t *talk) show(past *view, told string) {
+func (t *talk) replaceSession(past *view, told string) {
 	blocks := past.blocks
 	if told != "" {
 		blocks = nil
@@ -140,7 +140,7 @@ func (t *talk) show(past *view, told string) {
 		past.note(told)
 	} else {
 		past.note("session " + past.Session.ID)
-		if root := past.Session.Root; !t.house.has(root) {
+		if root := past.Session.Root; !t.backend.has(root) {
 			past.warn(words.Hidden("it works in another folder: " + root))
 		}
 	}
@@ -151,10 +151,10 @@ func (t *talk) show(past *view, told string) {
 	t.opts.Mode = ""
 }
 
-// renew closes the session. The next message begins another.
-func (t *talk) renew() tea.Cmd {
+// startOver closes the session. The next message begins another.
+func (t *talk) startOver() tea.Cmd {
 	mode := t.mode()
-	t.view = fresh(t.view)
+	t.view = emptyView(t.view)
 	t.opts.Mode = mode
 	t.opts.Labels = maps.Clone(t.opts.Labels)
 	delete(t.opts.Labels, store.UUIDLabel) // it names the session before
@@ -162,7 +162,7 @@ func (t *talk) renew() tea.Cmd {
 	t.opts.Model = cmp.Or(t.opts.Model, t.tui.Options.Model) // a resumed session had its own model
 	t.forget()
 	if id := t.runner.id(); id != "" {
-		t.note(t.house.closed(id))
+		t.note(t.backend.closed(id))
 	}
 	t.note("your next message starts a new session")
 	t.opening, t.closing = true, true
@@ -172,13 +172,13 @@ func (t *talk) renew() tea.Cmd {
 		return later(func() tea.Cmd {
 			t.opening, t.closing = false, false
 			t.fail(err)
-			return tea.Batch(t.waited(), t.goOn())
+			return tea.Batch(t.runDeferred(), t.continueWithHeld())
 		})
 	}
 }
 
-// fresh returns an empty view with the lines that were not printed yet.
-func fresh(old *view) *view {
+// emptyView returns an empty view with the lines that were not printed yet.
+func emptyView(old *view) *view {
 	v := newView()
 	v.blocks = old.blocks
 	return v

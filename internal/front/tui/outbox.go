@@ -48,8 +48,8 @@ func (o *outbox) next(body event.Body, text string) input {
 	return input{n: o.posts, body: body}
 }
 
-// begins records the words among inputs that begin a run. They are shown if that takes long.
-func (o *outbox) begins(inputs []event.Body, now time.Time) {
+// recordBegin records the words among inputs that begin a run. They are shown if that takes long.
+func (o *outbox) recordBegin(inputs []event.Body, now time.Time) {
 	for _, body := range inputs {
 		var parts llm.Parts
 		switch b := body.(type) {
@@ -62,13 +62,13 @@ func (o *outbox) begins(inputs []event.Body, now time.Time) {
 		}
 		text := words.Hidden(transcript.Spoken(parts))
 		if text != "" && !slices.ContainsFunc(o.mine, func(p posted) bool { return p.what == sending && p.text == text }) {
-			o.mine = append(o.mine, posted{kind: body.Kind(), what: sending, text: text, late: now.Add(untold)})
+			o.mine = append(o.mine, posted{kind: body.Kind(), what: sending, text: text, late: now.Add(tellAfter)})
 		}
 	}
 }
 
-// unsent removes and returns the words that were to begin a run.
-func (o *outbox) unsent() (texts []string) {
+// takeUnsent removes and returns the words that were to begin a run.
+func (o *outbox) takeUnsent() (texts []string) {
 	o.mine = slices.DeleteFunc(o.mine, func(p posted) bool {
 		if p.what == sending {
 			texts = append(texts, p.text)
@@ -78,14 +78,14 @@ func (o *outbox) unsent() (texts []string) {
 	return texts
 }
 
-// underway reports whether words on their way wait for the end of the run.
-func (o *outbox) underway() bool { return slices.ContainsFunc(o.mine, isUnderway) }
+// hasUnderway reports whether words on their way wait for the end of the run.
+func (o *outbox) hasUnderway() bool { return slices.ContainsFunc(o.mine, isUnderway) }
 
 func isUnderway(p posted) bool { return p.what == queued && !p.back }
 
-// seen removes an input of ours that has come back. If the person has taken it back meanwhile, it is about to
+// onSeen removes an input of ours that has come back. If the person has taken it back meanwhile, it is about to
 // be withdrawn.
-func (o *outbox) seen(body event.Body, by string, seq uint64) {
+func (o *outbox) onSeen(body event.Body, by string, seq uint64) {
 	if by != "" {
 		return
 	}
@@ -97,8 +97,8 @@ func (o *outbox) seen(body event.Body, by string, seq uint64) {
 	}
 }
 
-// lost removes an input that did not arrive, and reports whether it was one of the person's messages.
-func (o *outbox) lost(n int) (posted, bool) {
+// takeLost removes an input that did not arrive, and reports whether it was one of the person's messages.
+func (o *outbox) takeLost(n int) (posted, bool) {
 	i := slices.IndexFunc(o.mine, func(p posted) bool { return p.n == n })
 	if i < 0 {
 		return posted{}, false
@@ -118,8 +118,8 @@ func (o *outbox) undecide(call string) bool {
 // forget drops what was on its way to a session that is no longer open.
 func (o *outbox) forget() { o.mine, o.decided, o.asked = nil, nil, nil }
 
-// unhold takes back and returns the words that were held back.
-func (o *outbox) unhold() (back []string) {
+// takeBackHeld takes back and returns the words that were held back.
+func (o *outbox) takeBackHeld() (back []string) {
 	o.held = slices.DeleteFunc(o.held, func(b event.Body) bool {
 		said, ok := b.(event.Said)
 		if ok && len(said.Parts) > 0 && said.By == "" {
@@ -161,8 +161,8 @@ func (o *outbox) effort() string {
 	return ""
 }
 
-// pending returns lines for the inputs that the model has not seen.
-func (o *outbox) pending(l look, v *view, now time.Time) []string {
+// pendingLines returns lines for the inputs that the model has not seen.
+func (o *outbox) pendingLines(l look, v *view, now time.Time) []string {
 	var out []string
 	add := func(what, text string) {
 		out = append(out, l.paint(dim, "  ↳ "+what+": "+words.OneLine(text, l.width-16)))

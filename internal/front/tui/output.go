@@ -19,8 +19,8 @@ const (
 	markEnd   = "\x1b\\"
 )
 
-// marked is sent when a mark has been written.
-type marked struct{ number int }
+// markWritten is sent when a mark has been written.
+type markWritten struct{ number int }
 
 // mark writes a mark.
 func mark(number int) tea.Cmd { return tea.Raw(fmt.Sprint(markStart, number, markEnd)) }
@@ -29,7 +29,7 @@ func mark(number int) tea.Cmd { return tea.Raw(fmt.Sprint(markStart, number, mar
 // the painter holds a lock while it writes.
 type output struct {
 	out    io.Writer
-	passed func(marked)
+	passed func(markWritten)
 }
 
 // Write implements io.Writer.
@@ -47,7 +47,7 @@ func (o *output) Write(p []byte) (int, error) {
 		}
 		number, after, _ := bytes.Cut(after, []byte(markEnd))
 		if n, err := strconv.Atoi(string(number)); err == nil {
-			go o.passed(marked{n})
+			go o.passed(markWritten{n})
 		}
 		rest = after
 	}
@@ -63,7 +63,7 @@ type terminal struct {
 func (t terminal) Write(p []byte) (int, error) { return t.output.Write(p) }
 
 // output returns where the front end is drawn.
-func (t *TUI) output(passed func(marked)) io.Writer {
+func (t *TUI) output(passed func(markWritten)) io.Writer {
 	out := t.Out
 	if out == nil {
 		out = os.Stdout

@@ -283,7 +283,7 @@ func FuzzEditor(f *testing.F) {
 		for _, r := range moves {
 			e.key(tea.KeyPressMsg{Code: r, Text: string(r)}, actions[r], width)
 			rows := e.rows(width)
-			y, x := e.place(rows, width)
+			y, x := e.cursorCell(rows, width)
 			if e.at < 0 || e.at > len(e.atoms) || y < 0 || y >= len(rows) || x < 0 || x > width {
 				t.Fatalf("the cursor is at %d, row %d cell %d of %v", e.at, y, x, rows)
 			}
@@ -311,7 +311,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, width int) {
 		width = 4 + (width%100+100)%100
 		for _, safe := range []string{clean(s), text.VisibleLines(s)} {
-			for _, line := range slices.Concat(wrap(safe, width, "  "), broken(safe, width, "  ")) {
+			for _, line := range slices.Concat(wrap(safe, width, "  "), wrapAnywhere(safe, width, "  ")) {
 				if harmful(line) || strings.Contains(line, "\n") {
 					t.Fatalf("unsafe: %q", line)
 				}
@@ -325,7 +325,7 @@ func FuzzText(f *testing.F) {
 
 func TestBrokenLosesNothing(t *testing.T) {
 	text := "rm  -rf   a b \"c  d\"  \n  && echo   " + strings.Repeat("long ", 40)
-	got := strings.Join(broken(text, 20, "    "), "\n")
+	got := strings.Join(wrapAnywhere(text, 20, "    "), "\n")
 	if strings.ReplaceAll(got, "\n    ", "") != "    "+strings.ReplaceAll(text, "\n", "") {
 		t.Errorf("%q", got)
 	}
@@ -341,10 +341,10 @@ func TestPump(t *testing.T) {
 	}
 	p.put(event.Event{Seq: 1, Body: event.Note{Text: "x"}})
 	p.put(event.Event{Body: event.Progress{Call: "1", Text: "after"}})
-	p.put(ranOut{})
+	p.put(runEnded{})
 	for some, _ := p.flush(); some; some, _ = p.flush() {
 	}
-	last, ok := got[len(got)-1].(ranOut)
+	last, ok := got[len(got)-1].(runEnded)
 	if !ok || last.err != nil {
 		t.Fatalf("the end comes last, not %v", got[len(got)-1])
 	}
@@ -451,15 +451,15 @@ func TestTooLateIsTakenUp(t *testing.T) {
 			ctx: t.Context(), pump: newPump(func(any) {}),
 			send: func(msg any) { messages <- msg }, guard: func(f func()) func() { return f },
 		}
-		m.talk.runner.take(&own{Session: s, pump: m.talk.runner.pump})
+		m.talk.runner.take(&localSession{Session: s, pump: m.talk.runner.pump})
 		m.talk.start(event.Say("go"))
 		m.talk.runner.running.Wait() // the model has not heard of it
 		m.talk.runner.post(m.talk.next(event.Say("late"), "late"))
 		if sentFirst {
 			m.update(<-messages)
-			m.update(ranOut{})
+			m.update(runEnded{})
 		} else {
-			m.update(ranOut{})
+			m.update(runEnded{})
 			m.update(<-messages)
 		}
 		m.talk.runner.running.Wait()
@@ -483,7 +483,7 @@ func TestWhatIsSaidMeanwhile(t *testing.T) {
 		m.talk.opening = true
 		m.composer.history.add("hello")
 		m.talk.start(tc.held)
-		m.update(opened{err: errors.New("there is none")})
+		m.update(sessionOpened{err: errors.New("there is none")})
 		if m.composer.prompt.text() != tc.want || m.talk.opening || m.talk.held != nil {
 			t.Errorf("%T: prompt %q, held %v", tc.held, m.composer.prompt.text(), m.talk.held)
 		}
@@ -521,7 +521,7 @@ func TestCommandsOffered(t *testing.T) {
 		"sandbox": "/status", "ctx": "/context", "xyz": "", "st": "/status /cost /output-style",
 	} {
 		var got []string
-		for _, c := range m.commands.all().like(typed) {
+		for _, c := range m.commands.all().matching(typed) {
 			got = append(got, c.text)
 		}
 		want = strings.TrimSuffix(want, " ")
@@ -531,7 +531,7 @@ func TestCommandsOffered(t *testing.T) {
 	}
 	// The list scrolls, and says where in it one is.
 	m.composer.prompt.set("/")
-	m.composer.suggest()
+	m.composer.offerCompletions()
 	for range 9 {
 		m.composer.offer.move("down")
 	}

@@ -34,8 +34,8 @@ func (o *overlay) pick(title string, items []choice, take func(i int) tea.Cmd) *
 	return p
 }
 
-// now marks the current item, and begins with it.
-func (p *picker) now(text string) {
+// markCurrent marks the current item, and begins with it.
+func (p *picker) markCurrent(text string) {
 	for i, c := range p.items {
 		if c.text == text {
 			p.items[i].doc, p.at = strings.TrimSuffix("now · "+c.doc, " · "), i
@@ -48,14 +48,14 @@ func (o *overlay) confirm(title string, body []string, yes func() tea.Cmd, no fu
 	o.box = &confirm{title: title, body: body, yes: yes, no: no, close: o.close}
 }
 
-// read opens our own text for reading, on a screen of its own: it leaves nothing in the scrollback, whatever the
+// openText opens our own text for reading, on a screen of its own: it leaves nothing in the scrollback, whatever the
 // terminal does to lines when its size changes.
-func (o *overlay) read(text string) {
+func (o *overlay) openText(text string) {
 	o.box = &panel{text: strings.TrimRight(text, "\n"), close: o.close}
 }
 
-// reads reports whether our own text is open.
-func (o *overlay) reads() bool {
+// isReading reports whether our own text is open.
+func (o *overlay) isReading() bool {
 	_, reads := o.box.(*panel)
 	return reads
 }
@@ -263,7 +263,7 @@ func (c *confirm) lines(l look, rows int) (out []string, x, y int) {
 	for _, line := range c.body {
 		body = append(body, wrap(clean(line), l.width, "  ")...)
 	}
-	title := hang(l, "? ", c.title)
+	title := wrapHanging(l, "? ", c.title)
 	page := max(1, rows-1-len(title))
 	c.top = max(0, min(c.top, len(body)-page))
 	out = append(out, paintAll(l, yellow, title)...)

@@ -33,8 +33,8 @@ type pump struct {
 // batch holds the events of a frame.
 type batch []event.Event
 
-// ranOut says that a run has nothing left to do. Err is an error of the harness.
-type ranOut struct{ err error }
+// runEnded says that a run has nothing left to do. Err is an error of the harness.
+type runEnded struct{ err error }
 
 func newPump(send func(any)) *pump { return &pump{send: send, wake: make(chan struct{}, 1)} }
 

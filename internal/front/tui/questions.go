@@ -44,7 +44,7 @@ const (
 
 // open returns the question that takes the keys, prepared for a width; nil if there is none.
 func (q *questions) open(l look) *ask {
-	if q.talk.opening || q.hesitates() {
+	if q.talk.opening || q.mustDelay() {
 		return nil
 	}
 	a := q.next()
@@ -64,7 +64,7 @@ func (q *questions) open(l look) *ask {
 // next returns the next question of the session; nil if there is none.
 func (q *questions) next() *ask {
 	v := q.talk.view
-	if pending, waits := v.asking(q.talk.decided); waits {
+	if pending, waits := v.nextQuestion(q.talk.decided); waits {
 		return newAsk(q, pending)
 	}
 	stopped := v.Run.Stopped
@@ -72,15 +72,15 @@ func (q *questions) next() *ask {
 		return nil
 	}
 	limits := words.Raised(v.Session.Limits, *stopped)
-	if limits == nil || q.talk.house.fixed() != "" {
+	if limits == nil || q.talk.backend.fixed() != "" {
 		return nil
 	}
 	return &ask{of: q, what: "limit " + stopped.Detail, limit: stopped, limits: limits, at: -1}
 }
 
-// hesitates reports whether a question has to wait a moment, so that a person in the middle of a word doesn't
+// mustDelay reports whether a question has to wait a moment, so that a person in the middle of a word doesn't
 // answer it.
-func (q *questions) hesitates() bool {
+func (q *questions) mustDelay() bool {
 	return q.ask == nil && q.composer.busy(q.clock()) && q.next() != nil
 }
 
@@ -91,9 +91,9 @@ func (q *questions) stepBack() {
 	q.ask = nil
 }
 
-// ahead handles a key that was pressed before the question was seen. It returns false for keys that always
+// keyBeforeSeen handles a key that was pressed before the question was seen. It returns false for keys that always
 // work.
-func (q *questions) ahead(k tea.KeyPressMsg, action string, width int) bool {
+func (q *questions) keyBeforeSeen(k tea.KeyPressMsg, action string, width int) bool {
 	switch action {
 	case "escape", "interrupt", "quit", "page-up", "page-down":
 		return false
@@ -102,7 +102,7 @@ func (q *questions) ahead(k tea.KeyPressMsg, action string, width int) bool {
 	}
 	if q.composer.prompt.empty() && words.Choice(k.Text) != "" {
 		q.counted = false
-		q.hold(k.Text, q.clock())
+		q.holdKeys(k.Text, q.clock())
 		return true
 	}
 	if q.composer.prompt.key(k, action, width) {
@@ -111,18 +111,18 @@ func (q *questions) ahead(k tea.KeyPressMsg, action string, width int) bool {
 	return true
 }
 
-// took keeps the keys of an answer.
-func (q *questions) took(text string, now time.Time) {
+// keepAnswerKeys keeps the keys of an answer.
+func (q *questions) keepAnswerKeys(text string, now time.Time) {
 	q.counted = true
-	q.hold(text, now)
+	q.holdKeys(text, now)
 }
 
-// hold keeps keys in case more follow.
-func (q *questions) hold(text string, now time.Time) { q.held, q.heldAt = text, now }
+// holdKeys keeps keys in case more follow.
+func (q *questions) holdKeys(text string, now time.Time) { q.held, q.heldAt = text, now }
 
-// strays handles a key that continues the held ones, and returns false for any other. b is what takes the keys;
+// continuesHeldKeys handles a key that continues the held ones, and returns false for any other. b is what takes the keys;
 // nil means the prompt.
-func (q *questions) strays(k tea.KeyPressMsg, action string, b box) bool {
+func (q *questions) continuesHeldKeys(k tea.KeyPressMsg, action string, b box) bool {
 	held, now := q.held, q.clock()
 	q.held = ""
 	more := held + k.Text
@@ -138,29 +138,29 @@ func (q *questions) strays(k tea.KeyPressMsg, action string, b box) bool {
 	case k.Text == "":
 		return false
 	case words.Begins(more) && (seen == nil || words.Choice(k.Text) != words.Choice(held)):
-		q.hold(more, now)
+		q.holdKeys(more, now)
 		return true
 	case q.counted && len(held) == 1: // something else follows
 	case seen == nil:
 		q.composer.prompt.insert(atomsOf(held)...)
 		q.composer.touched()
-	case seen.single(k, action) < 0 && seen.reply.empty():
+	case seen.choiceOfKey(k, action) < 0 && seen.reply.empty():
 		seen.reply.insert(atomsOf(held)...)
 	}
 	return false
 }
 
-// lingers answers the open question with a key that was pressed a moment ago.
-func (q *questions) lingers() tea.Cmd {
+// answerHeldKey answers the open question with a key that was pressed a moment ago.
+func (q *questions) answerHeldKey() tea.Cmd {
 	if q.ask == nil {
 		return nil
 	}
-	return q.ask.lingers(q.clock())
+	return q.ask.answerHeldKey(q.clock())
 }
 
-// overdue denies a call that nobody has decided about in time. In a run, that happens by itself.
-func (q *questions) overdue() tea.Cmd {
-	pending, ok := q.talk.view.calling(nil)
+// denyOverdue denies a call that nobody has decided about in time. In a run, that happens by itself.
+func (q *questions) denyOverdue() tea.Cmd {
+	pending, ok := q.talk.view.nextCallQuestion(nil)
 	if q.talk.running || q.talk.opening || !ok || pending.Until.IsZero() || q.clock().Before(pending.Until) {
 		return nil
 	}
@@ -168,16 +168,16 @@ func (q *questions) overdue() tea.Cmd {
 	return q.talk.start(pending.Answer(words.TooLate(pending.Call.ID)))
 }
 
-// others returns how many questions come after the open one, as far as known.
-func (q *questions) others() int { return q.talk.view.undecided(q.talk.decided) - 1 }
+// remaining returns how many questions come after the open one, as far as known.
+func (q *questions) remaining() int { return q.talk.view.countUndecided(q.talk.decided) - 1 }
 
 func (q *questions) now() time.Time { return q.clock() }
 
-func (q *questions) passing() bool { return q.talk.house.fixed() != "" }
+func (q *questions) sessionScopeAtMost() bool { return q.talk.backend.fixed() != "" }
 
 func (q *questions) decide(d event.Decided, note string) tea.Cmd { return q.talk.decide(d, note) }
 
-func (q *questions) edits() bool { return q.talk.house.fixed() == "" }
+func (q *questions) canEditCommand() bool { return q.talk.backend.fixed() == "" }
 
 func (q *questions) interrupt() tea.Cmd { return q.talk.interrupt() }
 
@@ -208,7 +208,7 @@ func (q *questions) command(text string) (cmd tea.Cmd, problem string, ok bool) 
 	if !ok {
 		return nil, "", false
 	}
-	c, known := q.commands.all().named(name)
+	c, known := q.commands.all().find(name)
 	switch {
 	case !known:
 		return nil, "", false

@@ -45,7 +45,7 @@ func (c *commander) loop(args string) tea.Cmd {
 	r := c.loops
 	switch args {
 	case "":
-		return c.showText(r.told())
+		return c.showText(r.describe())
 	case "off":
 		if r.on == nil {
 			c.hints.say("nothing loops")
@@ -92,7 +92,7 @@ func (c *commander) prompts(typed string) (func(context.Context) (string, error)
 		return func(context.Context) (string, error) { return typed, nil }, nil
 	}
 	all := c.offered()
-	what, ok := all.named(name)
+	what, ok := all.find(name)
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("/loop: %s", all.nearest(name))
@@ -102,8 +102,8 @@ func (c *commander) prompts(typed string) (func(context.Context) (string, error)
 	return func(ctx context.Context) (string, error) { return what.Prompt(ctx, args) }, nil
 }
 
-// told says what repeats.
-func (r *repeater) told() string {
+// describe says what repeats.
+func (r *repeater) describe() string {
 	if r.on == nil {
 		return "nothing loops; begin with: /loop [INTERVAL] PROMPT, such as /loop 5m check the build"
 	}
@@ -121,8 +121,8 @@ func (r *repeater) line() string {
 	return "loop at " + r.on.at.Format(time.TimeOnly)
 }
 
-// waits reports whether the time must be checked.
-func (r *repeater) waits() bool { return r.on != nil && !r.on.at.IsZero() }
+// isPending reports whether the time must be checked.
+func (r *repeater) isPending() bool { return r.on != nil && !r.on.at.IsZero() }
 
 // end ends the loop, for a reason.
 func (r *repeater) end(why string) {
@@ -148,7 +148,7 @@ func (r *repeater) refresh() tea.Cmd {
 	}
 	now := t.tui.clock()
 	if l.at.IsZero() { // a run is over
-		if why := l.over(t.view.Run.Stopped, t.view.Last); why != "" {
+		if why := l.onRunOver(t.view.Run.Stopped, t.view.Last); why != "" {
 			r.end(why)
 			return nil
 		}
@@ -163,11 +163,11 @@ func (r *repeater) refresh() tea.Cmd {
 // busy reports whether a run is in progress, or a question is open.
 func (r *repeater) busy() bool {
 	t := r.talk
-	return t.running || t.driven() || !t.view.Idle() || t.view.undecided(nil) > 0 || slices.ContainsFunc(t.held, isSaid)
+	return t.running || t.drivenElsewhere() || !t.view.Idle() || t.view.countUndecided(nil) > 0 || slices.ContainsFunc(t.held, isSaid)
 }
 
-// over records how a run has ended. It returns why the loop ends with it; empty if it continues.
-func (l *repeat) over(stopped *event.Stopped, last string) (why string) {
+// onRunOver records how a run has ended. It returns why the loop ends with it; empty if it continues.
+func (l *repeat) onRunOver(stopped *event.Stopped, last string) (why string) {
 	said := l.said
 	l.said = false
 	ended := stopped != nil && stopped != l.last

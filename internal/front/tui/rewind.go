@@ -21,13 +21,13 @@ type rewinder struct {
 
 // pick lets the person choose where to go back to, and what to restore.
 func (r *rewinder) pick() tea.Cmd {
-	a, house, ctx, id, now := r.talk.tui.App, r.talk.house, r.talk.ctx, r.talk.runner.id(), r.talk.tui.clock()
+	a, backend, ctx, id, now := r.talk.tui.App, r.talk.backend, r.talk.ctx, r.talk.runner.id(), r.talk.tui.clock()
 	if id == "" || a == nil {
 		r.hints.say("there are no messages yet")
 		return nil
 	}
 	return func() tea.Msg {
-		points, err := house.points(ctx, id)
+		points, err := backend.rewindPoints(ctx, id)
 		return later(func() tea.Cmd {
 			r.talk.fail(err)
 			if len(points) == 0 {
@@ -57,7 +57,7 @@ func (r *rewinder) pickKind(seq uint64, said string) tea.Cmd {
 
 // plan plans the rewind and shows it first.
 func (r *rewinder) plan(seq uint64, said string, files, conversation bool) tea.Cmd {
-	house, ctx, open, root := r.talk.house, r.talk.ctx, r.talk.runner.session(), r.talk.root()
+	backend, ctx, open, root := r.talk.backend, r.talk.ctx, r.talk.runner.session(), r.talk.root()
 	if !conversation {
 		said = ""
 	}
@@ -65,7 +65,7 @@ func (r *rewinder) plan(seq uint64, said string, files, conversation bool) tea.C
 		return nil
 	}
 	return func() tea.Msg {
-		way, err := house.back(ctx, open, root, seq, files, conversation)
+		way, err := backend.planRewind(ctx, open, root, seq, files, conversation)
 		return later(func() tea.Cmd {
 			switch {
 			case errors.Is(err, running.ErrNothingToRewind) && !conversation:
@@ -107,7 +107,7 @@ func (r *rewinder) arrived(past *view, said string, err error) tea.Cmd {
 		r.talk.fail(err)
 		return nil
 	}
-	if !r.screen.anew() { // earlier lines have been printed
+	if !r.screen.clearTranscript() { // earlier lines have been printed
 		n := len(past.blocks)
 		past.blocks = slices.Concat(r.talk.view.blocks, past.blocks[n-lastNotes(past.blocks):])
 	}
@@ -116,7 +116,7 @@ func (r *rewinder) arrived(past *view, said string, err error) tea.Cmd {
 	if said != "" && r.composer.prompt.empty() {
 		r.composer.prompt.set(said)
 	}
-	return r.talk.goOn()
+	return r.talk.continueWithHeld()
 }
 
 // lastNotes counts the notes at the end.
@@ -130,13 +130,13 @@ func lastNotes(blocks []*block) int {
 
 // undo restores the files to before the last message.
 func (r *rewinder) undo() tea.Cmd {
-	a, house, ctx, id := r.talk.tui.App, r.talk.house, r.talk.ctx, r.talk.runner.id()
+	a, backend, ctx, id := r.talk.tui.App, r.talk.backend, r.talk.ctx, r.talk.runner.id()
 	if id == "" || a == nil {
 		r.hints.say("there is nothing to undo yet")
 		return nil
 	}
 	return func() tea.Msg {
-		points, err := house.points(ctx, id)
+		points, err := backend.rewindPoints(ctx, id)
 		return later(func() tea.Cmd {
 			if err != nil || len(points) == 0 {
 				r.talk.fail(err)

@@ -37,8 +37,8 @@ type input struct {
 	away bool // for the process that drives the session elsewhere
 }
 
-// sent says that an input is in the log, or why not. [inspan.ErrOver] means that it came too late for the run.
-type sent struct {
+// inputSent says that an input is in the log, or why not. [inspan.ErrOver] means that it came too late for the run.
+type inputSent struct {
 	input
 	err error
 }
@@ -67,9 +67,9 @@ func (r *runner) deliver(open session, outbox <-chan input) {
 		if in.away {
 			err = open.Send(r.ctx, in.body)
 		} else {
-			said[in.n], err = open.into(r.ctx, in.body)
+			said[in.n], err = open.sendToRun(r.ctx, in.body)
 		}
-		r.send(sent{in, err})
+		r.send(inputSent{in, err})
 	}
 }
 
@@ -83,7 +83,7 @@ func (r *runner) post(in input) {
 	select {
 	case r.outbox <- in:
 	default:
-		r.pump.put(ranOut{errors.New("too many inputs are waiting to be sent")})
+		r.pump.put(runEnded{errors.New("too many inputs are waiting to be sent")})
 	}
 }
 
@@ -92,9 +92,9 @@ func (r *runner) drive(inputs ...event.Body) {
 	r.unwatch()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	run := r.s.begin(r.switched)
+	run := r.s.prepareRun(r.switched)
 	inputs = slices.Clone(inputs) // the caller may change its own
-	r.running.Go(r.guard(func() { r.pump.put(ranOut{run(r.ctx, inputs)}) }))
+	r.running.Go(r.guard(func() { r.pump.put(runEnded{run(r.ctx, inputs)}) }))
 }
 
 // switchTo changes the mode as soon as the run only waits for answers, or after the run.
@@ -119,10 +119,10 @@ func (r *runner) switched() (inputs []event.Body) {
 	return inputs
 }
 
-// conduct runs the session. If another process drives it, answers, steering and interrupts go there.
-func conduct(ctx context.Context, run *inspan.Conductor, inputs []event.Body) error {
+// runOrSend runs the session. If another process drives it, answers, steering and interrupts go there.
+func runOrSend(ctx context.Context, run *inspan.Conductor, inputs []event.Body) error {
 	err := run.Run(ctx, inputs...)
-	if _, driven := errors.AsType[*inspan.DrivenError](err); !driven || len(inputs) == 0 || slices.ContainsFunc(inputs, isForUs) {
+	if _, driven := errors.AsType[*inspan.DrivenError](err); !driven || len(inputs) == 0 || slices.ContainsFunc(inputs, needsLocalRun) {
 		return err
 	}
 	for _, input := range inputs {
@@ -133,8 +133,8 @@ func conduct(ctx context.Context, run *inspan.Conductor, inputs []event.Body) er
 	return nil
 }
 
-// isForUs reports whether only a run here can take an input. Any run can take the others.
-func isForUs(b event.Body) bool {
+// needsLocalRun reports whether only a run here can take an input. Any run can take the others.
+func needsLocalRun(b event.Body) bool {
 	switch b.(type) {
 	case event.Decided, event.Steered, event.Cancelled:
 		return false
@@ -193,10 +193,10 @@ func (r *runner) close() error {
 		return nil
 	}
 	close(outbox)
-	late := time.AfterFunc(untold, open.hangUp)
+	late := time.AfterFunc(tellAfter, open.disconnect)
 	r.sending.Wait()
 	late.Stop()
-	open.leave()
+	open.detach()
 	r.running.Wait()
 	left, err := open.close()
 	r.mu.Lock()

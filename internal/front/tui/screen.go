@@ -13,7 +13,7 @@ import (
 type screen struct {
 	look   look
 	height int
-	habits habits
+	habits preferences
 
 	print     printer
 	full      *scroll // for fullscreen; nil if inline
@@ -39,7 +39,7 @@ func newScreen(t *TUI) *screen {
 	s := &screen{
 		height: cmp.Or(t.Height, 24), look: look{noColor: t.NoColor, lexers: &markdown.Lexers{}},
 	}
-	s.habits = t.habits()
+	s.habits = t.preferences()
 	s.look.light, s.look.reader = s.habits.light(), s.habits.reader
 	s.look.width = s.cells(cmp.Or(t.Width, 80))
 	s.look.noColor = s.look.noColor || s.look.reader
@@ -63,8 +63,8 @@ func (s *screen) raise() tea.Cmd {
 	return mark(s.fence.last)
 }
 
-// marked handles a mark that has been written. Those of an earlier fence count for nothing.
-func (s *screen) marked(m marked) tea.Cmd {
+// onMarkWritten handles a mark that has been written. Those of an earlier fence count for nothing.
+func (s *screen) onMarkWritten(m markWritten) tea.Cmd {
 	switch {
 	case !s.fence.up || m.number < s.fence.first:
 	case m.number == s.fence.first:
@@ -77,15 +77,15 @@ func (s *screen) marked(m marked) tea.Cmd {
 	return nil
 }
 
-// lost records that the terminal no longer shows a frame of ours.
-func (s *screen) lost() { s.settled, s.fence.up = false, false }
+// onFrameLost records that the terminal no longer shows a frame of ours.
+func (s *screen) onFrameLost() { s.settled, s.fence.up = false, false }
 
 // leave hands the terminal to another program until back is called.
 func (s *screen) leave() { s.away = true }
 
 func (s *screen) back() {
 	s.away = false
-	s.lost()
+	s.onFrameLost()
 }
 
 // flush sends printed lines to the terminal, at most as many as there is room for above the live part, which
@@ -106,8 +106,8 @@ func (s *screen) flush(v *view) tea.Cmd {
 	if s.printing || len(s.print.lines) == 0 || !s.settled {
 		return nil
 	}
-	n := min(len(s.print.lines), max(1, s.height-s.tallest()-1))
-	chunk := strings.Join(fitted(s.print.lines[:n], s.look.width), "\n")
+	n := min(len(s.print.lines), max(1, s.height-s.maxLiveRows()-1))
+	chunk := strings.Join(rewrap(s.print.lines[:n], s.look.width), "\n")
 	s.print.lines = s.print.lines[n:]
 	if chunk == "" {
 		chunk = " " // an empty text would print no line
@@ -126,8 +126,8 @@ func (s *screen) redraw() tea.Cmd {
 	return tea.Sequence(tea.ClearScreen, s.raise())
 }
 
-// arrived records that lines have reached the terminal.
-func (s *screen) arrived() tea.Cmd {
+// onPrinted records that lines have reached the terminal.
+func (s *screen) onPrinted() tea.Cmd {
 	s.printing = false
 	if s.redrawDue {
 		return s.redraw()
@@ -135,8 +135,8 @@ func (s *screen) arrived() tea.Cmd {
 	return nil
 }
 
-// tallest returns how high the live part may be.
-func (s *screen) tallest() int {
+// maxLiveRows returns how high the live part may be.
+func (s *screen) maxLiveRows() int {
 	rows := 0
 	for _, n := range s.heights {
 		rows = max(rows, n)
@@ -224,8 +224,8 @@ func (s *screen) keep(blocks []*block) []*block {
 	return blocks
 }
 
-// anew empties the transcript of fullscreen, and reports whether there is one.
-func (s *screen) anew() bool {
+// clearTranscript empties the transcript of fullscreen, and reports whether there is one.
+func (s *screen) clearTranscript() bool {
 	if s.full == nil {
 		return false
 	}
@@ -234,8 +234,8 @@ func (s *screen) anew() bool {
 	return true
 }
 
-// lit handles what the terminal reports about its background. The settings take precedence.
-func (s *screen) lit(light bool) {
+// onBackground handles what the terminal reports about its background. The settings take precedence.
+func (s *screen) onBackground(light bool) {
 	if s.habits.theme != "" {
 		return
 	}
@@ -243,8 +243,8 @@ func (s *screen) lit(light bool) {
 	s.print.look = s.look
 }
 
-// themed handles the person's choice of a theme; empty means to ask the terminal.
-func (s *screen) themed(theme string) {
+// setTheme handles the person's choice of a theme; empty means to ask the terminal.
+func (s *screen) setTheme(theme string) {
 	s.habits.theme = theme
 	s.look.light = s.habits.light()
 	s.print.look = s.look

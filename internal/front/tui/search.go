@@ -8,15 +8,15 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// recalled is the messages of a session up to a time, the oldest first.
-type recalled struct {
+// messageHistory is the messages of a session up to a time, the oldest first.
+type messageHistory struct {
 	until time.Time
 	said  []string
 }
 
-// recall is a search for an earlier message in this folder. It reads the logs of earlier sessions, the newest
+// messageSearch is a search for an earlier message in this folder. It reads the logs of earlier sessions, the newest
 // first, while its list is open.
-type recall struct {
+type messageSearch struct {
 	composer *composer
 	list     *picker
 	rest     []past // sessions that were not added yet
@@ -42,14 +42,14 @@ const (
 // search lets the person choose an earlier message in this folder. Messages from earlier sessions are added as
 // they are read, while the list already takes keys.
 func (c *composer) search() tea.Cmd {
-	r := &recall{composer: c, left: mostRecalled, bytes: mostSearched}
+	r := &messageSearch{composer: c, left: mostRecalled, bytes: mostSearched}
 	r.list = c.over.pick("history", nil, func(i int) tea.Cmd {
 		c.prompt.set(r.list.items[i].text)
 		c.touched()
 		return nil
 	})
-	r.add(c.history.lines)
-	a, ctx, house := c.talk.tui.App, c.talk.ctx, c.talk.house
+	r.addMessages(c.history.lines)
+	a, ctx, backend := c.talk.tui.App, c.talk.ctx, c.talk.backend
 	if a == nil {
 		return nil
 	}
@@ -58,79 +58,79 @@ func (c *composer) search() tea.Cmd {
 		return later(func() tea.Cmd {
 			c.talk.fail(err)
 			for _, s := range list {
-				if house.has(s.Root) && s.Parent == "" && s.Preview != "" {
+				if backend.has(s.Root) && s.Parent == "" && s.Preview != "" {
 					r.rest = append(r.rest, past{s.ID, s.Preview, s.Modified, s.Size})
 				}
 			}
-			return r.goOn()
+			return r.step()
 		})
 	}
 }
 
-// known returns what is known of a session, and whether that is everything.
-func (r *recall) known(s past) (said []string, all bool) {
+// cached returns what is known of a session, and whether that is everything.
+func (r *messageSearch) cached(s past) (said []string, all bool) {
 	known, read := r.composer.earlier[s.id]
 	return known.said, read && !known.until.Before(s.until)
 }
 
-// goOn adds what is already known, and continues to read.
-func (r *recall) goOn() tea.Cmd {
+// step adds what is already known, and continues to read.
+func (r *messageSearch) step() tea.Cmd {
 	for ; len(r.rest) > 0; r.rest = r.rest[1:] {
 		s := r.rest[0]
-		said, all := r.known(s)
+		said, all := r.cached(s)
 		if !all && r.left > 0 && s.size <= r.bytes {
-			return r.read()
+			return r.readMore()
 		}
 		if len(said) == 0 {
 			said = []string{s.preview}
 		}
-		r.add(said)
+		r.addMessages(said)
 	}
 	return nil
 }
 
-// read reads some of the sessions, unless the list is closed.
-func (r *recall) read() tea.Cmd {
+// readMore reads some of the sessions, unless the list is closed.
+func (r *messageSearch) readMore() tea.Cmd {
 	c := r.composer
 	some := r.rest[:min(len(r.rest), r.left)]
-	if i := slices.IndexFunc(some, func(s past) bool { _, all := r.known(s); return all }); i >= 0 {
+	if i := slices.IndexFunc(some, func(s past) bool { _, all := r.cached(s); return all }); i >= 0 {
 		some = some[:i]
 	}
 	if c.over.box != r.list {
 		return nil
 	}
-	house, ctx, bytes := c.talk.house, c.talk.ctx, r.bytes
+	backend, ctx, bytes := c.talk.backend, c.talk.ctx, r.bytes
 	return func() tea.Msg {
-		read := recallSome(ctx, house, some, bytes)
+		read := readSome(ctx, backend, some, bytes)
 		return later(func() tea.Cmd {
 			if c.earlier == nil {
-				c.earlier = map[string]recalled{}
+				c.earlier = map[string]messageHistory{}
 			}
 			for i, one := range read {
 				c.earlier[some[i].id] = one
 				r.left--
 				r.bytes -= some[i].size
 			}
-			return r.goOn()
+			return r.step()
 		})
 	}
 }
 
-// recallSome reads the first of the sessions for a moment. Unreadable ones have no messages.
-func recallSome(ctx context.Context, house house, some []past, bytes int64) (read []recalled) {
+// readSome reads the first of the sessions for a moment. Unreadable ones have no messages.
+func readSome(ctx context.Context, backend backend, some []past, bytes int64) (read []messageHistory) {
 	began := time.Now()
 	for _, s := range some {
 		if bytes -= s.size; len(read) > 0 && (bytes < 0 || time.Since(began) > recallingStep) {
 			break
 		}
-		said, _ := house.said(ctx, s.id)
-		read = append(read, recalled{s.until, said})
+		said, _ := backend.personMessages(ctx, s.id)
+		read = append(read, messageHistory{s.until, said})
 	}
 	return read
 }
 
-// add adds the messages of a session, the last one first.
-func (r *recall) add(said []string) {
+// addMessages adds the messages of a session, the last one first.
+func (r *messageSearch) addMessages(said []string) {
 	var items []string
 	for _, s := range slices.Backward(said) {
 		items = append(items, s)

@@ -43,13 +43,13 @@ func (s *sessions) fork() tea.Cmd {
 		s.hints.say("there is no session to copy yet")
 		return nil
 	}
-	house, o := s.talk.house, s.talk.opts
-	return s.talk.enter(o, func(ctx context.Context, warn func(string)) (session, error) { return house.fork(ctx, o, id, warn) })
+	backend, o := s.talk.backend, s.talk.opts
+	return s.talk.enter(o, func(ctx context.Context, warn func(string)) (session, error) { return backend.fork(ctx, o, id, warn) })
 }
 
-// aside asks the model a question in a copy of the session, in mode plan, and shows the answer. The session stays
+// askAside asks the model a question in a copy of the session, in mode plan, and shows the answer. The session stays
 // as it is, and a run continues. The copy is a session of its own, so its cost is counted.
-func (s *sessions) aside(question string) tea.Cmd {
+func (s *sessions) askAside(question string) tea.Cmd {
 	id, t, o := s.talk.runner.id(), s.talk.tui, s.talk.opts
 	switch {
 	case question == "":
@@ -116,7 +116,7 @@ func settledAt(ctx context.Context, host *inspan.Host, id string) (at uint64, er
 
 // pick lets the person choose a session of this folder, or of any.
 func (s *sessions) pick() tea.Cmd {
-	a, ctx, house, now := s.talk.tui.App, s.talk.ctx, s.talk.house, s.talk.tui.clock()
+	a, ctx, backend, now := s.talk.tui.App, s.talk.ctx, s.talk.backend, s.talk.tui.clock()
 	if a == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (s *sessions) pick() tea.Cmd {
 			var ids []string
 			for _, here := range []bool{true, false} { // those of this folder first
 				for _, info := range list {
-					if house.has(info.Root) != here || info.Parent != "" || info.Empty {
+					if backend.has(info.Root) != here || info.Parent != "" || info.Empty {
 						continue
 					}
 					doc := ago(now.Sub(info.Modified)) + " · " + info.ID
@@ -184,17 +184,17 @@ func (s *sessions) model(name string) tea.Cmd {
 			s.talk.note("the next session uses " + route)
 			return nil
 		}
-		return s.again(o, id, "model "+route+" answers your next message", route)
+		return s.reopenWith(o, id, "model "+route+" answers your next message", route)
 	})
 }
 
-// again continues the same session with other options. Told is what has changed, and route the model that
+// reopenWith continues the same session with other options. Told is what has changed, and route the model that
 // answers; empty means the same one.
-func (s *sessions) again(o app.Options, id, told, route string) tea.Cmd {
+func (s *sessions) reopenWith(o app.Options, id, told, route string) tea.Cmd {
 	o.Mode = ""
 	resume := s.talk.resume(o, id)
 	return func() tea.Msg {
-		msg, ok := resume().(opened)
+		msg, ok := resume().(sessionOpened)
 		if ok {
 			msg.told, msg.coming = told, route
 		}
@@ -220,7 +220,7 @@ func (s *sessions) addFolder(path string) tea.Cmd {
 		o.Folders = append(slices.Clone(o.Folders), dir)
 		told := words.OneLine(dir, 300) + " is open to the session as its workspace is"
 		if id := s.talk.runner.id(); id != "" {
-			return s.again(o, id, told, s.talk.coming)
+			return s.reopenWith(o, id, told, s.talk.coming)
 		}
 		s.talk.opts = o
 		s.talk.note(told)
@@ -251,7 +251,7 @@ func (s *sessions) pickModel() tea.Cmd {
 			if now != "" && !slices.ContainsFunc(items, func(c choice) bool { return c.text == now }) {
 				items = append([]choice{{text: now}}, items...)
 			}
-			s.over.pick("model", items, func(i int) tea.Cmd { return s.model(items[i].text) }).now(now)
+			s.over.pick("model", items, func(i int) tea.Cmd { return s.model(items[i].text) }).markCurrent(now)
 			return nil
 		})
 	}

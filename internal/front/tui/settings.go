@@ -16,21 +16,21 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// habits are the person's preferences for the front end.
-type habits struct {
+// preferences are the person's preferences for the front end.
+type preferences struct {
 	theme      string // light or dark; empty means the terminal's
 	statusLine string // a command; empty means our own line
 	vim        bool
 	reader     bool // a screen reader reads the terminal
 }
 
-// habits returns the preferences from the settings.
-func (t *TUI) habits() habits {
+// preferences returns the preferences from the settings.
+func (t *TUI) preferences() preferences {
 	if t.App == nil {
-		return habits{}
+		return preferences{}
 	}
 	set := t.App.Config.TUI
-	return habits{theme: themeOf(set.Theme), statusLine: set.StatusLine, vim: set.Vim, reader: set.ScreenReader}
+	return preferences{theme: themeOf(set.Theme), statusLine: set.StatusLine, vim: set.Vim, reader: set.ScreenReader}
 }
 
 // themeOf returns the theme for a setting.
@@ -43,7 +43,7 @@ func themeOf(set string) string {
 
 // light reports whether the background is light, as far as known before asking the terminal: by the settings,
 // or by COLORFGBG, which some terminals set to "15;0" for white on black.
-func (h habits) light() bool {
+func (h preferences) light() bool {
 	if h.theme != "" {
 		return h.theme == "light"
 	}
@@ -55,8 +55,8 @@ func (h habits) light() bool {
 // theme sets the colours, here and in the settings.
 func (c *commander) theme(args string) tea.Cmd {
 	s := c.back.screen
-	return c.habit("theme", args, s.habits.named(), []string{"dark", "light", "auto"}, func(to string) string {
-		s.themed(themeOf(to))
+	return c.setPreference("theme", args, s.habits.named(), []string{"dark", "light", "auto"}, func(to string) string {
+		s.setTheme(themeOf(to))
 		s.reflow(c.talk.view)
 		return to
 	}, tea.RequestBackgroundColor)
@@ -68,7 +68,7 @@ func (c *commander) vim(args string) tea.Cmd {
 	if on.vim != nil {
 		now = "on"
 	}
-	return c.habit("vim", args, now, []string{"on", "off"}, func(to string) string {
+	return c.setPreference("vim", args, now, []string{"on", "off"}, func(to string) string {
 		if on.vim = nil; to == "on" {
 			on.vim = &vim{}
 		}
@@ -90,7 +90,7 @@ func (c *commander) outputStyle(name string) tea.Cmd {
 			items = append(items, choice{s.Name, s.Description})
 		}
 		now := cmp.Or(c.talk.opts.Style, a.Config.Style, equipment.DefaultStyle)
-		c.over.pick("output style", items, func(i int) tea.Cmd { return c.outputStyle(styles[i].Name) }).now(now)
+		c.over.pick("output style", items, func(i int) tea.Cmd { return c.outputStyle(styles[i].Name) }).markCurrent(now)
 		return nil
 	}
 	if _, err := a.Extensions.Style(name, c.talk.warn); err != nil {
@@ -106,16 +106,16 @@ func (c *commander) outputStyle(name string) tea.Cmd {
 	})
 }
 
-// habit sets a preference to one of some values, or lets the person choose. Apply applies it, and returns its
+// setPreference sets a preference to one of some values, or lets the person choose. Apply applies it, and returns its
 // form in the settings.
-func (c *commander) habit(name, to, now string, values []string, apply func(to string) string, then tea.Cmd) tea.Cmd {
+func (c *commander) setPreference(name, to, now string, values []string, apply func(to string) string, then tea.Cmd) tea.Cmd {
 	switch {
 	case to == "":
 		var items []choice
 		for _, v := range values {
 			items = append(items, choice{text: v})
 		}
-		c.over.pick(name, items, func(i int) tea.Cmd { return c.habit(name, values[i], now, values, apply, then) }).now(now)
+		c.over.pick(name, items, func(i int) tea.Cmd { return c.setPreference(name, values[i], now, values, apply, then) }).markCurrent(now)
 		return nil
 	case !slices.Contains(values, to):
 		c.talk.fail(fmt.Errorf("unknown %s %q; use one of %s", name, words.OneLine(words.Hidden(to), 30), strings.Join(values, ", ")))
@@ -139,4 +139,4 @@ func (c *commander) habit(name, to, now string, values []string, apply func(to s
 }
 
 // named returns the theme as written in the settings.
-func (h habits) named() string { return cmp.Or(h.theme, "auto") }
+func (h preferences) named() string { return cmp.Or(h.theme, "auto") }

@@ -88,7 +88,7 @@ func (s status) fields() []field {
 	if v.Spent.Turns > 0 {
 		fields = append(fields, field{words.Cost(v.Spent.Cost, v.Spent.Unpriced), dim})
 	}
-	if pct := v.share(); pct >= 0 && v.Spent.Turns > 0 {
+	if pct := v.windowPercent(); pct >= 0 && v.Spent.Turns > 0 {
 		fields = append(fields, field{fmt.Sprintf("%d%% of %dk", pct, v.Session.Window/1000), shareColor(pct)})
 	}
 	if pct := v.cached(); pct > 0 {

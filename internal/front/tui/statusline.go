@@ -54,7 +54,7 @@ func (s *statusLine) stateOf(st status, t *talk) string {
 		"mode":      st.mode, "effort": t.effort(),
 		"cost": map[string]any{"total_cost_usd": v.Spent.Cost, "unpriced": v.Spent.Unpriced},
 		"context_window": map[string]any{
-			"context_window_size": window, "used_percentage": max(0, v.share()),
+			"context_window_size": window, "used_percentage": max(0, v.windowPercent()),
 			"total_input_tokens": v.Spent.Prompt.Prompt(), "total_output_tokens": v.Spent.Prompt.Output,
 		},
 		"busy": v.Run.Busy,
@@ -75,7 +75,7 @@ func (s *statusLine) refresh(st status, t *talk) tea.Cmd {
 		return nil
 	}
 	s.runs = true
-	wait, root, mode := s.next.Sub(s.clock()), t.local(), tool.Mode(st.mode)
+	wait, root, mode := s.next.Sub(s.clock()), t.localFolder(), tool.Mode(st.mode)
 	if wait > 0 { // the state may change until then
 		return tea.Tick(wait, func(time.Time) tea.Msg { return later(func() tea.Cmd { s.runs = false; return nil }) })
 	}

@@ -21,23 +21,23 @@ import (
 // talk is the conversation with the open session: its view, its runs, and the inputs that it does not have yet.
 type talk struct {
 	outbox
-	tui    *TUI
-	ctx    context.Context
-	hints  *hints
-	runner *runner
-	house  house
-	view   *view
+	tui     *TUI
+	ctx     context.Context
+	hints   *hints
+	runner  *runner
+	backend backend
+	view    *view
 
-	opts    app.Options       // for sessions that are opened from now on
-	coming  string            // the model that answers from the next request on; empty if it is unchanged
-	opening bool              // a session is being opened or closed
-	closing bool              // the previous session is being closed, and the person's next request waits for that
-	running bool              // a run is in progress here
-	wanted  tool.Mode         // mode that was switched to in this run, until the log says so; empty if none
-	regain  func(said string) // puts queued words back into the prompt
-	driver  string            // the process that continues its run elsewhere, in words; empty if none, as far as known
-	trouble string            // why the session's server can't be reached, in a word; empty if it can
-	then    []later           // what waits for the run to end, or for the session to close
+	opts     app.Options       // for sessions that are opened from now on
+	coming   string            // the model that answers from the next request on; empty if it is unchanged
+	opening  bool              // a session is being opened or closed
+	closing  bool              // the previous session is being closed, and the person's next request waits for that
+	running  bool              // a run is in progress here
+	wanted   tool.Mode         // mode that was switched to in this run, until the log says so; empty if none
+	putBack  func(said string) // puts queued words back into the prompt
+	driver   string            // the process that continues its run elsewhere, in words; empty if none, as far as known
+	trouble  string            // why the session's server can't be reached, in a word; empty if it can
+	deferred []later           // what waits for the run to end, or for the session to close
 }
 
 // note prints a line of the front end, warn a line that stands out, and printText plain text. They may contain what
@@ -85,10 +85,10 @@ func (t *talk) apply(events batch) tea.Cmd {
 			continue
 		}
 		if d, ok := e.Body.(event.Decided); ok {
-			t.answered(d)
+			t.noteAnswer(d)
 		}
 		if w, ok := e.Body.(event.Withdrawn); ok {
-			t.regained(w)
+			t.onWithdrawn(w)
 		}
 		t.view.Apply(e)
 		switch b := e.Body.(type) {
@@ -104,9 +104,9 @@ func (t *talk) apply(events batch) tea.Cmd {
 		case event.Replied, event.Compacted, event.Pruned:
 			t.measure()
 		case event.Said:
-			t.seen(b, b.By, e.Seq)
+			t.onSeen(b, b.By, e.Seq)
 		case event.Steered:
-			t.seen(b, b.By, e.Seq)
+			t.onSeen(b, b.By, e.Seq)
 		}
 	}
 	if before || !t.cutOff() {
@@ -122,12 +122,12 @@ func (t *talk) measure() {
 	}
 }
 
-// answered prints who answered an open question, unless the person here did.
-func (t *talk) answered(d event.Decided) {
+// noteAnswer prints who answered an open question, unless the person here did.
+func (t *talk) noteAnswer(d event.Decided) {
 	here := t.undecide(d.Call)
 	i := slices.IndexFunc(t.view.Now.Questions, func(q *transcript.Question) bool { return d.On(q.ID, q.Seq) })
 	if i >= 0 && !here && t.runner.session() != nil {
-		t.note(elsewhere(t.view.Now.Questions[i], d))
+		t.note(answeredElsewhere(t.view.Now.Questions[i], d))
 	}
 }
 
@@ -138,10 +138,10 @@ func (t *talk) start(inputs ...event.Body) tea.Cmd {
 		t.held = append(t.held, inputs...)
 		return nil
 	case t.runner.session() == nil:
-		t.begins(inputs, t.tui.clock())
+		t.recordBegin(inputs, t.tui.clock())
 		return t.open(inputs...)
 	}
-	t.begins(inputs, t.tui.clock())
+	t.recordBegin(inputs, t.tui.clock())
 	t.running, t.driver, t.wanted = true, "", switchedTo(inputs)
 	t.runner.drive(inputs...)
 	return nil
@@ -152,10 +152,10 @@ func (t *talk) send(body event.Body, text string) { t.runner.post(t.next(body, t
 
 // queues reports whether the person's words wait for the run to end, and can be taken back.
 func (t *talk) queues() bool {
-	if !t.running && !t.driven() {
+	if !t.running && !t.drivenElsewhere() {
 		return false
 	}
-	return slices.ContainsFunc(t.view.Queued(), t.isTakeable) || slices.ContainsFunc(t.held, isSaid) || t.underway()
+	return slices.ContainsFunc(t.view.Queued(), t.isTakeable) || slices.ContainsFunc(t.held, isSaid) || t.hasUnderway()
 }
 
 // isTakeable reports whether a message is the person's own, and not being taken back already.
@@ -175,7 +175,7 @@ func (t *talk) takeBack() {
 		if t.running {
 			t.send(event.Withdrawn{Of: s.Seq}, "")
 		} else {
-			t.toDriver(event.Withdrawn{Of: s.Seq}, "")
+			t.sendToDriver(event.Withdrawn{Of: s.Seq}, "")
 		}
 	}
 	for i, p := range t.mine {
@@ -184,15 +184,15 @@ func (t *talk) takeBack() {
 			t.runner.post(input{back: p.n})
 		}
 	}
-	for _, said := range slices.Backward(append(back, t.unhold()...)) {
-		t.regain(said)
+	for _, said := range slices.Backward(append(back, t.takeBackHeld()...)) {
+		t.putBack(said)
 	}
 	t.hints.say("the queued text is back in the prompt; press again to interrupt")
 }
 
-// regained handles the log's word that a message was taken back. If its run had begun already, the message is
+// onWithdrawn handles the log's word that a message was taken back. If its run had begun already, the message is
 // in both places.
-func (t *talk) regained(w event.Withdrawn) {
+func (t *talk) onWithdrawn(w event.Withdrawn) {
 	waits := slices.ContainsFunc(t.view.Queued(), func(s *transcript.Said) bool { return s.Seq == w.Of })
 	if slices.Contains(t.asked, w.Of) && !waits {
 		t.warn("a message that you took back had begun its run by then; Esc interrupts it")
@@ -218,21 +218,21 @@ func (t *talk) withFiles(text string, say func(files []event.Body) tea.Cmd) tea.
 	}
 }
 
-// inform tells the session something that is not a wish of the person's.
-func (t *talk) inform(said event.Said) tea.Cmd {
+// tellSession tells the session something that is not a wish of the person's.
+func (t *talk) tellSession(said event.Said) tea.Cmd {
 	switch {
 	case t.running:
 		t.send(said, "")
 		return nil
-	case t.driven():
-		t.toDriver(said, "")
+	case t.drivenElsewhere():
+		t.sendToDriver(said, "")
 		return nil
 	}
 	return t.start(said)
 }
 
-// sent handles the outcome of send. An input that came too late for its run begins another.
-func (t *talk) sent(msg sent) tea.Cmd {
+// onInputSent handles the outcome of send. An input that came too late for its run begins another.
+func (t *talk) onInputSent(msg inputSent) tea.Cmd {
 	if msg.err == nil {
 		return nil
 	}
@@ -246,7 +246,7 @@ func (t *talk) sent(msg sent) tea.Cmd {
 	if d, ok := msg.body.(event.Decided); ok {
 		t.undecide(d.Call) // the question is asked again
 	}
-	lost, ok := t.lost(msg.n)
+	lost, ok := t.takeLost(msg.n)
 	if !ok {
 		t.fail(msg.err)
 		return nil
@@ -271,22 +271,22 @@ func (t *talk) decide(d event.Decided, note string) tea.Cmd {
 		t.send(d, "")
 		return nil
 	}
-	if _, more := t.view.calling(t.decided); more {
+	if _, more := t.view.nextCallQuestion(t.decided); more {
 		return nil
 	}
 	return t.start(t.decided...)
 }
 
-// ranIn handles a run that others have begun in a session that is open here.
-func (t *talk) ranIn() tea.Cmd {
+// onRunBegan handles a run that others have begun in a session that is open here.
+func (t *talk) onRunBegan() tea.Cmd {
 	if t.running || t.opening || t.runner.session() == nil {
 		return nil
 	}
 	return t.start()
 }
 
-// linked says how well the session's server can be reached.
-func (t *talk) linked(msg linked) {
+// onLinkState says how well the session's server can be reached.
+func (t *talk) onLinkState(msg linkState) {
 	switch {
 	case msg.text != "":
 		t.warn(msg.text)
@@ -296,16 +296,16 @@ func (t *talk) linked(msg linked) {
 	t.trouble = msg.trouble
 }
 
-// ranOut handles the end of a run. Inputs that should have begun it and did not arrive are given back to the
+// onRunEnded handles the end of a run. Inputs that should have begun it and did not arrive are given back to the
 // person.
-func (t *talk) ranOut(err error) tea.Cmd {
+func (t *talk) onRunEnded(err error) tea.Cmd {
 	t.running, t.wanted = false, ""
 	if mode, waited := strings.CutSuffix(t.hints.text, afterRun); waited {
 		t.hints.say(mode)
 	}
-	for _, text := range t.unsent() {
+	for _, text := range t.takeUnsent() {
 		if err != nil && !errors.Is(err, context.Canceled) {
-			t.regain(text)
+			t.putBack(text)
 		}
 	}
 	t.interrupted()
@@ -320,21 +320,21 @@ func (t *talk) ranOut(err error) tea.Cmd {
 		t.view.Now.Rest()
 		t.decided = nil
 	}
-	return tea.Batch(t.waited(), t.goOn())
+	return tea.Batch(t.runDeferred(), t.continueWithHeld())
 }
 
-// waited does what waited for the run to end, or for the session to close.
-func (t *talk) waited() tea.Cmd {
+// runDeferred does what waited for the run to end, or for the session to close.
+func (t *talk) runDeferred() tea.Cmd {
 	var cmds []tea.Cmd
-	for _, f := range t.then {
+	for _, f := range t.deferred {
 		cmds = append(cmds, f())
 	}
-	t.then = nil
+	t.deferred = nil
 	return tea.Batch(cmds...)
 }
 
-// goOn begins a run with the inputs that were held back, or else follows other processes.
-func (t *talk) goOn(first ...event.Body) tea.Cmd {
+// continueWithHeld begins a run with the inputs that were held back, or else follows other processes.
+func (t *talk) continueWithHeld(first ...event.Body) tea.Cmd {
 	if held := slices.Concat(first, t.runner.switched(), t.release()); len(held) > 0 {
 		return t.start(held...)
 	}
@@ -369,15 +369,15 @@ func (t *talk) interrupt() tea.Cmd {
 		return nil
 	}
 	stop := event.Cancelled{By: "the user"}
-	if !t.driven() {
+	if !t.drivenElsewhere() {
 		return t.start(stop)
 	}
 	return t.findDriver(func() tea.Cmd { // it may have ended meanwhile
-		if !t.driven() {
+		if !t.drivenElsewhere() {
 			return t.start(stop)
 		}
 		t.hints.say(interrupting)
-		t.toDriver(stop, "")
+		t.sendToDriver(stop, "")
 		return nil
 	})
 }
@@ -386,7 +386,7 @@ const afterRun = " after this run"
 
 // switchTo changes the mode, now or after the run.
 func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
-	if why := t.house.fixed(); why != "" {
+	if why := t.backend.fixed(); why != "" {
 		t.hints.say(why)
 		return nil
 	}
@@ -397,7 +397,7 @@ func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
 		return nil
 	case t.running:
 		when := ""
-		if t.works() {
+		if t.isWorking() {
 			when = afterRun
 		}
 		t.hints.say("mode " + string(mode) + when)
@@ -408,8 +408,8 @@ func (t *talk) switchTo(mode tool.Mode) tea.Cmd {
 	return t.start(append(slices.Clone(t.decided), event.Switched{Mode: mode})...)
 }
 
-// works reports whether a run here does more than wait for an answer.
-func (t *talk) works() bool { return t.running && !t.view.asks() }
+// isWorking reports whether a run here does more than wait for an answer.
+func (t *talk) isWorking() bool { return t.running && !t.view.onlyAsks() }
 
 // folders returns the additional folders of the session, or of the next one.
 func (t *talk) folders() []string {
@@ -474,20 +474,20 @@ func (t *talk) root() string {
 	return t.tui.Root
 }
 
-// local returns the folder of this machine that the session works in, or else that of the front end.
-func (t *talk) local() string {
+// localFolder returns the folder of this machine that the session works in, or else that of the front end.
+func (t *talk) localFolder() string {
 	if t.tui.at() != "" {
 		return t.tui.Root
 	}
 	return t.root()
 }
 
-// invitation returns the text in an empty prompt.
-func (t *talk) invitation() string {
+// placeholder returns the text in an empty prompt.
+func (t *talk) placeholder() string {
 	switch {
 	case t.running:
 		return "Enter steers the run, Tab queues for the next"
-	case t.driven():
+	case t.drivenElsewhere():
 		return "another process runs this session; Enter steers it, Esc interrupts it"
 	case t.view.Run.Busy && t.view.Run.Turns == 0:
 		return "a message waits; Enter begins the run"

@@ -61,8 +61,8 @@ func wrap(text string, width int, indent string) []string {
 	return out
 }
 
-// broken is like wrap, but breaks at any character and loses nothing, not even spaces.
-func broken(text string, width int, indent string) []string {
+// wrapAnywhere is like wrap, but breaks at any character and loses nothing, not even spaces.
+func wrapAnywhere(text string, width int, indent string) []string {
 	room := max(width-ansi.StringWidth(indent), 1)
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
@@ -99,8 +99,8 @@ func cells(line string) (n int) {
 	return n
 }
 
-// fitted breaks lines that were made for a wider terminal.
-func fitted(lines []string, width int) []string {
+// rewrap breaks lines that were made for a wider terminal.
+func rewrap(lines []string, width int) []string {
 	for i, line := range lines {
 		if len(line) > width && cells(line) > width {
 			out := append([]string(nil), lines[:i]...)

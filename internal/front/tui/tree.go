@@ -37,9 +37,9 @@ func (m member) line() choice {
 	return choice{strings.Repeat("  ", m.depth-1) + name + "  " + words.OneLine(m.task, 60), state + " · " + m.id}
 }
 
-// members returns all that work for a session, each before those that work for it. Working are those that the
+// listMembers returns all that work for a session, each before those that work for it. Working are those that the
 // session waits for now.
-func members(ctx context.Context, a *app.App, id string, working []string) ([]member, error) {
+func listMembers(ctx context.Context, a *app.App, id string, working []string) ([]member, error) {
 	list, err := a.Running.Sessions.List(ctx)
 	if err != nil {
 		return nil, err
@@ -56,13 +56,13 @@ func members(ctx context.Context, a *app.App, id string, working []string) ([]me
 		}
 	}
 	slices.SortStableFunc(out, func(a, b member) int {
-		return older(began, a.id, b.id)
+		return compareMembers(began, a.id, b.id)
 	})
 	return out, nil
 }
 
-// older orders two sessions of a family by the start of their branches, and each before those that work for it.
-func older(began map[string]time.Time, a, b string) int {
+// compareMembers orders two sessions of a family by the start of their branches, and each before those that work for it.
+func compareMembers(began map[string]time.Time, a, b string) int {
 	as, bs := strings.Split(a, "."), strings.Split(b, ".")
 	for i := range min(len(as), len(bs)) {
 		x, y := strings.Join(as[:i+1], "."), strings.Join(bs[:i+1], ".")
@@ -86,7 +86,7 @@ func (s *sessions) subagents(id string) tea.Cmd {
 		working = append(working, c.Spawned.Child)
 	}
 	return func() tea.Msg {
-		all, err := members(ctx, a, own, working)
+		all, err := listMembers(ctx, a, own, working)
 		return later(func() tea.Cmd {
 			s.talk.fail(err)
 			if len(all) == 0 {
@@ -94,30 +94,30 @@ func (s *sessions) subagents(id string) tea.Cmd {
 				return nil
 			}
 			if id != "" {
-				return s.named(all, id)
+				return s.showMember(all, id)
 			}
 			var items []choice
 			for _, m := range all {
 				items = append(items, m.line())
 			}
-			s.over.pick("subagents", items, func(i int) tea.Cmd { return s.inside(all[i]) })
+			s.over.pick("subagents", items, func(i int) tea.Cmd { return s.printMember(all[i]) })
 			return nil
 		})
 	}
 }
 
-// named shows the member whose id ends like this.
-func (s *sessions) named(all []member, id string) tea.Cmd {
+// showMember shows the member whose id ends like this.
+func (s *sessions) showMember(all []member, id string) tea.Cmd {
 	i := slices.IndexFunc(all, func(m member) bool { return m.id == id || strings.HasSuffix(m.id, "."+id) })
 	if i < 0 {
 		s.hints.say("no subagent is called " + words.OneLine(words.Hidden(id), 40) + "; /subagents lists them")
 		return nil
 	}
-	return s.inside(all[i])
+	return s.printMember(all[i])
 }
 
-// inside prints what a subagent has done so far.
-func (s *sessions) inside(m member) tea.Cmd {
+// printMember prints what a subagent has done so far.
+func (s *sessions) printMember(m member) tea.Cmd {
 	a, ctx := s.talk.tui.App, s.talk.ctx
 	return func() tea.Msg {
 		past, err := fold(ctx, a, m.id)

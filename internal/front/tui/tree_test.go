@@ -41,7 +41,7 @@ func TestMembersAreATree(t *testing.T) {
 	one := begin(own, "one", event.Say("first"), event.Stopped{Reason: event.ReasonMaxTurns})
 	deep := begin(one, "deep", event.Say("deep"), event.Titled{Title: "Deep work"})
 	begin(others, "one", event.Say("another's"))
-	all, err := members(ctx, a, own, []string{two})
+	all, err := listMembers(ctx, a, own, []string{two})
 	if err != nil {
 		t.Fatal(err)
 	}

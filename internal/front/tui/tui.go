@@ -18,8 +18,8 @@
 //
 //   - talk is the conversation with the open session. Its runner drives the session, its view shows it, and its
 //     outbox holds what the session does not have yet.
-//   - house is where the sessions are, and session the open one: on this machine (home, own) or on a server
-//     (away, joined). A few parts ask TUI.here or TUI.at, to hide what is for one of them only.
+//   - backend has the sessions, and session is the open one. A few parts ask TUI.here or TUI.at where they run, to hide
+//     features that only sessions here or there have.
 //   - composer is the prompt, with completion, history and pasted text.
 //   - questions shows the session's questions, and takes the answers.
 //   - commander runs slash commands. sessions opens other sessions, and rewinder goes back in this one.
@@ -31,12 +31,13 @@
 //
 // # Where the session runs
 //
-// internal/front/tui knows two small interfaces (house.go): a house has the sessions, and a session is the open
-// one. On this machine they are home and own: a Session that a Conductor drives. On a server they are away and
-// joined: a Watch over server.Remote, which is a store.Store. The other parts of the front end read events.
+// internal/front/tui knows two small interfaces (backend.go): a backend has the sessions, and a session is the open
+// one. On this machine they are localBackend and localSession: an inspan.Session that a Conductor drives. On a server
+// they are remoteBackend and remoteSession: an inspan.Watch over server.Remote, which is a store.Store. The other
+// parts of the front end read events.
 //
-//   - A joined session is followed by one stream while it is open (Watch.Live, over event.Follower). A run that
-//     anyone begins there counts as a run here, so steering, queueing and interrupts work the same way.
+//   - One stream follows a remote session while it is open (Watch.Live, over event.Follower). A run that anyone
+//     begins there counts as a run here, so steering, queueing and interrupts work the same way.
 //   - Each input has a key. remoteLog sends it until the server has accepted or refused it, and the server
 //     stores it once.
 //   - The server sends a follower the text of a reply only from its first piece on (feeds in stream.go), so
@@ -130,10 +131,10 @@ func (t *TUI) Run(ctx context.Context) (code int, err error) {
 	defer cancel()
 	m := newModel(ctx, t, keys)
 	var p *tea.Program
-	drawn := tea.WithOutput(t.output(func(m marked) { p.Send(m) }))
+	drawn := tea.WithOutput(t.output(func(m markWritten) { p.Send(m) }))
 	p = tea.NewProgram(m, append(t.options(ctx), drawn)...)
 	pump := newPump(func(msg any) { p.Send(msg) })
-	m.talk.house = t.house(pump)
+	m.talk.backend = t.backend(pump)
 	m.talk.runner = &runner{ctx: ctx, pump: pump, send: func(msg any) { p.Send(msg) }, guard: t.guard(p)}
 	stopped := t.signals(p)
 	pumped := make(chan struct{})
@@ -196,8 +197,8 @@ func (t *TUI) guard(p *tea.Program) func(func()) func() {
 	}
 }
 
-// untold is how long closing may take, or a text stay unsent, before the person is told about it.
-const untold = time.Second
+// tellAfter is how long closing may take, or a text stay unsent, before the person sees a note about it.
+const tellAfter = time.Second
 
 // close closes the session and everything else. The terminal is restored first, so what the person types
 // meanwhile goes to the shell.
@@ -207,7 +208,7 @@ func (t *TUI) close(r *runner) error {
 	telling.Go(func() {
 		select {
 		case <-closed:
-		case <-time.After(untold):
+		case <-time.After(tellAfter):
 			fmt.Fprintln(t.out(), "closing the session; Ctrl-C ends inspan at once")
 		}
 	})
@@ -231,7 +232,7 @@ func (t *TUI) out() io.Writer {
 func (t *TUI) report(talk *talk, id, driver string, busy bool) {
 	lines := talk.runner.leftovers()
 	if id != "" {
-		lines = slices.Concat([]string{"session " + id}, talk.house.goodbye(id, driver, busy), lines)
+		lines = slices.Concat([]string{"session " + id}, talk.backend.goodbye(id, driver, busy), lines)
 	}
 	for _, p := range talk.mine {
 		if p.back {
@@ -264,12 +265,12 @@ func (t *TUI) clock() time.Time {
 	return time.Now()
 }
 
-// house returns where the sessions are.
-func (t *TUI) house(p *pump) house {
+// backend returns the backend that has the sessions.
+func (t *TUI) backend(p *pump) backend {
 	if t.Server != nil {
-		return away{t, p}
+		return remoteBackend{t, p}
 	}
-	return home{t, p}
+	return localBackend{t, p}
 }
 
 // here returns the installation that runs the sessions; nil if it is not on this machine.

@@ -40,19 +40,19 @@ func (v *view) Apply(e event.Event) {
 		case *transcript.Said:
 			v.tell(i)
 		case *transcript.Reply:
-			v.replied(i)
+			v.addReply(i)
 		case *transcript.Call:
-			v.called(i)
+			v.addCall(i)
 		case *transcript.Question:
-			v.answered(i)
+			v.addAnswer(i)
 		case *transcript.Note:
-			v.noted(i)
+			v.addNote(i)
 		case *transcript.Wait:
 			if i.Seq != 0 {
 				v.warn(i.Why)
 			}
 		case *transcript.Child:
-			v.child(i)
+			v.addChild(i)
 		case *transcript.Stop:
 			v.add(&block{kind: stopBlock, text: summary(i), bad: i.Stopped.Reason != event.ReasonDone, detail: i.Stopped.Detail})
 		}
@@ -79,8 +79,8 @@ func (v *view) tell(s *transcript.Said) {
 	v.add(&block{kind: saidBlock, text: s.Text, by: s.By})
 }
 
-// replied shows a reply from its first text on.
-func (v *view) replied(r *transcript.Reply) {
+// addReply shows a reply from its first text on.
+func (v *view) addReply(r *transcript.Reply) {
 	if r.State == transcript.Whole && strings.TrimSpace(r.Thought) != "" {
 		v.thought = r.Thought
 	}
@@ -97,28 +97,28 @@ func (v *view) replied(r *transcript.Reply) {
 	v.add(v.reply)
 }
 
-func (v *view) called(c *transcript.Call) {
+func (v *view) addCall(c *transcript.Call) {
 	if c.State != transcript.Over {
 		return
 	}
 	failed := c.Ended.Outcome != event.OutcomeOK
-	if !failed && background(c.Call) {
+	if !failed && isBackground(c.Call) {
 		v.jobs = append(v.jobs, words.Subject(c.Call))
 	}
 	v.ended = &block{kind: callBlock, call: c, bad: words.Failed(c.Ended) != ""}
 	v.add(v.ended)
 }
 
-// background reports whether a call only starts something.
-func background(c llm.Call) bool {
+// isBackground reports whether a call only starts something.
+func isBackground(c llm.Call) bool {
 	var args struct {
 		Background bool `json:"background"`
 	}
 	return json.Unmarshal(c.Args, &args) == nil && args.Background
 }
 
-// answered shows what a person answered, or allowed for longer.
-func (v *view) answered(q *transcript.Question) {
+// addAnswer shows what a person answered, or allowed for longer.
+func (v *view) addAnswer(q *transcript.Question) {
 	if d := q.Answer; d != nil && d.Scope == event.ScopeSession {
 		for _, rule := range d.Grants(q.Rules, q.Offers) {
 			if v.given == nil {
@@ -137,9 +137,9 @@ func (v *view) answered(q *transcript.Question) {
 	}
 }
 
-// noted shows a note. The session's initial settings are not news, and momentary states are shown at the
+// addNote shows a note. The session's initial settings are not news, and momentary states are shown at the
 // bottom.
-func (v *view) noted(n *transcript.Note) {
+func (v *view) addNote(n *transcript.Note) {
 	switch b := n.Of.(type) {
 	case event.Forked:
 		v.note("forked from " + b.From)
@@ -156,8 +156,8 @@ func (v *view) noted(n *transcript.Note) {
 	}
 }
 
-// child shows a child that works in the background. Any other child is shown as a call.
-func (v *view) child(c *transcript.Child) {
+// addChild shows a child that works in the background. Any other child is shown as a call.
+func (v *view) addChild(c *transcript.Child) {
 	var body event.Body = c.Spawned
 	if c.Returned != nil {
 		body = *c.Returned
@@ -171,8 +171,8 @@ func (v *view) add(b *block)     { v.blocks = append(v.blocks, b) }
 func (v *view) note(text string) { v.add(&block{kind: noteBlock, text: text}) }
 func (v *view) warn(text string) { v.add(&block{kind: noteBlock, text: text, bad: true}) }
 
-// share returns how full the model's window is, in percent; -1 if unknown.
-func (v *view) share() int {
+// windowPercent returns how full the model's window is, in percent; -1 if unknown.
+func (v *view) windowPercent() int {
 	return percent(cmp.Or(v.filled, v.Spent.Prompt.Prompt()+v.Spent.Prompt.Output), v.Session.Window)
 }
 
@@ -191,43 +191,45 @@ func lastLine(text string) string {
 	return text[strings.LastIndexAny(text, "\r\n")+1:]
 }
 
-// asking returns the question to decide next, and whether there is one: first those of subagents and of running calls.
-func (v *view) asking(decided []event.Body) (inspan.Pending, bool) {
-	return first(append(v.raised(decided), v.waiting(decided)...))
+// nextQuestion returns the question to decide next, and whether there is one: first those of subagents and of running calls.
+func (v *view) nextQuestion(decided []event.Body) (inspan.Pending, bool) {
+	return firstPending(append(v.raisedQuestions(decided), v.callQuestions(decided)...))
 }
 
-// calling returns the call to decide about next, and whether there is one.
-func (v *view) calling(decided []event.Body) (inspan.Pending, bool) { return first(v.waiting(decided)) }
+// nextCallQuestion returns the call to decide about next, and whether there is one.
+func (v *view) nextCallQuestion(decided []event.Body) (inspan.Pending, bool) {
+	return firstPending(v.callQuestions(decided))
+}
 
-func first(list []inspan.Pending) (p inspan.Pending, some bool) {
+func firstPending(list []inspan.Pending) (p inspan.Pending, some bool) {
 	if len(list) > 0 {
 		p = list[0]
 	}
 	return p, len(list) > 0
 }
 
-// raised returns the undecided questions of subagents and of running calls.
-func (v *view) raised(decided []event.Body) (out []inspan.Pending) {
+// raisedQuestions returns the undecided questions of subagents and of running calls.
+func (v *view) raisedQuestions(decided []event.Body) (out []inspan.Pending) {
 	for _, q := range v.Raised() {
-		if p := v.Pending(q); !decides(decided, p) {
+		if p := v.Pending(q); !isDecided(decided, p) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// waiting returns the undecided questions about calls, in sets.
-func (v *view) waiting(decided []event.Body) (out []inspan.Pending) {
+// callQuestions returns the undecided questions about calls, in sets.
+func (v *view) callQuestions(decided []event.Body) (out []inspan.Pending) {
 	for _, q := range v.Waiting() {
-		if p := v.Pending(q); !decides(decided, p) {
+		if p := v.Pending(q); !isDecided(decided, p) {
 			out = append(out, p)
 		}
 	}
 	return inspan.Sets(out)
 }
 
-// decides reports whether a question has been decided.
-func decides(decided []event.Body, p inspan.Pending) bool {
+// isDecided reports whether a question has been decided.
+func isDecided(decided []event.Body, p inspan.Pending) bool {
 	return slices.ContainsFunc(decided, func(b event.Body) bool {
 		d, ok := b.(event.Decided)
 		this := d.Question == 0 || d.Question == p.Question // and not an earlier question about the same call
@@ -235,9 +237,9 @@ func decides(decided []event.Body, p inspan.Pending) bool {
 	})
 }
 
-// asks reports whether everything in progress waits for questions, including running calls that wait for
+// onlyAsks reports whether everything in progress waits for questions, including running calls that wait for
 // decisions on nested calls.
-func (v *view) asks() bool {
+func (v *view) onlyAsks() bool {
 	waiting := v.Waiting()
 	works := func(c *transcript.Call) bool {
 		return !slices.ContainsFunc(waiting, func(q *transcript.Question) bool { return strings.HasPrefix(q.ID, c.Call.ID+"/") })
@@ -245,7 +247,7 @@ func (v *view) asks() bool {
 	return len(waiting) > 0 && !slices.ContainsFunc(v.Now.Running, works)
 }
 
-// undecided returns the number of undecided questions, including those of subagents and of running calls.
-func (v *view) undecided(decided []event.Body) int {
-	return len(v.raised(decided)) + len(v.waiting(decided))
+// countUndecided returns the number of undecided questions, including those of subagents and of running calls.
+func (v *view) countUndecided(decided []event.Body) int {
+	return len(v.raisedQuestions(decided)) + len(v.callQuestions(decided))
 }

@@ -270,9 +270,9 @@ const (
 
 func kindOf(a atom) kind {
 	switch {
-	case !a.big() && strings.TrimSpace(a.shown) == "":
+	case !a.isLarge() && strings.TrimSpace(a.shown) == "":
 		return blank
-	case wordy(a):
+	case isWordRune(a):
 		return letters
 	}
 	return signs

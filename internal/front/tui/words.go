@@ -23,8 +23,8 @@ func toolOf(q *transcript.Question) string {
 	return ""
 }
 
-// elsewhere says how a question was settled without an answer from here.
-func elsewhere(q *transcript.Question, d event.Decided) string {
+// answeredElsewhere says how a question was settled without an answer from here.
+func answeredElsewhere(q *transcript.Question, d event.Decided) string {
 	name := cmp.Or(toolOf(q), "the question")
 	by := words.AnsweredBy(d)
 	switch {
@@ -72,8 +72,8 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 }
 
-// age is ago for a narrow column.
-func age(d time.Duration) string {
+// shortAge is ago for a narrow column.
+func shortAge(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return "now"

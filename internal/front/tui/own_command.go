@@ -10,9 +10,9 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// errand runs a command of the person's own, typed behind an exclamation mark. It needs no approval, since the
-// person typed it. The session is told how it ended.
-type errand struct {
+// ownCommand runs a command of the person's own, typed behind an exclamation mark. It needs no approval, since the
+// person typed it. The session learns the outcome.
+type ownCommand struct {
 	talk  *talk
 	hints *hints
 	clock func() time.Time
@@ -22,17 +22,17 @@ type errand struct {
 	stop    context.CancelFunc
 }
 
-// goes reports whether a command is running.
-func (e *errand) goes() bool { return e.command != "" }
+// isRunning reports whether a command is running.
+func (e *ownCommand) isRunning() bool { return e.command != "" }
 
 // begin runs a command, one at a time.
-func (e *errand) begin(command string) tea.Cmd {
+func (e *ownCommand) begin(command string) tea.Cmd {
 	a, root := e.talk.tui.here(), e.talk.root()
 	switch {
 	case command == "":
 		e.hints.say("type a command after !, such as !git status")
 		return nil
-	case e.goes():
+	case e.isRunning():
 		e.hints.say("your last command still runs; Esc stops it")
 		return nil
 	case e.talk.tui.at() != "":
@@ -46,24 +46,24 @@ func (e *errand) begin(command string) tea.Cmd {
 	e.command, e.since, e.stop = words.Hidden(command), e.clock(), stop
 	return func() tea.Msg {
 		said, err := a.Running.Own(ctx, root, command)
-		return later(func() tea.Cmd { return e.ended(said, err) })
+		return later(func() tea.Cmd { return e.onEnd(said, err) })
 	}
 }
 
-// ended tells the session the outcome of the command.
-func (e *errand) ended(said event.Said, err error) tea.Cmd {
+// onEnd tells the session the outcome of the command.
+func (e *ownCommand) onEnd(said event.Said, err error) tea.Cmd {
 	e.stop()
 	e.command = ""
 	if err != nil {
 		e.talk.fail(err)
 		return nil
 	}
-	return e.talk.inform(said)
+	return e.talk.tellSession(said)
 }
 
 // lines shows the running command.
-func (e *errand) lines(l look, now time.Time) []string {
-	if !e.goes() {
+func (e *ownCommand) lines(l look, now time.Time) []string {
+	if !e.isRunning() {
 		return nil
 	}
 	took := " " + clock(now.Sub(e.since)) + " · Esc stops it"

@@ -35,13 +35,13 @@ type Server interface {
 	Rewind(ctx context.Context, session string, to uint64, files, conversation, only bool) ([]string, error)
 }
 
-// away is a server.
-type away struct {
+// remoteBackend is a server.
+type remoteBackend struct {
 	*TUI
 	pump *pump
 }
 
-func (a away) create(ctx context.Context, o app.Options, warn func(string)) (session, error) {
+func (a remoteBackend) create(ctx context.Context, o app.Options, warn func(string)) (session, error) {
 	id, err := a.Server.Begin(ctx)
 	if err != nil {
 		return nil, err
@@ -49,18 +49,18 @@ func (a away) create(ctx context.Context, o app.Options, warn func(string)) (ses
 	return a.open(ctx, o, id, warn)
 }
 
-func (a away) open(ctx context.Context, _ app.Options, id string, _ func(string)) (session, error) {
+func (a remoteBackend) open(ctx context.Context, _ app.Options, id string, _ func(string)) (session, error) {
 	w, err := a.App.Running.Watch(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	link := func() (bool, error) { return a.Server.Link(w.ID()) }
-	j := &joined{Watch: w, pump: a.pump, link: link, key: rand.Text(), news: make(chan struct{})}
+	j := &remoteSession{Watch: w, pump: a.pump, link: link, key: rand.Text(), news: make(chan struct{})}
 	j.ctx, j.hang = context.WithCancel(ctx)
 	return j, nil
 }
 
-func (a away) fork(ctx context.Context, o app.Options, id string, warn func(string)) (session, error) {
+func (a remoteBackend) fork(ctx context.Context, o app.Options, id string, warn func(string)) (session, error) {
 	id, err := a.Server.Copy(ctx, id)
 	if err != nil {
 		return nil, err
@@ -68,36 +68,36 @@ func (a away) fork(ctx context.Context, o app.Options, id string, warn func(stri
 	return a.open(ctx, o, id, warn)
 }
 
-// driver implements house. The session belongs to the server and is open here as much as anywhere, so it names
+// driver implements backend. The session belongs to the server and is open here as much as anywhere, so it names
 // no driver.
-func (away) driver(context.Context, string) (string, error) { return "", nil }
+func (remoteBackend) driver(context.Context, string) (string, error) { return "", nil }
 
-func (away) has(string) bool { return true }
+func (remoteBackend) has(string) bool { return true }
 
-// said implements house. The person behind messages in the server's logs is unknown here.
-func (away) said(context.Context, string) ([]string, error) { return nil, nil }
+// personMessages implements backend. The person behind messages in the server's logs is unknown here.
+func (remoteBackend) personMessages(context.Context, string) ([]string, error) { return nil, nil }
 
-func (a away) points(ctx context.Context, id string) ([]app.Point, error) {
+func (a remoteBackend) rewindPoints(ctx context.Context, id string) ([]app.Point, error) {
 	return a.Server.Points(ctx, id)
 }
 
-func (a away) back(ctx context.Context, s session, _ string, seq uint64, files, conversation bool) (wayBack, error) {
+func (a remoteBackend) planRewind(ctx context.Context, s session, _ string, seq uint64, files, conversation bool) (rewindPlan, error) {
 	lines, err := a.Server.Rewind(ctx, s.ID(), seq, files, conversation, true)
-	return wayBack{"rewind?", lines, func(ctx context.Context) error {
+	return rewindPlan{"rewind?", lines, func(ctx context.Context) error {
 		_, err := a.Server.Rewind(ctx, s.ID(), seq, files, conversation, false)
 		return err
 	}}, err
 }
 
-func (away) closed(id string) string {
+func (remoteBackend) closed(id string) string {
 	return "session " + id + " stays open on the server; /resume " + id + " returns to it"
 }
 
-func (a away) commands() []Command {
+func (a remoteBackend) commands() []Command {
 	return []Command{{Name: "close", Doc: "end the task on the server; without this it stays open when you leave", run: a.finish}}
 }
 
-func (a away) finish(c *commander, _ string) tea.Cmd {
+func (a remoteBackend) finish(c *commander, _ string) tea.Cmd {
 	id := c.talk.runner.id()
 	if id == "" {
 		c.hints.say("there is no task yet")
@@ -111,11 +111,11 @@ func (a away) finish(c *commander, _ string) tea.Cmd {
 	})
 }
 
-func (away) fixed() string {
+func (remoteBackend) fixed() string {
 	return "the mode and the limits of a session on a server are chosen when it starts"
 }
 
-func (a away) goodbye(id, _ string, busy bool) []string {
+func (a remoteBackend) goodbye(id, _ string, busy bool) []string {
 	stays := map[bool]string{true: "continues", false: "stays open"}[busy]
 	return []string{
 		"it " + stays + " on the server; come back with: " + words.Command(a.at(), "attach", id),
@@ -123,9 +123,9 @@ func (a away) goodbye(id, _ string, busy bool) []string {
 	}
 }
 
-// joined is a session that runs on a server. It is followed while it is open. Every input that is sent has a
+// remoteSession is a session that runs on a server. It is followed while it is open. Every input that is sent has a
 // key, so that it counts once however often sending is retried.
-type joined struct {
+type remoteSession struct {
 	*inspan.Watch
 	pump *pump
 	link func() (over bool, lost error)
@@ -146,36 +146,36 @@ type joined struct {
 	news   chan struct{}  // closed and replaced when one of these fields changes
 }
 
-// ranIn says that a run is in progress that was begun elsewhere.
-type ranIn struct{}
+// runBegan says that a run is in progress that was begun elsewhere.
+type runBegan struct{}
 
-// linked says how well the server can be reached now, in a word or two, and in a sentence. Empty means well.
-type linked struct{ trouble, text string }
+// linkState says how well the server can be reached now, in a word or two, and in a sentence. Empty means well.
+type linkState struct{ trouble, text string }
 
 // lookEvery is how often the connection to the server is checked.
 const lookEvery = 250 * time.Millisecond
 
 // start follows the session.
-func (j *joined) start(after uint64) {
+func (j *remoteSession) start(after uint64) {
 	j.once.Do(func() {
 		j.follow.Go(func() {
 			for e, err := range j.Live(j.ctx, after) {
-				j.took(e, err)
+				j.receive(e, err)
 			}
 		})
-		j.follow.Go(j.look)
+		j.follow.Go(j.watchLink)
 	})
 }
 
-// took takes an event, or the reason why no more will come.
-func (j *joined) took(e event.Event, err error) {
+// receive takes an event, or the reason why no more will come.
+func (j *remoteSession) receive(e event.Event, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err != nil {
 		j.failed = err
-		j.pump.put(linked{"not followed", err.Error()})
+		j.pump.put(linkState{"not followed", err.Error()})
 	} else {
-		j.pump.put(j.ours(e))
+		j.pump.put(j.withoutSender(e))
 	}
 	if e.Transient() && err == nil {
 		return
@@ -186,15 +186,15 @@ func (j *joined) took(e event.Event, err error) {
 }
 
 // announce says that a run is in progress that nobody here waits for. The caller holds the lock.
-func (j *joined) announce() {
+func (j *remoteSession) announce() {
 	if j.Status().Active && !j.runs && !j.told && j.failed == nil {
 		j.told = true
-		j.pump.put(ranIn{})
+		j.pump.put(runBegan{})
 	}
 }
 
-// ours removes the sender's name from an event that was sent from here. The caller holds the lock.
-func (j *joined) ours(e event.Event) event.Event {
+// withoutSender removes the sender's name from an event that was sent from here. The caller holds the lock.
+func (j *remoteSession) withoutSender(e event.Event) event.Event {
 	_, at, mine := strings.Cut(event.Key(e.Body), j.key+"-")
 	n, err := strconv.Atoi(at)
 	if !mine || err != nil {
@@ -216,18 +216,18 @@ func (j *joined) ours(e event.Event) event.Event {
 	return e
 }
 
-// look reports when the server can't be reached, and when it can again.
-func (j *joined) look() {
+// watchLink reports when the server can't be reached, and when it can again.
+func (j *remoteSession) watchLink() {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	before := linked{}
+	before := linkState{}
 	for {
-		now := linked{}
+		now := linkState{}
 		switch over, lost := j.link(); {
 		case over:
-			now = linked{"task over", "the task is over; /new starts another one"}
+			now = linkState{"task over", "the task is over; /new starts another one"}
 		case lost != nil:
-			now = linked{"server away", "the connection is lost: " + lost.Error() + "; inspan tries again"}
+			now = linkState{"server away", "the connection is lost: " + lost.Error() + "; inspan tries again"}
 		}
 		if now.trouble != before.trouble {
 			before = now
@@ -241,8 +241,8 @@ func (j *joined) look() {
 	}
 }
 
-// say sends an input under a key, and returns its number among the inputs from here; 0 if it has none.
-func (j *joined) say(input event.Body) (n int, err error) {
+// sendKeyed sends an input under a key, and returns its number among the inputs from here; 0 if it has none.
+func (j *remoteSession) sendKeyed(input event.Body) (n int, err error) {
 	j.mu.Lock()
 	j.sent++
 	n = j.sent
@@ -268,23 +268,23 @@ func (j *joined) say(input event.Body) (n int, err error) {
 }
 
 // Send implements session.
-func (j *joined) Send(_ context.Context, input event.Body) error {
-	_, err := j.say(input)
+func (j *remoteSession) Send(_ context.Context, input event.Body) error {
+	_, err := j.sendKeyed(input)
 	return err
 }
 
-// into implements session. The number of a message is known when it comes back.
-func (j *joined) into(_ context.Context, input event.Body) (seq uint64, err error) {
-	n, err := j.say(input)
+// sendToRun implements session. The number of a message is known when it comes back.
+func (j *remoteSession) sendToRun(_ context.Context, input event.Body) (seq uint64, err error) {
+	n, err := j.sendKeyed(input)
 	if _, said := input.(event.Said); !said || err != nil {
 		return 0, err
 	}
-	_ = j.until(func() bool { seq = j.seqs[n]; return seq > 0 }) // errors go to whoever waits for the end of the run
+	_ = j.waitUntil(func() bool { seq = j.seqs[n]; return seq > 0 }) // errors go to whoever waits for the end of the run
 	return seq, nil
 }
 
-// begin implements session: it sends the inputs and waits for the end of the run.
-func (j *joined) begin(func() []event.Body) func(context.Context, []event.Body) error {
+// prepareRun implements session: it sends the inputs and waits for the end of the run.
+func (j *remoteSession) prepareRun(func() []event.Body) func(context.Context, []event.Body) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.runs, j.told = true, false
@@ -292,7 +292,7 @@ func (j *joined) begin(func() []event.Body) func(context.Context, []event.Body) 
 		j.start(j.Status().Seq)
 		last := 0
 		for _, input := range inputs {
-			n, err := j.say(input)
+			n, err := j.sendKeyed(input)
 			if err != nil {
 				j.mu.Lock()
 				defer j.mu.Unlock()
@@ -301,13 +301,13 @@ func (j *joined) begin(func() []event.Body) func(context.Context, []event.Body) 
 			}
 			last = max(last, n)
 		}
-		return j.end(last)
+		return j.waitEnd(last)
 	}
 }
 
-// end waits until an input has come back and no run is in progress.
-func (j *joined) end(last int) error {
-	err := j.until(func() bool {
+// waitEnd waits until an input has come back and no run is in progress.
+func (j *remoteSession) waitEnd(last int) error {
+	err := j.waitUntil(func() bool {
 		over := j.seen >= last && !j.Status().Active
 		j.runs = j.runs && !over
 		return over
@@ -318,9 +318,9 @@ func (j *joined) end(last int) error {
 	return err
 }
 
-// until waits until a condition on what has come from the server is true. It returns an error if no more will
+// waitUntil waits until a condition on what has come from the server is true. It returns an error if no more will
 // come. It holds the lock while it checks.
-func (j *joined) until(holds func() bool) error {
+func (j *remoteSession) waitUntil(holds func() bool) error {
 	for {
 		j.mu.Lock()
 		over, err, news := holds(), j.failed, j.news
@@ -336,9 +336,9 @@ func (j *joined) until(holds func() bool) error {
 	}
 }
 
-func (j *joined) again() {}
+func (j *remoteSession) again() {}
 
-func (j *joined) watch(ctx context.Context, after uint64) {
+func (j *remoteSession) watch(ctx context.Context, after uint64) {
 	j.start(after)
 	j.mu.Lock()
 	j.told = false
@@ -347,12 +347,12 @@ func (j *joined) watch(ctx context.Context, after uint64) {
 	<-ctx.Done()
 }
 
-func (j *joined) hangUp() { j.hang() }
+func (j *remoteSession) disconnect() { j.hang() }
 
-// leave implements session: the run continues.
-func (j *joined) leave() { j.hang() }
+// detach implements session: the run continues.
+func (j *remoteSession) detach() { j.hang() }
 
-func (j *joined) close() ([]string, error) {
+func (j *remoteSession) close() ([]string, error) {
 	j.hang()
 	j.follow.Wait()
 	return nil, j.Close()

@@ -7,9 +7,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// lacks finds out, before the first reply, whether the model can answer: whether there is one, whether it has a
+// modelCheck finds out, before the first reply, whether the model can answer: whether there is one, whether it has a
 // key, and whether its server is up.
-type lacks struct {
+type modelCheck struct {
 	ready func(ctx context.Context, name string) (route, lacks string, why error) // nil if nothing can be known
 	ctx   context.Context
 	clock func() time.Time
@@ -23,9 +23,9 @@ type lacks struct {
 // lackEvery is how often to ask again while something is missing and the person is active.
 const lackEvery = 2 * time.Second
 
-// newLacks returns the check for models from the settings. Models of an embedding program are unknown.
-func newLacks(ctx context.Context, t *TUI) *lacks {
-	k := &lacks{ctx: ctx, clock: t.clock}
+// newModelCheck returns the check for models from the settings. Models of an embedding program are unknown.
+func newModelCheck(ctx context.Context, t *TUI) *modelCheck {
+	k := &modelCheck{ctx: ctx, clock: t.clock}
 	if t.here() != nil && t.Host == nil {
 		k.ready = t.App.Providers.Ready
 	}
@@ -33,7 +33,7 @@ func newLacks(ctx context.Context, t *TUI) *lacks {
 }
 
 // refresh asks in the background if the answer may have changed.
-func (k *lacks) refresh(t *talk) tea.Cmd {
+func (k *modelCheck) refresh(t *talk) tea.Cmd {
 	name := t.route()
 	known := !k.at.IsZero() && name == k.of && (k.what == "" || k.clock().Sub(k.at) < lackEvery)
 	if k.ready == nil || k.asks || known || t.view.Spent.Turns > 0 {

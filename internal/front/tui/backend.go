@@ -10,34 +10,34 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// session is the open session as the front end needs it: one that runs in this process (own), or one that runs
-// on a server (joined).
+// session is the open session as the front end needs it. It runs in this process (localSession) or on a server
+// (remoteSession).
 type session interface {
 	ID() string
 	Status() inspan.Status
 	Context() inspan.Context
 	// Send sends an input to the process that drives the session.
 	Send(ctx context.Context, input event.Body) error
-	// begin prepares a run. The returned function continues the session with inputs until nothing is left to
+	// prepareRun prepares a run. The returned function continues the session with inputs until nothing is left to
 	// do, and puts the events into the pump. For before see [inspan.Conductor].
-	begin(before func() []event.Body) func(ctx context.Context, inputs []event.Body) error
-	// into sends an input into the run in progress, and returns its number in the log, or 0 if that is unknown.
+	prepareRun(before func() []event.Body) func(ctx context.Context, inputs []event.Body) error
+	// sendToRun sends an input into the run in progress, and returns its number in the log, or 0 if that is unknown.
 	// It fails with [inspan.ErrOver] if no run is in progress.
-	into(ctx context.Context, input event.Body) (seq uint64, err error)
-	// again makes a run that waits for answers ask before for further events.
+	sendToRun(ctx context.Context, input event.Body) (seq uint64, err error)
+	// again makes a run that waits for answers call the before of prepareRun for further events.
 	again()
 	// watch puts events by other processes into the pump while no run is in progress here, until ctx ends.
 	watch(ctx context.Context, after uint64)
-	// hangUp aborts sends in progress.
-	hangUp()
-	// leave stops the run in progress here because the person leaves.
-	leave()
+	// disconnect aborts sends in progress.
+	disconnect()
+	// detach stops the run in progress here because the person leaves.
+	detach()
 	// close closes the session, and returns what became of the processes it had started.
 	close() (left []string, err error)
 }
 
-// house is where the sessions are: on this machine (home), or on a server (away).
-type house interface {
+// backend has the sessions: those of this machine (localBackend), or of a server (remoteBackend).
+type backend interface {
 	// create creates a session.
 	create(ctx context.Context, o app.Options, warn func(string)) (session, error)
 	// open opens an existing session.
@@ -48,12 +48,12 @@ type house interface {
 	driver(ctx context.Context, id string) (string, error)
 	// has reports whether the sessions of a folder belong to the person's present work.
 	has(root string) bool
-	// said returns the person's messages in an earlier session, the oldest first, as far as known.
-	said(ctx context.Context, id string) ([]string, error)
-	// points returns the messages that a session can be rewound to, the oldest first.
-	points(ctx context.Context, id string) ([]app.Point, error)
-	// back plans the way back to before a message.
-	back(ctx context.Context, s session, root string, seq uint64, files, conversation bool) (wayBack, error)
+	// personMessages returns the person's messages in an earlier session, the oldest first, as far as known.
+	personMessages(ctx context.Context, id string) ([]string, error)
+	// rewindPoints returns the messages that a session can be rewound to, the oldest first.
+	rewindPoints(ctx context.Context, id string) ([]app.Point, error)
+	// planRewind plans the way back to before a message.
+	planRewind(ctx context.Context, s session, root string, seq uint64, files, conversation bool) (rewindPlan, error)
 	// commands returns slash commands that exist only for these sessions.
 	commands() []Command
 	// fixed says why mode, limits and lasting rules of a session can't be changed from here; empty if they can.
@@ -64,46 +64,46 @@ type house interface {
 	goodbye(id, driver string, busy bool) []string
 }
 
-// wayBack is a planned rewind: what it would do, and the function that does it.
-type wayBack struct {
+// rewindPlan is a planned rewind: what it would do, and the function that does it.
+type rewindPlan struct {
 	question string
 	lines    []string
 	rewind   func(context.Context) error
 }
 
-// home is this machine.
-type home struct {
+// localBackend is this machine.
+type localBackend struct {
 	*TUI
 	pump *pump
 }
 
-func (h home) create(ctx context.Context, o app.Options, warn func(string)) (session, error) {
-	return h.own(h.host(o, warn).New(ctx, h.Root))
+func (h localBackend) create(ctx context.Context, o app.Options, warn func(string)) (session, error) {
+	return h.openLocal(h.host(o, warn).New(ctx, h.Root))
 }
 
-func (h home) open(ctx context.Context, o app.Options, id string, warn func(string)) (session, error) {
+func (h localBackend) open(ctx context.Context, o app.Options, id string, warn func(string)) (session, error) {
 	if id == "last" { // of the front end's folder
 		var err error
 		if id, err = h.App.Running.LastIn(ctx, h.Root); err != nil {
 			return nil, err
 		}
 	}
-	return h.own(h.host(o, warn).Open(ctx, id))
+	return h.openLocal(h.host(o, warn).Open(ctx, id))
 }
 
-func (h home) fork(ctx context.Context, o app.Options, id string, warn func(string)) (session, error) {
-	return h.own(h.host(o, warn).Fork(ctx, id, 0))
+func (h localBackend) fork(ctx context.Context, o app.Options, id string, warn func(string)) (session, error) {
+	return h.openLocal(h.host(o, warn).Fork(ctx, id, 0))
 }
 
-func (h home) own(s *inspan.Session, err error) (session, error) {
-	o := &own{Session: s, pump: h.pump}
+func (h localBackend) openLocal(s *inspan.Session, err error) (session, error) {
+	o := &localSession{Session: s, pump: h.pump}
 	if err == nil && h.App != nil {
 		o.closed = h.App.Running.Opened(s.ID())
 	}
 	return o, err
 }
 
-func (h home) driver(ctx context.Context, id string) (string, error) {
+func (h localBackend) driver(ctx context.Context, id string) (string, error) {
 	if h.App == nil {
 		return "", nil
 	}
@@ -114,44 +114,44 @@ func (h home) driver(ctx context.Context, id string) (string, error) {
 	return who.Error(), nil
 }
 
-func (h home) has(root string) bool { return root == realPath(h.Root) }
+func (h localBackend) has(root string) bool { return root == realPath(h.Root) }
 
-func (h home) said(ctx context.Context, id string) ([]string, error) {
+func (h localBackend) personMessages(ctx context.Context, id string) ([]string, error) {
 	return h.App.Running.Said(ctx, id)
 }
 
-func (h home) points(ctx context.Context, id string) ([]app.Point, error) {
+func (h localBackend) rewindPoints(ctx context.Context, id string) ([]app.Point, error) {
 	return h.App.Rewind.Points(ctx, id)
 }
 
-func (h home) back(ctx context.Context, s session, root string, seq uint64, files, conversation bool) (wayBack, error) {
+func (h localBackend) planRewind(ctx context.Context, s session, root string, seq uint64, files, conversation bool) (rewindPlan, error) {
 	way, err := h.App.Rewind.Back(ctx, s.ID(), root, seq, files, conversation)
 	if err != nil {
-		return wayBack{}, err
+		return rewindPlan{}, err
 	}
-	here, _ := s.(*own)
-	return wayBack{"rewind? 'inspan rewind --redo' brings it back", way.Lines(false), func(ctx context.Context) error {
+	here, _ := s.(*localSession)
+	return rewindPlan{"rewind? 'inspan rewind --redo' brings it back", way.Lines(false), func(ctx context.Context) error {
 		return here.Rewind(ctx, way.To, way.Restore(false))
 	}}, nil
 }
 
-func (h home) closed(id string) string {
+func (h localBackend) closed(id string) string {
 	return "session " + id + " is closed; /resume " + id + " returns to it"
 }
 
-func (home) commands() []Command { return nil }
+func (localBackend) commands() []Command { return nil }
 
-func (home) fixed() string { return "" }
+func (localBackend) fixed() string { return "" }
 
-func (h home) goodbye(id, driver string, busy bool) []string {
+func (h localBackend) goodbye(id, driver string, busy bool) []string {
 	if driver != "" && busy {
 		return []string{"another process runs it; join it with: inspan attach " + id}
 	}
 	return []string{"continue with: inspan resume " + id}
 }
 
-// own is a session that runs in this process.
-type own struct {
+// localSession is a session that runs in this process.
+type localSession struct {
 	*inspan.Session
 	pump   *pump
 	closed func() // tells other processes that it is no longer open here; nil if none was told
@@ -160,9 +160,9 @@ type own struct {
 	run *inspan.Conductor // of the last run; nil before the first
 }
 
-// begin implements session. While a question is open, the run holds the session and waits, so that other
+// prepareRun implements session. While a question is open, the run holds the session and waits, so that other
 // processes see who asks and can answer.
-func (o *own) begin(before func() []event.Body) func(context.Context, []event.Body) error {
+func (o *localSession) prepareRun(before func() []event.Body) func(context.Context, []event.Body) error {
 	run := &inspan.Conductor{
 		Session: o.Session, Grace: patience, AnswerWait: -1, Before: before,
 		See: func(e event.Event) error { o.pump.put(e); return nil },
@@ -170,16 +170,16 @@ func (o *own) begin(before func() []event.Body) func(context.Context, []event.Bo
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.run = run
-	return func(ctx context.Context, inputs []event.Body) error { return conduct(ctx, run, inputs) }
+	return func(ctx context.Context, inputs []event.Body) error { return runOrSend(ctx, run, inputs) }
 }
 
-func (o *own) conductor() *inspan.Conductor {
+func (o *localSession) conductor() *inspan.Conductor {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.run
 }
 
-func (o *own) into(ctx context.Context, input event.Body) (uint64, error) {
+func (o *localSession) sendToRun(ctx context.Context, input event.Body) (uint64, error) {
 	run := o.conductor()
 	if run == nil {
 		return 0, inspan.ErrOver
@@ -191,13 +191,13 @@ func (o *own) into(ctx context.Context, input event.Body) (uint64, error) {
 	return run.Send(ctx, input)
 }
 
-func (o *own) again() {
+func (o *localSession) again() {
 	if run := o.conductor(); run != nil {
 		run.Again()
 	}
 }
 
-func (o *own) watch(ctx context.Context, after uint64) {
+func (o *localSession) watch(ctx context.Context, after uint64) {
 	for e, err := range o.Events(ctx, after) {
 		if err != nil {
 			return // the next driver reports it
@@ -206,11 +206,11 @@ func (o *own) watch(ctx context.Context, after uint64) {
 	}
 }
 
-func (o *own) hangUp() {}
+func (o *localSession) disconnect() {}
 
-// leave implements session. It interrupts a working run. If the run only waits for answers, the questions stay
+// detach implements session. It interrupts a working run. If the run only waits for answers, the questions stay
 // open.
-func (o *own) leave() {
+func (o *localSession) detach() {
 	left := event.Cancelled{By: "the user", Reason: "left", All: true}
 	switch run := o.conductor(); {
 	case run == nil:
@@ -221,7 +221,7 @@ func (o *own) leave() {
 	}
 }
 
-func (o *own) close() ([]string, error) {
+func (o *localSession) close() ([]string, error) {
 	if o.closed != nil {
 		defer o.closed()
 	}
