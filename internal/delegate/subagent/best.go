@@ -25,8 +25,8 @@ const (
 	reduceBest    = "best"    // the work that does best in a check
 )
 
-// many returns the number of agents that a call asks for.
-func (in spawnArgs) many() (int, error) {
+// count returns the number of agents that a call asks for.
+func (in spawnArgs) count() (int, error) {
 	n := cmp.Or(in.Count, 1)
 	switch in.Reduce {
 	case "", reduceCollect:
@@ -47,9 +47,9 @@ func (in spawnArgs) many() (int, error) {
 	switch {
 	case n < 1 || n > mostCount:
 		return 0, fmt.Errorf("count is %d; it is 1 to %d", in.Count, mostCount)
-	case in.chooses() && n == 1:
+	case in.choosesOne() && n == 1:
 		return 0, fmt.Errorf("reduce %s needs a count of 2 or more", in.Reduce)
-	case in.chooses() && in.Background:
+	case in.choosesOne() && in.Background:
 		return 0, fmt.Errorf("reduce %s can't be in the background, as each there tells what it brings by itself", in.Reduce)
 	case in.Check != "" && in.Reduce != reduceBest:
 		return 0, errors.New("check is for reduce best")
@@ -57,11 +57,11 @@ func (in spawnArgs) many() (int, error) {
 	return n, nil
 }
 
-// chooses reports whether one result is chosen from several agents, so that the call waits for all of them.
-func (in spawnArgs) chooses() bool { return in.Reduce == reduceVote || in.Reduce == reduceBest }
+// choosesOne reports whether one result is chosen from several agents, so that the call waits for all of them.
+func (in spawnArgs) choosesOne() bool { return in.Reduce == reduceVote || in.Reduce == reduceBest }
 
-// apart returns the isolation that a call asks for.
-func (in spawnArgs) apart() string {
+// isolation returns the isolation that a call asks for.
+func (in spawnArgs) isolation() string {
 	if in.Reduce == reduceBest {
 		return cmp.Or(in.Isolation, "worktree")
 	}
@@ -76,8 +76,8 @@ func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int)
 	var wg sync.WaitGroup
 	for i := range n {
 		call := fmt.Sprint(c.ID, "/", i+1)
-		if who, yes := t.begun(call); yes {
-			texts = append(texts, meanwhile(who))
+		if who, yes := t.childOfCall(call); yes {
+			texts = append(texts, backgroundText(who))
 			continue
 		}
 		k, err := t.launch(ctx, call, in, c.Args)
@@ -98,7 +98,7 @@ func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int)
 		}
 		at := len(children)
 		children = append(children, k)
-		wg.Go(func() { backs[at] = t.attend(ctx, k, nil, c.Progress) })
+		wg.Go(func() { backs[at] = t.waitFor(ctx, k, nil, c.Progress) })
 	}
 	if len(texts) > 0 {
 		return tool.Text(strings.Join(texts, "\n")), nil
@@ -106,22 +106,22 @@ func (t *Team) spawnMany(ctx context.Context, c *tool.Call, in spawnArgs, n int)
 	wg.Wait()
 	switch in.Reduce {
 	case reduceVote:
-		return vote(children, backs)
+		return majority(children, backs)
 	case reduceBest:
 		return t.best(context.WithoutCancel(ctx), children, backs, in.Check)
 	}
-	return collect(children, backs, "")
+	return allResults(children, backs, "")
 }
 
-// collect returns the results of all children, below a heading.
-func collect(children []*child, backs []event.Returned, heading string) (tool.Result, error) {
+// allResults returns the results of all children, below a heading.
+func allResults(children []*child, backs []event.Returned, heading string) (tool.Result, error) {
 	var texts []string
 	if heading != "" {
 		texts = append(texts, heading)
 	}
 	done := 0
 	for i, k := range children {
-		texts = append(texts, k.tell(backs[i]))
+		texts = append(texts, k.outcomeText(backs[i]))
 		if backs[i].Reason == event.ReasonDone {
 			done++
 		}
@@ -133,31 +133,31 @@ func collect(children []*child, backs []event.Returned, heading string) (tool.Re
 	return tool.Text(strings.Join(texts, "\n\n")), err
 }
 
-// ballot is a result and the children that returned it.
-type ballot struct {
+// resultVotes is a result and the children that returned it.
+type resultVotes struct {
 	value    string
 	children []string
 }
 
-// vote returns the result of more than half of the children that have one; if there is none, all results.
-func vote(children []*child, backs []event.Returned) (tool.Result, error) {
-	var ballots []ballot
+// majority returns the result of more than half of the children that have one; if there is none, all results.
+func majority(children []*child, backs []event.Returned) (tool.Result, error) {
+	var ballots []resultVotes
 	votes := 0
 	for i, k := range children {
-		value, ok := canonical(k.order.result.brought())
+		value, ok := canonical(k.order.result.returned())
 		if !ok || backs[i].Reason != event.ReasonDone {
 			continue
 		}
 		votes++
-		at := slices.IndexFunc(ballots, func(b ballot) bool { return b.value == value })
+		at := slices.IndexFunc(ballots, func(b resultVotes) bool { return b.value == value })
 		if at < 0 {
-			at, ballots = len(ballots), append(ballots, ballot{value: value})
+			at, ballots = len(ballots), append(ballots, resultVotes{value: value})
 		}
 		ballots[at].children = append(ballots[at].children, short(k.id))
 	}
-	slices.SortStableFunc(ballots, func(a, b ballot) int { return cmp.Compare(len(b.children), len(a.children)) })
+	slices.SortStableFunc(ballots, func(a, b resultVotes) int { return cmp.Compare(len(b.children), len(a.children)) })
 	if len(ballots) == 0 {
-		return collect(children, backs, "[vote: no agent brought a result]")
+		return allResults(children, backs, "[vote: no agent brought a result]")
 	}
 	var tally strings.Builder
 	for _, b := range ballots {
@@ -171,7 +171,7 @@ func vote(children []*child, backs []event.Returned) (tool.Result, error) {
 		return tool.Text(fmt.Sprintf("[vote: %d of %d results agree%s]\n%s\n\n[tally]\n%s", len(first.children), votes, none, first.value,
 			strings.TrimSuffix(tally.String(), "\n"))), nil
 	}
-	return collect(children, backs, fmt.Sprintf("[vote: no majority among %d results%s]\n%s", votes, none, tally.String()))
+	return allResults(children, backs, fmt.Sprintf("[vote: no majority among %d results%s]\n%s", votes, none, tally.String()))
 }
 
 // canonical returns JSON in a canonical form: equal values have equal texts.
@@ -191,13 +191,13 @@ func (t *Team) best(ctx context.Context, children []*child, backs []event.Return
 	var b strings.Builder
 	for i, k := range children {
 		s := k.order.check.verdict()
-		fmt.Fprintf(&b, "\n- %s: %s", k.label(), s.text())
-		if s.passed && (winner < 0 || s.beats(children[winner].order.check.verdict())) {
+		fmt.Fprintf(&b, "\n- %s: %s", k.label(), s.describe())
+		if s.passed && (winner < 0 || s.isBetterThan(children[winner].order.check.verdict())) {
 			winner = i
 		}
 	}
 	if winner < 0 {
-		return collect(children, backs, fmt.Sprintf("[best of %d by %s: none passed; all copies stay]%s",
+		return allResults(children, backs, fmt.Sprintf("[best of %d by %s: none passed; all copies stay]%s",
 			len(children), text.Short(command, 200), b.String()))
 	}
 	var errs []error
@@ -210,5 +210,5 @@ func (t *Team) best(ctx context.Context, children []*child, backs []event.Return
 	won := children[winner]
 	head := fmt.Sprintf("[best of %d by %s: %s; the copies of the others are removed]%s\n\n",
 		len(children), text.Short(command, 200), won.label(), b.String())
-	return tool.Text(head + won.tell(backs[winner])), errors.Join(errs...)
+	return tool.Text(head + won.outcomeText(backs[winner])), errors.Join(errs...)
 }

@@ -42,14 +42,14 @@ func newCheck(command string) *check {
 	return &check{command: strings.TrimSpace(command)}
 }
 
-// order returns the child's instruction about the check.
-func (k *check) order() string {
+// instruction returns the child's instruction about the check.
+func (k *check) instruction() string {
 	return fmt.Sprintf("When your work is done, run this command with %s as your last step, at the top of the workspace, alone and exactly "+
 		"as it stands; you are judged by how it ends:\n%s", checkTool, k.command)
 }
 
-// is reports whether the arguments of a call are those of the check.
-func (k *check) is(args json.RawMessage) bool {
+// matches reports whether the arguments of a call are those of the check.
+func (k *check) matches(args json.RawMessage) bool {
 	var in struct {
 		Command    string `json:"command"`
 		Background bool   `json:"background"`
@@ -57,8 +57,8 @@ func (k *check) is(args json.RawMessage) bool {
 	return json.Unmarshal(args, &in) == nil && strings.TrimSpace(in.Command) == k.command && !in.Background
 }
 
-// see reads the outcome of the check from the child's items.
-func (k *check) see(items []transcript.Item) {
+// observe reads the outcome of the check from the child's items.
+func (k *check) observe(items []transcript.Item) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, item := range items {
@@ -69,17 +69,17 @@ func (k *check) see(items []transcript.Item) {
 			}
 		case *transcript.Call:
 			if i.State == transcript.Over {
-				k.ended(i)
+				k.onEnd(i)
 			}
 		}
 	}
 }
 
-func (k *check) ended(c *transcript.Call) {
+func (k *check) onEnd(c *transcript.Call) {
 	b := c.Ended
 	ran := b.Outcome == event.OutcomeOK || b.Outcome == event.OutcomeFailed
 	switch {
-	case ran && c.Call.Name == checkTool && k.is(c.Call.Args) && k.cwd == k.root:
+	case ran && c.Call.Name == checkTool && k.matches(c.Call.Args) && k.cwd == k.root:
 		k.now = verdict{ran: true, score: score(b.Parts.Text())}
 		if b.Exit != nil {
 			k.now.exit, k.now.passed = strconv.Itoa(*b.Exit), *b.Exit == 0
@@ -115,8 +115,8 @@ func (k *check) verdict() verdict {
 	return k.now
 }
 
-// text describes the state of a check.
-func (s verdict) text() string {
+// describe describes the state of a check.
+func (s verdict) describe() string {
 	switch {
 	case !s.ran:
 		return "did not run it"
@@ -132,9 +132,9 @@ func (s verdict) text() string {
 	return "passed"
 }
 
-// beats reports whether one passed check is better than another: by the larger number, and any number is better
+// isBetterThan reports whether one passed check is better than another: by the larger number, and any number is better
 // than none.
-func (s verdict) beats(other verdict) bool {
+func (s verdict) isBetterThan(other verdict) bool {
 	return s.score != nil && (other.score == nil || *s.score > *other.score)
 }
 
@@ -143,5 +143,5 @@ func (k *check) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
 	if s := k.verdict(); p.Moment != tool.RunStop || s.ran && !s.stale || p.Rounds > 1 {
 		return tool.Outcome{}, nil
 	}
-	return tool.Outcome{By: "the agent you work for", Text: k.order()}, nil
+	return tool.Outcome{By: "the agent you work for", Text: k.instruction()}, nil
 }

@@ -39,23 +39,23 @@ type child struct {
 	files    tool.Files         // of its workspace
 	commands map[string]command // running and possible ones, by call; for the goroutine that drives it
 
-	mu    sync.Mutex
-	fold  transcript.Fold // its visible work
-	wrote map[string]mark // files, by resolved path, since it was opened
-	met   []meeting       // reported to it or to others
-	open  []string        // tasks that it had when it returned, not marked done
+	mu     sync.Mutex
+	fold   transcript.Fold      // its visible work
+	wrote  map[string]writeMark // files, by resolved path, since it was opened
+	shared []sharedFile         // reported to it or to others
+	open   []string             // tasks that it had when it returned, not marked done
 }
 
 // newChild makes a child from the content of its log.
 func newChild(s *inspan.Session, o Order, call string) *child {
-	k := &child{id: s.ID(), call: call, order: o, session: s, wrote: map[string]mark{}, commands: map[string]command{}, gone: make(chan struct{}), progress: func(string) {}}
+	k := &child{id: s.ID(), call: call, order: o, session: s, wrote: map[string]writeMark{}, commands: map[string]command{}, gone: make(chan struct{}), progress: func(string) {}}
 	k.ctx, k.cancel = context.WithCancelCause(context.Background())
 	upto := s.Status().Seq
 	for e, err := range s.Events(k.ctx, 0) {
 		if err != nil {
 			break
 		}
-		k.see(e)
+		k.apply(e)
 		switch e.Body.(type) {
 		case event.Forked:
 			k.copied, k.counted, k.used = true, k.fold.Spent.Cost, k.fold.Spent.Usage
@@ -69,19 +69,19 @@ func newChild(s *inspan.Session, o Order, call string) *child {
 	return k
 }
 
-// see folds an event, and returns a line for people.
-func (k *child) see(e event.Event) string {
+// apply folds an event, and returns a line for people.
+func (k *child) apply(e event.Event) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	items := k.fold.Apply(e)
 	if k.order.result != nil {
-		k.order.result.see(items)
+		k.order.result.observe(items)
 	}
 	if k.order.check != nil {
-		k.order.check.see(items)
+		k.order.check.observe(items)
 	}
 	if k.order.call != nil {
-		k.order.call.see(items)
+		k.order.call.observe(items)
 	}
 	return line(items)
 }
@@ -110,20 +110,20 @@ func label(agent, id string) string { return agent + " " + short(id) }
 // short returns the part of an id that distinguishes children of one parent.
 func short(id string) string { return id[strings.LastIndexByte(id, '.')+1:] }
 
-func (k *child) spent() used {
+func (k *child) spent() childUsage {
 	if t := k.order.Team; t != nil {
 		if cost, tokens := t.spent(); cost > 0 || tokens > 0 {
-			return used{cost, tokens}
+			return childUsage{cost, tokens}
 		}
 	}
 	st := k.session.Status()
-	return used{st.Cost, total(st.Usage)}
+	return childUsage{st.Cost, totalUsage(st.Usage)}
 }
 
-func total(u llm.Usage) int64 { return int64(u.Prompt()) + int64(u.Output) }
+func totalUsage(u llm.Usage) int64 { return int64(u.Prompt()) + int64(u.Output) }
 
-// end asks the child to stop, and forces it if it does not.
-func (k *child) end(why string) {
+// stop asks the child to stop, and forces it if it does not.
+func (k *child) stop(why string) {
 	k.conduct.Interrupt(event.Cancelled{By: "the session it works for", Reason: why, All: true})
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -140,25 +140,25 @@ func (t *Team) drive(k *child, inputs []event.Body) error {
 	c := &k.conduct
 	c.Session, c.AnswerWait = k.session, -1
 	c.See = func(e event.Event) error {
-		if line := k.see(e); line != "" {
+		if line := k.apply(e); line != "" {
 			k.progress(k.label() + ": " + line + "\n")
 		}
 		t.watchWrites(k, e)
 		return nil
 	}
 	c.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) {
-		t.put(ctx, k, p)
+		t.recordQuestion(ctx, k, p)
 		return nil, nil
 	}
 	err := c.Run(k.ctx, inputs...)
 	return cmp.Or(context.Cause(k.ctx), err)
 }
 
-// back returns how the child ended, for the parent's log.
-func (k *child) back(err error) event.Returned {
+// returned returns how the child ended, for the parent's log.
+func (k *child) returned(err error) event.Returned {
 	st := k.session.Status()
 	r := event.Returned{
-		Child: k.id, Turns: st.Turns, Usage: since(st.Usage, k.used), Cost: max(0, st.Cost-k.counted), Unpriced: st.Unpriced,
+		Child: k.id, Turns: st.Turns, Usage: usageSince(st.Usage, k.used), Cost: max(0, st.Cost-k.counted), Unpriced: st.Unpriced,
 		Taint: event.Taint{Untrusted: st.Untrusted, Private: st.Private},
 	}
 	if s := st.Stopped; s != nil {
@@ -170,16 +170,16 @@ func (k *child) back(err error) event.Returned {
 	return r
 }
 
-// since returns the usage after before.
-func since(now, before llm.Usage) llm.Usage {
+// usageSince returns the usage after before.
+func usageSince(now, before llm.Usage) llm.Usage {
 	return llm.Usage{
 		Input: now.Input - before.Input, CacheRead: now.CacheRead - before.CacheRead, CacheWrite: now.CacheWrite - before.CacheWrite,
 		Output: now.Output - before.Output, Reasoning: now.Reasoning - before.Reasoning, Estimated: now.Estimated,
 	}
 }
 
-// tell returns the parent model's text for how the child ended.
-func (k *child) tell(r event.Returned) string {
+// outcomeText returns the parent model's text for how the child ended.
+func (k *child) outcomeText(r event.Returned) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	how := string(r.Reason)
@@ -193,7 +193,7 @@ func (k *child) tell(r event.Returned) string {
 	fmt.Fprintf(&b, "[agent %s: %s · %d turns · %d calls · $%.4f]\n", k.label(), how, r.Turns, k.fold.Spent.Calls, r.Cost)
 	last := k.fold.Last
 	if k.order.result != nil {
-		last = cmp.Or(string(k.order.result.brought()), last)
+		last = cmp.Or(string(k.order.result.returned()), last)
 	}
 	switch {
 	case r.Reason == event.ReasonDone && last != "":
@@ -210,7 +210,7 @@ func (k *child) tell(r event.Returned) string {
 	if len(k.fold.Files) > 0 {
 		b.WriteString("\n[files it changed: " + files(root, k.fold.Files) + "]")
 	}
-	b.WriteString(k.meetings(root))
+	b.WriteString(k.describeShared(root))
 	if len(k.open) > 0 {
 		fmt.Fprintf(&b, "\n[it has not marked done what it claimed, so it is open again: task %s]", strings.Join(k.open, ", "))
 	}

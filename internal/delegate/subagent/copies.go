@@ -32,12 +32,12 @@ func Diff(ctx context.Context, trees *worktree.Store, tree worktree.Tree) (strin
 	var b strings.Builder
 	for _, c := range changes {
 		if c.Why != "" {
-			fmt.Fprintf(&b, "%s can't be merged: it is %s\n", name(c.Path), c.Why)
+			fmt.Fprintf(&b, "%s can't be merged: it is %s\n", fileName(c.Path), c.Why)
 			continue
 		}
 		s := step{name: c.Path, before: c.Base, after: c.Theirs}
 		if diff := s.diff(); diff == "" || s.before != nil && s.after != nil && s.before.Exec != s.after.Exec {
-			b.WriteString(s.line() + "\n" + diff)
+			b.WriteString(s.describe() + "\n" + diff)
 		} else {
 			b.WriteString(diff)
 		}

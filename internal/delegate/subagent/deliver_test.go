@@ -100,7 +100,7 @@ func TestNobodyFollows(t *testing.T) {
 			t.Fatal(err)
 		}
 		team := &Team{}
-		if !team.takes(s) {
+		if !team.setTeam(s) {
 			t.Fatal("the team takes no session")
 		}
 		k := newChild(child, Order{}, "c@1")

@@ -29,7 +29,7 @@ func (t *Team) limit(o *Order, in spawnArgs, st inspan.Status) {
 		cost, _ := t.spent()
 		o.MaxCost = max((st.Limits.Cost-cost)*in.Budget, leastCost)
 	}
-	o.MaxTurns = least(cmp.Or(in.Turns, o.Role.MaxTurns, usualTurns), o.Role.MaxTurns, st.Limits.Turns)
+	o.MaxTurns = smallestLimit(cmp.Or(in.Turns, o.Role.MaxTurns, usualTurns), o.Role.MaxTurns, st.Limits.Turns)
 	o.MaxTime = cmp.Or(time.Duration(in.Deadline)*time.Second, usualTime)
 	if st.Limits.Seconds > 0 {
 		left := time.Duration((st.Limits.Seconds - st.Seconds) * float64(time.Second))
@@ -37,8 +37,8 @@ func (t *Team) limit(o *Order, in spawnArgs, st inspan.Status) {
 	}
 }
 
-// least returns the smallest number other than zero, which means no limit.
-func least(numbers ...int) int {
+// smallestLimit returns the smallest number other than zero, which means no limit.
+func smallestLimit(numbers ...int) int {
 	out := 0
 	for _, n := range numbers {
 		if n > 0 && (out == 0 || n < out) {
@@ -48,9 +48,9 @@ func least(numbers ...int) int {
 	return out
 }
 
-// narrower returns the narrowest of permission modes, of which the first is the parent's. If the model asks for
+// narrowestMode returns the narrowest of permission modes, of which the first is the parent's. If the model asks for
 // a wider one, that is an error; a wider one in a kind of agent is narrowed.
-func narrower(mine, asked, kind tool.Mode) (tool.Mode, error) {
+func narrowestMode(mine, asked, kind tool.Mode) (tool.Mode, error) {
 	rank := func(mode tool.Mode) int { return slices.Index(tool.Modes(), mode) }
 	if err := asked.Check(); err != nil {
 		return "", fmt.Errorf("mode: %w", err)
@@ -65,9 +65,9 @@ func narrower(mine, asked, kind tool.Mode) (tool.Mode, error) {
 	return mode, nil
 }
 
-// narrow removes from an agent all tools except those that were ordered and that its parent session has. It
+// restrictTools removes from an agent all tools except those that were ordered and that its parent session has. It
 // returns the names of its tools.
-func (t *Team) narrow(a *inspan.Agent, ordered []string) func(context.Context) []string {
+func (t *Team) restrictTools(a *inspan.Agent, ordered []string) func(context.Context) []string {
 	some := func(ctx context.Context, list []tool.Tool) []tool.Tool {
 		var mine []string
 		if t.mayGive != nil {

@@ -54,7 +54,7 @@ func (t *Team) manage(ctx context.Context, c *tool.Call, in manageArgs) (tool.Re
 		if k == nil {
 			return tool.Text("It does not work any more."), nil
 		}
-		k.end("its parent wants it to stop")
+		k.stop("its parent wants it to stop")
 		<-k.gone
 		return tool.Text("Agent " + k.label() + " has stopped. What it did stands; message lets it go on."), nil
 	}
@@ -80,13 +80,13 @@ func (t *Team) list() string {
 	}
 	var b strings.Builder
 	for _, c := range t.session.Status().Children {
-		fmt.Fprintf(&b, "%s %s: %s · $%.4f · %s\n", c.Agent, short(c.Child), standing(c), t.cost(c), text.Short(c.Task, 120))
+		fmt.Fprintf(&b, "%s %s: %s · $%.4f · %s\n", c.Agent, short(c.Child), stateOf(c), t.cost(c), text.Short(c.Task, 120))
 	}
 	return b.String()
 }
 
-// standing returns the state of a child.
-func standing(c inspan.Child) string {
+// stateOf returns the state of a child.
+func stateOf(c inspan.Child) string {
 	switch {
 	case c.Open && c.Background:
 		return "works in the background"
@@ -130,7 +130,7 @@ func (t *Team) inspect(ctx context.Context, c inspan.Child) (tool.Result, error)
 		}
 	}
 	left := max(0, len(steps)-lastSteps)
-	text := fmt.Sprintf("%s %s: %s · $%.4f\nTask: %s\n", c.Agent, short(c.Child), standing(c), t.cost(c), c.Task)
+	text := fmt.Sprintf("%s %s: %s · $%.4f\nTask: %s\n", c.Agent, short(c.Child), stateOf(c), t.cost(c), c.Task)
 	if left > 0 {
 		text += fmt.Sprintf("(%d steps before)\n", left)
 	}

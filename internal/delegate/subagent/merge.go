@@ -1,278 +1,218 @@
 package subagent
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/tool"
 )
 
-const (
-	maxDiff    = 100 << 10 // bytes of the diff of a file, for people
-	maxPreview = 30 << 10  // bytes of all diffs in a question to a person
-	maxDiffed  = 4 << 20   // bytes of text that are compared
-	maxReport  = 16 << 10  // bytes of conflicts in a text for the model
-	maxHunk    = 1500      // bytes of a side of one
-)
-
-// merging is the plan for merging the changes of a child's copy into the workspace.
-type merging struct {
-	tree    worktree.Tree
-	now     string // the state of the copy, see [worktree.Store.Changes]
-	steps   []step
-	clashes []clash
-	left    []worktree.Change // those that can't be merged
-	same    int               // number of files that are equal on both sides
-	whole   bool              // it covers all changes of the copy
+// conflictedFile is a file that can't be merged, as both sides have changed it.
+type conflictedFile struct {
+	name  string
+	why   string
+	hunks []worktree.Hunk
 }
 
-// step is a file to write or to remove.
-type step struct {
-	name   string // below the workspace
-	path   string // resolved
-	before *worktree.Blob
-	after  *worktree.Blob // nil: to be removed
-}
-
-// line describes a step, with one letter as git does.
-func (s step) line() string {
-	switch {
-	case s.after == nil:
-		return "D " + name(s.name)
-	case s.before == nil:
-		return "A " + name(s.name)
-	case s.before.Exec && !s.after.Exec:
-		return "M " + name(s.name) + " (not executable any more)"
-	case !s.before.Exec && s.after.Exec:
-		return "M " + name(s.name) + " (executable now)"
-	}
-	return "M " + name(s.name)
-}
-
-// plan plans a merge, and changes nothing. Only names the wanted files; empty means all.
-func (t *Team) plan(ctx context.Context, c *tool.Call, child inspan.Child, only []string) (merging, error) {
-	tree, err := t.tree(ctx, child)
-	if err != nil {
-		return merging{}, err
-	}
-	return plan(ctx, t.Trees, tree, c.Env, only)
-}
-
-// plan is [Team.plan] for a copy of the workspace of an environment.
-func plan(ctx context.Context, trees *worktree.Store, tree worktree.Tree, env tool.Env, only []string) (merging, error) {
-	changes, now, err := trees.Changes(ctx, tree)
-	if err != nil {
-		return merging{}, err
-	}
-	m := merging{tree: tree, now: now, whole: len(only) == 0}
-	if !m.whole {
-		if changes, err = wanted(changes, only); err != nil {
-			return merging{}, err
-		}
-	}
-	for _, change := range changes {
-		if err := m.meet(ctx, trees, env, change); err != nil {
-			return merging{}, fmt.Errorf("%s: %w", change.Path, err)
-		}
-	}
-	return m, nil
-}
-
-// tree finds the copy in which a child works.
-func (t *Team) tree(ctx context.Context, child inspan.Child) (worktree.Tree, error) {
-	st := t.session.Status()
-	if t.Trees == nil || child.Root == "" {
-		return worktree.Tree{}, fmt.Errorf("agent %s works in your workspace; there is nothing to merge", short(child.Child))
-	}
-	tree, found, err := t.Trees.Find(ctx, st.Root, copyName(st.Session, child.Call))
-	if err == nil && !found {
-		err = fmt.Errorf("the copy of agent %s was removed", short(child.Child))
-	}
-	return tree, err
-}
-
-// wanted selects changes by the names of their files or folders.
-func wanted(changes []worktree.Change, only []string) ([]worktree.Change, error) {
-	var out []worktree.Change
-	for _, name := range only {
-		found := false
-		name = strings.TrimSuffix(filepath.ToSlash(filepath.Clean(name)), "/")
-		for _, c := range changes {
-			if c.Path != name && !strings.HasPrefix(c.Path, name+"/") {
-				continue
-			}
-			found = true
-			if !slices.ContainsFunc(out, func(o worktree.Change) bool { return o.Path == c.Path }) {
-				out = append(out, c)
-			}
-		}
-		if !found {
-			return nil, fmt.Errorf("the agent has changed no file %q", name)
-		}
-	}
-	return out, nil
-}
-
-// meet compares a change of the copy with the file here.
-func (m *merging) meet(ctx context.Context, trees *worktree.Store, env tool.Env, change worktree.Change) error {
-	if change.Why != "" {
-		m.left = append(m.left, change)
-		return nil
-	}
-	path, err := env.Files.Resolve(ctx, filepath.Join(env.Root, filepath.FromSlash(change.Path)))
-	if err != nil {
-		return err
-	}
-	ours, problem := read(ctx, env.Files, path)
-	if problem != "" {
-		m.clashes = append(m.clashes, clash{name: change.Path, why: problem})
-		return nil
-	}
-	after, why, hunks, err := merged(ctx, trees, ours, change)
-	if ours != nil && after != nil { // the side that has changed the executable bit decides
-		exec := ours.Exec
-		if b := change.Base; b != nil && change.Theirs != nil && b.Exec != change.Theirs.Exec {
-			exec = change.Theirs.Exec
-		}
-		after = &worktree.Blob{Data: after.Data, Exec: exec}
-	}
-	switch {
-	case err != nil:
-		return err
-	case why != "":
-		m.clashes = append(m.clashes, clash{change.Path, why, hunks})
-	case equal(ours, after) && (ours == nil || ours.Exec == after.Exec):
-		m.same++
-	default:
-		m.steps = append(m.steps, step{name: change.Path, path: path, before: ours, after: after})
-	}
-	return nil
-}
-
-// merged returns the new content of a file; nil: removed. Why says that it can't be merged.
-func merged(ctx context.Context, trees *worktree.Store, ours *worktree.Blob,
-	change worktree.Change,
-) (after *worktree.Blob, why string, hunks []worktree.Hunk, err error) {
-	base, theirs := change.Base, change.Theirs
-	if ours != nil {
-		base, theirs = adapt(ours, base), adapt(ours, theirs)
-	}
-	switch {
-	case equal(ours, theirs):
-		return ours, "", nil, nil
-	case equal(ours, base):
-		return theirs, "", nil, nil
-	case ours == nil:
-		return nil, "removed here, and changed by the agent", nil, nil
-	case theirs == nil:
-		return nil, "changed here, and removed by the agent", nil, nil
-	case binary(ours) || binary(theirs) || base != nil && binary(base):
-		return nil, "binary, and changed on both sides", nil, nil
-	}
-	var from []byte
-	if base != nil {
-		from = base.Data
-	}
-	text, hunks, err := trees.Merge(ctx, ours.Data, from, theirs.Data)
-	switch {
-	case err != nil || base == nil && hunks != nil:
-		return nil, "added on both sides", hunks, err
-	case hunks != nil:
-		return nil, "changed on both sides", hunks, nil
-	}
-	return &worktree.Blob{Data: text, Exec: theirs.Exec}, "", nil, nil
-}
-
-// adapt gives a file the line ends of ours.
-func adapt(ours, b *worktree.Blob) *worktree.Blob {
-	if b == nil {
-		return nil
-	}
-	return &worktree.Blob{Data: worktree.Adapt(ours.Data, b.Data), Exec: b.Exec}
-}
-
-// equal reports whether two files have the same content. Permissions do not count.
-func equal(a, b *worktree.Blob) bool {
-	return a == nil && b == nil || a != nil && b != nil && bytes.Equal(a.Data, b.Data)
-}
-
-func binary(b *worktree.Blob) bool { return bytes.IndexByte(b.Data, 0) >= 0 }
-
-// read reads a file of the workspace; nil if there is none. Problem says that something else is there, or that
-// it is too large.
-func read(ctx context.Context, files tool.Files, path string) (b *worktree.Blob, problem string) {
-	f, err := files.Open(ctx, path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return nil, ""
-	}
-	if err != nil {
-		return nil, "it can't be read here: " + err.Error()
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, "it can't be read here: " + err.Error()
-	case !info.Mode().IsRegular():
-		return nil, "something that is not a file is here"
-	case info.Size() > worktree.MaxFile:
-		return nil, "what is here is too large"
-	}
-	data, err := io.ReadAll(io.LimitReader(f, worktree.MaxFile+1))
-	if err != nil {
-		return nil, "it can't be read here: " + err.Error()
-	}
-	return &worktree.Blob{Data: data, Exec: info.Mode().Perm()&0o100 != 0}, ""
-}
-
-// merges returns the effects of a call of manage_agents: the files that a merge would write. If it fails here,
-// the call fails when it runs, or then needs effects that were not judged.
-func (t *Team) merges(ctx context.Context, c *tool.Call) ([]tool.Effect, error) {
-	m, ok := t.mergeOf(ctx, c)
-	if !ok || len(m.clashes) > 0 {
-		return nil, nil
-	}
-	var out []tool.Effect
-	for _, s := range m.steps {
-		out = append(out, tool.Effect{Kind: tool.Write, Path: s.path})
-	}
-	return out, nil
-}
-
-// preview shows a person the changes of a merge.
-func (t *Team) preview(ctx context.Context, c *tool.Call) (string, error) {
-	m, ok := t.mergeOf(ctx, c)
-	if !ok {
-		return "", errors.New("nothing to show")
-	}
-	var b strings.Builder
-	for _, s := range m.steps {
-		b.WriteString(cmp.Or(s.diff(), s.line()+"\n"))
-	}
-	return withoutMiddle(b.String(), maxPreview), nil
-}
-
-// mergeOf plans the merge of a call, if it asks for one.
-func (t *Team) mergeOf(ctx context.Context, c *tool.Call) (merging, bool) {
-	in, err := tool.Args[manageArgs](c)
-	if err != nil || in.Action != "merge" {
-		return merging{}, false
-	}
-	child, err := t.child(in.Agent)
-	if err != nil {
-		return merging{}, false
+// merge runs the action merge: all of it, or nothing if one file is in conflict.
+func (t *Team) merge(ctx context.Context, c *tool.Call, child inspan.Child, k *child, in manageArgs) (tool.Result, error) {
+	if k != nil {
+		return tool.Result{}, fmt.Errorf("agent %s still works; stop it, or wait until it has come back", k.label())
 	}
 	m, err := t.plan(ctx, c, child, in.Paths)
-	return m, err == nil
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if len(m.clashes) > 0 {
+		return tool.Text(m.conflict(short(child.Child)) + "\n"), errors.New("nothing was merged")
+	}
+	files, err := m.write(ctx, c.Env.Files)
+	if err != nil {
+		return tool.Result{Files: files}, err
+	}
+	text := m.report("Merged into your workspace; read a file before you write it anew")
+	res := tool.Result{Parts: tool.Text(text).Parts, Files: files}
+	if m.whole {
+		err = t.Trees.Rebase(ctx, m.tree, m.now)
+	}
+	if err == nil && in.Discard {
+		err = t.removeCopy(ctx, child)
+	}
+	return res, err
+}
+
+// discard runs the action discard.
+func (t *Team) discard(ctx context.Context, child inspan.Child, k *child) (tool.Result, error) {
+	if k != nil {
+		return tool.Result{}, fmt.Errorf("agent %s still works; stop it first", k.label())
+	}
+	if _, err := t.tree(ctx, child); err != nil {
+		return tool.Result{}, err
+	}
+	return tool.Text("Its copy is removed, with all it had changed there."), t.removeCopy(ctx, child)
+}
+
+func (t *Team) removeCopy(ctx context.Context, child inspan.Child) error {
+	st := t.session.Status()
+	return t.Trees.Remove(ctx, st.Root, copyName(st.Session, child.Call))
+}
+
+// write makes the steps, each only if its file is as the plan has seen it. If one fails, those before it are
+// undone; the returned files are those for which that failed.
+func (m mergePlan) write(ctx context.Context, to tool.Files) ([]tool.File, error) {
+	var files []tool.File
+	for i, s := range m.steps {
+		if err := s.apply(ctx, to); err != nil {
+			left, undone := m.undo(context.WithoutCancel(ctx), to, files[:i])
+			return left, errors.Join(fmt.Errorf("%s: %w", s.name, err), undone)
+		}
+		file := tool.File{Path: s.path, Written: true, Diff: s.diff()}
+		if s.after != nil {
+			file.Digest = tool.Digest(s.after.Data)
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// undo undoes writes.
+func (m mergePlan) undo(ctx context.Context, to tool.Files, files []tool.File) (left []tool.File, err error) {
+	var errs []error
+	for i, f := range slices.Backward(files) {
+		s := m.steps[i]
+		s.before, s.after = s.after, s.before
+		if err := s.apply(ctx, to); err != nil {
+			left, errs = append(left, f), append(errs, fmt.Errorf("%s was written and could not be taken back: %w", s.name, err))
+		}
+	}
+	if len(errs) == 0 {
+		errs = append(errs, errors.New("nothing was merged"))
+	}
+	return left, errors.Join(errs...)
+}
+
+// apply makes one step.
+func (s step) apply(ctx context.Context, files tool.Files) error {
+	change := tool.Change{Path: s.path, If: tool.NoFile, Exact: true, Remove: s.after == nil}
+	if s.before != nil {
+		change.If = tool.Digest(s.before.Data)
+	}
+	if s.after != nil {
+		change.Data = s.after.Data
+		if s.after.Exec {
+			change.Mode = 0o755
+		}
+		if s.before != nil && s.before.Exec != s.after.Exec {
+			change.Exec = &s.after.Exec
+		}
+	}
+	err := files.Change(ctx, change)
+	if errors.Is(err, tool.ErrChanged) {
+		return errors.New("it has changed just now; merge again")
+	}
+	return err
+}
+
+// diff shows the step; empty if it is not text or too long to compare.
+func (s step) diff() string {
+	var from, to string
+	names := [2]string{"/dev/null", "/dev/null"}
+	if s.before != nil {
+		names[0], from = s.name, string(s.before.Data)
+	}
+	if s.after != nil {
+		names[1], to = s.name, string(s.after.Data)
+	}
+	if len(from)+len(to) > maxDiffed || strings.ContainsRune(from+to, 0) {
+		return ""
+	}
+	unix := func(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+	return withoutMiddle(udiff.Unified(names[0], names[1], unix(from), unix(to)), maxDiff)
+}
+
+// withoutMiddle omits the middle of a long text, and says so.
+func withoutMiddle(text string, limit int) string {
+	head, tail, dropped := tool.Cut(text, limit)
+	if dropped == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s… %d bytes left out …\n%s", head, dropped, tail)
+}
+
+// report describes the merge.
+func (m mergePlan) report(head string) string {
+	var b strings.Builder
+	if len(m.steps) == 0 {
+		b.WriteString("There was nothing to merge.\n")
+	} else {
+		b.WriteString(head + " (A new, M changed, D removed):\n")
+	}
+	for i, s := range m.steps {
+		if i == maxListed {
+			fmt.Fprintf(&b, "and %d more\n", len(m.steps)-i)
+			break
+		}
+		b.WriteString(s.describe() + "\n")
+	}
+	if m.same > 0 {
+		fmt.Fprintf(&b, "[files that were the same here already: %d]\n", m.same)
+	}
+	m.notMerged(&b)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+const maxListed = 200
+
+// notMerged lists changes that a merge does not include.
+func (m mergePlan) notMerged(b *strings.Builder) {
+	for i, l := range m.left {
+		if i == mostNamed {
+			fmt.Fprintf(b, "[and %d more not merged]\n", len(m.left)-i)
+			break
+		}
+		fmt.Fprintf(b, "[not merged: %s, which is %s]\n", fileName(l.Path), l.Why)
+	}
+}
+
+// conflict tells the model about the conflicts of a merge.
+func (m mergePlan) conflict(agent string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Nothing was merged: %d of the %d changed files are in conflict.\n", len(m.clashes), len(m.clashes)+len(m.steps)+m.same)
+	for _, c := range m.clashes {
+		fmt.Fprintf(&b, "\n%s: %s\n", fileName(c.name), c.why)
+		for i, h := range c.hunks {
+			if b.Len() > maxReport {
+				fmt.Fprintf(&b, "(%d more places)\n", len(c.hunks)-i)
+				break
+			}
+			fmt.Fprintf(&b, "line %d\n<<<<<<< here\n%s=======\n%s>>>>>>> agent %s\n", h.Line, conflictSide(h.Ours), conflictSide(h.Theirs), agent)
+		}
+	}
+	fmt.Fprintf(&b, "\nIts files are in %s. Bring yours to what they shall be, and merge the others with paths; or have the agent bring its "+
+		"own in line (message).\n", m.tree.Root)
+	m.notMerged(&b)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// conflictSide returns one side of a conflict, shortened.
+func conflictSide(text string) string {
+	if text = withoutMiddle(text, maxHunk); text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text
+}
+
+// fileName returns the name of a file in one line.
+func fileName(path string) string {
+	if strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return fmt.Sprintf("%q", path)
+	}
+	return path
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// asking identifies a question of a child: by the number of its event in the child's log, so that it is unique.
-type asking struct {
+// questionKey identifies a question of a child: by the number of its event in the child's log, so that it is unique.
+type questionKey struct {
 	child string
 	of    uint64
 }
@@ -28,16 +28,16 @@ type question struct {
 	passed   bool // the decision is in the child's log, or being written there
 }
 
-// put records a question of a child in the session's log, once, and remembers the child: it is about a call of
+// recordQuestion records a question of a child in the session's log, once, and remembers the child: it is about a call of
 // the child, or of a child of that. If it was decided while the child did not work, the child gets the
 // decision.
-func (t *Team) put(ctx context.Context, k *child, p inspan.Pending) {
-	name := asking{k.id, p.Question}
+func (t *Team) recordQuestion(ctx context.Context, k *child, p inspan.Pending) {
+	name := questionKey{k.id, p.Question}
 	t.mu.Lock()
 	q, known := t.question(name)
 	q.child, q.put = k, p
 	t.mu.Unlock()
-	t.pass(q)
+	t.passDecision(q)
 	if known {
 		return
 	}
@@ -54,7 +54,7 @@ func (t *Team) put(ctx context.Context, k *child, p inspan.Pending) {
 }
 
 // question returns the question of a name, and whether it was known before. The caller holds t.mu.
-func (t *Team) question(name asking) (q *question, known bool) {
+func (t *Team) question(name questionKey) (q *question, known bool) {
 	if q, known = t.questions[name]; !known {
 		q = &question{of: name.of}
 		t.questions[name] = q
@@ -62,33 +62,33 @@ func (t *Team) question(name asking) (q *question, known bool) {
 	return q, known
 }
 
-// heard handles an event of the session's log about questions.
-func (t *Team) heard(e event.Event) {
+// onSessionEvent handles an event of the session's log about questions.
+func (t *Team) onSessionEvent(e event.Event) {
 	switch b := e.Body.(type) {
 	case event.Raised:
-		t.raised(e.Seq, b)
+		t.setNumber(e.Seq, b)
 	case event.Decided:
-		if q := t.decided(b); q != nil {
-			t.pass(q)
+		if q := t.openQuestionOf(b); q != nil {
+			t.passDecision(q)
 		}
 	}
 }
 
-// raised records the number of a question. The first counts: raising the same question again changes nothing.
-func (t *Team) raised(seq uint64, b event.Raised) {
+// setNumber records the number of a question. The first counts: raising the same question again changes nothing.
+func (t *Team) setNumber(seq uint64, b event.Raised) {
 	if b.Child == "" || b.Of == 0 { // a call of the session asks, or version 0.1 did
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	q, _ := t.question(asking{b.Child, b.Of})
+	q, _ := t.question(questionKey{b.Child, b.Of})
 	if q.seq == 0 {
 		q.id, q.seq = b.ID, seq
 	}
 }
 
-// decided returns the open question of a decision; nil: there is none.
-func (t *Team) decided(d event.Decided) *question {
+// openQuestionOf returns the open question of a decision; nil: there is none.
+func (t *Team) openQuestionOf(d event.Decided) *question {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var found *question
@@ -103,8 +103,8 @@ func (t *Team) decided(d event.Decided) *question {
 	return found
 }
 
-// pass passes a decision to the child that asked, once both exist.
-func (t *Team) pass(q *question) {
+// passDecision passes a decision to the child that asked, once both exist.
+func (t *Team) passDecision(q *question) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if q.child == nil || q.decision == nil || q.passed || t.closed {

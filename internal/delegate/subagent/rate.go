@@ -45,13 +45,13 @@ func (u usage) less(v usage) usage {
 
 // meter measures recent usage.
 type meter struct {
-	last  []moment  // within the interval, the oldest first
+	last  []usageAt // within the interval, the oldest first
 	began time.Time // start of the current minute
 	now   usage     // in it
 	past  []usage   // in earlier minutes, without idle ones
 }
 
-type moment struct {
+type usageAt struct {
 	at time.Time
 	usage
 }
@@ -61,7 +61,7 @@ func (m *meter) count(at time.Time, u usage) {
 		return
 	}
 	m.roll(at)
-	m.last = append(m.last, moment{at, u})
+	m.last = append(m.last, usageAt{at, u})
 	m.now = m.now.add(u)
 }
 
@@ -85,8 +85,8 @@ func (m *meter) roll(at time.Time) {
 	m.began, m.now = at, usage{}
 }
 
-// minute returns the usage within the interval.
-func (m *meter) minute(at time.Time) (u usage) {
+// recent returns the usage within the interval.
+func (m *meter) recent(at time.Time) (u usage) {
 	m.roll(at)
 	for _, l := range m.last {
 		u = u.add(l.usage)
@@ -94,8 +94,8 @@ func (m *meter) minute(at time.Time) (u usage) {
 	return u
 }
 
-// usual returns the median of the earlier minutes.
-func usual[N cmp.Ordered](m *meter, of func(usage) N) (n N) {
+// medianOf returns the median of the earlier minutes.
+func medianOf[N cmp.Ordered](m *meter, of func(usage) N) (n N) {
 	if len(m.past) == 0 {
 		return n
 	}
@@ -114,13 +114,13 @@ type brake struct {
 	paused event.Paused
 }
 
-// tooFast returns why the usage is too high; empty if it is not. Input of requests in progress counts, as it
-// will be used. The caller holds the lock of the top's purse, and this is the top.
-func (t *Team) tooFast(agreed event.Rate) (why string, rate event.Rate) {
-	m := &t.purse.meter
-	u := m.minute(time.Now()).add(t.purse.sends)
-	dollars := max(usualDollars, usualFactor*usual(m, func(u usage) float64 { return u.Cost }), 2*agreed.Cost)
-	tokens, used := max(usualTokens, usualFactor*usual(m, func(u usage) int64 { return u.unpriced }), 2*agreed.Tokens), u.unpriced
+// excessOf returns why the usage is too high; empty if it is not. Input of requests in progress counts, as it
+// will be used. The caller holds the lock of the top's budget, and this is the top.
+func (t *Team) excessOf(agreed event.Rate) (why string, rate event.Rate) {
+	m := &t.budget.meter
+	u := m.recent(time.Now()).add(t.budget.sends)
+	dollars := max(usualDollars, usualFactor*medianOf(m, func(u usage) float64 { return u.Cost }), 2*agreed.Cost)
+	tokens, used := max(usualTokens, usualFactor*medianOf(m, func(u usage) int64 { return u.unpriced }), 2*agreed.Tokens), u.unpriced
 	if t.MinuteCost != nil {
 		dollars = *t.MinuteCost
 	}
@@ -136,16 +136,16 @@ func (t *Team) tooFast(agreed event.Rate) (why string, rate event.Rate) {
 	return why, u.Rate
 }
 
-// tripped stops the tree if it uses too much, and says why. The caller holds the lock of the top's purse, and
+// trip stops the tree if it uses too much, and says why. The caller holds the lock of the top's budget, and
 // this is the top.
-func (t *Team) tripped(ctx context.Context) string {
-	s := t.joinedBy()
+func (t *Team) trip(ctx context.Context) string {
+	s := t.openSession()
 	if s == nil {
 		return ""
 	}
-	b := &t.purse.brake
+	b := &t.budget.brake
 	if b.why == "" {
-		why, rate := t.tooFast(s.Status().Rate)
+		why, rate := t.excessOf(s.Status().Rate)
 		if b.why = why; why != "" {
 			// If it can't be stored, this process still sends nothing.
 			_ = s.Send(context.WithoutCancel(ctx), event.Cancelled{By: "inspan", Reason: why, All: true, Limit: event.ReasonRate, Rate: &rate})
@@ -154,19 +154,19 @@ func (t *Team) tripped(ctx context.Context) string {
 	return b.why
 }
 
-// halted returns what stops the tree. This is the top.
-func (t *Team) halted() (p event.Paused, why string) {
-	s := t.joinedBy()
+// stoppedBy returns what stops the tree. This is the top.
+func (t *Team) stoppedBy() (p event.Paused, why string) {
+	s := t.openSession()
 	if s == nil {
 		return p, ""
 	}
 	st := s.Status()
-	t.purse.mu.Lock()
-	defer t.purse.mu.Unlock()
-	b := &t.purse.brake
+	t.budget.mu.Lock()
+	defer t.budget.mu.Unlock()
+	b := &t.budget.brake
 	if st.Runs > b.run { // a person has agreed to continue
 		if b.why != "" {
-			t.purse.meter.last = nil
+			t.budget.meter.last = nil
 		}
 		*b = brake{run: st.Runs}
 	}
@@ -180,7 +180,7 @@ func (t *Team) halted() (p event.Paused, why string) {
 // nothing may begin.
 func (t *Team) awaitPause(ctx context.Context, patience func(llm.Kind) time.Duration) error {
 	for {
-		p, why := t.top().halted()
+		p, why := t.top().stoppedBy()
 		left := time.Until(p.Until)
 		switch {
 		case why != "":
@@ -196,21 +196,21 @@ func (t *Team) awaitPause(ctx context.Context, patience func(llm.Kind) time.Dura
 	}
 }
 
-// refused pauses the tree if a request has failed because a quota is used up.
-func (t *Team) refused(ctx context.Context, e *llm.Error) {
+// pauseForQuota pauses the tree if a request has failed because a quota is used up.
+func (t *Team) pauseForQuota(ctx context.Context, e *llm.Error) {
 	top := t.top()
-	s := top.joinedBy()
+	s := top.openSession()
 	if s == nil || e.Kind.Policy() != llm.PolicyAwait {
 		return
 	}
 	now := time.Now()
 	p := event.Paused{Until: now.Add(cmp.Or(e.RetryAfter, usualPause)).UTC(), Cause: e.Kind, Message: e.Message}
-	if mine := t.joinedBy(); t != top && mine != nil {
+	if mine := t.openSession(); t != top && mine != nil {
 		p.Child = mine.ID()
 	}
-	top.purse.mu.Lock()
-	defer top.purse.mu.Unlock()
-	if b := &top.purse.brake; !b.paused.Until.After(now) {
+	top.budget.mu.Lock()
+	defer top.budget.mu.Unlock()
+	if b := &top.budget.brake; !b.paused.Until.After(now) {
 		b.paused = p
 		_ = s.Send(context.WithoutCancel(ctx), p) // else it holds only for this process
 	}

@@ -42,13 +42,13 @@ func newResult(schema map[string]any) (*result, error) {
 func (r *result) tool() tool.Tool {
 	return tool.Tool{
 		Name: resultTool, Doc: "Returns your result to the agent that you work for. Call it once, when your work is done, and then stop.",
-		Schema: r.schema, Effects: none,
+		Schema: r.schema, Effects: noEffects,
 		Run: func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text("Taken."), nil },
 	}
 }
 
-// see reads the result from the child's items.
-func (r *result) see(items []transcript.Item) {
+// observe reads the result from the child's items.
+func (r *result) observe(items []transcript.Item) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, item := range items {
@@ -58,8 +58,8 @@ func (r *result) see(items []transcript.Item) {
 	}
 }
 
-// brought returns the result; nil if there is none yet.
-func (r *result) brought() json.RawMessage {
+// returned returns the result; nil if there is none yet.
+func (r *result) returned() json.RawMessage {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.value
@@ -94,7 +94,7 @@ func (a *Answer) Tool() tool.Tool {
 // At implements [tool.Hook]: it asks the model for the answer, at most twice, when it stops without one. Subagents owe
 // none.
 func (a *Answer) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
-	if p.Who.Parent != "" || !a.result.wanted(p) {
+	if p.Who.Parent != "" || !a.result.mustAskAgain(p) {
 		return tool.Outcome{}, nil
 	}
 	return tool.Outcome{By: "inspan", Text: "The person needs the answer in a fixed form. Call " + resultTool + " with it."}, nil
@@ -111,20 +111,20 @@ func (a *Answer) Read(events iter.Seq2[event.Event, error]) (json.RawMessage, er
 		if said, ok := e.Body.(event.Said); ok && len(said.Parts) > 0 {
 			found.value = nil
 		}
-		found.see(fold.Apply(e))
+		found.observe(fold.Apply(e))
 	}
 	return found.value, nil
 }
 
 // At implements [tool.Hook].
 func (r *result) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
-	if !r.wanted(p) {
+	if !r.mustAskAgain(p) {
 		return tool.Outcome{}, nil
 	}
 	return tool.Outcome{By: "the agent you work for", Text: "It waits for your result. Call " + resultTool + " with it."}, nil
 }
 
-// wanted reports whether the model stops without a result, and was asked for one less than twice.
-func (r *result) wanted(p tool.Point) bool {
-	return p.Moment == tool.RunStop && r.brought() == nil && p.Rounds <= 1
+// mustAskAgain reports whether the model stops without a result, and was asked for one less than twice.
+func (r *result) mustAskAgain(p tool.Point) bool {
+	return p.Moment == tool.RunStop && r.returned() == nil && p.Rounds <= 1
 }

@@ -46,18 +46,18 @@ type spawnArgs struct {
 // Tools returns the tools with which a model uses agents.
 func (t *Team) Tools() []tool.Tool {
 	spawn := tool.New(spawnTool, spawnDoc+"\n"+t.kinds(), t.spawn)
-	spawn.Effects, spawn.Delegates = none, true
+	spawn.Effects, spawn.Delegates = noEffects, true
 	manage := tool.New("manage_agents", manageDoc, t.manage)
-	manage.Effects, manage.Preview, manage.Delegates = t.merges, t.preview, true
+	manage.Effects, manage.Preview, manage.Delegates = t.mergeEffects, t.mergePreview, true
 	list := []tool.Tool{spawn, manage}
 	if t.up == nil { // a child always gets it, see wireMate
-		list = append(list, mates(t, nil))
+		list = append(list, newTeamTool(t, nil))
 	}
 	return list
 }
 
-// none returns the effects of a call that does nothing by itself: the calls of a child are judged one by one.
-func none(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
+// noEffects returns the effects of a call that does nothing by itself: the calls of a child are judged one by one.
+func noEffects(context.Context, *tool.Call) ([]tool.Effect, error) { return nil, nil }
 
 // kinds lists the kinds of agents for the model.
 func (t *Team) kinds() string {
@@ -81,7 +81,7 @@ func (t *Team) kinds() string {
 
 // spawn runs the tool spawn_agent.
 func (t *Team) spawn(ctx context.Context, c *tool.Call, in spawnArgs) (tool.Result, error) {
-	n, err := in.many()
+	n, err := in.count()
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -94,8 +94,8 @@ func (t *Team) spawn(ctx context.Context, c *tool.Call, in spawnArgs) (tool.Resu
 	if n > 1 {
 		return t.spawnMany(ctx, c, in, n)
 	}
-	if who, yes := t.begun(c.ID); yes {
-		return tool.Text(meanwhile(who)), nil
+	if who, yes := t.childOfCall(c.ID); yes {
+		return tool.Text(backgroundText(who)), nil
 	}
 	k, err := t.launch(ctx, c.ID, in, c.Args)
 	if err != nil {
@@ -109,39 +109,39 @@ func (t *Team) spawn(ctx context.Context, c *tool.Call, in spawnArgs) (tool.Resu
 
 // foreground waits for a child, and returns its result.
 func (t *Team) foreground(ctx context.Context, k *child, inputs []event.Body, progress func(string)) (tool.Result, error) {
-	r := t.attend(ctx, k, inputs, progress)
-	res := tool.Text(k.tell(r))
+	r := t.waitFor(ctx, k, inputs, progress)
+	res := tool.Text(k.outcomeText(r))
 	if r.Reason != event.ReasonDone {
 		return res, errors.New("the agent did not come to its end")
 	}
 	return res, nil
 }
 
-// attend waits for a child. Anything that stops the call stops the child, in order if possible.
-func (t *Team) attend(ctx context.Context, k *child, inputs []event.Body, progress func(string)) event.Returned {
+// waitFor waits for a child. Anything that stops the call stops the child, in order if possible.
+func (t *Team) waitFor(ctx context.Context, k *child, inputs []event.Body, progress func(string)) event.Returned {
 	k.progress = progress
-	unwatch := context.AfterFunc(ctx, func() { k.end("the call that it works for was stopped") })
+	unwatch := context.AfterFunc(ctx, func() { k.stop("the call that it works for was stopped") })
 	defer unwatch()
 	return t.work(k, inputs)
 }
 
 // background runs a child while its parent continues.
 func (t *Team) background(k *child, inputs []event.Body) (tool.Result, error) {
-	if !t.spare(func() { t.work(k, inputs) }) {
+	if !t.goUnlessClosed(func() { t.work(k, inputs) }) {
 		return tool.Result{}, errors.Join(errClosed, k.session.Close())
 	}
-	return tool.Text(meanwhile(k.label())), nil
+	return tool.Text(backgroundText(k.label())), nil
 }
 
-// meanwhile tells the model about a child in the background.
-func meanwhile(who string) string {
+// backgroundText tells the model about a child in the background.
+func backgroundText(who string) string {
 	return fmt.Sprintf("Agent %s works in the background. What it brings is told to you when it is there; do not wait for it with calls. "+
 		"manage_agents shows how far it is.", who)
 }
 
-// begun finds the child that a call has begun in the background, if the program ended before the call did: the
+// childOfCall finds the child that a call has begun in the background, if the program ended before the call did: the
 // child continues by itself, and the repeated call has nothing to do.
-func (t *Team) begun(call string) (who string, yes bool) {
+func (t *Team) childOfCall(call string) (who string, yes bool) {
 	for _, c := range t.session.Status().Children {
 		if c.Call == call && c.Background {
 			return label(c.Agent, c.Child), true
@@ -150,8 +150,8 @@ func (t *Team) begun(call string) (who string, yes bool) {
 	return "", false
 }
 
-// spare runs f in the background, unless the team is closed.
-func (t *Team) spare(f func()) bool {
+// goUnlessClosed runs f in the background, unless the team is closed.
+func (t *Team) goUnlessClosed(f func()) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
@@ -160,8 +160,8 @@ func (t *Team) spare(f func()) bool {
 	return !t.closed
 }
 
-// goOn continues a child that the previous program left in the background.
-func (t *Team) goOn(ctx context.Context, c inspan.Child) {
+// continueChild continues a child that the previous program left in the background.
+func (t *Team) continueChild(ctx context.Context, c inspan.Child) {
 	var in spawnArgs
 	err := json.Unmarshal(c.Args, &in)
 	var k *child
@@ -197,11 +197,11 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 	case in.Deadline < 0 || in.Turns < 0 || in.Deadline > mostSeconds:
 		return o, fmt.Errorf("deadline is 0 to %d seconds, and max_turns can't be negative", mostSeconds)
 	}
-	if o.Mode, err = narrower(st.Mode, in.Mode, r.Mode); err != nil {
+	if o.Mode, err = narrowestMode(st.Mode, in.Mode, r.Mode); err != nil {
 		return o, err
 	}
 	t.limit(&o, in, st)
-	o.background, o.Limited = in.Background || r.Background && !in.chooses(), t.limited()
+	o.background, o.Limited = in.Background || r.Background && !in.choosesOne(), t.limited()
 	if in.Result != nil {
 		if o.result, err = newResult(in.Result); err != nil {
 			err = fmt.Errorf("result_schema: %w", err)
@@ -210,15 +210,15 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 	}
 	if in.Reduce == reduceBest {
 		o.check = newCheck(in.Check)
-		o.Task += "\n\n" + o.check.order()
+		o.Task += "\n\n" + o.check.instruction()
 	}
-	o.Held = t.Held
+	o.WithLimits = t.WithLimits
 	if t.depth+1 < cmp.Or(t.MaxDepth, usualDepth) {
 		o.Team = &Team{
 			Sessions: t.Sessions, Roles: t.Roles, Make: t.Make, Trees: t.Trees,
 			Hooks: t.Hooks, MaxDepth: t.MaxDepth, MaxOpen: t.MaxOpen, up: t, depth: t.depth + 1,
 		}
-		o.Held = o.Team.Held
+		o.WithLimits = o.Team.WithLimits
 	}
 	return o, nil
 }
@@ -246,11 +246,11 @@ func (t *Team) open(ctx context.Context, call string, in spawnArgs, args json.Ra
 
 // openAs is open with a given order.
 func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, args json.RawMessage) (_ *child, err error) {
-	parent, isolation := t.session.Status(), stricter(in.apart(), o.Role.Isolation)
+	parent, isolation := t.session.Status(), stricter(in.isolation(), o.Role.Isolation)
 	if err := o.confine(isolation, t.walls); err != nil {
 		return nil, err
 	}
-	if o.Copy, err = t.apart(ctx, isolation, parent, call); err != nil {
+	if o.Copy, err = t.makeCopy(ctx, isolation, parent, call); err != nil {
 		return nil, err
 	}
 	root := parent.Root
@@ -280,7 +280,7 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 		err = t.begin(ctx, parent, call)
 	}
 	if err == nil {
-		err = t.enlist(ctx, k)
+		err = t.waitForSlot(ctx, k)
 	}
 	if err == nil {
 		err = t.session.Send(ctx, event.Spawned{
@@ -289,7 +289,7 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 		})
 	}
 	if err != nil {
-		t.dismiss(k)
+		t.freeSlot(k)
 		return nil, errors.Join(err, s.Close())
 	}
 	return k, nil
@@ -330,8 +330,8 @@ func (t *Team) runs() bool {
 	return t.session != nil && !t.closed
 }
 
-// apart makes the copy of the workspace for an isolation; nil if none is needed.
-func (t *Team) apart(ctx context.Context, isolation string, parent inspan.Status, call string) (*Copy, error) {
+// makeCopy makes the copy of the workspace for an isolation; nil if none is needed.
+func (t *Team) makeCopy(ctx context.Context, isolation string, parent inspan.Status, call string) (*Copy, error) {
 	switch isolation {
 	case "", "none":
 		return nil, nil
@@ -367,12 +367,12 @@ func (t *Team) makeAgent(ctx context.Context, o Order, at inspan.Place) (*inspan
 	if err != nil {
 		return nil, err
 	}
-	has := t.narrow(a, o.Tools)
+	has := t.restrictTools(a, o.Tools)
 	if o.Tools != nil {
 		names := has(ctx)
 		for _, name := range o.Tools {
 			if !slices.Contains(names, name) {
-				return nil, errors.Join(fmt.Errorf("there is no tool %q that it could get", name), end(a))
+				return nil, errors.Join(fmt.Errorf("there is no tool %q that it could get", name), closeUnused(a))
 			}
 		}
 	}
@@ -392,7 +392,7 @@ func (t *Team) makeAgent(ctx context.Context, o Order, at inspan.Place) (*inspan
 		a.Model = o.call.model()
 	}
 	if o.Team == nil || !o.Team.holds {
-		t.hold(a)
+		t.limitModel(a)
 	}
 	a.ShareSecrets(t.session)
 	st := t.session.Status()
@@ -400,16 +400,16 @@ func (t *Team) makeAgent(ctx context.Context, o Order, at inspan.Place) (*inspan
 	return a, nil
 }
 
-// end closes an agent that is not used.
-func end(a *inspan.Agent) error {
+// closeUnused closes an agent that is not used.
+func closeUnused(a *inspan.Agent) error {
 	if a.Lifecycle.Close == nil {
 		return nil
 	}
 	return a.Lifecycle.Close()
 }
 
-// enlist adds a child to those that work. If the limit is reached, it waits until one of them has returned.
-func (t *Team) enlist(ctx context.Context, k *child) error {
+// waitForSlot adds a child to those that work. If the limit is reached, it waits until one of them has returned.
+func (t *Team) waitForSlot(ctx context.Context, k *child) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for !t.closed && t.children[k.id] == nil && len(t.children) >= cmp.Or(t.MaxOpen, usualOpen) {
@@ -446,7 +446,7 @@ func (t *Team) enlist(ctx context.Context, k *child) error {
 	return nil
 }
 
-func (t *Team) dismiss(k *child) {
+func (t *Team) freeSlot(k *child) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.children[k.id] != k {
@@ -458,7 +458,7 @@ func (t *Team) dismiss(k *child) {
 		t.room = nil
 	}
 	t.left[k.id] = k.spent()
-	maps.DeleteFunc(t.questions, func(name asking, _ *question) bool { return name.child == k.id })
+	maps.DeleteFunc(t.questions, func(name questionKey, _ *question) bool { return name.child == k.id })
 }
 
 // work drives an open child until it has returned, and records that in the session's log, unless the program
@@ -466,12 +466,12 @@ func (t *Team) dismiss(k *child) {
 func (t *Team) work(k *child, inputs []event.Body) event.Returned {
 	defer k.cancel(nil)
 	err := t.perform(k, inputs)
-	r := k.back(err)
+	r := k.returned(err)
 	k.mu.Lock()
 	k.open = t.unfinished(k.id)
 	k.mu.Unlock()
 	if k.order.background {
-		r.Parts = llm.Say(t.marker.Text(k.tell(r), "an agent"))
+		r.Parts = llm.Say(t.marker.Text(k.outcomeText(r), "an agent"))
 	}
 	if !errors.Is(err, errClosed) {
 		ctx, cancel := context.WithTimeout(t.life, mostDelivery)
@@ -479,7 +479,7 @@ func (t *Team) work(k *child, inputs []event.Body) event.Returned {
 		cancel()
 	}
 	close(k.gone)
-	t.dismiss(k)
+	t.freeSlot(k)
 	_ = k.session.Close()
 	return r
 }
@@ -539,10 +539,10 @@ func (t *Team) brief(k *child) string {
 		lines = append(lines, c.brief()...)
 	}
 	var beside []string
-	for _, o := range t.others(k) {
+	for _, o := range t.othersInFolder(k) {
 		beside = append(beside, o.label())
 	}
-	for _, o := range t.soon() {
+	for _, o := range t.upcoming() {
 		if o.Child != k.id {
 			beside = append(beside, label(o.Agent, o.Child))
 		}

@@ -26,18 +26,18 @@ func (t *Team) Clear(ctx context.Context) error {
 	if !t.runs() {
 		return fmt.Errorf("%w: %w", inspan.ErrOpenStep, errClosed)
 	}
-	return t.later(t.awaitPause(ctx, t.patience))
+	return t.deferralOf(t.awaitPause(ctx, t.patience))
 }
 
-// later returns why a request could not be sent, in the form that leaves the run open.
-func (t *Team) later(err error) error {
+// deferralOf returns why a request could not be sent, in the form that leaves the run open.
+func (t *Team) deferralOf(err error) error {
 	var e *llm.Error
 	if !errors.As(err, &e) {
 		return err
 	}
 	stop := event.Stopped{Reason: event.ReasonFailed, Cause: e.Kind, Detail: e.Message}
 	if e.Kind == llm.KindBudget {
-		if stop.Reason = event.ReasonBudget; t.top().purseTripped() != "" {
+		if stop.Reason = event.ReasonBudget; t.top().breakerReason() != "" {
 			stop.Reason = event.ReasonRate
 		}
 		stop.Cause = ""
@@ -45,9 +45,9 @@ func (t *Team) later(err error) error {
 	return &inspan.StopError{Stopped: stop}
 }
 
-// purseTripped returns why the breaker has stopped the tree; empty: it has not. This is the top.
-func (t *Team) purseTripped() string {
-	_, why := t.halted()
+// breakerReason returns why the breaker has stopped the tree; empty: it has not. This is the top.
+func (t *Team) breakerReason() string {
+	_, why := t.stoppedBy()
 	return why
 }
 
@@ -56,7 +56,7 @@ func (t *Team) Work(ctx context.Context, job workflow.Job) (workflow.Report, err
 	if err := t.Clear(ctx); err != nil {
 		return workflow.Report{}, err
 	}
-	in, o, err := t.hired(job)
+	in, o, err := t.orderOfJob(job)
 	if err != nil {
 		return workflow.Report{}, err
 	}
@@ -71,16 +71,16 @@ func (t *Team) Work(ctx context.Context, job workflow.Job) (workflow.Report, err
 	var inputs []event.Body
 	switch st := k.session.Status(); {
 	case st.Stopped == nil || k.copied:
-	case resumes(*st.Stopped):
+	case continuesWith(*st.Stopped):
 		inputs = []event.Body{event.Said{By: "the workflow", Origin: event.OriginLead}}
 	}
 	k.untrusted = job.Untrusted
-	r := t.attend(ctx, k, inputs, job.Progress)
+	r := t.waitFor(ctx, k, inputs, job.Progress)
 	return t.report(ctx, k, r)
 }
 
-// hired makes an order from a job.
-func (t *Team) hired(job workflow.Job) (in spawnArgs, o Order, err error) {
+// orderOfJob makes an order from a job.
+func (t *Team) orderOfJob(job workflow.Job) (in spawnArgs, o Order, err error) {
 	in = spawnArgs{
 		Task: job.Prompt, Agent: job.Agent, Tools: job.Tools, Model: job.Model, Mode: job.Mode, Turns: job.Budget.Turns,
 		Deadline: int(time.Duration(job.Budget.Time).Round(time.Second) / time.Second),
@@ -106,7 +106,7 @@ func (t *Team) hired(job workflow.Job) (in spawnArgs, o Order, err error) {
 		}
 	}
 	if job.Call != "" {
-		o.Team, o.call = nil, &errand{call: llm.Call{Name: job.Call, Args: job.Args}}
+		o.Team, o.call = nil, &singleCall{call: llm.Call{Name: job.Call, Args: job.Args}}
 	}
 	return in, o, nil
 }
@@ -116,8 +116,8 @@ func (o Order) Wants(name string) bool {
 	return o.call != nil && o.call.call.Name == name || slices.Contains(o.Tools, name) || slices.Contains(o.Role.Tools, name)
 }
 
-// resumes reports whether a stopped run continues when the run for which it works does.
-func resumes(s event.Stopped) bool {
+// continuesWith reports whether a stopped run continues when the run for which it works does.
+func continuesWith(s event.Stopped) bool {
 	switch s.Reason {
 	case event.ReasonCancelled, event.ReasonBudget, event.ReasonMaxTokens, event.ReasonRate:
 		return true
@@ -132,7 +132,7 @@ func resumes(s event.Stopped) bool {
 func (t *Team) report(ctx context.Context, k *child, r event.Returned) (workflow.Report, error) {
 	out := workflow.Report{Session: k.id, Text: k.lastWords(), Cost: r.Cost}
 	if k.order.result != nil {
-		out.Result = k.order.result.brought()
+		out.Result = k.order.result.returned()
 	}
 	why := string(r.Reason)
 	if r.Detail != "" {
@@ -143,13 +143,13 @@ func (t *Team) report(ctx context.Context, k *child, r event.Returned) (workflow
 	case ctx.Err() != nil:
 		return out, context.Cause(ctx)
 	case r.Reason == event.ReasonDone && k.order.call != nil:
-		out.Text, out.Failed, out.Lost = k.order.call.brought()
+		out.Text, out.Failed, out.Lost = k.order.call.outcome()
 		return out, nil
 	case r.Reason == event.ReasonDone:
 		return out, nil
 	case r.Reason == "" || st == nil:
 		return out, fmt.Errorf("%w: agent %s: %s", inspan.ErrOpenStep, k.label(), r.Detail)
-	case r.Reason == event.ReasonRate, r.Reason == event.ReasonFailed && resumes(*st):
+	case r.Reason == event.ReasonRate, r.Reason == event.ReasonFailed && continuesWith(*st):
 		return out, &inspan.StopError{Stopped: *st}
 	case (r.Reason == event.ReasonBudget || r.Reason == event.ReasonMaxTokens) && t.exhausted() != "":
 		return out, &inspan.StopError{Stopped: event.Stopped{Reason: r.Reason, Detail: t.exhausted()}}
@@ -158,8 +158,8 @@ func (t *Team) report(ctx context.Context, k *child, r event.Returned) (workflow
 	return out, nil
 }
 
-// errand is one call that a child makes in place of its model's replies.
-type errand struct {
+// singleCall is one call that a child makes in place of its model's replies.
+type singleCall struct {
 	call llm.Call
 
 	mu    sync.Mutex
@@ -167,12 +167,12 @@ type errand struct {
 }
 
 // model returns a model that makes the call.
-func (e *errand) model() llm.Model {
+func (e *singleCall) model() llm.Model {
 	return &script.Model{ID: "call", Free: true, Steps: []script.Step{{Parts: llm.Parts{e.call}}, {Parts: llm.Say("It was called.")}}}
 }
 
-// see reads the result of the call from the child's items.
-func (e *errand) see(items []transcript.Item) {
+// observe reads the result of the call from the child's items.
+func (e *singleCall) observe(items []transcript.Item) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, item := range items {
@@ -183,8 +183,8 @@ func (e *errand) see(items []transcript.Item) {
 	}
 }
 
-// brought returns the result of the call, why it has failed, and whether it was interrupted.
-func (e *errand) brought() (text, failed string, lost bool) {
+// outcome returns the result of the call, why it has failed, and whether it was interrupted.
+func (e *singleCall) outcome() (text, failed string, lost bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {

@@ -37,9 +37,9 @@ type teamArgs struct {
 	Own    bool   `json:"own,omitempty" jsonschema:"for one who works for another and has agents too: the list and the agents are its own, not those it is among"`
 }
 
-// mates returns the tool with which the members of a team work together. Lead is the team of the agent that has
+// newTeamTool returns the tool with which the members of a team work together. Lead is the team of the agent that has
 // the tool, nil if it can't have one; member is the one in which it works, nil at the top.
-func mates(lead, member *Team) tool.Tool {
+func newTeamTool(lead, member *Team) tool.Tool {
 	t := tool.New(teamTool, teamDoc, func(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result, error) {
 		at := member
 		if member == nil || in.Own {
@@ -56,7 +56,7 @@ func mates(lead, member *Team) tool.Tool {
 		}
 		return at.task(ctx, c, in)
 	})
-	t.Effects = none
+	t.Effects = noEffects
 	return t
 }
 
@@ -64,12 +64,12 @@ func mates(lead, member *Team) tool.Tool {
 // is its result, and it learns nothing of the other agents.
 func (t *Team) wireMate(a *inspan.Agent, o Order) {
 	if !o.step {
-		a.Tools = append(slices.Clone(a.Tools), mates(o.Team, t))
+		a.Tools = append(slices.Clone(a.Tools), newTeamTool(o.Team, t))
 	}
 }
 
-// who returns the name of a caller, for the others.
-func (t *Team) who(id string) string {
+// nameOf returns the name of a caller, for the others.
+func (t *Team) nameOf(id string) string {
 	if id == t.session.ID() {
 		return "the agent you work for"
 	}
@@ -83,7 +83,7 @@ func (t *Team) who(id string) string {
 
 // members lists the members of the team, for one of them.
 func (t *Team) members(reader string) string {
-	st, soon := t.session.Status(), t.soon()
+	st, soon := t.session.Status(), t.upcoming()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lead := "parent: the agent that the others work for"
@@ -111,16 +111,16 @@ func (t *Team) members(reader string) string {
 	return strings.Join(lines, "\n")
 }
 
-// soon returns the agents that calls of the session's last reply ask for and that have not begun: agents that
+// upcoming returns the agents that calls of the session's last reply ask for and that have not begun: agents that
 // begin together must know each other.
-func (t *Team) soon() (out []event.Spawned) {
+func (t *Team) upcoming() (out []event.Spawned) {
 	st := t.session.Status()
 	for _, p := range st.Open {
 		if p.Call.Name != spawnTool {
 			continue
 		}
 		in, err := tool.Args[spawnArgs](&tool.Call{Args: p.Call.Args})
-		n, bad := in.many()
+		n, bad := in.count()
 		if err != nil || bad != nil {
 			continue // it will fail
 		}
@@ -146,7 +146,7 @@ func (t *Team) send(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	case len(said) > maxMessage:
 		return tool.Result{}, fmt.Errorf("text has %d bytes, more than %d; put it in a file and tell where that is", len(said), maxMessage)
 	}
-	from := t.who(c.Session)
+	from := t.nameOf(c.Session)
 	to, names, err := t.mailboxes(c.Session, in.To)
 	if err != nil {
 		return tool.Result{}, err

@@ -72,16 +72,16 @@ type Team struct {
 	mayGive func(ctx context.Context) []string
 	depth   int // of the session: 0 at the top
 
-	purse purse // of the whole tree, at the top
+	budget sharedBudget // of the whole tree, at the top
 
 	marker guard.Marker // marks input that is not the result of a call
 
 	mu        sync.Mutex
-	session   *inspan.Session      // nil until it runs
-	children  map[string]*child    // working ones, by session id
-	room      chan struct{}        // closed when a child has returned; nil: nothing waits for that
-	left      map[string]used      // by children that no longer work, and whose return the session may not have seen yet
-	questions map[asking]*question // of working children, or those that worked when the program was started
+	session   *inspan.Session           // nil until it runs
+	children  map[string]*child         // working ones, by session id
+	room      chan struct{}             // closed when a child has returned; nil: nothing waits for that
+	left      map[string]childUsage     // by children that no longer work, and whose return the session may not have seen yet
+	questions map[questionKey]*question // of working children, or those that worked when the program was started
 	listed    listed
 	life      context.Context    // ends with the team
 	stop      context.CancelFunc // of life
@@ -89,8 +89,8 @@ type Team struct {
 	wg        sync.WaitGroup
 }
 
-// used is a child's usage.
-type used struct {
+// childUsage is a child's usage.
+type childUsage struct {
 	cost   float64
 	tokens int64
 }
@@ -106,9 +106,9 @@ type Order struct {
 	Copy  *Copy     // where it works; nil: in its parent's folder
 	Team  *Team     // for children of its own; nil: it may have none
 	Rules []string  // those that the person allowed its parent for the session
-	// Held returns a model whose requests are limited like those of the agent's session and of those above, for
+	// WithLimits returns a model whose requests are limited like those of the agent's session and of those above, for
 	// requests outside of its conversation.
-	Held func(llm.Model) llm.Model
+	WithLimits func(llm.Model) llm.Model
 	// Limited says that there is a limit on money: a model without a known price can't be used.
 	Limited bool
 
@@ -117,11 +117,11 @@ type Order struct {
 	MaxTime  time.Duration // of a run; 0: no limit of its own
 
 	background bool
-	fork       string  // session of which it begins as a copy; empty: none
-	call       *errand // its only call, without a model; nil: it has a model
-	step       bool    // it works for a step of a workflow, and so alone
-	result     *result // its required result; nil: text
-	check      *check  // the check that it must run at the end; nil: none
+	fork       string      // session of which it begins as a copy; empty: none
+	call       *singleCall // its only call, without a model; nil: it has a model
+	step       bool        // it works for a step of a workflow, and so alone
+	result     *result     // its required result; nil: text
+	check      *check      // the check that it must run at the end; nil: none
 }
 
 // Copy is a separate workspace.
@@ -159,10 +159,10 @@ func (t *Team) Wire(a *inspan.Agent) {
 // Watch makes an agent's requests be checked against the limits of its session and those above. The team learns
 // of the session, and is closed with it.
 func (t *Team) Watch(a *inspan.Agent) {
-	t.hold(a)
+	t.limitModel(a)
 	t.holds, t.patience, t.walls = true, a.RetryTime, a.Env.Walls
 	ends := a.Lifecycle.Close
-	a.Lifecycle.Started = t.joined
+	a.Lifecycle.Started = t.onOpen
 	a.Lifecycle.Close = func() error {
 		t.Close()
 		if ends == nil {
@@ -172,11 +172,11 @@ func (t *Team) Watch(a *inspan.Agent) {
 	}
 }
 
-// joined records the session, and continues children that worked in the background when the previous program
+// onOpen records the session, and continues children that worked in the background when the previous program
 // ended.
-func (t *Team) joined(s *inspan.Session) {
+func (t *Team) onOpen(s *inspan.Session) {
 	st := s.Status()
-	if !t.takes(s) {
+	if !t.setTeam(s) {
 		return
 	}
 	if slices.ContainsFunc(st.Children, func(c inspan.Child) bool { return c.Open }) {
@@ -190,19 +190,19 @@ func (t *Team) joined(s *inspan.Session) {
 	t.wg.Go(func() { t.follow(s, st.Seq) })
 	for _, c := range st.Children {
 		if c.Open && c.Background {
-			t.wg.Go(func() { t.goOn(t.life, c) })
+			t.wg.Go(func() { t.continueChild(t.life, c) })
 		}
 	}
 }
 
-// takes makes a session that of the team, unless it has one already.
-func (t *Team) takes(s *inspan.Session) bool {
+// setTeam makes a session that of the team, unless it has one already.
+func (t *Team) setTeam(s *inspan.Session) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.session != nil || t.closed {
 		return false
 	}
-	t.session, t.children, t.left, t.questions = s, map[string]*child{}, map[string]used{}, map[asking]*question{}
+	t.session, t.children, t.left, t.questions = s, map[string]*child{}, map[string]childUsage{}, map[questionKey]*question{}
 	t.life, t.stop = context.WithCancel(context.Background())
 	return true
 }
@@ -213,7 +213,7 @@ func (t *Team) recall(s *inspan.Session, upto uint64) {
 		if err != nil || e.Seq > upto {
 			return // following the log will report it
 		}
-		t.heard(e)
+		t.onSessionEvent(e)
 		if e.Seq == upto {
 			return
 		}
@@ -248,7 +248,7 @@ func (t *Team) follow(s *inspan.Session, after uint64) {
 			t.end("", "the log of the session can't be read: "+err.Error())
 			return
 		}
-		t.heard(e)
+		t.onSessionEvent(e)
 		switch b := e.Body.(type) {
 		case event.Cancelled:
 			t.end("", cmp.Or(b.Reason, "the session was interrupted"))
@@ -266,7 +266,7 @@ func (t *Team) end(id, why string) {
 	defer t.mu.Unlock()
 	for _, k := range t.children {
 		if id == "" || k.id == id {
-			t.wg.Go(func() { k.end(why) })
+			t.wg.Go(func() { k.stop(why) })
 		}
 	}
 }
@@ -279,18 +279,18 @@ func (t *Team) spent() (cost float64, tokens int64) {
 		return 0, 0
 	}
 	st := t.session.Status()
-	cost, tokens = st.Cost, total(st.Usage)
+	cost, tokens = st.Cost, totalUsage(st.Usage)
 	// The spending of a child is in the session's sum once its return is folded there, a moment before or after
 	// it is dismissed: it counts once in either case.
 	counted := map[string]inspan.Child{}
 	for _, c := range st.Children {
 		counted[c.Child] = c
 	}
-	add := func(child string, u used) {
+	add := func(child string, u childUsage) {
 		c := counted[child]
-		cost, tokens = cost+u.cost-c.Cost, tokens+u.tokens-total(c.Usage)
+		cost, tokens = cost+u.cost-c.Cost, tokens+u.tokens-totalUsage(c.Usage)
 	}
-	maps.DeleteFunc(t.left, func(child string, _ used) bool { return !counted[child].Open })
+	maps.DeleteFunc(t.left, func(child string, _ childUsage) bool { return !counted[child].Open })
 	for child, u := range t.left {
 		add(child, u)
 	}
@@ -300,8 +300,8 @@ func (t *Team) spent() (cost float64, tokens int64) {
 	return cost, tokens
 }
 
-// joinedBy returns the session; nil before it runs.
-func (t *Team) joinedBy() *inspan.Session {
+// openSession returns the session; nil before it runs.
+func (t *Team) openSession() *inspan.Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.session
@@ -309,7 +309,7 @@ func (t *Team) joinedBy() *inspan.Session {
 
 // limits returns the limits of the session; there are none before it runs.
 func (t *Team) limits() (event.Limits, bool) {
-	s := t.joinedBy()
+	s := t.openSession()
 	if s == nil {
 		return event.Limits{}, false
 	}

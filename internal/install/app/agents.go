@@ -79,7 +79,7 @@ func (a *App) child(ctx context.Context, o Options, ord subagent.Order, at inspa
 	agent.Tools = some(agent.Tools)
 	equipment.Furnish(agent, a.Installation, b.mode(), func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	agent.Tools = slices.Concat(agent.Tools, some(b.wrap(equipment.Ordered(o.Tools, ord.Wants))))
-	b.corpus(ord.Role, cmp.Or(a.Config.Agents.Small, ord.Route), nil, ord.Held)
+	b.corpus(ord.Role, cmp.Or(a.Config.Agents.Small, ord.Route), nil, ord.WithLimits)
 	if err := b.configured(); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
@@ -96,7 +96,7 @@ func (b *build) corpus(role skill.Role, small string, only []event.Source, held 
 		if b.o.Replay != "" {
 			return nil, errors.New("pieces can't be asked about in a run that is replayed")
 		}
-		m, err := b.Providers.Held(ctx, small)
+		m, err := b.Providers.WithinBudget(ctx, small)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (b *build) answers(ctx context.Context, role skill.Role, held func(llm.Mode
 	}
 	b.agent.Opening.Corpus = of
 	small := cmp.Or(of.Small, b.Config.Agents.Small, b.agent.Model.Info().Route())
-	if _, err := b.Providers.Held(ctx, small); err != nil && b.o.Replay == "" {
+	if _, err := b.Providers.WithinBudget(ctx, small); err != nil && b.o.Replay == "" {
 		return fmt.Errorf("the model that reads pieces: %w", err)
 	}
 	set := b.corpus(role, small, of.Sources, held)

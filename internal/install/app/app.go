@@ -88,7 +88,7 @@ func New(set *config.Installation) *App {
 	a.Extensions = &equipment.Set{Installation: set, Consent: a.Consent, Env: a.Permission.Env}
 	a.Logins = &connect.Logins{Installation: set, Note: a.Permission.Note}
 	a.Providers = &providers.Set{Installation: set, Keys: a.Logins, Token: a.Logins.ProviderToken, Note: a.Permission.Note, Spent: a.spentToday}
-	a.Permission.Shown, a.Permission.Keys, a.Permission.Model = a.Extensions.SkillFolders, a.Providers.KeyVariables, a.Providers.Held
+	a.Permission.Shown, a.Permission.Keys, a.Permission.Model = a.Extensions.SkillFolders, a.Providers.KeyVariables, a.Providers.WithinBudget
 	a.Hubs = &connect.Hubs{
 		Installation: set, Logins: a.Logins, Consent: a.Consent,
 		Env: a.Permission.Env, Plugins: a.Extensions.Plugins, Sample: a.Providers.Sample,
@@ -307,7 +307,7 @@ func (a *App) lead(ctx context.Context, o Options, at inspan.Place, warn func(st
 	b.agent.Tools = some(b.agent.Tools)
 	equipment.Furnish(b.agent, a.Installation, b.mode(), func(ctx context.Context) []tool.Tool { return some(b.come(ctx)) }, o.AllTools)
 	b.agent.Tools = slices.Concat(b.agent.Tools, some(b.wrap(o.Tools)))
-	if err := b.answers(ctx, role, team.Held); err != nil {
+	if err := b.answers(ctx, role, team.WithLimits); err != nil {
 		return nil, errors.Join(err, b.close())
 	}
 	if err := b.configured(); err != nil {

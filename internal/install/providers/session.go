@@ -62,8 +62,8 @@ func (s *Set) Budgeted(m llm.Model) llm.Model {
 	return budget.Model(m)
 }
 
-// Held returns the named model, limited to the daily budget.
-func (s *Set) Held(ctx context.Context, name string) (llm.Model, error) {
+// WithinBudget returns the named model, limited to the daily budget.
+func (s *Set) WithinBudget(ctx context.Context, name string) (llm.Model, error) {
 	choice, err := s.Model(ctx, name, "")
 	if err != nil {
 		return nil, err

@@ -12,11 +12,11 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// maxMet is how many files changed by others are reported to a child.
-const maxMet = 20
+// maxShared is how many files that others change too are reported to a child.
+const maxShared = 20
 
-// meeting is a file that two children of one session change at the same time.
-type meeting struct {
+// sharedFile is a file that two children of one session change at the same time.
+type sharedFile struct {
 	other *child
 	path  string
 }
@@ -27,8 +27,8 @@ type command struct {
 	before changed.Files // the workspace before it; nil: the child has its own
 }
 
-// mark is how a child has written a file.
-type mark struct {
+// writeMark is how a child has written a file.
+type writeMark struct {
 	at   time.Time
 	seen bool // the file changed while a command of the child ran; no tool has named it
 }
@@ -57,35 +57,35 @@ func (t *Team) watchWrites(k *child, e event.Event) {
 		for _, f := range b.Files {
 			if f.Written {
 				would = append(would, f.Path)
-				k.marks(f.Path, mark{at: e.Time})
+				k.recordWrite(f.Path, writeMark{at: e.Time})
 			}
 		}
 		ran := k.commands[b.Call]
 		delete(k.commands, b.Call)
 		for _, f := range ran.before.Since(k.ctx, k.files, k.session.Status().Root) {
-			if !slices.ContainsFunc(t.beside(k), func(o *child) bool { return o.named(f.Path, ran.began) }) {
+			if !slices.ContainsFunc(t.sharingFolder(k), func(o *child) bool { return o.hasNamed(f.Path, ran.began) }) {
 				would = append(would, f.Path)
-				k.marks(f.Path, mark{at: e.Time, seen: true})
+				k.recordWrite(f.Path, writeMark{at: e.Time, seen: true})
 			}
 		}
 	}
 	for _, path := range would {
-		for _, other := range t.others(k) {
-			if other.has(path) && k.meets(meeting{other, path}) {
-				t.introduce(k, other, path)
+		for _, other := range t.othersInFolder(k) {
+			if other.hasWritten(path) && k.recordShared(sharedFile{other, path}) {
+				t.warnBoth(k, other, path)
 			}
 		}
 	}
 }
 
-// beside returns the children that work in the same folder as one.
-func (t *Team) beside(k *child) []*child {
+// sharingFolder returns the children that work in the same folder as one.
+func (t *Team) sharingFolder(k *child) []*child {
 	root := k.session.Status().Root
-	return slices.DeleteFunc(t.others(k), func(o *child) bool { return o.session.Status().Root != root })
+	return slices.DeleteFunc(t.othersInFolder(k), func(o *child) bool { return o.session.Status().Root != root })
 }
 
-// marks records a file that the child has written.
-func (k *child) marks(path string, m mark) {
+// recordWrite records a file that the child has written.
+func (k *child) recordWrite(path string, m writeMark) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if was, known := k.wrote[path]; !known || was.seen || !m.seen {
@@ -93,14 +93,14 @@ func (k *child) marks(path string, m mark) {
 	}
 }
 
-// named reports whether a tool of the child has named the file as written since a time.
-func (k *child) named(path string, since time.Time) bool {
-	m := k.mark(path)
+// hasNamed reports whether a tool of the child has named the file as written since a time.
+func (k *child) hasNamed(path string, since time.Time) bool {
+	m := k.writeMarkOf(path)
 	return !m.seen && !m.at.Before(since)
 }
 
-// others returns the other children in the folder of one.
-func (t *Team) others(k *child) []*child {
+// othersInFolder returns the other children in the folder of one.
+func (t *Team) othersInFolder(k *child) []*child {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var out []*child
@@ -112,59 +112,59 @@ func (t *Team) others(k *child) []*child {
 	return out
 }
 
-// has reports whether a child has written a file since it was opened.
-func (k *child) has(path string) bool {
+// hasWritten reports whether a child has written a file since it was opened.
+func (k *child) hasWritten(path string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	_, yes := k.wrote[path]
 	return yes
 }
 
-// meets records a meeting, and returns whether to report it.
-func (k *child) meets(m meeting) bool {
+// recordShared records a file that another child changes too, and reports whether the child must hear of it.
+func (k *child) recordShared(m sharedFile) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if slices.Contains(k.met, m) || len(k.met) >= maxMet {
+	if slices.Contains(k.shared, m) || len(k.shared) >= maxShared {
 		return false
 	}
-	k.met = append(k.met, m)
+	k.shared = append(k.shared, m)
 	return true
 }
 
-// introduce warns two children that they change the same file. Later is the one that changes it now.
-func (t *Team) introduce(later, earlier *child, path string) {
-	later.tells(fmt.Sprintf("agent %s changed %s meanwhile; read it again before you change it.", earlier.label(),
+// warnBoth warns two children that change the same file. Later is the one that changes it now.
+func (t *Team) warnBoth(later, earlier *child, path string) {
+	later.sendText(fmt.Sprintf("agent %s changed %s meanwhile; read it again before you change it.", earlier.label(),
 		files(later.session.Status().Root, []string{path})))
-	if !earlier.meets(meeting{later, path}) {
+	if !earlier.recordShared(sharedFile{later, path}) {
 		return
 	}
 	does := "changes %s now"
-	if later.mark(path).seen {
+	if later.writeMarkOf(path).seen {
 		does = "ran a command while %s changed" // the writer is uncertain
 	}
-	earlier.tells(fmt.Sprintf("agent %s "+does+", which you have changed; read it again before you change it.", later.label(),
+	earlier.sendText(fmt.Sprintf("agent %s "+does+", which you have changed; read it again before you change it.", later.label(),
 		files(earlier.session.Status().Root, []string{path})))
 }
 
-// mark returns how the child has written a file.
-func (k *child) mark(path string) mark {
+// writeMarkOf returns how the child has written a file.
+func (k *child) writeMarkOf(path string) writeMark {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.wrote[path]
 }
 
-// tells sends the child a message. A finished child gets none.
-func (k *child) tells(text string) {
+// sendText sends the child a message. A finished child gets none.
+func (k *child) sendText(text string) {
 	_ = k.session.Send(context.WithoutCancel(k.ctx), event.Steered{
 		By:     "the session it works for",
 		Origin: event.OriginHarness, Parts: llm.Say("[" + text + "]"),
 	})
 }
 
-// meetings describes which others changed the same files; empty if none did. The caller holds k.mu.
-func (k *child) meetings(root string) string {
+// describeShared says which other children changed the same files; empty if none did. The caller holds k.mu.
+func (k *child) describeShared(root string) string {
 	text := ""
-	for _, m := range k.met {
+	for _, m := range k.shared {
 		text += fmt.Sprintf("\n[agent %s changed %s too, at the same time: check it]", m.other.label(), files(root, []string{m.path}))
 	}
 	return text

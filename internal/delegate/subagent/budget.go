@@ -14,53 +14,53 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// held is a model that gets requests only while the limits of the tree are not reached, the tree is not
+// limitedModel is a model that gets requests only while the limits of the tree are not reached, the tree is not
 // stopped, and it does not wait for a vendor. A request that could exceed the limits waits for those in
 // progress, and one whose prompt alone would is not sent. So a tree exceeds its limits by at most one reply.
-type held struct {
+type limitedModel struct {
 	llm.Model
 	team     *Team
 	patience func(llm.Kind) time.Duration
 }
 
-// hold makes all requests of an agent be checked first: those of its session, which also write the summaries,
+// limitModel makes all requests of an agent be checked first: those of its session, which also write the summaries,
 // and those of its reviewer.
-func (t *Team) hold(a *inspan.Agent) {
-	a.Model = &held{a.Model, t, a.RetryTime}
+func (t *Team) limitModel(a *inspan.Agent) {
+	a.Model = &limitedModel{a.Model, t, a.RetryTime}
 	for _, j := range a.Judges {
 		if r, ok := j.(*guard.Reviewer); ok && r.Model != nil {
-			r.Model = &held{r.Model, t, a.RetryTime}
+			r.Model = &limitedModel{r.Model, t, a.RetryTime}
 		}
 	}
 }
 
-// Held returns a model whose requests are checked like those of the session, for requests outside of its
+// WithLimits returns a model whose requests are checked like those of the session, for requests outside of its
 // conversation.
-func (t *Team) Held(m llm.Model) llm.Model { return &held{m, t, t.patience} }
+func (t *Team) WithLimits(m llm.Model) llm.Model { return &limitedModel{m, t, t.patience} }
 
 // Stream implements [llm.Model].
-func (h *held) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
+func (h *limitedModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
-		c := claimed(h.Info(), req)
+		c := costOf(h.Info(), req)
 		if err := h.reserve(ctx, c); err != nil {
 			yield(llm.Chunk{}, err)
 			return
 		}
 		var used usage
-		purse := &h.team.top().purse
-		defer func() { purse.back(c, used) }()
+		budget := &h.team.top().budget
+		defer func() { budget.settle(c, used) }()
 		for chunk, err := range h.Model.Stream(ctx, req) {
 			switch e := (*llm.Error)(nil); {
 			case errors.As(err, &e):
 				used = used.add(spent(e.Spent)) // a check has refused the reply
-				h.team.refused(ctx, e)
+				h.team.pauseForQuota(ctx, e)
 			case chunk.Routed != nil:
 				// Nothing was sent to this model yet, and it may be more expensive.
-				purse.back(c, spent(chunk.Routed.Judge))
-				c = claimed(chunk.Routed.Info, req)
+				budget.settle(c, spent(chunk.Routed.Judge))
+				c = costOf(chunk.Routed.Info, req)
 				if err := h.reserve(ctx, c); err != nil {
 					c = claim{}
-					purse.enter() // for the release at the end
+					budget.countUnreserved() // for the release at the end
 					yield(llm.Chunk{}, err)
 					return
 				}
@@ -82,7 +82,7 @@ type claim struct {
 	sends usage   // it uses that in any case, if it is sent
 }
 
-func claimed(info llm.Info, req llm.Request) claim {
+func costOf(info llm.Info, req llm.Request) claim {
 	c := claim{info: info}
 	in := llm.Usage{Input: req.Tokens()}
 	c.sends = c.priced(in)
@@ -99,7 +99,7 @@ func claimed(info llm.Info, req llm.Request) claim {
 func (c claim) priced(u llm.Usage) usage {
 	dollars, known := c.info.Prices.Bill(time.Now(), u)
 	out := usage{}
-	out.Cost, out.Tokens = dollars, total(u)
+	out.Cost, out.Tokens = dollars, totalUsage(u)
 	if !known {
 		out.unpriced = out.Tokens
 	}
@@ -117,8 +117,8 @@ func spent(s *llm.Spent) usage {
 // usualOutput is the assumed size of a reply whose limit is unknown, in tokens.
 const usualOutput = 8192
 
-// purse is the money that requests of a tree of sessions have spent and may spend.
-type purse struct {
+// sharedBudget is the money that requests of a tree of sessions have spent and may spend.
+type sharedBudget struct {
 	mu      sync.Mutex
 	running int
 	held    float64       // largest possible cost of those in progress
@@ -132,7 +132,7 @@ type purse struct {
 
 // reserve waits until a request may be sent. If no other is in progress, it is sent as long as its prompt
 // reaches no limit.
-func (h *held) reserve(ctx context.Context, c claim) error {
+func (h *limitedModel) reserve(ctx context.Context, c claim) error {
 	t := h.team
 	for {
 		if err := t.awaitPause(ctx, h.patience); err != nil {
@@ -155,17 +155,17 @@ func (h *held) reserve(ctx context.Context, c claim) error {
 
 // admit admits a request, or returns a channel that is closed when it makes sense to ask again.
 func (t *Team) admit(ctx context.Context, c claim) (wait <-chan struct{}, err error) {
-	p := &t.top().purse
+	p := &t.top().budget
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if why := t.top().tripped(ctx); why != "" {
+	if why := t.top().trip(ctx); why != "" {
 		return nil, &llm.Error{Kind: llm.KindBudget, Message: why}
 	}
 	switch {
-	case p.running == 0 && !t.fits(c.least):
+	case p.running == 0 && !t.hasRoomFor(c.least):
 		return nil, &llm.Error{Kind: llm.KindBudget, Message: fmt.Sprintf(
 			"the limit of money of the session and the agents that work for it is reached: the next request alone costs $%.4f or more", c.least)}
-	case p.running > 0 && !t.fits(p.held+c.most):
+	case p.running > 0 && !t.hasRoomFor(p.held+c.most):
 		if p.change == nil {
 			p.change = make(chan struct{})
 		}
@@ -177,15 +177,15 @@ func (t *Team) admit(ctx context.Context, c claim) (wait <-chan struct{}, err er
 	return nil, nil
 }
 
-// enter counts a request that has reserved nothing.
-func (p *purse) enter() {
+// countUnreserved counts a request that has reserved nothing.
+func (p *sharedBudget) countUnreserved() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running++
 }
 
-// back releases the reservation of a request, and records its usage.
-func (p *purse) back(c claim, used usage) {
+// settle releases the reservation of a request, and records its usage.
+func (p *sharedBudget) settle(c claim, used usage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running--
@@ -199,9 +199,9 @@ func (p *purse) back(c claim, used usage) {
 	}
 }
 
-// fits reports whether the sessions from this one up have so much left. The caller holds the lock of the top's
-// purse.
-func (t *Team) fits(more float64) bool {
+// hasRoomFor reports whether the sessions from this one up have so much left. The caller holds the lock of the top's
+// budget.
+func (t *Team) hasRoomFor(more float64) bool {
 	for at := t; at != nil; at = at.up {
 		limits, ok := at.limits()
 		if !ok || limits.Cost == 0 {
@@ -209,8 +209,8 @@ func (t *Team) fits(more float64) bool {
 		}
 		cost, _ := at.spent()
 		if at.up == nil {
-			at.purse.spent = max(at.purse.spent, cost)
-			cost = at.purse.spent
+			at.budget.spent = max(at.budget.spent, cost)
+			cost = at.budget.spent
 		}
 		if cost+more > limits.Cost {
 			return false
