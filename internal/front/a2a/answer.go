@@ -17,8 +17,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// asked returns a question for the client: in words, and as data that names the possible answers.
-func asked(p inspan.Pending) []*sdk.Part {
+// questionFor returns a question for the client: in words, and as data that names the possible answers.
+func questionFor(p inspan.Pending) []*sdk.Part {
 	if p.Asks {
 		s, options := words.Question(p.Call)
 		list := make([]any, len(options))
@@ -26,17 +26,17 @@ func asked(p inspan.Pending) []*sdk.Part {
 			s += fmt.Sprintf("\n%d. %s", i+1, text.Visible(o))
 			list[i] = o
 		}
-		return []*sdk.Part{sdk.NewTextPart(cut(s)), sdk.NewDataPart(map[string]any{"call": p.ID(), "options": list})}
+		return []*sdk.Part{sdk.NewTextPart(bounded(s)), sdk.NewDataPart(map[string]any{"call": p.ID(), "options": list})}
 	}
 	choices := []any{"allow once", "deny"}
 	if len(p.Rules) > 0 {
 		choices = []any{"allow once", "allow for this session", "deny"}
 	}
-	return []*sdk.Part{sdk.NewTextPart(cut(wants(p))), sdk.NewDataPart(map[string]any{"call": p.ID(), "decision": choices})}
+	return []*sdk.Part{sdk.NewTextPart(bounded(effectsText(p))), sdk.NewDataPart(map[string]any{"call": p.ID(), "decision": choices})}
 }
 
-// wants returns everything that a call would do.
-func wants(p inspan.Pending) string {
+// effectsText returns everything that a call would do.
+func effectsText(p inspan.Pending) string {
 	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
 	var b strings.Builder
 	fmt.Fprintf(&b, "May %s run (%s)?\n", text.Visible(p.Name()), text.Line(p.Reason))
@@ -57,13 +57,13 @@ func wants(p inspan.Pending) string {
 	return b.String() + `Answer yes, or "session" for all that is like it, or no, or say what to do instead.`
 }
 
-// first returns the first of the open questions, which is the one that the client is asked.
-func first(st inspan.Status) inspan.Pending { return inspan.Sets(st.Questions())[0] }
+// firstQuestion returns the first of the open questions, which is the one that the client is asked.
+func firstQuestion(st inspan.Status) inspan.Pending { return inspan.Sets(st.Questions())[0] }
 
-// choose returns the question that a message answers, which is the one it names or else the first, and the
+// answeredQuestion returns the question that a message answers, which is the one it names or else the first, and the
 // answer.
-func choose(st inspan.Status, m *sdk.Message) (p inspan.Pending, choice string, err error) {
-	p = first(st)
+func answeredQuestion(st inspan.Status, m *sdk.Message) (p inspan.Pending, choice string, err error) {
+	p = firstQuestion(st)
 	for _, part := range m.Parts {
 		data, ok := part.Data().(map[string]any)
 		if !ok {
@@ -86,9 +86,9 @@ func choose(st inspan.Status, m *sdk.Message) (p inspan.Pending, choice string, 
 	return p, choice, nil
 }
 
-// answer returns the event for an answer.
-func answer(p inspan.Pending, choice, by string) (event.Decided, error) {
-	d, problem := decided(p, choice)
+// answerEvent returns the event for an answer.
+func answerEvent(p inspan.Pending, choice, by string) (event.Decided, error) {
+	d, problem := parseDecision(p, choice)
 	if problem != "" {
 		return d, fmt.Errorf("%w: %s", sdk.ErrInvalidParams, problem)
 	}
@@ -96,9 +96,9 @@ func answer(p inspan.Pending, choice, by string) (event.Decided, error) {
 	return p.Answer(d), nil
 }
 
-// decided parses an answer. A client can't decide for longer than the session: that is up to the person whose
+// parseDecision parses an answer. A client can't decide for longer than the session: that is up to the person whose
 // settings these are.
-func decided(p inspan.Pending, choice string) (event.Decided, string) {
+func parseDecision(p inspan.Pending, choice string) (event.Decided, string) {
 	if p.Asks {
 		return words.Answer(p.Call, choice)
 	}
@@ -121,7 +121,7 @@ func textOf(m *sdk.Message) string {
 	var texts []string
 	for _, part := range m.Parts {
 		text := part.Text()
-		if raw, is := part.Content.(sdk.Raw); is && textual(part.MediaType) {
+		if raw, is := part.Content.(sdk.Raw); is && isTextType(part.MediaType) {
 			text = string(raw)
 		}
 		if text != "" {
@@ -136,7 +136,7 @@ func content(part *sdk.Part, raw []byte) (llm.Part, error) {
 	switch {
 	case slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, part.MediaType):
 		return llm.Image{MediaType: part.MediaType, Data: raw}, nil
-	case !textual(part.MediaType):
+	case !isTextType(part.MediaType):
 		return nil, fmt.Errorf("%w: %q", sdk.ErrUnsupportedContentType, words.OneLine(part.MediaType, 80))
 	case !utf8.Valid(raw):
 		return nil, fmt.Errorf("%w: a part of the type %q is not UTF-8", sdk.ErrInvalidParams, words.OneLine(part.MediaType, 80))
@@ -146,16 +146,16 @@ func content(part *sdk.Part, raw []byte) (llm.Part, error) {
 	return llm.Text{Text: string(raw)}, nil
 }
 
-// textual reports whether bytes of this type are text.
-func textual(mediaType string) bool {
+// isTextType reports whether bytes of this type are text.
+func isTextType(mediaType string) bool {
 	kind, params, err := mime.ParseMediaType(mediaType)
 	charset := strings.ToLower(params["charset"])
 	return err == nil && (strings.HasPrefix(kind, "text/") || kind == "application/json") &&
 		(charset == "" || charset == "utf-8" || charset == "us-ascii")
 }
 
-// said returns a message for the model: text, data as JSON, and images.
-func said(m *sdk.Message) (llm.Parts, error) {
+// messageFor returns a message for the model: text, data as JSON, and images.
+func messageFor(m *sdk.Message) (llm.Parts, error) {
 	var out llm.Parts
 	for _, part := range m.Parts {
 		switch c := part.Content.(type) {

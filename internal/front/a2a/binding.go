@@ -36,15 +36,15 @@ type request struct {
 	Params json.RawMessage `json:"params"`
 }
 
-// peek reads the body of a request and puts it back, with the names of params in the form that the SDK reads.
-func peek(r *http.Request) (req request, err error) {
+// peekRequest reads the body of a request and puts it back, with the names of params in the form that the SDK reads.
+func peekRequest(r *http.Request) (req request, err error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return req, err
 	}
 	var whole map[string]json.RawMessage
 	if json.Unmarshal(body, &whole) == nil && whole["params"] != nil {
-		if params, changed := renamed(whole["params"]); changed {
+		if params, changed := jsonNames(whole["params"]); changed {
 			whole["params"] = params
 			if body, err = json.Marshal(whole); err != nil {
 				return req, err
@@ -56,9 +56,9 @@ func peek(r *http.Request) (req request, err error) {
 	return req, nil
 }
 
-// renamed returns params with JSON names: the protocol also allows the names of its definition, such as
+// jsonNames returns params with JSON names: the protocol also allows the names of its definition, such as
 // history_length for historyLength. The values are unchanged.
-func renamed(params json.RawMessage) (_ json.RawMessage, changed bool) {
+func jsonNames(params json.RawMessage) (_ json.RawMessage, changed bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(params, &fields) != nil {
 		return params, false
@@ -84,9 +84,9 @@ func renamed(params json.RawMessage) (_ json.RawMessage, changed bool) {
 	return raw, err == nil
 }
 
-// wrong returns what is wrong with the params of a request. The SDK reports a value of the right type without a
+// paramError returns what is wrong with the params of a request. The SDK reports a value of the right type without a
 // meaning, such as an invalid date, as unreadable JSON.
-func (r request) wrong() error {
+func (r request) paramError() error {
 	into := map[string]any{
 		"SendMessage": &sdk.SendMessageRequest{}, "SendStreamingMessage": &sdk.SendMessageRequest{}, "GetTask": &sdk.GetTaskRequest{},
 		"ListTasks": &sdk.ListTasksRequest{}, "CancelTask": &sdk.CancelTaskRequest{}, "SubscribeToTask": &sdk.SubscribeToTaskRequest{},
@@ -99,22 +99,22 @@ func (r request) wrong() error {
 	}
 	switch p := into.(type) {
 	case *sdk.GetTaskRequest:
-		return length(p.HistoryLength)
+		return lengthError(p.HistoryLength)
 	case *sdk.SendMessageRequest:
 		if p.Config != nil {
-			return length(p.Config.HistoryLength)
+			return lengthError(p.Config.HistoryLength)
 		}
 	case *sdk.ListTasksRequest:
 		if !isState(p.Status) {
 			return fmt.Errorf("%w: status is not a state of a task", sdk.ErrInvalidParams)
 		}
-		return length(p.HistoryLength)
+		return lengthError(p.HistoryLength)
 	}
 	return nil
 }
 
-// length returns what is wrong with the number of messages requested.
-func length(n *int) error {
+// lengthError returns what is wrong with the number of messages requested.
+func lengthError(n *int) error {
 	if n != nil && *n < 0 {
 		return fmt.Errorf("%w: historyLength is negative", sdk.ErrInvalidParams)
 	}
@@ -129,8 +129,8 @@ func isState(s sdk.TaskState) bool {
 	}, s)
 }
 
-// empty returns the request without its invalid part.
-func (r request) empty() string {
+// withoutInvalid returns the request without its invalid part.
+func (r request) withoutInvalid() string {
 	id := r.ID
 	if len(id) == 0 {
 		id = json.RawMessage("null")
@@ -143,9 +143,9 @@ func (r request) streams() bool {
 	return r.Method == "SendStreamingMessage" || r.Method == "SubscribeToTask"
 }
 
-// early replaces a stream whose first event would be an error by a plain error response, which clients expect
+// earlyError replaces a stream whose first event would be an error by a plain error response, which clients expect
 // of a stream that never begins. It sends nothing until then.
-type early struct {
+type earlyError struct {
 	http.ResponseWriter
 	begun  bool
 	status int
@@ -153,10 +153,10 @@ type early struct {
 }
 
 // WriteHeader implements [http.ResponseWriter].
-func (e *early) WriteHeader(status int) { e.status = status }
+func (e *earlyError) WriteHeader(status int) { e.status = status }
 
 // Write implements [http.ResponseWriter].
-func (e *early) Write(p []byte) (int, error) {
+func (e *earlyError) Write(p []byte) (int, error) {
 	if e.begun {
 		return e.ResponseWriter.Write(p)
 	}
@@ -185,7 +185,7 @@ func (e *early) Write(p []byte) (int, error) {
 }
 
 // Flush implements [http.Flusher].
-func (e *early) Flush() {
+func (e *earlyError) Flush() {
 	if f, ok := e.ResponseWriter.(http.Flusher); ok && e.begun {
 		f.Flush()
 	}

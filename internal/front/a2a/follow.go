@@ -20,7 +20,7 @@ func (v *handler) follow(ctx context.Context, id string, r *running.Run, patient
 		f := &follower{handler: v, id: id, patient: patient, yield: yield}
 		rested, err := f.watch(ctx, r)
 		if err == nil && !rested && !f.left {
-			err = f.rest(ctx, r)
+			err = f.reportRest(ctx, r)
 		}
 		if err != nil && !f.left {
 			yield(nil, err)
@@ -47,7 +47,7 @@ func (f *follower) watch(ctx context.Context, r *running.Run) (rested bool, err 
 		return false, err
 	}
 	f.seq = first.status.Seq
-	if now := state(first.status); !f.show(first.task(-1)) || rests(now) && (ended(now) || !f.patient) {
+	if now := state(first.status); !f.sendEvent(first.task(-1)) || isAtRest(now) && (isOver(now) || !f.patient) {
 		return true, nil
 	}
 	w, err := f.server.Host.Watch(ctx, f.id)
@@ -55,24 +55,24 @@ func (f *follower) watch(ctx context.Context, r *running.Run) (rested bool, err 
 		return false, notFound(err)
 	}
 	defer func() { _ = w.Close() }() // it was only read
-	watched, stop := until(ctx, r)
+	watched, stop := untilRunEnds(ctx, r)
 	defer stop()
 	for e, err := range w.Events(watched, f.seq) {
 		if err != nil {
 			return false, err
 		}
-		if f.tell(e, first); f.left {
+		if f.reportEvent(e, first); f.left {
 			return false, nil
 		}
-		if st := w.Status(); e.Seq >= st.Seq && rests(state(st)) {
+		if st := w.Status(); e.Seq >= st.Seq && isAtRest(state(st)) {
 			return false, nil
 		}
 	}
 	return false, ctx.Err()
 }
 
-// until returns a context that ends with ctx, and when the run ends here for good.
-func until(ctx context.Context, r *running.Run) (context.Context, context.CancelFunc) {
+// untilRunEnds returns a context that ends with ctx, and when the run ends here for good.
+func untilRunEnds(ctx context.Context, r *running.Run) (context.Context, context.CancelFunc) {
 	watched, cancel := context.WithCancel(ctx)
 	if r == nil {
 		return watched, cancel
@@ -91,42 +91,42 @@ func until(ctx context.Context, r *running.Run) (context.Context, context.Cancel
 	return watched, func() { cancel(); <-done }
 }
 
-// show sends the client an event, and reports whether the client is still there.
-func (f *follower) show(e sdk.Event) bool {
+// sendEvent sends the client an event, and reports whether the client is still there.
+func (f *follower) sendEvent(e sdk.Event) bool {
 	if !f.left && !f.yield(e, nil) {
 		f.left = true
 	}
 	return !f.left
 }
 
-// tell sends the client what an event means for it.
-func (f *follower) tell(e event.Event, r *record) {
+// reportEvent sends the client what an event means for it.
+func (f *follower) reportEvent(e event.Event, r *record) {
 	f.seq = e.Seq
 	for _, item := range f.fold.Apply(e) {
 		switch i := item.(type) {
 		case *transcript.Reply:
 			if said := strings.TrimSpace(i.Text); said != "" && i.State == transcript.Whole {
-				f.working(e, r, cut(said))
+				f.reportWorking(e, r, bounded(said))
 			}
 		case *transcript.Call:
 			if i.State == transcript.Running && i.Latest == "" {
-				f.working(e, r, "▸ "+words.OneLine(i.Call.Name+" "+words.Subject(i.Call), 200))
+				f.reportWorking(e, r, "▸ "+words.OneLine(i.Call.Name+" "+words.Subject(i.Call), 200))
 			}
 		}
 	}
 }
 
-// working reports work in progress.
-func (f *follower) working(e event.Event, r *record, text string) {
+// reportWorking reports work in progress.
+func (f *follower) reportWorking(e event.Event, r *record, text string) {
 	at := e.Time
-	f.show(&sdk.TaskStatusUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Status: sdk.TaskStatus{
+	f.sendEvent(&sdk.TaskStatusUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Status: sdk.TaskStatus{
 		State: sdk.TaskStateWorking, Timestamp: &at, Message: r.message(e.Seq, sdk.MessageRoleAgent, sdk.NewTextPart(text)),
 	}})
 }
 
-// rest reports what was not reported yet, and the state of a task that rests, with its results. A task that
+// reportRest reports what was not reported yet, and the state of a task that rests, with its results. A task that
 // nobody drives and that does not rest was unable to continue.
-func (f *follower) rest(ctx context.Context, run *running.Run) error {
+func (f *follower) reportRest(ctx context.Context, run *running.Run) error {
 	r, err := f.find(ctx, f.id)
 	if err != nil {
 		return err
@@ -136,11 +136,11 @@ func (f *follower) rest(ctx context.Context, run *running.Run) error {
 			return notFound(err)
 		}
 		if e.Seq > f.seq && e.Seq <= r.status.Seq {
-			f.tell(e, r)
+			f.reportEvent(e, r)
 		}
 	}
-	status := r.now()
-	if run != nil && !rests(status.State) {
+	status := r.currentState()
+	if run != nil && !isAtRest(status.State) {
 		select {
 		case <-run.Done():
 			if run.Err() != nil {
@@ -149,13 +149,13 @@ func (f *follower) rest(ctx context.Context, run *running.Run) error {
 		default:
 		}
 	}
-	if ended(status.State) {
+	if isOver(status.State) {
 		for _, a := range r.artifacts() {
-			if !f.show(&sdk.TaskArtifactUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Artifact: a, LastChunk: true}) {
+			if !f.sendEvent(&sdk.TaskArtifactUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Artifact: a, LastChunk: true}) {
 				return nil
 			}
 		}
 	}
-	f.show(&sdk.TaskStatusUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Status: status})
+	f.sendEvent(&sdk.TaskStatusUpdateEvent{TaskID: sdk.TaskID(r.id), ContextID: r.context, Status: status})
 	return nil
 }

@@ -30,11 +30,11 @@ func keyOf(m *sdk.Message) string {
 	return tool.Digest(parts)[:32]
 }
 
-// taken maps the messages of one principal that began tasks to these tasks.
-type taken map[string]string
+// begunTasks maps the messages of one principal that began tasks to these tasks.
+type begunTasks map[string]string
 
-// hold waits until nobody else is accepting this message of the principal. The caller must call letGo.
-func (s *Server) hold(ctx context.Context, key string) (letGo func(), err error) {
+// holdMessage waits until nobody else is accepting this message of the principal. The caller must call letGo.
+func (s *Server) holdMessage(ctx context.Context, key string) (letGo func(), err error) {
 	for {
 		s.mu.Lock()
 		busy := s.taking[key]
@@ -61,10 +61,10 @@ func (s *Server) hold(ctx context.Context, key string) (letGo func(), err error)
 	}
 }
 
-// begun returns the task that a message has begun, if its client may not know that; empty if none. It reads the
+// begunBy returns the task that a message has begun, if its client may not know that; empty if none. It reads the
 // logs for the first message of a principal.
-func (v *handler) begun(ctx context.Context, key string) (string, error) {
-	id, err := v.noted(ctx, key)
+func (v *handler) begunBy(ctx context.Context, key string) (string, error) {
+	id, err := v.lastBegunBy(ctx, key)
 	if id == "" || key == "" || err != nil {
 		return "", err
 	}
@@ -78,8 +78,8 @@ func (v *handler) begun(ctx context.Context, key string) (string, error) {
 	return id, nil
 }
 
-// noted returns the last task that a message has begun.
-func (v *handler) noted(ctx context.Context, key string) (string, error) {
+// lastBegunBy returns the last task that a message has begun.
+func (v *handler) lastBegunBy(ctx context.Context, key string) (string, error) {
 	s := v.server
 	s.mu.Lock()
 	known, looked := s.taken[v.sender]
@@ -88,7 +88,7 @@ func (v *handler) noted(ctx context.Context, key string) (string, error) {
 	if looked {
 		return id, nil
 	}
-	found := taken{}
+	found := begunTasks{}
 	for info, err := range s.Host.List(ctx) { // the latest first
 		if err != nil {
 			return "", err
@@ -103,7 +103,7 @@ func (v *handler) noted(ctx context.Context, key string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.taken == nil {
-		s.taken = map[string]taken{}
+		s.taken = map[string]begunTasks{}
 	}
 	if s.taken[v.sender] == nil {
 		s.taken[v.sender] = found
@@ -111,8 +111,8 @@ func (v *handler) noted(ctx context.Context, key string) (string, error) {
 	return s.taken[v.sender][key], nil
 }
 
-// remember records which task a message has begun.
-func (v *handler) remember(key, id string) {
+// recordBegun records which task a message has begun.
+func (v *handler) recordBegun(key, id string) {
 	if key == "" {
 		return
 	}
@@ -121,8 +121,8 @@ func (v *handler) remember(key, id string) {
 	v.server.taken[v.sender][key] = id
 }
 
-// again returns a task that a message has led to before, and who drives it.
-func (v *handler) again(ctx context.Context, id string) (string, *running.Run, error) {
+// repeatedTask returns a task that a message has led to before, and who drives it.
+func (v *handler) repeatedTask(ctx context.Context, id string) (string, *running.Run, error) {
 	r, err := v.find(ctx, id)
 	if err != nil {
 		return "", nil, err

@@ -59,7 +59,7 @@ type Server struct {
 
 	mu     sync.Mutex
 	looks  map[*context.CancelFunc]bool // the cancel functions of requests that only watch
-	taken  map[string]taken             // by principal; without an entry, the logs were not read for it yet
+	taken  map[string]begunTasks        // by principal; without an entry, the logs were not read for it yet
 	taking map[string]chan struct{}     // messages that are being accepted; closed when that is over
 	closed bool
 }
@@ -91,17 +91,17 @@ func (s *Server) Handler() http.Handler {
 
 // serve lets the SDK read a request.
 func (v *handler) serve(w http.ResponseWriter, r *http.Request) {
-	req, err := peek(r)
+	req, err := peekRequest(r)
 	if err != nil {
 		Refuse(w, http.StatusBadRequest, "the body can't be read")
 		return
 	}
-	if err := req.wrong(); err != nil {
+	if err := req.paramError(); err != nil {
 		v.refused = cmp.Or(v.refused, err)
-		r.Body = io.NopCloser(strings.NewReader(req.empty()))
+		r.Body = io.NopCloser(strings.NewReader(req.withoutInvalid()))
 	}
 	if req.streams() {
-		w = &early{ResponseWriter: w}
+		w = &earlyError{ResponseWriter: w}
 	}
 	a2asrv.NewJSONRPCHandler(v).ServeHTTP(w, r)
 }
@@ -164,8 +164,8 @@ func (s *Server) Close() {
 	s.runs().Close()
 }
 
-// look returns ctx, also ended by the server's end, for a client that waits for the work of others.
-func (s *Server) look(ctx context.Context) (context.Context, func()) {
+// untilServerEnds returns ctx, also ended by the server's end, for a client that waits for the work of others.
+func (s *Server) untilServerEnds(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -102,11 +102,11 @@ func (r *record) apply(e event.Event) {
 	case event.Steered:
 		r.known = r.known || b.By == r.sender
 	}
-	r.tell(e)
+	r.addToHistory(e)
 }
 
-// tell adds what a person would see to the history.
-func (r *record) tell(e event.Event) {
+// addToHistory adds what a person would see to the history.
+func (r *record) addToHistory(e event.Event) {
 	for _, item := range r.fold.Apply(e) {
 		switch i := item.(type) {
 		case *transcript.Said:
@@ -125,7 +125,7 @@ func (r *record) add(e event.Event, role sdk.MessageRole, text string) {
 	if text == "" {
 		return
 	}
-	r.history = append(r.history, r.message(e.Seq, role, sdk.NewTextPart(cut(text))))
+	r.history = append(r.history, r.message(e.Seq, role, sdk.NewTextPart(bounded(text))))
 }
 
 // message returns a message of the task, with an id that is always the same.
@@ -138,28 +138,28 @@ func (r *record) task(messages int) *sdk.Task {
 	if messages < 0 || messages > maxHistory {
 		messages = maxHistory
 	}
-	t := &sdk.Task{ID: sdk.TaskID(r.id), ContextID: r.context, Status: r.now()}
+	t := &sdk.Task{ID: sdk.TaskID(r.id), ContextID: r.context, Status: r.currentState()}
 	t.History = r.history[max(0, len(r.history)-messages):]
-	if ended(t.Status.State) {
+	if isOver(t.Status.State) {
 		t.Artifacts = r.artifacts()
 	}
 	return t
 }
 
-// now returns the state of the task.
-func (r *record) now() sdk.TaskStatus {
+// currentState returns the state of the task.
+func (r *record) currentState() sdk.TaskStatus {
 	at := r.at
 	st := sdk.TaskStatus{State: state(r.status), Timestamp: &at}
 	switch st.State {
 	case sdk.TaskStateInputRequired:
-		st.Message = r.message(r.status.Seq, sdk.MessageRoleAgent, asked(first(r.status))...)
+		st.Message = r.message(r.status.Seq, sdk.MessageRoleAgent, questionFor(firstQuestion(r.status))...)
 	case sdk.TaskStateCompleted, sdk.TaskStateSubmitted, sdk.TaskStateWorking:
 	default:
 		text := strings.ReplaceAll(string(r.status.Stopped.Reason), "_", " ")
 		if r.status.Stopped.Detail != "" {
 			text += ": " + r.status.Stopped.Detail
 		}
-		st.Message = r.message(r.status.Seq, sdk.MessageRoleAgent, sdk.NewTextPart(cut(text)))
+		st.Message = r.message(r.status.Seq, sdk.MessageRoleAgent, sdk.NewTextPart(bounded(text)))
 	}
 	return st
 }
@@ -168,7 +168,7 @@ func (r *record) now() sdk.TaskStatus {
 func (r *record) artifacts() []*sdk.Artifact {
 	var out []*sdk.Artifact
 	if r.fold.Last != "" {
-		out = append(out, &sdk.Artifact{ID: "answer", Name: "Answer", Parts: sdk.ContentParts{sdk.NewTextPart(cut(r.fold.Last))}})
+		out = append(out, &sdk.Artifact{ID: "answer", Name: "Answer", Parts: sdk.ContentParts{sdk.NewTextPart(bounded(r.fold.Last))}})
 	}
 	if len(r.fold.Files) > 0 {
 		files := make([]any, len(r.fold.Files))
@@ -204,16 +204,16 @@ func state(st inspan.Status) sdk.TaskState {
 	return sdk.TaskStateFailed
 }
 
-// ended reports whether a task has ended for good.
-func ended(s sdk.TaskState) bool { return s.Terminal() }
+// isOver reports whether a task has ended for good.
+func isOver(s sdk.TaskState) bool { return s.Terminal() }
 
-// rests reports whether a task does nothing until its client sends a message.
-func rests(s sdk.TaskState) bool {
-	return ended(s) || s == sdk.TaskStateInputRequired || s == sdk.TaskStateAuthRequired
+// isAtRest reports whether a task does nothing until its client sends a message.
+func isAtRest(s sdk.TaskState) bool {
+	return isOver(s) || s == sdk.TaskStateInputRequired || s == sdk.TaskStateAuthRequired
 }
 
-// cut bounds a text.
-func cut(s string) string {
+// bounded bounds a text.
+func bounded(s string) string {
 	s = text.Clean(s)
 	if len(s) <= maxText {
 		return s

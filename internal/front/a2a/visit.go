@@ -56,7 +56,7 @@ func (v *handler) revive(ctx context.Context, r *record) (*running.Run, error) {
 // SendMessage implements [a2asrv.RequestHandler]. It returns when the task rests, unless the client asked not
 // to wait.
 func (v *handler) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) (sdk.SendMessageResult, error) {
-	id, run, err := v.take(ctx, req)
+	id, run, err := v.deliver(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (v *handler) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) 
 // SendStreamingMessage implements [a2asrv.RequestHandler].
 func (v *handler) SendStreamingMessage(ctx context.Context, req *sdk.SendMessageRequest) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
-		id, run, err := v.take(ctx, req)
+		id, run, err := v.deliver(ctx, req)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -94,7 +94,7 @@ func (v *handler) SendStreamingMessage(ctx context.Context, req *sdk.SendMessage
 func (v *handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskRequest) iter.Seq2[sdk.Event, error] {
 	return func(yield func(sdk.Event, error) bool) {
 		r, err := v.find(ctx, string(req.ID))
-		if err == nil && ended(state(r.status)) {
+		if err == nil && isOver(state(r.status)) {
 			err = fmt.Errorf("%w: the task is over", sdk.ErrUnsupportedOperation)
 		}
 		var run *running.Run
@@ -105,14 +105,14 @@ func (v *handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskR
 			yield(nil, err)
 			return
 		}
-		ctx, done := v.server.look(ctx)
+		ctx, done := v.server.untilServerEnds(ctx)
 		defer done()
 		v.follow(ctx, r.id, run, true)(yield)
 	}
 }
 
-// take gives a message to its task, and returns the task's id and who drives it.
-func (v *handler) take(ctx context.Context, req *sdk.SendMessageRequest) (id string, r *running.Run, err error) {
+// deliver gives a message to its task, and returns the task's id and who drives it.
+func (v *handler) deliver(ctx context.Context, req *sdk.SendMessageRequest) (id string, r *running.Run, err error) {
 	m := req.Message
 	switch {
 	case v.refused != nil:
@@ -124,26 +124,26 @@ func (v *handler) take(ctx context.Context, req *sdk.SendMessageRequest) (id str
 	}
 	key := keyOf(m)
 	if key != "" {
-		letGo, err := v.server.hold(ctx, v.sender+" "+key)
+		letGo, err := v.server.holdMessage(ctx, v.sender+" "+key)
 		if err != nil {
 			return "", nil, err
 		}
 		defer letGo()
 	}
 	if m.TaskID != "" {
-		return v.tell(ctx, m, key)
+		return v.sendToTask(ctx, m, key)
 	}
 	return v.begin(ctx, m, key)
 }
 
-// tell sends a message to a task that rests or is working.
-func (v *handler) tell(ctx context.Context, m *sdk.Message, key string) (string, *running.Run, error) {
+// sendToTask sends a message to a task that rests or is working.
+func (v *handler) sendToTask(ctx context.Context, m *sdk.Message, key string) (string, *running.Run, error) {
 	r, err := v.find(ctx, string(m.TaskID))
 	if err != nil {
 		return "", nil, err
 	}
 	if r.fold.Took(key) {
-		return v.again(ctx, r.id)
+		return v.repeatedTask(ctx, r.id)
 	}
 	if m.ContextID != "" && m.ContextID != r.context {
 		return "", nil, fmt.Errorf("%w: the task is of another context", sdk.ErrInvalidParams)
@@ -160,37 +160,37 @@ func (v *handler) tell(ctx context.Context, m *sdk.Message, key string) (string,
 func (v *handler) input(r *record, m *sdk.Message, key string) (event.Body, error) {
 	switch s := state(r.status); {
 	case s == sdk.TaskStateInputRequired:
-		p, choice, err := choose(r.status, m)
+		p, choice, err := answeredQuestion(r.status, m)
 		if err != nil {
 			return nil, err
 		}
 		if v.server.DecideHere && !p.Asks {
 			return nil, fmt.Errorf("%w: this is decided on where the agent runs", sdk.ErrUnauthorized)
 		}
-		d, err := answer(p, choice, v.sender)
+		d, err := answerEvent(p, choice, v.sender)
 		d.Message = key
 		return d, err
-	case ended(s):
+	case isOver(s):
 		return nil, fmt.Errorf("%w: the task is over; say it in its context instead", sdk.ErrUnsupportedOperation)
 	case s == sdk.TaskStateWorking:
-		parts, err := said(m)
+		parts, err := messageFor(m)
 		return event.Steered{Origin: event.OriginPerson, Parts: parts, By: v.sender, Message: key}, err
 	}
-	parts, err := said(m)
+	parts, err := messageFor(m)
 	return event.Said{Parts: parts, By: v.sender, Message: key}, err
 }
 
 // begin creates a task from a message, in the context that it names, if any.
 func (v *handler) begin(ctx context.Context, m *sdk.Message, key string) (string, *running.Run, error) {
-	parts, err := said(m)
+	parts, err := messageFor(m)
 	if err != nil {
 		return "", nil, err
 	}
-	if before, err := v.begun(ctx, key); err != nil || before != "" {
+	if before, err := v.begunBy(ctx, key); err != nil || before != "" {
 		if err != nil {
 			return "", nil, err
 		}
-		return v.again(ctx, before)
+		return v.repeatedTask(ctx, before)
 	}
 	if err := v.server.runs().Full(); err != nil {
 		return "", nil, err
@@ -202,7 +202,7 @@ func (v *handler) begin(ctx context.Context, m *sdk.Message, key string) (string
 	id := s.ID()
 	run, err := v.server.runs().Drive(ctx, id, s, event.Said{Parts: parts, By: v.sender, Message: key, Context: named})
 	if err == nil {
-		v.remember(key, id)
+		v.recordBegun(key, id)
 	}
 	return id, run, err
 }
@@ -233,7 +233,7 @@ func (v *handler) fork(ctx context.Context, lineage string) (*inspan.Session, er
 		if err != nil || r.context != lineage {
 			continue
 		}
-		if !ended(state(r.status)) {
+		if !isOver(state(r.status)) {
 			return nil, fmt.Errorf("%w: task %s of this context has not ended; send the message to it", sdk.ErrUnsupportedOperation, r.id)
 		}
 		return v.server.Host.Fork(context.WithoutCancel(ctx), r.id, 0)
@@ -250,7 +250,7 @@ func (v *handler) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	if s := state(r.status); ended(s) || s == sdk.TaskStateAuthRequired {
+	if s := state(r.status); isOver(s) || s == sdk.TaskStateAuthRequired {
 		return nil, sdk.ErrTaskNotCancelable
 	}
 	run, err := v.server.runs().Drive(ctx, r.id, nil, event.Cancelled{By: v.sender})

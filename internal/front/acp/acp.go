@@ -81,7 +81,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if in, ok := in.(io.Closer); ok && reads {
 		_ = in.Close()
 	}
-	a.leave()
+	a.interruptAll()
 	cancel()
 	c.Wait()
 	return errors.Join(err, a.close(), lines.Finish(patience))

@@ -30,8 +30,8 @@ type agent struct {
 	found   []string // models of local servers; guarded by mu
 }
 
-// work is the slow part of a request.
-type work = jsonrpc.Work
+// slowPart is the slow part of a request.
+type slowPart = jsonrpc.Work
 
 func newAgent(ctx context.Context, s *Server, out *jsonrpc.Outbox) *agent {
 	a := &agent{Server: s, sessions: map[string]*session{}}
@@ -40,7 +40,7 @@ func newAgent(ctx context.Context, s *Server, out *jsonrpc.Outbox) *agent {
 			out.Put(body)
 			return nil // the outbox reports failed writes
 		},
-		Handle: a.answering, Withdraw: "$/cancel_request", WithdrawnID: "requestId", Log: s.logf,
+		Handle: a.answer, Withdraw: "$/cancel_request", WithdrawnID: "requestId", Log: s.logf,
 	})
 	return a
 }
@@ -64,8 +64,8 @@ func (a *agent) read(in io.Reader) error {
 	return nil // errors after the end are not failures
 }
 
-// answering handles a message. A request without a result is answered with an object, as clients expect.
-func (a *agent) answering(method string, params json.RawMessage, _ bool) jsonrpc.Work {
+// answer handles a message. A request without a result is answered with an object, as clients expect.
+func (a *agent) answer(method string, params json.RawMessage, _ bool) jsonrpc.Work {
 	do := a.handle(method, params)
 	if do == nil {
 		return nil
@@ -87,28 +87,28 @@ func (a *agent) notify(method string, params any) {
 }
 
 // handle does the part of a request that must happen in order, and returns the rest.
-func (a *agent) handle(method string, params json.RawMessage) work {
+func (a *agent) handle(method string, params json.RawMessage) slowPart {
 	switch method {
 	case wire.AgentMethodInitialize:
-		return with(params, a.initialize)
+		return decodeThen(params, a.initialize)
 	case wire.AgentMethodAuthenticate:
-		return with(params, a.authenticate)
+		return decodeThen(params, a.authenticate)
 	case wire.AgentMethodSessionNew:
-		return with(params, a.newSession)
+		return decodeThen(params, a.newSession)
 	case wire.AgentMethodSessionLoad:
-		return with(params, a.load)
+		return decodeThen(params, a.load)
 	case wire.AgentMethodSessionResume:
-		return with(params, a.resume)
+		return decodeThen(params, a.resume)
 	case wire.AgentMethodSessionFork:
-		return with(params, a.fork)
+		return decodeThen(params, a.fork)
 	case wire.AgentMethodSessionList:
-		return with(params, a.list)
+		return decodeThen(params, a.list)
 	case wire.AgentMethodSessionClose:
-		return with(params, a.closeSession)
+		return decodeThen(params, a.closeSession)
 	case wire.AgentMethodSessionDelete:
-		return with(params, a.remove)
+		return decodeThen(params, a.remove)
 	case methodSetTitle:
-		return with(params, a.setTitle)
+		return decodeThen(params, a.setTitle)
 	case wire.AgentMethodSessionPrompt:
 		return inOrder(params, a.prompt)
 	case wire.AgentMethodSessionCancel:
@@ -118,33 +118,33 @@ func (a *agent) handle(method string, params json.RawMessage) work {
 	case wire.AgentMethodSessionSetConfigOption:
 		return inOrder(params, a.setOption)
 	case methodSteer:
-		return with(params, a.steer)
+		return decodeThen(params, a.steer)
 	case methodQueue:
-		return with(params, a.queue)
+		return decodeThen(params, a.queue)
 	}
-	return failing(&jsonrpc.Error{Code: jsonrpc.UnknownMethod, Message: "Method not found", Data: map[string]any{"method": method}})
+	return failWith(&jsonrpc.Error{Code: jsonrpc.UnknownMethod, Message: "Method not found", Data: map[string]any{"method": method}})
 }
 
-// failing returns work that fails at once.
-func failing(err error) work {
+// failWith returns work that fails at once.
+func failWith(err error) slowPart {
 	return func(context.Context) (any, error) { return nil, err }
 }
 
-// with decodes params for work in the background.
-func with[P any](params json.RawMessage, do func(context.Context, P) (any, error)) work {
-	return inOrder(params, func(p P) work {
+// decodeThen decodes params for work in the background.
+func decodeThen[P any](params json.RawMessage, do func(context.Context, P) (any, error)) slowPart {
+	return inOrder(params, func(p P) slowPart {
 		return func(ctx context.Context) (any, error) { return do(ctx, p) }
 	})
 }
 
 // inOrder decodes params for work that begins before the next message is handled.
-func inOrder[P any](params json.RawMessage, begin func(P) work) work {
+func inOrder[P any](params json.RawMessage, begin func(P) slowPart) slowPart {
 	var p P
 	if len(bytes.TrimSpace(params)) == 0 {
 		params = json.RawMessage("{}")
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
-		return failing(invalid("%v", err))
+		return failWith(invalid("%v", err))
 	}
 	return begin(p)
 }
@@ -169,7 +169,7 @@ func (a *agent) initialize(ctx context.Context, p initialization) (any, error) {
 	a.client, a.extras = p.ClientCapabilities, p.extras
 	a.mu.Unlock()
 	meta := map[string]any{"inspan": map[string]any{"steer": methodSteer, "queue": methodQueue}}
-	return announced(wire.InitializeResponse{
+	return addFields(wire.InitializeResponse{
 		ProtocolVersion: wire.ProtocolVersionNumber,
 		AgentInfo:       &wire.Implementation{Name: "inspan", Title: wire.Ptr("inspan"), Version: inspan.Version},
 		AuthMethods:     a.authMethods(ctx),
@@ -270,8 +270,8 @@ func (a *agent) drop(st *session) bool {
 	return true
 }
 
-// leave interrupts the runs, and waits a while for them.
-func (a *agent) leave() {
+// interruptAll interrupts the runs, and waits a while for them.
+func (a *agent) interruptAll() {
 	a.mu.Lock()
 	var all []*session
 	for _, st := range a.sessions {

@@ -18,24 +18,24 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// put asks the person a question: about a waiting call, or one raised by a child or a running call. It returns
+// askPending asks the person a question: about a waiting call, or one raised by a child or a running call. It returns
 // no answer if only the next prompt can answer, because the client has no forms and there is nothing to choose
 // from.
-func (st *session) put(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+func (st *session) askPending(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	waits := func(w inspan.Pending) bool { return w.Question == p.Question }
-	if !slices.ContainsFunc(st.now().Status().Waiting, waits) {
-		return st.putRaised(ctx, t, p)
+	if !slices.ContainsFunc(st.current().Status().Waiting, waits) {
+		return st.askRaised(ctx, t, p)
 	}
-	if text := st.needsWords(p); text != "" {
+	if text := st.textQuestion(p); text != "" {
 		st.view.message(text)
 		return nil, nil //nolint:nilnil // no answer
 	}
 	return st.ask(ctx, t, p)
 }
 
-// putRaised describes a raised question to the client like one about a call, although the call is in another
+// askRaised describes a raised question to the client like one about a call, although the call is in another
 // session.
-func (st *session) putRaised(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
+func (st *session) askRaised(ctx context.Context, t *turn, p inspan.Pending) (event.Body, error) {
 	c := st.consentCall(p)
 	st.agent.update(st.id, wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
 		ToolCallId: c.ToolCallId, Title: *c.Title, Kind: *c.Kind, Status: *c.Status, Content: c.Content, Locations: c.Locations,
@@ -126,20 +126,20 @@ func (st *session) consentCall(p inspan.Pending) wire.ToolCallUpdate {
 	}
 	return wire.ToolCallUpdate{
 		ToolCallId: wire.ToolCallId(p.Call.ID), Title: &title, Kind: &c.kind, Status: &pending,
-		Content: st.wanted(p), Locations: c.locations, RawInput: c.input,
+		Content: st.effectsText(p), Locations: c.locations, RawInput: c.input,
 	}
 }
 
-// wanted returns everything that a call, or each call of a set, would do.
-func (st *session) wanted(p inspan.Pending) (content []wire.ToolCallContent) {
+// effectsText returns everything that a call, or each call of a set, would do.
+func (st *session) effectsText(p inspan.Pending) (content []wire.ToolCallContent) {
 	for i, one := range p.Set {
 		content = append(content, textContent(fenced(fmt.Sprintf("Call %d of %d: %s", i+1, len(p.Set), text.Visible(one.Call.Name)))))
-		content = append(content, st.wanted(one)...)
+		content = append(content, st.effectsText(one)...)
 	}
 	if len(p.Set) > 0 {
 		return content
 	}
-	content = previewed(p.Preview, p.Effects, st.root)
+	content = previewContent(p.Preview, p.Effects, st.root)
 	var lines []string
 	if p.Preview == "" {
 		command, others := words.Asked(p.Call)
@@ -160,8 +160,8 @@ func (st *session) wanted(p inspan.Pending) (content []wire.ToolCallContent) {
 	return content
 }
 
-// needsWords returns the text of a question that only a prompt can answer.
-func (st *session) needsWords(p inspan.Pending) string {
+// textQuestion returns the text of a question that only a prompt can answer.
+func (st *session) textQuestion(p inspan.Pending) string {
 	question, options := words.Question(p.Call)
 	if _, more := st.agent.capabilities(); more.forms() || !p.Asks || len(options) > 0 {
 		return ""
@@ -244,8 +244,8 @@ func fenced(text string) string {
 	return fence + "\n" + strings.TrimRight(text, "\n") + "\n" + fence
 }
 
-// spoken returns a person's message as blocks of the protocol.
-func (st *session) spoken(parts llm.Parts) []wire.ContentBlock {
+// messageBlocks returns a person's message as blocks of the protocol.
+func (st *session) messageBlocks(parts llm.Parts) []wire.ContentBlock {
 	var out []wire.ContentBlock
 	for _, part := range parts {
 		switch p := part.(type) {

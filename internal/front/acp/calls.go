@@ -103,36 +103,36 @@ func kindOf(name string, effects []tool.Effect) wire.ToolKind {
 func (v *view) call(e event.Event, c *transcript.Call) {
 	switch {
 	case c.State == transcript.Made:
-		v.made(c)
+		v.newCall(c)
 	case c.State == transcript.Judged:
 		if c.Parent != nil { // no reply has mentioned it
-			v.made(c)
+			v.newCall(c)
 		}
 		d := describe(c.Call, c.Judged.Effects)
-		v.changed(c, wire.SessionToolCallUpdate{Title: &d.title, Kind: &d.kind, Locations: d.locations, RawInput: d.input})
+		v.updateCall(c, wire.SessionToolCallUpdate{Title: &d.title, Kind: &d.kind, Locations: d.locations, RawInput: d.input})
 	case c.State == transcript.Waiting:
-		v.changed(c, wire.SessionToolCallUpdate{Content: previewed(c.Question.Preview, c.Effects(), v.session.root)})
+		v.updateCall(c, wire.SessionToolCallUpdate{Content: previewContent(c.Question.Preview, c.Effects(), v.session.root)})
 	case c.State == transcript.Running && c.Latest == "":
-		v.changed(c, wire.SessionToolCallUpdate{Status: wire.Ptr(wire.ToolCallStatusInProgress)})
+		v.updateCall(c, wire.SessionToolCallUpdate{Status: wire.Ptr(wire.ToolCallStatusInProgress)})
 	case c.State == transcript.Over:
-		v.ended(c)
+		v.endCall(c)
 	default:
 		v.progress(e, c)
 	}
 }
 
-// made reports a new call.
-func (v *view) made(c *transcript.Call) {
+// newCall reports a new call.
+func (v *view) newCall(c *transcript.Call) {
 	d := describe(c.Call, nil)
-	v.tell(wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
+	v.reportText(wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
 		ToolCallId: wire.ToolCallId(c.Call.ID), Title: d.title, Kind: d.kind, Status: wire.ToolCallStatusPending, RawInput: d.input,
 	}})
 }
 
-// changed reports a change of a call.
-func (v *view) changed(c *transcript.Call, u wire.SessionToolCallUpdate) {
+// updateCall reports a change of a call.
+func (v *view) updateCall(c *transcript.Call, u wire.SessionToolCallUpdate) {
 	u.ToolCallId = wire.ToolCallId(c.Call.ID)
-	v.tell(wire.SessionUpdate{ToolCallUpdate: &u})
+	v.reportText(wire.SessionUpdate{ToolCallUpdate: &u})
 }
 
 // progress shows the end of a running call's output.
@@ -146,17 +146,17 @@ func (v *view) progress(e event.Event, c *transcript.Call) {
 		return // the terminal shows it as it happens
 	}
 	if shown.terminal = v.session.terminal(c.Call.ID); shown.terminal != "" {
-		v.changed(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{wire.ToolTerminalRef(shown.terminal)}})
+		v.updateCall(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{wire.ToolTerminalRef(shown.terminal)}})
 		return
 	}
 	if e.Time.Sub(shown.at) < progressEvery {
 		return // nobody reads faster, and the next update includes it
 	}
 	shown.at = e.Time
-	v.changed(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{textContent(fenced(words.Result(c.Printed())))}})
+	v.updateCall(c, wire.SessionToolCallUpdate{Content: []wire.ToolCallContent{textContent(fenced(words.Result(c.Printed())))}})
 }
 
-func (v *view) ended(c *transcript.Call) {
+func (v *view) endCall(c *transcript.Call) {
 	b := c.Ended
 	delete(v.calls, c)
 	status := wire.ToolCallStatusCompleted
@@ -166,16 +166,16 @@ func (v *view) ended(c *transcript.Call) {
 	u := wire.SessionToolCallUpdate{Status: &status, Content: v.result(c), RawOutput: output(b)}
 	for _, f := range b.Files {
 		line := lineOf(c.Call)
-		if hunks, _ := hunksOf(f.Diff); len(hunks) > 0 {
+		if hunks, _ := parseHunks(f.Diff); len(hunks) > 0 {
 			line = &hunks[0].line
 		}
 		if len(u.Locations) < 20 {
 			u.Locations = append(u.Locations, wire.ToolCallLocation{Path: f.Path, Line: line})
 		}
 	}
-	v.changed(c, u)
+	v.updateCall(c, u)
 	if b.Todo != nil {
-		v.tell(plan(b.Todo))
+		v.reportText(plan(b.Todo))
 	}
 }
 
@@ -195,7 +195,7 @@ func (v *view) result(c *transcript.Call) []wire.ToolCallContent {
 	var out []wire.ToolCallContent
 	for _, f := range b.Files {
 		if f.Written && f.Diff != "" {
-			out = append(out, diffs(f.Diff, func(string) string { return f.Path })...)
+			out = append(out, diffContent(f.Diff, func(string) string { return f.Path })...)
 		}
 	}
 	terminal := v.session.terminal(b.Call)

@@ -11,15 +11,15 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// ours lists the built-in slash commands. Each is an input of the session, so its effect is in the log.
-func ours() []wire.AvailableCommand {
+// builtInCommands lists the built-in slash commands. Each is an input of the session, so its effect is in the log.
+func builtInCommands() []wire.AvailableCommand {
 	return []wire.AvailableCommand{
-		available("compact", "make the conversation shorter; the log keeps all of it", "what matters"),
-		available("continue", "let a run that stopped go on", ""),
+		commandList("compact", "make the conversation shorter; the log keeps all of it", "what matters"),
+		commandList("continue", "let a run that stopped go on", ""),
 	}
 }
 
-func available(name, doc, hint string) wire.AvailableCommand {
+func commandList(name, doc, hint string) wire.AvailableCommand {
 	c := wire.AvailableCommand{Name: name, Description: words.OneLine(doc, 300)}
 	if hint != "" {
 		c.Input = &wire.AvailableCommandInput{Unstructured: &wire.UnstructuredCommandInput{Hint: words.OneLine(hint, 100)}}
@@ -29,24 +29,24 @@ func available(name, doc, hint string) wire.AvailableCommand {
 
 // commands lists the slash commands: ours, the skills, and the markdown files.
 func (st *session) commands() []wire.AvailableCommand {
-	list := ours()
+	list := builtInCommands()
 	taken := func(name string) bool {
 		return slices.ContainsFunc(list, func(c wire.AvailableCommand) bool { return c.Name == name })
 	}
 	skills, _ := st.agent.App.Extensions.Skills(st.root).List()
 	for _, s := range skills {
 		if !s.Hidden && !taken(s.Name) {
-			list = append(list, available(s.Name, s.Description, s.Hint))
+			list = append(list, commandList(s.Name, s.Description, s.Hint))
 		}
 	}
 	for _, c := range st.agent.App.Extensions.Commands(st.root, func(text string) { st.agent.logf("%s", text) }) {
 		if !taken(c.Name) {
-			list = append(list, available(c.Name, cmp.Or(c.Description, "from "+c.Source), c.Hint))
+			list = append(list, commandList(c.Name, cmp.Or(c.Description, "from "+c.Source), c.Hint))
 		}
 	}
 	for _, p := range st.agent.App.Hubs.Prompts(st.root) {
 		if !taken(p.Command) {
-			list = append(list, available(p.Command, cmp.Or(p.Doc, "from "+p.Server), p.Usage))
+			list = append(list, commandList(p.Command, cmp.Or(p.Doc, "from "+p.Server), p.Usage))
 		}
 	}
 	return list

@@ -20,8 +20,8 @@ type hunk struct {
 	created  bool   // the file is new
 }
 
-// hunksOf parses the hunks of unified diffs. Whole is false if a part is not a diff, or was left out.
-func hunksOf(diff string) (hunks []hunk, whole bool) {
+// parseHunks parses the hunks of unified diffs. Whole is false if a part is not a diff, or was left out.
+func parseHunks(diff string) (hunks []hunk, whole bool) {
 	r := diffReader{whole: true}
 	lines := strings.SplitAfter(diff, "\n")
 	for i, line := range lines {
@@ -60,19 +60,19 @@ func (r *diffReader) read(line, next string) {
 		}
 	case line[0] == '\\' && len(r.hunks) > 0: // no newline at the end of the previous line
 		r.hunks[len(r.hunks)-1].trim(was)
-	case r.old+r.new > 0 && r.takes(line):
+	case r.old+r.new > 0 && r.takeLine(line):
 	case strings.HasPrefix(text, "--- ") && strings.HasPrefix(next, "+++ "):
 		r.whole = r.whole && r.old+r.new == 0
 		r.old, r.new = 0, 0
 		r.name, r.second, r.created = strings.TrimSpace(text[4:]), true, text == "--- /dev/null"
-	case r.name != "" && r.head(text):
+	case r.name != "" && r.beginHunk(text):
 	default:
 		r.whole, r.old, r.new = false, 0, 0
 	}
 }
 
-// takes adds a line to the last hunk, if it belongs to it.
-func (r *diffReader) takes(line string) bool {
+// takeLine adds a line to the last hunk, if it belongs to it.
+func (r *diffReader) takeLine(line string) bool {
 	h := &r.hunks[len(r.hunks)-1]
 	switch {
 	case line[0] == ' ' && r.old > 0 && r.new > 0:
@@ -90,8 +90,8 @@ func (r *diffReader) takes(line string) bool {
 	return true
 }
 
-// head begins a hunk: @@ -1,7 +2,8 @@.
-func (r *diffReader) head(text string) bool {
+// beginHunk begins a hunk: @@ -1,7 +2,8 @@.
+func (r *diffReader) beginHunk(text string) bool {
 	fields := strings.Fields(text)
 	if len(fields) < 4 || fields[0] != "@@" || fields[3] != "@@" {
 		return false
@@ -129,10 +129,10 @@ func (h *hunk) trim(began byte) {
 	}
 }
 
-// diffs returns a unified diff as the content of a call: one item for each hunk. Hunks with invisible
+// diffContent returns a unified diff as the content of a call: one item for each hunk. Hunks with invisible
 // characters are also spelled out, and so is text that can't be parsed as a diff.
-func diffs(diff string, path func(name string) string) []wire.ToolCallContent {
-	hunks, whole := hunksOf(diff)
+func diffContent(diff string, path func(name string) string) []wire.ToolCallContent {
+	hunks, whole := parseHunks(diff)
 	var out []wire.ToolCallContent
 	for _, h := range hunks {
 		d := &wire.ToolCallContentDiff{Type: "diff", Path: path(h.name), NewText: h.new}
@@ -148,15 +148,15 @@ func diffs(diff string, path func(name string) string) []wire.ToolCallContent {
 	return out
 }
 
-// previewed returns what a call would change, or what it asks.
-func previewed(preview string, effects []tool.Effect, root string) []wire.ToolCallContent {
+// previewContent returns what a call would change, or what it asks.
+func previewContent(preview string, effects []tool.Effect, root string) []wire.ToolCallContent {
 	switch {
 	case preview == "":
 		return nil
 	case slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Kind == tool.Question }):
 		return []wire.ToolCallContent{textContent(text.VisibleLines(preview))}
 	}
-	return diffs(preview, func(name string) string {
+	return diffContent(preview, func(name string) string {
 		if filepath.IsAbs(name) {
 			return name
 		}

@@ -42,9 +42,9 @@ type buffers struct {
 // maxText is the largest file, in bytes, that the client is asked for.
 const maxText = 10 << 20
 
-// share lets the tools of an agent work with the files that the client has open. Searches look at the disk: a
+// shareFiles lets the tools of an agent work with the files that the client has open. Searches look at the disk: a
 // client would open each file that they read.
-func (st *session) share(agent *inspan.Agent, id string) {
+func (st *session) shareFiles(agent *inspan.Agent, id string) {
 	client, _ := st.agent.capabilities()
 	disk := agent.Env.Files
 	if disk == nil || !client.Fs.ReadTextFile && !client.Fs.WriteTextFile {
@@ -67,8 +67,8 @@ func (st *session) share(agent *inspan.Agent, id string) {
 	}
 }
 
-// theirs returns the path of a file in the client's form, and whether the client may have the file.
-func (b *buffers) theirs(path string) (string, bool) {
+// clientPath returns the path of a file in the client's form, and whether the client may have the file.
+func (b *buffers) clientPath(path string) (string, bool) {
 	rel, err := filepath.Rel(b.root, path)
 	if err != nil || !tool.Inside(b.root, path) || slices.Contains(strings.Split(filepath.ToSlash(rel), "/"), ".git") {
 		return "", false
@@ -83,7 +83,7 @@ func (b *buffers) Open(ctx context.Context, path string) (fs.File, error) {
 		return f, err
 	}
 	real, err := b.Resolve(ctx, path)
-	name, mayHave := b.theirs(real)
+	name, mayHave := b.clientPath(real)
 	if err != nil || !mayHave {
 		return f, nil //nolint:nilerr // use the disk
 	}
@@ -97,18 +97,18 @@ func (b *buffers) Open(ctx context.Context, path string) (fs.File, error) {
 		return nil, err
 	}
 	if !isText(disk) {
-		return opened(real, disk, info), nil
+		return readFile(real, disk, info), nil
 	}
-	text, err := b.current(ctx, name, disk)
+	text, err := b.clientText(ctx, name, disk)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return opened(real, text, info), nil
+	return readFile(real, text, info), nil
 }
 
-// current returns the client's text of a file with this text on the disk. If they only differ in line ends,
+// clientText returns the client's text of a file with this text on the disk. If they only differ in line ends,
 // which clients normalise, it returns the disk's.
-func (b *buffers) current(ctx context.Context, name string, disk []byte) ([]byte, error) {
+func (b *buffers) clientText(ctx context.Context, name string, disk []byte) ([]byte, error) {
 	text, err := b.ask(ctx, name)
 	var refused *jsonrpc.Error
 	switch {
@@ -137,7 +137,7 @@ func (b *buffers) Change(ctx context.Context, c tool.Change) error {
 	if err != nil {
 		return err
 	}
-	name, mayHave := b.theirs(real)
+	name, mayHave := b.clientPath(real)
 	b.changing.Lock()
 	defer b.changing.Unlock()
 	before, state := b.disk(ctx, real)
@@ -150,7 +150,7 @@ func (b *buffers) Change(ctx context.Context, c tool.Change) error {
 		return &fs.PathError{Op: "change", Path: c.Path, Err: tool.ErrChanged}
 	}
 	if b.reads {
-		if before, err = b.current(ctx, name, before); err != nil {
+		if before, err = b.clientText(ctx, name, before); err != nil {
 			return &fs.PathError{Op: "change", Path: c.Path, Err: err}
 		}
 	}
@@ -179,16 +179,16 @@ func (b *buffers) write(ctx context.Context, real, name string, c tool.Change) e
 	return b.Files.Change(ctx, c)
 }
 
-// onDisk is what is on the disk at a path.
-type onDisk int
+// diskState is what is on the disk at a path.
+type diskState int
 
 const (
-	isReadable onDisk = iota
+	isReadable diskState = iota
 	isNew
 	isOther // a folder, not text, or unreadable
 )
 
-func (b *buffers) disk(ctx context.Context, path string) ([]byte, onDisk) {
+func (b *buffers) disk(ctx context.Context, path string) ([]byte, diskState) {
 	f, err := b.Files.Open(ctx, path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, isNew
@@ -208,8 +208,8 @@ func (b *buffers) disk(ctx context.Context, path string) ([]byte, onDisk) {
 	return data, isReadable
 }
 
-// opened returns a file that was read.
-func opened(path string, data []byte, on fs.FileInfo) fs.File {
+// readFile returns a file that was read.
+func readFile(path string, data []byte, on fs.FileInfo) fs.File {
 	return &buffer{Reader: bytes.NewReader(data), info: bufferInfo{on, filepath.Base(path), int64(len(data))}}
 }
 

@@ -67,7 +67,7 @@ func TestHunks(t *testing.T) {
 		"CRLF":      {"--- a\r\n+++ a\r\n@@ -1 +1 @@\r\n-x\r\n+y\r\n", []hunk{{"a", 1, "x\r\n", "y\r\n", false}}, true},
 		"empty":     {"", nil, true},
 	} {
-		got, whole := hunksOf(tc.diff)
+		got, whole := parseHunks(tc.diff)
 		if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(hunk{})); diff != "" || whole != tc.whole {
 			t.Errorf("%s: whole %v\n%s", name, whole, diff)
 		}
@@ -78,7 +78,7 @@ func FuzzHunks(f *testing.F) {
 	f.Add("--- a\n+++ a\n@@ -1,2 +1,2 @@\n x\n-y\n+z\n\\ No newline at end of file\n")
 	f.Add("--- /dev/null\n+++ a\n@@ -0,0 +1 @@\n+")
 	f.Fuzz(func(t *testing.T, diff string) {
-		hunks, _ := hunksOf(diff)
+		hunks, _ := parseHunks(diff)
 		n := 0
 		for _, h := range hunks {
 			n += max(len(h.old), len(h.new))

@@ -145,66 +145,66 @@ func (st *session) tellOptions() {
 	st.agent.update(st.id, wire.SessionUpdate{ConfigOptionUpdate: &wire.SessionConfigOptionUpdate{ConfigOptions: st.configOptions()}})
 }
 
-func (a *agent) setMode(p wire.SetSessionModeRequest) work {
+func (a *agent) setMode(p wire.SetSessionModeRequest) slowPart {
 	st, err := a.session(p.SessionId)
 	if err == nil {
-		err = st.holdMode(tool.Mode(p.ModeId))
+		err = st.deferMode(tool.Mode(p.ModeId))
 	}
 	if err != nil {
-		return failing(err)
+		return failWith(err)
 	}
 	return func(context.Context) (any, error) {
 		defer st.tellOptions()
-		return wire.SetSessionModeResponse{}, st.settle()
+		return wire.SetSessionModeResponse{}, st.storeChoices()
 	}
 }
 
-func (st *session) holdMode(mode tool.Mode) error {
+func (st *session) deferMode(mode tool.Mode) error {
 	if mode == "" {
 		return invalid("mode: there is none without a name")
 	}
 	if err := mode.Check(); err != nil {
 		return invalid("mode: %v", err)
 	}
-	st.hold(event.Switched{Mode: mode})
+	st.deferChange(event.Switched{Mode: mode})
 	st.mu.Lock()
 	t := st.turn
 	st.mu.Unlock()
 	if t != nil {
-		t.again()
+		t.reapply()
 	}
 	return nil
 }
 
-func (a *agent) setOption(p wire.SetSessionConfigOptionRequest) work {
+func (a *agent) setOption(p wire.SetSessionConfigOptionRequest) slowPart {
 	if p.ValueId == nil {
-		return failing(invalid("the options here are chosen from a list"))
+		return failWith(invalid("the options here are chosen from a list"))
 	}
 	st, err := a.session(p.ValueId.SessionId)
 	if err != nil {
-		return failing(err)
+		return failWith(err)
 	}
 	value := string(p.ValueId.Value)
 	id := string(p.ValueId.ConfigId)
 	switch id {
 	case optionMode:
-		err = st.holdMode(tool.Mode(value))
+		err = st.deferMode(tool.Mode(value))
 	case optionEffort:
-		err = st.holdEffort(value)
+		err = st.deferEffort(value)
 	case optionModel:
 	default:
 		err = invalid("there is no option %.60q", id)
 	}
 	if err != nil {
-		return failing(err)
+		return failWith(err)
 	}
 	return func(ctx context.Context) (any, error) {
 		if id == optionModel {
-			if err := st.holdModel(ctx, value); err != nil {
+			if err := st.deferModel(ctx, value); err != nil {
 				return nil, err
 			}
 		}
-		if err := st.settle(); err != nil {
+		if err := st.storeChoices(); err != nil {
 			return nil, err
 		}
 		if id == optionMode {
@@ -214,7 +214,7 @@ func (a *agent) setOption(p wire.SetSessionConfigOptionRequest) work {
 	}
 }
 
-func (st *session) holdEffort(effort string) error {
+func (st *session) deferEffort(effort string) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	switch {
@@ -228,8 +228,8 @@ func (st *session) holdEffort(effort string) error {
 	return nil
 }
 
-// holdModel switches the session to another model from its next run on.
-func (st *session) holdModel(ctx context.Context, name string) error {
+// deferModel switches the session to another model from its next run on.
+func (st *session) deferModel(ctx context.Context, name string) error {
 	if st.agent.Host == nil {
 		if _, err := st.agent.App.Providers.Model(ctx, name, ""); err != nil {
 			return unconfigured(err)
@@ -243,15 +243,15 @@ func (st *session) holdModel(ctx context.Context, name string) error {
 	return nil
 }
 
-// hold keeps a change for the next run.
-func (st *session) hold(b event.Body) {
+// deferChange keeps a change for the next run.
+func (st *session) deferChange(b event.Body) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.held = append(st.held, b)
 }
 
-// unheld returns the changes kept for the next run.
-func (st *session) unheld() []event.Body {
+// takeDeferred returns the changes kept for the next run.
+func (st *session) takeDeferred() []event.Body {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	held := st.held
@@ -259,25 +259,25 @@ func (st *session) unheld() []event.Body {
 	return held
 }
 
-// settle stores the choices in the log at once if the session has begun and is idle; otherwise they apply from
+// storeChoices stores the choices in the log at once if the session has begun and is idle; otherwise they apply from
 // the next run on.
-func (st *session) settle() error {
+func (st *session) storeChoices() error {
 	if !st.driving.TryLock() {
 		return nil
 	}
 	defer st.driving.Unlock()
-	status := st.now().Status()
-	if status.Turns == 0 || status.Active || st.gone() {
+	status := st.current().Status()
+	if status.Turns == 0 || status.Active || st.isGone() {
 		return nil
 	}
 	if err := st.changeModel(st.ctx); err != nil {
 		return unconfigured(err)
 	}
-	held := st.unheld()
+	held := st.takeDeferred()
 	if len(held) == 0 {
 		return nil
 	}
-	for e, err := range st.now().Run(st.ctx, held...) {
+	for e, err := range st.current().Run(st.ctx, held...) {
 		if err != nil {
 			return err
 		}
@@ -286,7 +286,7 @@ func (st *session) settle() error {
 	return nil
 }
 
-func (st *session) gone() bool {
+func (st *session) isGone() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.closed

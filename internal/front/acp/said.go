@@ -24,7 +24,7 @@ const maxImage = 20 << 20 // bytes of an image, in either direction
 
 // said returns the inputs that a prompt begins a run with.
 func (st *session) said(blocks []wire.ContentBlock) ([]event.Body, error) {
-	if name, args, ok := slash(blocks); ok {
+	if name, args, ok := slashCommand(blocks); ok {
 		body, expanded, err := st.command(name, args)
 		switch {
 		case err != nil:
@@ -39,12 +39,12 @@ func (st *session) said(blocks []wire.ContentBlock) ([]event.Body, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.expect(parts)
+	st.expectEcho(parts)
 	return []event.Body{event.Said{Parts: parts}}, nil
 }
 
-// slash returns the slash command that a prompt begins with, if any.
-func slash(blocks []wire.ContentBlock) (name, args string, ok bool) {
+// slashCommand returns the slash command that a prompt begins with, if any.
+func slashCommand(blocks []wire.ContentBlock) (name, args string, ok bool) {
 	if len(blocks) == 0 || blocks[0].Text == nil {
 		return "", "", false
 	}
@@ -60,7 +60,7 @@ func slash(blocks []wire.ContentBlock) (name, args string, ok bool) {
 func (st *session) parts(blocks []wire.ContentBlock) (llm.Parts, error) {
 	var out llm.Parts
 	text := func(s string) {
-		if last, ok := tail(out); ok {
+		if last, ok := endText(out); ok {
 			s = last + s
 			out = out[:len(out)-1]
 		}
@@ -78,9 +78,9 @@ func (st *session) parts(blocks []wire.ContentBlock) (llm.Parts, error) {
 			}
 			out = append(out, image)
 		case b.ResourceLink != nil:
-			text(st.mention(b.ResourceLink.Uri))
+			text(st.mentionOf(b.ResourceLink.Uri))
 		case b.Resource != nil:
-			mention, more, err := st.embedded(b.Resource.Resource)
+			mention, more, err := st.attachment(b.Resource.Resource)
 			if err != nil {
 				return nil, err
 			}
@@ -108,8 +108,8 @@ func (st *session) parts(blocks []wire.ContentBlock) (llm.Parts, error) {
 
 func isImage(p llm.Part) bool { _, ok := p.(llm.Image); return ok }
 
-// tail returns the text that parts end with.
-func tail(parts llm.Parts) (string, bool) {
+// endText returns the text that parts end with.
+func endText(parts llm.Parts) (string, bool) {
 	if len(parts) == 0 {
 		return "", false
 	}
@@ -128,8 +128,8 @@ func readImage(kind, data string) (llm.Part, error) {
 	return llm.Image{MediaType: kind, Data: raw}, nil
 }
 
-// mention returns an address in the form in which a person writes it: files by their path in the workspace.
-func (st *session) mention(uri string) string {
+// mentionOf returns an address in the form in which a person writes it: files by their path in the workspace.
+func (st *session) mentionOf(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" {
 		return uri
@@ -150,16 +150,16 @@ func (st *session) mention(uri string) string {
 	return "@" + path
 }
 
-// embedded returns an attachment of the editor: how the text names it, and its content.
-func (st *session) embedded(r wire.EmbeddedResourceResource) (mention string, content llm.Part, err error) {
+// attachment returns an attachment of the editor: how the text names it, and its content.
+func (st *session) attachment(r wire.EmbeddedResourceResource) (mention string, content llm.Part, err error) {
 	switch {
 	case r.TextResourceContents != nil:
-		mention = st.mention(r.TextResourceContents.Uri)
+		mention = st.mentionOf(r.TextResourceContents.Uri)
 		name := strings.TrimPrefix(mention, "@")
 		return mention, llm.Text{Text: fmt.Sprintf("%s, as it is in the person's editor:\n%s",
 			text.Line(name), fenced(r.TextResourceContents.Text))}, nil
 	case r.BlobResourceContents != nil:
-		mention = st.mention(r.BlobResourceContents.Uri)
+		mention = st.mentionOf(r.BlobResourceContents.Uri)
 		kind := ""
 		if r.BlobResourceContents.MimeType != nil {
 			kind = *r.BlobResourceContents.MimeType

@@ -71,41 +71,41 @@ func (st *session) enter(open func(*inspan.Host) (*inspan.Session, error)) (*ins
 			agent.Effort = st.effort
 		}
 		st.mu.Unlock()
-		st.share(agent, at.ID)
-		st.lend(agent, at.ID)
+		st.shareFiles(agent, at.ID)
+		st.lendTerminals(agent, at.ID)
 		return agent, nil
 	}
 	return open(h)
 }
 
-func (st *session) take(s *inspan.Session, fresh bool) {
+func (st *session) adopt(s *inspan.Session, fresh bool) {
 	st.session, st.id, st.fresh = s, s.ID(), fresh
 	st.view = newView(st)
 }
 
-// now returns the session as it is open now: a change of the model opens it again.
-func (st *session) now() *inspan.Session {
+// current returns the session as it is open now: a change of the model opens it again.
+func (st *session) current() *inspan.Session {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.session
 }
 
-// works reports whether a prompt is in progress.
-func (st *session) works() bool {
+// isBusy reports whether a prompt is in progress.
+func (st *session) isBusy() bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.turn != nil
 }
 
-// expect records a message by the client, so that the client is not told about it.
-func (st *session) expect(parts llm.Parts) {
+// expectEcho records a message by the client, so that the client is not told about it.
+func (st *session) expectEcho(parts llm.Parts) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.mine = append(st.mine, parts.Text())
 }
 
-// expected reports whether the client has sent this message.
-func (st *session) expected(parts llm.Parts) bool {
+// isEcho reports whether the client has sent this message.
+func (st *session) isEcho(parts llm.Parts) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	i := slices.Index(st.mine, parts.Text())
@@ -117,7 +117,7 @@ func (st *session) expected(parts llm.Parts) bool {
 
 // send appends an input.
 func (st *session) send(ctx context.Context, body event.Body) error {
-	return st.now().Send(ctx, body)
+	return st.current().Send(ctx, body)
 }
 
 // leave interrupts a run in progress, and waits a while for its end. Calls that wait for a decision continue to
@@ -129,7 +129,7 @@ func (st *session) leave() {
 	if t == nil {
 		return
 	}
-	t.abandon()
+	t.interruptIfWorking()
 	select {
 	case <-t.done:
 	case <-time.After(patience):
@@ -159,7 +159,7 @@ func (st *session) close() error {
 	st.driving.Lock() // a change of mode may be in progress
 	defer st.driving.Unlock()
 	st.stop()
-	s := st.now()
+	s := st.current()
 	status := s.Status()
 	err := s.Close()
 	if st.fresh && status.Task == "" && status.Turns == 0 && status.Title == "" {
@@ -197,8 +197,8 @@ func (st *session) warn(text string) {
 	st.warned = append(st.warned, text)
 }
 
-// announce tells the client what it may show beside the conversation, once it knows the session.
-func (st *session) announce() {
+// tellExtras tells the client what it may show beside the conversation, once it knows the session.
+func (st *session) tellExtras() {
 	st.mu.Lock()
 	warned := st.warned
 	st.warned = nil

@@ -42,7 +42,7 @@ func (a *agent) newSession(ctx context.Context, p wire.NewSessionRequest) (any, 
 	return jsonrpc.Then{Result: wire.NewSessionResponse{
 		SessionId: wire.SessionId(st.id), Modes: st.modes(),
 		ConfigOptions: st.configOptions(),
-	}, Do: st.announce}, nil
+	}, Do: st.tellExtras}, nil
 }
 
 func (a *agent) load(ctx context.Context, p wire.LoadSessionRequest) (any, error) {
@@ -57,7 +57,7 @@ func (a *agent) load(ctx context.Context, p wire.LoadSessionRequest) (any, error
 	if err := st.replay(ctx, true); err != nil {
 		return nil, errors.Join(err, st.dismiss())
 	}
-	return jsonrpc.Then{Result: wire.LoadSessionResponse{Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.announce}, nil
+	return jsonrpc.Then{Result: wire.LoadSessionResponse{Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.tellExtras}, nil
 }
 
 func (a *agent) resume(ctx context.Context, p wire.ResumeSessionRequest) (any, error) {
@@ -72,7 +72,7 @@ func (a *agent) resume(ctx context.Context, p wire.ResumeSessionRequest) (any, e
 	if err := st.replay(ctx, false); err != nil {
 		return nil, errors.Join(err, st.dismiss())
 	}
-	return jsonrpc.Then{Result: wire.ResumeSessionResponse{Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.announce}, nil
+	return jsonrpc.Then{Result: wire.ResumeSessionResponse{Modes: st.modes(), ConfigOptions: st.configOptions()}, Do: st.tellExtras}, nil
 }
 
 func (a *agent) fork(ctx context.Context, p forkRequest) (any, error) {
@@ -90,7 +90,7 @@ func (a *agent) fork(ctx context.Context, p forkRequest) (any, error) {
 	return jsonrpc.Then{Result: wire.NewSessionResponse{
 		SessionId: wire.SessionId(st.id), Modes: st.modes(),
 		ConfigOptions: st.configOptions(),
-	}, Do: st.announce}, nil
+	}, Do: st.tellExtras}, nil
 }
 
 // forkRequest is the params of session/fork; the SDK has other types for the same servers there.
@@ -102,7 +102,7 @@ func (a *agent) reopen(ctx context.Context, o opening) (*session, error) {
 	if err != nil {
 		return a.open(ctx, o)
 	}
-	if old.works() {
+	if old.isBusy() {
 		return nil, busy("session %s is at work; cancel that first", o.id)
 	}
 	fresh := old.fresh
@@ -128,7 +128,7 @@ func (a *agent) open(ctx context.Context, o opening) (*session, error) {
 	}
 	st := newSession(a, cwd, root, o.servers)
 	st.options.OnlyFolders = true
-	if st.options.Folders, err = a.beside(o.folders); err != nil {
+	if st.options.Folders, err = a.extraFolders(o.folders); err != nil {
 		st.stop()
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (a *agent) open(ctx context.Context, o opening) (*session, error) {
 		st.stop()
 		return nil, unconfigured(err)
 	}
-	st.take(s, o.fresh)
+	st.adopt(s, o.fresh)
 	if at := s.Status().Root; at != root {
 		err = invalid("session %s works in %s, not in %s", cmp.Or(o.id, st.id), at, root)
 	}
@@ -164,14 +164,14 @@ func (a *agent) open(ctx context.Context, o opening) (*session, error) {
 // folder checks where a session should work, and returns the path without links.
 func (a *agent) folder(path string) (cwd, root string, err error) {
 	path = cmp.Or(path, a.Root)
-	root, err = unlinked("cwd", path)
+	root, err = realFolder("cwd", path)
 	return filepath.Clean(path), root, err
 }
 
-// beside returns the additional folders of a session, without links.
-func (a *agent) beside(paths []string) (out []string, err error) {
+// extraFolders returns the additional folders of a session, without links.
+func (a *agent) extraFolders(paths []string) (out []string, err error) {
 	for _, path := range paths {
-		at, err := unlinked("additionalDirectories", path)
+		at, err := realFolder("additionalDirectories", path)
 		if err != nil {
 			return nil, err
 		}
@@ -180,8 +180,8 @@ func (a *agent) beside(paths []string) (out []string, err error) {
 	return out, nil
 }
 
-// unlinked returns the path of a folder without links. Errors name the field.
-func unlinked(field, path string) (string, error) {
+// realFolder returns the path of a folder without links. Errors name the field.
+func realFolder(field, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", invalid("%s: %.200q is not an absolute path", field, path)
 	}

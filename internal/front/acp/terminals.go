@@ -45,8 +45,8 @@ const (
 	lookEvery   = 200 * time.Millisecond // at most
 )
 
-// lend lets the commands of an agent run in terminals of the client.
-func (st *session) lend(agent *inspan.Agent, id string) {
+// lendTerminals lets the commands of an agent run in terminals of the client.
+func (st *session) lendTerminals(agent *inspan.Agent, id string) {
 	client, _ := st.agent.capabilities()
 	o := st.agent.App.Config.Sandbox
 	if !client.Terminal || agent.Env.Procs == nil || cmp.Or(st.options.Container, o.Container) != "" {
@@ -61,15 +61,15 @@ func (st *session) lend(agent *inspan.Agent, id string) {
 			here := *c
 			here.Env.Procs = &terminals{
 				Procs: c.Env.Procs, conn: st.agent.conn, session: id, call: c,
-				opened: func(terminal string) { st.opened(c.ID, terminal) },
+				opened: func(terminal string) { st.recordTerminal(c.ID, terminal) },
 			}
 			return t.Run(ctx, &here)
 		}
 	}
 }
 
-// opened records that a call runs in a terminal.
-func (st *session) opened(call, terminal string) {
+// recordTerminal records that a call runs in a terminal.
+func (st *session) recordTerminal(call, terminal string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.terminals == nil {
@@ -166,9 +166,9 @@ func (p *terminal) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	name := filepath.Join(p.dir, named(p.call))
-	begin := fmt.Sprintf("exec /usr/bin/env -i /bin/sh %s 3>%s </dev/null\n", text.ShellQuote(p.inside()), text.ShellQuote(p.report()))
-	if err := errors.Join(os.WriteFile(p.inside(), []byte(script), 0o600), os.WriteFile(name, []byte(begin), 0o600)); err != nil {
+	name := filepath.Join(p.dir, scriptName(p.call))
+	begin := fmt.Sprintf("exec /usr/bin/env -i /bin/sh %s 3>%s </dev/null\n", text.ShellQuote(p.holdsProcess()), text.ShellQuote(p.report()))
+	if err := errors.Join(os.WriteFile(p.holdsProcess(), []byte(script), 0o600), os.WriteFile(name, []byte(begin), 0o600)); err != nil {
 		return err
 	}
 	return p.create(ctx, wire.CreateTerminalRequest{
@@ -237,11 +237,11 @@ func isName(name string) bool {
 	return name != ""
 }
 
-func (p *terminal) report() string { return filepath.Join(p.dir, "report") }
-func (p *terminal) inside() string { return filepath.Join(p.dir, "inside") }
+func (p *terminal) report() string       { return filepath.Join(p.dir, "report") }
+func (p *terminal) holdsProcess() string { return filepath.Join(p.dir, "inside") }
 
-// named returns a file name that tells people which command it starts, without the command's arguments.
-func named(c *tool.Call) string {
+// scriptName returns a file name that tells people which command it starts, without the command's arguments.
+func scriptName(c *tool.Call) string {
 	var args struct {
 		Command string `json:"command"`
 	}
@@ -277,7 +277,7 @@ func (p *terminal) supervise(ctx context.Context) {
 		select {
 		case <-look.C:
 			began := time.Now()
-			_ = p.look(ctx, false)                           // the next look brings what this one did not
+			_ = p.takeOutput(ctx, false)                     // the next look brings what this one did not
 			look.Reset(max(lookEvery, 10*time.Since(began))) // each one brings all of the output
 		case <-cancelled:
 			p.Kill()
@@ -294,14 +294,14 @@ func (p *terminal) supervise(ctx context.Context) {
 	} else {
 		p.code = exitOf(exit)
 	}
-	if err := p.look(asking, true); err != nil {
+	if err := p.takeOutput(asking, true); err != nil {
 		fmt.Fprintf(p.command.Output, "\n[the editor did not say what was printed last: %s]\n", words.OneLine(err.Error(), 200))
 	}
-	p.settle()
+	p.takeReport()
 }
 
-// settle takes the report and releases the terminal, which the client continues to show.
-func (p *terminal) settle() {
+// takeReport takes the report and releases the terminal, which the client continues to show.
+func (p *terminal) takeReport() {
 	if info, err := os.Lstat(p.report()); err == nil && info.Mode().IsRegular() {
 		if f, err := os.Open(p.report()); err == nil {
 			_, _ = io.Copy(p.command.Report, f)
@@ -318,9 +318,9 @@ func (p *terminal) release() {
 	_ = p.ask(ctx, wire.ClientMethodTerminalRelease, nil) // it ends with the session at the latest
 }
 
-// look takes the terminal's new output: only whole lines while the command runs, since programs redraw the last
+// takeOutput takes the terminal's new output: only whole lines while the command runs, since programs redraw the last
 // line again and again.
-func (p *terminal) look(ctx context.Context, last bool) error {
+func (p *terminal) takeOutput(ctx context.Context, last bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var now wire.TerminalOutputResponse
@@ -328,7 +328,7 @@ func (p *terminal) look(ctx context.Context, last bool) error {
 		return err
 	}
 	text := strings.ReplaceAll(now.Output, "\r\n", "\n")
-	fresh, ok := p.since(text, now.Truncated)
+	fresh, ok := p.newOutput(text, now.Truncated)
 	switch {
 	case last && !ok:
 		fresh = "\n[the editor showed other text before, or dropped some; now it shows:]\n" + text
@@ -347,9 +347,9 @@ func (p *terminal) look(ctx context.Context, last bool) error {
 // overlap is how many bytes of the taken output are searched for, to find where the rest begins.
 const overlap = 4 << 10
 
-// since returns the part of text behind what was taken; the beginning of text may have been dropped meanwhile.
+// newOutput returns the part of text behind what was taken; the beginning of text may have been dropped meanwhile.
 // It returns false if the taken part is not in text unchanged.
-func (p *terminal) since(text string, dropped bool) (string, bool) {
+func (p *terminal) newOutput(text string, dropped bool) (string, bool) {
 	if !dropped {
 		known := p.taken - len(p.last)
 		if p.taken > len(text) || known < 0 || text[known:p.taken] != p.last {

@@ -61,8 +61,8 @@ func (t *turn) cancel() {
 	}
 }
 
-// again makes a run that waits for answers apply what was chosen meanwhile.
-func (t *turn) again() {
+// reapply makes a run that waits for answers apply what was chosen meanwhile.
+func (t *turn) reapply() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.run != nil {
@@ -70,8 +70,8 @@ func (t *turn) again() {
 	}
 }
 
-// abandon interrupts a working run. A run that waits for a decision is left alone.
-func (t *turn) abandon() {
+// interruptIfWorking interrupts a working run. A run that waits for a decision is left alone.
+func (t *turn) interruptIfWorking() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.left {
@@ -83,20 +83,20 @@ func (t *turn) abandon() {
 	}
 }
 
-func (t *turn) over() bool {
+func (t *turn) isOver() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.cancelled || t.left
 }
 
-func (a *agent) prompt(p wire.PromptRequest) work {
+func (a *agent) prompt(p wire.PromptRequest) slowPart {
 	st, err := a.session(p.SessionId)
 	if err != nil {
-		return failing(err)
+		return failWith(err)
 	}
 	t, err := st.begin()
 	if err != nil {
-		return failing(err)
+		return failWith(err)
 	}
 	return func(ctx context.Context) (any, error) {
 		defer st.end(t)
@@ -111,14 +111,14 @@ func (a *agent) prompt(p wire.PromptRequest) work {
 		if err != nil {
 			return nil, err
 		}
-		return st.work(t, inputs)
+		return st.runTurn(t, inputs)
 	}
 }
 
-func (a *agent) cancel(p wire.CancelNotification) work {
+func (a *agent) cancel(p wire.CancelNotification) slowPart {
 	st, err := a.session(p.SessionId)
 	if err != nil {
-		return failing(err)
+		return failWith(err)
 	}
 	st.mu.Lock()
 	t := st.turn
@@ -129,24 +129,24 @@ func (a *agent) cancel(p wire.CancelNotification) work {
 	return func(context.Context) (any, error) { return nil, nil }
 }
 
-// work runs the session until nothing is left to do, or it needs the person's words. Decisions left from an
+// runTurn runs the session until nothing is left to do, or it needs the person's words. Decisions left from an
 // earlier run come first.
-func (st *session) work(t *turn, said []event.Body) (any, error) {
+func (st *session) runTurn(t *turn, said []event.Body) (any, error) {
 	if err := st.changeModel(st.ctx); err != nil {
 		return nil, unconfigured(err)
 	}
 	var err error
-	if waiting := st.now().Status().Waiting; len(waiting) > 0 {
-		if d, ok := answered(waiting, said); ok {
+	if waiting := st.current().Status().Waiting; len(waiting) > 0 {
+		if d, ok := asAnswer(waiting, said); ok {
 			said = []event.Body{d}
-		} else if err = st.drive(t, nil); len(st.now().Status().Waiting) > 0 {
+		} else if err = st.drive(t, nil); len(st.current().Status().Waiting) > 0 {
 			said = nil
 		}
 	}
 	if err == nil && said != nil {
 		err = st.drive(t, said)
 	}
-	if t.over() && (err == nil || errors.Is(err, context.Canceled)) {
+	if t.isOver() && (err == nil || errors.Is(err, context.Canceled)) {
 		return st.response(t, wire.StopReasonCancelled), nil
 	}
 	if err != nil {
@@ -158,7 +158,7 @@ func (st *session) work(t *turn, said []event.Body) (any, error) {
 
 // drive runs the session, reports its events to the client, and lets the person answer, until the turn is over.
 func (st *session) drive(t *turn, inputs []event.Body) error {
-	run := &inspan.Conductor{Session: st.now(), Together: true, Before: st.unheld}
+	run := &inspan.Conductor{Session: st.current(), Together: true, Before: st.takeDeferred}
 	run.See = func(e event.Event) error {
 		switch b := e.Body.(type) {
 		case event.Replied:
@@ -169,7 +169,7 @@ func (st *session) drive(t *turn, inputs []event.Body) error {
 		st.view.apply(e)
 		return nil
 	}
-	run.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) { return st.put(ctx, t, p) }
+	run.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) { return st.askPending(ctx, t, p) }
 	t.mu.Lock()
 	over := t.cancelled || t.left
 	if !over {
@@ -185,7 +185,7 @@ func (st *session) drive(t *turn, inputs []event.Body) error {
 // response answers the prompt.
 func (st *session) response(t *turn, reason wire.StopReason) wire.PromptResponse {
 	meta := map[string]any{}
-	if len(st.now().Status().Waiting) > 0 {
+	if len(st.current().Status().Waiting) > 0 {
 		meta["reason"] = "waiting"
 	} else if t.stopped != nil {
 		meta["reason"] = string(t.stopped.Reason)
@@ -223,8 +223,8 @@ func stopReason(s *event.Stopped) wire.StopReason {
 	return wire.StopReasonEndTurn
 }
 
-// answered turns a message into the answer to a question that needs words, if there is one.
-func answered(waiting []inspan.Pending, said []event.Body) (event.Body, bool) {
+// asAnswer turns a message into the answer to a question that needs words, if there is one.
+func asAnswer(waiting []inspan.Pending, said []event.Body) (event.Body, bool) {
 	for _, body := range said {
 		s, ok := body.(event.Said)
 		text := strings.TrimSpace(s.Parts.Text())
@@ -262,9 +262,9 @@ func (a *agent) tell(ctx context.Context, p steerRequest, as func(llm.Parts) eve
 	if err != nil {
 		return nil, err
 	}
-	if !st.works() {
+	if !st.isBusy() {
 		return nil, busy("session %s has no running prompt; start one with session/prompt", p.SessionID)
 	}
-	st.expect(parts)
+	st.expectEcho(parts)
 	return struct{}{}, st.send(ctx, as(parts))
 }

@@ -51,34 +51,34 @@ func (v *view) apply(e event.Event) {
 		switch i := item.(type) {
 		case *transcript.Said:
 			if i.Seq == e.Seq { // otherwise it was reported when it was said
-				v.said(i.Parts, i.By)
+				v.reportMessage(i.Parts, i.By)
 			}
 		case *transcript.Reply:
-			v.replied(i)
+			v.reportReply(i)
 		case *transcript.Call:
 			v.call(e, i)
 		case *transcript.Note:
-			v.note(e, i)
+			v.reportNote(e, i)
 		case *transcript.Wait:
 			v.notice(i.Why, true)
 		case *transcript.Child:
-			v.child(i)
+			v.reportChild(i)
 		case *transcript.Stop:
-			v.stop(i.Stopped)
+			v.reportStop(i.Stopped)
 		}
 	}
 }
 
-// note reports something beside the conversation.
-func (v *view) note(e event.Event, n *transcript.Note) {
+// reportNote reports something beside the conversation.
+func (v *view) reportNote(e event.Event, n *transcript.Note) {
 	switch b := n.Of.(type) {
 	case event.Titled:
-		v.titled(b.Title)
+		v.reportTitle(b.Title)
 	case event.Switched:
-		v.switched(b)
+		v.reportSwitch(b)
 	default:
 		if _, compacted := b.(event.Compacted); compacted {
-			v.usage()
+			v.reportUsage()
 		}
 		if !v.showsCompaction(n.Of) {
 			v.notice(n.Text, n.Notice)
@@ -87,7 +87,7 @@ func (v *view) note(e event.Event, n *transcript.Note) {
 	}
 }
 
-func (v *view) child(c *transcript.Child) {
+func (v *view) reportChild(c *transcript.Child) {
 	var body event.Body = c.Spawned
 	if c.Returned != nil {
 		body = *c.Returned
@@ -96,7 +96,7 @@ func (v *view) child(c *transcript.Child) {
 	v.notice(text, notable)
 }
 
-func (v *view) tell(u wire.SessionUpdate) {
+func (v *view) reportText(u wire.SessionUpdate) {
 	if !v.quiet {
 		v.session.agent.update(v.session.id, u)
 	}
@@ -105,7 +105,7 @@ func (v *view) tell(u wire.SessionUpdate) {
 // message reports text as the agent's own words.
 func (v *view) message(s string) {
 	if s = text.Clean(s); s != "" {
-		v.tell(wire.UpdateAgentMessageText(s))
+		v.reportText(wire.UpdateAgentMessageText(s))
 	}
 }
 
@@ -116,7 +116,7 @@ func (v *view) notice(text string, notable bool) {
 	switch text = words.OneLine(text, 1000); {
 	case text == "" || v.quiet:
 	case !more.notices():
-		v.tell(wire.UpdateAgentThoughtText(text + "\n"))
+		v.reportText(wire.UpdateAgentThoughtText(text + "\n"))
 	case !v.past:
 		v.session.agent.notice(v.session.id, text, notable)
 	}
@@ -131,35 +131,35 @@ func (a *agent) notice(id, text string, notable bool) {
 	a.notify(wire.ClientMethodSessionUpdate, rawUpdate{id, notice{"notice", severity, words.OneLine(text, 1000)}})
 }
 
-// said reports a person's message, unless the client sent it.
-func (v *view) said(parts llm.Parts, by string) {
+// reportMessage reports a person's message, unless the client sent it.
+func (v *view) reportMessage(parts llm.Parts, by string) {
 	if by == loop.By {
 		v.notice(words.ToldModel(parts.Text()), false)
 		return
 	}
 	if v.title == "" {
-		v.titled(words.OneLine(parts.Text(), 100))
+		v.reportTitle(words.OneLine(parts.Text(), 100))
 	}
-	if !v.past && by == "" && v.session.expected(parts) {
+	if !v.past && by == "" && v.session.isEcho(parts) {
 		return
 	}
 	if by != "" {
-		v.tell(wire.UpdateUserMessageText(text.Line(by) + ": "))
+		v.reportText(wire.UpdateUserMessageText(text.Line(by) + ": "))
 	}
-	for _, b := range v.session.spoken(parts) {
-		v.tell(wire.UpdateUserMessage(b))
+	for _, b := range v.session.messageBlocks(parts) {
+		v.reportText(wire.UpdateUserMessage(b))
 	}
 }
 
-func (v *view) titled(title string) {
+func (v *view) reportTitle(title string) {
 	if title = words.OneLine(title, 200); title != "" && title != v.title {
 		v.title = title
-		v.tell(wire.SessionUpdate{SessionInfoUpdate: &wire.SessionSessionInfoUpdate{Title: &title}})
+		v.reportText(wire.SessionUpdate{SessionInfoUpdate: &wire.SessionSessionInfoUpdate{Title: &title}})
 	}
 }
 
-// replied reports the new part of a reply.
-func (v *view) replied(r *transcript.Reply) {
+// reportReply reports the new part of a reply.
+func (v *view) reportReply(r *transcript.Reply) {
 	if v.reply.of != r {
 		v.reply = reply{of: r}
 	}
@@ -168,8 +168,8 @@ func (v *view) replied(r *transcript.Reply) {
 		v.void = v.void || v.reply.text > 0
 		return
 	case transcript.Written:
-		v.thought(r.Thought[v.reply.thought:])
-		v.spoke(r.Text[v.reply.text:])
+		v.reportThought(r.Thought[v.reply.thought:])
+		v.reportWords(r.Text[v.reply.text:])
 		v.reply.text, v.reply.thought = len(r.Text), len(r.Thought)
 		return
 	}
@@ -177,26 +177,26 @@ func (v *view) replied(r *transcript.Reply) {
 		switch p := part.(type) {
 		case llm.Text:
 			if v.reply.text == 0 {
-				v.spoke(p.Text)
+				v.reportWords(p.Text)
 			}
 		case llm.Reasoning:
 			if v.reply.thought == 0 {
-				v.thought(p.Text)
+				v.reportThought(p.Text)
 			}
 		}
 	}
 	v.void = false
-	v.usage()
+	v.reportUsage()
 }
 
-func (v *view) thought(s string) {
+func (v *view) reportThought(s string) {
 	if s != "" {
-		v.tell(wire.UpdateAgentThoughtText(text.Clean(s)))
+		v.reportText(wire.UpdateAgentThoughtText(text.Clean(s)))
 	}
 }
 
-// spoke reports the model's words.
-func (v *view) spoke(s string) {
+// reportWords reports the model's words.
+func (v *view) reportWords(s string) {
 	if s != "" && v.void { // reported text can't be taken back
 		v.message("\n\n(the reply broke off; it begins again)\n\n")
 		v.void = false
@@ -204,18 +204,18 @@ func (v *view) spoke(s string) {
 	v.message(s)
 }
 
-// usage reports how full the context is, and the cost of the session.
-func (v *view) usage() {
+// reportUsage reports how full the context is, and the cost of the session.
+func (v *view) reportUsage() {
 	used, size := v.fold.Spent.Prompt.Prompt()+v.fold.Spent.Prompt.Output, v.fold.Session.Window
 	if size > 0 && used > 0 {
-		v.tell(wire.SessionUpdate{UsageUpdate: &wire.SessionUsageUpdate{
+		v.reportText(wire.SessionUpdate{UsageUpdate: &wire.SessionUsageUpdate{
 			Used: used, Size: size,
 			Cost: &wire.Cost{Amount: v.fold.Spent.Cost, Currency: "USD"},
 		}})
 	}
 }
 
-func (v *view) switched(b event.Switched) {
+func (v *view) reportSwitch(b event.Switched) {
 	v.session.mu.Lock()
 	if b.Effort != "" {
 		v.session.effort = b.Effort
@@ -233,15 +233,15 @@ func (v *view) switched(b event.Switched) {
 		return // the response says what applies
 	}
 	if changed {
-		v.tell(wire.SessionUpdate{CurrentModeUpdate: &wire.SessionCurrentModeUpdate{CurrentModeId: wire.SessionModeId(v.session.mode())}})
+		v.reportText(wire.SessionUpdate{CurrentModeUpdate: &wire.SessionCurrentModeUpdate{CurrentModeId: wire.SessionModeId(v.session.mode())}})
 	}
 	if other && !v.quiet {
 		v.session.tellOptions()
 	}
 }
 
-// stop reports reasons that the protocol has no word for.
-func (v *view) stop(b event.Stopped) {
+// reportStop reports reasons that the protocol has no word for.
+func (v *view) reportStop(b event.Stopped) {
 	if v.shrinks != "" {
 		v.compaction("cancelled", "", "")
 	}

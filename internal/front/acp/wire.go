@@ -46,8 +46,8 @@ func (e extras) compactions() bool { return e.Session != nil && e.Session.Compac
 // forms reports whether the client can show a form to the person.
 func (e extras) forms() bool { return e.Elicitation != nil && e.Elicitation.Form != nil }
 
-// announced adds fields that the SDK lacks to the answer of initialize.
-func announced(r wire.InitializeResponse) (any, error) {
+// addFields adds fields that the SDK lacks to the answer of initialize.
+func addFields(r wire.InitializeResponse) (any, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return nil, err

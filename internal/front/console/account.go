@@ -45,13 +45,13 @@ type account struct {
 	barred  bool // such a call was denied without anyone being asked
 }
 
-// call records the outcome of a call.
-func (a *account) call(c *transcript.Call) {
+// onCall records the outcome of a call.
+func (a *account) onCall(c *transcript.Call) {
 	switch {
 	case c.State == transcript.Running && c.Latest == "":
-		a.started(c)
+		a.onStart(c)
 	case c.State == transcript.Over && c.Ended.Outcome != event.OutcomeDenied:
-		a.way(c.Ended.Ways)
+		a.addFlag(c.Ended.Ways)
 		for host, n := range c.Ended.Fetched {
 			if a.fetched == nil {
 				a.fetched = map[string]int{}
@@ -65,14 +65,14 @@ func (a *account) call(c *transcript.Call) {
 			d.Allow = c.Judged.Ways
 		}
 		a.denials = append(a.denials, d)
-		a.way(d.Allow)
+		a.addFlag(d.Allow)
 		// In mode plan nothing should be changed.
 		a.barred = a.barred || c.Decided == nil && by != "mode "+string(tool.ModePlan) && !tool.ReadOnly(c.Effects())
 	}
 }
 
-// way records flags, each once.
-func (a *account) way(flags []string) {
+// addFlag records flags, each once.
+func (a *account) addFlag(flags []string) {
 	for _, f := range flags {
 		if !slices.Contains(a.ways, f) {
 			a.ways = append(a.ways, f)
@@ -80,7 +80,7 @@ func (a *account) way(flags []string) {
 	}
 }
 
-func (a *account) started(c *transcript.Call) {
+func (a *account) onStart(c *transcript.Call) {
 	if !tool.ReadOnly(c.Effects()) {
 		a.changes++
 	}
@@ -92,15 +92,15 @@ func (a *account) started(c *transcript.Call) {
 	}
 }
 
-// nothingDone reports whether calls should have changed something, and all of them were denied without anyone
+// deniedEverything reports whether calls should have changed something, and all of them were denied without anyone
 // being asked: then the work can't be done, whatever the model says.
-func (a *account) nothingDone() bool { return a.changes == 0 && a.barred }
+func (a *account) deniedEverything() bool { return a.changes == 0 && a.barred }
 
 // mostListed is how many lines of each kind the summary has.
 const mostListed = 10
 
-// whatWasDone prints denials and sensitive places.
-func (c *Console) whatWasDone(r Result) {
+// printEffects prints denials and sensitive places.
+func (c *Console) printEffects(r Result) {
 	var lines []string
 	for _, t := range r.Sensitive {
 		for _, line := range words.Sensitive([]tool.Effect{{Kind: t.Kind, Path: t.Path, Sensitive: t.Why}}) {

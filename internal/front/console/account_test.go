@@ -104,7 +104,7 @@ func TestAccount(t *testing.T) {
 			if d := cmp.Diff(tc.touched, a.touched); d != "" {
 				t.Error(d)
 			}
-			if a.nothingDone() != tc.nothing {
+			if a.deniedEverything() != tc.nothing {
 				t.Errorf("nothing done: %t", !tc.nothing)
 			}
 		})
@@ -127,7 +127,7 @@ func TestAccountGoesOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if a.nothingDone() {
+	if a.deniedEverything() {
 		t.Error("the first change was made")
 	}
 }

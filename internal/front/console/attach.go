@@ -59,9 +59,9 @@ func (c *Console) Attach(ctx context.Context, s *inspan.Watch, a Attachment) (co
 	if a.Reads {
 		shown = c.reading()
 	}
-	shown.shape(s.Status)
+	shown.prepareOutput(s.Status)
 	v := newView(shown)
-	err = v.all(w.events(ctx))
+	err = v.printPast(w.events(ctx))
 	if a.Person != nil && w.lines != nil {
 		a.Person.discard() // it was not typed for the shell
 	}
@@ -150,8 +150,8 @@ func (w *attached) end() (int, error) {
 	return ExitError, fmt.Errorf("session %s is no longer running; continue it with: %s", id, hint("resume"))
 }
 
-// news is an event, or the reason why no more will come.
-type news struct {
+// streamed is an event, or the reason why no more will come.
+type streamed struct {
 	event.Event
 	err error
 }
@@ -174,7 +174,7 @@ func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
 		defer look.Stop()
 		quiet := time.NewTimer(lull)
 		defer quiet.Stop()
-		defer w.shut()
+		defer w.closePrompt()
 		for on := true; on; {
 			var err error
 			select {
@@ -182,20 +182,20 @@ func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
 				on, err = w.show(n, yield)
 				quiet.Reset(lull)
 			case <-quiet.C:
-				on = w.settle()
-			case <-w.shown():
+				on = w.askIfOpen()
+			case <-w.waitShown():
 				w.prompt.shown = nil
-				w.Person.put(w.prompt, question(w.soon, w.Remember != nil))
-			case line, ok := <-w.input():
-				on = w.typed(ctx, line, ok)
-				w.repeat(quiet, again)
+				w.Person.printQuestion(w.prompt, approvalLines(w.soon, w.Remember != nil))
+			case line, ok := <-w.nextInput():
+				on = w.onLine(ctx, line, ok)
+				w.repeatQuestion(quiet, again)
 			case <-look.C:
-				w.reach()
-				w.repeat(quiet, lull)
-				on, err = w.driven(ctx)
+				w.onLink()
+				w.repeatQuestion(quiet, lull)
+				on, err = w.watchDriver(ctx)
 			case sig := <-w.signals:
-				on = w.signalled(ctx, sig)
-				w.repeat(quiet, lull)
+				on = w.onSignal(ctx, sig)
+				w.repeatQuestion(quiet, lull)
 			}
 			if err != nil {
 				yield(event.Event{}, err)
@@ -206,9 +206,9 @@ func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
 }
 
 // follow passes on the events of the session until it is stopped.
-func (w *attached) follow(ctx context.Context) (coming <-chan news, stop func()) {
+func (w *attached) follow(ctx context.Context) (coming <-chan streamed, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	out, done := make(chan news), make(chan struct{})
+	out, done := make(chan streamed), make(chan struct{})
 	var after uint64
 	if !w.Whole {
 		after = w.session.Began()
@@ -218,7 +218,7 @@ func (w *attached) follow(ctx context.Context) (coming <-chan news, stop func())
 		defer close(done)
 		for e, err := range w.session.Live(ctx, after) {
 			select {
-			case out <- news{e, err}:
+			case out <- streamed{e, err}:
 			case <-ctx.Done():
 				return
 			}
@@ -231,7 +231,7 @@ func (w *attached) follow(ctx context.Context) (coming <-chan news, stop func())
 func (w *attached) caughtUp() bool { return w.seq >= w.head }
 
 // show shows an event, below an open question, which it may answer.
-func (w *attached) show(n news, yield func(event.Event, error) bool) (bool, error) {
+func (w *attached) show(n streamed, yield func(event.Event, error) bool) (bool, error) {
 	if n.err != nil {
 		return false, n.err
 	}
@@ -241,31 +241,31 @@ func (w *attached) show(n news, yield func(event.Event, error) bool) (bool, erro
 	if !n.Transient() {
 		w.seq = n.Seq
 	}
-	w.below()
+	w.startLine()
 	if d, ok := n.Body.(event.Decided); ok && d.Call == w.asked {
-		w.close(words.AnsweredBy(d))
+		w.withdrawQuestion(words.AnsweredBy(d))
 	}
 	return yield(n.Event, nil), nil
 }
 
-// below begins a line below an open question.
-func (w *attached) below() {
+// startLine begins a line below an open question.
+func (w *attached) startLine() {
 	if w.asked != "" && !w.broken {
 		fmt.Fprintln(w.console.Err)
 		w.broken = true
 	}
 }
 
-// repeat repeats a question after a time if it is no longer the last thing on the screen, unless something
+// repeatQuestion repeats a question after a time if it is no longer the last thing on the screen, unless something
 // happens before.
-func (w *attached) repeat(quiet *time.Timer, after time.Duration) {
+func (w *attached) repeatQuestion(quiet *time.Timer, after time.Duration) {
 	if w.asked != "" && w.broken {
 		quiet.Reset(after)
 	}
 }
 
-// reach says when the session can't be reached any more, and when it can again.
-func (w *attached) reach() {
+// onLink says when the session can't be reached any more, and when it can again.
+func (w *attached) onLink() {
 	var err error
 	if w.Lost != nil {
 		err = w.Lost()
@@ -275,23 +275,23 @@ func (w *attached) reach() {
 		return
 	}
 	w.lost = lost
-	w.below()
+	w.startLine()
 	if v := newView(w.console); lost {
-		v.tell("the connection is lost: "+err.Error()+"; inspan tries again", true)
+		v.printNote("the connection is lost: "+err.Error()+"; inspan tries again", true)
 	} else {
-		v.tell("the connection is back", false)
+		v.printNote("the connection is back", false)
 	}
 }
 
-// close withdraws the open question, and says why.
-func (w *attached) close(why string) {
+// withdrawQuestion withdraws the open question, and says why.
+func (w *attached) withdrawQuestion(why string) {
 	fmt.Fprintln(w.console.Err, "  ("+words.OneLine(why, 80)+")")
 	w.asked, w.late = "", true
-	w.shut()
+	w.closePrompt()
 }
 
-// driven detects that nobody drives the session any more.
-func (w *attached) driven(ctx context.Context) (bool, error) {
+// watchDriver detects that nobody drives the session any more.
+func (w *attached) watchDriver(ctx context.Context) (bool, error) {
 	if !w.caughtUp() {
 		return true, nil
 	}
@@ -306,8 +306,8 @@ func (w *attached) driven(ctx context.Context) (bool, error) {
 // questions returns the open questions, those of children first.
 func questions(st inspan.Status) []inspan.Pending { return inspan.Sets(st.Questions()) }
 
-// settle asks an open question, if there is a person, and reports whether there will be more to see.
-func (w *attached) settle() bool {
+// askIfOpen asks an open question, if there is a person, and reports whether there will be more to see.
+func (w *attached) askIfOpen() bool {
 	if !w.caughtUp() {
 		return true
 	}
@@ -320,36 +320,36 @@ func (w *attached) settle() bool {
 			fmt.Fprintln(w.console.Err, "· the agent is idle; type a message, or Ctrl-D to leave")
 		}
 	}
-	if w.asked != "" && w.standing(questions(st)) < 0 {
-		w.close("the question is no longer open")
+	if w.asked != "" && w.openIndex(questions(st)) < 0 {
+		w.withdrawQuestion("the question is no longer open")
 	}
 	w.ask(questions(st))
 	w.ready = true
 	return !w.waits
 }
 
-// input returns what the person types. It waits until the person can see what they are typing for: a line that
+// nextInput returns what the person types. It waits until the person can see what they are typing for: a line that
 // was there before answers a question, and is not meant for the model.
-func (w *attached) input() <-chan string {
+func (w *attached) nextInput() <-chan string {
 	switch {
 	case !w.ready:
 		return nil
 	case w.prompt != nil:
-		return w.prompt.heard()
+		return w.prompt.shownAnswers()
 	}
 	return w.lines
 }
 
-// shown returns when the question may be shown.
-func (w *attached) shown() <-chan time.Time {
+// waitShown returns when the question may be shown.
+func (w *attached) waitShown() <-chan time.Time {
 	if w.prompt == nil {
 		return nil
 	}
 	return w.prompt.shown
 }
 
-// shut closes an open prompt, and returns the text that was typed and not sent.
-func (w *attached) shut() (typed []rune) {
+// closePrompt closes an open prompt, and returns the text that was typed and not sent.
+func (w *attached) closePrompt() (typed []rune) {
 	if w.prompt != nil {
 		typed = w.prompt.close()
 		w.prompt = nil
@@ -373,39 +373,39 @@ func (w *attached) ask(list []inspan.Pending) {
 		return
 	}
 	if w.lines == nil {
-		w.tell(list[next])
+		w.explainUnanswerable(list[next])
 		w.waits = w.Person != nil
 		return
 	}
 	w.asked, w.broken = list[next].Call.ID, false
-	w.put(list[next])
+	w.showQuestion(list[next])
 }
 
-// tell says where to answer a question that can't be answered here.
-func (w *attached) tell(p inspan.Pending) {
+// explainUnanswerable says where to answer a question that can't be answered here.
+func (w *attached) explainUnanswerable(p inspan.Pending) {
 	w.told[p.Call.ID] = true
 	id := w.session.ID()
 	why, _ := words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
-	fmt.Fprintf(w.console.Err, "? %s asks (%s); answer it with: %s, or %s\n", words.OneLine(p.Name(), 40), words.OneLine(asksWhy(p, why), 200),
+	fmt.Fprintf(w.console.Err, "? %s asks (%s); answer it with: %s, or %s\n", words.OneLine(p.Name(), 40), words.OneLine(reasonOf(p, why), 200),
 		words.Command(w.Server, "attach", id), words.Command(w.Server, "send", "--allow", words.OneLine(p.ID(), 60), id))
 }
 
-// standing returns the index of the question that the person was asked; -1 if it no longer waits.
-func (w *attached) standing(list []inspan.Pending) int {
+// openIndex returns the index of the question that the person was asked; -1 if it no longer waits.
+func (w *attached) openIndex(list []inspan.Pending) int {
 	return slices.IndexFunc(list, func(p inspan.Pending) bool { return p.Call.ID == w.asked })
 }
 
-// put shows everything that would happen, and the question. Text that the person has typed to it stays.
-func (w *attached) put(p inspan.Pending) {
+// showQuestion shows everything that would happen, and the question. Text that the person has typed to it stays.
+func (w *attached) showQuestion(p inspan.Pending) {
 	var draft []rune
 	seen := w.prompt != nil && w.prompt.shown == nil && w.soon.Call.ID == p.Call.ID
-	if typed := w.shut(); seen {
+	if typed := w.closePrompt(); seen {
 		draft = append([]rune{}, typed...)
 	}
 	w.late, w.held = false, ""
 	w.Person.show(p)
 	w.prompt, w.soon = w.Person.open(!p.Asks, draft), p
 	if w.prompt.shown == nil {
-		w.Person.put(w.prompt, question(p, w.Remember != nil))
+		w.Person.printQuestion(w.prompt, approvalLines(p, w.Remember != nil))
 	}
 }

@@ -30,7 +30,7 @@ type line struct {
 func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) (code int) {
 	run := c.conductor(s)
 	printed := c.throughQueue()
-	ctx, stop := c.interrupts(ctx, run)
+	ctx, stop := c.catchInterrupt(ctx, run)
 	var last Result
 	defer func() {
 		stop()
@@ -43,9 +43,9 @@ func (c *Console) Chat(ctx context.Context, s *inspan.Session, in io.Reader) (co
 		defer close(said)
 		broken <- c.listen(ctx, run, in, said)
 	}()
-	opened := c.opening(ctx, s, newView(c))
+	opened := c.writeOpening(ctx, s, newView(c))
 	for body := range said {
-		v := c.follow(run)
+		v := c.showNextRun(run)
 		err := opened
 		if err == nil {
 			err = run.Run(ctx, body)
@@ -78,7 +78,7 @@ func (c *Console) listen(ctx context.Context, run *inspan.Conductor, in io.Reade
 		err := json.Unmarshal(lines.Bytes(), &l)
 		var parts llm.Parts
 		if err == nil && l.Type == "user" {
-			parts, err = spoken(l.Message.Content)
+			parts, err = textOf(l.Message.Content)
 		}
 		switch {
 		case err != nil:
@@ -99,8 +99,8 @@ func (c *Console) listen(ctx context.Context, run *inspan.Conductor, in io.Reade
 // maxLine bounds the bytes of a client's message.
 const maxLine = 32 << 20
 
-// spoken returns the text of a message: a string, or blocks of text.
-func spoken(content json.RawMessage) (llm.Parts, error) {
+// textOf returns the text of a message: a string, or blocks of text.
+func textOf(content json.RawMessage) (llm.Parts, error) {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
 		return llm.Say(text), nil

@@ -108,19 +108,19 @@ type Result struct {
 func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Body) int {
 	run := c.conductor(s)
 	printed := c.throughQueue()
-	ctx, stop := c.interrupts(ctx, run)
-	v := c.follow(run)
+	ctx, stop := c.catchInterrupt(ctx, run)
+	v := c.showNextRun(run)
 	for _, p := range s.Status().Open {
 		v.open(p)
 	}
-	err := c.opening(ctx, s, v)
+	err := c.writeOpening(ctx, s, v)
 	if err == nil {
 		err = run.Run(ctx, inputs...)
 	}
 	v.endWait()
 	r := v.result(s.Status(), err)
 	if c.Answer != nil {
-		c.answered(ctx, s, &r)
+		c.addAnswer(ctx, s, &r)
 	}
 	if r.ExitCode != ExitWaiting { // otherwise it may continue here
 		left := s.Shutdown()
@@ -131,8 +131,8 @@ func (c *Console) Run(ctx context.Context, s *inspan.Session, inputs ...event.Bo
 	return printed(r, time.Duration(s.Status().Limits.Seconds*float64(time.Second)))
 }
 
-// answered puts the answer of a session into its result. Without one a run that is done has failed.
-func (c *Console) answered(ctx context.Context, s *inspan.Session, r *Result) {
+// addAnswer puts the answer of a session into its result. Without one a run that is done has failed.
+func (c *Console) addAnswer(ctx context.Context, s *inspan.Session, r *Result) {
 	var err error
 	r.Structured, err = c.Answer(ctx, s)
 	switch {
@@ -144,9 +144,9 @@ func (c *Console) answered(ctx context.Context, s *inspan.Session, r *Result) {
 	}
 }
 
-// opening writes the events of a new session before its first run, so that a stream begins with its first
+// writeOpening writes the events of a new session before its first run, so that a stream begins with its first
 // event.
-func (c *Console) opening(ctx context.Context, s *inspan.Session, v *view) error {
+func (c *Console) writeOpening(ctx context.Context, s *inspan.Session, v *view) error {
 	st := s.Status()
 	if c.Form != StreamJSON || st.Seq == 0 || st.Stopped != nil || st.Turns > 0 || st.Active {
 		return nil
@@ -185,19 +185,19 @@ func (c *Console) conductor(s *inspan.Session) *inspan.Conductor {
 	return run
 }
 
-// follow shows the next run.
-func (c *Console) follow(run *inspan.Conductor) *view {
+// showNextRun shows the next run.
+func (c *Console) showNextRun(run *inspan.Conductor) *view {
 	v := newView(c)
-	c.shape(run.Session.Status)
+	c.prepareOutput(run.Session.Status)
 	run.See = func(e event.Event) error {
-		c.warn(run.Session, v, e)
+		c.warnOfDenials(run.Session, v, e)
 		return v.event(e)
 	}
 	return v
 }
 
-// warn says, before the model is first asked, what will be denied.
-func (c *Console) warn(s *inspan.Session, v *view, e event.Event) {
+// warnOfDenials says, before the model is first asked, what will be denied.
+func (c *Console) warnOfDenials(s *inspan.Session, v *view, e event.Event) {
 	if _, asked := e.Body.(event.Asked); !asked || v.warned || !c.Unattended {
 		return
 	}
@@ -207,10 +207,10 @@ func (c *Console) warn(s *inspan.Session, v *view, e event.Event) {
 	}
 }
 
-// interrupts turns the first signal into an interrupt of the run, which keeps the model's partial reply, and
+// catchInterrupt turns the first signal into an interrupt of the run, which keeps the model's partial reply, and
 // the second into the end of the command. A run that only waits for questions that nobody here answers ends by
 // itself, and they stay open.
-func (c *Console) interrupts(ctx context.Context, run *inspan.Conductor) (context.Context, func()) {
+func (c *Console) catchInterrupt(ctx context.Context, run *inspan.Conductor) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -240,8 +240,8 @@ func (c *Console) interrupts(ctx context.Context, run *inspan.Conductor) (contex
 	return ctx, func() { signal.Stop(signals); cancel(); <-done }
 }
 
-// shape prepares the output in the form of other agents.
-func (c *Console) shape(status func() inspan.Status) {
+// prepareOutput prepares the output in the form of other agents.
+func (c *Console) prepareOutput(status func() inspan.Status) {
 	if c.Form == ClaudeStreamJSON {
 		opened := c.claude != nil && c.claude.opened
 		c.claude = &claude{status: status, write: c.PrintJSON, began: time.Now(), opened: opened}
@@ -263,7 +263,7 @@ func (c *Console) PrintJSON(value any) error {
 // Finish prints the end of the command, and returns its exit code. A result that can't be written is an error.
 func (c *Console) Finish(r Result) int {
 	r.Type, r.Version = "result", 1
-	if err := c.finish(r); err != nil {
+	if err := c.printEnd(r); err != nil {
 		fmt.Fprintf(c.Err, "inspan: the result was not written: %v\n", err)
 		if r.ExitCode == ExitDone {
 			return ExitError
@@ -272,8 +272,8 @@ func (c *Console) Finish(r Result) int {
 	return r.ExitCode
 }
 
-// finish prints the end of the command in the chosen form.
-func (c *Console) finish(r Result) error {
+// printEnd prints the end of the command in the chosen form.
+func (c *Console) printEnd(r Result) error {
 	switch c.Form {
 	case ClaudeStreamJSON:
 		if c.claude == nil {
@@ -313,7 +313,7 @@ func (v *view) result(st inspan.Status, err error) Result {
 	default:
 		r.Reason, r.Detail = "error", "there is nothing to do"
 	}
-	if r.Reason == string(event.ReasonDone) && v.nothingDone() {
+	if r.Reason == string(event.ReasonDone) && v.deniedEverything() {
 		r.Reason, r.Detail = "denied", "every call that would have changed something was denied"
 	}
 	r.ExitCode = ExitCode(r.Reason, r.Cause, err)

@@ -14,13 +14,13 @@ type countdown struct {
 	stop, stopped chan struct{}
 }
 
-// waits says why there is a wait and what comes after it. It gives the same reason only once in a row. On a terminal it
+// printWait says why there is a wait and what comes after it. It gives the same reason only once in a row. On a terminal it
 // counts the seconds.
-func (v *view) waits(why, what string, wait time.Duration) {
-	if why = words.OneLine(why, 200); why == v.waited {
+func (v *view) printWait(why, what string, wait time.Duration) {
+	if why = words.OneLine(why, 200); why == v.lastWait {
 		why = "the same again"
 	} else {
-		v.waited = why
+		v.lastWait = why
 	}
 	if !v.Live {
 		v.line("%s", v.paint(yellow, fmt.Sprintf("! %s; %s in %s", why, what, words.Left(wait))))

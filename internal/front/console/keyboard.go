@@ -66,7 +66,7 @@ func (k *keyboard) read(lines chan<- string) {
 	for {
 		n, err := k.tty.Read(buf)
 		rest = append(rest, buf[:n]...)
-		if err != nil || !k.took(&rest, lines) {
+		if err != nil || !k.consume(&rest, lines) {
 			return
 		}
 	}
@@ -83,8 +83,8 @@ func (k *keyboard) end(lines chan<- string) {
 	close(lines)
 }
 
-// took consumes the typed bytes, except for an incomplete rest. It returns false at the end of input.
-func (k *keyboard) took(rest *[]byte, lines chan<- string) bool {
+// consume consumes the typed bytes, except for an incomplete rest. It returns false at the end of input.
+func (k *keyboard) consume(rest *[]byte, lines chan<- string) bool {
 	for len(*rest) > 0 {
 		k.mu.Lock()
 		q := k.open
@@ -95,7 +95,7 @@ func (k *keyboard) took(rest *[]byte, lines chan<- string) bool {
 			}
 			text := string(*rest)
 			*rest = nil
-			if !k.pressed(q, text) {
+			if !k.onKeys(q, text) {
 				return false
 			}
 			continue
@@ -105,13 +105,13 @@ func (k *keyboard) took(rest *[]byte, lines chan<- string) bool {
 			return true
 		}
 		*rest = []byte(after)
-		k.said(q, line, lines)
+		k.onLine(q, line, lines)
 	}
 	return true
 }
 
-// said passes a line to the question, or else to the reader of lines until a question opens.
-func (k *keyboard) said(q *prompt, line string, lines chan<- string) {
+// onLine passes a line to the question, or else to the reader of lines until a question opens.
+func (k *keyboard) onLine(q *prompt, line string, lines chan<- string) {
 	k.mu.Lock()
 	key, next := k.key, k.next
 	k.key = ""
@@ -120,8 +120,8 @@ func (k *keyboard) said(q *prompt, line string, lines chan<- string) {
 		return // the rest of the word that the key began
 	}
 	if q != nil {
-		if k.heeds(q, line) {
-			q.say(line)
+		if k.acceptsNow(q, line) {
+			q.deliver(line)
 		}
 		return
 	}
@@ -131,9 +131,9 @@ func (k *keyboard) said(q *prompt, line string, lines chan<- string) {
 	}
 }
 
-// pressed handles keys for a question. It returns false if they end the input.
-func (k *keyboard) pressed(q *prompt, text string) bool {
-	if !k.heeds(q, text) {
+// onKeys handles keys for a question. It returns false if they end the input.
+func (k *keyboard) onKeys(q *prompt, text string) bool {
+	if !k.acceptsNow(q, text) {
 		return true
 	}
 	k.mu.Lock()
@@ -143,13 +143,13 @@ func (k *keyboard) pressed(q *prompt, text string) bool {
 	}
 	k.mu.Unlock()
 	if sent {
-		q.say(line)
+		q.deliver(line)
 	}
 	return !ended
 }
 
-// heeds reports whether the typed text can be meant for the question, and says so if not.
-func (k *keyboard) heeds(q *prompt, text string) bool {
+// acceptsNow reports whether the typed text can be meant for the question, and says so if not.
+func (k *keyboard) acceptsNow(q *prompt, text string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !q.ready && !q.stray && strings.TrimSpace(text) != "" {
@@ -159,8 +159,8 @@ func (k *keyboard) heeds(q *prompt, text string) bool {
 	return q.ready
 }
 
-// ready makes the question take answers from here on, and returns what was typed to it before.
-func (k *keyboard) ready(q *prompt) string {
+// acceptAnswers makes the question take answers from here on, and returns what was typed to it before.
+func (k *keyboard) acceptAnswers(q *prompt) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	q.ready = true
@@ -203,8 +203,8 @@ func (k *keyboard) erase(q *prompt, n int) {
 	fmt.Fprint(k.echo, strings.Repeat("\b", cells)+strings.Repeat(" ", cells)+strings.Repeat("\b", cells))
 }
 
-// say passes a line to the asker, if that still waits.
-func (q *prompt) say(line string) {
+// deliver passes a line to the asker, if that still waits.
+func (q *prompt) deliver(line string) {
 	select {
 	case q.to <- line:
 	case <-q.gone:

@@ -51,18 +51,18 @@ func (p *Person) open(keys bool, draft []rune) *prompt {
 	return &prompt{answers: p.lines, close: func() []rune { return nil }}
 }
 
-// put prints a question that has been open long enough, and makes it take answers.
-func (p *Person) put(q *prompt, question string) {
+// printQuestion prints a question that has been open long enough, and makes it take answers.
+func (p *Person) printQuestion(q *prompt, question string) {
 	rules := strings.LastIndexByte(question, '\n') + 1 // rules are shown as they are
 	question = question[:rules] + words.Wrap(question[rules:], p.console.width(p.out))
 	if p.keyboard != nil {
-		question += p.keyboard.ready(q)
+		question += p.keyboard.acceptAnswers(q)
 	}
 	fmt.Fprint(p.out, question)
 }
 
-// heard returns the channel of answers; nil until the question is shown.
-func (q *prompt) heard() <-chan string {
+// shownAnswers returns the channel of answers; nil until the question is shown.
+func (q *prompt) shownAnswers() <-chan string {
 	if q.shown != nil {
 		return nil
 	}
@@ -72,14 +72,14 @@ func (q *prompt) heard() <-chan string {
 // answer asks and waits for a line. It fails if ctx ends or the question is withdrawn.
 func (p *Person) answer(ctx context.Context, q *prompt, words string, off <-chan struct{}) (line string, more bool, err error) {
 	if q.shown == nil {
-		p.put(q, words)
+		p.printQuestion(q, words)
 	}
 	for {
 		select {
 		case <-q.shown:
 			q.shown = nil
-			p.put(q, words)
-		case line, more = <-q.heard():
+			p.printQuestion(q, words)
+		case line, more = <-q.shownAnswers():
 			if !more {
 				fmt.Fprintln(p.out)
 			}
@@ -101,15 +101,15 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 	q := p.open(!w.Asks, nil)
 	defer func() { q.close() }()
 	for {
-		line, more, err := p.answer(ctx, q, question(w, true), nil)
+		line, more, err := p.answer(ctx, q, approvalLines(w, true), nil)
 		switch {
 		case err != nil:
-			p.withdrawn(context.Cause(ctx))
+			p.explainWithdrawal(context.Cause(ctx))
 			return nil, err
 		case !more:
 			return event.Cancelled{By: "the end of input"}, nil
 		}
-		d, problem := answer(w, line, true)
+		d, problem := parseAnswer(w, line, true)
 		if problem == "" {
 			return d, nil
 		}
@@ -119,8 +119,8 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 	}
 }
 
-// withdrawn says why a question was withdrawn.
-func (p *Person) withdrawn(cause error) {
+// explainWithdrawal says why a question was withdrawn.
+func (p *Person) explainWithdrawal(cause error) {
 	switch {
 	case errors.Is(cause, inspan.ErrAnswered):
 		fmt.Fprintln(p.out, "  (answered elsewhere)")
@@ -174,7 +174,7 @@ func (p *Person) show(w inspan.Pending) {
 	}
 	q := words.Consents(w.Root, w.Name(), w.Raised(), w.Calls())
 	title := p.console.paint(yellow, "? "+q.Title)
-	if why := text.Line(asksWhy(w, q.Why)); why != "" {
+	if why := text.Line(reasonOf(w, q.Why)); why != "" {
 		title += " " + p.console.paint(dim, "("+why+")")
 	}
 	fmt.Fprintln(p.out, title)
@@ -192,8 +192,8 @@ func (p *Person) show(w inspan.Pending) {
 	}
 }
 
-// asksWhy returns why something is asked, which is otherwise why. A tool that a client runs asks for its result.
-func asksWhy(w inspan.Pending, why string) string {
+// reasonOf returns why something is asked, which is otherwise why. A tool that a client runs asks for its result.
+func reasonOf(w inspan.Pending, why string) string {
 	for _, e := range w.Effects {
 		if w.Asks && w.Preview == "" && e.Kind == tool.Question && e.Text != "" {
 			return e.Text
@@ -222,9 +222,9 @@ func (p *Person) indented(lines string) {
 	fmt.Fprintln(p.out, "    "+strings.ReplaceAll(lines, "\n", "\n    "))
 }
 
-// options returns the possible answers. Lasting means that an approval can be remembered for longer than the
+// answersFor returns the possible answers. Lasting means that an approval can be remembered for longer than the
 // session.
-func options(w inspan.Pending, lasting bool) []words.Option {
+func answersFor(w inspan.Pending, lasting bool) []words.Option {
 	list := words.Options(w.Rules, w.Offers)
 	if !lasting {
 		list = words.Passing(list)
@@ -232,9 +232,9 @@ func options(w inspan.Pending, lasting bool) []words.Option {
 	return list
 }
 
-// question offers what the call can be allowed for, a line each, so that the person sees everything that the
+// approvalLines offers what the call can be allowed for, a line each, so that the person sees everything that the
 // rules cover.
-func question(w inspan.Pending, lasting bool) string {
+func approvalLines(w inspan.Pending, lasting bool) string {
 	switch {
 	case w.Asks && w.Preview == "":
 		return "  Its client answers it. What you type is the tool's result instead: "
@@ -242,18 +242,18 @@ func question(w inspan.Pending, lasting bool) string {
 		return "  Your answer (a number or your own words): "
 	}
 	var b strings.Builder
-	for i, o := range options(w, lasting) {
+	for i, o := range answersFor(w, lasting) {
 		fmt.Fprintf(&b, "  %d %s (%s)\n", i+1, o.Name, o.Key)
 	}
 	return b.String() + "  Allow it? A number, a letter, or say what to do instead: "
 }
 
-// answer parses what the person typed, or says what is wrong with it.
-func answer(w inspan.Pending, line string, lasting bool) (event.Decided, string) {
+// parseAnswer parses what the person typed, or says what is wrong with it.
+func parseAnswer(w inspan.Pending, line string, lasting bool) (event.Decided, string) {
 	if w.Asks {
 		return words.Answer(w.Call, line)
 	}
-	return words.Decision(w.Call.ID, options(w, lasting), line)
+	return words.Decision(w.Call.ID, answersFor(w, lasting), line)
 }
 
 // discard drops what was typed at the terminal and not read.

@@ -76,7 +76,7 @@ func (q *queue) put(p piece) error {
 		return nil
 	}
 	q.mu.Unlock()
-	soon(q.patience, p.done)
+	closedBy(q.patience, p.done)
 	q.mu.Lock()
 	select {
 	case <-p.done:
@@ -98,11 +98,11 @@ func (q *queue) end(deadline time.Time) bool {
 		<-last.done
 		return true
 	}
-	if soon(time.Until(deadline), last.done) {
+	if closedBy(time.Until(deadline), last.done) {
 		return true
 	}
 	for before := -1; ; {
-		if soon(q.patience, last.done) {
+		if closedBy(q.patience, last.done) {
 			return true
 		}
 		q.mu.Lock()
@@ -115,8 +115,8 @@ func (q *queue) end(deadline time.Time) bool {
 	}
 }
 
-// soon reports whether a channel is closed in time.
-func soon(most time.Duration, closed <-chan struct{}) bool {
+// closedBy reports whether a channel is closed in time.
+func closedBy(most time.Duration, closed <-chan struct{}) bool {
 	late := time.NewTimer(most)
 	defer late.Stop()
 	select {
@@ -127,14 +127,14 @@ func soon(most time.Duration, closed <-chan struct{}) bool {
 	}
 }
 
-// queued is a stream whose pieces go through a queue.
-type queued struct {
+// queuedStream is a stream whose pieces go through a queue.
+type queuedStream struct {
 	io.Writer
 	queue *queue
 }
 
 // Write implements [io.Writer].
-func (w queued) Write(p []byte) (int, error) {
+func (w queuedStream) Write(p []byte) (int, error) {
 	if err := w.queue.put(piece{w.Writer, append([]byte(nil), p...), make(chan struct{})}); err != nil {
 		return 0, err
 	}
@@ -149,9 +149,9 @@ func (c *Console) throughQueue() (end func(r Result, limit time.Duration) int) {
 		return func(r Result, _ time.Duration) int { return r.ExitCode }
 	}
 	began, out, errs, width, q := time.Now(), c.Out, c.Err, c.Width, newQueue(cmp.Or(c.patience, patience))
-	c.Out, c.Err = queued{out, q}, queued{errs, q}
+	c.Out, c.Err = queuedStream{out, q}, queuedStream{errs, q}
 	c.Width = func(w io.Writer) int {
-		if w, ok := w.(queued); ok && width != nil {
+		if w, ok := w.(queuedStream); ok && width != nil {
 			return width(w.Writer)
 		}
 		return 0

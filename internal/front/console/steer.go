@@ -15,17 +15,17 @@ import (
 
 // Actions of a person who watches a session. Failures are reported, and end nothing.
 
-// typed handles a typed line: a command, an answer, or words for the model. It reports whether there will be
+// onLine handles a typed line: a command, an answer, or words for the model. It reports whether there will be
 // more to see.
-func (w *attached) typed(ctx context.Context, line string, ok bool) bool {
+func (w *attached) onLine(ctx context.Context, line string, ok bool) bool {
 	blank := strings.TrimSpace(line) == ""
 	late, held := w.late, w.held
 	switch {
 	case !ok:
 		w.lines = nil
 		if w.left = w.Leaves; !w.left && w.asked != "" { // nobody is left to answer
-			w.below()
-			w.tell(w.soon)
+			w.startLine()
+			w.explainUnanswerable(w.soon)
 			w.waits = true
 		}
 	case w.command(ctx, line):
@@ -47,14 +47,14 @@ func (w *attached) typed(ctx context.Context, line string, ok bool) bool {
 
 // say sends the model a message.
 func (w *attached) say(ctx context.Context, line string) {
-	w.taken(line, w.send(ctx, event.Steered{Origin: event.OriginPerson, Parts: llm.Say(line), By: "inspan attach"}))
+	w.confirmArrival(line, w.send(ctx, event.Steered{Origin: event.OriginPerson, Parts: llm.Say(line), By: "inspan attach"}))
 }
 
 // errLeft means that the person has left before something was done.
 var errLeft = errors.New("you have left")
 
-// meanwhile does something that may take a while, unless a signal comes first: then the person has left.
-func (w *attached) meanwhile(ctx context.Context, do func(ctx context.Context) error) error {
+// runUnlessSignalled does something that may take a while, unless a signal comes first: then the person has left.
+func (w *attached) runUnlessSignalled(ctx context.Context, do func(ctx context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)
@@ -74,14 +74,14 @@ func (w *attached) meanwhile(ctx context.Context, do func(ctx context.Context) e
 
 // send sends an input to the process that drives the session.
 func (w *attached) send(ctx context.Context, input event.Body) error {
-	return w.meanwhile(ctx, func(ctx context.Context) error { return w.session.Send(ctx, input) })
+	return w.runUnlessSignalled(ctx, func(ctx context.Context) error { return w.session.Send(ctx, input) })
 }
 
-// taken reports whether the person's input has arrived, and tells them if not.
-func (w *attached) taken(what string, err error) bool {
+// confirmArrival reports whether the person's input has arrived, and tells them if not.
+func (w *attached) confirmArrival(what string, err error) bool {
 	if err != nil {
-		w.below()
-		newView(w.console).tell(fmt.Sprintf("not confirmed: %q: %v", words.OneLine(what, 60), err), true)
+		w.startLine()
+		newView(w.console).printNote(fmt.Sprintf("not confirmed: %q: %v", words.OneLine(what, 60), err), true)
 	}
 	return err == nil
 }
@@ -90,14 +90,14 @@ func (w *attached) taken(what string, err error) bool {
 func (w *attached) answer(ctx context.Context, line string) {
 	st := w.session.Status()
 	list, p := questions(st), w.soon // as it was shown: others may have come since
-	i := w.standing(list)
+	i := w.openIndex(list)
 	if i < 0 {
 		return // someone else was faster, and that is about to be shown
 	}
-	d, problem := answer(p, line, w.Remember != nil)
+	d, problem := parseAnswer(p, line, w.Remember != nil)
 	if problem != "" {
 		fmt.Fprintln(w.Person.out, "  "+problem)
-		w.put(list[i])
+		w.showQuestion(list[i])
 		return
 	}
 	err := error(nil)
@@ -107,18 +107,18 @@ func (w *attached) answer(ctx context.Context, line string) {
 	if err == nil {
 		err = w.send(ctx, p.Answer(d))
 	}
-	if !w.taken(line, err) {
+	if !w.confirmArrival(line, err) {
 		w.broken = true // so that it is asked again
-		w.shut()
+		w.closePrompt()
 		return
 	}
 	w.told[p.Call.ID], w.asked = true, ""
-	w.shut()
+	w.closePrompt()
 	w.ask(list)
 }
 
-// signalled handles a signal, and reports whether there will be more to see.
-func (w *attached) signalled(ctx context.Context, sig os.Signal) bool {
+// onSignal handles a signal, and reports whether there will be more to see.
+func (w *attached) onSignal(ctx context.Context, sig os.Signal) bool {
 	if sig != os.Interrupt || !w.Interrupts || w.cancel || !w.session.Status().Active {
 		w.left = true
 		return false
@@ -131,13 +131,13 @@ func (w *attached) signalled(ctx context.Context, sig os.Signal) bool {
 
 // interrupt stops the run. Its questions are closed with it.
 func (w *attached) interrupt(ctx context.Context) {
-	w.below()
+	w.startLine()
 	if !w.session.Status().Active {
 		fmt.Fprintln(w.console.Err, "· nothing runs that could be interrupted")
 		return
 	}
 	w.cancel = true
-	if w.taken("interrupt", w.send(ctx, event.Cancelled{By: "inspan attach", All: true})) {
+	if w.confirmArrival("interrupt", w.send(ctx, event.Cancelled{By: "inspan attach", All: true})) {
 		fmt.Fprintln(w.console.Err, "· interrupting; Ctrl-C leaves")
 	}
 }
@@ -171,14 +171,14 @@ func (w *attached) command(ctx context.Context, line string) bool {
 	case w.asked != "" && w.soon.Asks:
 		return false
 	default:
-		w.below()
+		w.startLine()
 		fmt.Fprintf(w.console.Err, "  unknown command %q; /help lists all. To send it to the model, put a space before it\n", words.OneLine(line, 40))
 	}
 	return true
 }
 
 func (w *attached) help(context.Context) {
-	w.below()
+	w.startLine()
 	for _, s := range w.slashes() {
 		fmt.Fprintf(w.console.Err, "  %-12s %s\n", s.name, s.doc)
 	}
@@ -187,8 +187,8 @@ func (w *attached) help(context.Context) {
 
 // finish closes the session.
 func (w *attached) finish(ctx context.Context) {
-	w.below()
-	if w.taken("/close", w.meanwhile(ctx, w.Close)) {
+	w.startLine()
+	if w.confirmArrival("/close", w.runUnlessSignalled(ctx, w.Close)) {
 		fmt.Fprintln(w.console.Err, "· closing; the task ends when its run has stopped")
 	}
 }

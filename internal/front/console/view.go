@@ -24,15 +24,15 @@ import (
 type view struct {
 	*Console
 	account
-	out     io.Writer // for the model's words
-	fold    transcript.Fold
-	past    bool // show the person's messages too, since nobody has typed them here
-	warned  bool // the warning about denials was printed
-	written bool // the model's line on standard output is open
-	reply   reply
-	wait    *countdown // runs until the next event; nil if none does
-	waited  string     // why it waited last, until a reply comes
-	tables  *markdown.Tables
+	out      io.Writer // for the model's words
+	fold     transcript.Fold
+	past     bool // show the person's messages too, since nobody has typed them here
+	warned   bool // the warning about denials was printed
+	written  bool // the model's line on standard output is open
+	reply    reply
+	wait     *countdown // runs until the next event; nil if none does
+	lastWait string     // why it waited last, until a reply comes
+	tables   *markdown.Tables
 }
 
 // reply is how much of a reply was shown as it arrived.
@@ -88,7 +88,7 @@ func (v *view) event(e event.Event) error {
 	items := v.fold.Apply(e)
 	for _, item := range items {
 		if c, ok := item.(*transcript.Call); ok {
-			v.call(c)
+			v.onCall(c)
 		}
 	}
 	if v.Form == "" || v.Form == Text {
@@ -96,14 +96,14 @@ func (v *view) event(e event.Event) error {
 	}
 	for _, item := range items {
 		if n, ok := item.(*transcript.Note); ok {
-			v.missing(n)
+			v.printMissingServers(n)
 		}
 	}
 	switch v.Form {
 	case JSON: // the result comes last, and until then this is all that a person sees
 		for _, item := range items {
 			if c, ok := item.(*transcript.Call); ok {
-				v.called(c)
+				v.printCall(c)
 			}
 		}
 	case ClaudeStreamJSON:
@@ -118,11 +118,11 @@ func (v *view) event(e event.Event) error {
 	return nil
 }
 
-// missing tells a person about missing servers, in every form.
-func (v *view) missing(n *transcript.Note) (told bool) {
+// printMissingServers tells a person about missing servers, in every form.
+func (v *view) printMissingServers(n *transcript.Note) (told bool) {
 	if _, told = n.Of.(event.Served); told {
 		for line := range strings.Lines(n.Text) {
-			v.tell(line, true)
+			v.printNote(line, true)
 		}
 	}
 	return told
@@ -133,72 +133,72 @@ func (v *view) printItems(e event.Event, items []transcript.Item) error {
 	for _, item := range items {
 		switch i := item.(type) {
 		case *transcript.Reply:
-			if err := v.replied(i); err != nil {
+			if err := v.printReply(i); err != nil {
 				return err
 			}
 		case *transcript.Said:
 			if i.Seq == e.Seq { // otherwise it was shown when it was said
-				v.said(i)
+				v.printSaid(i)
 			}
 		case *transcript.Call:
-			v.called(i)
+			v.printCall(i)
 		case *transcript.Question:
-			if granted := granted(i); granted != "" {
+			if granted := grantedText(i); granted != "" {
 				v.say("%s", v.paint(dim, "· "+granted))
 			}
 		case *transcript.Note:
-			if !v.missing(i) && i.Text != "" {
-				v.tell(i.Text, i.Notice)
+			if !v.printMissingServers(i) && i.Text != "" {
+				v.printNote(i.Text, i.Notice)
 			}
 			if end, ok := i.Of.(event.StepEnded); ok && end.Step == event.Workflow && v.fold.Last != "" {
 				fmt.Fprintln(v.out, text.VisibleLines(v.fold.Last))
 			}
 		case *transcript.Wait:
-			v.waits(i.Why, i.What, time.Duration(i.Seconds*float64(time.Second)))
+			v.printWait(i.Why, i.What, time.Duration(i.Seconds*float64(time.Second)))
 		case *transcript.Child:
-			v.child(i)
+			v.printChild(i)
 		case *transcript.Stop:
 			if v.past {
-				v.line("%s", v.paint(dim, marked(strings.TrimSpace("— "+string(i.Stopped.Reason)+" "+i.Stopped.Detail))))
+				v.line("%s", v.paint(dim, quoted(strings.TrimSpace("— "+string(i.Stopped.Reason)+" "+i.Stopped.Detail))))
 			}
 		}
 	}
 	return nil
 }
 
-// granted says what the answer to a question allowed beyond the call; empty if nothing.
-func granted(q *transcript.Question) string {
+// grantedText says what the answer to a question allowed beyond the call; empty if nothing.
+func grantedText(q *transcript.Question) string {
 	if q.Answer == nil {
 		return ""
 	}
 	return words.Granted(*q.Answer, q.Rules, q.Offers)
 }
 
-// marked returns text by others with a mark on its first line. Further lines are behind a margin, so that none
+// quoted returns text by others with a mark on its first line. Further lines are behind a margin, so that none
 // looks like a line of ours.
-func marked(s string) string { return strings.ReplaceAll(text.VisibleLines(s), "\n", "\n    ") }
+func quoted(s string) string { return strings.ReplaceAll(text.VisibleLines(s), "\n", "\n    ") }
 
-func (v *view) said(s *transcript.Said) {
+func (v *view) printSaid(s *transcript.Said) {
 	switch {
 	case s.Steered:
-		v.tell(words.ToldModel(s.Parts.Text()), false)
+		v.printNote(words.ToldModel(s.Parts.Text()), false)
 	case v.past:
-		v.line("%s", v.paint(bold, marked("> "+transcript.Spoken(s.Parts))))
+		v.line("%s", v.paint(bold, quoted("> "+transcript.Spoken(s.Parts))))
 	}
 }
 
-func (v *view) child(c *transcript.Child) {
+func (v *view) printChild(c *transcript.Child) {
 	var body event.Body = c.Spawned
 	if c.Returned != nil {
 		body = *c.Returned
 	}
 	if text, notice := words.Told(body); text != "" {
-		v.tell(text, notice)
+		v.printNote(text, notice)
 	}
 }
 
-// tell prints a sentence about an event.
-func (v *view) tell(text string, notice bool) {
+// printNote prints a sentence about an event.
+func (v *view) printNote(text string, notice bool) {
 	text = words.OneLine(text, 400)
 	if notice {
 		v.say("%s", v.paint(yellow, "! "+text))
@@ -207,9 +207,9 @@ func (v *view) tell(text string, notice bool) {
 	v.say("%s", v.paint(dim, "· "+text))
 }
 
-// replied shows the new part of a reply.
-func (v *view) replied(r *transcript.Reply) error {
-	v.waited = ""
+// printReply shows the new part of a reply.
+func (v *view) printReply(r *transcript.Reply) error {
+	v.lastWait = ""
 	if v.reply.of != r {
 		v.reply = reply{of: r}
 	}
@@ -237,26 +237,26 @@ func (v *view) replied(r *transcript.Reply) error {
 	return nil
 }
 
-// called shows the progress of a call.
-func (v *view) called(c *transcript.Call) {
+// printCall shows the progress of a call.
+func (v *view) printCall(c *transcript.Call) {
 	switch {
 	case c.State == transcript.Judged:
 		if text, notice := words.Told(*c.Judged); text != "" {
-			v.tell(text, notice)
+			v.printNote(text, notice)
 		}
 	case c.State == transcript.Running && c.Latest == "":
-		name, lead := words.OneLine(c.Call.Name, 64), within(c)
+		name, lead := words.OneLine(c.Call.Name, 64), indent(c)
 		room := cmp.Or(v.width(v.Err), 203+len(name)) - ansi.StringWidth(name) - 3 - len(lead)
 		v.line("%s", lead+strings.TrimSpace(v.paint(bold, "▸ "+name)+" "+words.OneLine(words.Subject(c.Call), min(room, 200))))
 	case c.State == transcript.Over:
-		v.ended(c)
+		v.printEnd(c)
 	}
 }
 
-// within indents nested calls.
-func within(c *transcript.Call) string { return strings.Repeat("  ", c.Depth()) }
+// indent indents nested calls.
+func indent(c *transcript.Call) string { return strings.Repeat("  ", c.Depth()) }
 
-func (v *view) ended(c *transcript.Call) {
+func (v *view) printEnd(c *transcript.Call) {
 	b := c.Ended
 	text := b.Parts.Text()
 	took := words.Took(b.Millis)
@@ -265,11 +265,11 @@ func (v *view) ended(c *transcript.Call) {
 	}
 	switch how := words.Failed(b); {
 	case how == "":
-		v.say("  %s%s%s %s", within(c), v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
+		v.say("  %s%s%s %s", indent(c), v.paint(green, "✓"), took, v.paint(dim, summaryLine(text)))
 	case b.Outcome == event.OutcomeOK: // the output of a failed command says why
-		v.say("  %s%s%s %s", within(c), v.paint(red, "✗ "+how), took, summaryLine(text))
+		v.say("  %s%s%s %s", indent(c), v.paint(red, "✗ "+how), took, summaryLine(text))
 	default:
-		v.say("  %s%s%s %s %s", within(c), v.paint(red, "✗ "+how),
+		v.say("  %s%s%s %s %s", indent(c), v.paint(red, "✗ "+how),
 			took, words.OneLine(c.Call.Name, 64), words.OneLine(text, 300))
 	}
 	v.show(b)
@@ -345,13 +345,13 @@ func (c *Console) summary(r Result) {
 	}
 	line := fmt.Sprintf("%s · %s · %s · %s in, %s out · %s · session %s", r.Reason, text.Count(r.Turns, "turn"), text.Count(r.Calls, "call"),
 		text.Thousands(r.Usage.Prompt()), text.Thousands(r.Usage.Output), words.Cost(r.Cost, r.Unpriced), r.Session)
-	c.whatWasDone(r)
+	c.printEffects(r)
 	c.Say(c.paint(dim, line))
 	if r.Detail != "" {
 		c.Say(c.paint(red, text.VisibleLines(r.Detail)))
 	}
 	for _, o := range r.Open {
-		c.Say(marked(text.Visible(o.ID) + " asks:\n" + text.VisibleLines(o.Asks)))
+		c.Say(quoted(text.Visible(o.ID) + " asks:\n" + text.VisibleLines(o.Asks)))
 		if len(o.Options) > 0 {
 			c.Say("    " + text.Visible(strings.Join(o.Options, " · ")))
 		}
@@ -392,10 +392,12 @@ func (c *Console) reading() *Console {
 	return &Console{Out: c.Out, Err: c.Out, Color: c.Color && c.width(c.Out) > 0, Width: c.Width}
 }
 
-func (c *Console) show(events iter.Seq2[event.Event, error]) error { return newView(c).all(events) }
+func (c *Console) show(events iter.Seq2[event.Event, error]) error {
+	return newView(c).printPast(events)
+}
 
-// all shows past events.
-func (v *view) all(events iter.Seq2[event.Event, error]) error {
+// printPast shows past events.
+func (v *view) printPast(events iter.Seq2[event.Event, error]) error {
 	v.past = true
 	for e, err := range events {
 		if err == nil {

@@ -66,7 +66,7 @@ func (r *tenant) runAgent(ctx context.Context, req *sdk.CallToolRequest) (*sdk.C
 	if err != nil {
 		return failed(err), nil //nolint:nilerr // the model should see it
 	}
-	return r.serve(ctx, req, func(w *clientCall, _ *connection) *sdk.CallToolResult { return r.agent(w, in) })
+	return r.handle(ctx, req, func(w *clientCall, _ *connection) *sdk.CallToolResult { return r.agent(w, in) })
 }
 
 // agent performs a task.
@@ -77,7 +77,7 @@ func (r *tenant) agent(w *clientCall, in task) *sdk.CallToolResult {
 	}
 	defer s.Close()
 	a := account{work: w}
-	err = w.drive(s, a.see, event.Said{Parts: llm.Say(in.Task), By: sender(r.principal)})
+	err = w.drive(s, a.onEvent, event.Said{Parts: llm.Say(in.Task), By: sender(r.principal)})
 	return a.result(s.Status(), err)
 }
 
@@ -95,7 +95,7 @@ func (r *tenant) session(id string) (*inspan.Session, error) {
 	if id == "" {
 		return host.New(r.ctx, r.server.Root)
 	}
-	if err := r.ours(id); err != nil {
+	if err := r.isOwnSession(id); err != nil {
 		return nil, err
 	}
 	return host.Open(r.ctx, id)
@@ -104,9 +104,9 @@ func (r *tenant) session(id string) (*inspan.Session, error) {
 // errNoSession is the only answer about sessions that are not the client's.
 var errNoSession = errors.New("there is no such session; leave session out to begin a new one")
 
-// ours reports whether run_agent began a session for this principal. Other sessions may have more rights, and
+// isOwnSession reports whether run_agent began a session for this principal. Other sessions may have more rights, and
 // are hidden from the client.
-func (r *tenant) ours(id string) error {
+func (r *tenant) isOwnSession(id string) error {
 	if id == "last" || strings.ContainsAny(id, `/\`) {
 		return errNoSession
 	}
@@ -137,56 +137,56 @@ type account struct {
 	mute   int // calls denied because nobody could be asked
 }
 
-// see records an event, and reports it to the client.
-func (a *account) see(e event.Event) {
+// onEvent records an event, and reports it to the client.
+func (a *account) onEvent(e event.Event) {
 	for _, item := range a.fold.Apply(e) {
 		switch i := item.(type) {
 		case *transcript.Reply:
 			if s := strings.TrimSpace(i.Text); s != "" && i.State == transcript.Whole {
-				a.work.tell(text.Clean(cut(s)))
+				a.work.reportProgress(text.Clean(bounded(s)))
 			}
 		case *transcript.Call:
-			a.call(i)
+			a.onCall(i)
 		case *transcript.Question:
 			if i.Answer != nil && i.Answer.By == "nobody" {
 				a.mute++
 			}
 		case *transcript.Note:
 			if i.Notice || i.Seq == 0 {
-				a.work.tell(short(i.Text))
+				a.work.reportProgress(shorten(i.Text))
 			}
 		case *transcript.Wait:
 			if i.Seq == 0 {
-				a.work.tell(short(i.Why))
+				a.work.reportProgress(shorten(i.Why))
 			}
 		case *transcript.Child:
-			a.child(i)
+			a.onChild(i)
 		}
 	}
 }
 
-// call records the progress of a call.
-func (a *account) call(c *transcript.Call) {
-	switch about := short(c.Call.Name + " " + words.Subject(c.Call)); {
+// onCall records the progress of a call.
+func (a *account) onCall(c *transcript.Call) {
+	switch about := shorten(c.Call.Name + " " + words.Subject(c.Call)); {
 	case c.State == transcript.Running && c.Latest != "":
-		a.work.tell(short(c.Latest))
+		a.work.reportProgress(shorten(c.Latest))
 	case c.State == transcript.Running:
-		a.work.tell("▸ " + about)
+		a.work.reportProgress("▸ " + about)
 	case c.State == transcript.Over && c.Ended.Outcome != event.OutcomeOK:
 		if c.Ended.Outcome == event.OutcomeDenied {
 			a.denied++
 		}
-		a.work.tell("✗ " + about + ": " + string(c.Ended.Outcome))
+		a.work.reportProgress("✗ " + about + ": " + string(c.Ended.Outcome))
 	}
 }
 
-// child records a child that came back without finishing its work.
-func (a *account) child(c *transcript.Child) {
+// onChild records a child that came back without finishing its work.
+func (a *account) onChild(c *transcript.Child) {
 	if c.Returned == nil {
 		return
 	}
 	if s, notice := words.Told(*c.Returned); notice {
-		a.work.tell(short(s))
+		a.work.reportProgress(shorten(s))
 	}
 }
 
@@ -206,7 +206,7 @@ func (a *account) result(st inspan.Status, err error) *sdk.CallToolResult {
 	if a.mute > 0 {
 		s += fmt.Sprintf("\n[%s needed approval and got none, as this client can't ask anybody]", text.Count(a.mute, "call"))
 	}
-	r.Text = cut(strings.TrimSpace(s))
+	r.Text = bounded(strings.TrimSpace(s))
 	return &sdk.CallToolResult{
 		IsError: r.Stopped != string(event.ReasonDone), StructuredContent: r,
 		Content: []sdk.Content{&sdk.TextContent{Text: r.Text}},

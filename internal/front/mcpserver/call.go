@@ -52,9 +52,9 @@ type parked struct {
 	late     *time.Timer
 }
 
-// serve does what a request asks for, or continues a call that the request answers. An error is one of the
+// handle does what a request asks for, or continues a call that the request answers. An error is one of the
 // protocol.
-func (r *tenant) serve(ctx context.Context, req *sdk.CallToolRequest,
+func (r *tenant) handle(ctx context.Context, req *sdk.CallToolRequest,
 	do func(*clientCall, *connection) *sdk.CallToolResult,
 ) (*sdk.CallToolResult, error) {
 	if state := req.Params.RequestState; state != "" {
@@ -64,7 +64,7 @@ func (r *tenant) serve(ctx context.Context, req *sdk.CallToolRequest,
 	if err != nil {
 		return failed(err), nil
 	}
-	return r.attend(ctx, req, w)
+	return r.attendCall(ctx, req, w)
 }
 
 // start starts a call.
@@ -111,9 +111,9 @@ func clientOf(req *sdk.CallToolRequest) string {
 	return "a client over MCP"
 }
 
-// attend makes a request wait for a call, and answers the call's questions. If the request is cancelled, so is
+// attendCall makes a request wait for a call, and answers the call's questions. If the request is cancelled, so is
 // the call.
-func (r *tenant) attend(ctx context.Context, req *sdk.CallToolRequest, w *clientCall) (*sdk.CallToolResult, error) {
+func (r *tenant) attendCall(ctx context.Context, req *sdk.CallToolRequest, w *clientCall) (*sdk.CallToolResult, error) {
 	steps := progress{request: req}
 	for {
 		select {
@@ -124,7 +124,7 @@ func (r *tenant) attend(ctx context.Context, req *sdk.CallToolRequest, w *client
 		case text := <-w.tells:
 			steps.tell(ctx, text)
 		case q := <-w.asks:
-			if asked := r.put(ctx, req, w, q); asked != nil {
+			if asked := r.askClient(ctx, req, w, q); asked != nil {
 				return asked, nil
 			}
 		case <-w.done:
@@ -136,17 +136,17 @@ func (r *tenant) attend(ctx context.Context, req *sdk.CallToolRequest, w *client
 	}
 }
 
-// put asks the person at the client a question. A result asks for another request with the answer; nil means
+// askClient asks the person at the client a question. A result asks for another request with the answer; nil means
 // that the question is answered.
-func (r *tenant) put(ctx context.Context, req *sdk.CallToolRequest, w *clientCall, q question) *sdk.CallToolResult {
+func (r *tenant) askClient(ctx context.Context, req *sdk.CallToolRequest, w *clientCall, q question) *sdk.CallToolResult {
 	if !hasForms(req) {
-		q.answer <- nobody(q.Pending)
+		q.answer <- noFormAnswer(q.Pending)
 		return nil
 	}
 	if req.ProtocolVersion() >= sessionless {
-		return r.park(w, q)
+		return r.parkCall(w, q)
 	}
-	patient, stop := context.WithTimeout(ctx, q.wait(w))
+	patient, stop := context.WithTimeout(ctx, q.waitTime(w))
 	defer stop()
 	defer context.AfterFunc(q.open, stop)()
 	res, err := req.Session.Elicit(patient, form(q.Pending))
@@ -164,8 +164,8 @@ func (r *tenant) put(ctx context.Context, req *sdk.CallToolRequest, w *clientCal
 	return nil
 }
 
-// wait returns how long a question waits.
-func (q question) wait(w *clientCall) time.Duration {
+// waitTime returns how long a question waits.
+func (q question) waitTime(w *clientCall) time.Duration {
 	if q.Until.IsZero() {
 		return w.wait
 	}
@@ -180,8 +180,8 @@ func hasForms(req *sdk.CallToolRequest) bool {
 // answerName is the name of the only input that is ever requested.
 const answerName = "decision"
 
-// park leaves a call waiting for the request that answers its question.
-func (r *tenant) park(w *clientCall, q question) *sdk.CallToolResult {
+// parkCall leaves a call waiting for the request that answers its question.
+func (r *tenant) parkCall(w *clientCall, q question) *sdk.CallToolResult {
 	key := rand.Text()
 	p := &parked{work: w, question: q}
 	r.mu.Lock()
@@ -191,16 +191,16 @@ func (r *tenant) park(w *clientCall, q question) *sdk.CallToolResult {
 		return nil
 	}
 	r.parked[key] = p
-	p.late = time.AfterFunc(q.wait(w), func() {
-		if r.take(key, w.key) != nil {
+	p.late = time.AfterFunc(q.waitTime(w), func() {
+		if r.takeParked(key, w.key) != nil {
 			q.answer <- words.TooLate(q.Call.ID)
 		}
 	})
 	return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{answerName: form(q.Pending)}, RequestState: key}
 }
 
-// take takes a parked call, if key and call match.
-func (r *tenant) take(key, call string) *parked {
+// takeParked takes a parked call, if key and call match.
+func (r *tenant) takeParked(key, call string) *parked {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	p := r.parked[key]
@@ -214,7 +214,7 @@ func (r *tenant) take(key, call string) *parked {
 
 // resume continues a call whose question a request answers.
 func (r *tenant) resume(ctx context.Context, req *sdk.CallToolRequest, key string) (*sdk.CallToolResult, error) {
-	p := r.take(key, keyOf(req))
+	p := r.takeParked(key, keyOf(req))
 	if p == nil {
 		return nil, &jsonrpc.Error{
 			Code:    jsonrpc.CodeInvalidParams,
@@ -228,13 +228,13 @@ func (r *tenant) resume(ctx context.Context, req *sdk.CallToolRequest, key strin
 		d, problem = decision(p.question.Pending, res, p.work.client)
 	}
 	if problem != "" {
-		if again := r.park(p.work, p.question); again != nil {
+		if again := r.parkCall(p.work, p.question); again != nil {
 			return again, nil
 		}
-		return r.attend(ctx, req, p.work)
+		return r.attendCall(ctx, req, p.work)
 	}
 	p.question.answer <- d
-	return r.attend(ctx, req, p.work)
+	return r.attendCall(ctx, req, p.work)
 }
 
 // ask asks whoever attends the call, and waits for the answer until the question is withdrawn.
@@ -253,8 +253,8 @@ func (w *clientCall) ask(ctx context.Context, p inspan.Pending) (event.Body, err
 	}
 }
 
-// tell reports progress to whoever attends the call, without waiting.
-func (w *clientCall) tell(text string) {
+// reportProgress reports progress to whoever attends the call, without waiting.
+func (w *clientCall) reportProgress(text string) {
 	select {
 	case w.tells <- text:
 	default:

@@ -23,8 +23,8 @@ func (m *caller) Info() llm.Info {
 	return llm.Info{Provider: "mcp", Model: "client", Window: 32_000, Prices: llm.Prices{{}}, Images: true}
 }
 
-// put makes the next reply the call.
-func (m *caller) put(c *llm.Call) {
+// setCall makes the next reply the call.
+func (m *caller) setCall(c *llm.Call) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.next = c
@@ -50,9 +50,9 @@ func (m *caller) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 	}
 }
 
-// lead makes the client the model of an agent. It removes what only serves models, and limits, which are for
+// replaceModel makes the client the model of an agent. It removes what only serves models, and limits, which are for
 // costs.
-func (m *caller) lead(a *inspan.Agent, tools []tool.Tool) *inspan.Agent {
+func (m *caller) replaceModel(a *inspan.Agent, tools []tool.Tool) *inspan.Agent {
 	a.Model, a.Tools, a.Dynamic.Tools = m, tools, nil
 	a.System, a.Dynamic.Instructions = nil, nil
 	a.Limits.Turns, a.Limits.Cost, a.Limits.Tokens, a.Limits.Time = -1, 0, 0, 0

@@ -47,7 +47,7 @@ func (d *connection) call(w *clientCall, name string, args json.RawMessage) *sdk
 	if err != nil {
 		return failed(err)
 	}
-	end, err := d.follow(w, s)
+	end, err := d.syncDirectory(w, s)
 	if err == nil && end.Outcome == event.OutcomeOK {
 		end, err = d.makeCall(w, s, name, args)
 	}
@@ -55,7 +55,7 @@ func (d *connection) call(w *clientCall, name string, args json.RawMessage) *sdk
 		d.drop(s)
 		return failed(err)
 	}
-	defer d.give(s)
+	defer d.returnSlot(s)
 	return s.content(w.ctx, end)
 }
 
@@ -63,7 +63,7 @@ func (d *connection) call(w *clientCall, name string, args json.RawMessage) *sdk
 func (d *connection) makeCall(w *clientCall, s *slot, name string, args json.RawMessage) (event.Ended, error) {
 	s.calls++
 	call := callOf(fmt.Sprintf("mcp%d", s.calls), name, args)
-	s.model.put(&call)
+	s.model.setCall(&call)
 	var fold transcript.Fold
 	var made *transcript.Call // nil until it is in the log
 	see := func(e event.Event) {
@@ -74,23 +74,23 @@ func (d *connection) makeCall(w *clientCall, s *slot, name string, args json.Raw
 			case c.State == transcript.Made:
 				made = c
 			case c.State == transcript.Over:
-				d.learn(s, c.Ended)
+				d.recordEnd(s, c.Ended)
 			case c == made && c.Latest != "":
-				w.tell(short(c.Latest))
+				w.reportProgress(shorten(c.Latest))
 			}
 		}
 	}
-	said := event.Said{Parts: llm.Say(fmt.Sprintf("%s, called by %s", name, w.client)), By: sender(d.tenant.principal), Taint: d.before(s)}
+	said := event.Said{Parts: llm.Say(fmt.Sprintf("%s, called by %s", name, w.client)), By: sender(d.tenant.principal), Taint: d.shareKnowledge(s)}
 	if err := w.drive(s.session, see, said); err != nil {
 		return event.Ended{}, err
 	}
-	d.after(s)
-	s.model.put(nil) // if it was never requested
+	d.recordSeen(s)
+	s.model.setCall(nil) // if it was never requested
 	if made == nil || made.State != transcript.Over {
-		return event.Ended{}, errors.New(s.why())
+		return event.Ended{}, errors.New(s.whyNotMade())
 	}
 	if made.Ended.Again {
-		return s.before(w.ctx, d.tenant.server.Tools, call, made.Ended)
+		return s.originalResult(w.ctx, d.tenant.server.Tools, call, made.Ended)
 	}
 	return made.Ended, nil
 }
@@ -108,16 +108,16 @@ func callOf(id, name string, args json.RawMessage) llm.Call {
 	return c
 }
 
-// why says why a call was not made at all.
-func (s *slot) why() string {
+// whyNotMade says why a call was not made at all.
+func (s *slot) whyNotMade() string {
 	if st := s.session.Status().Stopped; st != nil && st.Detail != "" {
 		return "the call was not made: " + st.Detail
 	}
 	return "the call was not made"
 }
 
-// before returns the original result for a reference to an earlier one, which a client can't look up.
-func (s *slot) before(ctx context.Context, host *inspan.Host, call llm.Call, end event.Ended) (event.Ended, error) {
+// originalResult returns the original result for a reference to an earlier one, which a client can't look up.
+func (s *slot) originalResult(ctx context.Context, host *inspan.Host, call llm.Call, end event.Ended) (event.Ended, error) {
 	var fold transcript.Fold
 	same := map[*transcript.Call]bool{}
 	for e, err := range host.Events(context.WithoutCancel(ctx), s.session.ID()) {
@@ -141,7 +141,7 @@ func (s *slot) before(ctx context.Context, host *inspan.Host, call llm.Call, end
 // take returns a session for a call, the oldest free one or a new one. A call about jobs waits for the session
 // of the jobs.
 func (d *connection) take(ctx context.Context, name string, args json.RawMessage) (*slot, error) {
-	if s := d.of(name, args); s != nil {
+	if s := d.slotOfJob(name, args); s != nil {
 		select {
 		case s.busy <- struct{}{}:
 			return s, nil
@@ -180,11 +180,11 @@ func (d *connection) open() (*slot, error) {
 			return nil, err
 		}
 		s.blobs = at.Blobs
-		list, err := chosen(a.Tools, d.tenant.server.Names)
+		list, err := selectTools(a.Tools, d.tenant.server.Names)
 		for i, t := range list {
-			list[i] = s.knowing(t)
+			list[i] = s.withKnownFiles(t)
 		}
-		return s.model.lead(a, list), err
+		return s.model.replaceModel(a, list), err
 	}}
 	var err error
 	s.session, err = host.New(d.tenant.ctx, root)
@@ -194,8 +194,8 @@ func (d *connection) open() (*slot, error) {
 	return s, err
 }
 
-// give returns a session.
-func (d *connection) give(s *slot) {
+// returnSlot returns a session.
+func (d *connection) returnSlot(s *slot) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {

@@ -20,7 +20,7 @@ const (
 	maxShort = 200     // cells of a line of progress
 )
 
-func short(text string) string { return words.OneLine(text, maxShort) }
+func shorten(text string) string { return words.OneLine(text, maxShort) }
 
 // content returns the result of a call for the client. The session has redacted it.
 func (s *slot) content(ctx context.Context, end event.Ended) *sdk.CallToolResult {
@@ -39,7 +39,7 @@ func (s *slot) content(ctx context.Context, end event.Ended) *sdk.CallToolResult
 		}
 	}
 	if text.Len() > 0 {
-		res.Content = append([]sdk.Content{&sdk.TextContent{Text: cut(text.String())}}, res.Content...)
+		res.Content = append([]sdk.Content{&sdk.TextContent{Text: bounded(text.String())}}, res.Content...)
 	}
 	return res
 }
@@ -64,8 +64,8 @@ func image(ctx context.Context, blobs tool.Blobs, p llm.Image) []byte {
 	return data
 }
 
-// cut bounds a text.
-func cut(s string) string {
+// bounded bounds a text.
+func bounded(s string) string {
 	if len(s) <= maxText {
 		return s
 	}

@@ -31,7 +31,7 @@ func form(p inspan.Pending) *sdk.ElicitParams {
 	if len(p.Rules) > 0 {
 		choices = []string{allowOnce, allowSession, deny}
 	}
-	return &sdk.ElicitParams{Mode: "form", Message: wants(p), RequestedSchema: object("decision", map[string]any{
+	return &sdk.ElicitParams{Mode: "form", Message: effectsText(p), RequestedSchema: object("decision", map[string]any{
 		"type": "string", "title": "Decision", "enum": choices,
 	})}
 }
@@ -40,8 +40,8 @@ func object(name string, field map[string]any) map[string]any {
 	return map[string]any{"type": "object", "properties": map[string]any{name: field}, "required": []string{name}}
 }
 
-// wants returns everything that a call would do.
-func wants(p inspan.Pending) string {
+// effectsText returns everything that a call would do.
+func effectsText(p inspan.Pending) string {
 	p.Reason, p.Preview = words.Asking(p.Root, p.Reason, p.Preview, p.Calls())
 	var b strings.Builder
 	fmt.Fprintf(&b, "inspan asks whether %s may run (%s):\n", text.Visible(p.Name()), text.Line(p.Reason))
@@ -105,8 +105,8 @@ func decision(p inspan.Pending, res *sdk.ElicitResult, by string) (d event.Decid
 	return d, ""
 }
 
-// nobody returns the answer for a client without forms.
-func nobody(p inspan.Pending) event.Decided {
+// noFormAnswer returns the answer for a client without forms.
+func noFormAnswer(p inspan.Pending) event.Decided {
 	d := event.Decided{Call: p.Call.ID, By: "nobody", Reason: "it needs approval, and this client can't ask anybody for it"}
 	if p.Asks {
 		d.Reason = "nobody is here to answer; decide yourself, and say what you decided"

@@ -22,13 +22,13 @@ type lines struct {
 	out io.WriteCloser
 
 	mu     sync.Mutex // guards out
-	queue  chan coming
+	queue  chan lineOrEnd
 	closed chan struct{}
 	once   sync.Once
 }
 
-// coming is a line, or why there are no more.
-type coming struct {
+// lineOrEnd is a line, or why there are no more.
+type lineOrEnd struct {
 	line []byte
 	err  error
 }
@@ -38,7 +38,7 @@ var _ sdk.Transport = (*lines)(nil)
 // Connect implements [sdk.Transport]. The goroutine that reads ends when in is closed, or with the process if
 // closing does not end a read.
 func (l *lines) Connect(context.Context) (sdk.Connection, error) {
-	l.queue, l.closed = make(chan coming), make(chan struct{})
+	l.queue, l.closed = make(chan lineOrEnd), make(chan struct{})
 	go l.scan()
 	return l, nil
 }
@@ -47,7 +47,7 @@ func (l *lines) scan() {
 	s := bufio.NewScanner(l.in)
 	s.Buffer(make([]byte, 0, 64<<10), maxLine)
 	for s.Scan() {
-		if line := bytes.TrimSpace(s.Bytes()); len(line) > 0 && !l.pass(coming{line: bytes.Clone(line)}) {
+		if line := bytes.TrimSpace(s.Bytes()); len(line) > 0 && !l.passOn(lineOrEnd{line: bytes.Clone(line)}) {
 			return
 		}
 	}
@@ -55,10 +55,10 @@ func (l *lines) scan() {
 	if err == nil {
 		err = io.EOF
 	}
-	l.pass(coming{err: err})
+	l.passOn(lineOrEnd{err: err})
 }
 
-func (l *lines) pass(m coming) bool {
+func (l *lines) passOn(m lineOrEnd) bool {
 	select {
 	case l.queue <- m:
 		return true

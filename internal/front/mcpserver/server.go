@@ -142,13 +142,13 @@ func (s *Server) newRoom(ctx context.Context, principal string) (*tenant, error)
 }
 
 func (s *Server) newRoomLocked(ctx context.Context, principal string) (*tenant, error) {
-	if err := s.look(ctx); err != nil {
+	if err := s.findTools(ctx); err != nil {
 		return nil, err
 	}
 	r := &tenant{server: s, principal: principal, tools: s.specs, connections: map[string]*connection{}, parked: map[string]*parked{}}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.sdk = sdk.NewServer(&sdk.Implementation{Name: cmp.Or(s.Name, "inspan"), Version: cmp.Or(s.Version, inspan.Version)}, s.options())
-	r.offer()
+	r.registerTools()
 	if s.extend != nil {
 		s.extend(r.sdk)
 	}
@@ -177,8 +177,8 @@ func (s *Server) options() *sdk.ServerOptions {
 	return o
 }
 
-// look finds out which tools exist, once.
-func (s *Server) look(ctx context.Context) error {
+// findTools finds out which tools exist, once.
+func (s *Server) findTools(ctx context.Context) error {
 	if s.Tools == nil || s.specs != nil {
 		return nil
 	}
@@ -189,12 +189,12 @@ func (s *Server) look(ctx context.Context) error {
 	if a.Lifecycle.Close != nil {
 		defer func() { _ = a.Lifecycle.Close() }() // it has started nothing
 	}
-	s.specs, err = chosen(a.Tools, s.Names)
+	s.specs, err = selectTools(a.Tools, s.Names)
 	return err
 }
 
-// chosen returns the tools with these names, or the usual ones if there are no names.
-func chosen(list []tool.Tool, names []string) ([]tool.Tool, error) {
+// selectTools returns the tools with these names, or the usual ones if there are no names.
+func selectTools(list []tool.Tool, names []string) ([]tool.Tool, error) {
 	var have []string
 	for _, t := range list {
 		have = append(have, t.Name)

@@ -21,8 +21,8 @@ type shared struct {
 	event.Taint
 }
 
-// learn records how a call has ended in a session.
-func (d *connection) learn(s *slot, end event.Ended) {
+// recordEnd records how a call has ended in a session.
+func (d *connection) recordEnd(s *slot, end event.Ended) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.shared.seen == nil {
@@ -49,24 +49,24 @@ func (h *shared) forget(s *slot) {
 	}
 }
 
-// before shares the others' knowledge with a session, and returns its taint.
-func (d *connection) before(s *slot) event.Taint {
+// shareKnowledge shares the others' knowledge with a session, and returns its taint.
+func (d *connection) shareKnowledge(s *slot) event.Taint {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s.seen = maps.Clone(d.shared.seen)
 	return d.shared.Taint
 }
 
-// after records what a session has seen.
-func (d *connection) after(s *slot) {
+// recordSeen records what a session has seen.
+func (d *connection) recordSeen(s *slot) {
 	st := s.session.Status()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.shared.Untrusted, d.shared.Private = d.shared.Untrusted || st.Untrusted, d.shared.Private || st.Private
 }
 
-// knowing returns a tool whose calls know the files that the client has read in any session.
-func (s *slot) knowing(t tool.Tool) tool.Tool {
+// withKnownFiles returns a tool whose calls know the files that the client has read in any session.
+func (s *slot) withKnownFiles(t tool.Tool) tool.Tool {
 	known := func(c *tool.Call) *tool.Call {
 		with := *c
 		with.Seen = tool.SeenIn(s.seen)
@@ -84,8 +84,8 @@ func (s *slot) knowing(t tool.Tool) tool.Tool {
 	return t
 }
 
-// of returns the session that a call must be made in: that of the job which it is about; nil if any will do.
-func (d *connection) of(name string, args json.RawMessage) *slot {
+// slotOfJob returns the session that a call must be made in: that of the job which it is about; nil if any will do.
+func (d *connection) slotOfJob(name string, args json.RawMessage) *slot {
 	var in struct {
 		ID string `json:"id"`
 	}
@@ -100,9 +100,9 @@ func (d *connection) of(name string, args json.RawMessage) *slot {
 	return d.shared.last
 }
 
-// follow changes a session's directory to that of the client's shell, by a call of its own, so that the judges
+// syncDirectory changes a session's directory to that of the client's shell, by a call of its own, so that the judges
 // of the next call see it.
-func (d *connection) follow(w *clientCall, s *slot) (event.Ended, error) {
+func (d *connection) syncDirectory(w *clientCall, s *slot) (event.Ended, error) {
 	d.mu.Lock()
 	cwd := d.shared.cwd
 	d.mu.Unlock()

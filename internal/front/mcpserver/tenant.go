@@ -51,14 +51,14 @@ func (r *tenant) serveHTTP(w http.ResponseWriter, req *http.Request) {
 		r.stateless.ServeHTTP(w, req)
 	default:
 		if req.Method == http.MethodDelete {
-			r.callOff(req.Header.Get("Mcp-Session-Id"))
+			r.cancelWork(req.Header.Get("Mcp-Session-Id"))
 		}
 		r.stateful.ServeHTTP(w, req)
 	}
 }
 
-// callOff cancels the work in an HTTP session, whose end would wait for it.
-func (r *tenant) callOff(id string) {
+// cancelWork cancels the work in an HTTP session, whose end would wait for it.
+func (r *tenant) cancelWork(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if d := r.connections[id]; d != nil && id != "" {
@@ -90,11 +90,11 @@ func isSessionless(req *http.Request) (bool, error) {
 	return v != "", nil
 }
 
-// offer registers the tools, and the agent if there is one.
-func (r *tenant) offer() {
+// registerTools registers the tools, and the agent if there is one.
+func (r *tenant) registerTools() {
 	for _, t := range r.tools {
-		r.sdk.AddTool(described(t), func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			return r.serve(ctx, req, func(w *clientCall, d *connection) *sdk.CallToolResult { return d.call(w, t.Name, req.Params.Arguments) })
+		r.sdk.AddTool(toolForClient(t), func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return r.handle(ctx, req, func(w *clientCall, d *connection) *sdk.CallToolResult { return d.call(w, t.Name, req.Params.Arguments) })
 		})
 	}
 	if r.server.Host != nil {
@@ -102,8 +102,8 @@ func (r *tenant) offer() {
 	}
 }
 
-// described returns a tool in the form for clients.
-func described(t tool.Tool) *sdk.Tool {
+// toolForClient returns a tool in the form for clients.
+func toolForClient(t tool.Tool) *sdk.Tool {
 	closed := false
 	out := &sdk.Tool{Name: t.Name, Description: t.Doc, InputSchema: t.Schema, Annotations: &sdk.ToolAnnotations{}}
 	if slices.Contains([]string{"read_file", "list_files", "find_files", "search_files", "view_image", "lsp"}, t.Name) {
@@ -127,13 +127,13 @@ func (r *tenant) connection(ss *sdk.ServerSession) (*connection, error) {
 	d.ctx, d.cancel = context.WithCancel(r.ctx)
 	r.connections[id] = d
 	if id != "" {
-		r.wg.Go(func() { r.leave(ss, id) })
+		r.wg.Go(func() { r.removeConnection(ss, id) })
 	}
 	return d, nil
 }
 
-// leave removes the connection of an HTTP session when the session ends.
-func (r *tenant) leave(ss *sdk.ServerSession, id string) {
+// removeConnection removes the connection of an HTTP session when the session ends.
+func (r *tenant) removeConnection(ss *sdk.ServerSession, id string) {
 	_ = ss.Wait() // regardless of how it ended
 	r.mu.Lock()
 	d := r.connections[id]
