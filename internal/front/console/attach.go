@@ -93,7 +93,7 @@ type attached struct {
 	seq    uint64          // the last event that was shown
 	asked  string          // the call that the person is asked about; empty if none
 	prompt *prompt         // where the answer comes from; nil if no question is open
-	soon   inspan.Pending  // the question to ask when the prompt has been open long enough
+	soon   approval        // the question to ask when the prompt has been open long enough
 	broken bool            // something was shown below the question
 	told   map[string]bool // waiting calls that the person has answered, or was told about
 	ready  bool            // everything from the beginning is shown, and open questions were asked
@@ -185,7 +185,7 @@ func (w *attached) events(ctx context.Context) iter.Seq2[event.Event, error] {
 				on = w.askIfOpen()
 			case <-w.waitShown():
 				w.prompt.shown = nil
-				w.Person.printQuestion(w.prompt, approvalLines(w.soon, w.Remember != nil))
+				w.Person.printQuestion(w.prompt, w.Person.offer(w.soon))
 			case line, ok := <-w.nextInput():
 				on = w.onLine(ctx, line, ok)
 				w.repeatQuestion(quiet, again)
@@ -404,8 +404,9 @@ func (w *attached) showQuestion(p inspan.Pending) {
 	}
 	w.late, w.held = false, ""
 	w.Person.show(p)
-	w.prompt, w.soon = w.Person.open(!p.Asks, draft), p
+	w.soon = approval{Pending: p, lasting: w.Remember != nil}
+	w.prompt = w.Person.open(w.soon.choices(), draft)
 	if w.prompt.shown == nil {
-		w.Person.printQuestion(w.prompt, approvalLines(p, w.Remember != nil))
+		w.Person.printQuestion(w.prompt, w.Person.offer(w.soon))
 	}
 }

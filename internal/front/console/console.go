@@ -180,7 +180,13 @@ func (c *Console) Warn(text string) { c.Say(words.Hidden(text)) }
 func (c *Console) conductor(s *inspan.Session) *inspan.Conductor {
 	run := &inspan.Conductor{Session: s}
 	if c.Person != nil {
-		run.Ask, run.After = c.Person.decide, c.Person.raise
+		run.Ask = func(ctx context.Context, p inspan.Pending) (event.Body, error) {
+			return c.Person.decide(ctx, p, func(note string) error {
+				_, err := run.Send(ctx, event.Steered{Origin: event.OriginPerson, Parts: llm.Say(note)})
+				return err
+			})
+		}
+		run.After = c.Person.raise
 	}
 	return run
 }

@@ -344,6 +344,49 @@ func TestWaitsAreCounted(t *testing.T) {
 	}
 }
 
+// TestPersonEdits holds that a person can change a command before it runs, and add a note to a yes, in lines.
+func TestPersonEdits(t *testing.T) {
+	for _, tc := range []struct{ typed, ran, shown string }{
+		{"e\nmake test\ny\n", "make test", "Run this instead: "},
+		{"e: make test\ny\n", "make test", "$ make test"},
+		{"7\n\nn\n", "", "The command is empty; n denies it."},
+		{"e: make\nn\n", "", "The command is as it was"},
+		{"yes: only once\n", "make", "told the model: only once"},
+		{"y: only once\n", "make", "told the model: only once"},
+		{"no: never\n", "", "Denied by the user: no: never"},
+		{"note: this is a reason\n", "", "Denied by the user: note: this is a reason"},
+	} {
+		t.Run(strings.TrimSpace(tc.typed), func(t *testing.T) {
+			type args struct {
+				Command string `json:"command"`
+			}
+			ran := ""
+			runs := tool.New("run", "runs a command", func(_ context.Context, _ *tool.Call, in args) (tool.Result, error) {
+				ran = in.Command
+				return tool.Text("done"), nil
+			})
+			runs.Effects = func(context.Context, *tool.Call) ([]tool.Effect, error) {
+				return []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}, nil
+			}
+			model := &script.Model{Steps: []script.Step{
+				{Parts: llm.Parts{llm.Call{Name: "run", Args: []byte(`{"command":"make"}`)}}}, {Parts: llm.Say("Done.")},
+			}}
+			s, err := (&inspan.Agent{Model: model, Tools: []tool.Tool{runs}, Env: tool.Env{Root: "/w"}}).Open(t.Context(), event.NewMemory("m"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			var out bytes.Buffer
+			c := &console.Console{Out: &out, Err: &out}
+			c.Person = console.NewPerson(c, strings.NewReader(tc.typed), &out)
+			c.Run(t.Context(), s, event.Say("go"))
+			if ran != tc.ran || !strings.Contains(out.String(), tc.shown) {
+				t.Errorf("ran %q:\n%s", ran, out.String())
+			}
+		})
+	}
+}
+
 // TestQuestionFitsTheTerminal holds that what an approval offers breaks between words.
 func TestQuestionFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{80, 40} {

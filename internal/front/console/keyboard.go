@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +24,8 @@ const seeing = 500 * time.Millisecond
 // answer, single keys. Then the terminal neither echoes nor edits, so the keyboard does.
 //
 // A lone y or n answers at once. Other keys, pasted text and the keys of lasting answers form a line that Enter
-// sends. Text typed before a question is never its answer.
+// sends. The up and down arrows put the words of the choices into the line, and Tab begins a note behind such a word.
+// Text typed before a question is never its answer.
 type keyboard struct {
 	tty  *os.File
 	echo io.Writer
@@ -41,12 +43,14 @@ type prompt struct {
 	shown   <-chan time.Time      // when it may be shown; nil means now
 	close   func() (typed []rune) // restores the terminal, and returns text that was not sent; may be called again
 
-	to    chan string
-	gone  chan struct{}
-	keys  bool // single keys are read, otherwise lines
-	ready bool
-	line  []rune
-	stray bool // something was dropped, and the person was told
+	to      chan string
+	gone    chan struct{}
+	choices []string // words that the arrow keys choose from
+	at      int      // the chosen one; -1 if none
+	keys    bool     // single keys are read, otherwise lines
+	ready   bool
+	line    []rune
+	stray   bool // something was dropped, and the person was told
 }
 
 // keyboardOf returns the keyboard of a terminal; nil if in is not one.
@@ -169,13 +173,20 @@ func (k *keyboard) acceptAnswers(q *prompt) string {
 
 // edit handles keys in the line of a question.
 func (k *keyboard) edit(q *prompt, text string) (line string, sent, ended bool) {
-	if choice := words.Choice(text); len(q.line) == 0 && len(text) == 1 && (choice == "y" || choice == "n") {
+	if choice := words.Choice(text); len(q.choices) > 0 && len(q.line) == 0 && len(text) == 1 && (choice == "y" || choice == "n") {
 		fmt.Fprintln(k.echo, text)
 		k.key = choice
 		return text, true, false
 	}
-	for _, r := range ansi.Strip(text) { // without arrow keys and the like
+	text = arrows.Replace(text)
+	for _, r := range ansi.Strip(text) { // without other keys that write nothing
 		switch {
+		case r == arrowUp:
+			k.choose(q, -1)
+		case r == arrowDown:
+			k.choose(q, 1)
+		case r == '\t':
+			k.beginNote(q)
 		case r == '\r' || r == '\n':
 			line, q.line = string(q.line), nil
 			fmt.Fprintln(k.echo)
@@ -192,6 +203,41 @@ func (k *keyboard) edit(q *prompt, text string) (line string, sent, ended bool) 
 		}
 	}
 	return "", false, false
+}
+
+// Arrow keys as single characters of a private area, which nobody types.
+const (
+	arrowUp   = '\U000F0000'
+	arrowDown = '\U000F0001'
+)
+
+var arrows = strings.NewReplacer("\x1b[A", string(arrowUp), "\x1bOA", string(arrowUp), "\x1b[B", string(arrowDown), "\x1bOB", string(arrowDown))
+
+// choose replaces the line by the next choice in a direction, unless the person has written something else.
+func (k *keyboard) choose(q *prompt, by int) {
+	n := len(q.choices)
+	if n == 0 || len(q.line) > 0 && (q.at < 0 || string(q.line) != q.choices[q.at]) {
+		return
+	}
+	if q.at += by; q.at < 0 {
+		q.at = n - 1
+	}
+	q.at %= n
+	k.erase(q, len(q.line))
+	q.line = []rune(q.choices[q.at])
+	fmt.Fprint(k.echo, q.choices[q.at])
+}
+
+// beginNote begins a note behind the word of a choice; an empty line becomes the first choice.
+func (k *keyboard) beginNote(q *prompt) {
+	if len(q.line) == 0 {
+		k.choose(q, 1)
+	}
+	if !slices.Contains(q.choices, string(q.line)) && words.Choice(string(q.line)) == "" {
+		return
+	}
+	q.line = append(q.line, ':', ' ')
+	fmt.Fprint(k.echo, ": ")
 }
 
 // erase removes the last characters of the line.
@@ -211,14 +257,14 @@ func (q *prompt) deliver(line string) {
 	}
 }
 
-// ask opens a question. Keys means that a single key may answer it; draft is what the person has typed to the
-// same question before, or nil for a new one.
-func (k *keyboard) ask(keys bool, draft []rune) *prompt {
+// ask opens a question. A single key may choose among the choices; without choices and draft, whole lines answer. Draft
+// is what the person has typed to the same question before, or nil for a new one.
+func (k *keyboard) ask(choices []string, draft []rune) *prompt {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	q := &prompt{to: make(chan string), gone: make(chan struct{}), line: draft}
+	q := &prompt{to: make(chan string), gone: make(chan struct{}), choices: choices, at: -1, line: draft}
 	restore := func() {}
-	if keys {
+	if len(choices) > 0 || len(draft) > 0 {
 		if back, err := single(k.tty); err == nil {
 			restore, q.keys = back, true
 		}

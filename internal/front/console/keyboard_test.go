@@ -35,6 +35,11 @@ func TestKeysAtATerminal(t *testing.T) {
 		{"", "use ç\x7fc\x1b[D\r", nil, "Denied by the user: use c"},
 		{"", "gone\x15kept\r", nil, "Denied by the user: kept"},
 		{"", "\rn", nil, "Please answer; nothing runs before you do."},
+		{"", "\x1b[B\r", []string{"a"}, "instead: yes\n"},
+		{"", "\x1bOB\x1b[B\x1b[A\r", []string{"a"}, "✓"},
+		{"", "\x1b[A\r", nil, "Denied by the user."},
+		{"", "\tgently\r", []string{"a"}, "told the model: gently"},
+		{"", "not\t that\r", nil, "Denied by the user: not that"},
 		{"", "\x04", nil, "cancelled"},
 	} {
 		t.Run(fmt.Sprintf("%q", tc.early+tc.keys), func(t *testing.T) {

@@ -42,11 +42,11 @@ func NewPerson(c *Console, in io.Reader, out io.Writer) *Person {
 	return p
 }
 
-// open opens a question. Keys means that a single key may answer it, and draft is what the person has typed to
-// it before. The caller must close it.
-func (p *Person) open(keys bool, draft []rune) *prompt {
+// open opens a question. A single key may choose among the choices, if there are any, and draft is what the person has
+// typed to it before. The caller must close it.
+func (p *Person) open(choices []string, draft []rune) *prompt {
 	if p.keyboard != nil {
-		return p.keyboard.ask(keys, draft)
+		return p.keyboard.ask(choices, draft)
 	}
 	return &prompt{answers: p.lines, close: func() []rune { return nil }}
 }
@@ -95,13 +95,14 @@ func (p *Person) answer(ctx context.Context, q *prompt, words string, off <-chan
 }
 
 // decide shows what a call would do and waits for an answer: an event.Decided, or an event.Cancelled if the
-// person leaves. It fails if the question is withdrawn.
-func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, error) {
+// person leaves. It passes a note for the model to tell before that. It fails if the question is withdrawn.
+func (p *Person) decide(ctx context.Context, w inspan.Pending, tell func(note string) error) (event.Body, error) {
 	p.show(w)
-	q := p.open(!w.Asks, nil)
+	a := approval{Pending: w, lasting: true}
+	q := p.open(a.choices(), nil)
 	defer func() { q.close() }()
 	for {
-		line, more, err := p.answer(ctx, q, approvalLines(w, true), nil)
+		line, more, err := p.answer(ctx, q, p.offer(a), nil)
 		switch {
 		case err != nil:
 			p.explainWithdrawal(context.Cause(ctx))
@@ -109,13 +110,18 @@ func (p *Person) decide(ctx context.Context, w inspan.Pending) (event.Body, erro
 		case !more:
 			return event.Cancelled{By: "the end of input"}, nil
 		}
-		d, problem := parseAnswer(w, line, true)
-		if problem == "" {
-			return d, nil
+		d, note, problem := a.parse(line)
+		if problem == "" && d.Call != "" {
+			if note != "" {
+				err = tell(note)
+			}
+			return d, err
 		}
-		fmt.Fprintln(p.out, "  "+problem)
+		if problem != "" {
+			fmt.Fprintln(p.out, "  "+problem)
+		}
 		q.close()
-		q = p.open(!w.Asks, []rune{})
+		q = p.open(a.choices(), a.draft())
 	}
 }
 
@@ -152,7 +158,7 @@ func (p *Person) Agrees(ctx context.Context, question string) (bool, error) {
 	case <-p.interrupted: // earlier input is not for this question
 	default:
 	}
-	q := p.open(true, nil)
+	q := p.open([]string{"yes", "no"}, nil)
 	defer q.close()
 	line, more, err := p.answer(ctx, q, question+" [y]es [n]o ", p.interrupted)
 	return more && words.Choice(line) == "y", err
@@ -220,40 +226,6 @@ func (p *Person) preview(shown string) {
 // indented prints lines behind a margin.
 func (p *Person) indented(lines string) {
 	fmt.Fprintln(p.out, "    "+strings.ReplaceAll(lines, "\n", "\n    "))
-}
-
-// answersFor returns the possible answers. Lasting means that an approval can be remembered for longer than the
-// session.
-func answersFor(w inspan.Pending, lasting bool) []words.Option {
-	list := words.Options(w.Rules, w.Offers)
-	if !lasting {
-		list = words.Passing(list)
-	}
-	return list
-}
-
-// approvalLines offers what the call can be allowed for, a line each, so that the person sees everything that the
-// rules cover.
-func approvalLines(w inspan.Pending, lasting bool) string {
-	switch {
-	case w.Asks && w.Preview == "":
-		return "  Its client answers it. What you type is the tool's result instead: "
-	case w.Asks:
-		return "  Your answer (a number or your own words): "
-	}
-	var b strings.Builder
-	for i, o := range answersFor(w, lasting) {
-		fmt.Fprintf(&b, "  %d %s (%s)\n", i+1, o.Name, o.Key)
-	}
-	return b.String() + "  Allow it? A number, a letter, or say what to do instead: "
-}
-
-// parseAnswer parses what the person typed, or says what is wrong with it.
-func parseAnswer(w inspan.Pending, line string, lasting bool) (event.Decided, string) {
-	if w.Asks {
-		return words.Answer(w.Call, line)
-	}
-	return words.Decision(w.Call.ID, answersFor(w, lasting), line)
 }
 
 // discard drops what was typed at the terminal and not read.

@@ -25,7 +25,7 @@ func (w *attached) onLine(ctx context.Context, line string, ok bool) bool {
 		w.lines = nil
 		if w.left = w.Leaves; !w.left && w.asked != "" { // nobody is left to answer
 			w.startLine()
-			w.explainUnanswerable(w.soon)
+			w.explainUnanswerable(w.soon.Pending)
 			w.waits = true
 		}
 	case w.command(ctx, line):
@@ -89,19 +89,28 @@ func (w *attached) confirmArrival(what string, err error) bool {
 // answer sends the person's answer to the open question.
 func (w *attached) answer(ctx context.Context, line string) {
 	st := w.session.Status()
-	list, p := questions(st), w.soon // as it was shown: others may have come since
+	list, p := questions(st), &w.soon // as it was shown: others may have come since
 	i := w.openIndex(list)
 	if i < 0 {
 		return // someone else was faster, and that is about to be shown
 	}
-	d, problem := parseAnswer(p, line, w.Remember != nil)
-	if problem != "" {
+	d, note, problem := p.parse(line)
+	switch {
+	case problem != "":
 		fmt.Fprintln(w.Person.out, "  "+problem)
 		w.showQuestion(list[i])
 		return
+	case d.Call == "": // the person wants to edit the command
+		w.closePrompt()
+		w.prompt = w.Person.open(p.choices(), p.draft())
+		w.Person.printQuestion(w.prompt, w.Person.offer(*p))
+		return
 	}
 	err := error(nil)
-	if d.Allow && (d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways) { // only offered with Remember
+	if note != "" {
+		err = w.send(ctx, event.Steered{Origin: event.OriginPerson, Parts: llm.Say(note), By: "inspan attach"})
+	}
+	if err == nil && d.Allow && (d.Scope == event.ScopeProject || d.Scope == event.ScopeAlways) { // only offered with Remember
 		err = w.Remember(ctx, st.Root, d.Scope, d.Grants(p.Rules, p.Offers))
 	}
 	if err == nil {

@@ -174,6 +174,19 @@ func TestAnsweredElsewhereMeanwhile(t *testing.T) {
 	d.never("told the model: /", "inspan resume")
 }
 
+// TestAttachNote adds a note for the model to a yes.
+func TestAttachNote(t *testing.T) {
+	var ran []string
+	s, host := hosted(t, &ran, step("I write.", "one"), script.Step{Parts: llm.Say("Done.")})
+	d := sits(t, s, host, nil)
+	d.shows("Allow it?")
+	d.types("y: gently")
+	d.shows("told the model: gently")
+	if code := <-d.code; code != console.ExitDone || !slices.Equal(ran, []string{"one"}) {
+		t.Errorf("code %d, ran %q\n%s", code, ran, d.screen.String())
+	}
+}
+
 // TestServerGivesUp holds what is said of a session that a server does not go on with.
 func TestServerGivesUp(t *testing.T) {
 	var ran []string

@@ -104,7 +104,7 @@ func (a *ask) prepare(l look) {
 			a.choices = append(a.choices, choice{o.Key, o.Name})
 		}
 		if q.Command != "" && w.Agent == "" && w.Parent == "" && a.of.canEditCommand() {
-			a.choices = append(a.choices, choice{"e", "Edit the command first"})
+			a.choices = append(a.choices, choice{words.EditKey, words.EditName})
 		}
 	}
 	a.listed = nil
@@ -299,9 +299,14 @@ func (a *ask) note() {
 		return
 	}
 	a.noted = true
-	if a.at < 0 || a.choices[a.at].text == "n" || a.choices[a.at].text == "e" {
+	if a.at < 0 || a.choices[a.at].text == "n" || a.choices[a.at].text == words.EditKey {
 		a.at = 0
 	}
+}
+
+// offers reports whether a choice has this key.
+func (a *ask) offers(key string) bool {
+	return slices.ContainsFunc(a.choices, func(c choice) bool { return c.text == key })
 }
 
 // edit lets the person change the command.
@@ -395,17 +400,28 @@ func (a *ask) answer() tea.Cmd {
 	if a.at >= 0 && (text == "" || a.noted) {
 		text = a.choices[a.at].text
 	}
-	if n := slices.IndexFunc(a.choices, func(c choice) bool { return c.text == "e" }); n >= 0 && !a.noted &&
-		(text == fmt.Sprint(n+1) || strings.EqualFold(text, "e")) {
+	if command, edits := words.Edits(a.options, text); edits && !a.noted && a.offers(words.EditKey) {
 		a.edit()
+		if command != "" {
+			a.reply.set(command)
+			return a.answer()
+		}
 		return nil
 	}
 	if a.limit != nil {
 		return a.raise(text)
 	}
-	d, problem := words.Decision(a.pending.Call.ID, a.options, text)
-	if a.pending.Asks {
+	var d event.Decided
+	var note, problem string
+	switch {
+	case a.pending.Asks:
 		d, problem = words.Answer(a.pending.Call, text)
+	case a.noted:
+		note = written
+		d, problem = words.Decision(a.pending.Call.ID, a.options, text)
+	default:
+		text, note = words.Noted(a.options, text)
+		d, problem = words.Decision(a.pending.Call.ID, a.options, text)
 	}
 	if problem != "" {
 		a.problem, a.reply = problem, editor{}
@@ -419,10 +435,6 @@ func (a *ask) answer() tea.Cmd {
 		a.reopen("The choices are above in full; answer again.")
 		a.lead = true
 		return nil
-	}
-	note := ""
-	if a.noted {
-		note = written
 	}
 	return a.of.decide(a.pending.Answer(d), note)
 }

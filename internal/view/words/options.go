@@ -152,6 +152,37 @@ func Decision(call string, options []Option, line string) (d event.Decided, prob
 	return d, ""
 }
 
+// Noted splits a line such as "yes: use tabs" into an answer that allows the call and a note for the model. The note is
+// empty, and the answer the whole line, if it is not such a line.
+func Noted(options []Option, line string) (answer, note string) {
+	before, after, found := strings.Cut(line, ":")
+	if !found {
+		return line, ""
+	}
+	d, problem := Decision("", options, before)
+	if problem != "" || !d.Allow || strings.TrimSpace(after) == "" {
+		return line, ""
+	}
+	return strings.TrimSpace(before), strings.TrimSpace(after)
+}
+
+// EditKey is the key of the answer to edit the command before it runs, and EditName that answer as a sentence.
+const (
+	EditKey  = "e"
+	EditName = "Edit the command first"
+)
+
+// Edits reports whether a line is the answer to edit the command, which comes after the options. Command is the new
+// command if the line has it already, as in "e: go test ./...".
+func Edits(options []Option, line string) (command string, edits bool) {
+	before, after, _ := strings.Cut(line, ":")
+	switch strings.ToLower(strings.TrimSpace(before)) {
+	case EditKey, "edit", strconv.Itoa(len(options) + 1):
+		return strings.TrimSpace(after), true
+	}
+	return "", false
+}
+
 // choices returns the words that can answer a call. Each begins with its key.
 func choices() []string {
 	return []string{"yes", "no", "session", "project", "always", "workspace", "host"}
