@@ -45,7 +45,11 @@ func (c *command) copiesList() *cobra.Command {
 			}
 			w := text.NewTable(cmd.OutOrStdout(), "AGENT", "NOT MERGED", "OF", "TASK")
 			for _, c := range list {
-				w.Row(c.Agent, text.Count(len(c.Changed), "file"), text.Line(c.Of), words.OneLine(c.Task, 60))
+				unmerged := text.Count(len(c.Changed), "file")
+				if c.Problem != "" {
+					unmerged = "unknown: " + words.OneLine(c.Problem, 100)
+				}
+				w.Row(c.Agent, unmerged, text.Line(c.Of), words.OneLine(c.Task, 60))
 			}
 			return w.Flush()
 		},

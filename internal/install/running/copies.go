@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/text"
+	"github.com/inspan/inspan/internal/world/worktree"
 	"github.com/inspan/inspan/store"
 )
 
@@ -18,11 +21,16 @@ type Copy struct {
 	Task    string   `json:"task,omitempty"`
 	Root    string   `json:"root"`              // where the agent works
 	Of      string   `json:"of"`                // the workspace that it is a copy of
-	Changed []string `json:"changed,omitempty"` // files with changes that nobody has merged
+	Changed []string `json:"changed,omitempty"` // files with unmerged changes
+	Problem string   `json:"problem,omitempty"` // why Changed is unknown; empty if it is known
 }
 
-// Copies lists the copies in which agents of a session work, or have worked; empty: of all sessions. A
-// copy whose workspace is gone has no changes that anybody could merge.
+// Unmerged reports whether the copy has unmerged changes, or may have some.
+func (c Copy) Unmerged() bool { return len(c.Changed) > 0 || c.Problem != "" }
+
+// Copies lists the copies in which agents of a session work, or have worked; empty: of all sessions. It leaves out a
+// copy whose workspace is gone, as its changes can't be merged. A copy that can't be read is an error for one session;
+// for all, it has a Problem.
 func (t *Table) Copies(ctx context.Context, of string) ([]Copy, error) {
 	if t.Trees == nil {
 		return nil, nil
@@ -55,16 +63,19 @@ func (t *Table) copies(ctx context.Context, list []store.Info, of string) ([]Cop
 			continue
 		}
 		tree, found, err := t.Trees.Open(ctx, root, info.Root)
-		if err != nil && of != "" {
-			return nil, fmt.Errorf("the copy of agent %s: %w", info.ID, err)
-		}
-		if err != nil || !found {
-			continue // as of a workspace that is gone
+		if _, gone := os.Stat(root); err == nil && !found || errors.Is(gone, fs.ErrNotExist) {
+			continue
 		}
 		c := Copy{Agent: info.ID, Task: info.Preview, Root: info.Root, Of: root}
-		changes, _, err := t.Trees.Changes(ctx, tree)
-		if err != nil {
+		var changes []worktree.Change
+		if err == nil {
+			changes, _, err = t.Trees.Changes(ctx, tree)
+		}
+		switch {
+		case err != nil && of != "":
 			return nil, fmt.Errorf("the copy of agent %s: %w", info.ID, err)
+		case err != nil:
+			c.Problem = err.Error()
 		}
 		for _, change := range changes {
 			c.Changed = append(c.Changed, change.Path)
@@ -91,7 +102,7 @@ func original(info store.Info, at map[string]string) string {
 func (t *Table) Unmerged(ctx context.Context, of string) (out []Copy, err error) {
 	all, err := t.Copies(ctx, of)
 	for _, c := range all {
-		if len(c.Changed) > 0 {
+		if c.Unmerged() {
 			out = append(out, c)
 		}
 	}

@@ -80,8 +80,8 @@ func (t *Table) Seen(ctx context.Context, text string) (string, error) {
 // LastHere is LastIn for the current folder.
 func (t *Table) LastHere(ctx context.Context) (string, error) { return t.LastIn(ctx, ".") }
 
-// LastIn returns the most recently used session in a folder. Sessions of a folder that was renamed move with
-// it. If there is none, the error is a [words.Misuse].
+// LastIn returns the most recently used session in a folder, or in a copy of it that a session was given. Sessions of a
+// folder that was renamed move with it. If there is none, the error is a [words.Misuse].
 func (t *Table) LastIn(ctx context.Context, folder string) (string, error) {
 	here, err := filepath.Abs(folder)
 	if err == nil {
@@ -96,7 +96,7 @@ func (t *Table) LastIn(ctx context.Context, folder string) (string, error) {
 		case err != nil:
 			return "", err
 		case s.Parent != "" || s.Empty:
-		case s.Root == here:
+		case s.Root == here, s.Labels[CopyLabel] == here:
 			return s.ID, nil
 		default:
 			elsewhere = append(elsewhere, s)

@@ -107,9 +107,9 @@ func (t *Table) families(ctx context.Context) ([]family, error) {
 
 // keeps reports whether a family stays regardless of age and size. It stays if that is unclear.
 func (t *Table) keeps(ctx context.Context, f family) bool {
-	if t.Trees != nil && f.Family > 1 {
+	if t.Trees != nil && (f.Family > 1 || f.Labels[CopyLabel] != "") {
 		copies, err := t.copies(ctx, f.members, "")
-		if err != nil || slices.ContainsFunc(copies, func(c Copy) bool { return len(c.Changed) > 0 }) {
+		if err != nil || slices.ContainsFunc(copies, Copy.Unmerged) {
 			return true
 		}
 	}

@@ -56,6 +56,40 @@ func TestStale(t *testing.T) {
 	}
 }
 
+// TestStaleInCopies holds that no retention removes a session whose copy of a folder has unmerged work, or can't be read,
+// and that the last session of the folder may be one in a copy.
+func TestStaleInCopies(t *testing.T) {
+	r := newTable(t)
+	r.Trees = trees(t)
+	root := repository(t)
+	apart := func(name string) (id, dir string) {
+		tree, err := r.Trees.Make(t.Context(), root, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened := event.Opened{Format: 1, Root: tree.Root, Labels: map[string]string{running.CopyLabel: root}}
+		return past(t, r, opened, event.Say(name), event.Stopped{Reason: event.ReasonDone}), tree.Root
+	}
+	merged, _ := apart("merged")
+	unmerged, dir := apart("unmerged")
+	fill(t, filepath.Join(dir, "work.txt"), "not merged yet")
+	stale, _, err := r.Stale(t.Context(), time.Nanosecond, 0)
+	if got := ids(stale); err != nil || !slices.Equal(got, []string{merged}) {
+		t.Errorf("%q, %v; want %s, and not %s", got, err, merged, unmerged)
+	}
+	if last, err := r.LastIn(t.Context(), root); err != nil || last != unmerged {
+		t.Errorf("the last session is %s, %v", last, err)
+	}
+	fill(t, filepath.Join(root, ".git", "config"), "[no settings of git")
+	if stale, _, err := r.Stale(t.Context(), time.Nanosecond, 0); err != nil || len(stale) > 0 {
+		t.Errorf("unreadable: %q, %v", ids(stale), err)
+	}
+	list, err := r.Copies(t.Context(), "")
+	if err != nil || len(list) != 2 || list[0].Problem == "" || list[1].Problem == "" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
 // asks are the parts of a reply that calls a tool.
 func asks() llm.Parts { return llm.Parts{llm.Call{ID: "c", Name: "bash"}} }
 
