@@ -17,6 +17,8 @@ type listing struct {
 	have []string // to record in their current state
 	gone []string // in the index, but missing
 	left []string // not recorded
+	// submodules that are checked out, with a slash at the end; their content is not recorded
+	submodules []string
 }
 
 // paths lists the files of a work tree: those in the index, and new ones that are not ignored.
@@ -34,7 +36,11 @@ func (s *Store) paths(ctx context.Context, dir, top string) (listing, error) {
 	for _, entry := range split(known) {
 		mode, path, ok := strings.Cut(entry, "\t")
 		switch {
-		case !ok || strings.HasPrefix(mode, "160000 "): // a submodule is left unchanged
+		case strings.HasPrefix(mode, "160000 "): // it is left unchanged
+			if _, err := os.Lstat(filepath.Join(top, filepath.FromSlash(path), ".git")); err == nil {
+				l.submodules = append(l.submodules, path+"/")
+			}
+		case !ok:
 		case w.file(path) != nil:
 			l.have = append(l.have, path)
 		default:

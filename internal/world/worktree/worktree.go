@@ -23,6 +23,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,9 +53,11 @@ type Store struct {
 
 // Tree is a copy of a workspace.
 type Tree struct {
-	Root string   // the agent's folder: the counterpart of the workspace in the copy
-	Base string   // commit of the initial state, or of the last one that was taken over
-	Left []string // files of the workspace that are missing, as they are too large or repositories; set only by Make
+	Root string // the agent's folder: the counterpart of the workspace in the copy
+	Base string // commit of the initial state, or of the last one that was taken over
+	// Left are files that the copy lacks as they are too large, and folders that it lacks as they are repositories of
+	// their own, such as submodules. Only Make sets it.
+	Left []string
 	// Lent are ignored files and folders that the copy has anyway. Missing are those that it lacks, with the
 	// reason. Set only by Make.
 	Lent, Missing []string
@@ -86,7 +89,7 @@ func (s *Store) Make(ctx context.Context, root, name string) (Tree, error) {
 	if t.Base, err = s.record(ctx, t.repo, t.repo.dir, t.repo.top, list); err != nil {
 		return Tree{}, fmt.Errorf("record the workspace: %w", err)
 	}
-	t.Left = list.left
+	t.Left = slices.Concat(list.left, list.submodules)
 	if err := s.checkOut(ctx, &t); err != nil {
 		return Tree{}, fmt.Errorf("make a worktree: %w", err)
 	}

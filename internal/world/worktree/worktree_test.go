@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -526,8 +527,8 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestSubmodule holds that a submodule stays what the workspace has recorded of it, and
-// that one which a copy moves is told of.
+// TestSubmodule holds that the copy is known to lack the content of a submodule, that the recorded commit of the
+// submodule stays, and that a change of it is reported.
 func TestSubmodule(t *testing.T) {
 	b := newBench(t)
 	other := newBench(t)
@@ -535,6 +536,9 @@ func TestSubmodule(t *testing.T) {
 	b.commit()
 	put(t, filepath.Join(b.root, "module", "a.txt"), "changed in it\n")
 	tree := b.make("x")
+	if !slices.Equal(tree.Left, []string{"module/"}) {
+		t.Errorf("the copy lacks %q", tree.Left)
+	}
 	if got, _ := b.changes(tree); len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
