@@ -15,7 +15,7 @@ import (
 
 // What happens when a hook fails.
 const (
-	Ignore = "ignore" // people are told, and the session continues
+	Ignore = "ignore" // people see a warning, and the session continues
 	Deny   = "deny"   // the guarded action is denied
 )
 

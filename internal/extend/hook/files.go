@@ -12,17 +12,17 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What Claude Code waits for a hook that does not say.
+// Timeouts of Claude Code for hooks without one.
 const (
 	claudeTimeout       = 10 * time.Minute
 	claudePromptTimeout = 30 * time.Second
 )
 
-// known is an event of Claude Code that has a moment here.
+// known is an event of Claude Code with a moment here.
 type known struct {
 	name    string
 	moment  tool.Moment
-	matches bool // its matcher means something
+	matches bool // its matcher has a meaning
 }
 
 func events() []known {
@@ -41,7 +41,7 @@ func events() []known {
 	}
 }
 
-// group and handler are what a file of Claude Code has below an event.
+// group and handler are the levels below an event in a file of Claude Code.
 type group struct {
 	Matcher string            `json:"matcher"`
 	Hooks   []json.RawMessage `json:"hooks"`
@@ -62,14 +62,11 @@ type handler struct {
 	OnFailure   string            `json:"onFailure"`
 }
 
-// ReadClaude reads the hooks of Claude Code out of a settings.json, or of the
-// hooks.json of a plugin, in the order in which they run. Source says where it is
-// from, for people. The content of a repository may only be run once it is
-// trusted.
+// ReadClaude reads the hooks of Claude Code from a settings.json, or from the hooks.json of a plugin, in the order in
+// which they run. Source names the file for people. Don't run hooks of a repository before a person has trusted them.
 //
-// Notes are for people: what is in the file and does not run here, or not as
-// there. The error is that the file can't be read at all. A file without hooks has
-// none.
+// The notes tell people which hooks of the file do not run here, or run differently. An error means that the file
+// can't be read at all. A file without hooks is not an error.
 func ReadClaude(data []byte, source string) (hooks []Config, notes []string, err error) {
 	var file struct {
 		Hooks   map[string]json.RawMessage `json:"hooks"`
@@ -94,7 +91,7 @@ func ReadClaude(data []byte, source string) (hooks []Config, notes []string, err
 	return r.hooks, r.notes, nil
 }
 
-// reading is a file as far as it is read.
+// reading is the state of reading a file.
 type reading struct {
 	source string
 	hooks  []Config
@@ -148,7 +145,7 @@ func (r *reading) handler(at string, e known, match string, raw json.RawMessage)
 		r.note(at, errors.New("it runs in the background, so its later answers are ignored (asyncRewake)"))
 	}
 	r.hooks = append(r.hooks, c)
-	if e.name == "SessionStart" { // which is also what a compaction ends with there
+	if e.name == "SessionStart" { // in Claude Code it also follows a compaction
 		c.On = tool.AfterCompact
 		r.hooks = append(r.hooks, c)
 	}
@@ -181,7 +178,7 @@ func (h handler) config(e known, match, source string) Config {
 	} else {
 		c.Command, c.Args = h.Command, h.Args
 	}
-	// A command that can deny is a guard, and what a guard has not looked at does not pass.
+	// A command that can deny is a guard: nothing passes that it has not checked.
 	guards := h.OnFailure == "block" || h.OnFailure == "" && h.Type == "command"
 	if guards && deniable(e.moment) && !c.Background {
 		c.OnFailure = Deny

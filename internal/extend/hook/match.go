@@ -13,7 +13,7 @@ import (
 
 // matcher is a compiled [Config.Match]. The zero value matches all.
 type matcher struct {
-	names  []string // globs, of which one must match
+	names  []string // globs; one must match
 	re     *regexp.Regexp
 	claude bool
 	event  string // of Claude Code
@@ -40,7 +40,7 @@ func newMatcher(text string, claude bool) (matcher, error) {
 	return m, err
 }
 
-// regexpOf returns the regular expression that a matcher is, if it is one.
+// regexpOf returns the regular expression of a matcher, if it has that form.
 func regexpOf(text string, claude bool) (pattern string, ok bool) {
 	if claude {
 		return text, strings.ContainsFunc(text, func(r rune) bool {
@@ -92,7 +92,7 @@ func split(text, separators string) []string {
 	return out
 }
 
-// matches reports whether the matcher speaks of a point.
+// matches reports whether the matcher matches a point.
 func (m matcher) matches(p tool.Point) bool {
 	if p.Moment == tool.PromptSaid || m.re == nil && m.names == nil {
 		return true
@@ -110,7 +110,7 @@ func (m matcher) one(name string) bool {
 	})
 }
 
-// subjects is what a point has that can be matched, any one of them.
+// subjects returns the values of a point, one of which must match.
 func (m matcher) subjects(p tool.Point) []string {
 	switch {
 	case m.claude && (p.Moment == tool.AgentStart || p.Moment == tool.AgentStop):

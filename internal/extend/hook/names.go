@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// claudeFields lists the arguments that Claude Code calls otherwise, ours first.
+// claudeFields lists the arguments with another name in Claude Code, ours first.
 func claudeFields(own string) [][2]string {
 	switch own {
 	case "bash":
@@ -34,12 +34,12 @@ func claudeFields(own string) [][2]string {
 	return nil
 }
 
-// todoWords are the states of things to do, ours first.
+// todoWords are the states of to-do items, ours first.
 func todoWords() [][2]string {
 	return [][2]string{{"open", "pending"}, {"doing", "in_progress"}, {"done", "completed"}}
 }
 
-// input is a call as Claude Code tells of it.
+// input returns the arguments of a call in the form of Claude Code.
 func input(c *tool.Call) (name string, in map[string]any, err error) {
 	in, err = decode[map[string]any](c.Args)
 	if err != nil {
@@ -65,8 +65,7 @@ func input(c *tool.Call) (name string, in map[string]any, err error) {
 	return name, in, nil
 }
 
-// arguments is the inverse of input, for a call that a hook has changed. It is
-// nil if nothing is changed.
+// arguments is the inverse of input, for a call that a hook has changed; nil if nothing has changed.
 func arguments(c *tool.Call, changed json.RawMessage) (json.RawMessage, error) {
 	_, before, err := input(c)
 	if err != nil {
@@ -110,7 +109,7 @@ func renamed(m map[string]any, fields [][2]string, from, to int) {
 	}
 }
 
-// spawned fills in what a call that begins an agent always has there: its kind, and a few words on its task.
+// spawned adds the fields that a call that begins an agent always has there: its kind, and a few words about its task.
 func spawned(m map[string]any) {
 	if kind, _ := m["subagent_type"].(string); kind == "" {
 		m["subagent_type"] = "worker"
@@ -119,7 +118,7 @@ func spawned(m map[string]any) {
 	m["description"] = text.Short(prompt, 60)
 }
 
-// scaled makes milliseconds of the seconds of a timeout, or back.
+// scaled converts the seconds of a timeout to milliseconds, or back.
 func scaled(m map[string]any, by float64) {
 	n, ok := m["timeout"].(json.Number)
 	if !ok {
@@ -130,7 +129,7 @@ func scaled(m map[string]any, by float64) {
 	}
 }
 
-// flattened puts a single edit where Claude Code has it, beside the path.
+// flattened moves a single edit to the top level, as in Claude Code.
 func flattened(m map[string]any) bool {
 	edits, _ := m["edits"].([]any)
 	if len(edits) != 1 {
@@ -181,7 +180,7 @@ func todos(list any, from, to int) {
 	}
 }
 
-// response is what a call brought, in the shape that Claude Code gives it.
+// response returns the result of a call in the form of Claude Code.
 func response(c *tool.Call, in map[string]any, text string) any {
 	switch {
 	case c.Name == "bash":
@@ -198,7 +197,7 @@ func response(c *tool.Call, in map[string]any, text string) any {
 	return text
 }
 
-// responded is the text of a response that a hook has changed.
+// responded returns the text of a response that a hook has changed.
 func responded(raw json.RawMessage) string {
 	v, err := decode[any](raw)
 	if err != nil {
@@ -227,7 +226,7 @@ func responded(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// blocks joins the texts of content blocks, or gives back what is else.
+// blocks joins the texts of content blocks, and returns any other value unchanged.
 func blocks(list []any, instead string) string {
 	var texts []string
 	for _, item := range list {

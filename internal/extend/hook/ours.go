@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// version is that of the JSON below. It only grows: fields are added.
+// version is the version of the JSON below. Adding fields does not change it.
 const version = 1
 
 // ours is the protocol that the package comment describes.
@@ -86,8 +86,8 @@ type replied struct {
 	Result *string         `json:"result"`
 }
 
-// hear is strict: what is not known, or means nothing at the moment, is an error,
-// as whoever wrote it counts on it.
+// hear is strict: an unknown field, or one without a meaning at the moment, is an error, since its author relies on
+// it.
 func (ours) hear(data []byte, p tool.Point) (out tool.Outcome, note string, err error) {
 	fields, err := decode[map[string]json.RawMessage](data)
 	if err != nil {
@@ -117,7 +117,7 @@ func (ours) hear(data []byte, p tool.Point) (out tool.Outcome, note string, err 
 	return out, "", err
 }
 
-// object checks arguments. Null is none.
+// object checks arguments. Null means none.
 func object(args json.RawMessage) (json.RawMessage, error) {
 	if args == nil || string(args) == "null" {
 		return nil, nil
@@ -128,7 +128,7 @@ func object(args json.RawMessage) (json.RawMessage, error) {
 	return args, nil
 }
 
-// fieldsAt lists what an answer may have at a moment.
+// fieldsAt lists the fields that an answer may have at a moment.
 func fieldsAt(m tool.Moment) []string {
 	switch m {
 	case tool.BeforeCall:

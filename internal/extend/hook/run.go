@@ -17,10 +17,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// answer is what a hook said, whichever way it was asked.
+// answer is the answer of a command or a server.
 type answer struct {
 	text    string // of its standard output, or of the body
-	cut     bool   // text is not all of it
+	cut     bool   // text is only the beginning
 	blocked bool   // by its exit code or status
 	why     string // it was blocked; may be empty
 }
@@ -55,7 +55,7 @@ func (s *Set) ask(ctx context.Context, c Config, p tool.Point) (tool.Outcome, er
 	return out, err
 }
 
-// traceparent is the span of the call that was made; empty: there is none.
+// traceparent returns the span of the call; empty if there is none.
 func traceparent(p tool.Point) string {
 	if p.Call == nil {
 		return ""
@@ -92,8 +92,7 @@ func understand(wire protocol, a answer, p tool.Point) (out tool.Outcome, note s
 	return out, "", nil
 }
 
-// block is what a hook brings about that objects. Where there is nothing to
-// stop, people are told.
+// block returns the outcome of a hook that objects. If there is nothing to stop, it is a message to people.
 func block(m tool.Moment, why string) (out tool.Outcome, note string) {
 	if why == "" {
 		why = "the hook gave no reason"
@@ -107,8 +106,8 @@ func block(m tool.Moment, why string) (out tool.Outcome, note string) {
 	return out, why
 }
 
-// command runs a command line. What it prints comes through descriptor 3, so
-// that it can be told from what it says on standard error.
+// command runs a command line. Its standard output comes through descriptor 3, which keeps it apart from standard
+// error.
 func (s *Set) command(ctx context.Context, c Config, in []byte, point tool.Point) (answer, error) {
 	if s.Env.Procs == nil {
 		return answer{}, errors.New("this host can't start processes")
@@ -133,7 +132,7 @@ func (s *Set) command(ctx context.Context, c Config, in []byte, point tool.Point
 	switch code {
 	case 0:
 		data, more := out.Bytes()
-		// A guard whose shell stumbled has looked at nothing, whatever its last command returned.
+		// A guard with a line that its shell could not run has checked nothing, whatever its last command returned.
 		if stumble := stumbled(said); stumble != "" && c.OnFailure == Deny && !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 			return answer{}, errors.New(brief(stumble))
 		}
@@ -150,14 +149,14 @@ func (s *Set) command(ctx context.Context, c Config, in []byte, point tool.Point
 	return answer{}, fmt.Errorf("exit code %d: %s", code, first(said))
 }
 
-// stumbled is the first line in which a shell says that it could not run something as it is
-// written. What the author of a script has silenced (2>/dev/null) is not there.
+// stumbled returns the first line in which a shell reports that it could not run a line of the script. It does not see
+// messages that the author has silenced (2>/dev/null).
 func stumbled(said string) string {
 	return regexp.MustCompile(`(?m)^.*:(?: line)? ?\d+: (?:.*not found.*|.*[Ss]yntax error.*|.*unexpected EOF.*|.*[Bb]ad substitution.*|` +
 		`.*unbound variable|.*parameter not set|.*expected|.*too many arguments|.*[Nn]o such file(?: or directory)?|.*[Pp]ermission denied)$`).FindString(said)
 }
 
-// argv is how a command is started. Hooks of Claude Code are written for bash.
+// argv returns the arguments that start a command. Hooks of Claude Code are written for bash.
 func (c Config) argv(root string) []string {
 	var script strings.Builder
 	interpreter := "sh"

@@ -14,34 +14,30 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Func is a hook that is a Go function.
+// Func is a hook in form of a Go function.
 type Func struct {
 	On    []tool.Moment // empty: all
 	Match string        // as in [Config]
-	// Run is what [tool.Hook] says of At. A panic is an error.
+	// Run has the contract of [tool.Hook.At]. A panic counts as an error.
 	Run func(ctx context.Context, p tool.Point) (tool.Outcome, error)
 }
 
-// Set is hooks that people have configured. It must not be copied or changed
-// once it is used; it is safe for concurrent use. The zero value has no hooks.
+// Set is the configured hooks. Don't copy or change it after its first use. It is safe for concurrent use. The zero value
+// has no hooks.
 type Set struct {
 	Hooks []Config // run in this order
 	Funcs []Func   // run after them
-	// Env gives processes, HTTP and the folder that commands run in. One without
-	// HTTP or processes makes the hooks fail that need them. Requests go to the
-	// addresses of the hooks and nowhere else; a guard of the network must let
-	// loopback addresses through if hooks are to be reached there.
+	// Env has processes, HTTP and the folder in which commands run. Hooks that need HTTP or processes fail without
+	// them. Requests go only to the addresses of the hooks; a guard of the network must allow loopback addresses for
+	// hooks there.
 	Env   tool.Env
 	Walls Walls // around commands
-	// Getenv gives the variables that [Config.HeaderEnv] names. Nil: they are empty.
+	// Getenv returns the variables that [Config.HeaderEnv] names. If nil, they are empty.
 	Getenv func(name string) string
-	// Log gives the path of the log of a session, which hooks of Claude Code are
-	// told. Nil: it is empty.
+	// Log returns the path of a session's log for hooks of Claude Code. If nil, the path is empty.
 	Log func(session string) string
-	// Warn is told, for people, of hooks that failed where that stops nothing,
-	// and of what hooks have to say to people. It must be safe for concurrent
-	// use. Nil: failures are errors of At, but before a call, where an error
-	// would deny.
+	// Warn passes messages on to people: failures of hooks that stop nothing, and hooks' own messages. It must be safe
+	// for concurrent use. If nil, failures are errors of At, except before a call, where an error would deny.
 	Warn func(session, text string)
 
 	once       sync.Once
@@ -61,7 +57,7 @@ type step struct {
 	match   matcher
 	run     func(ctx context.Context, p tool.Point) (tool.Outcome, error)
 	by      string
-	broken  error // why it can't run
+	broken  error // why it can't run; nil if it can
 }
 
 func (s *Set) prepare() {
@@ -89,13 +85,10 @@ func (f Func) call(ctx context.Context, p tool.Point) (out tool.Outcome, err err
 	return f.Run(ctx, p)
 }
 
-// At implements [tool.Hook]. The hooks run one after another, each on what the
-// ones before made of the call or its result. A hook that denies is the last.
-// Of actions the strictest counts, of arguments and results the last, of texts
-// all.
+// At implements [tool.Hook]. The hooks run one after another, each on the call or result as changed by earlier ones. A
+// denial ends the sequence. The strictest action counts, the last arguments and results, and all texts.
 //
-// The error is that of ctx, of functions, and without Warn those of all hooks
-// that failed.
+// It returns errors of ctx and of functions, and without Warn those of all failed hooks.
 func (s *Set) At(ctx context.Context, p tool.Point) (tool.Outcome, error) {
 	s.once.Do(s.prepare)
 	m := merging{point: p}
@@ -134,7 +127,7 @@ func (st step) concerns(p tool.Point) bool {
 	return st.broken != nil || st.match.matches(p) && st.config.speaksOf(p)
 }
 
-// repeated reports whether a hook before would do the same here.
+// repeated reports whether an earlier hook would do the same here.
 func (s *Set) repeated(i int, p tool.Point) bool {
 	return slices.ContainsFunc(s.steps[:i], func(o step) bool {
 		return o.config.same(s.steps[i].config) && o.config.Event == s.steps[i].config.Event && o.concerns(p)
@@ -148,7 +141,7 @@ func (st step) try(ctx context.Context, p tool.Point) (tool.Outcome, error) {
 	return st.run(ctx, p)
 }
 
-// failed says what comes of a hook that failed.
+// failed returns the outcome of a failed hook.
 func (s *Set) failed(st step, p tool.Point, err error) (tool.Outcome, error) {
 	switch {
 	case st.config.OnFailure == Deny && deniable(p.Moment):
@@ -170,7 +163,7 @@ func (s *Set) warn(p tool.Point, text string) {
 	}
 }
 
-// detach runs a hook in the background, on a copy of what the caller may change.
+// detach runs a hook in the background, on a copy of the values that the caller may change.
 func (s *Set) detach(st step, p tool.Point) {
 	if p.Call != nil {
 		call := *p.Call
@@ -188,8 +181,7 @@ func (s *Set) detach(st step, p tool.Point) {
 	})
 }
 
-// Close waits for hooks in the background until ctx is done, and then ends them.
-// No hook must run during or after it.
+// Close waits for background hooks until ctx is done, and then ends them. No hook may run during or after it.
 func (s *Set) Close(ctx context.Context) {
 	s.once.Do(s.prepare)
 	defer s.end()
@@ -206,12 +198,12 @@ func (s *Set) Close(ctx context.Context) {
 	}
 }
 
-// merging makes one outcome of several.
+// merging combines several outcomes into one.
 type merging struct {
 	point tool.Point // as the next hook sees it
 	out   tool.Outcome
 	texts []string
-	by    []string // who had something to say
+	by    []string // hooks that have answered
 }
 
 func (m *merging) add(out tool.Outcome) {
@@ -223,7 +215,7 @@ func (m *merging) add(out tool.Outcome) {
 		call := *m.point.Call
 		call.Args = out.Args
 		m.point.Call = &call
-		// What it would do now is for the judges to find out.
+		// The judges determine the effects of the changed call.
 		m.point.Effects = []tool.Effect{{Kind: tool.External, Text: "arguments that " + out.By + " has changed"}}
 	}
 	if out.Result != nil {
@@ -241,8 +233,8 @@ func strength(a tool.Action) int {
 	return slices.Index([]tool.Action{tool.Abstain, tool.Allow, tool.Ask, tool.Deny}, a)
 }
 
-// result is the outcome of all. Arguments that say the same as those of the call
-// are none, so that a hook that rewrites what it is given comes to an end.
+// result returns the combined outcome. It drops arguments that equal those of the call, so that a hook that rewrites
+// its input does not do so endlessly.
 func (m *merging) result(p tool.Point) tool.Outcome {
 	m.out.Text = strings.Join(m.texts, "\n\n")
 	if m.out.Args != nil && sameJSON(m.out.Args, p.Call.Args) {
@@ -260,7 +252,7 @@ func sameJSON(a, b json.RawMessage) bool {
 	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
-// replaced is a result with another text. What was done stays known.
+// replaced returns a result with another text. The record of the call's work stays.
 func replaced(old *tool.Result, text string) *tool.Result {
 	var out tool.Result
 	if old != nil {

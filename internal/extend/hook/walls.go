@@ -13,17 +13,17 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Walls says how hooks and other commands of settings run. No person types them, and what they run,
-// such as the Makefile of the workspace, may be written by the model.
+// Walls determines how hooks and other commands of settings run. No person types them, and they may run files that the
+// model has written, such as the Makefile of the workspace.
 type Walls struct {
-	// Own says that the settings are the person's own and not those of a repository or a plugin.
-	// Only then Outside counts, and the folder of a program that a command names is readable.
+	// Own means that the settings are the person's own and not those of a repository or a plugin. Only then Outside
+	// counts, and the folder of a program that a command names is readable.
 	Own bool
 	// Outside lists the programs that may run without a sandbox, by absolute paths.
 	Outside []string
 }
 
-// Box is the sandbox of a command: that of the workspace, where commands of the session have one.
+// Box returns the sandbox of a command: the workspace box, if commands of the session have one.
 func (w Walls) Box(ctx context.Context, env tool.Env, mode tool.Mode, c Config) tool.Box {
 	segments := shell.Explain(c.line(), shell.Place{Root: env.Root, Cwd: env.Root, Home: keep.Home()}).Segments
 	if mode == tool.ModeYolo || !env.Walls.Workspace || w.out(ctx, env, segments) {
@@ -50,21 +50,20 @@ func (w Walls) Box(ctx context.Context, env tool.Env, mode tool.Mode, c Config) 
 	return b
 }
 
-// redirected reports whether a segment sends output to a file, which a shell then makes.
+// redirected reports whether a segment redirects output to a file, which the shell then creates.
 func redirected(segment, path string) bool {
 	_, rest, some := strings.Cut(segment, ">")
 	return some && strings.Contains(rest, filepath.Base(path))
 }
 
-// create makes a file that is not there, as the shell would: a box opens what is there.
+// create creates a missing file as the shell would: a box only opens existing files.
 func create(path string) {
 	if f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err == nil { // else the hook says why
 		_ = f.Close()
 	}
 }
 
-// out reports whether a command is one program that may run without a sandbox, and that the
-// workspace can't have put there.
+// out reports whether a command is a single program that may run without a sandbox and can't come from the workspace.
 func (w Walls) out(ctx context.Context, env tool.Env, segments []shell.Segment) bool {
 	if !w.Own || len(segments) != 1 || len(segments[0].Argv) == 0 {
 		return false
@@ -75,15 +74,15 @@ func (w Walls) out(ctx context.Context, env tool.Env, segments []shell.Segment) 
 		slices.Contains(w.Outside, program)
 }
 
-// onlyGit reports whether git is all of a command that does more than what is proven, so that it may
-// have the repository as git of a session has it.
+// onlyGit reports whether git is the only unproven part of a command. Then the command gets the repository like git in
+// a session.
 func onlyGit(segments []shell.Segment) bool {
 	return !slices.ContainsFunc(segments, func(s shell.Segment) bool {
 		return s.Class == shell.Full && (len(s.Argv) == 0 || filepath.Base(s.Argv[0]) != "git")
 	})
 }
 
-// line is the command as a shell would take it, with the person's home in the place of its variable.
+// line returns the command as a shell would read it, with the person's home folder for its variable.
 func (c Config) line() string {
 	if c.Args == nil {
 		home := keep.Home() + string(filepath.Separator)
@@ -96,7 +95,7 @@ func (c Config) line() string {
 	return strings.Join(words, " ")
 }
 
-// resolved are the paths that the box opens. What can't be resolved stays closed.
+// resolved returns the paths that the box opens. Paths that can't be resolved stay closed.
 func resolved(ctx context.Context, env tool.Env, paths []string) (out []string) {
 	for _, path := range paths {
 		if at, err := env.Files.Resolve(ctx, path); err == nil {
