@@ -19,7 +19,9 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
+	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/store"
 )
 
 // runFlags are the flags that run and resume share.
@@ -204,6 +206,11 @@ func (f *runFlags) check(cmd *cobra.Command) error {
 	var err error
 	if f.Labels, err = pairs("--label", f.labels); err != nil {
 		return err
+	}
+	for name, flag := range map[string]string{store.UUIDLabel: "--session-id", running.CopyLabel: "--worktree"} {
+		if _, set := f.Labels[name]; set {
+			return misused("--label: inspan sets the label %s itself; use %s", name, flag)
+		}
 	}
 	if err := f.Check(); err != nil {
 		return err
