@@ -180,7 +180,7 @@ func (r Rule) checkCommand() error {
 		return nil
 	}
 	meant := strings.TrimSuffix(strings.ReplaceAll(strings.Replace(r.pattern, program, name, 1), `"`, ""), " *") + " *"
-	return fmt.Errorf("no program is called %s; did you mean %s(%s)?", program, r.tool, meant)
+	return fmt.Errorf("no program is called %q; did you mean %s(%s)?", program, r.tool, meant)
 }
 
 // looseForm returns the rule with Claude Code's meaning of a pattern that ends with :*, the command with any arguments;
