@@ -67,7 +67,7 @@ func Allowed() []Kind {
 	return []Kind{
 		head, packed,
 		locked(form(name, ref)),
-		locked(named(`index|sharedindex\.[0-9a-f]+`, index)),
+		locked(named(`index|sharedindex\.[0-9a-f]+`, CheckIndex)),
 		locked(form(`shallow`, ids)),
 		locked(named(`config`, branches)),
 		locked(text(`reftable/(?:tables\.list|0x[0-9a-f]+-0x[0-9a-f]+-[0-9a-f]+\.ref)`)),

@@ -11,9 +11,9 @@ import (
 // errPath says that git would write outside of the workspace or into its own folder.
 var errPath = errors.New("lists a path that no working tree has")
 
-// index checks that an index is in git's format and lists only paths of a working tree. Git checks a path when it
+// CheckIndex checks that an index is in git's format and lists only paths of a working tree. Git checks a path when it
 // adds it, and trusts those that it reads: git restore would write .git/hooks/x or ../x.
-func index(data, _ []byte) error {
+func CheckIndex(data, _ []byte) error {
 	err := errForm
 	for _, size := range []int{20, 32} { // the ids of SHA-1 and of SHA-256; git reads only one of them
 		names, ok := indexPaths(data, size)

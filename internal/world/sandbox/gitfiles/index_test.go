@@ -50,7 +50,7 @@ func TestIndex(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := index(data, nil); err != nil {
+					if err := CheckIndex(data, nil); err != nil {
 						t.Fatalf("%s: %v", filepath.Base(file), err)
 					}
 					for from, to := range map[string]string{
@@ -59,12 +59,12 @@ func TestIndex(t *testing.T) {
 						if bytes.Count(data, []byte(from)) != 1 || name == "version 4" && from != "xgit/hooks/a" {
 							continue
 						}
-						if err := index(bytes.Replace(data, []byte(from), []byte(to), 1), nil); err == nil {
+						if err := CheckIndex(bytes.Replace(data, []byte(from), []byte(to), 1), nil); err == nil {
 							t.Errorf("%s counts", to)
 						}
 					}
 					for _, cut := range []int{0, 4, 11, 30, len(data) / 2, len(data) - 1} {
-						_ = index(data[:min(cut, len(data))], nil)
+						_ = CheckIndex(data[:min(cut, len(data))], nil)
 					}
 				}
 			})
