@@ -25,7 +25,7 @@ func (ix *index) byName(path string) (Guard, string) {
 			g, w = Secret, "holds logins of registries"
 		case i == 2 && names[1] == "dev" && !ordinaryDevice(name):
 			g, w = Frozen, "is a device of the machine"
-		case ix.guarded[name] || strings.HasSuffix(name, ".code-workspace"), strings.HasSuffix(name, ".sublime-project"):
+		case ix.guarded[name] || i > 0 && guardedForm(names[i-1], name):
 			g, w = Guarded, "names programs that others run"
 		}
 		if stricter(g, guard) {
