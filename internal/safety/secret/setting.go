@@ -44,7 +44,7 @@ func (s *scanner) setting(i int) (Found, bool) {
 	if key == "" {
 		return Found{}, false
 	}
-	if strings.EqualFold(key, "value") {
+	if strings.EqualFold(key, "value") || key == "default" {
 		if key = s.namedBefore(i); key == "" {
 			return Found{}, false
 		}
@@ -71,9 +71,16 @@ func (s *scanner) setting(i int) (Found, bool) {
 // key="ClearTextPassword" value=, "name": "DB_PASSWORD", "value":, - name: DB_PASSWORD.
 var named = regexp.MustCompile(`(?i)\b(?:name|key|parameterkey|id)["']?\s*[=:]\s*["']?([\w.:-]+)["']?[\s,]+["']?(?:parameter)?value$`)
 
-// namedBefore returns the name before the word value, which ends at i; empty: none.
+// defaulted matches a variable of Terraform up to its value: variable "db_password" { default.
+var defaulted = regexp.MustCompile(`\bvariable\s+"([\w-]+)"\s*\{[^{}]*\bdefault$`)
+
+// namedBefore returns the name before the word value or default, which ends at i; empty: none.
 func (s *scanner) namedBefore(i int) string {
-	m := named.FindStringSubmatch(strings.TrimRight(s.before(i, longestPair), "\"' \t"))
+	before := strings.TrimRight(s.before(i, longestPair), "\"' \t")
+	m := named.FindStringSubmatch(before)
+	if m == nil {
+		m = defaulted.FindStringSubmatch(before)
+	}
 	if m == nil {
 		return ""
 	}
@@ -218,10 +225,10 @@ func kindOf(key string, cookie bool) kind {
 		return secretly
 	case last == "key" && slices.Contains([]string{
 		"api", "access", "private", "secret", "signing", "encryption", "master", "auth", "account",
-		"app", "service", "shared", "storage", "session", "hmac", "webhook", "license", "nonce",
+		"app", "service", "shared", "preshared", "storage", "session", "hmac", "webhook", "license", "nonce", "validation", "decryption",
 	}, before):
 		return secretly
-	case strings.HasSuffix(key, "_IN_KEY"), last == "salt" && slices.Contains([]string{"auth", "in", "nonce"}, before): // of WordPress
+	case strings.HasSuffix(key, "_IN_KEY"), last == "salt" && slices.Contains([]string{"auth", "in", "nonce", "hash"}, before): // of WordPress and Drupal
 		return secretly
 	case strings.HasSuffix(last, "token") && !slices.Contains([]string{
 		"next", "page", "continuation", "continue", "sync", "cursor", "eos", "bos", "pad", "unk", "sep", "cls", "mask", "stop", "start", "end",
@@ -239,7 +246,7 @@ func mayName(key string) bool {
 		return false
 	}
 	switch uint32(key[n-3]|0x20)<<16 | uint32(key[n-2]|0x20)<<8 | uint32(key[n-1]|0x20) {
-	case 'l'<<16 | 'u'<<8 | 'e', 'a'<<16 | 'l'<<8 | 't', 'a'<<16 | 't'<<8 | 'a', 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's',
+	case 'l'<<16 | 'u'<<8 | 'e', 'u'<<16 | 'l'<<8 | 't', 'a'<<16 | 'l'<<8 | 't', 'a'<<16 | 't'<<8 | 'a', 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's',
 		'p'<<16 | 'w'<<8 | 'd',
 		'a'<<16 | 's'<<8 | 'e', 'a'<<16 | 'l'<<8 | 's', 'i'<<16 | 'a'<<8 | 'l', 'k'<<16 | 'e'<<8 | 'y', 'u'<<16 | 't'<<8 | 'h', 'i'<<16 | 'o'<<8 | 'n', 'k'<<16 | 'i'<<8 | 'e':
 		return true
@@ -420,13 +427,13 @@ func (s *scanner) secretValue(v *value, look string) bool {
 	case bare && v.sign == ':' && (v.name == "PASS" || v.name == "pass" || v.name == "Pass"):
 		return false // the result of a test
 	case v.shouting() && !v.code:
-		return secretive(look) || bare && v.tight && v.sign == '=' && s.wordAlone(v)
-	case bare && !v.tight && isName(look) && (v.kind != password || !isUpper(look[0])):
+		return secretive(look) || jumbled(look) || bare && v.tight && v.sign == '=' && s.wordAlone(v)
+	case bare && !v.tight && isName(look) && !(bothCases(look) && unspeakable(look)) && (v.kind != password || !isUpper(look[0])):
 		return false // a name in code
 	case v.kind == password && (v.quote != "" || v.sign == ':' || v.tight):
-		return mixed(look) || strong(look) || digitsAside(look) || bare && v.tight && jumbled(look)
+		return mixed(look) || strong(look) || digitsAside(look) || jumbled(look)
 	}
-	return mixed(look) && (len(look) >= 10 || !bare) || len(look) >= 16 && strong(look)
+	return mixed(look) && (len(look) >= 10 || !bare) || len(look) >= 16 && (strong(look) || jumbled(look))
 }
 
 // wordAlone reports whether the value is all of an environment line's value.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/inspan/inspan/internal/base/text"
 )
 
 // errPath says that git would write outside of the workspace or into its own folder.
@@ -46,10 +48,10 @@ func treePath(name string) bool {
 	return true
 }
 
-// visible removes the characters that HFS+ ignores in names.
+// visible removes the characters that some file systems ignore in names.
 func visible(name string) string {
 	return strings.Map(func(r rune) rune {
-		if r >= 0x200c && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f || r == 0xfeff {
+		if text.Ignored.Has(r) {
 			return -1
 		}
 		return r

@@ -114,3 +114,16 @@ func glob(t *testing.T, dir string, names ...string) (out []string) {
 	}
 	return out
 }
+
+// TestTreePath holds which paths git may have in a working tree.
+func TestTreePath(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"a": true, "a/b c": true, ".gitignore": true, ".github/x": true, "a/.gitmodules": true, "git~2": true, "a:b": true, `a\b`: true,
+		"": false, "/a": false, "a//b": false, "a/": false, "./a": false, "a/..": false, ".git": false, "a/.Git/x": false, ".git ": false,
+		".git.": false, "git~1/x": false, ".git::$INDEX_ALLOCATION/x": false, `a\.git\x`: false, ".g\u200cit/hooks/x": false,
+	} {
+		if treePath(name) != ok {
+			t.Errorf("%q: %v", name, !ok)
+		}
+	}
+}
