@@ -188,7 +188,18 @@ func isName(s string) bool {
 
 // jumbled reports whether s is a random mix of upper and lower case letters.
 func jumbled(s string) bool {
-	return len(s) >= 10 && bothCases(s) && strings.TrimFunc(s, isLetter) == "" && (!isName(s) || unspeakable(s))
+	return len(s) >= 10 && bothCases(s) && strings.TrimFunc(s, isLetter) == "" && (len(s) < 4*humps(s) || unspeakable(s))
+}
+
+// humps returns the number of words of a name such as apiKey.
+func humps(s string) int {
+	n := 1
+	for i := 1; i < len(s); i++ {
+		if isUpper(s[i]) && !isUpper(s[i-1]) {
+			n++
+		}
+	}
+	return n
 }
 
 func bothCases(s string) bool { return strings.ToLower(s) != s && strings.ToUpper(s) != s }

@@ -44,10 +44,19 @@ func (s *scanner) setting(i int) (Found, bool) {
 	if key == "" {
 		return Found{}, false
 	}
-	if strings.EqualFold(key, "value") || key == "default" {
-		if key = s.namedBefore(i); key == "" {
-			return Found{}, false
+	if s.text[i] == '=' && (strings.EqualFold(key, "string") || key == "str") {
+		if declared := s.declaredBefore(i); declared != "" {
+			key, lead = declared, ""
 		}
+	}
+	switch {
+	case strings.EqualFold(key, "value"):
+		key = s.namedBefore(i, named)
+	case key == "default":
+		key = s.namedBefore(i, defaulted)
+	}
+	if key == "" {
+		return Found{}, false
 	}
 	v := value{name: key, lead: lead, sign: s.text[i]}
 	v.kind = kindOf(key, s.cookie)
@@ -75,16 +84,23 @@ var named = regexp.MustCompile(`(?i)\b(?:name|key|parameterkey|id)["']?\s*[=:]\s
 var defaulted = regexp.MustCompile(`\bvariable\s+"([\w-]+)"\s*\{[^{}]*\bdefault$`)
 
 // namedBefore returns the name before the word value or default, which ends at i; empty: none.
-func (s *scanner) namedBefore(i int) string {
-	before := strings.TrimRight(s.before(i, longestPair), "\"' \t")
-	m := named.FindStringSubmatch(before)
-	if m == nil {
-		m = defaulted.FindStringSubmatch(before)
-	}
+func (s *scanner) namedBefore(i int, form *regexp.Regexp) string {
+	m := form.FindStringSubmatch(strings.TrimRight(s.before(i, longestPair), "\"' \t"))
 	if m == nil {
 		return ""
 	}
 	return m[1][strings.LastIndexByte(m[1], ':')+1:]
+}
+
+// declared matches the declaration of a name with a type, up to its value: const apiKey: string =, let key: &str =.
+var declared = regexp.MustCompile(`\b(\w+)\s*:\s*&?(?:'static\s+)?(?i:str|string)\s*$`)
+
+// declaredBefore returns the name that is declared before the sign at i; empty: none.
+func (s *scanner) declaredBefore(i int) string {
+	if m := declared.FindStringSubmatch(s.before(i, longestName)); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 // argued examines the comma after a quoted name that is the first argument of a call. The value is the next
@@ -246,7 +262,7 @@ func mayName(key string) bool {
 		return false
 	}
 	switch uint32(key[n-3]|0x20)<<16 | uint32(key[n-2]|0x20)<<8 | uint32(key[n-1]|0x20) {
-	case 'l'<<16 | 'u'<<8 | 'e', 'u'<<16 | 'l'<<8 | 't', 'a'<<16 | 'l'<<8 | 't', 'a'<<16 | 't'<<8 | 'a', 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's',
+	case 'l'<<16 | 'u'<<8 | 'e', 'u'<<16 | 'l'<<8 | 't', 's'<<16 | 't'<<8 | 'r', 'i'<<16 | 'n'<<8 | 'g', 'a'<<16 | 'l'<<8 | 't', 'a'<<16 | 't'<<8 | 'a', 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's',
 		'p'<<16 | 'w'<<8 | 'd',
 		'a'<<16 | 's'<<8 | 'e', 'a'<<16 | 'l'<<8 | 's', 'i'<<16 | 'a'<<8 | 'l', 'k'<<16 | 'e'<<8 | 'y', 'u'<<16 | 't'<<8 | 'h', 'i'<<16 | 'o'<<8 | 'n', 'k'<<16 | 'i'<<8 | 'e':
 		return true
