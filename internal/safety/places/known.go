@@ -192,7 +192,7 @@ func guardedNames() []string {
 		"omnisharp.json", ".phpactor.json", ".phpactor.yml", ".solargraph.yml", "gradle-wrapper.properties", "gradle-wrapper.jar",
 		// More agents.
 		".factory", ".augment", ".qoder", ".zencoder", ".goose", ".openhands", ".amp", ".crush", ".codebuddy", ".iflow", ".lingma", ".rovodev",
-		".vibe", ".grok", ".kimi", ".pi", ".copilot", ".warp", ".devin", ".antigravity",
+		".vibe", ".grok", ".kimi", ".pi", ".agents", ".copilot", ".warp", ".devin", ".antigravity",
 		// Version managers, git hooks, and interpreters and debuggers that load a file of their starting
 		// folder.
 		".tool-versions", ".rtx.toml", ".prototools", ".shadowenv.d", ".rvmrc", ".versions.conf", ".rbenv-vars", ".overcommit.yml", ".lefthook",
