@@ -13,7 +13,7 @@ import (
 // any part. Single quotes make * and spaces literal.
 //
 // In an allow rule, the words must equal the first words of the command, and the words up to there must tell what it
-// does. Without a * at the end they must equal all words.
+// does. Without a * at the end they must equal all words. A * within a word matches no "..".
 //
 // In a deny or ask rule, the program may be in any folder, options between the words are skipped, and more words may
 // follow after a *. Options may come in any order and place. The rule also matches if the pattern, with * for any text, matches the command as written. If the
@@ -94,7 +94,7 @@ func (c command) covers(e tool.Effect) bool {
 		return false
 	}
 	for i, w := range c.words {
-		if !w.matches(argv[i]) {
+		if !w.matches(argv[i]) || w.glob && climbs(argv[i]) && !climbs(w.text) {
 			return false
 		}
 	}
@@ -103,6 +103,9 @@ func (c command) covers(e tool.Effect) bool {
 	}
 	return e.Words.Prefix != nil
 }
+
+// climbs reports whether a path leaves a folder that it names: build/../x.
+func climbs(text string) bool { return slices.Contains(strings.Split(text, "/"), "..") }
 
 // simple reports whether a command line has no character that could join or nest commands.
 func simple(text string) bool { return !strings.ContainsAny(text, ";&|<>`$()\n\\") }

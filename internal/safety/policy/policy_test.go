@@ -277,6 +277,8 @@ func TestRules(t *testing.T) {
 		{"bash('./my tool' *)", "bash", typed("'./my tool' x"), true, true},
 		{"bash(npm run test:*)", "bash", typed("npm run test:unit"), true, true},
 		{"bash(make)", "bash", typed("make"), true, true},
+		{"bash(prettier src/*)", "bash", typed("prettier src/../secret"), false, true},
+		{"bash(prettier ../*)", "bash", typed("prettier ../x"), true, true},
 		// What the call asks for in an argument, no rule for words covers.
 		{"bash(go test *)", "bash", append(typed("go test"), asked("93.184.215.14")), false, true},
 		{"bash(go test *)", "bash", append(typed("go test"), asked("*")), false, true},
