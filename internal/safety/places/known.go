@@ -227,8 +227,16 @@ func guardedForm(folder, name string) bool {
 	case strings.HasPrefix(strings.TrimPrefix(name, "."), "mise.") && strings.HasSuffix(name, ".toml"): // for one environment
 		return true
 	}
+	return guardedPair(folder, name)
+}
+
+// guardedPair reports whether a name is guarded in a folder of that name only.
+func guardedPair(folder, name string) bool {
 	return slices.Contains([]string{".config/mise", "mise/config.toml", "tools/bazel", ".github/hooks", ".github/copilot"}, folder+"/"+name)
 }
+
+// dockerLogins reports whether a name in a folder is that of the file with Docker's logins.
+func dockerLogins(folder, name string) bool { return folder == ".docker" && name == "config.json" }
 
 // Steers reports whether programs that work below a folder look there for a file of that name, relative to it,
 // that would control them: hidden files, and those that define a project.
