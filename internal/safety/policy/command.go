@@ -125,8 +125,10 @@ func (c command) mayMatch(e tool.Effect) match {
 	if c.beginsWith(argv) || matchWildcard(c.text, strings.Join(argv, " ")) {
 		return yes
 	}
-	if usual := usualGit(argv); usual != nil && c.beginsWith(usual) {
-		return yes
+	for _, usual := range [][]string{usualGit(argv), usualName(argv)} {
+		if usual != nil && c.beginsWith(usual) {
+			return yes
+		}
 	}
 	if how := c.sameOptions(argv); how != no {
 		return how
@@ -161,13 +163,17 @@ func (c command) beginsWith(argv []string) bool {
 	if len(c.words) == 0 {
 		return true
 	}
-	if len(argv) == 0 || !c.words[0].matches(argv[0]) && !c.words[0].matches(path.Base(argv[0])) {
+	program := c.words[0]
+	if slices.Contains([]string{"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin"}, path.Dir(program.text)) {
+		program.text = path.Base(program.text) // where PATH finds it
+	}
+	if len(argv) == 0 || !c.words[0].matches(argv[0]) && !program.matches(path.Base(argv[0])) {
 		return false
 	}
-	program, argv := path.Base(argv[0]), argv[1:]
+	name, argv := path.Base(argv[0]), argv[1:]
 	for _, w := range c.words[1:] {
 		for len(argv) > 0 && !w.matches(argv[0]) && strings.HasPrefix(argv[0], "-") {
-			argv = argv[min(len(argv), optionWords(program, argv[0])):]
+			argv = argv[min(len(argv), optionWords(name, argv[0])):]
 		}
 		if len(argv) == 0 || !w.matches(argv[0]) {
 			return false

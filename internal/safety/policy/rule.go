@@ -196,8 +196,11 @@ func (r Rule) looseForm() string {
 // checkPath rejects a pattern that no path matches, because rules match clean, absolute paths.
 func (r Rule) checkPath() error {
 	home, user := strings.CutPrefix(r.pattern, "~")
+	below, variable := strings.CutPrefix(strings.NewReplacer("${HOME}/", "$HOME/").Replace(r.pattern), "$HOME/")
 	clean := r.pattern
 	switch {
+	case variable:
+		clean = "~/" + below
 	case user && home == "":
 		clean = "~/**"
 	case user && !strings.HasPrefix(home, "/") && strings.Contains(home, "/"):
