@@ -154,7 +154,11 @@ func (s *scanner) proven(i int, sh *shape) (Found, bool) {
 		return Found{i, end, sh.what}, !standIn(s.text[i:min(least, i+256)])
 	}
 	value := s.text[from:min(end, from+256)]
-	if ok := sh.check == login && isLogin(value) || sh.check != login && (mixed(value) || len(value) >= 16 && bothCases(value) && unspeakable(value)); !ok || s.placeholder(end) > 0 || standIn(value) {
+	ok := mixed(value) || len(value) >= 16 && bothCases(value) && unspeakable(value)
+	if sh.check == login {
+		ok = isLogin(value)
+	}
+	if !ok || s.placeholder(end) > 0 || standIn(value) {
 		return Found{}, false
 	}
 	if sh.check == random {
