@@ -204,6 +204,7 @@ func TestActionRuns(t *testing.T) {
 		{"bash: touch made", "plan", "", 0, "Done: 1 step."},
 		{"-v is what I mean", "plan", "--max-turns=3\n--label=a=b c\n", 0, "This is the offline model, not an AI."},
 		{"say: ::add-mask::x", "plan", "", 0, "::add-mask::x"},
+		{"say: ![a](https://host.example/?KEY)<IMG src=x>", "plan", "", 0, "![a](https://host.example/?KEY)<IMG src=x>"},
 		{"say: x", "nonsense", "", 2, ""},
 		{"/export made", "plan", "", 0, "This is the offline model, not an AI."},
 	} {
@@ -229,7 +230,7 @@ func TestActionRuns(t *testing.T) {
 			t.Errorf("%q: the transcript is %s, %v", tc.task, transcript, err)
 		case set["session"] == "" || set["cost"] != "0" || set["reason"] != "done" ||
 			!strings.Contains(table, "| done (0) |") || !strings.Contains(table, "| $0 | "+set["session"]+" |"),
-			strings.TrimSpace(words) != text:
+			strings.TrimSpace(words) != strings.NewReplacer("![", `!\[`, "<IMG", "&lt;IMG").Replace(text):
 			t.Errorf("%q: %v\n%s", tc.task, set, told)
 		}
 		// The runner reads no command between these lines, which are the first and the last.
@@ -354,6 +355,12 @@ func TestActionComments(t *testing.T) {
 	if !strings.HasPrefix(mark, "<!-- inspan:") || !strings.HasPrefix(rest, text+"\n\n") || !strings.Contains(rest, "session s1 · $0.1235<") {
 		t.Errorf("the comment is %q", first.Body)
 	}
+	// Its images are not loaded.
+	if code, out := comment("![a](//h/?K) <img src=//h/?K> <Picture><source> `<div>` a<b", "", "7", "the-token"); code != 0 ||
+		!strings.Contains(issues.comments[130].Body, "\n!\\[a](//h/?K) &lt;img src=//h/?K> &lt;Picture>&lt;source> `<div>` a<b\n") {
+		t.Errorf("code %d: %s: %q", code, out, issues.comments[130].Body)
+	}
+	issues.wrote = issues.wrote[:1]
 	// What a limit has cut off is no whole answer, and says so.
 	reason = "budget"
 	if code, out := comment("half", "", "7", "the-token"); code != 0 || !strings.Contains(issues.comments[130].Body, " · not finished: budget<") {

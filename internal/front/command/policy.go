@@ -29,8 +29,9 @@ func (c *command) policyExplain() *cobra.Command {
 			"\"workspace\" also writes to known paths in the workspace. \"full\" can do anything, or can't be proven harmless.\n" +
 			"Then it shows the verdict of the mode and your rules, which rules it tried, and the narrowest rule that would allow the command.\n\n" +
 			"It runs nothing.",
-		Example: "  inspan policy explain 'git log --oneline | head -5'\n  inspan policy explain --mode edit 'find . -name \"*.tmp\" -delete'",
-		Args:    exactly(1, 1, "a COMMAND in quotes"),
+		Example: "  inspan policy explain 'git log --oneline | head -5'\n  inspan policy explain --mode edit 'find . -name \"*.tmp\" -delete'" +
+			"\n  inspan policy explain --deny 'bash(git push *)' 'make release'",
+		Args: exactly(1, 1, "a COMMAND in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.Check(); err != nil {
 				return err
@@ -39,7 +40,7 @@ func (c *command) policyExplain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, err := a.Permission.Explain(cmd.Context(), root, o.Mode, args[0])
+			e, err := a.Permission.Explain(cmd.Context(), root, o.Mode, permission.Line{Allow: o.Allow, Ask: o.Ask, Deny: o.Deny}, args[0])
 			if err != nil {
 				return err
 			}
@@ -48,6 +49,7 @@ func (c *command) policyExplain() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&cwd, "cwd", ".", "`folder` the command would run in (the workspace)")
 	cmd.Flags().StringVar((*string)(&o.Mode), "mode", "", "permission `mode`: plan, ask, edit, auto or yolo (default: that of new sessions)")
+	addRules(cmd.Flags(), &o)
 	return cmd
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -180,14 +181,19 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.StringVar(&f.output, "output", console.Text,
 		"output `format`: text, json, stream-json, or claude-stream-json for wrappers of Claude Code")
 	fl.StringArrayVar(&f.Folders, "add-dir", nil, "`folder` that the session uses like its workspace, without checkpoints; repeatable")
-	fl.StringArrayVar(&f.Allow, "allow", nil, "`rule` for calls that run without asking, such as \"bash(go test *)\"; repeatable")
-	fl.StringArrayVar(&f.Ask, "ask", nil, "`rule` for calls that ask in every mode; repeatable")
+	addRules(fl, &f.Options)
 	fl.StringVar(&f.Container, "container", "", "run commands in a container of this `image` (podman or docker) instead of the kernel sandbox")
 	fl.StringVar(&f.Trust, "trust", "", "`checksum` of the folder content that you trust; 'inspan trust --sum' prints it")
 	fl.BoolVar(&f.KeepJobs, "keep-jobs", false,
 		"let commands that bash keeps continue after the session, without asking (rule keep(*))")
-	fl.StringArrayVar(&f.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
 	f.addGiven(cmd)
+}
+
+// addRules declares the flags for permission rules.
+func addRules(fl *pflag.FlagSet, o *app.Options) {
+	fl.StringArrayVar(&o.Allow, "allow", nil, "`rule` for calls that run without asking, such as \"bash(go test *)\"; repeatable")
+	fl.StringArrayVar(&o.Ask, "ask", nil, "`rule` for calls that ask in every mode; repeatable")
+	fl.StringArrayVar(&o.Deny, "deny", nil, "`rule` for calls that are denied; repeatable")
 }
 
 // addNew declares the flags for new sessions.

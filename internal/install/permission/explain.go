@@ -21,10 +21,10 @@ type Explained struct {
 	Rules    []string       // the narrowest rules that would allow it; empty: nothing asks, or it can only be allowed once
 }
 
-// Explain predicts the decision on a command line in a workspace and a mode; an empty mode means the one that
-// new sessions start with. It runs nothing.
-func (s *Set) Explain(ctx context.Context, root string, mode tool.Mode, command string) (Explained, error) {
-	b, err := s.bench(root)
+// Explain predicts the decision on a command line in a workspace and a mode, with further permissions; an empty mode
+// means the one that new sessions start with. It runs nothing.
+func (s *Set) Explain(ctx context.Context, root string, mode tool.Mode, l Line, command string) (Explained, error) {
+	b, err := s.bench(root, l)
 	if err != nil {
 		return Explained{}, err
 	}

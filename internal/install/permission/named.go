@@ -34,7 +34,7 @@ func (s *Set) Named(ctx context.Context, root, message string) (event.Said, erro
 	if len(names) == 0 {
 		return event.Said{}, nil
 	}
-	b, err := s.bench(root)
+	b, err := s.bench(root, Line{})
 	if err != nil {
 		return event.Said{}, err
 	}
@@ -106,8 +106,8 @@ type bench struct {
 	env    tool.Env
 }
 
-func (s *Set) bench(root string) (b bench, err error) {
-	rules, err := s.Rules(root)
+func (s *Set) bench(root string, l Line) (b bench, err error) {
+	rules, err := s.RulesFor(root, l)
 	if err != nil {
 		return b, err
 	}

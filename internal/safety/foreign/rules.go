@@ -30,9 +30,10 @@ func Translate(action tool.Action, text string) (rules []string, why string) {
 		return prefixRules(action, text)
 	}
 	if claude := claudeName(name); claude != "" {
-		if written = strings.TrimPrefix(text, name); slices.Contains(prefixed(), name) && strings.HasSuffix(written, ")") {
+		begins := slices.Contains(prefixed(), name) || name == "shell" && action != tool.Allow
+		if written = strings.TrimPrefix(text, name); begins && strings.HasSuffix(written, ")") {
 			if inner := strings.TrimSuffix(written, ")"); !strings.HasSuffix(inner, "*") {
-				written = inner + ":*)" // Gemini's patterns are command prefixes
+				written = inner + ":*)" // patterns of Gemini are command prefixes, and so are denials of Copilot
 			}
 		}
 		text = claude + written

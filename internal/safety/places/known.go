@@ -184,13 +184,25 @@ func guardedNames() []string {
 		// ones, and other agents.
 		".helix", ".kakrc", ".vim", ".ycm_extra_conf.py", ".nvim", ".dir-locals-2.el", ".nova", ".lapce", ".lite_project.lua", ".theia", ".vs",
 		".gitpod.yml", ".replit", ".stackblitzrc", ".codesandbox", ".idx", ".kilocode", ".trae", ".junie",
+		".neoconf.json", ".nlsp-settings", ".lazy.lua", ".local.vimrc", ".local_vimrc.vim", "_vimrc_local.vim", ".kateproject", ".kdev4",
+		".tm_properties", ".project", ".cproject", ".externaltoolbuilders",
+		// Language and build servers that start or load what a file of the project names: Lua, Haskell, OCaml,
+		// Clojure, Scala, Swift, C#, PHP, Ruby, and Gradle's wrapper.
+		".luarc.json", ".luarc.jsonc", "hie.yaml", ".hie-bios", ".merlin", ".lsp", ".bsp", ".bloop", "buildserver.json", ".sourcekit-lsp",
+		"omnisharp.json", ".phpactor.json", ".phpactor.yml", ".solargraph.yml", "gradle-wrapper.properties", "gradle-wrapper.jar",
+		// More agents.
+		".factory", ".augment", ".qoder", ".zencoder", ".goose", ".openhands", ".amp", ".crush", ".codebuddy", ".iflow", ".lingma", ".rovodev",
+		".vibe", ".grok", ".kimi", ".pi", ".agents", ".copilot", ".warp", ".devin", ".antigravity",
 		// Version managers, git hooks, and interpreters and debuggers that load a file of their starting
 		// folder.
-		".tool-versions", ".rtx.toml", ".prototools", ".shadowenv.d", ".overcommit.yml", ".lefthook", ".lefthook-local.yml", "lefthook-local.yml",
-		"lefthook.toml", "lefthook.json", ".byebugrc", ".iex.exs", ".ocamlinit", ".psysh.php", ".radian_profile", ".perldb",
-		".lefthook.yml", ".lefthook.yaml", "lefthook.yml", "lefthook.yaml",
-		".pre-commit-config.yaml", ".pre-commit-hooks.yaml", ".hg", ".svn", ".jj", "opencode.jsonc", "crush.json", ".crush.json", ".qwen",
-		".mise", "mise.local.toml", ".rprofile", ".ghci", ".pnp.cjs", ".pnp.loader.mjs",
+		".tool-versions", ".rtx.toml", ".prototools", ".shadowenv.d", ".rvmrc", ".versions.conf", ".rbenv-vars", ".overcommit.yml", ".lefthook",
+		".lefthook-local.yml", "lefthook-local.yml", "lefthook.toml", "lefthook.json", ".lefthook.yml", ".lefthook.yaml", "lefthook.yml", "lefthook.yaml",
+		".huskyrc", ".huskyrc.json", ".huskyrc.js", ".cargo-husky", ".rusty-hook.toml", ".simple-git-hooks.json", ".simple-git-hooks.js",
+		".simple-git-hooks.cjs", "simple-git-hooks.json", "captainhook.json", "grumphp.yml", "prek.toml", "hk.pkl",
+		".byebugrc", ".iex.exs", ".ocamlinit", ".psysh.php", ".radian_profile", ".perldb", ".rdata", ".renviron", ".erlang", ".gnuplot",
+		".pre-commit-config.yaml", ".pre-commit-config.yml", ".pre-commit-hooks.yaml", ".hg", ".svn", ".jj", ".sl", ".bzr", "_darcs", ".pijul",
+		".repo", ".gclient", ".bazelrc", ".bazeliskrc", "opencode.jsonc", "crush.json", ".crush.json", ".qwen",
+		".mise", "mise.local.toml", ".rprofile", ".ghci", ".pnp.cjs", ".pnp.loader.mjs", ".pnpmfile.mjs",
 		"bunfig.toml", ".mvn", ".zlogin", ".zlogout", ".bash_login", ".bash_logout", ".bash_aliases", ".kshrc", ".cshrc", ".tcshrc", ".login",
 		".irbrc", ".pryrc", ".psqlrc", ".sqliterc", ".curlrc", ".wgetrc", ".condarc",
 		".claude", ".codex", ".cursor", ".gemini", ".continue", ".windsurf", ".aider.conf.yml", ".opencode", "opencode.json", ".roo", ".cline",
@@ -199,10 +211,32 @@ func guardedNames() []string {
 		".zprofile", ".gitconfig", ".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".lvimrc",
 		".bash_completion", ".bash_env", ".bash_functions", ".xprofile", ".gvimrc", ".pythonrc", ".pdbrc", ".lessfilter", ".mongorc.js",
 		".octaverc", "usercustomize.py", "sitecustomize.py",
-		".mise.toml", "mise.toml", ".autoenv", ".autoenv.zsh", ".gdbinit", ".lldbinit", ".dir-locals.el", ".emacs", ".tmux.conf", ".inputrc",
+		".mise.toml", "mise.toml", ".autoenv", ".autoenv.zsh", ".autoenv_leave.zsh", ".gdbinit", ".lldbinit", ".dir-locals.el", ".emacs", ".tmux.conf",
+		".inputrc",
 		".ripgreprc",
 	}
 }
+
+// guardedForm reports whether a name in a folder, both folded, is as one of guardedNames because of its form.
+func guardedForm(folder, name string) bool {
+	switch {
+	case strings.HasSuffix(name, ".code-workspace"), strings.HasSuffix(name, ".sublime-project"), strings.HasPrefix(name, ".envrc."):
+		return true
+	case strings.HasPrefix(strings.TrimPrefix(name, "."), "lefthook.") || strings.HasPrefix(strings.TrimPrefix(name, "."), "lefthook-local."):
+		return true
+	case strings.HasPrefix(strings.TrimPrefix(name, "."), "mise.") && strings.HasSuffix(name, ".toml"): // for one environment
+		return true
+	}
+	return guardedPair(folder, name)
+}
+
+// guardedPair reports whether a name is guarded in a folder of that name only.
+func guardedPair(folder, name string) bool {
+	return slices.Contains([]string{".config/mise", "mise/config.toml", "tools/bazel", ".github/hooks", ".github/copilot"}, folder+"/"+name)
+}
+
+// dockerLogins reports whether a name in a folder is that of the file with Docker's logins.
+func dockerLogins(folder, name string) bool { return folder == ".docker" && name == "config.json" }
 
 // Steers reports whether programs that work below a folder look there for a file of that name, relative to it,
 // that would control them: hidden files, and those that define a project.

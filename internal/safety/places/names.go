@@ -21,11 +21,11 @@ func (ix *index) byName(path string) (Guard, string) {
 			g, w = Frozen, "tells inspan what to do"
 		case name == ".ssh" || name == ".aws" || name == ".gnupg":
 			g, w = Secret, "is named like a folder of secrets"
-		case i > 0 && name == "config.json" && names[i-1] == ".docker":
+		case i > 0 && dockerLogins(names[i-1], name):
 			g, w = Secret, "holds logins of registries"
 		case i == 2 && names[1] == "dev" && !ordinaryDevice(name):
 			g, w = Frozen, "is a device of the machine"
-		case ix.guarded[name] || strings.HasSuffix(name, ".code-workspace"), strings.HasSuffix(name, ".sublime-project"):
+		case ix.guarded[name] || i > 0 && guardedForm(names[i-1], name):
 			g, w = Guarded, "names programs that others run"
 		}
 		if stricter(g, guard) {

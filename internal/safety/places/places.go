@@ -305,7 +305,7 @@ func inside(dir, path string) bool {
 // its guard can depend on, wherever it is.
 func Named(path string) string {
 	name, dir := filepath.Base(path), filepath.Base(filepath.Dir(path))
-	if secretFolder(fold(dir)) {
+	if folder, file := fold(dir), fold(name); secretFolder(folder) || guardedPair(folder, file) || dockerLogins(folder, file) {
 		return filepath.Join(dir, name)
 	}
 	return name

@@ -2,6 +2,7 @@ package places_test
 
 import (
 	_ "embed"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -79,6 +80,29 @@ func TestKnownAgrees(t *testing.T) {
 
 // TestAlso holds that further folders are as the workspace is, and that what is sensitive
 // stays so there.
+// TestNamesDecide holds that boxes, which look at names with [places.Named], find every guarded or secret path of the
+// corpus in a workspace: at the path itself, or at a folder above it.
+func TestNamesDecide(t *testing.T) {
+	names := places.Map{}.Indexed()
+	for line := range strings.Lines(paths) {
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		if len(fields) != 3 || fields[0] != "guarded" && fields[0] != "secret" || !strings.HasPrefix(fields[2], "/w/") {
+			continue
+		}
+		path, found := filepath.Clean(fields[2]), false
+		for at := path; at != "/w" && at != "/"; at = filepath.Dir(at) {
+			key := places.Named(at)
+			if at != path {
+				key += "/x"
+			}
+			found = found || names.Of("/x/"+key).Guard != places.Plain
+		}
+		if !found {
+			t.Errorf("%s is %s, and no name of it says so", path, fields[0])
+		}
+	}
+}
+
 func TestAlso(t *testing.T) {
 	m := here()
 	m.Also = []string{"/home/ann/lib"}

@@ -106,6 +106,32 @@ func gitUnseen(args []string) bool {
 	return false
 }
 
+// usualName returns the usual form of a command that other programs and words name too, such as npm run for npm
+// run-script. It returns nil if there is no other.
+func usualName(argv []string) []string {
+	name, args := path.Base(argv[0]), argv[1:]
+	switch {
+	case strings.HasPrefix(name, "python") && len(args) > 1 && args[0] == "-m" && args[1] == "pip":
+		return append([]string{"pip"}, args[2:]...)
+	case strings.HasPrefix(name, "pip3"):
+		return append([]string{"pip"}, args...)
+	case len(args) == 0:
+	case name == "cargo" && strings.HasPrefix(args[0], "+"):
+		return append([]string{name}, args[1:]...)
+	case (name == "docker" || name == "podman") && (args[0] == "container" || args[0] == "image"):
+		return append([]string{name}, args[1:]...)
+	case name == "npm":
+		usual := map[string]string{
+			"run-script": "run", "rum": "run", "urn": "run", "i": "install", "in": "install", "ins": "install", "add": "install", "x": "exec",
+			"t": "test", "tst": "test", "un": "uninstall", "rm": "uninstall", "remove": "uninstall",
+		}[args[0]]
+		if usual != "" {
+			return append([]string{name, usual}, args[1:]...)
+		}
+	}
+	return nil
+}
+
 // usualGit returns the usual form of a git command: git X for git-X, and push for the commands that push runs. It
 // returns nil if the command is not git or already has its usual form.
 func usualGit(argv []string) []string {

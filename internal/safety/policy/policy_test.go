@@ -277,6 +277,8 @@ func TestRules(t *testing.T) {
 		{"bash('./my tool' *)", "bash", typed("'./my tool' x"), true, true},
 		{"bash(npm run test:*)", "bash", typed("npm run test:unit"), true, true},
 		{"bash(make)", "bash", typed("make"), true, true},
+		{"bash(prettier src/*)", "bash", typed("prettier src/../secret"), false, true},
+		{"bash(prettier ../*)", "bash", typed("prettier ../x"), true, true},
 		// What the call asks for in an argument, no rule for words covers.
 		{"bash(go test *)", "bash", append(typed("go test"), asked("93.184.215.14")), false, true},
 		{"bash(go test *)", "bash", append(typed("go test"), asked("*")), false, true},
@@ -536,6 +538,80 @@ func TestDenyWhatBashEvaluates(t *testing.T) {
 	}
 }
 
+// TestDenyInsideOtherPrograms holds that a deny rule finds commands that other programs get as words or in options, and
+// that an allow rule for such a program still covers the usual forms.
+func TestDenyInsideOtherPrograms(t *testing.T) {
+	p := rule(t, tool.Deny, "bash(touch *)")
+	for _, line := range []string{
+		"env - touch P", "eval -- touch P", "time -- touch P", "time -p -- touch P", "exec -a touch busybox P", "env --argv0=touch busybox P",
+		"choom -n 0 -- touch P", "setarch x86_64 touch P", "linux64 touch P", "tini -- touch P", "hyperfine 'touch P'",
+		"uv run touch P", "bundle exec touch P", "npm exec -- touch P", "kubectl exec pod -- touch P", "npx -c 'touch P'", "npm exec --call='touch P'",
+		"tar cf x --checkpoint=1 --checkpoint-action=exec='touch P' .", "tar cf x -I 'sh -c \"touch P\"' .", "tar xf x --to-command='touch P'",
+		"ssh -o ProxyCommand='touch P' x", "ssh -o 'proxycommand touch P' x", "split --filter='touch P' x", "man -P 'touch P' ls", "gdb -batch -ex 'shell touch P'",
+		"git clone -c core.fsmonitor='touch P' . x", "git config alias.x '!touch P'", "git config --global core.pager 'touch P'",
+		"git config set core.pager 'touch P'", "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0='!touch P' git x",
+		`GIT_CONFIG_PARAMETERS="'alias.x'='!touch P'" git x`, "GIT_CONFIG_GLOBAL=./x git status", "RSYNC_RSH='touch P' rsync a b",
+	} {
+		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action == tool.Allow {
+			t.Errorf("%s: runs unasked", line)
+		}
+	}
+	for _, line := range []string{
+		"GIT_CONFIG_GLOBAL=/dev/null git log", "GIT_CONFIG_NOSYSTEM=1 git log", "tar czf x.tgz touch", "ssh -o Port=22 x uptime", "uv run pytest touch",
+		"npm test -- touch", "git config user.name touch", "time make", "env - make",
+	} {
+		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action != tool.Allow {
+			t.Errorf("%s: %s (%s)", line, v.Action, v.Reason)
+		}
+	}
+	for text, line := range map[string]string{"bash(npm test *)": "npm test -- --watch", "bash(git log *)": "git log"} {
+		if v := judge(t, rule(t, tool.Allow, text), call("bash", "ask"), typed(line)); v.Action != tool.Allow {
+			t.Errorf("%s: %s: %s (%s)", text, line, v.Action, v.Reason)
+		}
+	}
+}
+
+// TestDenyOptionsHowever holds that options of a deny rule may come in any order, place and cluster, and that a long
+// option asks if it may be a short one.
+func TestDenyOptionsHowever(t *testing.T) {
+	for _, tc := range []struct {
+		rule, line string
+		want       tool.Action
+	}{
+		{"rm -rf *", "rm -rf x", tool.Deny},
+		{"rm -rf *", "rm -fr x", tool.Deny},
+		{"rm -rf *", "rm -r -f x", tool.Deny},
+		{"rm -rf *", "rm x -rvf", tool.Deny},
+		{"rm -rf *", "rm --recursive --force x", tool.Ask},
+		{"rm -rf *", "/bin/rm -f -R x", tool.Allow}, // another letter; a rule of its own
+		{"rm -rf *", "rm -r x", tool.Allow},
+		{"rm -rf /", "rm -fr /", tool.Deny},
+		{"rm -rf /", "rm -fr x", tool.Allow},
+		{"git push --force *", "git push origin main --force", tool.Deny},
+		{"git push --force *", "git push -f", tool.Ask},
+		{"git push --force *", "git push origin --force=x", tool.Deny},
+		{"git push -f *", "git push origin -uf", tool.Deny},
+		{"git push --force *", "git push origin", tool.Allow},
+		{"chmod -R 777 *", "chmod 777 -R x", tool.Deny},
+		{"chmod -R 777 *", "chmod -R 755 x", tool.Allow},
+		{"/usr/bin/touch *", "touch x", tool.Deny},
+		{"/opt/bin/touch *", "touch x", tool.Allow},
+		{"npm run deploy *", "npm run-script deploy", tool.Deny},
+		{"pip install *", "python3 -m pip install x", tool.Deny},
+		{"pip install *", "pip3.12 install x", tool.Deny},
+		{"docker run *", "docker container run x", tool.Deny},
+		{"cargo publish *", "cargo +nightly publish", tool.Deny},
+		{"docker run *", "docker container ls", tool.Allow},
+		{"npm publish --access public", "npm --access public publish", tool.Allow},
+		{"terraform apply -auto-approve *", "terraform -chdir=x apply y -auto-approve", tool.Deny},
+		{"terraform apply -auto-approve *", "terraform apply -a -u -t -o", tool.Allow},
+	} {
+		if v := judge(t, rule(t, tool.Deny, "bash("+tc.rule+")"), call("bash", "yolo"), typed(tc.line)); v.Action != tc.want {
+			t.Errorf("%s: %s: %s (%s), want %s", tc.rule, tc.line, v.Action, v.Reason, tc.want)
+		}
+	}
+}
+
 func TestOrder(t *testing.T) {
 	parse := func(action tool.Action, text, scope string) policy.Rule {
 		r, err := policy.ParseRule(action, text, scope)
@@ -687,6 +763,9 @@ func TestImpossibleRules(t *testing.T) {
 		"write(/src/../x/**)":           "did you mean write(/x/**)?",
 		"write(/srv/)":                  "did you mean write(/srv)?",
 		"read(~)":                       "did you mean read(~/**)?",
+		"read($HOME/.x)":                "did you mean read(~/.x)?",
+		"write(${HOME}/x/**)":           "did you mean write(~/x/**)?",
+		"Read($HOME/.x/**)":             "did you mean read(~/.x/**)?",
 		"read(~ann/x)":                  "write the home folder in full",
 		"read_file(//etc/passwd)":       "did you mean read_file(/etc/passwd)?",
 		"external(x)":                   "use external",
@@ -699,6 +778,12 @@ func TestImpossibleRules(t *testing.T) {
 		"web_fetch(https://x.org:8/a*)": "did you mean web_fetch(x.org:8)?",
 		"http_request(x.org/a)":         "did you mean http_request(x.org)?",
 		"Bash(curl * | sh)":             "more than one simple command",
+		"bash(curl * | sh)":             "more than one command",
+		"bash(cd x && make)":            "more than one command",
+		"bash(a|b)":                     "more than one command",
+		"bash(cd x; make)":              "more than one command",
+		"bash(\"git push\")":            "did you mean bash(git push *)?",
+		"bash(git:* push)":              "did you mean bash(git push *)?",
 		"Agent(model:opus)":             "only the name of a kind",
 		"WebFetch(https://x)":           "only domain:",
 	} {
@@ -721,6 +806,10 @@ func TestRead(t *testing.T) {
 		{tool.Deny, "Read(./x)", nil, "read(x)|read(x/**)"},
 		{tool.Deny, "Read(//etc/x)", nil, "read(/etc/x)|read(/etc/x/**)"},
 		{tool.Deny, "bash(npm run test:*)", nil, "bash(npm run test:*)|bash(npm run test *)"},
+		{tool.Deny, "bash(echo 'a && b' *)", nil, "bash(echo 'a && b' *)"},
+		{tool.Deny, `bash(find * -exec * \;)`, nil, `bash(find * -exec * \;)`},
+		{tool.Deny, "shell(git push)", nil, "bash(git push *)"},
+		{tool.Allow, "shell(git push)", nil, "bash(git push)"},
 		{tool.Deny, "bash(npm run 'test:'*)", nil, "bash(npm run 'test:'*)"},
 		{tool.Allow, "bash(npm run test:*)", nil, "bash(npm run test:*)"},
 		{tool.Deny, "glob", nil, "find_files|list_files"},

@@ -171,14 +171,16 @@ func toolsWithoutPattern() []string {
 	}
 }
 
-// checkCommand rejects Claude Code's PROGRAM:* after our name of the tool, because in our grammar the colon would be
-// part of the program's name.
+// checkCommand rejects quotes around a program, and Claude Code's PROGRAM:* after our name of the tool, because in our
+// grammar the colon would be part of the program's name.
 func (r Rule) checkCommand() error {
-	prefix, ok := strings.CutSuffix(r.pattern, ":*")
-	if ok && prefix != "" && !strings.ContainsAny(prefix, " \t'") {
-		return fmt.Errorf("no program is called %q; did you mean %s(%s *)?", r.pattern, r.tool, prefix)
+	program, _, _ := strings.Cut(r.pattern, " ")
+	name := strings.TrimSuffix(strings.Trim(program, `"`), ":*")
+	if name == program || name == "" || strings.Contains(name, "'") {
+		return nil
 	}
-	return nil
+	meant := strings.TrimSuffix(strings.ReplaceAll(strings.Replace(r.pattern, program, name, 1), `"`, ""), " *") + " *"
+	return fmt.Errorf("no program is called %q; did you mean %s(%s)?", program, r.tool, meant)
 }
 
 // looseForm returns the rule with Claude Code's meaning of a pattern that ends with :*, the command with any arguments;
@@ -194,8 +196,11 @@ func (r Rule) looseForm() string {
 // checkPath rejects a pattern that no path matches, because rules match clean, absolute paths.
 func (r Rule) checkPath() error {
 	home, user := strings.CutPrefix(r.pattern, "~")
+	below, variable := strings.CutPrefix(strings.NewReplacer("${HOME}/", "$HOME/").Replace(r.pattern), "$HOME/")
 	clean := r.pattern
 	switch {
+	case variable:
+		clean = "~/" + below
 	case user && home == "":
 		clean = "~/**"
 	case user && !strings.HasPrefix(home, "/") && strings.Contains(home, "/"):

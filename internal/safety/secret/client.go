@@ -303,3 +303,20 @@ func (s *scanner) saying(from int, c check) (Found, bool) {
 	}
 	return s.password(begin, end)
 }
+
+// directive looks for the value of a variable with a secret name, as in ENV DB_PASSWORD x.
+func (s *scanner) directive(from int) (Found, bool) {
+	end := from
+	for end-from < longestName && (isAlnum(s.at(end)) || s.at(end) == '_') {
+		end++
+	}
+	name := s.text[from:end]
+	if k := kindOf(name, false); !isSpace(s.at(end)) || k != password && k != secretly {
+		return Found{}, false
+	}
+	begin, end, ok := s.argumentWord(end + 1)
+	if !ok {
+		return Found{}, false
+	}
+	return s.judge(&value{name: name, sign: '=', kind: kindOf(name, false), tight: true, quote: "\"", from: begin, end: end})
+}

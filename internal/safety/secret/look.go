@@ -188,7 +188,38 @@ func isName(s string) bool {
 
 // jumbled reports whether s is a random mix of upper and lower case letters.
 func jumbled(s string) bool {
-	return len(s) >= 16 && strings.ToLower(s) != s && strings.ToUpper(s) != s && strings.TrimFunc(s, isLetter) == "" && !isName(s)
+	return len(s) >= 10 && bothCases(s) && strings.TrimFunc(s, isLetter) == "" && (len(s) < 4*humps(s) || unspeakable(s))
+}
+
+// humps returns the number of words of a name such as apiKey.
+func humps(s string) int {
+	n := 1
+	for i := 1; i < len(s); i++ {
+		if isUpper(s[i]) && !isUpper(s[i-1]) {
+			n++
+		}
+	}
+	return n
+}
+
+func bothCases(s string) bool { return strings.ToLower(s) != s && strings.ToUpper(s) != s }
+
+// unspeakable reports whether more consonants follow each other than in names. Digits don't count. If it holds for a
+// text, it holds for every longer one that begins with it.
+func unspeakable(s string) bool {
+	n := 0
+	for i := range len(s) {
+		switch {
+		case strings.IndexByte("aeiouyAEIOUY", s[i]) >= 0 || !isAlnum(s[i]):
+			n = 0
+		case group(s[i]) == 'a':
+			n++
+		}
+		if n == 6 {
+			return true
+		}
+	}
+	return false
 }
 
 // isNumber reports whether s is a number in code notation: -0x7f87.

@@ -44,10 +44,19 @@ func (s *scanner) setting(i int) (Found, bool) {
 	if key == "" {
 		return Found{}, false
 	}
-	if strings.EqualFold(key, "value") {
-		if key = s.namedBefore(i); key == "" {
-			return Found{}, false
+	if s.text[i] == '=' && (strings.EqualFold(key, "string") || key == "str") {
+		if declared := s.declaredBefore(i); declared != "" {
+			key, lead = declared, ""
 		}
+	}
+	switch {
+	case strings.EqualFold(key, "value"):
+		key = s.namedBefore(i, named)
+	case key == "default":
+		key = s.namedBefore(i, defaulted)
+	}
+	if key == "" {
+		return Found{}, false
 	}
 	v := value{name: key, lead: lead, sign: s.text[i]}
 	v.kind = kindOf(key, s.cookie)
@@ -71,13 +80,27 @@ func (s *scanner) setting(i int) (Found, bool) {
 // key="ClearTextPassword" value=, "name": "DB_PASSWORD", "value":, - name: DB_PASSWORD.
 var named = regexp.MustCompile(`(?i)\b(?:name|key|parameterkey|id)["']?\s*[=:]\s*["']?([\w.:-]+)["']?[\s,]+["']?(?:parameter)?value$`)
 
-// namedBefore returns the name before the word value, which ends at i; empty: none.
-func (s *scanner) namedBefore(i int) string {
-	m := named.FindStringSubmatch(strings.TrimRight(s.before(i, longestPair), "\"' \t"))
+// defaulted matches a variable of Terraform up to its value: variable "db_password" { default.
+var defaulted = regexp.MustCompile(`\bvariable\s+"([\w-]+)"\s*\{[^{}]*\bdefault$`)
+
+// namedBefore returns the name before the word value or default, which ends at i; empty: none.
+func (s *scanner) namedBefore(i int, form *regexp.Regexp) string {
+	m := form.FindStringSubmatch(strings.TrimRight(s.before(i, longestPair), "\"' \t"))
 	if m == nil {
 		return ""
 	}
 	return m[1][strings.LastIndexByte(m[1], ':')+1:]
+}
+
+// declared matches the declaration of a name with a type, up to its value: const apiKey: string =, let key: &str =.
+var declared = regexp.MustCompile(`\b(\w+)\s*:\s*&?(?:'static\s+)?(?i:str|string)\s*$`)
+
+// declaredBefore returns the name that is declared before the sign at i; empty: none.
+func (s *scanner) declaredBefore(i int) string {
+	if m := declared.FindStringSubmatch(s.before(i, longestName)); m != nil {
+		return m[1]
+	}
+	return ""
 }
 
 // argued examines the comma after a quoted name that is the first argument of a call. The value is the next
@@ -218,10 +241,10 @@ func kindOf(key string, cookie bool) kind {
 		return secretly
 	case last == "key" && slices.Contains([]string{
 		"api", "access", "private", "secret", "signing", "encryption", "master", "auth", "account",
-		"app", "service", "shared", "storage", "session", "hmac", "webhook", "license", "nonce",
+		"app", "service", "shared", "preshared", "storage", "session", "hmac", "webhook", "license", "nonce", "validation", "decryption",
 	}, before):
 		return secretly
-	case strings.HasSuffix(key, "_IN_KEY"), last == "salt" && slices.Contains([]string{"auth", "in", "nonce"}, before): // of WordPress
+	case strings.HasSuffix(key, "_IN_KEY"), last == "salt" && slices.Contains([]string{"auth", "in", "nonce", "hash"}, before): // of WordPress and Drupal
 		return secretly
 	case strings.HasSuffix(last, "token") && !slices.Contains([]string{
 		"next", "page", "continuation", "continue", "sync", "cursor", "eos", "bos", "pad", "unk", "sep", "cls", "mask", "stop", "start", "end",
@@ -239,7 +262,7 @@ func mayName(key string) bool {
 		return false
 	}
 	switch uint32(key[n-3]|0x20)<<16 | uint32(key[n-2]|0x20)<<8 | uint32(key[n-1]|0x20) {
-	case 'l'<<16 | 'u'<<8 | 'e', 'a'<<16 | 'l'<<8 | 't', 'a'<<16 | 't'<<8 | 'a', 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's',
+	case 'l'<<16 | 'u'<<8 | 'e', 'u'<<16 | 'l'<<8 | 't', 's'<<16 | 't'<<8 | 'r', 'i'<<16 | 'n'<<8 | 'g', 'a'<<16 | 'l'<<8 | 't', 'a'<<16 | 't'<<8 | 'a', 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's',
 		'p'<<16 | 'w'<<8 | 'd',
 		'a'<<16 | 's'<<8 | 'e', 'a'<<16 | 'l'<<8 | 's', 'i'<<16 | 'a'<<8 | 'l', 'k'<<16 | 'e'<<8 | 'y', 'u'<<16 | 't'<<8 | 'h', 'i'<<16 | 'o'<<8 | 'n', 'k'<<16 | 'i'<<8 | 'e':
 		return true
@@ -420,13 +443,13 @@ func (s *scanner) secretValue(v *value, look string) bool {
 	case bare && v.sign == ':' && (v.name == "PASS" || v.name == "pass" || v.name == "Pass"):
 		return false // the result of a test
 	case v.shouting() && !v.code:
-		return secretive(look) || bare && v.tight && v.sign == '=' && s.wordAlone(v)
-	case bare && !v.tight && isName(look) && (v.kind != password || !isUpper(look[0])):
+		return secretive(look) || jumbled(look) || bare && v.tight && v.sign == '=' && s.wordAlone(v)
+	case bare && !v.tight && isName(look) && !(bothCases(look) && unspeakable(look)) && (v.kind != password || !isUpper(look[0])):
 		return false // a name in code
 	case v.kind == password && (v.quote != "" || v.sign == ':' || v.tight):
-		return mixed(look) || strong(look) || digitsAside(look) || bare && v.tight && jumbled(look)
+		return mixed(look) || strong(look) || digitsAside(look) || jumbled(look)
 	}
-	return mixed(look) && (len(look) >= 10 || !bare) || len(look) >= 16 && strong(look)
+	return mixed(look) && (len(look) >= 10 || !bare) || len(look) >= 16 && (strong(look) || jumbled(look))
 }
 
 // wordAlone reports whether the value is all of an environment line's value.

@@ -6,15 +6,16 @@ import "slices"
 type check uint8
 
 const (
-	sure    check = iota
-	random        // its characters are mixed randomly
-	bearing       // the same, and the prefix is not part of it
-	login         // base64 of name:password; the prefix is not part of it
-	netrc         // a password in a file of logins; the prefix is not part of it
-	quoted        // a quoted password; the prefix ends with its first quote and is not part of it
-	worded        // a password that is the next word; the prefix is not part of it
-	vaulted       // hex lines under a header that names the encrypting program
-	account       // a password after a user's name and a slash; neither is part of it
+	sure      check = iota
+	random          // its characters are mixed randomly
+	bearing         // the same, and the prefix is not part of it
+	login           // base64 of name:password; the prefix is not part of it
+	netrc           // a password in a file of logins; the prefix is not part of it
+	quoted          // a quoted password; the prefix ends with its first quote and is not part of it
+	worded          // a password that is the next word; the prefix is not part of it
+	vaulted         // hex lines under a header that names the encrypting program
+	account         // a password after a user's name and a slash; neither is part of it
+	directive       // the name of a variable and its value; only the value is part of it
 )
 
 // shape is a token with a known beginning.

@@ -143,6 +143,8 @@ func (s *scanner) proven(i int, sh *shape) (Found, bool) {
 		return s.vaulted(i, from)
 	case quoted, worded, account:
 		return s.saying(from, sh.check)
+	case directive:
+		return s.directive(from)
 	}
 	least, end := s.tail(from, sh.tail)
 	if end < 0 {
@@ -152,7 +154,11 @@ func (s *scanner) proven(i int, sh *shape) (Found, bool) {
 		return Found{i, end, sh.what}, !standIn(s.text[i:min(least, i+256)])
 	}
 	value := s.text[from:min(end, from+256)]
-	if ok := sh.check == login && isLogin(value) || sh.check != login && mixed(value); !ok || s.placeholder(end) > 0 || standIn(value) {
+	ok := mixed(value) || len(value) >= 16 && bothCases(value) && unspeakable(value)
+	if sh.check == login {
+		ok = isLogin(value)
+	}
+	if !ok || s.placeholder(end) > 0 || standIn(value) {
 		return Found{}, false
 	}
 	if sh.check == random {

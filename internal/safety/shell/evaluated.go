@@ -179,13 +179,14 @@ func inertValue(name string, value word) bool {
 // insideVariable examines the values of variables that shells and programs run.
 func (j *judge) insideVariable(name string, value word, s scope) {
 	evaluated := evaluatedVariable(name)
-	if !evaluated && !slices.Contains([]string{
+	settings := strings.HasPrefix(name, "GIT_CONFIG_") && name != "GIT_CONFIG_NOSYSTEM" && value.text != "/dev/null" // aliases, programs
+	if !evaluated && !settings && !slices.Contains([]string{
 		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF",
-		"GIT_ASKPASS", "LESSOPEN",
+		"GIT_ASKPASS", "GIT_SSH", "GIT_PROXY_COMMAND", "SSH_ASKPASS", "SUDO_ASKPASS", "LESSOPEN", "LESSCLOSE", "RSYNC_RSH",
 	}, name) {
 		return
 	}
-	if evaluated && !inertValue(name, value) || !evaluated && !value.known {
+	if settings || evaluated && !inertValue(name, value) || !evaluated && !value.known {
 		j.unproven(s.deeper(), name+"="+value.text, "what "+name+" makes run can't be known")
 	}
 	c := &call{j: j, s: s, v: &verdict{}}

@@ -66,7 +66,7 @@ func (c *call) elsewhere() {
 func (c *call) insideShell(name string, args []word) {
 	switch name {
 	case "eval":
-		c.joined(args)
+		c.joined(skipOptions(args, " "))
 	case "trap", "watch":
 		args = skipOptions(args, " -n --interval ")
 		if name == "watch" {
@@ -74,20 +74,25 @@ func (c *call) insideShell(name string, args []word) {
 		} else if len(args) > 0 {
 			c.text(args[0])
 		}
-	case "mapfile", "readarray", "compgen", "complete":
-		c.texts(values(args, "-C"))
 	case "jobs":
 		if len(args) > 1 && args[0].text == "-x" {
 			c.under(args[1:])
 		}
 	case "env":
 		c.splitText(args)
-	case "su", "runuser", "script":
-		c.texts(values(args, "-c", "--command", "--session-command"))
+		c.named(args, "-a", "--argv0")
 	case "sh", "dash", "bash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "pwsh":
 		c.flagged(args)
-	case "flock":
-		c.texts(values(args, "-c", "--command"))
+	case "exec":
+		c.named(args, "-a")
+	}
+	c.texts(optionCommands(name, args))
+	if len(args) > 1 && runsRest(name, args[0].text) {
+		rest := args[1:]
+		if at := slices.IndexFunc(rest, func(w word) bool { return w.text == "--" }); at >= 0 {
+			rest = rest[at+1:]
+		}
+		c.under(skipOptions(rest, " -n --name -p --prefix --package --with --python --project --directory --extra --group "))
 	}
 	if takes, operands, ok := carriers(name); ok {
 		args = skipOptions(args, takes)
@@ -136,6 +141,63 @@ func carriers(name string) (takes string, operands int, ok bool) {
 		return " -m -N -C -p -i ", 0, true
 	}
 	return "", 0, false
+}
+
+// optionCommands returns the values of options that a program runs as command lines.
+func optionCommands(name string, args []word) []word {
+	switch name {
+	case "mapfile", "readarray", "compgen", "complete":
+		return values(args, "-C")
+	case "su", "runuser", "script":
+		return values(args, "-c", "--command", "--session-command")
+	case "flock":
+		return values(args, "-c", "--command")
+	case "npm", "npx", "pnpm", "pnpx":
+		return values(args, "-c", "--call")
+	case "split":
+		return values(args, "--filter")
+	case "man":
+		return values(args, "-P", "--pager")
+	case "tar", "bsdtar", "gtar":
+		return append(values(args, "-I", "-F", "--use-compress-program", "--to-command", "--info-script", "--new-volume-script",
+			"--rsh-command", "--rmt-command"), marked(values(args, "--checkpoint-action"), "exec=")...)
+	case "ssh", "scp", "sftp":
+		return marked(values(args, "-o"), "proxycommand=", "proxycommand ", "localcommand=", "localcommand ", "knownhostscommand=", "knownhostscommand ")
+	case "gdb":
+		return marked(values(args, "-ex", "-iex", "--eval-command", "--init-eval-command"), "shell ", "!")
+	}
+	return nil
+}
+
+// marked returns the texts after one of the marks, in any case, at the beginning of words.
+func marked(words []word, marks ...string) (out []word) {
+	for _, w := range words {
+		for _, mark := range marks {
+			if len(w.text) > len(mark) && strings.EqualFold(w.text[:len(mark)], mark) {
+				out = append(out, word{text: w.text[len(mark):], known: w.known, one: true})
+			}
+		}
+	}
+	return out
+}
+
+// named examines a command whose name an option replaces, as multi-call programs run what they are called.
+func (c *call) named(args []word, options ...string) {
+	for _, name := range values(args, options...) {
+		if rest := skipOptions(args, " "+strings.Join(options, " ")+" "); len(rest) > 1 {
+			c.under(append([]word{name}, rest[1:]...))
+		}
+	}
+}
+
+// runsRest reports whether a subcommand runs the words after it as a command.
+func runsRest(name, sub string) bool {
+	return slices.Contains([]string{
+		"uv run", "poetry run", "pipenv run", "pdm run", "hatch run", "rye run", "pixi run", "conda run", "mamba run", "micromamba run",
+		"bundle exec", "npm exec", "npm x", "pnpm exec", "pnpm dlx", "yarn exec", "yarn dlx", "bun x", "mise exec", "mise x", "asdf exec",
+		"direnv exec", "nix run", "nix develop", "nix shell", "kubectl exec", "opam exec", "stack exec", "cabal exec", "composer exec",
+		"rustup run", "rbenv exec", "pyenv exec", "volta run",
+	}, name+" "+sub)
 }
 
 // skipOptions skips options and the words of those in takes.

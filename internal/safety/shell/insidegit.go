@@ -70,6 +70,16 @@ func (c *call) insideSubcommand(name string, args []word) {
 		c.texts(values(args, "-O", "--open-files-in-pager"))
 	case "clone":
 		c.texts(values(args, "-u", "--upload-pack"))
+		for _, w := range values(args, "-c", "--config") {
+			c.insideSetting(w, nil)
+		}
+	case "config":
+		if args = skipOptions(args, " -f --file --blob "); len(args) > 2 && slices.Contains([]string{"set", "add"}, args[0].text) {
+			args = skipOptions(args[1:], " -f --file --blob ")
+		}
+		if len(args) > 1 && args[0].known && args[1].known {
+			c.insideSetting(literal(args[0].text+"="+args[1].text), nil)
+		}
 	case "fetch", "pull", "push", "ls-remote", "archive", "send-pack", "fetch-pack":
 		c.texts(values(args, "--upload-pack", "--receive-pack", "--exec"))
 	case "filter-branch":

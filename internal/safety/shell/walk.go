@@ -95,6 +95,9 @@ func (j *judge) compound(cmd syntax.Command, s scope) flow {
 		if c.Stmt == nil {
 			return same(s.cwds)
 		}
+		if text := s.text(c.Stmt); strings.HasPrefix(text, "-") {
+			j.unproven(s, text, "options of time are not judged")
+		}
 		return j.stmt(c.Stmt, s)
 	case *syntax.IfClause:
 		out := j.branches(c, s)

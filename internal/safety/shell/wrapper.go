@@ -37,7 +37,9 @@ func (c *call) wrapper() bool {
 		c.wrap(" ")
 	case "sudo", "doas", "su", "runuser", "pkexec", "chroot", "unshare", "nsenter", "setpriv", "firejail", "bwrap", "strace", "ltrace", "gdb",
 		"perf", "watch",
-		"parallel", "busybox", "toybox", "script", "expect", "flock", "chrt", "taskset", "prlimit", "systemd-run", "at", "batch", "entr", "rlwrap", "unbuffer", "caffeinate", "daemonize", "start-stop-daemon", "ssh-agent", "dbus-run-session", "xvfb-run", "catchsegv", "eatmydata", "fakeroot", "proot", "choom", "cgexec", "numactl", "trickle", "torsocks", "proxychains", "direnv", "mise", "asdf":
+		"parallel", "busybox", "toybox", "script", "expect", "flock", "chrt", "taskset", "prlimit", "systemd-run", "at", "batch", "entr", "rlwrap", "unbuffer", "caffeinate", "daemonize", "start-stop-daemon", "ssh-agent", "dbus-run-session", "xvfb-run", "catchsegv", "eatmydata", "fakeroot", "proot", "choom", "cgexec", "numactl", "trickle", "torsocks", "proxychains", "proxychains4", "direnv", "mise", "asdf",
+		"setarch", "linux32", "linux64", "i386", "x86_64", "uname26", "dumb-init", "tini", "gosu", "su-exec", "chpst", "chronic", "cpulimit",
+		"systemd-inhibit", "systemd-cat", "faketime", "hyperfine", "dbus-launch", "runcon":
 		c.v.full(c.name + " runs other programs, in its own way")
 		c.guess()
 	case "eval", "source", "csh", "tcsh", "zsh", "fish", "ksh", "mksh", "ash", "rbash", "pwsh":
@@ -54,7 +56,7 @@ func (c *call) wrapper() bool {
 func (c *call) guess() {
 	takes := map[string]string{
 		"sudo": "-u -g -h -p -C -T -r -t -U -D -R", "doas": "-u -C", "runuser": "-u -g", "strace": "-o -e -p -s -u",
-		"flock": "-w -E", "chrt": "-T -P -D", "watch": "-n",
+		"flock": "-w -E", "chrt": "-T -P -D", "watch": "-n", "choom": "-n -p",
 	}
 	for i := 0; i < len(c.args); i++ {
 		w := c.args[i]
@@ -121,6 +123,9 @@ func (c *call) env() {
 		if (o.name == "-u" || o.name == "--unset") && (!o.value.known || !harmlessEnv(o.value.text) && !harmlessName(o.value.text)) {
 			c.v.full("env removes a variable that programs may need to be safe")
 		}
+	}
+	if len(args) > 0 && args[0].text == "-" && args[0].known { // as -i
+		c.s.bare, args = true, args[1:]
 	}
 	c.s.bare = c.s.bare || p.has("-i", "--ignore-environment")
 	for len(args) > 0 {

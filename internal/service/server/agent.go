@@ -65,6 +65,9 @@ func (p Spec) checkAgent(tenant string, installed []string) error {
 		}
 	}
 	for i, t := range p.Tools {
+		if _, values := measure(t.Schema); values > mostSchema {
+			return Wrong(fmt.Sprintf("tools.%d.input_schema", i), fmt.Sprintf("it holds more than %d values", mostSchema), "fewer values")
+		}
 		var kind struct{ Type string }
 		if err := errors.Join(json.Unmarshal(t.Schema, &kind), t.tool().CheckSchema()); err != nil || kind.Type != "object" {
 			return Wrong(fmt.Sprintf("tools.%d.input_schema", i), "not a schema that a tool can have", "a JSON schema of type object")

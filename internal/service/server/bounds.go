@@ -31,6 +31,7 @@ const (
 const (
 	mostDepth  = 64     // of nested lists and objects
 	mostValues = 20_000 // strings, numbers, lists and objects in a body
+	mostSchema = 2_000  // and in the schema of a tool, which takes much more memory than its text
 
 	mostShort = 256  // characters of names and ids
 	mostRule  = 1000 // and of a rule
@@ -76,7 +77,18 @@ func fits(field, of string, v reflect.Value) error {
 
 // shallow reports a body that nests too deeply or has too many values, before it is decoded.
 func shallow(raw []byte) error {
-	depth, values, quoted := 0, 0, false
+	switch depth, values := measure(raw); {
+	case depth > mostDepth:
+		return Wrong(theBody, fmt.Sprintf("its lists and objects are more than %d deep", mostDepth), fmt.Sprintf("at most %d in each other", mostDepth))
+	case values > mostValues:
+		return Wrong(theBody, fmt.Sprintf("it holds more than %d values", mostValues), "fewer values")
+	}
+	return nil
+}
+
+// measure returns the depth of a JSON text and the number of its values. It stops soon after a limit.
+func measure(raw []byte) (deepest, values int) {
+	depth, quoted := 0, false
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; {
 		case quoted && c == '\\':
@@ -86,20 +98,18 @@ func shallow(raw []byte) error {
 		case quoted:
 		case c == '[' || c == '{':
 			depth++
+			deepest = max(deepest, depth)
 			values++
 		case c == ']' || c == '}':
 			depth--
 		case c == ',':
 			values++
 		}
-		if depth > mostDepth {
-			return Wrong(theBody, fmt.Sprintf("its lists and objects are more than %d deep", mostDepth), fmt.Sprintf("at most %d in each other", mostDepth))
-		}
-		if values > mostValues {
-			return Wrong(theBody, fmt.Sprintf("it holds more than %d values", mostValues), "fewer values")
+		if depth > mostDepth || values > mostValues {
+			break
 		}
 	}
-	return nil
+	return deepest, values
 }
 
 // narrow adds the limits of a field of a type, in the names that clients see, to its schema.

@@ -29,6 +29,10 @@ func TestBudgets(t *testing.T) {
 		{`{"prompt":"x","deny":` + repeated(`"bash"`, 1001) + `}`, "deny: it has 1001 entries; use at most 1000"},
 		{`{"prompt":"x","ask":["bash","` + strings.Repeat("é", 1001) + `"]}`, "ask.1: it has 1001 characters; use at most 1000"},
 		{`{"prompt":"x","tools":` + tools + `}`, "tools: it has 257 entries; use at most 256"},
+		{
+			`{"prompt":"x","tools":[{"name":"t","description":"d","input_schema":{"type":"object","required":` + repeated(`"a"`, 2000) + `}}]}`,
+			"tools.0.input_schema: it holds more than 2000 values",
+		},
 		{`{"prompt":"x","servers":` + repeated(`{"name":"s","url":"https://a.example/"}`, 21) + `}`, "servers: it has 21 entries; use at most 20"},
 		{`{"prompt":"x","model":"` + strings.Repeat("m", 257) + `"}`, "model: it has 257 characters; use at most 256"},
 		{`{"prompt":"` + strings.Repeat("p", 1<<20+1) + `"}`, "prompt: it has 1048577 characters; use at most 1048576"},

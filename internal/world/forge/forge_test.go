@@ -114,7 +114,7 @@ func TestCommentOnce(t *testing.T) {
 			return &testkit.Fault{Status: http.StatusBadGateway, Done: true}
 		}
 		n := name(t, s, "12")
-		body := "Mended.\x1b[2J <!-- inspan:s1/other -->"
+		body := "Mended.\x1b[2J <!-- inspan:s1/other --> ![a](//h/?K) <Img src=//h/?K>"
 		first, err := s.Comment(t.Context(), n, "s1/step", body)
 		if err != nil || first == "" {
 			t.Fatal(kind, first, err)
@@ -125,6 +125,7 @@ func TestCommentOnce(t *testing.T) {
 		}
 		made := s.Made()
 		if len(made) != 1 || strings.Contains(made[0].Body["body"].(string), "inspan:s1/other") ||
+			!strings.Contains(made[0].Body["body"].(string), `!\[a](//h/?K) &lt;Img src=//h/?K>`) ||
 			!strings.HasSuffix(made[0].Body["body"].(string), "\n\n<!-- inspan:s1/step -->") {
 			t.Errorf("%s: %+v", kind, made)
 		}

@@ -35,9 +35,19 @@ func (s Site) Comment(ctx context.Context, n Name, key, body string) (at string,
 	return c.createOnce(ctx, look, func() (string, error) { return a.comment(ctx, n, clean(body)+"\n\n"+mark) })
 }
 
-// clean removes imitations of our marker from a text to publish.
+// images matches the beginnings of images and of other things that a page loads.
+var images = regexp.MustCompile(`!\[|<(?i:img|image|picture|source|video|audio|svg|input|object|embed|iframe|link|style)\b`)
+
+// clean removes imitations of our marker from a text to publish. It shows images as text, because a page loads their
+// addresses, which a model can be made to fill with data. The Action does the same (scripts/markdown.jq).
 func clean(body string) string {
-	return text.Cut(strings.ReplaceAll(strings.TrimSpace(text.Clean(body)), "<!-- inspan:", "<!-- "), mostBody)
+	body = images.ReplaceAllStringFunc(text.Clean(body), func(begin string) string {
+		if tag, ok := strings.CutPrefix(begin, "<"); ok {
+			return "&lt;" + tag
+		}
+		return `!\[`
+	})
+	return text.Cut(strings.ReplaceAll(strings.TrimSpace(body), "<!-- inspan:", "<!-- "), mostBody)
 }
 
 // Proposal is a branch to be merged.

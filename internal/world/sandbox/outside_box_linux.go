@@ -299,7 +299,7 @@ func (o *outside) keepInert(git string, open bool) {
 	if open {
 		return
 	}
-	for _, s := range sensitive.NamingPrograms(git) {
+	for _, s := range sensitive.Unsafe(git) {
 		if is, ok := paths.Identify(o.held, s.Path); ok {
 			o.list = append(o.list, o.boxes.TakeAway(sensitive.Intruder{Place: s, Is: is}, o.held))
 			go o.boxes.newRepositories.count(s.Path)

@@ -56,24 +56,25 @@ func Allowed() []Kind {
 	const (
 		id   = `[0-9a-f]{40}(?:[0-9a-f]{24})?`
 		ids  = `(?:` + id + `\s*)*`
-		ref  = `(?:ref: refs/[^\s~^:?*\[\\]+|` + id + `)\s*`
+		name = `refs/[^\s~^:?*\[\\/]+(?:/[^\s~^:?*\[\\/-][^\s~^:?*\[\\]*)?`
+		ref  = `(?:ref: ` + name + `|` + id + `)\s*`
 		word = `[A-Za-z0-9./_-]{0,200}\s*`
-		rest = `(?s).*`
 	)
 	head := locked(form(`HEAD`, ref))
 	head.Permanent = true
-	packed := locked(form(`packed-refs`, `(?:(?:#[^\n]*|\^?`+id+`(?: [^\n]*)?)\n)*`))
+	packed := locked(form(`packed-refs`, `(?:(?:#[^\n]*|\^?`+id+`(?: `+name+`)?)\n)*`))
 	packed.Permanent = true
 	return []Kind{
 		head, packed,
-		locked(form(`refs/.+`, ref)),
-		locked(form(`index|sharedindex\.[0-9a-f]+`, `DIRC`+rest)),
+		locked(form(name, ref)),
+		locked(named(`index|sharedindex\.[0-9a-f]+`, CheckIndex)),
 		locked(form(`shallow`, ids)),
 		locked(named(`config`, branches)),
 		locked(text(`reftable/(?:tables\.list|0x[0-9a-f]+-0x[0-9a-f]+-[0-9a-f]+\.ref)`)),
 		text(`logs/(?:HEAD|refs/.+)`),
 		form(`(?:ORIG|MERGE|CHERRY_PICK|REVERT|REBASE|BISECT)_HEAD|AUTO_MERGE|MERGE_AUTOSTASH|BISECT_EXPECTED_REV|NOTES_MERGE_PARTIAL`, ids),
-		text(`(?:MERGE|SQUASH)_MSG|(?:COMMIT|TAG|NOTES)_EDITMSG|FETCH_HEAD|MERGE_RR|MERGE_MODE|BISECT_LOG|BISECT_RUN|NOTES_MERGE_REF|NOTES_MERGE_WORKTREE/[0-9a-f]+`),
+		text(`(?:MERGE|SQUASH)_MSG|(?:COMMIT|TAG|NOTES)_EDITMSG|FETCH_HEAD|MERGE_MODE|BISECT_LOG|BISECT_RUN|NOTES_MERGE_REF|NOTES_MERGE_WORKTREE/[0-9a-f]+`),
+		named(`MERGE_RR`, conflicts),
 		form(`BISECT_START|BISECT_ANCESTORS_OK|BISECT_FIRST_PARENT`, `(?:[A-Za-z0-9]`+word+`)?\s*`),
 		form(`BISECT_TERMS`, `[a-z][a-z0-9-]*\n[a-z][a-z0-9-]*\n`),
 		form(`BISECT_NAMES`, `(?:\s*'[^']*')*\s*`),
@@ -163,6 +164,16 @@ func branches(data, old []byte) error {
 
 var errSettings = errors.New("holds settings, which can name programs: the person changes them, or a call with outside, which needs approval " +
 	"(for one command git -c user.name=... -c user.email=... does as well)")
+
+// conflicts checks which files git rerere reads and writes.
+func conflicts(data, _ []byte) error {
+	for entry := range strings.SplitSeq(strings.TrimSuffix(string(data), "\x00"), "\x00") {
+		if _, name, ok := strings.Cut(entry, "\t"); entry != "" && (!ok || !treePath(name)) {
+			return errPath
+		}
+	}
+	return nil
+}
 
 // plan checks a todo list of git. It may run only commands that the previous list ran.
 func plan(data, old []byte) error {

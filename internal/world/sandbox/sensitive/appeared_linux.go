@@ -54,7 +54,7 @@ func (w *Workspace) Appeared(box tool.Box, before []paths.Identity, held []paths
 		return slices.ContainsFunc(made, func(git string) bool { return ofRepository(git, s) })
 	})
 	for _, git := range made {
-		list = append(list, NamingPrograms(git)...)
+		list = append(list, Unsafe(git)...)
 	}
 	var out []Intruder
 	for _, s := range list {

@@ -10,6 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/internal/safety/shell"
+	"github.com/inspan/inspan/internal/world/sandbox/gitfiles"
 	"github.com/inspan/inspan/internal/world/sandbox/paths"
 	"github.com/inspan/inspan/tool"
 )
@@ -262,3 +263,37 @@ func NamingPrograms(git string) []Place {
 		return false
 	})
 }
+
+// Unsafe lists the files of [NamingPrograms], and indexes that would make git write elsewhere than into its working
+// tree.
+func Unsafe(git string) []Place {
+	out := NamingPrograms(git)
+	dirs := []string{git}
+	for _, below := range []string{"modules", "worktrees"} {
+		entries, _ := paths.ReadFolder(filepath.Join(git, below)) // there may be none
+		for _, e := range entries {
+			dirs = append(dirs, filepath.Join(git, below, e.Name()))
+		}
+	}
+	for _, dir := range dirs {
+		entries, _ := paths.ReadFolder(dir)
+		for _, e := range entries {
+			if path := filepath.Join(dir, e.Name()); (e.Name() == "index" || strings.HasPrefix(e.Name(), "sharedindex.")) && !soundIndex(path) {
+				out = append(out, Place{Path: path, Guard: places.Frozen, Why: "lists paths that no working tree has"})
+			}
+		}
+	}
+	return out
+}
+
+func soundIndex(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > mostIndex {
+		return false
+	}
+	data, err := keep.Read(path)
+	return err == nil && gitfiles.CheckIndex(data, nil) == nil
+}
+
+// mostIndex bounds the size of an index that is checked.
+const mostIndex = 256 << 20

@@ -213,7 +213,7 @@ func TestInitBesideAJob(t *testing.T) {
 	}
 	boxes.Background(t, env, boxes.Writable,
 		"until test -e /tmp/go; do sleep 0.02; done; echo x >.git/hooks/post-commit; printf '[core]\nfsmonitor=x\n"+
-			"' >>.git/config; touch /tmp/gone; exec sleep 60")
+			"' >>.git/config; sed -i 's/plain/..\\/\\/x/' .git/index; touch /tmp/gone; exec sleep 60")
 	init := tool.Box{Level: tool.BoxWorkspace, Git: true, Init: true}
 	code, out, refused := boxes.Run(t, env, init,
 		"git init -q && git config user.name x && git config user.email x@y && git add plain && git commit -qm one && sleep 0.2 && git "+
@@ -223,7 +223,8 @@ func TestInitBesideAJob(t *testing.T) {
 	}
 	boxes.Succeeds(t, env, boxes.Writable, "touch /tmp/go; until test -e /tmp/gone; do sleep 0.02; done")
 	testkit.WaitFor(t, "the programs that the job names in the new repository to be taken away", func() bool {
-		return boxes.Gone(filepath.Join(env.Root, ".git/hooks/post-commit")) && boxes.Gone(filepath.Join(env.Root, ".git/config"))
+		return boxes.Gone(filepath.Join(env.Root, ".git/hooks/post-commit")) && boxes.Gone(filepath.Join(env.Root, ".git/config")) &&
+			boxes.Gone(filepath.Join(env.Root, ".git/index"))
 	})
 	boxes.Succeeds(t, env, tool.Box{Level: tool.BoxRead}, "git log --oneline | grep one", "HOME="+home)
 }
