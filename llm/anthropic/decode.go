@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -55,16 +56,16 @@ type event struct {
 
 // usage has pointers because a later event repeats only some of the figures.
 type usage struct {
-	Input      *int `json:"input_tokens"`
-	CacheRead  *int `json:"cache_read_input_tokens"`
-	CacheWrite *int `json:"cache_creation_input_tokens"`
-	Output     *int `json:"output_tokens"`
+	Input      *wire.Count `json:"input_tokens"`
+	CacheRead  *wire.Count `json:"cache_read_input_tokens"`
+	CacheWrite *wire.Count `json:"cache_creation_input_tokens"`
+	Output     *wire.Count `json:"output_tokens"`
 	Lives      struct {
-		Minutes *int `json:"ephemeral_5m_input_tokens"`
-		Hour    *int `json:"ephemeral_1h_input_tokens"`
+		Minutes *wire.Count `json:"ephemeral_5m_input_tokens"`
+		Hour    *wire.Count `json:"ephemeral_1h_input_tokens"`
 	} `json:"cache_creation"`
 	Details struct {
-		Thinking *int `json:"thinking_tokens"`
+		Thinking *wire.Count `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 	Tier  string `json:"service_tier"`
 	Speed string `json:"speed"`
@@ -103,21 +104,28 @@ func whole(r io.Reader) func() ([]byte, error) {
 
 func eventsOf(body []byte) [][]byte {
 	var m struct {
-		Type    string            `json:"type"`
-		Content []json.RawMessage `json:"content"`
-		Stop    string            `json:"stop_reason"`
-		Usage   json.RawMessage   `json:"usage"`
-		Error   json.RawMessage   `json:"error"`
+		Type    string          `json:"type"`
+		Content json.RawMessage `json:"content"`
+		Stop    string          `json:"stop_reason"`
+		Usage   json.RawMessage `json:"usage"`
+		Error   json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(body, &m) != nil || m.Type == "error" || len(m.Error) > 0 {
 		return [][]byte{body}
+	}
+	if m.Stop == "" && m.Content == nil { // an error in the form of a gateway
+		return [][]byte{slices.Concat([]byte(`{"type":"error","error":`), body, []byte("}"))}
+	}
+	var blocks []json.RawMessage
+	if json.Unmarshal(m.Content, &blocks) != nil { // a text
+		blocks = []json.RawMessage{slices.Concat([]byte(`{"type":"text","text":`), m.Content, []byte("}"))}
 	}
 	var events [][]byte
 	add := func(e map[string]any) {
 		b, _ := json.Marshal(e) // of valid JSON
 		events = append(events, b)
 	}
-	for i, block := range m.Content {
+	for i, block := range blocks {
 		var signed struct {
 			Signature string `json:"signature"`
 		}
@@ -266,6 +274,9 @@ func (d *decoder) delta(ev event) llm.Chunk {
 		}
 	case "input_json_delta":
 		if b != nil && ev.Delta.PartialJSON != "" {
+			if b.text.String() == "{}" { // an empty object that a gateway put before the arguments
+				b.text.Reset()
+			}
 			b.text.WriteString(ev.Delta.PartialJSON)
 			return llm.Chunk{Call: &llm.CallDelta{Name: b.name, Args: ev.Delta.PartialJSON}}
 		}
@@ -275,15 +286,15 @@ func (d *decoder) delta(ev event) llm.Chunk {
 
 // count stores the figures of an event; later ones are cumulative.
 func (d *decoder) count(u usage) {
-	set := func(to *int, from *int) {
+	set := func(to *int, from *wire.Count) {
 		if from != nil {
-			*to = *from
+			*to = int(*from)
 		}
 	}
 	set(&d.reply.Usage.Input, u.Input)
 	set(&d.reply.Usage.CacheRead, u.CacheRead)
 	if m, h := u.Lives.Minutes, u.Lives.Hour; m != nil && h != nil {
-		d.reply.Usage.CacheWrite = *m + *h
+		d.reply.Usage.CacheWrite = int(*m + *h)
 	}
 	set(&d.reply.Usage.CacheHour, u.Lives.Hour)
 	set(&d.reply.Usage.CacheWrite, u.CacheWrite)

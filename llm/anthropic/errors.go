@@ -21,7 +21,7 @@ func classify(status int, body []byte) *llm.Error { return classifyAs("", status
 func classifyAs(code string, status int, body []byte) *llm.Error {
 	f := parse(body)
 	e := &llm.Error{Code: cmp.Or(code, f.Error.Type, f.Error.Status), RequestID: f.RequestID}
-	e.Message = cmp.Or(f.Error.Message, f.Message, wire.Excerpt(body))
+	e.Message = cmp.Or(f.Error.Message, f.Message, wire.Said(body))
 	if status != http.StatusOK {
 		e.Status = status
 	}

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"strconv"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/llm/internal/wire"
 )
 
 // completion is a chunk of a stream or a whole reply.
@@ -102,7 +103,7 @@ func (t *toolCalls) UnmarshalJSON(b []byte) error {
 }
 
 type toolCall struct {
-	Index    *count         `json:"index"`
+	Index    *wire.Count    `json:"index"`
 	ID       label          `json:"id"`
 	Function functionObject `json:"function"`
 }
@@ -142,15 +143,6 @@ func (l *label) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// count is a number of any form, or a string with one; 0 for all else.
-type count int
-
-func (c *count) UnmarshalJSON(b []byte) error {
-	f, _ := strconv.ParseFloat(string(bytes.Trim(b, `"`)), 64)
-	*c = count(min(max(f, 0), 1<<40))
-	return nil
-}
-
 // arguments is a string of JSON, null, or the object itself.
 type arguments string
 
@@ -165,18 +157,18 @@ func (a *arguments) UnmarshalJSON(b []byte) error {
 }
 
 type usage struct {
-	Prompt     count `json:"prompt_tokens"`
-	Completion count `json:"completion_tokens"`
-	CacheHit   count `json:"prompt_cache_hit_tokens"` // DeepSeek
-	Cached     count `json:"cached_tokens"`           // Moonshot
+	Prompt     wire.Count `json:"prompt_tokens"`
+	Completion wire.Count `json:"completion_tokens"`
+	CacheHit   wire.Count `json:"prompt_cache_hit_tokens"` // DeepSeek
+	Cached     wire.Count `json:"cached_tokens"`           // Moonshot
 	Details    struct {
-		Cached count `json:"cached_tokens"`
-		Write  count `json:"cache_write_tokens"`
+		Cached wire.Count `json:"cached_tokens"`
+		Write  wire.Count `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	Output struct {
-		Reasoning count `json:"reasoning_tokens"`
+		Reasoning wire.Count `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
 	// Names of the Responses API and of Anthropic, which gateways pass on.
-	Input count `json:"input_tokens"`
-	Wrote count `json:"output_tokens"`
+	Input wire.Count `json:"input_tokens"`
+	Wrote wire.Count `json:"output_tokens"`
 }

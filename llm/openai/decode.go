@@ -93,9 +93,8 @@ func (d *decoder) whole(r io.Reader, emit func(llm.Chunk) bool) (bool, error) {
 			return false, err
 		}
 	}
-	d.done = len(d.reply.Parts) > 0 || d.reason != ""
-	if !d.done {
-		return d.end(io.EOF)
+	if d.done = d.begun() || d.reason != ""; !d.done {
+		return d.end(classify(http.StatusOK, body))
 	}
 	return true, d.finish()
 }
@@ -169,7 +168,7 @@ func (d *decoder) message(m *message, emit func(llm.Chunk) bool) bool {
 	}
 	deltas := m.ToolCalls
 	if f := m.FunctionCall; f != nil {
-		zero := count(0)
+		zero := wire.Count(0)
 		deltas = append(deltas, toolCall{Index: &zero, Function: *f})
 	}
 	for _, t := range deltas {
