@@ -153,7 +153,7 @@ func (s *Set) command(ctx context.Context, c Config, in []byte, point tool.Point
 // stumbled is the first line in which a shell says that it could not run something as it is
 // written. What the author of a script has silenced (2>/dev/null) is not there.
 func stumbled(said string) string {
-	return regexp.MustCompile(`(?m)^.*:(?: line)? ?\d+: (?:.*not found.*|.*[Ss]yntax error.*|.*unexpected EOF.*|.*[Bb]ad substitution.*|` +
+	return regexp.MustCompile(`(?m)^.*:(?: line)? ?\d+: (?:.*not found.*|.*[Ss]yntax error.*|.*unexpected (?:EOF|token|argument).*|.*ambiguous redirect|.*cannot execute.*|.*bad interpreter.*|.*[Bb]ad substitution.*|` +
 		`.*unbound variable|.*parameter not set|.*expected|.*too many arguments|.*[Nn]o such file(?: or directory)?|.*[Pp]ermission denied)$`).FindString(said)
 }
 
