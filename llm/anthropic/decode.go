@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -77,6 +78,9 @@ func serverSent(r io.Reader) func() ([]byte, error) {
 	events := wire.NewEvents(r, wire.MaxEvent)
 	return func() ([]byte, error) {
 		ev, err := events.Next()
+		if err == nil && ev.Name == "error" && !bytes.Contains(ev.Data, []byte(`"error"`)) { // of a gateway
+			return wrapped(ev.Data), nil
+		}
 		return ev.Data, err
 	}
 }
@@ -110,11 +114,12 @@ func eventsOf(body []byte) [][]byte {
 		Usage   json.RawMessage `json:"usage"`
 		Error   json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(body, &m) != nil || m.Type == "error" || len(m.Error) > 0 {
+	err := json.Unmarshal(body, &m)
+	switch {
+	case err == nil && (m.Type == "error" || len(m.Error) > 0), err != nil && !json.Valid(body):
 		return [][]byte{body}
-	}
-	if m.Stop == "" && m.Content == nil { // an error in the form of a gateway
-		return [][]byte{slices.Concat([]byte(`{"type":"error","error":`), body, []byte("}"))}
+	case err != nil || m.Stop == "" && m.Content == nil: // an error in the form of a gateway
+		return [][]byte{wrapped(body)}
 	}
 	var blocks []json.RawMessage
 	if json.Unmarshal(m.Content, &blocks) != nil { // a text
@@ -144,6 +149,14 @@ func eventsOf(body []byte) [][]byte {
 		add(map[string]any{"type": "message_stop"})
 	}
 	return events
+}
+
+// wrapped returns an error in the form of a gateway as an event.
+func wrapped(data []byte) []byte {
+	if !json.Valid(data) {
+		data, _ = json.Marshal(string(data)) // a string always marshals
+	}
+	return slices.Concat([]byte(`{"type":"error","error":`), data, []byte("}"))
 }
 
 // run reads the stream to its end. It returns true if the reply is complete, false without an error if the consumer

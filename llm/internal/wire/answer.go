@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/andybalholm/brotli"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 )
 
@@ -92,6 +94,16 @@ func (r *Reply) first() string {
 	}
 }
 
+// prose reports whether the body is a text, which no server of models sends as a stream.
+func (r *Reply) prose() bool {
+	if c := r.first(); c != `"` && (c < "A" || c > "Z") && (c < "a" || c > "z") {
+		return false
+	}
+	head, _ := r.in.Peek(len("event:")) // less than that is none of these
+	field, _, found := strings.Cut(string(head), ":")
+	return !found || !slices.Contains([]string{"data", "event", "id", "retry"}, field)
+}
+
 // elsewhere returns the error for an answer that does not come from a model's server, such as a web page, or that
 // redirects to another; nil: it comes from one.
 func (p Post) elsewhere(r *Reply, body []byte, page bool) *llm.Error {
@@ -125,14 +137,24 @@ func (p Post) resolve(to string) string {
 	return Excerpt([]byte(u.String()))
 }
 
-var titled = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+var (
+	titled = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+	tags   = regexp.MustCompile(`(?is)<script.*?</script>|<style.*?</style>|<!--.*?-->|<[^>]*>`)
+)
 
-// titleOf returns the title of a web page.
+// titleOf names a web page by its title, and any other text by its first words.
 func titleOf(page []byte) string {
 	if m := titled.FindSubmatch(page); m != nil && Visible(string(m[1])) {
 		return fmt.Sprintf("an HTML page with the title %q", Excerpt([]byte(html.UnescapeString(string(m[1])))))
 	}
-	return "an HTML page"
+	what := "a text"
+	if bytes.HasPrefix(bytes.TrimSpace(page), []byte("<")) {
+		what = "an HTML page"
+	}
+	if words := html.UnescapeString(tags.ReplaceAllString(string(page), " ")); Visible(words) {
+		return fmt.Sprintf("%s that says %q", what, text.Short(words, 100))
+	}
+	return what
 }
 
 var retryDelay = regexp.MustCompile(`"retry_?[dD]elay"\s*:\s*"(\d+(?:\.\d+)?s)"`)

@@ -97,13 +97,16 @@ func TestElsewhere(t *testing.T) {
 		kind   llm.Kind
 		says   []string
 	}{
-		"a login page": {200, map[string]string{"Content-Type": "text/html"}, "\n<!DOCTYPE html><head><TITLE lang=en>Sign in &amp; go\n on</title>", llm.KindNoReply, []string{`"Sign in & go on"`, "log in", "base_url"}},
-		"no type":      {200, map[string]string{"Content-Type": "text/event-stream"}, "<html><body>hello", llm.KindNoReply, []string{"an HTML page came"}},
-		"to elsewhere": {307, map[string]string{"Location": "https://u:p@b.example/v2?key=1#x"}, "", llm.KindNoReply, []string{"to https://b.example/v2;", "base_url"}},
-		"to a path":    {308, map[string]string{"Location": "/v2/chat"}, "", llm.KindNoReply, []string{"http://127.0.0.1:", "/v2/chat;"}},
-		"a proxy":      {407, nil, "", llm.KindAuth, []string{"proxy", "HTTPS_PROXY"}},
-		"a network":    {511, nil, "<html><title>Hotel</title>", llm.KindNoReply, []string{`"Hotel"`}},
-		"nowhere":      {304, nil, "", llm.KindRateLimited, nil},
+		"a login page":  {200, map[string]string{"Content-Type": "text/html"}, "\n<!DOCTYPE html><head><TITLE lang=en>Sign in &amp; go\n on</title>", llm.KindNoReply, []string{`"Sign in & go on"`, "log in", "base_url"}},
+		"no type":       {200, map[string]string{"Content-Type": "text/event-stream"}, "<html><body>hello", llm.KindNoReply, []string{`an HTML page that says "hello" came`}},
+		"no title":      {200, nil, "<html><style>b{}</style><h1>Blocked &amp; logged</h1></html>", llm.KindNoReply, []string{`an HTML page that says "Blocked & logged" came`}},
+		"an empty page": {200, nil, "<html></html>", llm.KindNoReply, []string{"an HTML page came"}},
+		"a text":        {200, nil, "Blocked by policy 7", llm.KindNoReply, []string{`a text that says "Blocked by policy 7" came`}},
+		"to elsewhere":  {307, map[string]string{"Location": "https://u:p@b.example/v2?key=1#x"}, "", llm.KindNoReply, []string{"to https://b.example/v2;", "base_url"}},
+		"to a path":     {308, map[string]string{"Location": "/v2/chat"}, "", llm.KindNoReply, []string{"http://127.0.0.1:", "/v2/chat;"}},
+		"a proxy":       {407, nil, "", llm.KindAuth, []string{"proxy", "HTTPS_PROXY"}},
+		"a network":     {511, nil, "<html><title>Hotel</title>", llm.KindNoReply, []string{`"Hotel"`}},
+		"nowhere":       {304, nil, "", llm.KindRateLimited, nil},
 	} {
 		r, err := answer(t, c.status, c.header, []byte(c.body))
 		if err == nil {
