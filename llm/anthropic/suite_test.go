@@ -36,6 +36,8 @@ func wired() wiretest.WireParams {
 func TestStops(t *testing.T) {
 	table := map[string]string{
 		ending(`{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"no"}}`): "refusal",
+		"event: error\ndata: {\"detail\":\"the upstream is out of order\"}\n\n":                                     "transient",
+		"event: error\ndata: out of order\n\n":                                                                      "transient",
 	}
 	for reason, want := range map[string]string{
 		"end_turn": "end", "stop_sequence": "end", "tool_use": "calls", "max_tokens": "length", "pause_turn": "pause",
