@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -19,7 +20,7 @@ import (
 //	"{\"a\":1}" (a string of JSON)          {"a":1}
 //	```json {"a":1} ```, Sure: {"a":1}.     {"a":1}
 //	{"a":1,}                                {"a":1}
-//	{'a':'b'}                               {"a":"b"}
+//	{'a':'b'}, {a:"b"}                      {"a":"b"}
 //	{"a":"two<newline>lines"}               {"a":"two\nlines"}
 //	{"a":"\d"} (no such escape)             {"a":"\\d"}
 //	{"a":True,"b":None}                     {"a":true,"b":null}
@@ -125,10 +126,7 @@ func (p *repairer) object(depth int) (json.RawMessage, bool) {
 		if c == '}' || c == 0 && len(seen) > 0 {
 			return p.close(out, '}')
 		}
-		if c != '"' && c != '\'' {
-			return nil, false
-		}
-		key, ok := p.text()
+		key, ok := p.key(c)
 		if !ok || p.next() != ':' {
 			return nil, false
 		}
@@ -151,6 +149,20 @@ func (p *repairer) object(depth int) (json.RawMessage, bool) {
 			return nil, false
 		}
 	}
+}
+
+// key reads the name of a member that begins with c: a text, or a word without quotes.
+func (p *repairer) key(c byte) (json.RawMessage, bool) {
+	if c == '"' || c == '\'' {
+		return p.text()
+	}
+	word := p.in[p.pos:]
+	word = word[:len(word)-len(strings.TrimLeftFunc(word, func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }))]
+	if word == "" || unicode.IsDigit(rune(word[0])) {
+		return nil, false
+	}
+	p.pos += len(word)
+	return json.RawMessage(`"` + word + `"`), true
 }
 
 func (p *repairer) array(depth int) (json.RawMessage, bool) {

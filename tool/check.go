@@ -48,8 +48,8 @@ var ErrInvalid = errors.New("its arguments are not valid")
 // A field that the schema does not know gets the name of one that it does know, if that one is not given:
 // file_path becomes path, cmd becomes command, and so on; the list is in aliases.go. If the only missing field
 // is a list, fields of its items written next to it become its only item: {"old_string":…} becomes
-// {"edits":[{"old_string":…}]}. Missing arguments are an empty object, and an object in a string is that
-// object.
+// {"edits":[{"old_string":…}]}. Missing arguments are an empty object, an object in a string is that object,
+// and so is one in {"arguments":…} or {"name":…,"input":…}, if the schema knows none of these fields.
 //
 // These are errors: fields that appear twice, fields that differ from another or from the schema only in case,
 // unknown fields where the schema allows none (unless [Tool.Lenient]), and everything else that the schema
@@ -68,7 +68,7 @@ func (t Tool) Check(args json.RawMessage) (json.RawMessage, error) {
 	if err != nil {
 		return nil, t.complain(c, args, []string{err.Error()})
 	}
-	v = t.mended(v)
+	v = t.mended(c.schema, v)
 	f := fitter{root: c.schema, lenient: t.Lenient}
 	v = f.fit("", c.schema, v)
 	if _, ok := v.(map[string]any); !ok && len(f.problems) == 0 {
@@ -93,14 +93,50 @@ func (t Tool) CheckSchema() error {
 }
 
 // mended applies Mend to arguments.
-func (t Tool) mended(v any) any {
+func (t Tool) mended(s *jsonschema.Schema, v any) any {
 	if w, ok := coerce(v, []string{"object"}); ok {
 		v = w
 	}
-	if m, ok := v.(map[string]any); ok && t.Mend != nil {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	m = unwrapped(s, m)
+	if t.Mend != nil {
 		t.Mend(m)
 	}
-	return v
+	return m
+}
+
+// unwrapped returns the arguments within an object that holds a whole call, or its arguments under one name. It is m
+// if m may be meant as it is.
+func unwrapped(s *jsonschema.Schema, m map[string]any) map[string]any {
+	closed := s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil
+	var inner map[string]any
+	for name, v := range m {
+		_, known := s.Properties[name]
+		switch name {
+		case "arguments", "args", "parameters", "params", "input", "action_input", "tool_input":
+			if w, ok := coerce(v, []string{"object"}); ok {
+				v = w
+			}
+			object, is := v.(map[string]any)
+			if known || !is || inner != nil {
+				return m
+			}
+			inner = object
+		case "name", "tool", "tool_name", "function", "action", "type", "id":
+			if known {
+				return m
+			}
+		default:
+			return m
+		}
+	}
+	if inner == nil || !closed && len(s.Required) == 0 {
+		return m
+	}
+	return inner
 }
 
 // complain returns the error for the model, in terms of the schema that the model saw, unless the arguments

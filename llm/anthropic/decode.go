@@ -1,9 +1,11 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -55,16 +57,16 @@ type event struct {
 
 // usage has pointers because a later event repeats only some of the figures.
 type usage struct {
-	Input      *int `json:"input_tokens"`
-	CacheRead  *int `json:"cache_read_input_tokens"`
-	CacheWrite *int `json:"cache_creation_input_tokens"`
-	Output     *int `json:"output_tokens"`
+	Input      *wire.Count `json:"input_tokens"`
+	CacheRead  *wire.Count `json:"cache_read_input_tokens"`
+	CacheWrite *wire.Count `json:"cache_creation_input_tokens"`
+	Output     *wire.Count `json:"output_tokens"`
 	Lives      struct {
-		Minutes *int `json:"ephemeral_5m_input_tokens"`
-		Hour    *int `json:"ephemeral_1h_input_tokens"`
+		Minutes *wire.Count `json:"ephemeral_5m_input_tokens"`
+		Hour    *wire.Count `json:"ephemeral_1h_input_tokens"`
 	} `json:"cache_creation"`
 	Details struct {
-		Thinking *int `json:"thinking_tokens"`
+		Thinking *wire.Count `json:"thinking_tokens"`
 	} `json:"output_tokens_details"`
 	Tier  string `json:"service_tier"`
 	Speed string `json:"speed"`
@@ -76,6 +78,9 @@ func serverSent(r io.Reader) func() ([]byte, error) {
 	events := wire.NewEvents(r, wire.MaxEvent)
 	return func() ([]byte, error) {
 		ev, err := events.Next()
+		if err == nil && ev.Name == "error" && !bytes.Contains(ev.Data, []byte(`"error"`)) { // of a gateway
+			return wrapped(ev.Data), nil
+		}
 		return ev.Data, err
 	}
 }
@@ -103,21 +108,29 @@ func whole(r io.Reader) func() ([]byte, error) {
 
 func eventsOf(body []byte) [][]byte {
 	var m struct {
-		Type    string            `json:"type"`
-		Content []json.RawMessage `json:"content"`
-		Stop    string            `json:"stop_reason"`
-		Usage   json.RawMessage   `json:"usage"`
-		Error   json.RawMessage   `json:"error"`
+		Type    string          `json:"type"`
+		Content json.RawMessage `json:"content"`
+		Stop    string          `json:"stop_reason"`
+		Usage   json.RawMessage `json:"usage"`
+		Error   json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(body, &m) != nil || m.Type == "error" || len(m.Error) > 0 {
+	err := json.Unmarshal(body, &m)
+	switch {
+	case err == nil && (m.Type == "error" || len(m.Error) > 0), err != nil && !json.Valid(body):
 		return [][]byte{body}
+	case err != nil || m.Stop == "" && m.Content == nil: // an error in the form of a gateway
+		return [][]byte{wrapped(body)}
+	}
+	var blocks []json.RawMessage
+	if json.Unmarshal(m.Content, &blocks) != nil { // a text
+		blocks = []json.RawMessage{slices.Concat([]byte(`{"type":"text","text":`), m.Content, []byte("}"))}
 	}
 	var events [][]byte
 	add := func(e map[string]any) {
 		b, _ := json.Marshal(e) // of valid JSON
 		events = append(events, b)
 	}
-	for i, block := range m.Content {
+	for i, block := range blocks {
 		var signed struct {
 			Signature string `json:"signature"`
 		}
@@ -136,6 +149,14 @@ func eventsOf(body []byte) [][]byte {
 		add(map[string]any{"type": "message_stop"})
 	}
 	return events
+}
+
+// wrapped returns an error in the form of a gateway as an event.
+func wrapped(data []byte) []byte {
+	if !json.Valid(data) {
+		data, _ = json.Marshal(string(data)) // a string always marshals
+	}
+	return slices.Concat([]byte(`{"type":"error","error":`), data, []byte("}"))
 }
 
 // run reads the stream to its end. It returns true if the reply is complete, false without an error if the consumer
@@ -266,6 +287,9 @@ func (d *decoder) delta(ev event) llm.Chunk {
 		}
 	case "input_json_delta":
 		if b != nil && ev.Delta.PartialJSON != "" {
+			if b.text.String() == "{}" { // an empty object that a gateway put before the arguments
+				b.text.Reset()
+			}
 			b.text.WriteString(ev.Delta.PartialJSON)
 			return llm.Chunk{Call: &llm.CallDelta{Name: b.name, Args: ev.Delta.PartialJSON}}
 		}
@@ -275,15 +299,15 @@ func (d *decoder) delta(ev event) llm.Chunk {
 
 // count stores the figures of an event; later ones are cumulative.
 func (d *decoder) count(u usage) {
-	set := func(to *int, from *int) {
+	set := func(to *int, from *wire.Count) {
 		if from != nil {
-			*to = *from
+			*to = int(*from)
 		}
 	}
 	set(&d.reply.Usage.Input, u.Input)
 	set(&d.reply.Usage.CacheRead, u.CacheRead)
 	if m, h := u.Lives.Minutes, u.Lives.Hour; m != nil && h != nil {
-		d.reply.Usage.CacheWrite = *m + *h
+		d.reply.Usage.CacheWrite = int(*m + *h)
 	}
 	set(&d.reply.Usage.CacheHour, u.Lives.Hour)
 	set(&d.reply.Usage.CacheWrite, u.CacheWrite)

@@ -21,7 +21,10 @@ func classify(status int, body []byte) *llm.Error { return classifyAs("", status
 func classifyAs(code string, status int, body []byte) *llm.Error {
 	f := parse(body)
 	e := &llm.Error{Code: cmp.Or(code, f.Error.Type, f.Error.Status), RequestID: f.RequestID}
-	e.Message = cmp.Or(f.Error.Message, f.Message, wire.Excerpt(body))
+	e.Message = cmp.Or(f.Error.Message, f.Message, wire.Said(body))
+	if raw := f.Error.Metadata.Raw; raw != "" {
+		e.Message += ": " + wire.Said([]byte(raw))
+	}
 	if status != http.StatusOK {
 		e.Status = status
 	}
@@ -41,6 +44,9 @@ type failure struct {
 		Details []struct {
 			Reason string `json:"reason"`
 		} `json:"details"`
+		Metadata struct {
+			Raw string `json:"raw"` // OpenRouter: the text of the provider behind it
+		} `json:"metadata"`
 	} `json:"error"`
 	Message   string `json:"message"`
 	RequestID string `json:"request_id"`

@@ -36,6 +36,8 @@ func wired() wiretest.WireParams {
 func TestStops(t *testing.T) {
 	table := map[string]string{
 		ending(`{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber","explanation":"no"}}`): "refusal",
+		"event: error\ndata: {\"detail\":\"the upstream is out of order\"}\n\n":                                     "transient",
+		"event: error\ndata: out of order\n\n":                                                                      "transient",
 	}
 	for reason, want := range map[string]string{
 		"end_turn": "end", "stop_sequence": "end", "tool_use": "calls", "max_tokens": "length", "pause_turn": "pause",
@@ -75,6 +77,7 @@ func TestUsage(t *testing.T) {
 	table := map[string]llm.Usage{}
 	lifetimes := `"cache_creation":{"ephemeral_5m_input_tokens":4,"ephemeral_1h_input_tokens":5}`
 	for usage, want := range map[string]llm.Usage{
+		`{"input_tokens":3.0,"output_tokens":"7"}`:                                                  {Input: 3, CacheRead: 5, Output: 7},
 		`{"input_tokens":3,"output_tokens":7}`:                                                      {Input: 3, CacheRead: 5, Output: 7},
 		`{"output_tokens":7,"cache_creation_input_tokens":9,` + lifetimes + `}`:                     {Input: 10, CacheRead: 5, CacheWrite: 9, CacheHour: 5, Output: 7},
 		`{"output_tokens":7,` + lifetimes + `}`:                                                     {Input: 10, CacheRead: 5, CacheWrite: 9, CacheHour: 5, Output: 7},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -68,11 +69,11 @@ type part struct {
 // usage is a running total; a chunk may omit some of it. Prompt includes the cached tokens, and Candidates excludes
 // the thoughts.
 type usage struct {
-	Prompt     int `json:"promptTokenCount"`
-	Cached     int `json:"cachedContentTokenCount"`
-	ToolPrompt int `json:"toolUsePromptTokenCount"`
-	Candidates int `json:"candidatesTokenCount"`
-	Thoughts   int `json:"thoughtsTokenCount"`
+	Prompt     wire.Count `json:"promptTokenCount"`
+	Cached     wire.Count `json:"cachedContentTokenCount"`
+	ToolPrompt wire.Count `json:"toolUsePromptTokenCount"`
+	Candidates wire.Count `json:"candidatesTokenCount"`
+	Thoughts   wire.Count `json:"thoughtsTokenCount"`
 
 	Tier    string `json:"serviceTier"`
 	Traffic string `json:"trafficType"` // from Vertex AI
@@ -90,8 +91,8 @@ func (u *usage) add(v usage) {
 func (u *usage) usage() llm.Usage {
 	cached := min(u.Cached, u.Prompt)
 	return llm.Usage{
-		Input: u.Prompt - cached + u.ToolPrompt, CacheRead: cached,
-		Output: u.Candidates + u.Thoughts, Reasoning: u.Thoughts, Tier: wire.Tier(u.Tier, u.Traffic),
+		Input: int(u.Prompt - cached + u.ToolPrompt), CacheRead: int(cached),
+		Output: int(u.Candidates + u.Thoughts), Reasoning: int(u.Thoughts), Tier: wire.Tier(u.Tier, u.Traffic),
 	}
 }
 
@@ -116,6 +117,11 @@ func whole(r io.Reader) func() ([]byte, error) {
 			}
 			if read = true; json.Unmarshal(body, &list) != nil {
 				list = []json.RawMessage{body}
+			}
+			var fields map[string]json.RawMessage
+			if len(list) == 1 && json.Unmarshal(list[0], &fields) == nil && fields["candidates"] == nil && fields["promptFeedback"] == nil &&
+				fields["error"] == nil { // an error in the form of a gateway
+				list[0] = slices.Concat([]byte(`{"error":`), list[0], []byte("}"))
 			}
 		}
 		if len(list) == 0 {

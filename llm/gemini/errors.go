@@ -49,7 +49,7 @@ func classify(code int, body []byte) *llm.Error {
 		code = s.Code
 	}
 	if e.Message == "" {
-		e.Message = wire.Excerpt(body)
+		e.Message = wire.Said(body)
 	}
 	e.Kind = kindOf(s.Status)
 	switch {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/anthropic"
+	"github.com/inspan/inspan/llm/gemini"
 	"github.com/inspan/inspan/llm/heal"
 	"github.com/inspan/inspan/llm/openai"
 )
@@ -90,6 +91,13 @@ func TestRefusals(t *testing.T) {
 		"stream_options":      {`{"error":{"message":"Unrecognized request argument supplied: stream_options","type":"invalid_request_error"}}`, has("stream_options"), "stream_options", false},
 		"its field":           {`{"detail":[{"type":"extra_forbidden","loc":["body","stream_options","include_usage"],"msg":"Extra inputs are not permitted"}]}`, holds("include_usage"), "stream_options", false},
 		"reasoning_effort":    {`{"code":"invalid-argument","error":"Model grok-4 does not support parameter reasoning_effort."}`, has("reasoning_effort"), "reasoning_effort", false},
+		"in camel case":       {`{"error":{"message":"Argument not supported on this model: reasoningEffort"}}`, has("reasoning_effort"), "reasoning_effort", false},
+		"in several words":    {`{"error":{"message":"Stream options are unsupported"}}`, has("stream_options"), "stream_options", false},
+		"by its place alone":  {`{"error":{"message":"This is not supported.","param":"stream_options"}}`, has("stream_options"), "stream_options", false},
+		"thoughts":            {`{"error":{"message":"Reasoning is not enabled for this model."}}`, has("reasoning_effort"), "reasoning_effort", false},
+		"system instructions": {`{"error":{"message":"Developer instruction is not enabled for models/gemma-3-27b-it"}}`, holds(`"role":"system"`), "role system", false},
+		"two roles":           {`{"error":{"message":"Only user and assistant roles are supported!"}}`, holds(`"role":"system"`), "role system", false},
+		"Claude's length":     {`{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: 9000 > 4096, which is the maximum allowed number of output tokens for claude-3-opus"}}`, holds(`"max_tokens":9000`), "max_tokens", true},
 		"prompt_cache_key":    {`{"message":"body.prompt_cache_key: property 'prompt_cache_key' is unsupported","code":"wrong_api_format"}`, has("prompt_cache_key"), "prompt_cache_key", false},
 		"max_tokens":          {`{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens","code":"unsupported_parameter"}}`, has("max_tokens"), "max_tokens", false},
 		"too many tokens":     {`{"error":{"message":"max_tokens is too large: 9000. This model supports at most 4096 completion tokens","param":"max_tokens"}}`, holds(`"max_tokens":9000`), "max_tokens", false},
@@ -149,6 +157,32 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("an old fact: retries %q, %v", retries, err)
 			}
 		})
+	}
+}
+
+// TestGemini holds that a system instruction that Gemini refuses goes into the first message, and what makes a model
+// think goes away.
+func TestGemini(t *testing.T) {
+	for refusal, part := range map[string]string{
+		`{"error":{"code":400,"message":"Developer instruction is not enabled for models/gemma-3-27b-it","status":"INVALID_ARGUMENT"}}`: `"systemInstruction"`,
+		`{"error":{"code":400,"message":"Thinking level is not supported for this model.","status":"INVALID_ARGUMENT"}}`:                `"thinkingLevel"`,
+		`{"error":{"code":400,"message":"Thinking is not enabled for models/gemini-2.0-flash","status":"INVALID_ARGUMENT"}}`:            `"thinkingConfig"`,
+	} {
+		s := &server{answer: func(_ map[string]json.RawMessage, text string) string {
+			if strings.Contains(text, part) {
+				return refusal
+			}
+			return ""
+		}, reply: `data: {"candidates":[{"content":{"parts":[{"text":"ok"}]},"finishReason":"STOP"}]}` + "\n\n"}
+		at := llm.Endpoint{ID: "gemini-3-pro", BaseURL: "http://x", HTTP: &heal.Transport{Next: s}}
+		retries, err := ask(t, &heal.Model{Model: (*gemini.Model)(&at), Facts: &heal.Facts{}})
+		if err != nil || len(retries) != 1 || len(s.sent) != 2 {
+			t.Errorf("%s: %d requests, retries %q, %v", part, len(s.sent), retries, err)
+			continue
+		}
+		if all := string(s.sent[1]["systemInstruction"]) + string(s.sent[1]["contents"]); strings.Count(all, "be brief") != 1 {
+			t.Errorf("%s: %s", part, all)
+		}
 	}
 }
 

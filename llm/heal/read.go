@@ -11,7 +11,7 @@ import (
 
 // refuses matches words of a refusal, in lower case.
 var refuses = regexp.MustCompile(`unsupported|not support|unrecogni[sz]ed|unknown|not permitted|extra inputs|extra_forbidden|unexpected|not allowed|` +
-	`invalid|deprecated|not available|incompatible|must be|cannot|can't|missing|not a valid|too many|maximum|at most|range of|only|not one of|refused|disallowed`)
+	`invalid|deprecated|not available|not enabled|incompatible|must be|cannot|can't|missing|not a valid|too many|maximum|at most|range of|only|not one of|refused|disallowed`)
 
 // needed lists the fields that a request can't omit, and those that hold the conversation.
 func needed() []string {
@@ -32,10 +32,20 @@ func closed() []string {
 
 var (
 	toolAt  = regexp.MustCompile(`tools?[.\[](\d+)`)
-	atMost  = regexp.MustCompile(`(?:at most|<=|less than or equal to|maximum (?:value |allowed )?(?:is|of)|can only afford|range of max_tokens should be \[\d+,|\[1,)\s*(\d+)`)
+	atMost  = regexp.MustCompile(`(?:at most|<=|less than or equal to|maximum (?:value |allowed )?(?:is|of)|can only afford|range of max_tokens should be \[\d+,|\[1,|: \d+ >)\s*(\d+)`)
 	quoted  = regexp.MustCompile("['\"`]([A-Za-z0-9_.:-]{1,128})['\"`]")
 	newRole = regexp.MustCompile(`\b(system|developer|user)\b`)
+	// noThought matches words of a model that does not think.
+	noThought = regexp.MustCompile(`(?:thinking|reasoning)(?: mode)?(?: is| are)? (?:not enabled|not supported|not available|unsupported)|(?:not|n't) support (?:extended )?(?:thinking|reasoning)\b`)
+	// noSystem matches words for system prompts that are refused without naming the role.
+	noSystem = regexp.MustCompile(`(?:developer|system) (?:instruction|prompt)s?(?: is| are)? (?:not enabled|not supported|not allowed|unsupported)|only user and (?:assistant|model) roles`)
+	capital  = regexp.MustCompile(`[A-Z]`)
 )
+
+// thoughtFields are the fields that make a model think, the outermost first.
+func thoughtFields() []string {
+	return []string{"thinkingConfig", "thinking", "think", "enable_thinking", "reasoning", "reasoning_effort"}
+}
 
 // read returns the fact that a refusal of a request states, trying the most certain kind first: a renamed field, a
 // missing one, a role, a tool, and any optional field of the request. A field whose name is an English word counts
@@ -66,20 +76,43 @@ func read(sent []byte, refusal string, conversation bool) (Fact, bool) {
 	if f, found := role(body, words); found {
 		return f, true
 	}
+	optional := fields(sent, nil)
+	if body.get("system") != nil { // Anthropic can't do without it
+		optional = slices.DeleteFunc(optional, func(name string) bool { return name == "max_tokens" })
+	}
 	best := ""
-	for _, name := range fields(sent, nil) {
+	for _, name := range optional {
 		plain := strings.ToLower(name) == name && !strings.Contains(name, "_")
 		if plain && (conversation || !marked(words, name)) {
 			continue
 		}
-		if names(words, strings.ToLower(name)) && len(name) > len(best) {
+		if spelled(words, name) && len(name) > len(best) {
 			best = name
 		}
 	}
 	if best != "" {
 		return Fact{Field: best}, true
 	}
-	return tool(body, refusal)
+	if noThought.MatchString(words) {
+		for _, name := range thoughtFields() {
+			if slices.Contains(optional, name) {
+				return Fact{Field: name}, true
+			}
+		}
+	}
+	if f, found := tool(body, refusal); found {
+		return f, true
+	}
+	at := place([]byte(refusal))
+	return Fact{Field: at}, slices.Contains(optional, at) && body.get(at) != nil
+}
+
+// spelled reports whether a text has a name as a word, in snake case, in camel case, or as several words.
+func spelled(words, name string) bool {
+	snake := strings.ToLower(capital.ReplaceAllString(name, "_$0"))
+	apart := strings.ReplaceAll(snake, "_", " ")
+	return names(words, strings.ToLower(name)) || names(words, snake) || names(words, strings.ReplaceAll(snake, "_", "")) ||
+		apart != snake && !strings.HasPrefix(apart, "max ") && names(words, apart)
 }
 
 // place returns the field that a refusal names in its structure: OpenAI's param, pydantic's loc, Google's field of
@@ -158,6 +191,9 @@ func fields(raw []byte, into []string) []string {
 
 // role reads the refusal of a role that the request has.
 func role(body object, words string) (Fact, bool) {
+	if noSystem.MatchString(words) {
+		return Fact{Field: "role system", To: "as user"}, true
+	}
 	if !strings.Contains(words, "role") && !strings.Contains(words, "system message") {
 		return Fact{}, false
 	}
@@ -226,6 +262,9 @@ func apply(body []byte, facts []Fact) []byte {
 func (f Fact) apply(body object) object {
 	name, isTool := strings.CutPrefix(f.Field, "tool ")
 	from, isRole := strings.CutPrefix(f.Field, "role ")
+	if system := members(body.get("systemInstruction")); isRole && from == "system" && system != nil {
+		return spoken(body, elements(system.get("parts")))
+	}
 	for i, m := range body {
 		switch {
 		case isTool && m.key == "tools":
@@ -309,6 +348,26 @@ func recast(raw json.RawMessage, from, to string) json.RawMessage {
 		out = append([]json.RawMessage{object{{"role", json.RawMessage(`"user"`)}, {"content", text}}.encode()}, out...)
 	}
 	return list(out)
+}
+
+// spoken returns a request of Gemini with the system instruction at the front of the first message.
+func spoken(body object, system []json.RawMessage) object {
+	body = slices.DeleteFunc(body, func(m member) bool { return m.key == "systemInstruction" })
+	for i, m := range body {
+		contents := elements(m.value)
+		if m.key != "contents" || len(contents) == 0 {
+			continue
+		}
+		first := members(contents[0])
+		for j, f := range first {
+			if f.key == "parts" {
+				first[j].value = list(slices.Concat(system, elements(f.value)))
+			}
+		}
+		contents[0] = first.encode()
+		body[i].value = list(contents)
+	}
+	return body
 }
 
 // thought gives each message of the model a reasoning_content.

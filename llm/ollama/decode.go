@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -37,9 +38,9 @@ type line struct {
 	} `json:"message"`
 	Done       bool            `json:"done"`
 	DoneReason string          `json:"done_reason"`
-	Prompt     int             `json:"prompt_eval_count"` // cached tokens included
-	Cached     int             `json:"prompt_eval_cached_count"`
-	Output     int             `json:"eval_count"`
+	Prompt     wire.Count      `json:"prompt_eval_count"` // cached tokens included
+	Cached     wire.Count      `json:"prompt_eval_cached_count"`
+	Output     wire.Count      `json:"eval_count"`
 	Error      json.RawMessage `json:"error"`
 }
 
@@ -48,12 +49,21 @@ type line struct {
 func (d *decoder) run(r io.Reader, emit func(llm.Chunk) bool) (bool, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 32<<10), wire.MaxEvent)
+	var first []byte
 	for lines.Scan() {
 		if len(lines.Bytes()) == 0 {
 			continue
 		}
+		if first == nil {
+			first = slices.Clone(lines.Bytes())
+		}
 		var l line
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+		var other *json.UnmarshalTypeError
+		err := json.Unmarshal(lines.Bytes(), &l)
+		if errors.As(err, &other) { // as below
+			return false, classify(d.model, 200, lines.Bytes())
+		}
+		if err != nil {
 			if lines.Err() != nil { // the last piece before the stream broke
 				break
 			}
@@ -74,6 +84,8 @@ func (d *decoder) run(r io.Reader, emit func(llm.Chunk) bool) (bool, error) {
 	switch {
 	case errors.As(err, &e):
 		return false, e
+	case err == nil && first != nil && d.text.Len()+d.thinking.Len()+len(d.calls) == 0 && json.Valid(first): // an error in the form of a gateway
+		return false, classify(d.model, 200, first)
 	case err == nil:
 		return false, &llm.Error{Kind: llm.KindStreamCut, Message: "the stream ended before the reply was complete"}
 	}
@@ -116,7 +128,7 @@ func (d *decoder) finish(l *line) (bool, error) {
 		d.reply.Stop = llm.StopCalls
 	}
 	cached := min(l.Cached, l.Prompt)
-	d.reply.Usage = llm.Usage{Input: l.Prompt - cached, CacheRead: cached, Output: l.Output}
+	d.reply.Usage = llm.Usage{Input: int(l.Prompt - cached), CacheRead: int(cached), Output: int(l.Output)}
 	if d.thinking.Len() > 0 {
 		w := wire.Writer{}
 		opaque := w.Raw(`{"thinking":`).Str(d.thinking.String()).Raw(`}`).Buf

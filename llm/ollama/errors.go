@@ -54,7 +54,7 @@ func message(body []byte) string {
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(body, &v) != nil || len(v.Error) == 0 {
-		return wire.Excerpt(body)
+		return wire.Said(body)
 	}
 	var s string
 	if json.Unmarshal(v.Error, &s) == nil {

@@ -90,6 +90,7 @@ func TestUsage(t *testing.T) {
 	wiretest.TestUsage(t, wired(), map[string]llm.Usage{
 		`{"done":true,"done_reason":"stop","prompt_eval_count":15,"eval_count":7}` + "\n":                               {Input: 15, Output: 7},
 		`{"done":true,"done_reason":"stop","prompt_eval_count":15,"prompt_eval_cached_count":15,"eval_count":0}` + "\n": {CacheRead: 15},
+		`{"done":true,"done_reason":"stop","prompt_eval_count":15.0,"eval_count":"7"}` + "\n":                           {Input: 15, Output: 7},
 		`{"done":true,"done_reason":"stop"}` + "\n":                                                                     {},
 	})
 }

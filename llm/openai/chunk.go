@@ -2,8 +2,11 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"unicode/utf8"
+
+	"github.com/inspan/inspan/llm/internal/wire"
 )
 
 // completion is a chunk of a stream or a whole reply.
@@ -16,47 +19,65 @@ type completion struct {
 	// Some servers send an error without a wrapper.
 	Object string          `json:"object"`
 	Detail json.RawMessage `json:"detail"`
+	Groq   struct {
+		Usage *usage `json:"usage"`
+	} `json:"x_groq"`
 }
 
 type choice struct {
-	Delta        message `json:"delta"`
-	Message      message `json:"message"`
-	FinishReason *string `json:"finish_reason"`
-	Usage        *usage  `json:"usage"` // Moonshot puts it here
+	Delta        message         `json:"delta"`
+	Message      message         `json:"message"`
+	FinishReason *string         `json:"finish_reason"`
+	Usage        *usage          `json:"usage"` // Moonshot puts it here
+	Error        json.RawMessage `json:"error"` // so does OpenRouter with the error of a provider
 }
 
 type message struct {
 	Content          content         `json:"content"`
 	Refusal          string          `json:"refusal"`
-	ReasoningContent *string         `json:"reasoning_content"`
-	Reasoning        *string         `json:"reasoning"`
-	ReasoningText    *string         `json:"reasoning_text"`
+	ReasoningContent *content        `json:"reasoning_content"`
+	Reasoning        *content        `json:"reasoning"`
+	ReasoningText    *content        `json:"reasoning_text"`
+	Thinking         *content        `json:"thinking"`
 	Details          []detail        `json:"reasoning_details"`
 	ToolCalls        toolCalls       `json:"tool_calls"`
 	FunctionCall     *functionObject `json:"function_call"`
 }
 
-// content is a string, or a list of parts as Mistral sends it.
+// content is a string, or a part or a list of parts as Mistral and gateways send it.
 type content struct{ text, thinking string }
 
 func (c *content) UnmarshalJSON(b []byte) error {
 	var err error
-	if b[0] != '[' {
+	switch b[0] {
+	case '[':
+		var parts []content
+		err = json.Unmarshal(b, &parts)
+		for _, p := range parts {
+			c.text += p.text
+			c.thinking += p.thinking
+		}
+	case '{':
+		var part struct {
+			Text     content `json:"text"`
+			Content  content `json:"content"`
+			Summary  content `json:"summary"`
+			Thinking content `json:"thinking"`
+		}
+		err = json.Unmarshal(b, &part)
+		c.text, c.thinking = part.Text.text+part.Content.text+part.Summary.text, part.Thinking.text
+	default:
 		c.text, err = unquote(b)
-		return err
 	}
-	var parts []struct {
-		Text     string  `json:"text"`
-		Thinking content `json:"thinking"` // a list of texts itself
+	return err
+}
+
+// words returns all of the text, whatever its kind; "" for nil.
+func (c *content) words() string {
+	if c == nil {
+		return ""
 	}
-	if err := json.Unmarshal(b, &parts); err != nil {
-		return err
-	}
-	for _, p := range parts {
-		c.text += p.Text
-		c.thinking += p.Thinking.text
-	}
-	return nil
+	return c.text + c.thinking
 }
 
 // unquote returns a JSON string, "" for null. Most deltas have no escapes and are returned without decoding, which
@@ -82,14 +103,44 @@ func (t *toolCalls) UnmarshalJSON(b []byte) error {
 }
 
 type toolCall struct {
-	Index    *int           `json:"index"`
-	ID       string         `json:"id"`
+	Index    *wire.Count    `json:"index"`
+	ID       label          `json:"id"`
 	Function functionObject `json:"function"`
+}
+
+// UnmarshalJSON reads a call, whose function some bridges write without a wrapper.
+func (t *toolCall) UnmarshalJSON(b []byte) error {
+	type plain toolCall
+	var bare functionObject
+	err := json.Unmarshal(b, (*plain)(t))
+	if err == nil && t.Function == (functionObject{}) {
+		err = json.Unmarshal(b, &bare)
+		t.Function = bare
+	}
+	return err
 }
 
 type functionObject struct {
 	Name      string    `json:"name"`
 	Arguments arguments `json:"arguments"`
+	// Other names of the arguments.
+	Parameters arguments `json:"parameters"`
+	Input      arguments `json:"input"`
+}
+
+func (f functionObject) args() string { return string(cmp.Or(f.Arguments, f.Parameters, f.Input)) }
+
+// label is a string, or a number as a string.
+type label string
+
+func (l *label) UnmarshalJSON(b []byte) error {
+	if b[0] != '"' && b[0] != 'n' {
+		*l = label(b)
+		return nil
+	}
+	s, err := unquote(b)
+	*l = label(s)
+	return err
 }
 
 // arguments is a string of JSON, null, or the object itself.
@@ -106,15 +157,18 @@ func (a *arguments) UnmarshalJSON(b []byte) error {
 }
 
 type usage struct {
-	Prompt     int `json:"prompt_tokens"`
-	Completion int `json:"completion_tokens"`
-	CacheHit   int `json:"prompt_cache_hit_tokens"` // DeepSeek
-	Cached     int `json:"cached_tokens"`           // Moonshot
+	Prompt     wire.Count `json:"prompt_tokens"`
+	Completion wire.Count `json:"completion_tokens"`
+	CacheHit   wire.Count `json:"prompt_cache_hit_tokens"` // DeepSeek
+	Cached     wire.Count `json:"cached_tokens"`           // Moonshot
 	Details    struct {
-		Cached int `json:"cached_tokens"`
-		Write  int `json:"cache_write_tokens"`
+		Cached wire.Count `json:"cached_tokens"`
+		Write  wire.Count `json:"cache_write_tokens"`
 	} `json:"prompt_tokens_details"`
 	Output struct {
-		Reasoning int `json:"reasoning_tokens"`
+		Reasoning wire.Count `json:"reasoning_tokens"`
 	} `json:"completion_tokens_details"`
+	// Names of the Responses API and of Anthropic, which gateways pass on.
+	Input wire.Count `json:"input_tokens"`
+	Wrote wire.Count `json:"output_tokens"`
 }

@@ -1,8 +1,12 @@
 package openai
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"io"
+	"net/http"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -30,6 +34,8 @@ type call struct {
 	index    int
 	id, name string
 	args     strings.Builder
+	last     string // piece of the arguments
+	repeats  bool   // each piece begins with the one before it
 }
 
 func newDecoder(route string, req llm.Request, a *aliases) *decoder {
@@ -54,6 +60,9 @@ func (d *decoder) run(r io.Reader, emit func(llm.Chunk) bool) (bool, error) {
 			d.done = true
 			break
 		}
+		if ev.Name == "error" {
+			return d.end(classify(http.StatusOK, ev.Data))
+		}
 		more, err := d.event(ev.Data, emit)
 		if err != nil {
 			return d.end(err)
@@ -70,12 +79,22 @@ func (d *decoder) whole(r io.Reader, emit func(llm.Chunk) bool) (bool, error) {
 	if err != nil {
 		return d.end(err)
 	}
-	if more, err := d.event(body, emit); err != nil || !more {
-		return false, err
+	// One value, or one for each chunk where a gateway has dropped the frames of the events.
+	for values := json.NewDecoder(bytes.NewReader(body)); ; {
+		var value json.RawMessage
+		err := values.Decode(&value)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return d.end(brokenEvent(err))
+		}
+		if more, err := d.event(value, emit); err != nil || !more {
+			return false, err
+		}
 	}
-	d.done = len(d.reply.Parts) > 0 || d.reason != ""
-	if !d.done {
-		return d.end(io.EOF)
+	if d.done = d.begun() || d.reason != ""; !d.done {
+		return d.end(classify(http.StatusOK, body))
 	}
 	return true, d.finish()
 }
@@ -100,8 +119,8 @@ func (d *decoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
 	if isSet(c.Error) || c.Object == "error" || isSet(c.Detail) {
 		return false, classify(200, data)
 	}
-	if c.Usage != nil {
-		d.usage = c.Usage
+	if u := cmp.Or(c.Usage, c.Groq.Usage); u != nil {
+		d.usage = u
 	}
 	if c.Tier != "" {
 		d.tier = c.Tier
@@ -114,7 +133,14 @@ func (d *decoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
 		if ch.Usage != nil {
 			d.usage = ch.Usage
 		}
-		if !d.message(&ch.Delta, emit) || !d.message(&ch.Message, emit) {
+		if isSet(ch.Error) {
+			return false, classify(http.StatusOK, ch.Error)
+		}
+		if !d.message(&ch.Delta, emit) {
+			return false, nil
+		}
+		// MiniMax and some gateways repeat the whole message at the end of a stream.
+		if !d.begun() && !d.message(&ch.Message, emit) {
 			return false, nil
 		}
 		if ch.FinishReason != nil && *ch.FinishReason != "" {
@@ -123,6 +149,9 @@ func (d *decoder) event(data []byte, emit func(llm.Chunk) bool) (bool, error) {
 	}
 	return true, nil
 }
+
+// begun reports whether something of the reply has arrived.
+func (d *decoder) begun() bool { return d.text.Len() > 0 || len(d.calls) > 0 || d.reasoning.size() > 0 }
 
 func (d *decoder) message(m *message, emit func(llm.Chunk) bool) bool {
 	if s := d.reasoning.add(m); s != "" && !emit(llm.Chunk{Reasoning: s}) {
@@ -139,13 +168,13 @@ func (d *decoder) message(m *message, emit func(llm.Chunk) bool) bool {
 	}
 	deltas := m.ToolCalls
 	if f := m.FunctionCall; f != nil {
-		zero := 0
+		zero := wire.Count(0)
 		deltas = append(deltas, toolCall{Index: &zero, Function: *f})
 	}
 	for _, t := range deltas {
 		c := d.call(t)
-		c.args.WriteString(string(t.Function.Arguments))
-		if !emit(llm.Chunk{Call: &llm.CallDelta{Name: d.aliases.ours(c.name), Args: string(t.Function.Arguments)}}) {
+		c.write(t.Function.args())
+		if !emit(llm.Chunk{Call: &llm.CallDelta{Name: d.aliases.ours(c.name), Args: t.Function.args()}}) {
 			return false
 		}
 	}
@@ -158,49 +187,79 @@ func (d *decoder) call(t toolCall) *call {
 	if c == nil {
 		c = &call{index: len(d.calls)}
 		if t.Index != nil {
-			c.index = *t.Index
+			c.index = int(*t.Index)
 		}
 		d.calls = append(d.calls, c)
 	}
 	if c.id == "" {
-		c.id = t.ID
+		c.id = string(t.ID)
 	}
-	if c.name == "" {
-		c.name = t.Function.Name
+	switch name := t.Function.Name; {
+	case c.name == "":
+		c.name = name
+	case !d.offered(d.aliases.ours(c.name)) && d.offered(d.aliases.ours(c.name+name)):
+		c.name += name // in pieces
 	}
 	return c
 }
 
+// write adds a piece of the arguments. Some servers begin with an empty object, some repeat in each piece all that
+// came before it.
+func (c *call) write(piece string) {
+	if piece == "" {
+		return
+	}
+	if c.args.String() == "{}" {
+		c.args.Reset()
+	}
+	c.repeats = c.args.Len() == 0 || c.repeats && strings.HasPrefix(piece, c.last)
+	c.args.WriteString(piece)
+	c.last = piece
+}
+
+// whole returns the arguments.
+func (c *call) whole() string {
+	if all := c.args.String(); !c.repeats || json.Valid([]byte(all)) || !json.Valid([]byte(c.last)) {
+		return all
+	}
+	return c.last
+}
+
 // known returns the call that a delta continues, nil if it begins one.
 //
-//   - A known id decides, whatever the index: some servers number every call 0, or restart in each chunk.
+//   - A known id decides, whatever the index: some servers number every call 0, or restart in each chunk. But with a
+//     name and other arguments than the complete ones of that call it begins one: some give all calls the same id.
 //   - A new id that comes with a name begins a call, and so does one with a new index. A new id without
 //     either comes from a server that invents an id for each chunk.
 //   - Without an id the index decides, if some call has it. A name with it begins a call if arguments
 //     come along and those of the last call are complete.
 //   - A delta with neither continues the last call, unless it has a name or that call is complete.
 func (d *decoder) known(t toolCall) *call {
-	var at, last *call
+	var same, at, last *call
 	for _, c := range d.calls {
-		if t.ID != "" && c.id == t.ID {
-			return c
+		if t.ID != "" && c.id == string(t.ID) {
+			same = c
 		}
-		if t.Index != nil && c.index == *t.Index {
+		if t.Index != nil && c.index == int(*t.Index) {
 			at = c
 		}
 		last = c
 	}
-	named := t.Function.Name != ""
+	named, args := t.Function.Name != "", t.Function.args()
 	switch {
 	case last == nil:
 		return nil
+	case same != nil && named && complete(same) && same.whole() != "{}" && strings.HasPrefix(args, "{") && !strings.HasPrefix(args, same.whole()):
+		return nil
+	case same != nil:
+		return same
 	case t.ID != "" && at != nil && at.id != "" && named, t.ID != "" && at == nil && (named || t.Index != nil):
 		return nil
-	case at == nil && (named || complete(last) && t.Function.Arguments != ""):
+	case at == nil && (named || complete(last) && args != ""):
 		return nil
 	case at == nil:
 		return last
-	case t.ID == "" && named && t.Function.Arguments != "" && complete(at):
+	case t.ID == "" && named && args != "" && complete(at):
 		return nil
 	}
 	return at
@@ -226,7 +285,7 @@ func (d *decoder) finish() error {
 	}
 	ids := newIDs(d.req.Messages)
 	for _, c := range d.calls {
-		d.reply.Parts = append(d.reply.Parts, ids.call(c.id, d.aliases.ours(c.name), c.args.String(), stop))
+		d.reply.Parts = append(d.reply.Parts, ids.call(c.id, d.aliases.ours(c.name), c.whole(), stop))
 	}
 	d.count()
 	return nil
@@ -271,7 +330,8 @@ func finished(reason string) bool {
 // count splits the vendor's figures into fields that do not overlap.
 func (d *decoder) count() {
 	if u := d.usage; u != nil {
-		d.reply.Usage = split(u.Prompt, max(u.Details.Cached, u.CacheHit, u.Cached), u.Details.Write, u.Completion, u.Output.Reasoning)
+		d.reply.Usage = split(int(max(u.Prompt, u.Input)), int(max(u.Details.Cached, u.CacheHit, u.Cached)), int(u.Details.Write),
+			int(max(u.Completion, u.Wrote)), int(u.Output.Reasoning))
 	}
 	d.reply.Usage.Tier = wire.Tier(d.tier)
 }

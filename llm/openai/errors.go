@@ -39,7 +39,7 @@ func classify(status int, body []byte) *llm.Error {
 		status = n
 	}
 	if e.Message == "" {
-		e.Message = wire.Excerpt(body)
+		e.Message = wire.Said(body)
 	}
 	e.Kind = kindOf(status, e.Code+" "+f.Type, e.Message)
 	if e.Kind != llm.KindWindow {

@@ -54,6 +54,8 @@ type responseEvent struct {
 	Summary  int             `json:"summary_index"`
 	Content  int             `json:"content_index"`
 	Delta    string          `json:"delta"`
+	Text     string          `json:"text"`      // of a part that is done
+	Args     arguments       `json:"arguments"` // of a call that is done
 	Item     json.RawMessage `json:"item"`
 	Response json.RawMessage `json:"response"`
 	Error    json.RawMessage `json:"error"`
@@ -69,14 +71,14 @@ type response struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
 	Usage *struct {
-		Input   int `json:"input_tokens"`
-		Output  int `json:"output_tokens"`
+		Input   wire.Count `json:"input_tokens"`
+		Output  wire.Count `json:"output_tokens"`
 		Details struct {
-			Cached int `json:"cached_tokens"`
-			Write  int `json:"cache_write_tokens"`
+			Cached wire.Count `json:"cached_tokens"`
+			Write  wire.Count `json:"cache_write_tokens"`
 		} `json:"input_tokens_details"`
 		OutputDetails struct {
-			Reasoning int `json:"reasoning_tokens"`
+			Reasoning wire.Count `json:"reasoning_tokens"`
 		} `json:"output_tokens_details"`
 	} `json:"usage"`
 }
@@ -137,6 +139,14 @@ func (d *responseDecoder) event(data []byte, emit func(llm.Chunk) bool) (bool, e
 		it := d.at(ev.Index, "message")
 		it.refused = it.refused || ev.Type == "response.refusal.delta"
 		return false, it.show(ev.Delta, emit)
+	case "response.output_text.done": // some bridges send no deltas before it
+		if it := d.at(ev.Index, "message"); it.streamed.Len() == 0 {
+			return false, it.show(ev.Text, emit)
+		}
+	case "response.function_call_arguments.done":
+		if it := d.at(ev.Index, "function_call"); it.streamed.Len() == 0 {
+			return false, it.show(string(ev.Args), emit)
+		}
 	case "response.reasoning_summary_text.delta":
 		return false, d.at(ev.Index, "reasoning").think(ev.Summary, ev.Delta, emit)
 	case "response.reasoning_text.delta":
@@ -297,6 +307,9 @@ func (d *responseDecoder) end(raw json.RawMessage, status string, emit func(llm.
 			}
 		}
 	}
+	if r.Status == "" && len(d.items) == 0 { // an error in the form of a gateway
+		return failed(raw)
+	}
 	stop, err := d.stop(r)
 	if err != nil {
 		return err
@@ -305,7 +318,7 @@ func (d *responseDecoder) end(raw json.RawMessage, status string, emit func(llm.
 	d.assemble(stop)
 	if u := r.Usage; u != nil {
 		d.counted = true
-		d.reply.Usage = split(u.Input, u.Details.Cached, u.Details.Write, u.Output, u.OutputDetails.Reasoning)
+		d.reply.Usage = split(int(u.Input), int(u.Details.Cached), int(u.Details.Write), int(u.Output), int(u.OutputDetails.Reasoning))
 		d.reply.Usage.Tier = wire.Tier(r.Tier)
 	}
 	return nil

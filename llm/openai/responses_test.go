@@ -131,7 +131,11 @@ func TestResponsesStops(t *testing.T) {
 			code+`","message":"`+message+`"},"output":[]}`)
 	}
 	wiretest.TestStops(t, wiredResponses(), map[string]string{
-		doneItem(0, hello) + completed:                                                                 "end",
+		doneItem(0, hello) + completed: "end",
+		sse("response.output_text.done", `,"output_index":0,"text":"hello"`) + completed:                                                                          "end",
+		sse("response.output_text.delta", `,"output_index":0,"delta":"hello"`) + sse("response.output_text.done", `,"output_index":0,"text":"hello"`) + completed: "end",
+		sse("response.output_item.added", `,"output_index":0,"item":{"type":"function_call","call_id":"a","name":"f","arguments":""}`) +
+			sse("response.function_call_arguments.done", `,"output_index":0,"arguments":"{}"`) + completed: "calls",
 		sse("response.completed", `,"response":{"output":[`+hello+`]}`):                                "end", // no status
 		doneItem(0, `{"type":"message","content":[{"type":"refusal","refusal":"hello"}]}`) + completed: "refusal",
 		sse("response.refusal.delta", `,"output_index":0,"delta":"hello"`) + completed:                 "refusal",

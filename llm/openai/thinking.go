@@ -38,17 +38,17 @@ type thinking struct {
 func (t *thinking) add(m *message) string {
 	shown := ""
 	if m.ReasoningContent != nil {
-		shown = *m.ReasoningContent
+		shown = m.ReasoningContent.words()
 		appendTo(&t.content, shown)
 	}
 	if s := m.Content.thinking; s != "" {
 		shown += s
 		appendTo(&t.parts, s)
 	}
-	for _, s := range []*string{m.Reasoning, m.ReasoningText} {
+	for _, s := range []*content{m.Reasoning, m.ReasoningText, m.Thinking} {
 		if s != nil && m.ReasoningContent == nil {
-			shown += *s
-			appendTo(&t.reasoning, *s)
+			shown += s.words()
+			appendTo(&t.reasoning, s.words())
 		}
 	}
 	for _, d := range m.Details {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -209,9 +210,9 @@ func finish(reason string) string {
 
 const done = "data: [DONE]\n\n"
 
-// earlier is a request after a call of the past.
+// earlier is a request with a tool after a call of the past.
 func earlier() llm.Request {
-	return llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: llm.Parts{llm.Call{ID: "call_0", Name: "old"}}}}}
+	return llm.Request{Tools: []llm.ToolSpec{{Name: "look"}}, Messages: []llm.Message{{Role: llm.Assistant, Parts: llm.Parts{llm.Call{ID: "call_0", Name: "old"}}}}}
 }
 
 // encoded returns the body that m sends.
@@ -282,6 +283,21 @@ func TestToolDeltas(t *testing.T) {
 		"null":              {tool(`{"index":0,"id":"a","function":{"name":"f","arguments":null}}`), `a f {}`},
 		"double":            {tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"\"{\\\"x\\\":1}\""}}`), `a f {"x":1}`},
 		"not a list":        {delta(`"tool_calls":{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`), `a f {}`},
+		"one id for all": {
+			tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`) + tool(`{"index":0,"id":"a","function":{"name":"g","arguments":"{\"x\":2}"}}`),
+			"a f {\"x\":1}\ncall_1_1 g {\"x\":2}",
+		},
+		"the same twice":    {strings.Repeat(tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`), 2), `a f {"x":1}`},
+		"numbers as words":  {tool(`{"index":"0","id":7,"function":{"name":"f","arguments":"{\"x\":"}}`) + tool(`{"index":"0","function":{"arguments":"1}"}}`), `7 f {"x":1}`},
+		"name in pieces":    {tool(`{"index":0,"id":"a","function":{"name":"lo"}}`) + tool(`{"index":0,"function":{"name":"ok","arguments":"{}"}}`), `a look {}`},
+		"an empty object":   {tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`) + tool(`{"index":0,"function":{"arguments":"{\"x\":"}}`) + tool(`{"index":0,"function":{"arguments":"1}"}}`), `a f {"x":1}`},
+		"each piece longer": {tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}}`) + tool(`{"index":0,"function":{"arguments":"{\"x\":1"}}`) + tool(`{"index":0,"function":{"arguments":"{\"x\":1}"}}`), `a f {"x":1}`},
+		"no wrapper":        {tool(`{"index":0,"id":"a","name":"f","arguments":{"x":1}}`), `a f {"x":1}`},
+		"other names":       {tool(`{"index":0,"id":"a","function":{"name":"f","parameters":{"x":1}}}`) + tool(`{"index":1,"id":"b","function":{"name":"g","input":"{}"}}`), "a f {\"x\":1}\nb g {}"},
+		"again as a message": {
+			tool(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`) + `data: {"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}}]}` + "\n\n",
+			`a f {}`,
+		},
 		"function_call": {delta(`"function_call":{"name":"f","arguments":"{\"x\""}`) +
 			delta(`"function_call":{"arguments":":1}"}`), `call_1_0 f {"x":1}`},
 	}
@@ -330,6 +346,8 @@ func TestStops(t *testing.T) {
 		text + `data: {"error":"out of memory"}` +
 			"\n\n": "transient",
 		text + "data: {broken\n\n": "stream_cut",
+		"event: error\ndata: {\"message\":\"slow down\",\"code\":429}\n\n":                                 "rate_limited",
+		text + `data: {"choices":[{"finish_reason":"error","error":{"code":429,"message":"x"}}]}` + "\n\n": "rate_limited",
 	})
 }
 
@@ -338,6 +356,9 @@ func TestReasoningFields(t *testing.T) {
 		{delta(`"reasoning_content":"a"`) + delta(`"reasoning_content":"b"`), "ab", `{"reasoning_content":"ab"}`},
 		{delta(`"reasoning":"a"`) + delta(`"reasoning":"b"`), "ab", `{"reasoning":"ab"}`},
 		{delta(`"reasoning_text":"a"`), "a", `{"reasoning":"a"}`},
+		{delta(`"thinking":{"content":"a"}`), "a", `{"reasoning":"a"}`},
+		{delta(`"reasoning":{"summary":"a"}`) + delta(`"reasoning":null`), "a", `{"reasoning":"a"}`},
+		{delta(`"reasoning_content":[{"type":"text","text":"a"},"b"]`), "ab", `{"reasoning_content":"ab"}`},
 		{
 			delta(`"reasoning":"a","reasoning_details":[{"type":"reasoning.text","text":"a","index":0}]`) +
 				delta(`"reasoning_details":[{"type":"reasoning.text","text":"b","signature":"s","index":0}]`) +
@@ -378,11 +399,14 @@ func TestUsage(t *testing.T) {
 			Input:     40,
 			CacheRead: 60, Output: 9,
 		},
-		`{"prompt_tokens":10,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":60}}`: {CacheRead: 10, Output: 9},
-		`{"prompt_tokens":10,"completion_tokens":9,"prompt_tokens_details":null}`:                 {Input: 10, Output: 9},
+		`{"prompt_tokens":10,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":60}}`:     {CacheRead: 10, Output: 9},
+		`{"prompt_tokens":10,"completion_tokens":9,"prompt_tokens_details":null}`:                     {Input: 10, Output: 9},
+		`{"prompt_tokens":10.0,"completion_tokens":"9","prompt_tokens_details":{"cached_tokens":-1}}`: {Input: 10, Output: 9},
+		`{"input_tokens":10,"output_tokens":9}`:                                                       {Input: 10, Output: 9},
 	} {
 		table[finish(`"stop"`)+`data: {"choices":[],"usage":`+usage+"}\n\n"+done] = want
 		table[`data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":`+usage+"}]}\n\n"+done] = want
+		table[finish(`"stop"`)+`data: {"choices":[],"x_groq":{"usage":`+usage+"}}\n\n"+done] = want
 	}
 	for tier, want := range map[string]string{`"flex"`: "flex", `"default"`: "", `null`: "", `"Scale"`: "scale"} {
 		table[`data: {"service_tier":`+tier+`,"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":3}}`+"\n\n"+done] = llm.Usage{
@@ -419,6 +443,31 @@ func ask(t *testing.T, m llm.Model, req llm.Request) (llm.Reply, *llm.Error) {
 	}
 	t.Fatal("no end")
 	return llm.Reply{}, nil
+}
+
+// TestContents holds what is read of a text in another form than a string, or in other frames.
+func TestContents(t *testing.T) {
+	for _, stream := range []string{
+		delta(`"content":{"type":"text","text":"hello"}`) + finish(`"stop"`) + done,
+		delta(`"content":["hel",{"text":"lo"}]`) + finish(`"stop"`) + done,
+		delta(`"content":"hello"`) + `data: {"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}` + "\n\n" + done,
+		"data: \n\n" + delta(`"content":"hello"`) + finish(`"stop"`) + done,
+		strings.ReplaceAll(delta(`"content":"hello"`)+finish(`"stop"`)+done, "\n\n", "\n"),
+	} {
+		if r, text, err := decodeAll(strings.NewReader(stream)); err != nil || text != "hello" || r.Parts.Text() != "hello" || r.Stop != llm.StopEnd {
+			t.Errorf("%s: %q, stop %q, %v", stream, text, r.Stop, err)
+		}
+	}
+	for _, body := range []string{
+		`{"choices":[{"delta":{"content":"hel"}}]}` + "\n" + `{"choices":[{"delta":{"content":"lo"},"finish_reason":"stop"}]}` + "\n",
+		"\ufeff\n" + `{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}`,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+		t.Cleanup(server.Close)
+		if r, err := ask(t, &Model{ID: "m", BaseURL: server.URL}, greeting()); err != nil || r.Parts.Text() != "hello" {
+			t.Errorf("%s: %+v, %v", body, r, err)
+		}
+	}
 }
 
 func TestNotStreamed(t *testing.T) {

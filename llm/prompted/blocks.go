@@ -57,17 +57,23 @@ func (s *scanner) block(body string) []llm.Call {
 const (
 	bar = `[|｜]`
 	low = `[_▁]`
+	// prefix is that of the tags of DeepSeek and Claude; others have none.
+	prefix = `(?:` + bar + `DSML` + bar + `|antml:)?`
 )
 
 var (
 	deepseekCall = regexp.MustCompile(`(?s)<` + bar + `tool` + low + `call` + low + `begin` + bar + `>(.*?)(?:<` + bar + `tool` + low + `call` + low + `end` + bar + `>|$)`)
 	deepseekSep  = regexp.MustCompile(`<` + bar + `tool` + low + `sep` + bar + `>`)
 	kimiCall     = regexp.MustCompile(`(?s)<\|tool_call_begin\|>(.*?)<\|tool_call_argument_begin\|>(.*?)(?:<\|tool_call_end\|>|$)`)
-	invokeCall   = regexp.MustCompile(`(?s)<(?:` + bar + `DSML` + bar + `)?invoke name="([^"]*)"\s*>(.*?)(?:</(?:` + bar + `DSML` + bar + `)?invoke>|$)`)
-	invokeValue  = regexp.MustCompile(`(?s)<(?:` + bar + `DSML` + bar + `)?parameter name="([^"]*)"([^>]*)>(.*?)</(?:` + bar + `DSML` + bar + `)?parameter>`)
+	invokeCall   = regexp.MustCompile(`(?s)<` + prefix + `invoke name="([^"]*)"\s*>(.*?)(?:</` + prefix + `invoke>|$)`)
+	invokeValue  = regexp.MustCompile(`(?s)<` + prefix + `parameter name="([^"]*)"([^>]*)>(.*?)</` + prefix + `parameter>`)
 	glmValue     = regexp.MustCompile(`(?s)\s*<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>\s*`)
 	gemmaKey     = regexp.MustCompile(`([{,]\s*)([A-Za-z_][A-Za-z0-9_]*)\s*:`)
-	callID       = regexp.MustCompile(`(?s)^([^\[{]*)(?:\[CALL_ID\][^\[{]*)?(?:\[ARGS\])?(.*)$`)
+	keyword      = regexp.MustCompile(`(?s)^\s*([A-Za-z_]\w*)\s*=(.*)$`)
+	// pythonic matches a list of calls in Python, perhapsPythonic the beginning of one.
+	pythonic        = regexp.MustCompile(`^\[\s*[A-Za-z_][\w.:-]*\(`)
+	perhapsPythonic = regexp.MustCompile(`^\[\s*(?:[A-Za-z_][\w.:-]*)?$`)
+	callID          = regexp.MustCompile(`(?s)^([^\[{]*)(?:\[CALL_ID\][^\[{]*)?(?:\[ARGS\])?(.*)$`)
 )
 
 // deepseekBlock reads "function<sep>NAME" with a fenced object, as V3 and R1 write it, and "NAME<sep>{…}" of V3.1.
@@ -189,4 +195,55 @@ func gemmaBlock(body string) []raw {
 		}
 	}
 	return []raw{{name, out}}
+}
+
+// pythonBlock reads calls in Python with arguments by keyword: [NAME(key="value"), …].
+func pythonBlock(body string) (calls []raw) {
+	rest := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(body), "["))
+	for rest != "" && rest != "]" {
+		open := strings.IndexByte(rest, '(')
+		if open < 0 {
+			return []raw{{}}
+		}
+		name, args := rest[:open], "{"
+		rest = rest[open+1:]
+		for rest != "" && rest[0] != ')' {
+			end := outside(rest, ",)")
+			m := keyword.FindStringSubmatch(rest[:end])
+			if m == nil || end == len(rest) {
+				return []raw{{}}
+			}
+			args += comma(args) + compact(m[1]) + ":" + strings.TrimSpace(m[2])
+			rest = strings.TrimLeft(rest[end:], ","+space)
+		}
+		calls = append(calls, raw{name, args + "}"})
+		rest = strings.TrimLeft(strings.TrimPrefix(rest, ")"), ","+space)
+	}
+	return calls
+}
+
+// outside returns the offset of the first of the characters that is neither in quotes nor in brackets; the length of
+// the text if there is none.
+func outside(text, characters string) int {
+	var quote byte
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quote != 0 && c == '\\':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case depth == 0 && strings.IndexByte(characters, c) >= 0:
+			return i
+		case c == '"' || c == '\'':
+			quote = c
+		case strings.IndexByte("([{", c) >= 0:
+			depth++
+		case strings.IndexByte(")]}", c) >= 0:
+			depth--
+		}
+	}
+	return len(text)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/inspan/inspan/llm"
@@ -40,12 +41,12 @@ func (s *scanner) head() verdict {
 			return v
 		}
 		switch {
-		case key == "name", key == "type", key == "id", key == "function" && s.buf[value] != '{':
+		case slices.Contains(nameKeys(), key) && s.buf[value] != '{', key == "type", key == "id", key == "tool_call_id":
 			word, next, v := quoted(s.buf, value)
 			if v != known {
 				return v
 			}
-			if at = next; key == "name" || key == "function" {
+			if at = next; slices.Contains(nameKeys(), key) {
 				name = word
 			}
 			if offered, ok := s.tool(name); ok {
@@ -53,7 +54,7 @@ func (s *scanner) head() verdict {
 			} else if name != "" {
 				return foreign
 			}
-		case key != "function" && key != "arguments" && key != "parameters":
+		case key != "function" && !slices.Contains(argsKeys(), key):
 			return foreign
 		case list || name == "" || key == "function":
 			return late
@@ -152,12 +153,23 @@ func (b *balance) feed(buf []byte, from int) bool {
 	return false
 }
 
-// envelope is a call written as an object.
-type envelope struct {
-	Name       string          `json:"name"`
-	Arguments  json.RawMessage `json:"arguments"`
-	Parameters json.RawMessage `json:"parameters"`
-	Function   json.RawMessage `json:"function"`
+// nameKeys and argsKeys are the keys of a call that is written as an object: of OpenAI and most open models, of
+// Llama, Command, LangChain and Anthropic.
+func nameKeys() []string { return []string{"name", "function", "tool_name", "tool", "action"} }
+
+func argsKeys() []string { return []string{"arguments", "parameters", "input", "args", "action_input"} }
+
+// envelope is such an object.
+type envelope map[string]json.RawMessage
+
+// first returns the value of the first of these keys that is there; nil: none is.
+func (e envelope) first(keys []string) json.RawMessage {
+	for _, key := range keys {
+		if v, ok := e[key]; ok {
+			return v
+		}
+	}
+	return nil
 }
 
 // read makes calls from a body. It reports false if one of them is not a call of an offered tool, or can't be read.
@@ -187,18 +199,14 @@ func (s *scanner) read(text string, cut bool) ([]llm.Call, bool) {
 }
 
 func (s *scanner) envelope(e envelope) (llm.Call, bool) {
-	if len(e.Function) > 0 && json.Unmarshal(e.Function, &e.Name) != nil {
-		var inner envelope
-		if json.Unmarshal(e.Function, &inner) != nil {
-			return llm.Call{}, false
-		}
+	var inner envelope
+	if json.Unmarshal(e["function"], &inner) == nil {
 		e = inner
 	}
-	args := e.Arguments
-	if args == nil {
-		args = e.Parameters
-	}
-	name, offered := s.tool(e.Name)
+	var called string
+	_ = json.Unmarshal(e.first(nameKeys()), &called) // no text is no tool
+	args := e.first(argsKeys())
+	name, offered := s.tool(called)
 	if !offered || args == nil && !s.call.form.sure() {
 		return llm.Call{}, false
 	}

@@ -87,6 +87,12 @@ func (s *scanner) start() bool {
 		c.body = body{start: at, name: c.name, args: at, shown: at, seen: at, ready: true, scan: balance{pos: at}}
 		s.delta("")
 		return true
+	case c.form.open == "[" && pythonic.Match(s.buf):
+		c.form.closers, c.form.block = []string{"]"}, pythonBlock
+		c.body = body{start: at, seen: at}
+		return true
+	case c.form.open == "[" && !s.final && perhapsPythonic.Match(s.buf):
+		return false
 	case !c.form.named && (first == '{' || first == '['):
 		c.body = body{start: at, scan: balance{pos: at}}
 		return true
@@ -98,7 +104,7 @@ func (s *scanner) start() bool {
 		c.form.block = mistralBlock
 		c.body = body{start: at, seen: at}
 		return true
-	case first == '<' && strings.HasSuffix(c.form.open, "<tool_call>"):
+	case first == '<' && (strings.HasSuffix(c.form.open, "<tool_call>") || strings.HasSuffix(c.form.open, seedMark)):
 		return s.nested(at)
 	case first == '<' && c.form.fence > 0:
 		return s.tagged(at)
@@ -288,17 +294,13 @@ func (s *scanner) behind() bool {
 			return false
 		}
 	}
-	for _, mark := range s.marks {
-		switch {
-		case !c.form.whole:
-		case strings.HasPrefix(rest, mark):
-			c.end = at + len(mark)
-			return true
-		case rest != "" && !s.final && strings.HasPrefix(mark, rest):
-			return false
-		}
-	}
+	mark, more := s.template(rest)
 	switch {
+	case c.form.whole && mark != "":
+		c.end = at + len(mark)
+		return true
+	case c.form.whole && more && rest != "":
+		return false
 	case rest == "" && s.final:
 		return s.accept(at)
 	case !c.form.whole && len(c.form.closers) == 0:

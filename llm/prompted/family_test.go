@@ -67,6 +67,31 @@ func habits() []habit {
 		{"llama", `<|python_tag|>{"name": "read", "parameters": {"path": "a"}}<|eom_id|>`, `read{"path":"a"}`, ""},
 		{"llama, bare", `{"type": "function", "name": "read", "parameters": {"path": "a"}}<|eot_id|>`, `read{"path":"a"}`, ""},
 		{"llama, own tags", `<function=read>{"path": "a"}</function>`, `read{"path":"a"}`, ""},
+		// meta-llama/Llama-4-Scout-17B-16E-Instruct, and Llama-3.2 with its own prompt format
+		{"llama 4", `<|python_start|>[read(path="a, [b]", n=3), now()]<|python_end|><|eot|>`, `read{"path":"a, [b]","n":3} ⏎ now{}`, ""},
+		{"llama 3.2", `[read(path='it\'s', n=None)]`, `read{"path":"it's","n":null}`, ""},
+		// ibm-granite/granite-3.3-8b-instruct, microsoft/Phi-4-mini-instruct
+		{"granite", `<|tool_call|>[{"name": "read", "arguments": {"path": "a"}}]<|end_of_text|>`, `read{"path":"a"}`, ""},
+		{"phi-4-mini", `<|tool_call|>[{"name": "now", "arguments": {}}]<|/tool_call|>`, `now{}`, ""},
+		// CohereLabs/c4ai-command-r7b-12-2024
+		{"command r7b", "<|START_THINKING|>hm<|END_THINKING|><|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"read\", \"parameters\": {\"path\": \"a\"}}\n]<|END_ACTION|><|END_OF_TURN_TOKEN|>", `(hm) ⏎ read{"path":"a"}`, ""},
+		// tencent/Hunyuan-A13B-Instruct, nvidia/Llama-3_1-Nemotron-Ultra-253B-v1, internlm/internlm3-8b-instruct
+		{"hunyuan", `<tool_calls>[{"name": "read", "arguments": {"path": "a"}}]</tool_calls>`, `read{"path":"a"}`, ""},
+		{"nemotron", `<TOOLCALL>[{"name": "read", "arguments": {"path": "a"}}]</TOOLCALL>`, `read{"path":"a"}`, ""},
+		{"internlm", `<|action_start|><|plugin|>{"name": "read", "parameters": {"path": "a"}}<|action_end|>`, `read{"path":"a"}`, ""},
+		// ByteDance-Seed/Seed-OSS-36B-Instruct
+		{"seed-oss, a call", "<seed:tool_call>\n<function=read>\n<parameter=path>a</parameter>\n</function>\n</seed:tool_call><seed:eos>", `read{"path":"a"}`, ""},
+		{"an invocation alone", "Go.\n<invoke name=\"read\">\n<parameter name=\"path\">a</parameter>\n</invoke>", `Go. ⏎ read{"path":"a"}`, ""},
+		{"langchain", `{"action": "read", "action_input": {"path": "a"}}`, `read{"path":"a"}`, ""},
+		{"as Anthropic's API has it", `{"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a"}}`, `read{"path":"a"}`, ""},
+		said("functools", `functools[{"name": "read", "arguments": {"path": "a"}}]`, `functools[{"name": "read", "arguments": {"path": "a"}}]`),
+		said("react", "Action: read\nAction Input: {\"path\": \"a\"}", "Action: read\nAction Input: {\"path\": \"a\"}"),
+		said("tags with the name of the tool", "<read>\n<path>a</path>\n</read>", "<read>\n<path>a</path>\n</read>"),
+		said("python", fence+"tool_code\nprint(read(path=\"a\"))\n"+fence, fence+"tool_code\nprint(read(path=\"a\"))\n"+fence),
+		said("in an object of its own", `{"tool_calls": [{"function": {"name": "read", "arguments": "{\"path\": \"a\"}"}}]}`, `{"tool_calls": [{"function": {"name": "read", "arguments": "{\"path\": \"a\"}"}}]}`),
+		said("harmony without marks", `commentary to=functions.read json{"path": "a"}`, `commentary to=functions.read json{"path": "a"}`),
+		end("a list in brackets", "[now we go](https://x.org), [a(b)]", "[now we go](https://x.org), [a(b)]"),
+		end("words about a tool", "I could read(path) or now(), with {\"path\": 1, \"x\": 2}.", "I could read(path) or now(), with {\"path\": 1, \"x\": 2}."),
 		// google/gemma-4-26b-a4b-it
 		{"gemma 4", "<|channel>thought\nhm<channel|><|tool_call>call:read{path:<|\"|>a<|\"|>,n:3}<tool_call|>", "(\nhm) ⏎ read{\"path\":\"a\",\"n\":3}", ""},
 		// moonshotai/Kimi-VL, ByteDance-Seed/Seed-OSS, CohereLabs/command-a-reasoning
@@ -91,6 +116,11 @@ func habits() []habit {
 		end("an answer in JSON", `{"name": "Ann", "age": 3}`, `{"name": "Ann", "age": 3}`),
 		end("a program", fence+"xml\n<a></a>\n"+fence+"\nif a < b && c[0] {", fence+"xml\n<a></a>\n"+fence+"\nif a < b && c[0] {"),
 		end("a mark alone", "<|im_start|>", ""),
+		end("a mark of any template alone", "<|END_OF_TURN_TOKEN|>", ""),
+		end("a mark in brackets alone", "[/INST]", ""),
+		end("the start of a call alone", "<tool_call>", ""),
+		end("the end of a call alone", "</tool_call>\n", ""),
+		end("a mark of any template behind", "Yes.<|im_sep|>", "Yes."),
 		end("a mark around", "<|im_start|>assistant\nYes.<|im_end|>\n", "Yes."),
 		end("a mark within", "It writes </s> at the end.", "It writes </s> at the end."),
 		end("a thought that is not closed", "<think>hm", "(hm)"),
@@ -169,6 +199,22 @@ func TestThoughtsGoBack(t *testing.T) {
 		last(t, m, llm.Request{Messages: []llm.Message{{Role: llm.Assistant, Parts: reply.Parts}}})
 		if got := inner.asked.Messages[0].Parts.Text(); got != want+"Yes." || strings.Contains(got, "(") {
 			t.Errorf("%s got back %q", id, got)
+		}
+	}
+}
+
+// TestNamesOfCalls holds that the name of a call loses what templates leave on it, and finds its tool.
+func TestNamesOfCalls(t *testing.T) {
+	for name, want := range map[string]string{
+		"functions.read": "read", "functions.read:0": "read", "functions.read_0": "read", "functions_read": "read", "mcp__functions__read": "read",
+		"read<|channel|>commentary": "read", "assistant<|channel|>commentary to=functions.read": "read", "read</arg_value>": "read",
+		"<|tool_call_begin|>read": "read", "<function=read>": "read", "READ": "read", " `read`\n": "read",
+		"exec_command<|channel|>json": "exec_command", "mcp__other__read": "mcp__other__read", "reading": "reading",
+	} {
+		m := &prompted.Model{Model: &talker{calls: llm.Parts{llm.Call{ID: "1", Name: name, Args: json.RawMessage("{}")}}, stop: llm.StopCalls}}
+		got := heard(t, m, llm.Request{Tools: []llm.ToolSpec{{Name: "read"}, {Name: "now"}}})
+		if calls := got.Parts.Calls(); len(calls) != 1 || calls[0].Name != want {
+			t.Errorf("%q became %v, want %q", name, calls, want)
 		}
 	}
 }

@@ -1,5 +1,10 @@
 package prompted
 
+import (
+	"regexp"
+	"strings"
+)
+
 // A form is a notation in which models write calls.
 type form struct {
 	open string
@@ -39,6 +44,12 @@ func (f form) sure() bool { return !f.whole && f.fence == 0 }
 //	<｜DSML｜function_calls><｜DSML｜invoke name=…       DeepSeek V3.2
 //	<minimax:tool_call><invoke name=…                MiniMax M2; Claude has other tags around it
 //	<|tool_call>call:NAME{…}<tool_call|>             Gemma 4
+//	<|tool_call|>[{"name":…,"arguments":{…}}]        Granite, Phi-4-mini
+//	<tool_calls>, <TOOLCALL>, <function_call> …      Hunyuan, MiniMax M1, Nemotron
+//	<|START_ACTION|>[{"tool_name":…}]<|END_ACTION|>  Command R7B and Command A
+//	<|action_start|><|plugin|>{"name":…}             InternLM
+//	<seed:tool_call><function=NAME>…                 Seed-OSS
+//	[NAME(key="value")], also in <|python_start|>    Llama 4, Llama 3.2, Olmo 3
 //	<|channel|>commentary to=functions.NAME…         gpt-oss, see harmony.go
 //
 // One form may hold several objects. A call counts only if it names an offered tool; in a form that is not sure it must
@@ -49,7 +60,16 @@ func forms() []form {
 	return []form{
 		{open: "<tool_call>", closers: []string{called}},
 		{open: "<tools>", closers: []string{"</tools>"}},
-		{open: functionMark, closers: []string{functionEnd, called}, named: true},
+		{open: seedMark, closers: []string{"</seed:tool_call>"}},
+		{open: "<|tool_call|>", closers: []string{"<|/tool_call|>"}},
+		{open: "<tool_calls>", closers: []string{"</tool_calls>"}},
+		{open: "<TOOLCALL>", closers: []string{"</TOOLCALL>"}},
+		{open: "<TOOL_CALL>", closers: []string{"</TOOL_CALL>"}},
+		{open: "<function_call>", closers: []string{"</function_call>"}},
+		{open: "<tool_use>", closers: []string{"</tool_use>"}},
+		{open: "<|START_ACTION|>", closers: []string{"<|END_ACTION|>"}},
+		{open: "<|action_start|><|plugin|>", closers: []string{"<|action_end|>"}},
+		{open: functionMark, closers: []string{functionEnd, called, "</seed:tool_call>"}, named: true},
 		{open: "[TOOL_CALLS]"},
 		{open: "<|python_tag|>", closers: []string{"<|eom_id|>", "<|eot_id|>"}, whole: true},
 		{open: "{", whole: true},
@@ -63,13 +83,23 @@ func forms() []form {
 		{open: "<｜DSML｜function_calls>", closers: []string{"</｜DSML｜function_calls>"}, block: invokeBlock},
 		{open: "<｜DSML｜tool_calls>", closers: []string{"</｜DSML｜tool_calls>"}, block: invokeBlock},
 		{open: "<|DSML|function_calls>", closers: []string{"</|DSML|function_calls>"}, block: invokeBlock},
+		{open: "<|DSML|tool_calls>", closers: []string{"</|DSML|tool_calls>"}, block: invokeBlock},
+		lone("｜DSML｜"), lone("|DSML|"), lone(""),
 		{open: "<minimax:tool_call>", closers: []string{"</minimax:tool_call>"}, block: invokeBlock},
 		{open: "<function_calls>", closers: []string{"</function_calls>"}, block: invokeBlock},
+		{open: "<|python_start|>", closers: []string{"<|python_end|>"}, block: pythonBlock},
 		{open: "<|tool_call>", closers: []string{"<tool_call|>"}, block: gemmaBlock},
 	}
 }
 
+// lone returns the form of an invocation without the tags around all of them.
+func lone(prefix string) form {
+	open := "<" + prefix + "invoke "
+	return form{open: open, closers: []string{"</" + prefix + "invoke>"}, block: func(body string) []raw { return invokeBlock(open + body) }}
+}
+
 const (
+	seedMark      = "<seed:tool_call>"
 	functionMark  = "<function="
 	functionEnd   = "</function>"
 	parameterMark = "<parameter="
@@ -91,14 +121,34 @@ func thoughts() [][2]string {
 		[2]string{"<|channel>thought", "<channel|>"})
 }
 
-// templateMarks are the marks that templates put around a message. They are removed from its ends.
+// templateMarks are the marks that templates put around a message, apart from those that anyMark matches. They are
+// removed from its ends.
 func templateMarks() []string {
 	return []string{
-		"<|im_start|>assistant", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "<|endoftext|>", "<|end_of_turn|>",
-		"<end_of_turn>", "<start_of_turn>model", "<eos>", "</s>", "<|end|>", "<|return|>", "<|call|>", "<|assistant|>", "<|user|>", "<|observation|>",
-		"<|begin_of_text|>", "<|start_header_id|>assistant<|end_header_id|>", "<｜end▁of▁sentence｜>", "<｜begin▁of▁sentence｜>", "<｜Assistant｜>",
-		"<|end_of_sentence|>", "[/INST]", "<|END_RESPONSE|>", "<|START_RESPONSE|>", "<turn|>", "<|start|>assistant", "<|start|>", "<|channel|>final", "<|channel|>", "<|message|>",
+		"<|im_start|>assistant", "<|im_assistant|>assistant<|im_middle|>", "<|start|>assistant", "<|channel|>final",
+		"<|start_header_id|>assistant<|end_header_id|>", "<|header_start|>assistant<|header_end|>",
+		"<|start_of_role|>assistant<|end_of_role|>", "<end_of_turn>", "<start_of_turn>model", "<turn|>", "<bos>", "<eos>", "<s>", "</s>",
+		"[INST]", "[/INST]", "[EOS]", "[gMASK]<sop>", "[|assistant|]", "[|endofturn|]", "<seed:bos>assistant", "<seed:eos>", "[e~[",
 	}
+}
+
+// anyMark matches a mark in the form that most templates use, and unfinished the beginning of one.
+var (
+	anyMark    = regexp.MustCompile(`^<[|｜][\w▁]{1,40}[|｜]>`)
+	unfinished = regexp.MustCompile(`^<[|｜][\w▁]{0,40}[|｜]?$`)
+)
+
+// bare reports whether a text has nothing but marks of calls, as a reply that ends where a call should begin.
+func bare(text string) bool {
+	rest := strings.ReplaceAll(text, madeUp, "")
+	for _, f := range forms() {
+		if !f.whole {
+			for _, mark := range append(f.closers, f.open) {
+				rest = strings.ReplaceAll(rest, mark, "")
+			}
+		}
+	}
+	return rest != text && strings.TrimSpace(rest) == ""
 }
 
 // fenced reports whether a code block of this language may be a call.

@@ -2,6 +2,7 @@ package prompted
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -96,6 +97,8 @@ func heard(in *llm.Reply, req llm.Request, keeps bool) *llm.Reply {
 	switch {
 	case len(native) > 0:
 		out.Parts = with.once(native)
+	case bare(plain.parts.Text()):
+		out.Parts = slices.DeleteFunc(plain.parts, func(p llm.Part) bool { _, is := p.(llm.Text); return is })
 	case len(with.calls) > 0 && !cut(in.Stop) && with.sure():
 		out.Parts, out.Stop = with.parts, llm.StopCalls
 	case cut(in.Stop):
@@ -112,8 +115,10 @@ func heard(in *llm.Reply, req llm.Request, keeps bool) *llm.Reply {
 		if c, ok := p.(llm.Call); ok {
 			if name, offered := with.tool(c.Name); offered {
 				c.Name = name
-				out.Parts[i] = c
+			} else {
+				c.Name = cmp.Or(unmarked(c.Name), c.Name)
 			}
+			out.Parts[i] = c
 		}
 	}
 	return &out

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/llm/internal/wire"
 )
 
 // An event is the scanner's result for a piece of text. One field is set.
@@ -81,7 +82,7 @@ func (s *scanner) end(cut bool) []event {
 	s.final, s.cut = true, cut
 	s.buf = append(s.buf, s.part...)
 	out := s.run()
-	if slices.ContainsFunc(s.marks, func(mark string) bool { return strings.Contains(s.held, mark) }) {
+	if wire.Visible(s.held) { // it has marks
 		s.held = ""
 	}
 	if s.held != "" && !s.after && !s.fresh {
@@ -179,9 +180,12 @@ func (s *scanner) mark() bool {
 		return true
 	}
 	more = more || wait
+	mark, wait := s.template(string(s.buf[:min(len(s.buf), maxName)]))
 	for _, f := range s.forms {
 		switch {
 		case f.whole && s.begun:
+		case f.open == "[" && (mark != "" || wait):
+			more = more || wait
 		case bytes.HasPrefix(s.buf, []byte(f.open)) && !more:
 			s.call = newCandidate(f)
 			return true
@@ -189,25 +193,36 @@ func (s *scanner) mark() bool {
 			more = more || s.begins(f.open)
 		}
 	}
-	for _, mark := range s.marks {
-		switch {
-		case bytes.HasPrefix(s.buf, []byte(mark)) && !more:
-			if s.buf = s.buf[len(mark):]; s.begun {
-				s.held += mark
-			} else {
-				s.fresh = true
-			}
-			return true
-		default:
-			more = more || s.begins(mark)
-		}
-	}
-	if more {
+	if more || wait {
 		return false
+	}
+	if mark != "" {
+		if s.buf = s.buf[len(mark):]; s.begun {
+			s.held += mark
+		} else {
+			s.fresh = true
+		}
+		return true
 	}
 	_, n := utf8.DecodeRune(s.buf)
 	s.say(n)
 	return true
+}
+
+// template returns the mark of a template that the text begins with, and whether more text must come to tell. The
+// mark of a call is none.
+func (s *scanner) template(text string) (mark string, more bool) {
+	for _, m := range s.marks {
+		if strings.HasPrefix(text, m) {
+			return m, false
+		}
+		more = more || !s.final && strings.HasPrefix(m, text)
+	}
+	mark = anyMark.FindString(text)
+	if mark != "" && bare(mark) {
+		mark = ""
+	}
+	return mark, more || !s.final && unfinished.MatchString(text)
 }
 
 // mostTried is the maximum number of texts that begin like a call and are none; everything behind them is text.
@@ -359,15 +374,33 @@ func (s *scanner) tool(name string) (string, bool) { return toolOf(s.tools, name
 func toolOf(tools []string, name string) (string, bool) {
 	for _, clean := range []func(string) string{
 		func(n string) string { return n },
-		strings.TrimSpace,
-		func(n string) string { return strings.TrimSpace(n[:max(0, strings.IndexAny(n+"<", "<[({\n"))]) },
-		func(n string) string { return strings.TrimRight(strings.TrimRight(n, "0123456789"), ":") },
+		unmarked,
+		func(n string) string { return strings.TrimRight(strings.TrimRight(n, "0123456789"), ":_") },
 		func(n string) string { return n[strings.LastIndexAny(n, "./:")+1:] },
-		func(n string) string { return strings.Trim(n, "\"'` ") },
+		func(n string) string { return strings.Trim(n, "\"'` >") },
+		func(n string) string {
+			return strings.TrimPrefix(strings.TrimPrefix(n, "mcp__functions__"), "functions_")
+		},
 	} {
 		if name = clean(name); slices.Contains(tools, name) {
 			return name, true
 		}
 	}
-	return "", false
+	same := slices.IndexFunc(tools, func(t string) bool { return strings.EqualFold(t, name) })
+	if name == "" || same < 0 {
+		return "", false
+	}
+	return tools[same], true
+}
+
+// unmarked returns a name without the marks of a template around it.
+func unmarked(name string) string {
+	if to := recipient.FindStringSubmatch(name); to != nil {
+		name = to[1]
+	}
+	name = strings.TrimPrefix(strings.TrimSpace(name), functionMark)
+	for strings.HasPrefix(name, "<") && strings.Contains(name, ">") {
+		_, name, _ = strings.Cut(name, ">")
+	}
+	return strings.TrimSpace(name[:strings.IndexAny(name+"<", "<[({\n")])
 }

@@ -612,6 +612,7 @@ func TestInlineGuard(t *testing.T) {
 	for _, tc := range []struct{ script, more, before, after string }{
 		{"# a comment\nnames=(a ls)\nif [[ \"${names[1]}\" =~ ^l ]]; then echo 'not now' >&2; exit 2; fi", "", "deny reason=not now", ""},
 		{"[[ x == y ]] || true", `"shell":"bash",`, "", ""},
+		{"if [[ ; then exit 2; fi", "", broken + ": bash: -c: line 1: unexpected token `;' in conditional comma…", ""},
 		{"if no-such-judge; then exit 2; fi", "", broken + ": bash: line 1: no-such-judge: command not found", ""},
 		{"what=$(no-such-judge)\n[[ -z $what ]] || exit 2", "", broken, ""},
 		{"if no-such-judge 2>/dev/null; then exit 2; fi", "", "", ""},

@@ -152,7 +152,7 @@ func (s *Set) command(ctx context.Context, c Config, in []byte, point tool.Point
 // stumbled returns the first line in which a shell reports that it could not run a line of the script. It does not see
 // messages that the author has silenced (2>/dev/null).
 func stumbled(said string) string {
-	return regexp.MustCompile(`(?m)^.*:(?: line)? ?\d+: (?:.*not found.*|.*[Ss]yntax error.*|.*unexpected EOF.*|.*[Bb]ad substitution.*|` +
+	return regexp.MustCompile(`(?m)^.*:(?: line)? ?\d+: (?:.*not found.*|.*[Ss]yntax error.*|.*unexpected (?:EOF|token|argument).*|.*ambiguous redirect|.*cannot execute.*|.*bad interpreter.*|.*[Bb]ad substitution.*|` +
 		`.*unbound variable|.*parameter not set|.*expected|.*too many arguments|.*[Nn]o such file(?: or directory)?|.*[Pp]ermission denied)$`).FindString(said)
 }
 

@@ -32,6 +32,16 @@ func hear(req *http.Request, resp *http.Response, s sift) {
 			return data
 		}}
 		resp.Header.Set("Content-Type", "application/json")
+	case call == nil && req.Method == http.MethodPost && kind == "application/json" &&
+		(resp.StatusCode == http.StatusBadRequest || resp.StatusCode >= 500):
+		// Some servers know no notifications and refuse them.
+		data, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err == nil && orphan(data) {
+			s.skipped(data)
+			resp.StatusCode, data = http.StatusAccepted, nil
+		}
+		resp.Body = io.NopCloser(bytes.NewReader(data))
 	default:
 		return
 	}

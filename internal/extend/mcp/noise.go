@@ -8,6 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -35,6 +36,8 @@ func (s sift) event(event []byte) []byte {
 		key, value, is := bytes.Cut(line, []byte{':'})
 		switch {
 		case len(line) == 0:
+		case line[0] == '{' || line[0] == '[': // a whole answer that is called a stream
+			data, odd = append(append(data, line...), '\n'), true
 		case !is:
 			odd = true
 			s.skipped(line)
@@ -79,7 +82,7 @@ func (s sift) event(event []byte) []byte {
 // answer returns the one message that answers a call. An invalid response fails the call and not the
 // connection; so does an error that names no call.
 func (s sift) answer(call, data []byte, kind string) []byte {
-	for _, one := range each(bytes.TrimSpace(data)) {
+	for _, one := range each(plainAnswer(call, data)) {
 		if message, err := jsonrpc.DecodeMessage(one); err == nil {
 			if _, is := message.(*jsonrpc.Response); is {
 				return one
@@ -99,6 +102,35 @@ func (s sift) answer(call, data []byte, kind string) []byte {
 		failed = fmt.Appendf(nil, `{"code":%d,"message":%s}`, jsonrpc.CodeInternalError, why)
 	}
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, call, failed)
+}
+
+// plainAnswer returns the message in the answer to a call: without a byte order mark and the frames of events, with the
+// version of the protocol, and with an id of the type that the call has.
+func plainAnswer(call, data []byte) []byte {
+	data = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(data), []byte("\ufeff")))
+	if first, _, _ := bytes.Cut(data, []byte{':'}); slices.Contains([]string{"", "data", "event", "id"}, string(first)) {
+		var inner []byte
+		for line := range bytes.Lines(data) {
+			if value, is := bytes.CutPrefix(line, []byte("data:")); is {
+				inner = append(inner, value...)
+			}
+		}
+		data = bytes.TrimSpace(inner)
+	}
+	var message map[string]json.RawMessage
+	if len(data) == 0 || data[0] != '{' || json.Unmarshal(data, &message) != nil || message["result"] == nil && message["error"] == nil {
+		return data
+	}
+	id, version := message["id"], message["jsonrpc"]
+	if version != nil && (bytes.Equal(id, call) || string(bytes.Trim(id, `"`)) != string(bytes.Trim(call, `"`))) {
+		return data
+	}
+	message["jsonrpc"] = json.RawMessage(`"2.0"`)
+	if string(bytes.Trim(id, `"`)) == string(bytes.Trim(call, `"`)) {
+		message["id"] = call
+	}
+	data, _ = json.Marshal(message) // of what was just read
+	return data
 }
 
 // called returns the id of the call in a request; nil: it has none.

@@ -105,10 +105,11 @@ func (v *view) replace(found []int, length int, with string) string {
 // difference between want and with changes: the rest keeps its own bytes. n is 0 if there is no match, or more
 // than one and not all are meant.
 func (v *view) typed(want, with string, all bool) (out string, n int) {
-	if len(v.text) > maxCompared {
+	sought := newTyped(want).text
+	if len(v.text) > maxCompared || sought == "" {
 		return "", 0
 	}
-	have, sought := newTyped(v.text), newTyped(want).text
+	have := newTyped(v.text)
 	before, after := common(want, with)
 	first, last := len(newTyped(want[:before]).text), len(newTyped(want[len(want)-after:]).text)
 	var b strings.Builder

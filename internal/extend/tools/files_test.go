@@ -249,8 +249,8 @@ func TestMissesShowTheLine(t *testing.T) {
 		"fallback_value\n")
 	s.run("read_file", args{"path": "f"})
 	for old, want := range map[string]string{
-		"say(\u201cit\u2019s so\u201d) // a \u2013 b": "differ in quotes, dashes and space only:\n     1\tsay(",
-		"compute_total(items, currency":               "similar, but not the same:\n     3\tresult = compute_the_total",
+		"say(\u201cit\u2019s so  \u201d) // a \u2013 b": "differ in quotes, dashes and space only:\n     1\tsay(",
+		"compute_total(items, currency":                 "similar, but not the same:\n     3\tresult = compute_the_total",
 	} {
 		s.fails("edit_file", args{"path": "f", "edits": []any{args{"old_string": old, "new_string": "x"}}}, want)
 	}

@@ -53,12 +53,6 @@ func everyLine(text string, ok func(string) bool) bool {
 	return true
 }
 
-// keyed returns a text with typographic characters replaced by those of keyboards.
-func keyed(text string) string {
-	return strings.NewReplacer("\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d",
-		`"`, "\u2013", "-", "\u2014", "-", "\u2026", "...", "\u00a0", " ").Replace(text)
-}
-
 // sameButSpace finds the first place that equals wanted except for white space or typographic characters, -1 if
 // there is none. How says where they differ.
 func sameButSpace(have, wanted []string) (at int, how string) {
@@ -69,7 +63,7 @@ func sameButSpace(have, wanted []string) (at int, how string) {
 		{"space at line ends", func(s string) string { return strings.TrimRight(s, " \t\r") }},
 		{"indentation", strings.TrimSpace},
 		{"white space", func(s string) string { return strings.Join(strings.Fields(s), "") }},
-		{"quotes, dashes and space", func(s string) string { return strings.Join(strings.Fields(keyed(s)), "") }},
+		{"quotes, dashes and space", func(s string) string { return strings.Join(strings.Fields(keyboard().Replace(s)), "") }},
 	} {
 		if at := indexFolded(have, wanted, way.fold); at >= 0 {
 			return at, way.how

@@ -19,19 +19,33 @@ type typedText struct {
 	at   []int // the origin of each byte, and the end
 }
 
-// typists replaces characters of word processors and file systems by those of keyboards.
-func typists() *strings.Replacer {
-	return strings.NewReplacer(
-		"\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`,
-		"\u00a0", " ", "\u2007", " ", "\u2009", " ", "\u202f", " ",
-	)
+// typists replaces quotes and spaces of word processors and file systems by those of keyboards, and drops what nobody
+// sees: soft hyphens, characters without width, and the selectors of how an emoji looks.
+func typists() []string {
+	pairs := []string{
+		"\u2018", "'", "\u2019", "'", "\u201c", `"`, "\u201d", `"`, "\u00a0", " ", "\u202f", " ", "\u205f", " ", "\u3000", " ",
+		"\u00ad", "", "\u200b", "", "\u200c", "", "\u200d", "", "\u2060", "", "\ufe0e", "", "\ufe0f", "", "\ufeff", "",
+	}
+	for r := '\u2000'; r <= '\u200a'; r++ {
+		pairs = append(pairs, string(r), " ")
+	}
+	return pairs
+}
+
+// keyboard replaces dashes and ellipses too.
+func keyboard() *strings.Replacer {
+	pairs := append(typists(), "\u2026", "...", "\u2212", "-")
+	for r := '\u2010'; r <= '\u2015'; r++ {
+		pairs = append(pairs, string(r), "-")
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 func newTyped(text string) typedText {
 	var t typedText
 	var b strings.Builder
 	var parts norm.Iter
-	typed := typists()
+	typed := keyboard()
 	for parts.InitString(norm.NFC, text); !parts.Done(); {
 		from := parts.Pos()
 		part := typed.Replace(string(parts.Next()))
@@ -105,12 +119,14 @@ func asSpelled(ctx context.Context, c *tool.Call, path string) string {
 
 // spelled returns the entry for a name: the same name, or else the only one that is typed alike.
 func spelled(entries []fs.DirEntry, name string) (found string, ok bool) {
-	typed, alike := newTyped(name).text, 0
+	replace := strings.NewReplacer(typists()...)
+	plain := func(name string) string { return replace.Replace(norm.NFC.String(name)) }
+	typed, alike := plain(name), 0
 	for _, e := range entries {
 		if e.Name() == name {
 			return name, true
 		}
-		if newTyped(e.Name()).text == typed {
+		if plain(e.Name()) == typed {
 			found = e.Name()
 			alike++
 		}

@@ -15,7 +15,9 @@ func TestTyped(t *testing.T) {
 	nfd := norm.NFD.String("Abschätzung.txt")
 	for name, text := range map[string]string{
 		"Shot at 1.02\u202fPM.txt": "one", "it\u2019s.txt": "two", nfd: "three", "dir\u00a0x/a.txt": "four",
+		"\u2764.txt": "heart", "\u2b50\ufe0f.txt": "star", "wide x.txt": "wide",
 		"two a.txt": "plain", "two\u00a0a.txt": "odd", "b\u00a0c\u202fd": "five", "b\u202fc\u00a0d": "six",
+		"\u2764\ufe0f.txt": "heart", "\u2b50.txt": "star", "wide\u3000x.txt": "wide",
 	} {
 		s.put(name, text)
 	}
@@ -34,6 +36,10 @@ func TestTyped(t *testing.T) {
 		{"a\u00a0b = 1", "a b = 1", "a b = 2", "a\u00a0b = 2"},
 		{norm.NFD.String("für é"), "für é", "für è", norm.NFD.String("für ") + "è"},
 		{norm.NFD.String("née") + " x", "née x", "née y", norm.NFD.String("née") + " y"},
+		{"a \u2013 b\u2026 c", "a - b... c", "a - b... d", "a \u2013 b\u2026 d"},
+		{"wait\u2026 ok", "wait.. ok", "wait.. no", ""}, // a part of a character
+		{"x\u200by\ufe0f z", "xy z", "xy w", "x\u200by\ufe0f w"},
+		{"say x", "\u200b", "y", ""},
 		{"x\u00a0y\r\nz\r\n", "x y\nz", "x y\nw", "x\u00a0y\r\nw\r\n"},
 		{"\u201ca\u201d \u201ca\u201d", `"a"`, `"b"`, ""}, // which of them is not said
 		{"\u201ca\u201d", `"c"`, `"b"`, ""},

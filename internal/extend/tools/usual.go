@@ -42,7 +42,7 @@ func habits() []habit {
 	return []habit{
 		{target: "bash", names: []string{
 			"Bash", "Shell", "shell", "exec_command", "shell_command", "run_command", "run_terminal_cmd", "run_shell_command", "run_in_terminal",
-			"execute_command", "local_shell", "terminal", "execute_bash", "developer__shell",
+			"execute_command", "local_shell", "terminal", "execute_bash", "developer__shell", "exec", "bash_tool",
 		}},
 		{target: "read_file", names: []string{"Read", "ReadFile", "view", "cat", "read", "open_file", "View", "NotebookRead"}},
 		{target: "write_file", names: []string{"Write", "WriteFile", "create_file", "write", "write_to_file", "save_file"}},

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/inspan/inspan/internal/base/keep"
-	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/safety/places"
 	"github.com/inspan/inspan/tool"
 )
@@ -87,7 +86,7 @@ func (k *Base) Personal() []string {
 		return own
 	}
 	own = append(own, keep.AtHome(".claude", "CLAUDE.md"))
-	own = append(own, rules(keep.AtHome(".claude", "rules"))...)
+	own = append(own, rules(keep.AtHome(".claude", "rules"), ".md")...)
 	for _, path := range [][]string{{".codex", "AGENTS.md"}, {".config", "opencode", "AGENTS.md"}, {".gemini", "GEMINI.md"}} {
 		own = append(own, keep.AtHome(path...))
 	}
@@ -99,8 +98,7 @@ func (k *Base) Personal() []string {
 func (k *Base) instructions(dir, root string) ([]File, texts) {
 	taken := texts{}
 	files := taken.gather(k.Personal(), k.personalReader(root))
-	shared := append(Paths(dir), rules(filepath.Join(root, ".claude", "rules"))...)
-	return append(files, taken.gather(shared, k.reader(root))...), taken
+	return append(files, taken.gather(shared(dir, root), k.reader(root))...), taken
 }
 
 // personalReader reads instruction files of the person and their imports. It reads nothing that tools may not
@@ -118,45 +116,6 @@ func (k *Base) personalReader(root string) func(path string) ([]byte, error) {
 		data, err := readInstructions(path)
 		return scoped(path, data), err
 	}
-}
-
-// maxRules bounds the number of rule files in one folder.
-const maxRules = 100
-
-// rules lists the markdown files in a folder of Claude Code rules, sorted by name.
-func rules(dir string) (paths []string) {
-	if dir == "" {
-		return nil
-	}
-	left := 10 * maxRules
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if left--; err != nil || left < 0 || len(paths) == maxRules {
-			return fs.SkipAll // an unreadable folder counts as missing
-		}
-		if d.Type().IsRegular() && strings.HasSuffix(path, ".md") {
-			paths = append(paths, path)
-		}
-		return nil
-	})
-	return paths
-}
-
-// scoped returns a rule file without its header. If the rules apply only to some files, it says so.
-func scoped(path string, data []byte) []byte {
-	matter, body, err := skill.SplitMatter(data)
-	if err != nil || !strings.Contains(filepath.ToSlash(path), "/.claude/rules/") {
-		return data
-	}
-	var header struct {
-		Paths any `yaml:"paths"`
-	}
-	if skill.DecodeMatter(matter, &header) != nil {
-		return data
-	}
-	if globs := skill.List(header.Paths); len(globs) > 0 {
-		body = "This applies only to files that match " + strings.Join(globs, ", ") + ".\n\n" + body
-	}
-	return []byte(body)
 }
 
 // readInstructions reads an instruction file. Files of other users are rejected: anyone can create a file in a

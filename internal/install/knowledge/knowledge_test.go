@@ -397,6 +397,46 @@ func TestInstructionsOfTheProject(t *testing.T) {
 	}
 }
 
+// TestRulesOfEditors holds that the rules of editors are in the prompt once, with the files and tasks they are for,
+// and that those that a person picks are not.
+func TestRulesOfEditors(t *testing.T) {
+	k, root := newBase(t), folder(t)
+	write(t, filepath.Join(root, ".git", "HEAD"), "ref: refs/heads/main\n")
+	for path, text := range map[string]string{
+		".cursorrules":                           "OLD",
+		".cursor/rules/always.mdc":               "\ufeff---\r\ndescription: x\r\nglobs:\r\nalwaysApply: true\r\n---\r\nALWAYS",
+		".cursor/rules/sub/go.mdc":               "---\nglobs: *.go,*.mod\nalwaysApply: false\n---\nGO",
+		".cursor/rules/task.mdc":                 "---\ndescription: releases\n---\nTASK",
+		".cursor/rules/picked.mdc":               "---\nalwaysApply: false\n---\nPICKED",
+		".cursor/rules/plain.mdc":                "PLAIN",
+		".github/copilot-instructions.md":        "OLD",
+		".github/instructions/a.instructions.md": "---\napplyTo: '**'\n---\nCOPILOT",
+		".github/instructions/b.instructions.md": "---\napplyTo: \"**/*.ts\"\n---\nTYPES",
+		".claude/rules/c.md":                     "---\npaths: src/**\n---\nCLAUDE",
+	} {
+		write(t, filepath.Join(root, filepath.FromSlash(path)), text)
+	}
+	write(t, filepath.Join(root, "pkg", "a", "x.go"), "")
+	for _, dir := range []string{root, filepath.Join(root, "pkg", "a")} {
+		agent := &inspan.Agent{Env: tool.Env{Root: dir}, Opening: inspan.Opening{Levers: event.Levers{Bootstrap: event.LeverOff}}}
+		all := ""
+		for _, b := range k.System(t.Context(), agent, knowledge.Prompt{Root: dir, Memory: k.Memory(dir)}, func(s string) { t.Errorf("warned: %s", s) }) {
+			all += b.Text + "\n"
+		}
+		for _, once := range []string{
+			"OLD", "ALWAYS", "files that match *.go, *.mod.\n\nGO", "tasks of this kind: releases\n\nTASK", "PLAIN", "COPILOT", "files that match **/*.ts.\n\nTYPES",
+			"files that match src/**.\n\nCLAUDE",
+		} {
+			if strings.Count(all, once) != 1 {
+				t.Errorf("%s: %d times %q", dir, strings.Count(all, once), once)
+			}
+		}
+		if strings.Contains(all, "PICKED") || strings.Contains(all, "alwaysApply") {
+			t.Errorf("%s: %s", dir, all)
+		}
+	}
+}
+
 // TestInstructionsOfAgents holds that later agents know whose words a file of instructions has, when a
 // session changed it that asked nobody, until the person trusts or changes it.
 func TestInstructionsOfAgents(t *testing.T) {

@@ -62,7 +62,7 @@ func (k *Base) changed(ctx context.Context, id, root string) (paths []string) {
 		seen[path] = seen[path] || err == nil
 		return data, err
 	}
-	texts{}.gather(append(Paths(root), rules(filepath.Join(root, ".claude", "rules"))...), note)
+	texts{}.gather(shared(root, root), note)
 	for _, rel := range Files(ctx, root) {
 		if path := filepath.Join(root, filepath.FromSlash(rel)); IsInstructions(path) {
 			texts{}.gather([]string{path}, note)

@@ -2,21 +2,14 @@ package setup
 
 import "path/filepath"
 
-// notRead is why editor rules are not imported.
-const notRead = "inspan doesn't read rules of this kind; import each file in AGENTS.md with a line such as @docs/style.md, or move its text there"
-
 // cursor lists Cursor's rules in a folder.
 func (i *Import) cursor() {
-	i.folder(Ignored, filepath.Join(i.root, ".cursor", "rules"), ".mdc", "file", notRead)
-	if path := filepath.Join(i.root, ".cursorrules"); exists(path) {
-		i.ignored(path, "", notRead)
-	}
+	i.folder(Used, filepath.Join(i.root, ".cursor", "rules"), ".mdc", "file", "instructions of this folder, but for those that a person picks")
+	i.used(filepath.Join(i.root, ".cursorrules"), "instructions of this folder")
 }
 
 // copilot lists GitHub Copilot's instructions in a folder.
 func (i *Import) copilot() {
-	if path := filepath.Join(i.root, ".github", "copilot-instructions.md"); exists(path) {
-		i.ignored(path, "", notRead)
-	}
-	i.folder(Ignored, filepath.Join(i.root, ".github", "instructions"), ".instructions.md", "file", notRead)
+	i.used(filepath.Join(i.root, ".github", "copilot-instructions.md"), "instructions of this folder")
+	i.folder(Used, filepath.Join(i.root, ".github", "instructions"), ".instructions.md", "file", "instructions of this folder, if they have applyTo")
 }

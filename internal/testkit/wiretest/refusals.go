@@ -26,6 +26,21 @@ Location: http://elsewhere/
 200 <html><head><title>Sign in</title></head></html>
 = no_reply
 
+200 <html><style>b{}</style><h1>Blocked &amp; logged</h1></html>
+= no_reply
+
+200 Blocked by policy 7
+= no_reply
+
+200 {"detail":"out of order"}
+= transient, message out of order
+
+200 {"code":500,"msg":"out of order"}
+= transient, message out of order
+
+200 {"message":"out of order","success":false}
+= transient, message out of order
+
 401
 = auth
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -11,26 +12,33 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/andybalholm/brotli"
 
+	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 )
 
 // unpacked decodes a body. Requests never ask for compression, as it would delay events; some gateways compress
 // anyway.
-func unpacked(encoding string, r io.Reader) io.Reader {
-	switch encoding = strings.ToLower(strings.TrimSpace(encoding)); encoding {
-	case "", "identity":
-		return r
-	case "br":
-		return brotli.NewReader(r)
-	case "gzip", "x-gzip", "deflate":
-		return &inflated{src: bufio.NewReader(r)}
+func unpacked(encodings string, r io.Reader) io.Reader {
+	list := strings.Split(encodings, ",")
+	for _, encoding := range slices.Backward(list) {
+		switch encoding = strings.ToLower(strings.TrimSpace(encoding)); encoding {
+		case "", "identity", "utf-8": // the last is a slip for a character set
+			r = &inflated{src: bufio.NewReader(r), plain: true}
+		case "br":
+			r = brotli.NewReader(r)
+		case "gzip", "x-gzip", "deflate":
+			r = &inflated{src: bufio.NewReader(r)}
+		default:
+			return refused{&llm.Error{Kind: llm.KindNoReply, Message: fmt.Sprintf("the answer is in the encoding %q, which was not asked for", encoding)}}
+		}
 	}
-	return refused{&llm.Error{Kind: llm.KindNoReply, Message: fmt.Sprintf("the answer is in the encoding %q, which was not asked for", encoding)}}
+	return r
 }
 
 // refused is a body that is not read.
@@ -41,18 +49,21 @@ func (r refused) Read([]byte) (int, error) { return 0, r.err }
 // inflated is a gzip body, or a deflated one, with or without the two-byte header of RFC 9110, as some servers omit
 // it. Nothing is read ahead.
 type inflated struct {
-	src *bufio.Reader
-	z   io.Reader
+	src   *bufio.Reader
+	z     io.Reader
+	plain bool // the server says that it is not compressed; some compress it all the same, with gzip
 }
 
 func (i *inflated) Read(b []byte) (int, error) {
 	if i.z == nil {
 		head, err := i.src.Peek(2)
 		switch {
-		case len(head) < 2:
+		case len(head) == 0, len(head) == 1 && !i.plain:
 			return 0, err
-		case head[0] == 0x1f && head[1] == 0x8b:
+		case len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b:
 			i.z, err = gzip.NewReader(i.src)
+		case i.plain:
+			i.z, err = i.src, nil
 		case head[0]&0x0f == 8 && (int(head[0])<<8+int(head[1]))%31 == 0:
 			i.z, err = zlib.NewReader(i.src)
 		default:
@@ -65,21 +76,32 @@ func (i *inflated) Read(b []byte) (int, error) {
 	return i.z.Read(b)
 }
 
-// Whole reports whether the body is one JSON value instead of a stream, which some servers send even if a stream
-// was requested. It looks at the first byte, as content types are often wrong.
+// Whole reports whether the body is JSON instead of a stream, which some servers send even if a stream was requested.
+// It looks at the first byte, as content types are often wrong.
 func (r *Reply) Whole() bool { return strings.ContainsAny(r.first(), "{[") }
 
-// first returns the first character of the body that is not white space; empty: there is none.
+// first skips white space and a byte order mark, and returns the first character behind them; empty: there is none.
 func (r *Reply) first() string {
-	for n := 1; ; n++ {
-		head, err := r.in.Peek(n)
+	for {
+		head, err := r.in.Peek(1)
 		if err != nil {
 			return ""
 		}
-		if c := head[n-1]; strings.IndexByte(" \t\r\n\xef\xbb\xbf", c) < 0 {
-			return string(c)
+		if strings.IndexByte(" \t\r\n\xef\xbb\xbf", head[0]) < 0 {
+			return string(head)
 		}
+		_, _ = r.in.Discard(1)
 	}
+}
+
+// prose reports whether the body is a text, which no server of models sends as a stream.
+func (r *Reply) prose() bool {
+	if c := r.first(); c != `"` && (c < "A" || c > "Z") && (c < "a" || c > "z") {
+		return false
+	}
+	head, _ := r.in.Peek(len("event:")) // less than that is none of these
+	field, _, found := strings.Cut(string(head), ":")
+	return !found || !slices.Contains([]string{"data", "event", "id", "retry"}, field)
 }
 
 // elsewhere returns the error for an answer that does not come from a model's server, such as a web page, or that
@@ -115,14 +137,24 @@ func (p Post) resolve(to string) string {
 	return Excerpt([]byte(u.String()))
 }
 
-var titled = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+var (
+	titled = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+	tags   = regexp.MustCompile(`(?is)<script.*?</script>|<style.*?</style>|<!--.*?-->|<[^>]*>`)
+)
 
-// titleOf returns the title of a web page.
+// titleOf names a web page by its title, and any other text by its first words.
 func titleOf(page []byte) string {
 	if m := titled.FindSubmatch(page); m != nil && Visible(string(m[1])) {
 		return fmt.Sprintf("an HTML page with the title %q", Excerpt([]byte(html.UnescapeString(string(m[1])))))
 	}
-	return "an HTML page"
+	what := "a text"
+	if bytes.HasPrefix(bytes.TrimSpace(page), []byte("<")) {
+		what = "an HTML page"
+	}
+	if words := html.UnescapeString(tags.ReplaceAllString(string(page), " ")); Visible(words) {
+		return fmt.Sprintf("%s that says %q", what, text.Short(words, 100))
+	}
+	return what
 }
 
 var retryDelay = regexp.MustCompile(`"retry_?[dD]elay"\s*:\s*"(\d+(?:\.\d+)?s)"`)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +54,9 @@ func TestEncodings(t *testing.T) {
 			z, _ := flate.NewWriter(w, 5)
 			return z
 		}),
-		"br": packed(func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) }),
+		"br":             packed(func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) }),
+		"utf-8":          packed(func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }), // not said
+		"identity, gzip": packed(func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }),
 	} {
 		r, err := answer(t, 200, map[string]string{"Content-Encoding": encoding}, body)
 		if err != nil {
@@ -64,7 +67,7 @@ func TestEncodings(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", encoding, len(got), err)
 		}
 		r.Close()
-		if encoding == "" || encoding == "identity" {
+		if slices.Contains([]string{"", "identity", "utf-8"}, encoding) {
 			continue
 		}
 		if r, err = answer(t, 200, map[string]string{"Content-Encoding": encoding}, body[:len(body)/2]); err == nil {
@@ -94,13 +97,16 @@ func TestElsewhere(t *testing.T) {
 		kind   llm.Kind
 		says   []string
 	}{
-		"a login page": {200, map[string]string{"Content-Type": "text/html"}, "\n<!DOCTYPE html><head><TITLE lang=en>Sign in &amp; go\n on</title>", llm.KindNoReply, []string{`"Sign in & go on"`, "log in", "base_url"}},
-		"no type":      {200, map[string]string{"Content-Type": "text/event-stream"}, "<html><body>hello", llm.KindNoReply, []string{"an HTML page came"}},
-		"to elsewhere": {307, map[string]string{"Location": "https://u:p@b.example/v2?key=1#x"}, "", llm.KindNoReply, []string{"to https://b.example/v2;", "base_url"}},
-		"to a path":    {308, map[string]string{"Location": "/v2/chat"}, "", llm.KindNoReply, []string{"http://127.0.0.1:", "/v2/chat;"}},
-		"a proxy":      {407, nil, "", llm.KindAuth, []string{"proxy", "HTTPS_PROXY"}},
-		"a network":    {511, nil, "<html><title>Hotel</title>", llm.KindNoReply, []string{`"Hotel"`}},
-		"nowhere":      {304, nil, "", llm.KindRateLimited, nil},
+		"a login page":  {200, map[string]string{"Content-Type": "text/html"}, "\n<!DOCTYPE html><head><TITLE lang=en>Sign in &amp; go\n on</title>", llm.KindNoReply, []string{`"Sign in & go on"`, "log in", "base_url"}},
+		"no type":       {200, map[string]string{"Content-Type": "text/event-stream"}, "<html><body>hello", llm.KindNoReply, []string{`an HTML page that says "hello" came`}},
+		"no title":      {200, nil, "<html><style>b{}</style><h1>Blocked &amp; logged</h1></html>", llm.KindNoReply, []string{`an HTML page that says "Blocked & logged" came`}},
+		"an empty page": {200, nil, "<html></html>", llm.KindNoReply, []string{"an HTML page came"}},
+		"a text":        {200, nil, "Blocked by policy 7", llm.KindNoReply, []string{`a text that says "Blocked by policy 7" came`}},
+		"to elsewhere":  {307, map[string]string{"Location": "https://u:p@b.example/v2?key=1#x"}, "", llm.KindNoReply, []string{"to https://b.example/v2;", "base_url"}},
+		"to a path":     {308, map[string]string{"Location": "/v2/chat"}, "", llm.KindNoReply, []string{"http://127.0.0.1:", "/v2/chat;"}},
+		"a proxy":       {407, nil, "", llm.KindAuth, []string{"proxy", "HTTPS_PROXY"}},
+		"a network":     {511, nil, "<html><title>Hotel</title>", llm.KindNoReply, []string{`"Hotel"`}},
+		"nowhere":       {304, nil, "", llm.KindRateLimited, nil},
 	} {
 		r, err := answer(t, c.status, c.header, []byte(c.body))
 		if err == nil {
@@ -132,7 +138,7 @@ func TestWhole(t *testing.T) {
 		if r.Whole() != want {
 			t.Errorf("%q: whole is %v", body, !want)
 		}
-		if all, err := io.ReadAll(r); string(all) != body || err != nil {
+		if all, err := io.ReadAll(r); string(all) != strings.TrimLeft(body, "\ufeff\n ") || err != nil {
 			t.Errorf("%q became %q, %v", body, all, err)
 		}
 		r.Close()

@@ -38,6 +38,39 @@ func Excerpt(body []byte) string {
 	return text.Short(strings.ToValidUTF8(string(body), "\ufffd"), 300)
 }
 
+// Said returns the text of an error in a form that is not the vendor's, as gateways send it, or else the start of the
+// body.
+func Said(body []byte) string {
+	var v any
+	if json.Unmarshal(body, &v) == nil {
+		if words := said(v); words != "" {
+			return Excerpt([]byte(words))
+		}
+	}
+	return Excerpt(body)
+}
+
+// said returns the first text under a name that gateways use for it.
+func said(v any) string {
+	switch v := v.(type) {
+	case string:
+		return strings.TrimSpace(v)
+	case []any:
+		for _, inner := range v {
+			if words := said(inner); words != "" {
+				return words
+			}
+		}
+	case map[string]any:
+		for _, name := range []string{"message", "msg", "error_msg", "errmsg", "detail", "error_description", "error", "errors", "description"} {
+			if words := said(v[name]); words != "" {
+				return words
+			}
+		}
+	}
+	return ""
+}
+
 // Secrets returns the values in h that grant access, under the usual names and keyHeader.
 func Secrets(h http.Header, keyHeader string) []string {
 	var secrets []string

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -129,4 +131,14 @@ func Object(raw json.RawMessage) json.RawMessage {
 		break
 	}
 	return json.RawMessage("{}")
+}
+
+// Count is a number of any form, or a string with one; 0 for all else.
+type Count int
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *Count) UnmarshalJSON(b []byte) error {
+	f, _ := strconv.ParseFloat(string(bytes.Trim(b, `"`)), 64)
+	*c = Count(min(max(f, 0), 1<<40))
+	return nil
 }

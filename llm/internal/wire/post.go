@@ -65,7 +65,7 @@ func (p Post) Send(ctx context.Context, classify func(status int, body []byte) *
 	if err != nil {
 		return nil, err
 	}
-	page := r.Status == http.StatusOK && r.first() == "<"
+	page := r.Status == http.StatusOK && (r.first() == "<" || header.Get("Accept") == streams && r.prose())
 	if r.Status == http.StatusOK && !page {
 		return r, nil
 	}
@@ -110,10 +110,13 @@ func Within(ctx context.Context, at llm.Endpoint, provider string, usual time.Du
 	return context.WithTimeoutCause(ctx, total, &llm.Error{Kind: llm.KindTimeout, Provider: provider, Phase: "total"})
 }
 
+// streams is the media type of server-sent events.
+const streams = "text/event-stream"
+
 func (p Post) header(ctx context.Context) (http.Header, error) {
 	h := http.Header{
 		"Content-Type":    {"application/json"},
-		"Accept":          {"text/event-stream"},
+		"Accept":          {streams},
 		"Accept-Encoding": {"identity"}, // compression would delay the events
 		"User-Agent":      {"inspan"},
 		// It is not sent, but it lets the transport retry on a new connection if the server has just closed the old

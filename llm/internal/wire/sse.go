@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,8 @@ type Event struct {
 // it (section "Server-sent events"): lines end in CR, LF or CRLF, a byte order
 // mark at the start and comments are skipped, data lines are joined. Unlike
 // there, an event that lacks only its closing blank line at the end of the
-// stream is delivered: several servers end that way.
+// stream is delivered: several servers end that way. So is one that holds a
+// whole JSON value when the next begins: some proxies drop blank lines.
 type Events struct {
 	r     io.Reader
 	max   int
@@ -31,8 +33,9 @@ type Events struct {
 	start int // buf[start:end] is read but not consumed
 	end   int
 	data  []byte
-	begun bool // the byte order mark was handled
-	cr    bool // the last line ended in CR; a LF that follows belongs to it
+	held  []byte // a line that was read and begins the next event
+	begun bool   // the byte order mark was handled
+	cr    bool   // the last line ended in CR; a LF that follows belongs to it
 	err   error
 }
 
@@ -47,21 +50,28 @@ func (s *Events) Next() (Event, error) {
 	s.data = s.data[:0]
 	name, has := "", false
 	for {
-		line, err := s.line()
+		line, err := s.held, error(nil)
+		if s.held = nil; line == nil {
+			line, err = s.line()
+		}
 		if err != nil {
-			if errors.Is(err, io.EOF) && has {
+			if errors.Is(err, io.EOF) && has && len(s.data) > 0 {
 				return Event{Name: name, Data: s.data}, nil
 			}
 			return Event{}, err
 		}
 		if len(line) == 0 {
-			if has {
+			if has && len(s.data) > 0 {
 				return Event{Name: name, Data: s.data}, nil
 			}
-			name = ""
+			name, has = "", false
 			continue
 		}
 		field, value := splitField(line)
+		if has && (string(field) == "event" || string(field) == "data") && json.Valid(s.data) {
+			s.held = line
+			return Event{Name: name, Data: s.data}, nil
+		}
 		switch string(field) {
 		case "event":
 			name = string(value)

@@ -45,6 +45,9 @@ func TestEvents(t *testing.T) {
 		{"id: 1\nretry: 5\nevent: lost\n\ndata: a\n\n", []plainEvent{{"", "a"}}},
 		{"data: unfinished", []plainEvent{{"", "unfinished"}}},
 		{"data: a\n", []plainEvent{{"", "a"}}},
+		{"data: \n\ndata\n\nevent: ping\ndata:\n\ndata: a\n\ndata: ", []plainEvent{{"", "a"}}},
+		{"data: {}\ndata: [1]\r\ndata: [DONE]", []plainEvent{{"", "{}"}, {"", "[1]"}, {"", "[DONE]"}}},
+		{"event: x\ndata: {}\nevent: y\ndata: {\ndata: }\n\n", []plainEvent{{"x", "{}"}, {"y", "{\n}"}}},
 	}
 	for _, c := range cases {
 		for name, r := range map[string]io.Reader{"whole": strings.NewReader(c.in), "bytes": iotest.OneByteReader(strings.NewReader(c.in))} {
