@@ -136,7 +136,9 @@ func part(t *Schema, ref, path string) (of *Schema, what, remedy string) {
 }
 
 // closed reports whether objects of a type have no other properties than those that it names.
-func closed(t *Schema) bool { return t.AdditionalProperties != nil && t.AdditionalProperties.Not != nil }
+func closed(t *Schema) bool {
+	return t.AdditionalProperties != nil && t.AdditionalProperties.Not != nil
+}
 
 // known reports whether a type restricts its values.
 func known(t *Schema) bool { return t != nil && t.Type != "" }
