@@ -674,7 +674,12 @@ func TestProposalsAreTried(t *testing.T) {
 	}
 	b.task("t", "", "say: done", "exit 0\n")
 	var book eval.Book
-	for _, c := range []eval.Change{instructions, settings} {
+	b.put("work/.inspan/memory/MEMORY.md", "- Be brief.\n")
+	memory, err := eval.NewChange(filepath.Join(b.dir, "work"), ".inspan/memory/MEMORY.md", "- Be brief.\n", "- Be brief.\n- MARKER-77\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []eval.Change{instructions, settings, memory} {
 		if err := book.Apply(book.Propose(c)); err != nil {
 			t.Fatal(err)
 		}
@@ -701,7 +706,7 @@ func TestProposalsAreTried(t *testing.T) {
 					t.Errorf("%+v", trial)
 				}
 			}
-			if strings.Contains(said.String(), "MARKER-77") == without || c.File == "AGENTS.md" && !strings.Contains(said.String(), "Be brief.") {
+			if strings.Contains(said.String(), "MARKER-77") == without || c.File != "config.toml" && !strings.Contains(said.String(), "Be brief.") {
 				t.Errorf("%s, without %v: %s", c.File, without, said.String())
 			}
 			runs = append(runs, *run)
