@@ -81,6 +81,12 @@ func wait(ctx context.Context, f *os.File, most time.Duration, shared bool) (*Lo
 	}
 }
 
+// NoLocks returns the error for a file that can't be locked where it is.
+func NoLocks(path string, why error) error {
+	return fmt.Errorf("%s is on a file system without locks (flock: %w); choose another one with --state DIR or INSPAN_STATE_DIR "+
+		"(for settings INSPAN_CONFIG_DIR)", filepath.Dir(path), why)
+}
+
 // openLock opens a file to lock. Some file systems lock only files that are open for writing; on a read-only
 // disk that is impossible.
 func openLock(path string) (*os.File, error) {
