@@ -2,7 +2,6 @@ package llm
 
 import (
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -14,10 +13,10 @@ const imageTokens = 1500
 func (r Request) Tokens() int {
 	n := 0.0
 	for _, s := range r.System {
-		n += repeated(s)
+		n += tokens(s)
 	}
 	for _, t := range r.Tools {
-		n += tokens(t.Name) + repeated(t.Description) + repeated(t.Schema)
+		n += tokens(t.Name) + tokens(t.Description) + tokens(t.Schema)
 	}
 	for _, m := range r.Messages {
 		n += m.Parts.tokens()
@@ -44,40 +43,6 @@ func (p Parts) tokens() float64 {
 			n += imageTokens
 		}
 	}
-	return n
-}
-
-// counted has the tokens of texts that begin many requests of many sessions: system prompts and specs of tools.
-var counted = struct {
-	sync.Mutex
-	tokens map[string]float64
-}{tokens: map[string]float64{}}
-
-// Limits of counted. Shorter texts are counted as quickly as they are found.
-const (
-	mostCounted  = 256
-	leastCounted = 64       // bytes of a text
-	longCounted  = 64 << 10 // bytes of a text
-)
-
-// repeated is tokens for a text that is likely to come again.
-func repeated[T ~string | ~[]byte](text T) float64 {
-	if len(text) < leastCounted || len(text) > longCounted {
-		return tokens(text)
-	}
-	counted.Lock()
-	n, known := counted.tokens[string(text)]
-	counted.Unlock()
-	if known {
-		return n
-	}
-	n = tokens(text)
-	counted.Lock()
-	defer counted.Unlock()
-	if len(counted.tokens) >= mostCounted {
-		clear(counted.tokens)
-	}
-	counted.tokens[string(text)] = n
 	return n
 }
 

@@ -77,8 +77,8 @@ func newShows(passages ...string) shows {
 // as "200 512", may be one figure or several; if apart, they are only one if a group begins with 0.
 func figuresIn(text string, apart bool) []string {
 	text = strings.ReplaceAll(text, "−", "-")
-	for word, zeros := range scales {
-		text = word.ReplaceAllString(text, "${1}×"+strconv.Itoa(zeros)+"\n")
+	for _, s := range scales() {
+		text = s.word.ReplaceAllString(text, "${1}×"+strconv.Itoa(s.zeros)+"\n")
 	}
 	text = aWord.ReplaceAllString(aPrefix.ReplaceAllString(text, "$1 $2$3"), "\n")
 	text = strings.ReplaceAll(text, "–", "-")
@@ -175,12 +175,8 @@ func (s shows) inOtherCase(name string) bool {
 
 // scaled reports whether the text has the word for a power of ten anywhere, as in the head of a table.
 func (s shows) scaled(zeros string) bool {
-	for word, n := range scales {
-		if strconv.Itoa(n) == zeros && word.MatchString("1 "+strings.Join(strings.Fields(s.text), " 1 ")) {
-			return true
-		}
-	}
-	return false
+	text := "1 " + strings.Join(strings.Fields(s.text), " 1 ")
+	return slices.ContainsFunc(scales(), func(of scale) bool { return strconv.Itoa(of.zeros) == zeros && of.word.MatchString(text) })
 }
 
 // countsOther reports whether the text has another number of a counted thing.
@@ -231,26 +227,24 @@ func (s shows) lacks(claim string) (missing []string) {
 	return missing
 }
 
-// scales are words behind a figure that multiply it, with their zeros.
-var scales = map[*regexp.Regexp]int{
-	aScale(`thousands?|tausend|tsd`):                      3,
-	aScale(`millions?|millionen|mio|mln`):                 6,
-	aScale(`billions?|bn|milliarden?|mrd|milliards?|mld`): 9,
-	aScale(`trillions?`):                                  12,
+// scale is a word behind a figure that multiplies it.
+type scale struct {
+	word  *regexp.Regexp
+	zeros int
 }
 
-// multiplies reports whether a word is one of scales.
+var (
+	aThousand = regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:thousands?|tausend|tsd)\b`)
+	aMillion  = regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:millions?|millionen|mio|mln)\b`)
+	aBillion  = regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:billions?|bn|milliarden?|mrd|milliards?|mld)\b`)
+	aTrillion = regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:trillions?)\b`)
+)
+
+func scales() []scale { return []scale{{aThousand, 3}, {aMillion, 6}, {aBillion, 9}, {aTrillion, 12}} }
+
+// multiplies reports whether a word is that of a scale.
 func multiplies(word string) bool {
-	for scale := range scales {
-		if scale.FindString("1 "+word) == "1 "+word {
-			return true
-		}
-	}
-	return false
-}
-
-func aScale(words string) *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:` + words + `)\b`)
+	return slices.ContainsFunc(scales(), func(s scale) bool { return s.word.FindString("1 "+word) == "1 "+word })
 }
 
 var (

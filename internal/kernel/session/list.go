@@ -107,8 +107,12 @@ func (s *Store) Search(ctx context.Context, match *regexp.Regexp) iter.Seq2[stor
 			return
 		}
 		slices.Reverse(ids)
+		var kinds [][]byte // as they are in lines
+		for _, kind := range store.Searched() {
+			kinds = append(kinds, fmt.Appendf(nil, `"kind":%q`, kind))
+		}
 		for some := range slices.Chunk(ids, 8*runtime.GOMAXPROCS(0)) {
-			if !s.searchSome(ctx, some, match, yield) {
+			if !s.searchSome(ctx, some, kinds, match, yield) {
 				return
 			}
 		}
@@ -119,7 +123,7 @@ func (s *Store) Search(ctx context.Context, match *regexp.Regexp) iter.Seq2[stor
 const longSearch = 1000
 
 // searchSome searches sessions, as many at once as there are processors, and yields the hits in order.
-func (s *Store) searchSome(ctx context.Context, ids []string, match *regexp.Regexp, yield func(store.Hit, error) bool) (more bool) {
+func (s *Store) searchSome(ctx context.Context, ids []string, kinds [][]byte, match *regexp.Regexp, yield func(store.Hit, error) bool) (more bool) {
 	type found struct {
 		hits []store.Hit
 		err  error
@@ -131,7 +135,7 @@ func (s *Store) searchSome(ctx context.Context, ids []string, match *regexp.Rege
 			free <- struct{}{}
 			defer func() { <-free }()
 			var f found
-			_, f.err = s.searchOne(ctx, id, match, func(hit store.Hit, _ error) bool {
+			_, f.err = s.searchOne(ctx, id, kinds, match, func(hit store.Hit, _ error) bool {
 				f.hits = append(f.hits, hit)
 				return len(f.hits) < longSearch
 			})
@@ -145,7 +149,7 @@ func (s *Store) searchSome(ctx context.Context, ids []string, match *regexp.Rege
 			continue // until all have ended
 		}
 		if len(f.hits) == longSearch {
-			more, f.err = s.searchOne(ctx, id, match, yield)
+			more, f.err = s.searchOne(ctx, id, kinds, match, yield)
 		} else {
 			more = !slices.ContainsFunc(f.hits, func(hit store.Hit) bool { return !yield(hit, nil) })
 		}
@@ -156,24 +160,18 @@ func (s *Store) searchSome(ctx context.Context, ids []string, match *regexp.Rege
 	return more
 }
 
-// searched reports whether a line may be an event with text that a search looks at.
-func searched(line []byte) bool {
-	return slices.ContainsFunc(searchedKinds, func(kind []byte) bool { return bytes.Contains(line, kind) })
-}
-
-var searchedKinds = func() (out [][]byte) {
-	for _, kind := range store.Searched() {
-		out = append(out, fmt.Appendf(nil, `"kind":%q`, kind))
-	}
-	return out
-}()
-
-func (s *Store) searchOne(ctx context.Context, id string, match *regexp.Regexp, yield func(store.Hit, error) bool) (more bool, err error) {
+// searchOne searches the events of the given kinds in one session.
+func (s *Store) searchOne(
+	ctx context.Context, id string, kinds [][]byte, match *regexp.Regexp, yield func(store.Hit, error) bool,
+) (more bool, err error) {
 	l, left, err := s.open(id)
 	if err != nil {
 		return true, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
+	searched := func(line []byte) bool {
+		return slices.ContainsFunc(kinds, func(kind []byte) bool { return bytes.Contains(line, kind) })
+	}
 	more, err = l.events(ctx, cursor{}, l.tail.Off, 0, searched, func(e event.Event, _ error) bool {
 		hit, found := store.Find(id, e, match)
 		return !found || yield(hit, nil)

@@ -72,14 +72,14 @@ func indexed(ctx context.Context, sessions store.Store, s Spending, warn func(st
 // sumUp sums up sessions, as many at once as there are processors.
 func sumUp(ctx context.Context, sessions store.Store, list []store.Info, warn func(string)) map[string]summed {
 	var mu sync.Mutex // of out and warn
-	out := make(map[string]summed, len(list))
+	out, shared := make(map[string]summed, len(list)), &guesses{sizes: map[string]int{}}
 	var workers sync.WaitGroup
 	next := make(chan store.Info)
 	for range min(runtime.GOMAXPROCS(0), len(list)) {
 		workers.Go(func() {
 			for info := range next {
 				of := summed{events: info.Events, size: info.Size, modified: info.Modified}
-				tallies, err := Tallies(info.ID, store.Events(ctx, sessions, info.ID))
+				tallies, err := tallies(info.ID, store.Events(ctx, sessions, info.ID), shared)
 				if of.tallies = tallies; err != nil {
 					of.modified = time.Time{} // so that it is read again next time
 				}

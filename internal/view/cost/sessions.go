@@ -59,7 +59,12 @@ const day = 24 * time.Hour
 // Tallies sums up one session from all of its events, in order. After an error, it returns the sums up to
 // there.
 func Tallies(session string, events iter.Seq2[event.Event, error]) ([]Tally, error) {
+	return tallies(session, events, nil)
+}
+
+func tallies(session string, events iter.Seq2[event.Event, error], shared *guesses) ([]Tally, error) {
 	r := NewRecorder(session)
+	r.prompt.guesses = shared
 	err := r.read(events)
 	return r.Tallies(), err
 }
