@@ -152,7 +152,7 @@ type replySize struct {
 func sizeOf(maxOutput int) replySize {
 	most := replySize{content: 8 << 20, body: 128 << 20}
 	if maxOutput > 0 {
-		most.content = min(most.content, max(1<<20, 64*maxOutput))
+		most.content = min(most.content, max(4<<20, 64*maxOutput))
 		most.body = min(most.body, 8<<20+int64(maxOutput)<<10)
 	}
 	return most

@@ -171,8 +171,8 @@ func TestEndless(t *testing.T) {
 		body              int64
 	}{
 		{0, 32, 128 << 20},
-		{4096, 4, 12 << 20},
-		{64_000, 15, 71 << 20},
+		{4096, 16, 12 << 20},
+		{100_000, 24, 106 << 20},
 		{1 << 30, 32, 128 << 20},
 	} {
 		r, err := Post{URL: "http://x", HTTP: endless{}, MaxOutput: c.maxOutput}.Send(t.Context(), nil)
