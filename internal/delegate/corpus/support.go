@@ -49,7 +49,10 @@ type shows struct {
 
 func newShows(passages ...string) shows {
 	all := strings.Join(passages, "\n")
-	s := shows{text: strings.ToLower(all), words: map[string]bool{}, figures: map[string]bool{}, counted: map[string]string{}, cases: aGerman.MatchString(all)}
+	s := shows{
+		text: strings.ToLower(all), words: map[string]bool{}, figures: map[string]bool{}, counted: map[string]string{},
+		cases: aGerman.MatchString(all),
+	}
 	for _, w := range aWord.FindAllString(aPrefix.ReplaceAllString(all, "$1 $2$3"), -1) {
 		for _, part := range append(strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(".'’-", r) }), w) {
 			s.words[stem(part)] = true
@@ -247,13 +250,16 @@ func multiplies(word string) bool {
 	return slices.ContainsFunc(scales(), func(s scale) bool { return s.word.FindString("1 "+word) == "1 "+word })
 }
 
+// Signs, number words, and endings of names in other grammatical cases.
 var (
-	aMinus    = regexp.MustCompile(`((?:^|[\n(\[=:|>~≈]|[^\p{Nd}\s]\s+)\s*)-([$€£¥]?)(\p{Nd})`)
-	aColumn   = regexp.MustCompile(`(\p{Nd}\s+)-(?:\b|$)`) // in a row of a table, or a range
-	aNumber   = regexp.MustCompile(`(?i)\b(two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf)\s+(\p{L}{3,})`)
+	aMinus  = regexp.MustCompile(`((?:^|[\n(\[=:|>~≈]|[^\p{Nd}\s]\s+)\s*)-([$€£¥]?)(\p{Nd})`)
+	aColumn = regexp.MustCompile(`(\p{Nd}\s+)-(?:\b|$)`) // in a row of a table, or a range
+	aNumber = regexp.MustCompile(`(?i)\b(two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|` +
+		`zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf)\s+(\p{L}{3,})`)
 	aGerman   = regexp.MustCompile(`\b(?:der|des|dem|und|wurde|wird|nicht|eine[mnrs]?|ist|für)\b`)
 	aGermanic = regexp.MustCompile(`^(?:s|n|es|en|ns)$`)
-	aSlavic   = regexp.MustCompile(`^(?:|а|я|у|ю|о|е|ё|и|ы|й|ь|ом|ем|ём|ой|ей|ою|ею|ым|им|ого|его|ому|ему|ых|их|ам|ям|ами|ями|ах|ях|ую|юю|ая|яя|ии|ию|ия|ью)$`)
+	aSlavic   = regexp.MustCompile(`^(?:|а|я|у|ю|о|е|ё|и|ы|й|ь|ом|ем|ём|ой|ей|ою|ею|ым|им|ого|его|ому|ему|ых|их|` +
+		`ам|ям|ами|ями|ах|ях|ую|юю|ая|яя|ии|ию|ия|ью)$`)
 )
 
 // numberOf returns the figure for a number word.
