@@ -18,8 +18,8 @@ type Opened struct {
 	Parent string `json:"parent,omitempty"` // session that spawned this one
 	Agent  string `json:"agent,omitempty"`  // kind of agent that it spawned
 	Levers Levers `json:"levers,omitzero"`  // levers in use, with each default written out
-	// Config is the digest of the configuration: settings, instructions, skills, memory, tools, levers, model and
-	// program. Sessions with the same digest started from the same configuration; empty if unknown.
+	// Config is the digest of the configuration: settings, instructions, skills, memory, tools, kinds of agents,
+	// hooks, levers, model and program. Sessions with the same digest started from the same configuration; empty if unknown.
 	Config string `json:"config,omitempty"`
 	// Folder identifies the workspace on this machine even if it is renamed; empty if nothing can.
 	Folder string `json:"folder,omitempty"`

@@ -104,7 +104,12 @@ func Find(session string, e event.Event, match *regexp.Regexp) (hit Hit, found b
 	return Hit{Session: session, Seq: e.Seq, Time: e.Time, Kind: e.Body.Kind(), Text: around(said, at[0])}, true
 }
 
-// spoken returns the text of a body that is worth searching.
+// Searched returns the kinds of events in which [Find] finds text.
+func Searched() []string {
+	return []string{event.Said{}.Kind(), event.Steered{}.Kind(), event.Replied{}.Kind(), event.Ended{}.Kind()}
+}
+
+// spoken returns the text of a body that is worth searching, of one of the kinds of [Searched].
 func spoken(b event.Body) string {
 	switch b := b.(type) {
 	case event.Said:

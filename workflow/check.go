@@ -156,7 +156,7 @@ func (c *checker) span(path string, d Duration, most time.Duration) {
 
 // inputs returns the type of all inputs together.
 func (c *checker) inputs() *Schema {
-	all := &Schema{Type: "object", Properties: map[string]*Schema{}}
+	all := &Schema{Type: "object", Properties: map[string]*Schema{}, AdditionalProperties: &Schema{Not: &Schema{}}}
 	for _, name := range sortedKeys(c.w.Inputs) {
 		at, s := "inputs."+name, c.w.Inputs[name]
 		c.named(at, name)

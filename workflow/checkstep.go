@@ -95,8 +95,12 @@ func (c *checker) agent(s Step, at string, sc *scope, beside []Step) {
 	if s.Output != nil && c.schema(join(at, "output"), s.Output) && s.Output.Type != "object" {
 		c.add(join(at, "output"), "an agent's result is an object", "give it type: object and properties")
 	}
-	if err := s.Mode.Check(); err != nil {
-		c.add(join(at, "mode"), err.Error(), "use plan, ask, edit, auto or yolo")
+	if s.Mode.Check() != nil {
+		var modes []string
+		for _, mode := range tool.Modes() {
+			modes = append(modes, string(mode))
+		}
+		c.add(join(at, "mode"), fmt.Sprintf("there is no mode %q", s.Mode), remedyFor(string(s.Mode), modes))
 	}
 	if s.Tools != nil && len(s.Tools) == 0 {
 		c.add(join(at, "tools"), "it is an empty list", "name tools, or leave it out for those of the agent's kind")

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/inspan/inspan/internal/view/words"
 )
 
 // Fits returns why the workflow can't run with these inputs; nil: it can.
@@ -14,14 +17,17 @@ func (w *Workflow) Fits(inputs map[string]any) error {
 }
 
 // Typed parses inputs typed by a person: NAME=VALUE each, where the value is a text for an input of that type,
-// and JSON for others. Other words are joined as the value of the only required text input that is missing. The
-// error is written for the person.
+// and JSON for others. Other words are joined as the value of the only required text input that is missing,
+// unless they begin like an input that the workflow does not have. The error is written for the person.
 func (w *Workflow) Typed(args []string) (map[string]any, error) {
-	inputs, said := map[string]any{}, []string{}
+	inputs, said, known := map[string]any{}, []string{}, sortedKeys(w.Inputs)
 	for _, arg := range args {
 		name, value, named := strings.Cut(arg, "=")
 		s := w.Inputs[name]
-		if !named || s == nil {
+		switch {
+		case named && s == nil && (len(said) == 0 && !strings.ContainsFunc(name, unicode.IsSpace) || len(words.Near(name, known)) > 0):
+			return nil, w.unknown(name)
+		case !named || s == nil:
 			said = append(said, arg)
 			continue
 		}
@@ -43,14 +49,18 @@ func (w *Workflow) Typed(args []string) (map[string]any, error) {
 	case len(said) > 0 && len(missing) == 1 && w.Inputs[missing[0]].Type == "string":
 		inputs[missing[0]], missing = strings.Join(said, " "), nil
 	case len(said) > 0:
-		name, _, _ := strings.Cut(said[0], "=")
-		return nil, fmt.Errorf("%s has no input %q; it has %s", w.Name, name, strings.Join(sortedKeys(w.Inputs), ", "))
+		return nil, w.unknown(said[0])
 	}
 	if len(missing) > 0 {
 		return nil, fmt.Errorf("%s needs %s; give them as NAME=VALUE", w.Name, strings.Join(missing, ", "))
 	}
 	_, err := w.given(inputs)
 	return inputs, err
+}
+
+// unknown returns the error for an input that the workflow does not have.
+func (w *Workflow) unknown(name string) error {
+	return fmt.Errorf("%s has no input %q; %s", w.Name, name, remedyFor(name, sortedKeys(w.Inputs)))
 }
 
 // filledIn adds the defaults of missing inputs.

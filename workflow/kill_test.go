@@ -49,7 +49,7 @@ func killed(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.Option
 // the steps that were cut off: no command and no call is made more often than once and once more for each answer
 // that permits it.
 func TestKilledWorkflow(t *testing.T) {
-	seeds, all := uint64(100), uint64(0)
+	seeds, all, cut, allowed := uint64(100), uint64(0), 0, 0
 	if testing.Short() {
 		seeds = 12
 	}
@@ -122,7 +122,12 @@ steps:
 			}
 		}
 		all += uint64(len(made))
+		cut += kills - 1
+		for _, n := range permitted {
+			allowed += n
+		}
 	}
+	t.Logf("%d workflows were killed %d times; %d steps had an effect, with %d permissions to repeat one", seeds, cut, all, allowed)
 	if all < 3*seeds { // else nothing was tried
 		t.Errorf("only %d of 6 steps for each of %d seeds were made", all, seeds)
 	}

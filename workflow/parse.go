@@ -176,6 +176,9 @@ func remedyFor(name string, known []string) string {
 	if near := words.Near(name, known); len(near) > 0 {
 		return fmt.Sprintf("did you mean %q?", near[0])
 	}
+	if len(known) == 0 {
+		return "there are none"
+	}
 	return "there are " + strings.Join(known, ", ")
 }
 

@@ -160,7 +160,7 @@ func (w *Workflow) given(inputs map[string]any) (map[string]any, error) {
 	full := map[string]any{}
 	for _, name := range sortedKeys(inputs) {
 		if w.Inputs[name] == nil {
-			return nil, fmt.Errorf("%s has no input %q; %s", w.Name, name, remedyFor(name, sortedKeys(w.Inputs)))
+			return nil, w.unknown(name)
 		}
 		full[name] = inputs[name]
 	}

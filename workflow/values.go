@@ -122,9 +122,9 @@ func part(t *Schema, ref, path string) (of *Schema, what, remedy string) {
 			t = cmp.Or(t.Items, &Schema{})
 		case t.Type == "object" && t.Properties[name] != nil:
 			t = t.Properties[name]
-		case t.Type == "object" && len(t.Properties) == 0:
+		case t.Type == "object" && len(t.Properties) == 0 && !closed(t):
 			return &Schema{}, "", ""
-		case t.Type == "object" && t.AdditionalProperties != nil && t.AdditionalProperties.Not == nil:
+		case t.Type == "object" && t.AdditionalProperties != nil && !closed(t):
 			t = t.AdditionalProperties
 		case t.Type == "object":
 			return nil, fmt.Sprintf("%s: there is no field %q", ref, name), remedyFor(name, sortedKeys(t.Properties))
@@ -133,6 +133,11 @@ func part(t *Schema, ref, path string) (of *Schema, what, remedy string) {
 		}
 	}
 	return t, "", ""
+}
+
+// closed reports whether objects of a type have no other properties than those that it names.
+func closed(t *Schema) bool {
+	return t.AdditionalProperties != nil && t.AdditionalProperties.Not != nil
 }
 
 // known reports whether a type restricts its values.

@@ -64,7 +64,7 @@ func Receive[T any](t testing.TB, what string, from <-chan T) (v T) {
 func Patiently(do func() error) (err error) {
 	Poll(Patience, func() bool {
 		err = do()
-		return err == nil || !strings.Contains(err.Error(), "is it stopped?")
+		return err == nil || !strings.Contains(err.Error(), "end that process, and try again")
 	})
 	return err
 }

@@ -63,7 +63,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		defer reply.Close()
 		d := newDecoder(info.Route(), names)
 		reply.Name(&d.reply)
-		emit, over := wire.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
+		emit, over := reply.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
 		done, err := d.run(source(at, reply), emit)
 		if err == nil {
 			err = over()

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -80,7 +81,7 @@ func (m *Model) post(info llm.Info, names *wire.Aliases, req llm.Request) (wire.
 	case betas != "":
 		post.Header.Set("Anthropic-Beta", betas)
 	}
-	post.Body = encode(info, p, names, req)
+	post.Body, post.MaxOutput = encode(info, p, names, req), cmp.Or(req.MaxOutput, info.MaxOutput)
 	return post, p, nil
 }
 

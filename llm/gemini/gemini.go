@@ -8,6 +8,7 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"strings"
@@ -46,7 +47,9 @@ func (m *Model) url() string {
 func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
 	return func(yield func(llm.Chunk, error) bool) {
 		info, names := m.Info(), wire.ToolNames(req, toolName)
-		reply, err := m.post(info.Provider, encode(info, names, req)).Send(ctx, classify)
+		post := m.post(info.Provider, encode(info, names, req))
+		post.MaxOutput = cmp.Or(req.MaxOutput, info.MaxOutput)
+		reply, err := post.Send(ctx, classify)
 		if err != nil {
 			yield(llm.Chunk{}, err)
 			return
@@ -54,7 +57,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		defer reply.Close()
 		d := newDecoder(info.Route(), names, req.Messages)
 		d.usage.Tier = reply.Header.Get("X-Gemini-Service-Tier")
-		emit, over := wire.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
+		emit, over := reply.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
 		next := serverSent(reply)
 		if reply.Whole() {
 			next = whole(reply)

@@ -265,7 +265,7 @@ func TestLocked(t *testing.T) {
 			t.Errorf("a limit keeps to itself then: %v", failed)
 		}
 		if _, failed := ask(t.Context(), purse, say("hi")); failed == nil || failed.Kind != llm.KindBudget ||
-			!strings.Contains(failed.Message, "is it stopped?") {
+			!strings.Contains(failed.Message, "end that process") {
 			t.Errorf("a budget must not guess: %v", failed)
 		}
 	})

@@ -92,7 +92,7 @@ func lock(ctx context.Context, f *os.File) error {
 		case got:
 			return nil
 		case time.Since(began) > longestLock:
-			return fmt.Errorf("lock %s: another process has held it for %v; is it stopped?", f.Name(), longestLock)
+			return fmt.Errorf("%s has held the lock %s for %v: end that process, and try again", keep.Locker(f.Name()), f.Name(), longestLock)
 		case keep.Sleep(ctx, time.Millisecond+rand.N(2*time.Millisecond)) != nil:
 			return ctx.Err()
 		}

@@ -8,6 +8,7 @@
 package ollama
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +51,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		post := wire.Post{
 			Provider: m.Info().Provider, URL: trimBase(m.BaseURL) + "/api/chat", Extra: m.Header, KeyHeader: "Authorization", Key: m.Key,
 			Body: encode(m.Info(), req), HTTP: m.HTTP, Deadlines: m.Deadlines.Or(llm.Deadlines{FirstByte: 10 * time.Minute}),
+			MaxOutput: cmp.Or(req.MaxOutput, m.Info().MaxOutput),
 		}
 		classify := func(status int, body []byte) *llm.Error { return classify(m.ID, status, body) }
 		reply, err := post.Send(ctx, classify)
@@ -59,7 +61,7 @@ func (m *Model) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 		}
 		defer reply.Close()
 		d := decoder{model: m.ID, history: req.Messages, reply: llm.Reply{Route: m.Info().Route()}}
-		emit, over := wire.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
+		emit, over := reply.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
 		done, err := d.run(reply, emit)
 		if err == nil {
 			err = over()

@@ -9,6 +9,7 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -70,6 +71,7 @@ type server struct {
 	info    llm.Info
 	url     string
 	session string
+	most    int // output tokens; 0 if unknown
 	body    []byte
 }
 
@@ -77,6 +79,7 @@ func (m *Model) server(path string, req llm.Request) (server, error) {
 	at := llm.Endpoint(*m)
 	d, err := dialectOf(at)
 	s := server{Endpoint: at, dialect: d, info: m.info(d), session: req.Session}
+	s.most = cmp.Or(req.MaxOutput, s.info.MaxOutput)
 	if err == nil {
 		s.url, err = d.base(at)
 		s.url += path
@@ -116,7 +119,7 @@ func (s server) exchange(ctx context.Context, d replyReader, yield func(llm.Chun
 		return
 	}
 	defer reply.Close()
-	emit, over := wire.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
+	emit, over := reply.Bounded(func(c llm.Chunk) bool { return yield(c, nil) })
 	done, err := d.read(reply, !reply.Whole(), emit)
 	if err == nil {
 		err = over()
@@ -155,7 +158,7 @@ func (s server) post() wire.Post {
 	}
 	return wire.Post{
 		Provider: s.info.Provider, URL: s.url, Header: header, Extra: s.Header, KeyHeader: s.carrier(s.Bearer), Key: s.Key,
-		Body: s.body, HTTP: s.HTTP, Deadlines: deadlines,
+		Body: s.body, HTTP: s.HTTP, Deadlines: deadlines, MaxOutput: s.most,
 	}
 }
 

@@ -37,6 +37,8 @@ func child(what, path string) error {
 		return keep.Remove(path)
 	case "hold":
 		return hold(path)
+	case "lockless":
+		return lockless(path)
 	}
 	if err := keep.MakeDir(filepath.Dir(path)); err != nil {
 		return err

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// Patience is how long to wait for a lock that others hold for milliseconds only.
+const Patience = 5 * time.Second
+
 // tryEvery is how often a lock is tried that another process holds.
 const tryEvery = 2 * time.Millisecond
 
@@ -19,7 +22,7 @@ const tryEvery = 2 * time.Millisecond
 type Lock struct{ f *os.File }
 
 // LockFile locks a file, which is created for this user only if it is missing. It waits until ctx is done, and
-// at most most if that is not 0; then the error says what to check.
+// at most most if that is not 0; then the error names the process that holds it.
 func LockFile(ctx context.Context, path string, most time.Duration) (*Lock, error) {
 	f, err := openLock(path)
 	if err != nil {
@@ -72,10 +75,16 @@ func wait(ctx context.Context, f *os.File, most time.Duration, shared bool) (*Lo
 		case err == nil:
 			continue
 		case ctx.Err() == nil && limited.Err() != nil:
-			err = fmt.Errorf("another process has held %s for more than %s: is it stopped?", f.Name(), most)
+			err = fmt.Errorf("%s has held the lock %s for more than %s: end that process, and try again", Locker(f.Name()), f.Name(), most)
 		}
 		return nil, errors.Join(err, f.Close())
 	}
+}
+
+// NoLocks returns the error for a file that can't be locked where it is.
+func NoLocks(path string, why error) error {
+	return fmt.Errorf("%s is on a file system without locks (flock: %w); choose another one with --state DIR or INSPAN_STATE_DIR "+
+		"(for settings INSPAN_CONFIG_DIR)", filepath.Dir(path), why)
 }
 
 // openLock opens a file to lock. Some file systems lock only files that are open for writing; on a read-only

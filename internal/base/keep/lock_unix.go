@@ -19,6 +19,10 @@ func TryLock(f *os.File, shared bool) (bool, error) {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return false, nil
 	}
+	var why syscall.Errno
+	if errors.As(err, &why) && why != syscall.EBADF {
+		err = NoLocks(f.Name(), why)
+	}
 	return err == nil, err
 }
 

@@ -254,6 +254,12 @@ func TestAnswersAreSupported(t *testing.T) {
 		"The wait is 7 days.",
 		"The pause is 9 days.",
 		"董事会批准了合并。",
+		"Revenue fell: -12 % in 2020, 14 -3 in 2021, and 5-7 % later.",
+		"The town has 1.25 million people, and three bridges.",
+		"The loan is 3,500,000 euros.",
+		"in thousands: houses 17",
+		"Die Satzung wurde von Herrn Müllers Anwalt geprüft.",
+		"Договор подписан Иваном Петровым в Москве.",
 	}
 	text := strings.Join(lines, "\n") + "\n"
 	w.write("report-900.txt", text)
@@ -340,6 +346,32 @@ func TestAnswersAreSupported(t *testing.T) {
 		{"Usually, sending 5000 MB is possible.", []int{4}, none},
 		{"A vault in wing B is open.", []int{13}, []string{"B"}},
 		{"批准了合并", []int{16}, none},
+
+		// Signs, powers of ten and number words.
+		{"Revenue changed by -12 % in 2020 and by −3 in 2021.", []int{17}, none},
+		{"Revenue changed by +12 % in 2020.", []int{17}, []string{"12"}},
+		{"Revenue rose by 12 % in 2020.", []int{17}, []string{"12"}},
+		{"Revenue fell by 7 to 5 %.", []int{17}, none},
+		{"Revenue changed by -7 %.", []int{17}, []string{"-7"}},
+		{"The limit is -15 MB.", []int{6}, []string{"-15"}},
+		{"The town has 1,250,000 people.", []int{18}, none},
+		{"The town has 1,25 Millionen people.", []int{18}, none},
+		{"The town has 1.25 people.", []int{18}, []string{"1.25"}},
+		{"The town has 1.25 billion people.", []int{18}, []string{"1.25"}},
+		{"The loan is 3.5 million euros.", []int{19}, none},
+		{"The loan is 3.5 billion euros.", []int{19}, []string{"3.5"}},
+		{"There are 17 thousand houses.", []int{20}, none},
+		{"There are 17 million houses.", []int{20}, []string{"17"}},
+		{"The town has 3 bridges.", []int{18}, none},
+		{"The town has four bridges.", []int{18}, []string{"four"}},
+		{"The town has two sides and three bridges.", []int{18}, none},
+
+		// Names in other cases.
+		{"Herr Müller ließ die Satzung prüfen.", []int{21}, none},
+		{"Herr Mülle ließ die Satzung prüfen.", []int{21}, []string{"Mülle"}},
+		{"Иван Петров подписал договор, Москва.", []int{22}, none},
+		{"Илья Петровский подписал договор.", []int{22}, []string{"Илья", "Петровский"}},
+		{"Herons approved the merger for $1,250,000.", []int{1}, []string{"Herons"}},
 	} {
 		var out corpus.Answer
 		w.call("corpus_answer", object{"corpus": name, "answer": c.claim, "evidence": evidence(c.lines)}, &out)

@@ -21,11 +21,12 @@ func short(quote, before, after string) bool {
 	return len(strings.TrimSpace(quote)) < leastQuote && (!whole || strings.TrimSpace(quote) == "")
 }
 
-// The rules of evidence. Figures and names are compared as a whole: a word may only differ in case and in its
-// possessive, a figure in the separators between groups of three digits. Parts of a figure are figures of their
-// own only in dates, times, ranges and versions.
+// The rules of evidence. Figures and names are compared as a whole, a figure with its minus sign and the
+// million behind it. A word may only differ in its capitals, its possessive, and its ending where nouns have
+// cases, a figure in the separators between groups of three digits. Parts of a figure are figures of their own
+// only in dates, times, ranges and versions.
 var (
-	aFigure   = regexp.MustCompile(`\p{Nd}+(?:[.,:/'’-]\p{Nd}+)*`)
+	aFigure   = regexp.MustCompile(`−?\p{Nd}+(?:[.,:/'’-]\p{Nd}+)*(?:×[0-9]+)?`)
 	aWord     = regexp.MustCompile(`\p{L}[\p{L}\p{M}\p{N}_]*(?:[.'’-][\p{L}\p{N}_]+)*`)
 	aSentence = regexp.MustCompile(`[.!?:;]\s+|\n`)
 	unspaced  = regexp.MustCompile(`[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]`) // scripts without spaces between words
@@ -40,17 +41,25 @@ type shows struct {
 	text    string          // in lower case
 	words   map[string]bool // in lower case
 	lower   []string        // words in lower case in the text
+	capital []string        // the other words, in lower case
 	figures map[string]bool
+	counted map[string]string // numbers before words, by the word in lower case
+	cases   bool              // the text is of a language in which names have other endings in other cases
 }
 
 func newShows(passages ...string) shows {
 	all := strings.Join(passages, "\n")
-	s := shows{text: strings.ToLower(all), words: map[string]bool{}, figures: map[string]bool{}}
+	s := shows{
+		text: strings.ToLower(all), words: map[string]bool{}, figures: map[string]bool{}, counted: map[string]string{},
+		cases: aGerman.MatchString(all),
+	}
 	for _, w := range aWord.FindAllString(aPrefix.ReplaceAllString(all, "$1 $2$3"), -1) {
 		for _, part := range append(strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(".'’-", r) }), w) {
 			s.words[stem(part)] = true
 			if part == strings.ToLower(part) {
 				s.lower = append(s.lower, part)
+			} else {
+				s.capital = append(s.capital, strings.ToLower(part))
 			}
 		}
 	}
@@ -60,14 +69,25 @@ func newShows(passages ...string) shows {
 			s.figures[form] = true
 		}
 	}
+	for _, m := range aNumber.FindAllStringSubmatch(all, -1) {
+		n := numberOf(m[1])
+		s.figures[n], s.counted[strings.ToLower(m[2])] = true, n
+	}
 	return s
 }
 
 // figuresIn returns the figures of a text that are not part of a word. Figures separated by plain spaces, such
 // as "200 512", may be one figure or several; if apart, they are only one if a group begins with 0.
 func figuresIn(text string, apart bool) []string {
+	text = strings.ReplaceAll(text, "−", "-")
+	for _, s := range scales() {
+		text = s.word.ReplaceAllString(text, "${1}×"+strconv.Itoa(s.zeros)+"\n")
+	}
 	text = aWord.ReplaceAllString(aPrefix.ReplaceAllString(text, "$1 $2$3"), "\n")
 	text = strings.ReplaceAll(text, "–", "-")
+	if text = aMinus.ReplaceAllString(text, "$1$2−$3"); apart {
+		text = aColumn.ReplaceAllString(text, "$1−")
+	}
 	text = aSpaced.ReplaceAllStringFunc(text, func(m string) string {
 		parts := strings.FieldsFunc(m, unicode.IsSpace)
 		if !inGroups.MatchString(m) || apart && strings.Count(m, " ") == len(parts)-1 && !strings.Contains(m, " 0") {
@@ -81,6 +101,18 @@ func figuresIn(text string, apart bool) []string {
 // canonical returns a figure in the form for comparison, and its parts and beginnings, such as 12:30 of
 // 12:30:07.
 func canonical(figure string) (same string, parts []string) {
+	if amount, below := strings.CutPrefix(figure, "−"); below {
+		same, _ = canonical(amount)
+		return "−" + same, nil
+	}
+	if amount, zeros, scaled := strings.Cut(figure, "×"); scaled {
+		same, _ = canonical(amount)
+		whole, part, _ := strings.Cut(same, ".")
+		n, _ := strconv.Atoi(zeros)
+		part += strings.Repeat("0", max(0, n-len(part)))
+		same, _ = canonical(strings.TrimRight(whole+part[:n]+"."+part[n:], "."))
+		return same, nil
+	}
 	pieces := strings.FieldsFunc(figure, func(r rune) bool { return strings.ContainsRune("-/:", r) })
 	amount := anAmount.FindStringSubmatch(figure)
 	if len(pieces) == 1 && amount == nil && strings.Count(figure, ".") > 1 {
@@ -122,6 +154,44 @@ func (s shows) has(word string) bool {
 	return s.words[stem(word)] || unspaced.MatchString(word) && strings.Contains(s.text, strings.ToLower(word))
 }
 
+// inOtherCase reports whether the text has a name in another grammatical case.
+func (s shows) inOtherCase(name string) bool {
+	name = stem(name)
+	return slices.ContainsFunc(s.capital, func(w string) bool {
+		same := 0
+		for i, r := range w {
+			if next, _ := utf8.DecodeRuneInString(name[min(i, len(name)):]); next != r {
+				break
+			}
+			same = i + utf8.RuneLen(r)
+		}
+		a, b := w[same:], name[same:]
+		switch n := utf8.RuneCountInString(w[:same]); {
+		case n >= 3 && unicode.Is(unicode.Cyrillic, []rune(w)[0]):
+			return aSlavic.MatchString(a) && aSlavic.MatchString(b)
+		case n >= 4 && s.cases:
+			return a+b != "" && (a == "" || b == "") && aGermanic.MatchString(a+b)
+		}
+		return false
+	})
+}
+
+// scaled reports whether the text has the word for a power of ten anywhere, as in the head of a table.
+func (s shows) scaled(zeros string) bool {
+	text := "1 " + strings.Join(strings.Fields(s.text), " 1 ")
+	return slices.ContainsFunc(scales(), func(of scale) bool { return strconv.Itoa(of.zeros) == zeros && of.word.MatchString(text) })
+}
+
+// countsOther reports whether the text has another number of a counted thing.
+func (s shows) countsOther(thing, number string) bool {
+	for counted, n := range s.counted {
+		if n != number && newShows(counted).akin(thing) {
+			return true
+		}
+	}
+	return false
+}
+
 // akin reports whether the text has a word, or a lower-case word that differs in an ending.
 func (s shows) akin(word string) bool {
 	word = strings.ToLower(word)
@@ -137,19 +207,68 @@ func (s shows) lacks(claim string) (missing []string) {
 	figures := figuresIn(claim, false)
 	names, others := s.named(claim)
 	for _, f := range figures {
-		if same, _ := canonical(f); !s.figures[same] {
-			missing = append(missing, f)
+		amount, zeros, scaled := strings.Cut(f, "×")
+		same, _ := canonical(f)
+		bare, _ := canonical(amount)
+		if !s.figures[same] && (!scaled || !s.figures[bare] || !s.scaled(zeros)) {
+			missing = append(missing, strings.Replace(amount, "−", "-", 1))
 		}
 	}
 	for _, n := range names {
-		if !s.has(n) {
+		if !s.has(n) && !s.inOtherCase(n) {
 			missing = append(missing, n)
+		}
+	}
+	for _, m := range aNumber.FindAllStringSubmatch(claim, -1) {
+		if n := numberOf(m[1]); !s.figures[n] && s.countsOther(m[2], n) {
+			missing = append(missing, m[1])
 		}
 	}
 	if len(figures)+len(names) == 0 && len(others) > 0 && !slices.ContainsFunc(others, s.akin) {
 		return []string{strings.TrimSpace(claim)}
 	}
 	return missing
+}
+
+// scale is a word behind a figure that multiplies it.
+type scale struct {
+	word  *regexp.Regexp
+	zeros int
+}
+
+var (
+	aThousand = regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:thousands?|tausend|tsd)\b`)
+	aMillion  = regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:millions?|millionen|mio|mln)\b`)
+	aBillion  = regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:billions?|bn|milliarden?|mrd|milliards?|mld)\b`)
+	aTrillion = regexp.MustCompile(`(?i)(\p{Nd})[ \x{a0}\x{202f}-]?(?:trillions?)\b`)
+)
+
+func scales() []scale { return []scale{{aThousand, 3}, {aMillion, 6}, {aBillion, 9}, {aTrillion, 12}} }
+
+// multiplies reports whether a word is that of a scale.
+func multiplies(word string) bool {
+	return slices.ContainsFunc(scales(), func(s scale) bool { return s.word.FindString("1 "+word) == "1 "+word })
+}
+
+// Signs, number words, and endings of names in other grammatical cases.
+var (
+	aMinus  = regexp.MustCompile(`((?:^|[\n(\[=:|>~≈]|[^\p{Nd}\s]\s+)\s*)-([$€£¥]?)(\p{Nd})`)
+	aColumn = regexp.MustCompile(`(\p{Nd}\s+)-(?:\b|$)`) // in a row of a table, or a range
+	aNumber = regexp.MustCompile(`(?i)\b(two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|` +
+		`zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf)\s+(\p{L}{3,})`)
+	aGerman   = regexp.MustCompile(`\b(?:der|des|dem|und|wurde|wird|nicht|eine[mnrs]?|ist|für)\b`)
+	aGermanic = regexp.MustCompile(`^(?:s|n|es|en|ns)$`)
+	aSlavic   = regexp.MustCompile(`^(?:|а|я|у|ю|о|е|ё|и|ы|й|ь|ом|ем|ём|ой|ей|ою|ею|ым|им|ого|его|ому|ему|ых|их|` +
+		`ам|ям|ами|ями|ах|ях|ую|юю|ая|яя|ии|ию|ия|ью)$`)
+)
+
+// numberOf returns the figure for a number word.
+func numberOf(word string) string {
+	words := [][]string{
+		{"two", "zwei"}, {"three", "drei"}, {"four", "vier"}, {"five", "fünf"}, {"six", "sechs"}, {"seven", "sieben"}, {"eight", "acht"},
+		{"nine", "neun"}, {"ten", "zehn"}, {"eleven", "elf"}, {"twelve", "zwölf"},
+	}
+	return strconv.Itoa(2 + slices.IndexFunc(words, func(same []string) bool { return slices.Contains(same, strings.ToLower(word)) }))
 }
 
 var (
@@ -187,6 +306,7 @@ func (s shows) named(claim string) (names, others []string) {
 			many := strings.HasSuffix(stem(w), "s") && i+1 < len(words) && !aSingle.MatchString(words[i+1])
 			small := i == 0 && (begun || many || ordinary.MatchString(w) || slices.Contains(s.lower, strings.ToLower(w)) || !s.has(w) && s.akin(w))
 			switch {
+			case multiplies(w):
 			case size < len(w) && within && !begun || unicode.IsUpper(first) && !small && w != "I" && (i > 0 || size < len(w)):
 				names = append(names, w)
 			case begun:

@@ -127,6 +127,17 @@ func (s *Set) Tools(ctx context.Context) []tool.Tool {
 	return tools
 }
 
+// Digests returns the programs of folders that may run, by their names and contents. It starts none.
+func Digests(folders []Folder) (out []string) {
+	p := &pass{set: &Set{}, told: map[string]bool{}}
+	for _, f := range folders {
+		for _, prog := range p.look(f) {
+			out = append(out, prog.entry+" "+prog.digest)
+		}
+	}
+	return out
+}
+
 // pass is one search of all folders.
 type pass struct {
 	set      *Set

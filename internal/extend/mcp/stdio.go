@@ -111,7 +111,7 @@ func (s Server) box(ctx context.Context, env tool.Env, level tool.Level) tool.Bo
 	b.Cache = strings.Join(append([]string{"mcp", s.Source}, s.Command...), "\x00") // so that it is fetched once
 	read := s.Read
 	if s.Own() { // else a file of a repository opens folders
-		read = slices.Concat(read, keep.Installed(s.Command))
+		read = slices.Concat(read, keep.Installed(s.Command), []string{s.Dir})
 	}
 	for paths, into := range map[*[]string]*[]string{&read: &b.Read, &s.Write: &b.Write} {
 		for _, path := range *paths {
@@ -185,9 +185,13 @@ func (p *program) see() {
 	}
 	if said := p.said(); said != "" {
 		err = fmt.Errorf("%w; it said: %s", err, said)
-		if p.boxed && regexp.MustCompile(shut).MatchString(said) {
-			err = fmt.Errorf("%w; it runs in the sandbox, where --read PATH of 'inspan mcp add' (read = [...] in the settings) opens a folder to "+
-				"it, and --write PATH one that it changes", err)
+		switch {
+		case !p.boxed:
+		case regexp.MustCompile(shut).MatchString(said):
+			err = fmt.Errorf("%w; it runs in the sandbox, which has a /tmp of its own, and where --read PATH of 'inspan mcp add' (read = [...] in the "+
+				"settings) opens a folder to it, and --write PATH one that it changes", err)
+		case regexp.MustCompile(unreached).MatchString(said) && len(p.refused()) == 0:
+			err = fmt.Errorf("%w; it runs in the sandbox, where --host HOST of 'inspan mcp add' (hosts = [...] in the settings) opens a host to it", err)
 		}
 	}
 	p.end(p.blamed(err))
@@ -203,11 +207,7 @@ func (p *program) see() {
 // blamed adds to an error what the sandbox refused to the program, and how to allow it. It waits for the
 // program's end.
 func (p *program) blamed(err error) error {
-	r, ok := p.process.(tool.Refuser)
-	if !ok {
-		return err
-	}
-	for i, refused := range r.Refused() {
+	for i, refused := range p.refused() {
 		if i == mostRefused {
 			break
 		}
@@ -220,12 +220,24 @@ func (p *program) blamed(err error) error {
 	return err
 }
 
+// refused returns what the sandbox refused to the program.
+func (p *program) refused() []string {
+	if r, ok := p.process.(tool.Refuser); ok {
+		return r.Refused()
+	}
+	return nil
+}
+
 // mostRefused bounds how many refusals are reported.
 const mostRefused = 3
 
 // shut matches messages of programs about things the sandbox refused.
 const shut = `(?i)no such file|cannot find|can't (open|find)|not found|no module named|permission denied|read-only file ` +
 	`?system|ENOENT|EACCES|EPERM|EROFS`
+
+// unreached matches messages of programs about hosts that they can't reach.
+const unreached = `(?i)network is unreachable|no route to host|connection refused|name resolution|no such host|could ?n.t resolve|` +
+	`nodename nor servname|getaddrinfo|ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED`
 
 // said returns the program's standard error, shortened in the middle and without keys: people paste it into
 // reports.

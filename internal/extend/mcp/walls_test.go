@@ -51,14 +51,15 @@ func TestWalls(t *testing.T) {
 	}
 }
 
-// TestRefusedHosts tells who waits for a server what the sandbox has kept it from, and what opens that.
-func TestRefusedHosts(t *testing.T) {
+// boxed returns the path of this program, and an environment with walls.
+func boxed(t *testing.T) (me string, env tool.Env) {
+	t.Helper()
 	state := t.TempDir()
 	me, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{
+	env, err = sandbox.Local(t.TempDir(), nil, sandbox.Options{
 		Self: me, Map: places.Map{Home: t.TempDir(), Settings: state + "/config", State: []string{state}}.Indexed(), State: state,
 	})
 	if err != nil {
@@ -68,6 +69,40 @@ func TestRefusedHosts(t *testing.T) {
 	if !env.Walls.Workspace {
 		t.Skip("no walls here: " + env.Walls.Why)
 	}
+	return me, env
+}
+
+// TestBoxIsTold holds that a server which misses something in the sandbox tells what opens it, and that its own
+// folder is open to it.
+func TestBoxIsTold(t *testing.T) {
+	_, env := boxed(t)
+	beside, err := os.MkdirTemp("/tmp", "beside")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(beside) })
+	if err := os.WriteFile(filepath.Join(beside, "told"), []byte("its own folder"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{
+		"cat told >&2; exit 1":                       "it said: its own folder",
+		"cat " + t.Name() + " /tmp/none >&2; exit 1": "which has a /tmp of its own, and where --read PATH of 'inspan mcp add'",
+		"echo connect: Network is unreachable >&2":   "where --host HOST of 'inspan mcp add' (hosts = [...] in the settings) opens a host",
+		"echo getaddrinfo ENOTFOUND example.com >&2": "where --host HOST of 'inspan mcp add'",
+	} {
+		h := &house{t: t}
+		s := mcp.Server{Name: "own", Source: mcp.User, Command: []string{"sh", "-c", command}, Dir: beside}
+		h.Manager = &mcp.Manager{Env: env, Servers: []mcp.Server{s}, Patience: testkit.Patience}
+		if got := h.begin("own", mcp.Failed); !strings.Contains(got.Why, want) {
+			t.Errorf("%s: no %q in %q", command, want, got.Why)
+		}
+		h.Close()
+	}
+}
+
+// TestRefusedHosts tells who waits for a server what the sandbox has kept it from, and what opens that.
+func TestRefusedHosts(t *testing.T) {
+	me, env := boxed(t)
 	for mode, want := range map[string][]string{
 		"fetches http://closed.example/":      {"exit code 1", "the sandbox blocked closed.example", "--host HOST of 'inspan mcp add'"},
 		"fetches http://closed.example/again": {"did not answer", "the sandbox blocked closed.example", "hosts = [...] in the settings"},

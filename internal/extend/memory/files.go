@@ -12,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/inspan/inspan/internal/base/keep"
 
@@ -23,7 +22,6 @@ const (
 	indexFile = "MEMORY.md"
 	topicDir  = "topics"
 	tempMark  = ".new-" // in the names of files that are being written
-	maxWait   = 30 * time.Second
 	maxRead   = 1 << 20 // bytes of a file that is read at all
 )
 
@@ -164,7 +162,7 @@ func (f home) sync(name string) error {
 // lock excludes other writers. The kernel releases it when this process dies. It locks the folder itself where
 // possible, since a lock file would show up in repositories.
 func (f home) lock(ctx context.Context) (unlock func(), err error) {
-	l, err := keep.LockFolder(ctx, f.path, maxWait)
+	l, err := keep.LockFolder(ctx, f.path, keep.Patience)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", f.path, err)
 	}

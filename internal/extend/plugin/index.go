@@ -28,9 +28,8 @@ const (
 const (
 	version  = 1
 	maxIndex = 1 << 20
-	maxKept  = 500              // plugins
-	maxWait  = 30 * time.Second // for other processes; each holds the lock for milliseconds
-	stale    = 24 * time.Hour   // after which an incomplete copy is abandoned
+	maxKept  = 500            // plugins
+	stale    = 24 * time.Hour // after which an incomplete copy is abandoned
 )
 
 // index is the file that lists the installed plugins.
@@ -134,7 +133,7 @@ func (s *Store) change(ctx context.Context, edit func([]record) ([]record, error
 	if err := s.createDir(); err != nil {
 		return err
 	}
-	l, err := keep.LockFile(ctx, filepath.Join(s.Dir, lockFile), maxWait)
+	l, err := keep.LockFile(ctx, filepath.Join(s.Dir, lockFile), keep.Patience)
 	if err != nil {
 		return fmt.Errorf("lock plugins: %w", err)
 	}

@@ -211,8 +211,20 @@ func colored(w io.Writer) bool {
 	return drawable(w) && os.Getenv("NO_COLOR") == ""
 }
 
-// drawable reports whether w is a terminal that supports more than plain lines.
-func drawable(w any) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
+// drawable reports whether w is a terminal that supports more than plain lines. On Windows terminals don't name
+// themselves.
+func drawable(w any) bool {
+	if !isTerminal(w) {
+		return false
+	}
+	switch os.Getenv("TERM") {
+	case "dumb", "unknown":
+		return false
+	case "":
+		return runtime.GOOS == "windows"
+	}
+	return true
+}
 
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)

@@ -58,13 +58,15 @@ func TestDumbTerminal(t *testing.T) {
 	s.Shows("bash asks", "1 Yes (y)")
 	s.Types("y")
 	s.Shows("birds", "can only print lines (TERM=dumb); use: inspan -p", "end")
+	s.Types(`TERM= inspan; TERM=unknown inspan; TERM= inspan run 'echo swans'; printf 'en''d2\n'`)
+	s.Shows("(TERM=); use", "(TERM=unknown); use", "swans", "end2")
 	var part string
 	testkit.WaitFor(t, "what was written", func() bool {
 		data, _ := os.ReadFile(raw)
 		_, part, _ = strings.Cut(string(data), "\nbegin")
-		return strings.Contains(part, "\nend")
+		return strings.Contains(part, "\nend2")
 	})
-	part, _, _ = strings.Cut(part, "\nend")
+	part, _, _ = strings.Cut(part, "\nend2")
 	if strings.Contains(part, "\x1b") || !h.has("made") {
 		t.Errorf("written: %q", part)
 	}

@@ -89,7 +89,7 @@ func (c *command) front(cmd *cobra.Command, f *screenFlags) error {
 		return c.answered(cmd, f)
 	case !c.watched():
 		if isTerminal(c.in) && isTerminal(c.console.Out) {
-			return misused(`the terminal can only print lines (TERM=dumb); use: inspan -p "task", or inspan run "task"`)
+			return misused(`the terminal can only print lines (TERM=%s); use: inspan -p "task", or inspan run "task"`, os.Getenv("TERM"))
 		}
 		return misused(`standard input or output is not a terminal; for scripts use: inspan -p "task", or inspan run "task"`)
 	}

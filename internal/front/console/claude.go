@@ -156,6 +156,9 @@ func (c *claude) result(r Result) error {
 	if r.Structured != nil {
 		line["structured_output"] = r.Structured
 	}
+	if len(r.Unmerged) > 0 {
+		line["unmerged"] = r.Unmerged
+	}
 	if line["result"] = r.Text; subtype != "success" {
 		line["result"], line["errors"] = strings.TrimSpace(r.Text+"\n"+r.Detail), []string{r.Detail}
 	}

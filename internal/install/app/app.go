@@ -162,7 +162,7 @@ type Options struct {
 	KeepJobs     bool                  // jobs that bash is asked to keep outlive the session without approval
 	Unapproved   bool                  // ignores approvals that a person gave for a project or always
 	// Foreign are folders where agents of other users work too. The session can reach only its own workspace
-	// among them. It has no memory and can't see other sessions.
+	// among them. It reads only the team's memory there, can't change it, and can't see other sessions.
 	Foreign []string
 	// Elsewhere says that the files and commands of the session are on another machine, reached through Tools.
 	// On this machine it has only web tools and the servers in Servers.
@@ -238,6 +238,7 @@ func (a *App) Host(o Options, warn func(string)) *inspan.Host {
 // its sessions from those of others.
 func aim(a *App, o Options, warn func(string)) {
 	if len(o.Foreign) > 0 {
+		a.Knowledge.TeamOnly = a.Knowledge.TeamOnly || !a.Config.Memory.Off
 		a.Config.Memory.Off = true
 		a.Permission.Foreign = apart(o.Foreign)
 	}

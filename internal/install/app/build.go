@@ -37,6 +37,8 @@ type build struct {
 	prompt knowledge.Prompt
 	// knowledge is that of the application plus the changes that the session tries
 	knowledge *knowledge.Base
+	servers   []mcp.Server
+	visit     equipment.Session                 // that dynamic tools are listed for
 	come      func(context.Context) []tool.Tool // lists the dynamic tools
 	agent     *inspan.Agent
 	letGo     func() error   // ends everything that runs in env
@@ -307,7 +309,8 @@ func (b *build) equip(ctx context.Context) error {
 	}
 	b.agent.Tools = b.wrap(list)
 	b.agent.Hooks = append(b.agent.Hooks, b.Extensions.Grants(b.prompt.Skills, b.Permission.Places(root))...)
-	b.come = b.Extensions.Tools(b.visiting())
+	b.visit = b.visiting()
+	b.come = b.Extensions.Tools(b.visit)
 	return nil
 }
 
@@ -319,6 +322,7 @@ func (b *build) visiting() equipment.Session {
 		if b.o.Elsewhere {
 			servers = slices.DeleteFunc(servers, func(s mcp.Server) bool { return s.Source != mcp.Client })
 		}
+		b.servers = servers
 		hub = b.Hubs.Open(root, servers, b.env)
 	}
 	b.ends = append(b.ends, func() error { hub.Close(); return nil })

@@ -10,6 +10,8 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/extend/hook"
+	"github.com/inspan/inspan/internal/extend/skill"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/tool"
@@ -28,6 +30,11 @@ type configuration struct {
 	System  []string // instructions, memory and the list of skills, without the facts of machine, folder and day
 	Skills  []string // digests, by name
 	Tools   []llm.ToolSpec
+	// Programs are tools of the person, of plugins and of the workspace, and Servers those of MCP, by what starts them.
+	Programs []string
+	Servers  []string
+	Kinds    []skill.Role // of agents
+	Hooks    []hook.Config
 }
 
 // configured sets the digest of the configuration of a new session. It ignores the path of the workspace, so the
@@ -55,6 +62,23 @@ func (b *build) configured() error {
 	}
 	for _, t := range a.Tools {
 		c.Tools = append(c.Tools, t.Spec())
+	}
+	c.Programs = b.Extensions.Programs(b.visit)
+	for _, s := range b.servers {
+		c.Servers = append(c.Servers, fmt.Sprint(s.Name, s.Command, s.URL))
+	}
+	quiet := func(string) {} // the person was warned when the parts were read
+	c.Kinds = slices.Clone(skill.Over(b.o.Kinds, b.Extensions.Roles(b.at.Root, quiet)))
+	for i := range c.Kinds {
+		c.Kinds[i].Source = ""
+	}
+	hooks, err := b.Extensions.ListHooks(b.at.Root, quiet)
+	if err != nil {
+		return err
+	}
+	for _, h := range hooks {
+		h.Source = ""
+		c.Hooks = append(c.Hooks, h)
 	}
 	raw, err := json.Marshal(c)
 	if err != nil {

@@ -3,6 +3,7 @@ package app_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/inspan/inspan/event"
@@ -18,10 +19,13 @@ func TestConfiguration(t *testing.T) {
 		a, root := load(t, settings), t.TempDir()
 		for name, text := range files {
 			path := filepath.Join(root, name)
+			if own, is := strings.CutPrefix(name, "~/"); is {
+				path = filepath.Join(filepath.Dir(a.ConfigPath), own)
+			}
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -42,6 +46,10 @@ func TestConfiguration(t *testing.T) {
 	skill := func(body string) map[string]string {
 		return map[string]string{".agents/skills/s/SKILL.md": "---\nname: s\ndescription: Does things. Use for things.\n---\n" + body}
 	}
+	program := func(runs string) map[string]string {
+		return map[string]string{"~/tools/stamp": "#!/bin/sh\n[ $1 = --describe ] && { echo '{\"name\":\"stamp\",\"description\":\"Stamps.\"," +
+			"\"schema\":{\"type\":\"object\"}}'; exit; }\n" + runs + "\n"}
+	}
 	const settings = "mode = 'auto'\n"
 	usual := of(settings, app.Options{}, nil)
 	if usual == "" || usual != of(settings, app.Options{}, nil) {
@@ -58,6 +66,11 @@ func TestConfiguration(t *testing.T) {
 		"memory":                of(settings, app.Options{}, map[string]string{".inspan/memory/MEMORY.md": "- (2026-11-01) tests run with make\n"}),
 		"a mode":                of(settings, app.Options{Mode: "plan"}, nil),
 		"a limit":               of(settings, app.Options{MaxTurns: 3}, nil),
+		"a kind of agent":       of(settings, app.Options{}, map[string]string{".inspan/agents/k.md": "---\nname: k\ndescription: Does things.\n---\nDo."}),
+		"an MCP server":         of(settings+"[mcp.servers.m]\ncommand = ['true']\n", app.Options{}, nil),
+		"a hook":                of(settings+"[[hook]]\non = 'stop'\ncommand = 'true'\n", app.Options{}, nil),
+		"a program as a tool":   of(settings, app.Options{}, program("date")),
+		"the body of a program": of(settings, app.Options{}, program("echo")),
 		"what the command adds": of(settings, app.Options{AppendSystem: "Be brief."}, nil),
 	} {
 		if other := seen[digest]; other != "" || digest == "" {

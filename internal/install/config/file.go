@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/inspan/inspan/internal/base/keep"
 )
@@ -49,17 +48,13 @@ func read(path string, most int64) ([]byte, error) {
 	return data, err
 }
 
-const (
-	maxWait = 30 * time.Second // for a process that edits the same file
-)
-
 // lock locks a settings file against other editors, in this and other processes, and creates its folder. If
 // this process dies, the system releases the lock.
 func lock(path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	l, err := keep.LockFile(context.Background(), path+".lock", maxWait)
+	l, err := keep.LockFile(context.Background(), path+".lock", keep.Patience)
 	if err != nil {
 		return nil, fmt.Errorf("lock the settings: %w", err)
 	}

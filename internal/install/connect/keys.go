@@ -5,14 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/install/config"
 )
-
-// keyWait bounds how long to wait for another process that stores a key.
-const keyWait = 10 * time.Second
 
 // keyName returns the name under which a provider's key is stored.
 func keyName(provider string) string { return "key:" + provider }
@@ -68,7 +64,7 @@ func (l *Logins) lockKeys(ctx context.Context) (unlock func(), err error) {
 	if err := keep.MakeDir(dir); err != nil {
 		return nil, err
 	}
-	lock, err := keep.LockFile(ctx, filepath.Join(dir, "keys.lock"), keyWait)
+	lock, err := keep.LockFile(ctx, filepath.Join(dir, "keys.lock"), keep.Patience)
 	if err != nil {
 		return nil, err
 	}

@@ -37,25 +37,11 @@ type extra struct {
 // Tools returns a function that lists the dynamic tools of a session: programs in the user's folders and, as
 // far as their content is trusted, in the workspace, and the tools of MCP servers.
 func (s *Set) Tools(of Session) func(context.Context) []tool.Tool {
-	x := &extra{Session: of}
-	set := &custom.Set{
-		Env: x.Env, Secret: s.granted, Warn: x.Warn,
-		Folders: []custom.Folder{
-			{Dir: s.ToolsDir(), Source: "user", Trusted: x.pins, Remedy: "approve it with 'inspan tools promote NAME --user'"},
-			{Dir: filepath.Join(x.Root, ".inspan", "tools"), Source: "project", Trusted: x.trusts},
-		},
-		Reserved: []string{"tool_search", "call_tool"},
-	}
-	for _, p := range s.Plugins() {
-		set.Folders = append(set.Folders, p.Tools...)
-	}
-	if of.Elsewhere {
-		set.Folders = nil
-	}
+	x, folders := s.programs(of)
+	set := &custom.Set{Env: x.Env, Secret: s.granted, Warn: x.Warn, Folders: folders, Reserved: []string{"tool_search", "call_tool"}}
 	set.Reserved = append(set.Reserved, namesOf(slices.Concat(x.Own, x.Servers))...)
 	return func(ctx context.Context) []tool.Tool {
-		x.learn(s.Consent.ReviewRunning(x.Root, x.Sum))
-		x.pin(s.pinned())
+		s.review(x)
 		found := set.Tools(ctx)
 		if x.Scripts {
 			found = append(found, s.scripts(x.Root, append(namesOf(found), set.Reserved...))...)
@@ -65,6 +51,35 @@ func (s *Set) Tools(of Session) func(context.Context) []tool.Tool {
 		}
 		return slices.Concat(x.Servers, x.Wrap(found))
 	}
+}
+
+// programs returns the folders of a session's programs, and what is known of those.
+func (s *Set) programs(of Session) (*extra, []custom.Folder) {
+	x := &extra{Session: of}
+	if of.Elsewhere {
+		return x, nil
+	}
+	folders := []custom.Folder{
+		{Dir: s.ToolsDir(), Source: "user", Trusted: x.pins, Remedy: "approve it with 'inspan tools promote NAME --user'"},
+		{Dir: filepath.Join(x.Root, ".inspan", "tools"), Source: "project", Trusted: x.trusts},
+	}
+	for _, p := range s.Plugins() {
+		folders = append(folders, p.Tools...)
+	}
+	return x, folders
+}
+
+// review updates which programs may run.
+func (s *Set) review(x *extra) {
+	x.learn(s.Consent.ReviewRunning(x.Root, x.Sum))
+	x.pin(s.pinned())
+}
+
+// Programs returns the programs that can be tools of a session, by their names and contents. It starts none.
+func (s *Set) Programs(of Session) []string {
+	x, folders := s.programs(of)
+	s.review(x)
+	return custom.Digests(folders)
 }
 
 func namesOf(list []tool.Tool) (names []string) {

@@ -36,6 +36,8 @@ type Base struct {
 	Redact   func(event.Body) event.Body // removes this user's secrets; nil: none are known
 	// Apart ignores files in the person's home, as in [equipment.Set].
 	Apart bool
+	// TeamOnly lets sessions without memory read the team's in their workspace.
+	TeamOnly bool
 	// Instead returns the content to use instead of an instruction file; a missing file has empty content. Nil:
 	// files are used as they are.
 	Instead func(path string, content []byte) []byte

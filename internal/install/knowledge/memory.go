@@ -70,6 +70,9 @@ func (k *Base) SessionMemory(ctx context.Context, id, root string) *memory.Store
 		}
 	}
 	s.Vouched = k.vouched(root, roots...)
+	if k.TeamOnly {
+		s.Dirs = map[memory.Scope]string{memory.Team: s.Dirs[memory.Team]}
+	}
 	return s
 }
 
@@ -108,7 +111,7 @@ func (k *Base) rootOf(ctx context.Context, id string) string {
 
 // remembered returns the prompt's text of the memory, and whether some of it comes from unverified content.
 func (k *Base) remembered(s *memory.Store, warn func(string)) (text string, claimed bool) {
-	if k.Config.Memory.Off {
+	if k.Config.Memory.Off && !k.TeamOnly {
 		return "", false
 	}
 	index, err := s.Index()

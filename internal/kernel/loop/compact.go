@@ -66,6 +66,7 @@ func (s *State) measure(b event.Replied) {
 		s.ReportedWindow = 0 // the model accepts more than was reported
 	}
 	old := s.Measured
+	s.index.fixed = s.estimateFixed()
 	counted, estimated := b.Usage.Prompt(), s.estimatePrompt()
 	fixed := old.Fixed
 	if whole := float64(counted) / float64(max(estimated, 1)); estimated >= minMeasured {
@@ -123,7 +124,12 @@ func (s *State) Fixed() int {
 }
 
 // estimateFixed is Fixed without the measured correction.
-func (s *State) estimateFixed() int { return llm.Request{System: s.System, Tools: s.Tools}.Tokens() }
+func (s *State) estimateFixed() int {
+	if s.index.fixed > 0 {
+		return s.index.fixed
+	}
+	return llm.Request{System: s.System, Tools: s.Tools}.Tokens()
+}
 
 // estimatePrompt is Tokens without any count or correction by the provider.
 func (s *State) estimatePrompt() int {

@@ -16,6 +16,7 @@ const minReference = 1000
 type messageIndex struct {
 	messages   int                     // how many messages are indexed, from the first
 	tokens     int                     // their estimated tokens
+	fixed      int                     // those of the system prompt and the tools; 0 if they were not counted yet
 	calls      map[string]llm.Call     // by id
 	results    map[string][]llm.Result // by callKey: results that a reference may replace
 	lastDigest partialDigest
@@ -24,7 +25,7 @@ type messageIndex struct {
 // update indexes new messages.
 func (v *messageIndex) update(messages []llm.Message) {
 	if v.calls == nil || v.messages > len(messages) {
-		*v = messageIndex{calls: map[string]llm.Call{}, results: map[string][]llm.Result{}}
+		*v = messageIndex{fixed: v.fixed, calls: map[string]llm.Call{}, results: map[string][]llm.Result{}}
 	}
 	for _, m := range messages[v.messages:] {
 		v.tokens += m.Tokens()

@@ -1,12 +1,14 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"regexp"
+	"runtime"
 	"slices"
 
 	"github.com/inspan/inspan/event"
@@ -104,25 +106,73 @@ func (s *Store) Search(ctx context.Context, match *regexp.Regexp) iter.Seq2[stor
 			yield(store.Hit{}, fmt.Errorf("search sessions: %w", err))
 			return
 		}
-		for _, id := range slices.Backward(ids) {
-			more, err := s.searchOne(ctx, id, match, yield)
-			if err != nil {
-				more = yield(store.Hit{Session: id}, fmt.Errorf("search session %s: %w", id, err)) && ctx.Err() == nil
-			}
-			if !more {
+		slices.Reverse(ids)
+		var kinds [][]byte // as they are in lines
+		for _, kind := range store.Searched() {
+			kinds = append(kinds, fmt.Appendf(nil, `"kind":%q`, kind))
+		}
+		for some := range slices.Chunk(ids, 8*runtime.GOMAXPROCS(0)) {
+			if !s.searchSome(ctx, some, kinds, match, yield) {
 				return
 			}
 		}
 	}
 }
 
-func (s *Store) searchOne(ctx context.Context, id string, match *regexp.Regexp, yield func(store.Hit, error) bool) (more bool, err error) {
+// longSearch is the number of hits of a session from which its search waits until they are wanted.
+const longSearch = 1000
+
+// searchSome searches sessions, as many at once as there are processors, and yields the hits in order.
+func (s *Store) searchSome(ctx context.Context, ids []string, kinds [][]byte, match *regexp.Regexp, yield func(store.Hit, error) bool) (more bool) {
+	type found struct {
+		hits []store.Hit
+		err  error
+	}
+	all, free := make([]chan found, len(ids)), make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, id := range ids {
+		all[i] = make(chan found, 1)
+		go func() {
+			free <- struct{}{}
+			defer func() { <-free }()
+			var f found
+			_, f.err = s.searchOne(ctx, id, kinds, match, func(hit store.Hit, _ error) bool {
+				f.hits = append(f.hits, hit)
+				return len(f.hits) < longSearch
+			})
+			all[i] <- f
+		}()
+	}
+	more = true
+	for i, id := range ids {
+		f := <-all[i]
+		if !more {
+			continue // until all have ended
+		}
+		if len(f.hits) == longSearch {
+			more, f.err = s.searchOne(ctx, id, kinds, match, yield)
+		} else {
+			more = !slices.ContainsFunc(f.hits, func(hit store.Hit) bool { return !yield(hit, nil) })
+		}
+		if more && f.err != nil {
+			more = yield(store.Hit{Session: id}, fmt.Errorf("search session %s: %w", id, f.err)) && ctx.Err() == nil
+		}
+	}
+	return more
+}
+
+// searchOne searches the events of the given kinds in one session.
+func (s *Store) searchOne(
+	ctx context.Context, id string, kinds [][]byte, match *regexp.Regexp, yield func(store.Hit, error) bool,
+) (more bool, err error) {
 	l, left, err := s.open(id)
 	if err != nil {
 		return true, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	more, err = l.events(ctx, cursor{}, l.tail.Off, 0, func(e event.Event, _ error) bool {
+	searched := func(line []byte) bool {
+		return slices.ContainsFunc(kinds, func(kind []byte) bool { return bytes.Contains(line, kind) })
+	}
+	more, err = l.events(ctx, cursor{}, l.tail.Off, 0, searched, func(e event.Event, _ error) bool {
 		hit, found := store.Find(id, e, match)
 		return !found || yield(hit, nil)
 	})

@@ -361,7 +361,7 @@ func (l *Log) acquire(ctx context.Context, lock file, wait bool) (bool, error) {
 		if now, err := l.f.Size(); err != nil || now == size {
 			l.stuck.Store(size + 1)
 			path := filepath.Join(l.dir, lockName)
-			return false, fmt.Errorf("%s holds its lock %s, and has written nothing for %v: end that process, and try again", locker(path), path, cmp.Or(l.store.patience, lockPatience))
+			return false, fmt.Errorf("%s holds its lock %s, and has written nothing for %v: end that process, and try again", keep.Locker(path), path, cmp.Or(l.store.patience, lockPatience))
 		}
 	}
 }

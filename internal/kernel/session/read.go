@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -43,11 +44,11 @@ func (l *Log) read(ctx context.Context, after uint64, yield func(event.Event, er
 		return err
 	}
 	from, end := l.span(after)
-	more, err := l.events(ctx, from, end, after, yield)
+	more, err := l.events(ctx, from, end, after, nil, yield)
 	if _, damaged := errors.AsType[*DamageError](err); damaged && from != (cursor{}) && errors.Is(err, errFirst) {
 		// Perhaps only the known places are wrong.
 		l.forget()
-		more, err = l.events(ctx, cursor{}, end, after, yield)
+		more, err = l.events(ctx, cursor{}, end, after, nil, yield)
 	}
 	if d, damaged := errors.AsType[*DamageError](err); damaged {
 		l.condemn(d)
@@ -67,10 +68,10 @@ func (l *Log) read(ctx context.Context, after uint64, yield func(event.Event, er
 // errFirst marks damage in the very first line that was read.
 var errFirst = errors.New("first line")
 
-// events yields the events behind after from the lines between from and end. more is false if yield returned
-// false.
+// events yields the events behind after from the lines between from and end, of all lines or of those that only
+// reports. more is false if yield returned false.
 func (l *Log) events(ctx context.Context, from cursor, end int64,
-	after uint64, yield func(event.Event, error) bool,
+	after uint64, only func(line []byte) bool, yield func(event.Event, error) bool,
 ) (more bool, err error) {
 	c := from
 	in := lines{f: l.f, off: from.Off, end: end}
@@ -82,7 +83,11 @@ func (l *Log) events(ctx context.Context, from cursor, end int64,
 		if errors.Is(err, io.EOF) && c.Off >= end {
 			return true, nil
 		}
-		e, why, err := l.event(&c, line, whole, err, after)
+		number := after
+		if only != nil && whole && !only(line) {
+			number = math.MaxUint64 // verify, but don't decode
+		}
+		e, why, err := l.event(&c, line, whole, err, number)
 		if err != nil {
 			return false, err
 		}

@@ -217,6 +217,41 @@ func TestListAndSearch(t *testing.T) {
 	}
 }
 
+// TestSearchOfMany holds that the hits of many sessions come in order, also those of a very long one, and that a
+// search ends when nothing more is wanted.
+func TestSearchOfMany(t *testing.T) {
+	now := time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
+	s := &Store{Dir: t.TempDir(), Sync: SyncKill, now: func() time.Time { now = now.Add(time.Second); return now }}
+	var want []string
+	for i := range 60 {
+		l, n := driven(t, s), 2
+		if i == 30 {
+			n = longSearch + 7
+		}
+		bodies, lines := []event.Body{event.Opened{Format: 1}}, []string{}
+		for k := range n {
+			bodies = append(bodies, said(fmt.Sprint("bug ", k)), event.Titled{Title: "bug"})
+			lines = append(lines, fmt.Sprintf("%s %d", l.ID(), 2*k+2))
+		}
+		mustAppend(t, l, bodies...)
+		want = append(lines, want...)
+	}
+	for _, most := range []int{1, longSearch, len(want) - 1, len(want) + 1} {
+		var got []string
+		for hit, err := range s.Search(t.Context(), regexp.MustCompile("bug")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got = append(got, fmt.Sprintf("%s %d", hit.Session, hit.Seq)); len(got) == most {
+				break
+			}
+		}
+		if !slices.Equal(got, want[:min(most, len(want))]) {
+			t.Errorf("%d of at most %d hits, or in another order", len(got), most)
+		}
+	}
+}
+
 // put appends inputs as anybody, and what is more as the driver.
 func put(ctx context.Context, l *Log, bodies []event.Body) ([]event.Event, error) {
 	if slices.ContainsFunc(bodies, func(b event.Body) bool { return !event.Input(b) }) {

@@ -544,22 +544,32 @@ func TestSettingsByName(t *testing.T) {
 }
 
 // TestDearSessions holds that a change with which sessions cost far more is rolled back, and one with which they cost
-// the same is not.
+// the same is not. Without prices tokens are compared.
 func TestDearSessions(t *testing.T) {
-	for _, factor := range []float64{1, 5} {
+	for _, c := range []struct {
+		price        float64
+		tokens, cost int // how often as much, with the change
+		want         eval.Step
+	}{
+		{0.001, 5, 5, eval.RolledBack},
+		{0.001, 1, 1, eval.Watched},
+		{0.001, 5, 1, eval.Watched}, // nearly all of them are read from a cache
+		{0, 5, 1, eval.RolledBack},
+		{0, 1, 1, eval.Watched},
+	} {
 		book, p := canary(t)
 		var signals []eval.Signal
 		for i := range 60 {
-			s := eval.Signal{Ended: true, Cost: 0.1 + 0.001*float64(i%7), Labels: map[string]string{p.Label(): eval.WithoutChange}}
+			n := 1000 + 10*(i%7)
+			s := eval.Signal{Ended: true, Tokens: n, Cost: c.price * float64(n), Labels: map[string]string{p.Label(): eval.WithoutChange}}
 			if i%2 == 1 {
-				s.Cost *= factor
+				s.Tokens, s.Cost = c.tokens*n, float64(c.cost)*s.Cost
 				s.Labels = map[string]string{p.Label(): eval.WithChange}
 			}
 			signals = append(signals, s)
 		}
-		e, err := book.Watch(p.ID, signals)
-		if want := map[bool]eval.Step{true: eval.RolledBack, false: eval.Watched}[factor > 1]; err != nil || e.Step != want {
-			t.Errorf("sessions with it cost %g times as much: %s, %s, %v", factor, e.Step, e.Why, err)
+		if e, err := book.Watch(p.ID, signals); err != nil || e.Step != c.want {
+			t.Errorf("%+v: %s, %s, %v", c, e.Step, e.Why, err)
 		}
 	}
 }
@@ -650,12 +660,54 @@ func appended(t *testing.T, l store.Log, bodies []event.Body) {
 		t.Fatal(err)
 	}
 	after := uint64(0)
+	for e, err := range l.Read(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		after = e.Seq
+	}
 	for _, body := range bodies {
 		events, err := l.AppendAs(context.WithoutCancel(t.Context()), event.Driver{Epoch: 1, After: after}, body)
 		if err != nil {
 			t.Fatal(err)
 		}
 		after = events[0].Seq
+	}
+}
+
+// TestQuietCommits holds that a reverted commit counts against the session that made it, also if git did not print it.
+func TestQuietCommits(t *testing.T) {
+	for date, reverted := range map[string]bool{"": true, "2001-01-01T00:00:00Z": false} {
+		t.Setenv("GIT_COMMITTER_DATE", date) // empty: now
+		var sessions store.Memory
+		repo := t.TempDir()
+		git := func(args ...string) string {
+			args = append([]string{"-C", repo, "-c", "user.name=a", "-c", "user.email=a@b.c"}, args...)
+			out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput()
+			if err != nil {
+				t.Fatalf("git %v: %v\n%s", args, err, out)
+			}
+			return strings.TrimSpace(string(out))
+		}
+		l, err := sessions.Create(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		appended(t, l, []event.Body{
+			event.Claimed{Epoch: 1}, event.Opened{Format: 1, Root: repo}, event.Say("commit"), event.Asked{Turn: 1},
+			event.Replied{Parts: llm.Parts{llm.Call{ID: "c", Name: "bash", Args: []byte("{}")}}, Stop: llm.StopCalls},
+			event.Judged{Call: "c", Action: tool.Allow, Effects: []tool.Effect{{Kind: tool.Execute, Text: "git commit -q -m x"}}},
+			event.Started{Call: "c"},
+		})
+		git("init", "-q")
+		git("commit", "-q", "--allow-empty", "-m", "x")
+		git("commit", "-q", "--allow-empty", "-m", "Revert \"x\"\n\nThis reverts commit "+git("rev-parse", "HEAD")+".")
+		appended(t, l, []event.Body{event.Ended{Call: "c", Outcome: event.OutcomeOK}, event.Stopped{Reason: event.ReasonDone}})
+		signals, err := eval.Signals(t.Context(), &sessions, time.Time{}, "")
+		if err != nil || len(signals) != 1 || signals[0].Reverted != reverted {
+			t.Errorf("commits of %q: %+v, %v", date, signals, err)
+		}
+		_ = l.Close()
 	}
 }
 
@@ -674,7 +726,12 @@ func TestProposalsAreTried(t *testing.T) {
 	}
 	b.task("t", "", "say: done", "exit 0\n")
 	var book eval.Book
-	for _, c := range []eval.Change{instructions, settings} {
+	b.put("work/.inspan/memory/MEMORY.md", "- Be brief.\n")
+	memory, err := eval.NewChange(filepath.Join(b.dir, "work"), ".inspan/memory/MEMORY.md", "- Be brief.\n", "- Be brief.\n- MARKER-77\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []eval.Change{instructions, settings, memory} {
 		if err := book.Apply(book.Propose(c)); err != nil {
 			t.Fatal(err)
 		}
@@ -701,7 +758,7 @@ func TestProposalsAreTried(t *testing.T) {
 					t.Errorf("%+v", trial)
 				}
 			}
-			if strings.Contains(said.String(), "MARKER-77") == without || c.File == "AGENTS.md" && !strings.Contains(said.String(), "Be brief.") {
+			if strings.Contains(said.String(), "MARKER-77") == without || c.File != "config.toml" && !strings.Contains(said.String(), "Be brief.") {
 				t.Errorf("%s, without %v: %s", c.File, without, said.String())
 			}
 			runs = append(runs, *run)

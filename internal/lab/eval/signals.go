@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,11 +34,13 @@ type Signal struct {
 	Reverted    bool    // one of its commits was reverted later
 	Rerun       bool    // the same task came again in a later session of the workspace
 	Cost        float64 // US dollars, including subagents
+	Tokens      int     // including subagents
 	Labels      map[string]string
 	task        string // digest of the workspace and the first message
 	root        string
-	commits     []string // the commits that it made, by git's abbreviations
-	committing  map[string]bool
+	commits     []string             // the commits that it made, by git's abbreviations
+	committing  map[string]time.Time // calls that commit, and when they began
+	quiet       [][2]time.Time       // when such calls ran that did not print their commit
 	state       loop.State
 }
 
@@ -67,7 +70,7 @@ func (s *Signal) add(e event.Event) {
 	case event.Judged:
 		for _, effect := range b.Effects {
 			if effect.Kind == tool.Execute && slices.Contains(strings.Fields(effect.Text), "commit") {
-				s.committing[b.Call] = true
+				s.committing[b.Call] = e.Time
 			}
 		}
 		s.Denied = s.Denied || b.Action == tool.Deny && b.By != "mode "+string(tool.ModePlan) && !tool.ReadOnly(b.Effects)
@@ -76,10 +79,16 @@ func (s *Signal) add(e event.Event) {
 	case event.Cancelled:
 		s.Interrupted = s.Interrupted || b.Limit == ""
 	case event.Ended:
-		if s.committing[b.Call] {
-			for _, m := range made.FindAllStringSubmatch(b.Parts.Text(), -1) {
-				s.commits = append(s.commits, m[1])
-			}
+		began, commits := s.committing[b.Call]
+		if !commits {
+			break
+		}
+		printed := made.FindAllStringSubmatch(b.Parts.Text(), -1)
+		for _, m := range printed {
+			s.commits = append(s.commits, m[1])
+		}
+		if len(printed) == 0 {
+			s.quiet = append(s.quiet, [2]time.Time{began.Truncate(time.Second), e.Time})
 		}
 	case event.Stopped:
 		s.Ended, s.Unproven = true, false
@@ -104,14 +113,15 @@ func Signals(ctx context.Context, sessions store.Store, since time.Time, label s
 		if info.Parent != "" || info.Created.Before(since) || label != "" && info.Labels[label] == "" {
 			continue
 		}
-		s := Signal{Session: info.ID, committing: map[string]bool{}}
+		s := Signal{Session: info.ID, committing: map[string]time.Time{}}
 		for e, err := range store.Events(ctx, sessions, info.ID) {
 			if err != nil {
 				return nil, fmt.Errorf("read session %s: %w", info.ID, err)
 			}
 			s.add(e)
 		}
-		s.Cost, s.state, s.committing = s.state.Total.Cost, loop.State{}, nil
+		total := s.state.Total
+		s.Cost, s.Tokens, s.state, s.committing = total.Cost, total.Usage.Prompt()+total.Usage.Output, loop.State{}, nil
 		out = append(out, s)
 	}
 	slices.SortStableFunc(out, func(a, b Signal) int { return a.Began.Compare(b.Began) })
@@ -127,23 +137,42 @@ func Signals(ctx context.Context, sessions store.Store, since time.Time, label s
 
 // reverted marks the sessions with a commit that was reverted later, according to the message of the revert.
 func reverted(ctx context.Context, signals []Signal) error {
-	said := map[string]string{} // by repository
+	reverts, commits := map[string]string{}, map[string]string{} // by repository
+	log := func(root string, of map[string]string, args ...string) string {
+		if _, known := of[root]; !known {
+			// A repository that is gone, or no longer one, says nothing.
+			out, _, _ := sandbox.Git(ctx, root, nil, append([]string{
+				"-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false", "log", "--all", "--no-ext-diff", "--max-count=10000",
+			}, args...)...)
+			of[root] = string(out)
+		}
+		return of[root]
+	}
 	for i := range signals {
 		s := &signals[i]
-		if len(s.commits) == 0 {
+		if len(s.commits)+len(s.quiet) == 0 {
 			continue
 		}
-		text, known := said[s.root]
-		if !known {
-			// A repository that is gone, or no longer one, says nothing.
-			out, _, _ := sandbox.Git(ctx, s.root, nil, "-c", "core.hooksPath=/dev/null", "-c", "log.showSignature=false", "log", "--all",
-				"--no-ext-diff", "--fixed-strings", "--grep", revertOf, "--format=%B", "--max-count=10000")
-			text = string(out)
-			said[s.root] = text
+		text := log(s.root, reverts, "--fixed-strings", "--grep", revertOf, "--format=%B")
+		if text != "" && len(s.quiet) > 0 {
+			s.found(log(s.root, commits, "--format=%H %ct"))
 		}
 		s.Reverted = slices.ContainsFunc(s.commits, func(commit string) bool { return strings.Contains(text, revertOf+commit) })
 	}
 	return ctx.Err()
+}
+
+// found adds the commits that were made while a call that committed printed none, as with git commit -q. Each line
+// of the list is a commit and its time.
+func (s *Signal) found(list string) {
+	for line := range strings.Lines(list) {
+		commit, at, _ := strings.Cut(strings.TrimSpace(line), " ")
+		seconds, err := strconv.ParseInt(at, 10, 64)
+		made := time.Unix(seconds, 0)
+		if err == nil && slices.ContainsFunc(s.quiet, func(q [2]time.Time) bool { return !made.Before(q[0]) && !made.After(q[1]) }) {
+			s.commits = append(s.commits, commit)
+		}
+	}
 }
 
 // revertOf is the beginning of git's line in a revert that names the commit.
@@ -167,15 +196,15 @@ func (b *Book) Watch(id string, signals []Signal) (Entry, error) {
 		return Entry{}, err
 	}
 	e := Entry{Step: Watched, Proposal: id, Share: p.Share}
-	var costs []float64
+	var before spent
 	for i := range signals {
 		s := &signals[i]
 		with := s.Labels[p.Label()] == WithChange
 		if !s.Ended || !with && s.Labels[p.Label()] != WithoutChange {
 			continue
 		}
-		bad, costly := s.Bad(), dear(s.Cost, costs)
-		costs = append(costs, s.Cost)
+		bad, costly := s.Bad(), before.dear(s)
+		before.dollars, before.tokens = append(before.dollars, s.Cost), append(before.tokens, float64(s.Tokens))
 		if e.Arms.count(with, bad, costly); bad || costly {
 			e.Evidence = max(e.Evidence, e.Arms.harm(p.Share))
 		}
@@ -195,12 +224,18 @@ const (
 	leastCosts = 5
 )
 
-func dear(cost float64, before []float64) bool {
-	if len(before) < leastCosts {
+// spent is what sessions cost. Tokens count where they have no price.
+type spent struct{ dollars, tokens []float64 }
+
+func (b spent) dear(s *Signal) bool {
+	if len(b.dollars) < leastCosts {
 		return false
 	}
-	usual := stats.Median(before)
-	return usual > 0 && cost > dearTimes*usual
+	if usual := stats.Median(b.dollars); usual > 0 {
+		return s.Cost > dearTimes*usual
+	}
+	usual := stats.Median(b.tokens)
+	return usual > 0 && float64(s.Tokens) > dearTimes*usual
 }
 
 // harm returns how strongly the counts speak against the change: the mean of the evidence from failures and

@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"time"
 
 	"github.com/inspan/inspan/internal/base/keep"
 )
@@ -21,7 +20,6 @@ import (
 const (
 	version = 1
 	maxFile = 16 << 20           // bytes of one file
-	maxWait = 30 * time.Second   // for other processes; each holds the lock for milliseconds
 	others  = fs.FileMode(0o077) // permissions that others must not have
 	writers = fs.FileMode(0o022) // permissions that make content untrustworthy
 	remedy  = "put back a copy, or remove the file: everything in it is then asked again"
@@ -211,7 +209,7 @@ func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if err := ignoreMissing(checkMode(path, 0, 0o600)); err != nil {
 		return nil, err
 	}
-	l, err := keep.LockFile(ctx, path, maxWait)
+	l, err := keep.LockFile(ctx, path, keep.Patience)
 	if err != nil {
 		return nil, fmt.Errorf("lock consent: %w", err)
 	}

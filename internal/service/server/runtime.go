@@ -81,15 +81,21 @@ func (c *call) invoke(in invocation) (*Task, error) {
 	} else {
 		t, after, err = c.converse(name, in.Spec)
 	}
-	accepts := c.r.Header.Get("Accept")
 	switch {
 	case err != nil || in.Background:
-	case strings.Contains(accepts, "text/event-stream") && !strings.Contains(accepts, "application/json"):
+	case prefersStream(c.r.Header.Get("Accept")):
 		return nil, c.invokeLive(t, after)
 	default:
 		t, err = c.held(t, after)
 	}
 	return &t, err
+}
+
+// prefersStream reports whether a client takes a stream, and takes it before a whole answer.
+func prefersStream(accepts string) bool {
+	accepts = strings.ToLower(accepts)
+	stream, whole := strings.Index(accepts, "text/event-stream"), strings.Index(accepts, "application/json")
+	return stream >= 0 && (whole < 0 || stream < whole)
 }
 
 // converse sends a message in a conversation, and returns the number of the event before its effects. Without a

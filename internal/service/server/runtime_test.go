@@ -94,13 +94,18 @@ func TestInvokedInTheBackground(t *testing.T) {
 	}
 }
 
-// TestInvokedLive holds that a client which accepts a stream alone gets the events as they come, and the task last.
+// TestInvokedLive holds that a client which prefers a stream gets the events as they come, and the task last.
 func TestInvokedLive(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
-	for _, name := range []string{"", strings.Repeat("l", 40), strings.Repeat("l", 40)} {
+	for _, c := range [][2]string{
+		{"", "text/event-stream"},
+		{strings.Repeat("l", 40), "text/event-stream"},
+		{strings.Repeat("l", 40), "Text/Event-Stream, application/json;q=0.5"},
+	} {
+		name, accepts := c[0], c[1]
 		r := h.request(t.Context(), "POST", "/invocations", map[string]any{"prompt": "say: heron"})
-		r.Header.Set("Accept", "text/event-stream")
+		r.Header.Set("Accept", accepts)
 		if name != "" {
 			r.Header.Set("X-Amzn-Bedrock-AgentCore-Runtime-Session-Id", name)
 		}

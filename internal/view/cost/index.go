@@ -3,6 +3,9 @@ package cost
 import (
 	"context"
 	"os"
+	"runtime"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/inspan/inspan/internal/base/keep"
@@ -38,33 +41,65 @@ func indexed(ctx context.Context, sessions store.Store, s Spending, warn func(st
 		return nil, err
 	}
 	known := readIndex(s.Index)
-	now := make(map[string]summed, len(list))
-	changed := 0
+	list = slices.DeleteFunc(list, func(info store.Info) bool { return s.untouched(info) && !known[info.ID].fits(info) })
+	var changed []store.Info
+	for _, info := range list {
+		if !known[info.ID].fits(info) {
+			changed = append(changed, info)
+		}
+	}
+	fresh := sumUp(ctx, sessions, changed, warn)
+	next := make(map[string]summed, len(list))
 	var all []Tally
 	for _, info := range list {
-		of, there := known[info.ID]
-		switch {
-		case there && of.fits(info):
-		case s.untouched(info):
-			continue
-		default:
-			changed++
-			of = summed{events: info.Events, size: info.Size, modified: info.Modified}
-			if of.tallies, there = read(info.ID, store.Events(ctx, sessions, info.ID), "", warn); !there {
-				of.modified = time.Time{} // so that it is read again next time
-			}
+		of, read := fresh[info.ID]
+		if !read {
+			of = known[info.ID]
 		}
-		now[info.ID] = of
+		next[info.ID] = of
 		for _, t := range of.tallies {
 			if t.Day >= s.since() {
 				all = append(all, t)
 			}
 		}
 	}
-	if ctx.Err() == nil && changed*indexShare > len(list) {
-		writeIndex(s.Index, now)
+	if ctx.Err() == nil && len(changed)*indexShare > len(list) {
+		writeIndex(s.Index, next)
 	}
 	return all, ctx.Err()
+}
+
+// sumUp sums up sessions, as many at once as there are processors.
+func sumUp(ctx context.Context, sessions store.Store, list []store.Info, warn func(string)) map[string]summed {
+	var mu sync.Mutex // of out and warn
+	out, shared := make(map[string]summed, len(list)), &guesses{sizes: map[string]int{}}
+	var workers sync.WaitGroup
+	next := make(chan store.Info)
+	for range min(runtime.GOMAXPROCS(0), len(list)) {
+		workers.Go(func() {
+			for info := range next {
+				of := summed{events: info.Events, size: info.Size, modified: info.Modified}
+				tallies, err := tallies(info.ID, store.Events(ctx, sessions, info.ID), shared)
+				if of.tallies = tallies; err != nil {
+					of.modified = time.Time{} // so that it is read again next time
+				}
+				mu.Lock()
+				if out[info.ID] = of; err != nil {
+					warn(err.Error())
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, info := range list {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- info
+	}
+	close(next)
+	workers.Wait()
+	return out
 }
 
 // readIndex returns the content of the file by session; nothing if it is missing, damaged or of another

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/kernel/loop"
@@ -27,7 +28,36 @@ type prompt struct {
 	built    bool             // the parts include system prompt and tools
 	changed  string           // why the next request begins differently; empty if it doesn't
 	tokens   int              // of the last request, if the vendor counted them and the next one continues it
+	guesses  *guesses
 }
+
+// guesses are the sizes of texts with which many sessions begin, for all sessions of a report.
+type guesses struct {
+	mu    sync.Mutex
+	sizes map[string]int
+}
+
+// of returns the size of a text, which count computes if it is new.
+func (g *guesses) of(text string, count func() int) int {
+	if g == nil {
+		return count()
+	}
+	g.mu.Lock()
+	size, known := g.sizes[text]
+	g.mu.Unlock()
+	if known {
+		return size
+	}
+	size = count()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.sizes) < mostGuesses {
+		g.sizes[text] = size
+	}
+	return size
+}
+
+const mostGuesses = 1000
 
 // leafKey identifies a part by its content.
 type leafKey struct {
@@ -94,10 +124,11 @@ func (p *prompt) look(st *loop.State) {
 			if i < len(st.Sources) {
 				from = st.Sources[i]
 			}
-			p.part(leaf{cause: source(from, false), guess: llm.Request{System: []string{block}}.Tokens()})
+			p.part(leaf{cause: source(from, false), guess: p.guesses.of(block, llm.Request{System: []string{block}}.Tokens)})
 		}
 		for i, t := range st.Tools {
-			p.part(leaf{cause: Cause{Kind: Spec, Name: t.Name}, guess: llm.Request{Tools: st.Tools[i : i+1]}.Tokens()})
+			size := p.guesses.of(t.Name+"\x00"+t.Description+"\x00"+string(t.Schema), llm.Request{Tools: st.Tools[i : i+1]}.Tokens)
+			p.part(leaf{cause: Cause{Kind: Spec, Name: t.Name}, guess: size})
 		}
 		p.built, p.messages = true, 0
 	}

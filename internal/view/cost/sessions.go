@@ -45,27 +45,26 @@ func Spent(ctx context.Context, sessions store.Store, s Spending, warn func(stri
 	}
 	var all []Tally
 	err := eachSession(ctx, sessions, s, func(id string, events iter.Seq2[event.Event, error]) {
-		of, _ := read(id, events, s.since(), warn)
-		all = append(all, of...)
+		of, err := Tallies(id, events)
+		if err != nil {
+			warn(err.Error())
+		}
+		all = append(all, slices.DeleteFunc(of, func(t Tally) bool { return t.Day < s.since() })...)
 	})
 	return all, err
 }
 
 const day = 24 * time.Hour
 
-// read sums up a session, and reports whether it could read all of it.
-func read(id string, events iter.Seq2[event.Event, error], since string, warn func(string)) (of []Tally, whole bool) {
-	of, err := Tallies(id, events)
-	if err != nil {
-		warn(err.Error())
-	}
-	return slices.DeleteFunc(of, func(t Tally) bool { return t.Day < since }), err == nil
-}
-
 // Tallies sums up one session from all of its events, in order. After an error, it returns the sums up to
 // there.
 func Tallies(session string, events iter.Seq2[event.Event, error]) ([]Tally, error) {
+	return tallies(session, events, nil)
+}
+
+func tallies(session string, events iter.Seq2[event.Event, error], shared *guesses) ([]Tally, error) {
 	r := NewRecorder(session)
+	r.prompt.guesses = shared
 	err := r.read(events)
 	return r.Tallies(), err
 }

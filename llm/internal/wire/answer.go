@@ -173,11 +173,27 @@ func retryInfo(body []byte) time.Duration {
 	return bounded(d)
 }
 
-// Bounded forwards the chunks of a reply until it is longer than any model's. over returns the error for that, nil
+// replySize is the most bytes of a reply.
+type replySize struct {
+	content int   // text, reasoning and arguments
+	body    int64 // the answer as it is sent
+}
+
+// sizeOf returns a size that no reply of at most maxOutput tokens exceeds. No token is 64 bytes long on average,
+// and each may have an event of its own. 0 stands for a number that is unknown.
+func sizeOf(maxOutput int) replySize {
+	most := replySize{content: 8 << 20, body: 128 << 20}
+	if maxOutput > 0 {
+		most.content = min(most.content, max(4<<20, 64*maxOutput))
+		most.body = min(most.body, 8<<20+int64(maxOutput)<<10)
+	}
+	return most
+}
+
+// Bounded forwards the chunks of the reply until it is longer than it can be. over returns the error for that, nil
 // otherwise.
-func Bounded(emit func(llm.Chunk) bool) (bounded func(llm.Chunk) bool, over func() error) {
-	const most = 8 << 20 // bytes: two million tokens
-	size := 0
+func (r *Reply) Bounded(emit func(llm.Chunk) bool) (bounded func(llm.Chunk) bool, over func() error) {
+	most, size := r.most.content, 0
 	return func(c llm.Chunk) bool {
 			size += len(c.Text) + len(c.Reasoning)
 			if c.Call != nil {

@@ -172,23 +172,36 @@ func (endless) RoundTrip(*http.Request) (*http.Response, error) {
 
 // TestEndless holds that neither a body nor a reply goes on for ever.
 func TestEndless(t *testing.T) {
-	r, err := Post{URL: "http://x", HTTP: endless{}}.Send(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
+	for _, c := range []struct {
+		maxOutput, chunks int // chunks of 256 KiB
+		body              int64
+	}{
+		{0, 32, 128 << 20},
+		{4096, 16, 12 << 20},
+		{100_000, 24, 106 << 20},
+		{1 << 30, 32, 128 << 20},
+	} {
+		r, err := Post{URL: "http://x", HTTP: endless{}, MaxOutput: c.maxOutput}.Send(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		n, err := io.Copy(io.Discard, r)
+		if e := llm.AsError(err); e == nil || e.Kind != llm.KindNoReply || n > c.body {
+			t.Errorf("%d tokens: %d bytes, %v", c.maxOutput, n, err)
+		}
+		chunks := 0
+		emit, over := r.Bounded(func(llm.Chunk) bool { chunks++; return true })
+		for emit(llm.Chunk{Text: strings.Repeat("y", 256<<10)}) {
+		}
+		if emit(llm.Chunk{Call: &llm.CallDelta{Args: "{}"}}) {
+			t.Error("arguments of a call don't count")
+		}
+		if e := llm.AsError(over()); e == nil || e.Kind != llm.KindNoReply || chunks != c.chunks {
+			t.Errorf("%d tokens: %d chunks, %v", c.maxOutput, chunks, over())
+		}
 	}
-	defer r.Close()
-	n, err := io.Copy(io.Discard, r)
-	if e := llm.AsError(err); e == nil || e.Kind != llm.KindNoReply || n > maxBody {
-		t.Errorf("%d bytes, %v", n, err)
-	}
-	chunks := 0
-	emit, over := Bounded(func(llm.Chunk) bool { chunks++; return true })
-	for emit(llm.Chunk{Text: strings.Repeat("y", 1<<20)}) && emit(llm.Chunk{Call: &llm.CallDelta{Args: "{}"}}) {
-	}
-	if e := llm.AsError(over()); e == nil || e.Kind != llm.KindNoReply || chunks > 20 {
-		t.Errorf("%d chunks, %v", chunks, over())
-	}
-	if emit, over = Bounded(func(llm.Chunk) bool { return false }); emit(llm.Chunk{Text: "a"}) || over() != nil {
+	if emit, over := (&Reply{most: sizeOf(0)}).Bounded(func(llm.Chunk) bool { return false }); emit(llm.Chunk{Text: "a"}) || over() != nil {
 		t.Errorf("a consumer that wants no more: %v", over())
 	}
 }

@@ -32,6 +32,7 @@ type Post struct {
 	Body      []byte
 	HTTP      http.RoundTripper // nil: http.DefaultTransport, so that connections are shared and kept alive
 	Deadlines llm.Deadlines     // zero fields take the defaults documented there
+	MaxOutput int               // most tokens of the reply, which bound its size; 0 if unknown
 }
 
 // A Reply is the server's answer, whose body is read within the deadlines. Errors of Read other than io.EOF are
@@ -46,6 +47,7 @@ type Reply struct {
 	body     io.ReadCloser
 	in       *bufio.Reader // the body, unpacked and limited
 	size     int64         // bytes of body so far
+	most     replySize
 	parent   context.Context
 	ctx      context.Context
 	watch    *watchdog
@@ -148,7 +150,7 @@ func (p Post) do(parent context.Context, header http.Header) (*Reply, error) {
 		Idle: 120 * time.Second, Total: 30 * time.Minute,
 	})
 	w := newWatchdog(cancel, p.Provider, d)
-	r := &Reply{provider: p.Provider, secrets: Secrets(header, p.KeyHeader), parent: parent, ctx: ctx, watch: w}
+	r := &Reply{provider: p.Provider, secrets: Secrets(header, p.KeyHeader), most: sizeOf(p.MaxOutput), parent: parent, ctx: ctx, watch: w}
 	req, err := http.NewRequestWithContext(w.trace(ctx), cmp.Or(p.Method, http.MethodPost), p.URL, bytes.NewReader(p.Body))
 	if err != nil {
 		w.stop()
@@ -243,15 +245,12 @@ func (r *Reply) Read(b []byte) (int, error) {
 // sized counts the bytes of a body as they arrive, and limits them.
 type sized struct{ r *Reply }
 
-// maxBody is more than the longest replies need, with each token in an event of its own.
-const maxBody = 128 << 20
-
 func (s sized) Read(b []byte) (int, error) {
 	n, err := s.r.body.Read(b)
 	if n > 0 {
 		s.r.watch.touch()
 	}
-	if s.r.size += int64(n); s.r.size > maxBody {
+	if s.r.size += int64(n); s.r.size > s.r.most.body {
 		return 0, Endless()
 	}
 	return n, err
