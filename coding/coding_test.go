@@ -102,8 +102,8 @@ func open(t *testing.T, host *inspan.Host, root string) *inspan.Session {
 	return s
 }
 
-// run says something to a session, allows or denies what it asks, and returns the results of
-// its calls, each with how it came out.
+// run sends a session a message, allows or denies its questions, and returns the results of its calls with their
+// outcomes.
 func run(t *testing.T, s *inspan.Session, allow bool, text string) string {
 	t.Helper()
 	var results []string
@@ -125,8 +125,7 @@ func run(t *testing.T, s *inspan.Session, allow bool, text string) string {
 	return strings.Join(results, "\n")
 }
 
-// TestSandboxHolds runs a program that no judge can see through: it may change the workspace,
-// and nothing beside it.
+// TestSandboxHolds runs a program that no judge can analyse: it may change the workspace, and nothing outside it.
 func TestSandboxHolds(t *testing.T) {
 	host, o := kit(t, func(o *coding.Options) { o.Mode = tool.ModeAuto })
 	env := environment(t, o)

@@ -73,7 +73,7 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// TestNoModel says that there is none, and a limit of costs needs a price.
+// TestNoModel checks the errors without a model, and with a cost limit but no price.
 func TestNoModel(t *testing.T) {
 	host, o := kit(t, func(o *coding.Options) { o.Model = nil })
 	if _, err := host.New(t.Context(), o.Root); err == nil || !strings.Contains(err.Error(), "no model is configured: set option Model") ||
@@ -86,7 +86,7 @@ func TestNoModel(t *testing.T) {
 	}
 }
 
-// unpriced is a model that does not tell what it costs.
+// unpriced is a model without a price.
 type unpriced struct{ llm.Model }
 
 // Info implements [llm.Model].
@@ -145,8 +145,7 @@ func TestEnv(t *testing.T) {
 	}
 }
 
-// TestPersonal takes over what a person set up for the command only where that is wanted, and
-// keeps tools away from it otherwise.
+// TestPersonal uses a person's set-up of the command only on request, and keeps tools away from it otherwise.
 func TestPersonal(t *testing.T) {
 	host, o := kit(t)
 	at := os.Getenv("HOME")
@@ -187,8 +186,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestFewNames holds how much there is to learn, and that none of it is made of types that
-// nobody else can name.
+// TestFewNames checks how much there is to learn, and that every type can be named by its users.
 func TestFewNames(t *testing.T) {
 	const most = 39
 	paths, err := filepath.Glob("*.go")
@@ -257,8 +255,8 @@ func exported(decl ast.Decl) (names []string) {
 	return names
 }
 
-// TestRulesNameAnyTool holds that a rule may name each tool of a session, each kind of effect, the
-// program's own tools and those of servers, and that the first wrong list is named.
+// TestRulesNameAnyTool checks that a rule may name each tool of a session, each kind of effect, the program's own tools
+// and those of servers, and that the first wrong list is named.
 func TestRulesNameAnyTool(t *testing.T) {
 	_, o := kit(t, func(o *coding.Options) { o.Tools = []tool.Tool{{Name: "mine"}} })
 	o.Allow = equipment.Names()
@@ -274,7 +272,7 @@ func TestRulesNameAnyTool(t *testing.T) {
 	}
 }
 
-// TestAllNamesAreKnown holds that the names of built-in tools are those of a session.
+// TestAllNamesAreKnown checks that the names of built-in tools are those of a session.
 func TestAllNamesAreKnown(t *testing.T) {
 	sources, err := filepath.Glob("../internal/*/*/*.go")
 	if err != nil {

@@ -51,7 +51,7 @@ func TestSameAgentAsTheCommand(t *testing.T) {
 	}
 }
 
-// beginning is what stands in a log until the model is asked, but for what names a process.
+// beginning is the part of a log before the first request, without the names of processes.
 func beginning(t *testing.T, host *inspan.Host, id string) string {
 	t.Helper()
 	var lines []string

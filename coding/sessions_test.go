@@ -21,7 +21,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestResume leaves a question open, and has another host go on with the answer.
+// TestResume leaves a question open, and continues in another host with the answer.
 func TestResume(t *testing.T) {
 	host, o := kit(t)
 	s := open(t, host, o.Root)

@@ -427,7 +427,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestLeversCheck holds which levers may be numbers.
+// TestLeversCheck checks which levers may be numbers.
 func TestLeversCheck(t *testing.T) {
 	for _, l := range []event.Levers{{}, {Jobs: "90"}, {Jobs: "unattended"}, {Jobs: "on"}, {Repeats: "3"}, {Verify: "off"}} {
 		if err := l.Check(); err != nil {
@@ -441,8 +441,8 @@ func TestLeversCheck(t *testing.T) {
 	}
 }
 
-// TestSteeredByNobody holds that what steers a session is a person's only if it says so, and that logs of
-// before all origins were stored mean what they meant.
+// TestSteeredByNobody checks that a steering message counts as the person's only if it says so, and that logs from
+// before all origins were stored keep their meaning.
 func TestSteeredByNobody(t *testing.T) {
 	t.Parallel()
 	for want, body := range map[event.Origin]event.Steered{

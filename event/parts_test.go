@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// slowly decodes a line in the plain way: what is indented takes no short cut.
+// slowly decodes a line in the plain way: indented JSON takes no short cut.
 func slowly(line string) (event.Event, error) {
 	var indented bytes.Buffer
 	if err := json.Indent(&indented, []byte(line), "", " "); err != nil {
@@ -81,7 +81,7 @@ func oddBodies() []string {
 	}
 }
 
-// TestShortCuts holds that the quick way to read an event reads what the plain way does.
+// TestShortCuts checks that the fast way to read an event gives the same result as the plain way.
 func TestShortCuts(t *testing.T) {
 	for _, kind := range []string{"said", "steered", "replied", "ended", "returned", "titled", "later"} {
 		for _, body := range oddBodies() {

@@ -28,7 +28,7 @@ func TestUnderstood(t *testing.T) {
 	}
 }
 
-// TestAdmit holds which appends of a driver a log takes, at epoch 2 with 5 events.
+// TestAdmit checks which appends of a driver a log takes, at epoch 2 with 5 events.
 func TestAdmit(t *testing.T) {
 	note, claim := event.Note{}, func(epoch uint64) event.Body { return event.Claimed{Epoch: epoch} }
 	const lost = "" // of an error that has no name
@@ -148,14 +148,14 @@ func TestLevers(t *testing.T) {
 		t.Errorf("%+v, %v", usual, usual.Check())
 	}
 	given := event.Levers{Repeats: "7", Bootstrap: event.LeverOn, Names: event.LeverOff, Jobs: event.LeverDefault}.Stated()
-	// To switch on what has a strength takes the usual one.
+	// Switching on a lever that has a strength gives it the usual one.
 	if given.Repeats != "7" || given.Bootstrap != usual.Bootstrap ||
 		given.Names != event.LeverOff || given.Jobs != usual.Jobs || given.Verify != usual.Verify {
 		t.Errorf("%+v", given)
 	}
 }
 
-// TestDecisionIsForItsQuestion holds that an answer to one question is none to another.
+// TestDecisionIsForItsQuestion checks that an answer to one question does not answer another.
 func TestDecisionIsForItsQuestion(t *testing.T) {
 	for _, c := range []struct {
 		d    event.Decided
@@ -172,7 +172,7 @@ func TestDecisionIsForItsQuestion(t *testing.T) {
 	}
 }
 
-// TestMemoryWait holds that whoever waits for an event gets it, whenever it comes.
+// TestMemoryWait checks that every waiter gets its event, whenever it comes.
 func TestMemoryWait(t *testing.T) {
 	m := event.NewMemory("s")
 	late, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -197,7 +197,7 @@ func TestMemoryWait(t *testing.T) {
 	}
 }
 
-// TestDecisionIsForItsSet holds which questions a decision is for beside its own.
+// TestDecisionIsForItsSet checks which other questions of a set a decision covers.
 func TestDecisionIsForItsSet(t *testing.T) {
 	set := event.Decided{Call: "p/1", Question: 7, Allow: true, Also: []uint64{8, 9}}
 	lasting, denied, none := set, set, set

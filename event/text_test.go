@@ -98,10 +98,9 @@ func holding(v reflect.Value, field string, found map[string]bool) {
 	}
 }
 
-// TestMapTextLeavesNothing fills everything in every kind of body, and holds that only what is
-// listed here is as it was: ids, what is known by its name elsewhere, what a vendor has signed,
-// and words of this program. A new field is text, and whoever makes it something else says so
-// here too.
+// TestMapTextLeavesNothing fills every field of every kind of body. Only the fields listed here may stay unchanged:
+// ids, names that are known elsewhere, texts signed by a vendor, and words of this program. A new field counts as text
+// unless it is added here.
 func TestMapTextLeavesNothing(t *testing.T) {
 	found := map[string]bool{}
 	for _, body := range append(bodies(), event.Unknown{}) {
@@ -143,8 +142,8 @@ func TestMapTextLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestMapTextKeepsTheRest holds that what has nothing to change is the same, and that of JSON
-// only the texts are touched.
+// TestMapTextKeepsTheRest checks that a body without anything to change stays the same, and that only the texts in JSON
+// are changed.
 func TestMapTextKeepsTheRest(t *testing.T) {
 	for _, body := range bodies() {
 		if out := event.MapText(body, func(s string) string { return s }); !reflect.DeepEqual(out, body) {

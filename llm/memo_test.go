@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// A memo encodes each text of a conversation once, in each form; forgets what is no longer
-// sent; and keeps no more than its bound, whatever the requests hold.
+// A memo encodes each text of a conversation once in each form, forgets texts that are no longer sent, and stays within
+// its bound, whatever the requests contain.
 func TestMemo(t *testing.T) {
 	var m llm.Memo
 	encodings := 0

@@ -1,6 +1,6 @@
 package store
 
-// Lose has the store believe that nobody drives the session, which its driver does not learn of.
+// Lose makes the store believe that no process drives the session; the driver does not learn of it.
 func (m *Memory) Lose(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

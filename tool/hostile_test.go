@@ -41,7 +41,7 @@ func TestHostileSchemas(t *testing.T) {
 	}
 }
 
-// doubling is a schema of which each applies the next one twice, forty times.
+// doubling is a chain of forty schemas, each of which applies the next one twice.
 func doubling(how string) string {
 	var b strings.Builder
 	b.WriteString(`{"properties":{"x":{"$ref":"#/$defs/d0"}},"$defs":{`)
@@ -51,7 +51,7 @@ func doubling(how string) string {
 	return b.String() + `"d40":{}}}`
 }
 
-// TestUsualReferences holds that what honest servers write is understood.
+// TestUsualReferences checks that the references of honest servers are understood.
 func TestUsualReferences(t *testing.T) {
 	for name, schema := range map[string]string{
 		"an id at the top": `{"$id":"http://x/y","$defs":{"n":{"type":"integer"}},"properties":{"x":{"$ref":"#/$defs/n"}}}`,

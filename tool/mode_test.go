@@ -7,8 +7,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestModes holds that every mode is told of and passes, and that another is refused with the
-// nearest one.
+// TestModes checks that every mode has a description and passes, and that any other is refused with the nearest one.
 func TestModes(t *testing.T) {
 	for _, m := range tool.Modes() {
 		if m.Doc() == "" || m.Check() != nil {

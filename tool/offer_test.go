@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestOffered holds the form in which a model is told of a schema: one that a vendor refuses fails
-// every request of the session.
+// TestOffered checks the form in which a model gets a schema: a schema that a vendor refuses would fail every request
+// of the session.
 func TestOffered(t *testing.T) {
 	object := func(properties string) string { return `{"type":"object","properties":{` + properties + `}}` }
 	for _, row := range []struct{ name, schema, want, words string }{
@@ -126,8 +126,8 @@ func TestOffered(t *testing.T) {
 	}
 }
 
-// TestOfferedIsChecked holds that arguments are checked by what the schema means, also where the model is
-// told in words, and that older forms can be checked.
+// TestOfferedIsChecked checks that arguments are validated by the meaning of the schema, even if the model gets a part
+// of it in words, and that older forms can be validated.
 func TestOfferedIsChecked(t *testing.T) {
 	for _, row := range []struct{ schema, good, bad string }{
 		{`{"oneOf":[{"required":["a"]},{"required":["b"]}],"properties":{"a":{},"b":{}}}`, `{"a":1}`, `{"a":1,"b":2}`},
@@ -148,7 +148,7 @@ func TestOfferedIsChecked(t *testing.T) {
 	}
 }
 
-// TestOfferedEnds holds that no schema takes long or makes much.
+// TestOfferedEnds checks that no schema takes long or makes much.
 func TestOfferedEnds(t *testing.T) {
 	for _, schema := range []string{
 		doubling("allOf"), doubling("anyOf"), `{"$ref":"#"}`, `{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,

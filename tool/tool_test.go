@@ -32,7 +32,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestKey holds that keys of calls differ wherever the calls do, also where their parts run together.
+// TestKey checks that keys of calls differ wherever the calls do, also where their parts run together.
 func TestKey(t *testing.T) {
 	seen := map[string]string{}
 	for _, c := range []struct {
@@ -65,7 +65,7 @@ func TestExported(t *testing.T) {
 	}
 }
 
-// TestNewPanics holds that mistakes of programmers are seen at once.
+// TestNewPanics checks that mistakes of programmers are seen at once.
 func TestNewPanics(t *testing.T) {
 	for name, make := range map[string]func(){
 		"no struct":  func() { newTool[string]("t") },
@@ -105,7 +105,7 @@ func TestTypedArguments(t *testing.T) {
 	}
 }
 
-// TestUnshown holds that a model is not told of rare arguments, and may give them.
+// TestUnshown checks that the model does not see rare arguments, and may use them.
 func TestUnshown(t *testing.T) {
 	tl := newTool[sampleArgs]("sample")
 	all := string(tl.Spec().Schema)
@@ -127,7 +127,7 @@ func TestUnshown(t *testing.T) {
 	}
 }
 
-// TestMend holds that arguments are mended before they are checked, and only if they are an object.
+// TestMend checks that arguments are mended before they are checked, and only if they are an object.
 func TestMend(t *testing.T) {
 	tl := newTool[struct {
 		X int `json:"x"`
@@ -157,7 +157,7 @@ func TestMend(t *testing.T) {
 	}
 }
 
-// TestComplaints holds that an error tells a model what to do, and that a long list ends.
+// TestComplaints checks that an error tells a model what to do, and that long lists are cut.
 func TestComplaints(t *testing.T) {
 	tl := newTool[sampleArgs]("sample")
 	var args strings.Builder
@@ -179,7 +179,7 @@ func TestComplaints(t *testing.T) {
 	}
 }
 
-// TestForm holds that a model is told of the form of a tool, also when a call is not valid, and that Schema judges.
+// TestForm checks that the model gets the form of a tool, also in errors about a call, and that Schema decides.
 func TestForm(t *testing.T) {
 	tl := tool.Tool{
 		Name:   "t",

@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// TestBuiltIn holds that what is built in passes its own checks, under the name of its file, and is short.
+// TestBuiltIn checks that every built-in workflow passes its own checks, has the name of its file, and is short.
 func TestBuiltIn(t *testing.T) {
 	n := 0
 	for name, data := range workflow.BuiltIn() {

@@ -42,7 +42,7 @@ func used(name string) (file string, data []byte, err error) {
 	return path, data, err
 }
 
-// TestGoodFiles holds that every good file of the corpus can run, and says first what it shows.
+// TestGoodFiles checks that every good file of the corpus can run, and says first what it shows.
 func TestGoodFiles(t *testing.T) {
 	good := files(t, "good")
 	if len(good) < 25 {

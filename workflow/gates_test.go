@@ -16,8 +16,8 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// TestSkippedIsNoSuccess holds that what was rejected or has failed holds up all that is behind it,
-// also if a step between them lets its own failures pass.
+// TestSkippedIsNoSuccess checks that a rejected or failed step holds up all steps that depend on it, even if a step
+// between them tolerates its own failures.
 func TestSkippedIsNoSuccess(t *testing.T) {
 	o, _ := place(t, nil)
 	log := event.NewMemory("s")
@@ -34,8 +34,7 @@ steps:
 	}
 }
 
-// TestNothingFulfilsNoCondition holds that a value that is not there fulfils no condition, whatever
-// that asks.
+// TestNothingFulfilsNoCondition checks that a value that is not there fulfils no condition, whatever that asks.
 func TestNothingFulfilsNoCondition(t *testing.T) {
 	for condition, want := range map[string]event.Outcome{
 		"{a.n: {not: 7}}": event.OutcomeSkipped, "{a.n: {is: 3}}": event.OutcomeSkipped, "{a.n: null}": event.OutcomeOK,
@@ -54,8 +53,8 @@ steps:
 	}
 }
 
-// TestAnswersAreChoices holds that only a choice is one, that anything else is asked for again, and that
-// a denial chooses nothing.
+// TestAnswersAreChoices checks that only a choice is one, that anything else is asked for again, and that a denial
+// chooses nothing.
 func TestAnswersAreChoices(t *testing.T) {
 	for want, answers := range map[string][]string{
 		"ship ok":                      {"", "yes", "ship it", "never ship", "bogus", "Ship"},
@@ -90,8 +89,8 @@ steps: [{id: a, kind: approval, prompt: 'Go?', choices: [ship, later, never]}]
 	}
 }
 
-// TestReleasesAreShown holds that a person who approves sees what leaves and where it goes, and is not
-// asked about what can't be.
+// TestReleasesAreShown checks that a person who approves sees what leaves and where it goes, and is not asked about
+// impossible releases.
 func TestReleasesAreShown(t *testing.T) {
 	for to, asks := range map[string]bool{"docs/a.md": true, ".env": true, "../a.md": false, "/etc/a": false, "a\nb": false} {
 		o, _ := place(t, map[string]string{"to": to})
@@ -122,8 +121,8 @@ steps:
 	}
 }
 
-// TestBeforeTheRun holds that a check of a workflow that is included compares with the state before the
-// whole run, and that another exit code hides behind no failure that was known.
+// TestBeforeTheRun checks that a check of a workflow that is included compares with the state before the whole run, and
+// that another exit code hides behind no failure that was known.
 func TestBeforeTheRun(t *testing.T) {
 	inner := `
 name: inner
@@ -159,8 +158,8 @@ steps:
 	}
 }
 
-// TestOnlyChecksMeasure holds that a loop gives up by what its checks found, and says so only of rounds
-// in which they were executed.
+// TestOnlyChecksMeasure checks that a loop gives up by the results of its checks, and counts only rounds in which they
+// were executed.
 func TestOnlyChecksMeasure(t *testing.T) {
 	for onFailure, want := range map[string]string{
 		"continue": "no check got better in 2 rounds", "skip": "no check could be run in 2 rounds; test: it needs work, which is failed",
@@ -186,8 +185,8 @@ steps:
 	}
 }
 
-// TestInterruptedCommand holds that a command which was interrupted is asked about when the run goes
-// on, and is neither over nor run again by itself.
+// TestInterruptedCommand checks that an interrupted command is asked about when the run continues: it is neither over
+// nor repeated without an answer.
 func TestInterruptedCommand(t *testing.T) {
 	for answer, want := range map[string]event.Outcome{"run it again": event.OutcomeOK, "leave it": event.OutcomeUnknown} {
 		o, _ := place(t, nil)
@@ -212,8 +211,8 @@ steps:
 	}
 }
 
-// TestEachInterruptionIsAsked holds that an answer to one interruption of a command or of a call permits one more
-// try, and that the next interruption is another question, whose id needs no escaping in an address.
+// TestEachInterruptionIsAsked checks that an answer to one interruption of a command or of a call permits one more try,
+// and that the next interruption is another question, whose id needs no escaping in an address.
 func TestEachInterruptionIsAsked(t *testing.T) {
 	for name, file := range map[string]string{
 		"a command": "{id: a, kind: run, run: 'test -e go || sleep 60'}", "a call": "{id: a, kind: tool, tool: deploy}",
@@ -295,7 +294,7 @@ func interrupted(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.O
 	}
 }
 
-// TestArtefactsStayInside holds that a link leads no step out of the workspace.
+// TestArtefactsStayInside checks that a link leads no step out of the workspace.
 func TestArtefactsStayInside(t *testing.T) {
 	o, _ := place(t, nil)
 	outside := filepath.Join(t.TempDir(), "diary.txt")
@@ -318,7 +317,7 @@ steps:
 	}
 }
 
-// value is a field of what a step brought.
+// value is a field of a step's result.
 func value(t *testing.T, end event.StepEnded, field string) any {
 	t.Helper()
 	var v map[string]any

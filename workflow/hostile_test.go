@@ -13,7 +13,7 @@ import (
 // mostTime is how long any file may take, with room for a busy machine.
 const mostTime = time.Minute
 
-// TestHostileFiles holds that files which are made to be slow, or long in what is said of them, are neither.
+// TestHostileFiles checks that files made to be slow are handled quickly, and that errors about them stay short.
 func TestHostileFiles(t *testing.T) {
 	const room = 250 << 10
 	tool := func(value string) string {
@@ -54,7 +54,7 @@ func numbered(n int, form string) string {
 	return b.String()
 }
 
-// TestManyUses holds that files which use each other as often as they can are checked in no time.
+// TestManyUses checks that files which use each other as often as they can are checked in no time.
 func TestManyUses(t *testing.T) {
 	each := func(name string) (string, []byte, error) { // uses the next 500 times, for five levels
 		n := 0
@@ -78,7 +78,7 @@ func TestManyUses(t *testing.T) {
 	}
 }
 
-// TestCheckOfGo holds that workflows which are made in Go are checked with all that they use.
+// TestCheckOfGo checks that workflows which are made in Go are checked with all that they use.
 func TestCheckOfGo(t *testing.T) {
 	good := func() *workflow.Workflow {
 		return &workflow.Workflow{Name: "a", Steps: []workflow.Step{{ID: "a", Kind: workflow.KindRun, Run: "make"}}}
@@ -111,8 +111,8 @@ func TestCheckOfGo(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that no file ends the program or takes long, and that one which is accepted says the
-// same behind JSON.
+// FuzzParse checks that no file ends the program or takes long, and that one which is accepted says the same behind
+// JSON.
 func FuzzParse(f *testing.F) {
 	for _, folder := range []string{"good", "bad", "used"} {
 		for _, data := range files(f, folder) {

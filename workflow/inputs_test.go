@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// TestTypedInputs holds that a misspelled input is named, and that other words are the only missing text.
+// TestTypedInputs checks that a misspelled input is named, and that other words are the only missing text.
 func TestTypedInputs(t *testing.T) {
 	w, err := workflow.Parse("fix.yaml", []byte(`name: fix
 inputs:

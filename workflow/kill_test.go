@@ -45,9 +45,8 @@ func killed(t *testing.T, log event.Log, w *workflow.Workflow, o workflow.Option
 	return s.Status().Stopped != nil
 }
 
-// TestKilledWorkflow kills a run again and again at places of its log, and answers at random what is to become of
-// the steps that were cut off: no command and no call is made more often than once and once more for each answer
-// that permits it.
+// TestKilledWorkflow kills a run again and again at places of its log, and answers at random how to continue the
+// interrupted steps: no command and no call runs more often than once, and once more for each answer that permits it.
 func TestKilledWorkflow(t *testing.T) {
 	seeds, all, cut, allowed := uint64(100), uint64(0), 0, 0
 	if testing.Short() {

@@ -71,7 +71,7 @@ func place(t *testing.T, files map[string]string) (workflow.Options, *blobs) {
 	return workflow.Options{Env: env, Unboxed: true}, kept
 }
 
-// results are what the steps of a log brought.
+// results are the results of the steps in a log.
 func results(t *testing.T, log event.Log) map[string]event.StepEnded {
 	t.Helper()
 	out := map[string]event.StepEnded{}
@@ -86,8 +86,8 @@ func results(t *testing.T, log event.Log) map[string]event.StepEnded {
 	return out
 }
 
-// TestCommands holds what commands bring: their output and exit code, JSON if they say what, files that
-// are kept, and that no value gets into a command line.
+// TestCommands checks the results of commands: output and exit code, JSON if declared, and kept files. No value gets
+// into a command line.
 func TestCommands(t *testing.T) {
 	o, kept := place(t, map[string]string{"notes.txt": "kept\n"})
 	w := parsed(t, `
@@ -136,7 +136,7 @@ steps:
 	}
 }
 
-// TestRegressionOnly holds that a check fails for what is new and not for what was broken before.
+// TestRegressionOnly checks that a check fails for new problems and not for old ones.
 func TestRegressionOnly(t *testing.T) {
 	const file = `
 name: demo
@@ -166,7 +166,7 @@ steps:
 	}
 }
 
-// TestUsualFailures holds which lines name what fails, for usual test runners.
+// TestUsualFailures checks which output lines name a failure, for common test runners.
 func TestUsualFailures(t *testing.T) {
 	o, _ := place(t, map[string]string{"out.txt": strings.Join([]string{
 		"=== RUN TestGo", "--- FAIL: TestGo (0.00s)", "FAILED tests/test_a.py::test_b - assert 1 == 2", "not ok 3 - adds numbers",
@@ -184,8 +184,8 @@ func TestUsualFailures(t *testing.T) {
 	}
 }
 
-// TestEvidence holds that what an agent claims counts only with the checks that it rests on, and that
-// it is shown what they brought.
+// TestEvidence checks that an agent's claim counts only together with the checks that it rests on, and that the agent
+// sees their results.
 func TestEvidence(t *testing.T) {
 	const file = `
 name: demo
@@ -209,7 +209,7 @@ steps:
 	}
 }
 
-// TestRetry holds that a step has one outcome, of the last of its tries.
+// TestRetry checks that a step has one outcome, of the last of its tries.
 func TestRetry(t *testing.T) {
 	o, _ := place(t, nil)
 	n := 0
@@ -240,8 +240,8 @@ steps:
 	}
 }
 
-// TestSafeOutputs holds that what an agent wants to leave is released after its gate and not before,
-// once, and that its agent only reads.
+// TestSafeOutputs checks that an agent's output is released once, after its gate and not before, and that the agent
+// itself only reads.
 func TestSafeOutputs(t *testing.T) {
 	const file = `
 name: demo
@@ -285,7 +285,7 @@ inputs: {n: {type: integer}}
 	}
 }
 
-// TestIncluded holds that a workflow is a step of another one, with what it returns.
+// TestIncluded checks that a workflow can be a step of another one, with its result.
 func TestIncluded(t *testing.T) {
 	find := func(name string) (string, []byte, error) {
 		return name + ".yaml", []byte("name: " + name + `
@@ -316,8 +316,8 @@ steps:
 	}
 }
 
-// TestWaits holds that a wait for a time goes on where it was, that one for a file sees it, and that one
-// for a webhook takes what is said.
+// TestWaits checks that a wait for a time continues after a restart, that a wait for a file sees the file, and that a
+// wait for a webhook takes its content.
 func TestWaits(t *testing.T) {
 	o, _ := place(t, nil)
 	w := parsed(t, `
@@ -341,7 +341,7 @@ steps:
 	}
 }
 
-// TestToolStep holds that a call is made as the step says, and that what it brings is data.
+// TestToolStep checks that a call is made as the step says, and that its result is data.
 func TestToolStep(t *testing.T) {
 	agents := &crew{do: func(j workflow.Job) workflow.Report {
 		if j.Call == "bad" {
@@ -377,8 +377,8 @@ func (q *quota) Clear(context.Context) error {
 	return nil
 }
 
-// TestQuota holds that after an error of a quota nothing is begun, that the run stays open, and that it
-// goes on later without doing anything twice.
+// TestQuota checks that no step begins after a quota error, that the run stays open, and that it continues later
+// without doing anything twice.
 func TestQuota(t *testing.T) {
 	o, _ := place(t, nil)
 	w := parsed(t, `

@@ -20,7 +20,7 @@ const page = "../docs/WORKFLOWS.md"
 
 var update = flag.Bool("update", false, "write the table of fields anew")
 
-// TestPage holds that all files and steps that docs/WORKFLOWS.md shows can run as they stand there.
+// TestPage checks that all files and steps that docs/WORKFLOWS.md shows can run as they stand there.
 func TestPage(t *testing.T) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -52,8 +52,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestTableOfFields keeps the table of docs/WORKFLOWS.md equal to the fields, and what it says of them
-// to their comments.
+// TestTableOfFields keeps the table in docs/WORKFLOWS.md equal to the fields and their comments.
 func TestTableOfFields(t *testing.T) {
 	said := comments(t)
 	var b strings.Builder
@@ -112,7 +111,7 @@ func named(f field) string {
 	return "`" + f.name + "`"
 }
 
-// comments are what workflow.go says of the fields of its types, by their names in files.
+// comments are the comments in workflow.go on the fields of its types, by their names in files.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "workflow.go", nil, parser.ParseComments)

@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/workflow"
 )
 
-// TestAllMistakesAtOnce holds that a mistake hides no other, of whatever kind it is, and that what follows from one
-// is no mistake of its own.
+// TestAllMistakesAtOnce checks that one mistake hides no other, of any kind, and that a consequence of a mistake is not
+// reported as another one.
 func TestAllMistakesAtOnce(t *testing.T) {
 	w, err := workflow.Parse("demo.yaml", []byte(`
 name: Demo
@@ -51,7 +51,7 @@ steps:
 	}
 }
 
-// TestResolve holds that every name of a step is looked up, also within groups and in workflows that it uses.
+// TestResolve checks that every name of a step is looked up, also within groups and in workflows that it uses.
 func TestResolve(t *testing.T) {
 	inner := "name: inner\nsteps: [{id: in, kind: agent, agent: stranger, prompt: x}]\n"
 	w, err := workflow.Parse("demo.yaml", []byte(`

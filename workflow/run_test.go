@@ -134,7 +134,7 @@ func outcomes(t *testing.T, log event.Log) map[string]event.Outcome {
 
 func says(text string) workflow.Report { return workflow.Report{Text: text} }
 
-// TestRun holds that values go from step to step, that a person's answer decides, and what a run brings.
+// TestRun checks that values pass from step to step, that a person's answer decides, and the result of a run.
 func TestRun(t *testing.T) {
 	w := parsed(t, `
 name: demo
@@ -176,8 +176,8 @@ steps:
 	}
 }
 
-// TestJoinsAndFinally holds when a step begins that says how what it needs must end, and that steps which come last
-// begin however all others have ended, and change no result.
+// TestJoinsAndFinally checks when a step with a condition on the steps it needs begins, and that final steps begin
+// however all others have ended, and change no result.
 func TestJoinsAndFinally(t *testing.T) {
 	const file = `
 name: demo
@@ -227,7 +227,7 @@ finally:
 	}
 }
 
-// TestOneFailureStopsOnlyWhatNeedsIt holds what begins beside and behind a step that fails.
+// TestOneFailureStopsOnlyWhatNeedsIt checks which steps still begin when one fails.
 func TestOneFailureStopsOnlyWhatNeedsIt(t *testing.T) {
 	const file = `
 name: demo
@@ -257,8 +257,8 @@ steps:
 	}
 }
 
-// TestLoop holds that a loop ends by evidence or when no check gets better, and that its agents know
-// what was tried.
+// TestLoop checks that a loop ends by evidence or when no check improves, and that its agents know the earlier
+// attempts.
 func TestLoop(t *testing.T) {
 	const file = `
 name: demo
@@ -290,8 +290,8 @@ steps:
 	}
 }
 
-// TestEach holds that items go side by side, that one that fails does not hold up the others, and that
-// what they bring stands in their order.
+// TestEach checks that items run in parallel, that a failing one does not hold up the others, and that their results
+// keep their order.
 func TestEach(t *testing.T) {
 	w := parsed(t, `
 name: demo
@@ -318,7 +318,7 @@ steps:
 	}
 }
 
-// TestEscapedValues holds that $${ is ${ also in values, however deep.
+// TestEscapedValues checks that $${ is ${ also in values, however deep.
 func TestEscapedValues(t *testing.T) {
 	w := parsed(t, `
 name: demo
@@ -334,7 +334,7 @@ steps:
 	}
 }
 
-// TestNoMessages holds that a workflow is told nothing, and that no model goes on with it.
+// TestNoMessages checks that a workflow accepts no messages, and that no model continues it.
 func TestNoMessages(t *testing.T) {
 	w := parsed(t, "name: demo\nsteps:\n  - {id: ok, kind: approval, prompt: Well}\n")
 	log := event.NewMemory("s")

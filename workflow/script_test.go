@@ -32,7 +32,7 @@ func scripted(t *testing.T, head, code string) *workflow.Workflow {
 	return w
 }
 
-// workers say what they were asked to do, in capitals; those that are asked to fail do.
+// workers answer with their task in capitals, or fail if asked to.
 func workers() *crew {
 	return &crew{do: func(job workflow.Job) workflow.Report {
 		if strings.HasPrefix(job.Prompt, "fail") {
@@ -70,7 +70,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// TestScriptFails has one of several agents fail: what runs beside it goes on to its end.
+// TestScriptFails lets one of several agents fail: parallel ones still run to their end.
 func TestScriptFails(t *testing.T) {
 	o, _ := place(t, nil)
 	c := workers()
@@ -120,7 +120,7 @@ func TestScriptWaits(t *testing.T) {
 	}
 }
 
-// TestScriptIsHeldToItsSteps has scripts ask for what steps can't be.
+// TestScriptIsHeldToItsSteps has scripts request steps that can't exist.
 func TestScriptIsHeldToItsSteps(t *testing.T) {
 	for code, want := range map[string]string{
 		`await agent("x", {moed: "plan"})`:                 `unknown field "moed"`,
@@ -145,8 +145,8 @@ func TestScriptIsHeldToItsSteps(t *testing.T) {
 	}
 }
 
-// TestScriptCaps holds how many agents of a script work at once, and how many a run can have, with the
-// scripts that are a part of it. Those within the cap do their work.
+// TestScriptCaps checks how many agents of a script work at once, and how many a run can have, with the scripts that
+// are a part of it. Those within the cap do their work.
 func TestScriptCaps(t *testing.T) {
 	for head, most := range map[string]int{"": 16, "limits: {concurrency: 3}": 3} {
 		var working sync.WaitGroup

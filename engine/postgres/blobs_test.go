@@ -137,7 +137,7 @@ func TestBucket(t *testing.T) {
 	}
 }
 
-// TestBlobRaces puts and removes the same blob from many sessions at once: whoever has put it has it.
+// TestBlobRaces puts and removes the same blob from many sessions at once: a session that has put it has it.
 func TestBlobRaces(t *testing.T) {
 	c := fresh(t)
 	c.Conns = 8
@@ -189,7 +189,7 @@ func TestBlobNames(t *testing.T) {
 	}
 }
 
-// TestBlobDamaged changes a blob in the database: whoever reads it to its end learns of it.
+// TestBlobDamaged changes a blob in the database: a reader who reads to the end gets an error.
 func TestBlobDamaged(t *testing.T) {
 	c := fresh(t)
 	s := open(t, c)

@@ -34,8 +34,8 @@ func proxied(t *testing.T) (c postgres.Config, cut, direct *postgres.Store, p *t
 	return c, cut, direct, p
 }
 
-// TestCuts cuts the connection of an append at every so many bytes of what is sent and of what is
-// answered. Each append is stored once, and the driver and whoever sends inputs learn of it.
+// TestCuts cuts the connection of an append at every few bytes of the request and of the answer. Each append is stored
+// once, and both the driver and the sender of inputs get an error.
 func TestCuts(t *testing.T) {
 	_, s, direct, p := proxied(t)
 	l, err := s.Create(t.Context())
@@ -187,7 +187,7 @@ func TestParted(t *testing.T) {
 	}
 }
 
-// TestLostAndFree gives back to a driver that was cut off the lease that nobody has taken meanwhile.
+// TestLostAndFree gives the lease back to a driver that was cut off, if no other driver has taken it.
 func TestLostAndFree(t *testing.T) {
 	c := fresh(t)
 	s := open(t, c)
@@ -217,7 +217,7 @@ func TestLostAndFree(t *testing.T) {
 	}
 }
 
-// TestUnreached holds that operations end when their context does, and that Close does not hang.
+// TestUnreached checks that operations end when their context does, and that Close does not hang.
 func TestUnreached(t *testing.T) {
 	_, s, _, p := proxied(t)
 	l, err := s.Create(t.Context())

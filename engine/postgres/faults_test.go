@@ -24,7 +24,7 @@ import (
 
 func note(text string) event.Body { return event.Note{Topic: "test", Text: text} }
 
-// text is what note or titled has written.
+// text is the text that note or titled has written.
 func text(b event.Body) string {
 	switch b := b.(type) {
 	case event.Note:
@@ -182,7 +182,7 @@ func TestRestarts(t *testing.T) {
 // TestMain calls it in a process of its own.
 const asDriver = "INSPAN_TEST_DRIVER"
 
-// driver is a process that drives a session until it may not, and writes what was acknowledged.
+// driver is a process that drives a session until it loses the lease, and writes down the acknowledged events.
 func driver(url, schema, id string) error {
 	s, err := postgres.Open(context.Background(), postgres.Config{URL: url, Schema: schema, Lease: shortLease})
 	if err != nil {
@@ -308,8 +308,8 @@ func claimed(t *testing.T, l store.Log, epoch uint64) event.Driver {
 	return event.Driver{Epoch: epoch, After: events[0].Seq}
 }
 
-// TestSkewedClock has two clients whose clock stands still in the year 2000. By the database's clock
-// the lease of the first ends, and all times are right.
+// TestSkewedClock has two clients whose clocks stand still in the year 2000. The lease of the first ends by the
+// database's clock, and all times are right.
 func TestSkewedClock(t *testing.T) {
 	c := fresh(t)
 	c.Lease = shortLease

@@ -11,9 +11,9 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// TestFullDisk fills the disk of the database while a driver appends: at first there is no room for
-// tables, then none for the write-ahead log, at which the server crashes. What was acknowledged is
-// there when there is room again, and the driver goes on.
+// TestFullDisk fills the disk of the database while a driver appends: first there is no room for tables, then none for
+// the write-ahead log, and the server crashes. Once there is room again, all acknowledged events are there, and the
+// driver continues.
 func TestFullDisk(t *testing.T) {
 	for name, reuse := range map[string]bool{"tables": false, "write-ahead log": true} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func leaveRoom(t *testing.T, own *testkit.Cluster, s *postgres.Store) {
 	}
 }
 
-// untilFull appends until that fails, and returns what was acknowledged.
+// untilFull appends until an append fails, and returns the acknowledged events.
 func untilFull(t *testing.T, w *writer) (acked []string) {
 	t.Helper()
 	for n := range 5000 {

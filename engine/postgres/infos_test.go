@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// TestInfos appends in batches of all sizes, forks at random places and appends to the forks too. A
-// list says of each what its events say, and Start finds the last snapshot.
+// TestInfos appends in batches of all sizes, forks at random places and appends to the forks too. The list describes
+// each session as its events do, and Start finds the last snapshot.
 func TestInfos(t *testing.T) {
 	bodies := []event.Body{
 		event.Opened{Format: event.Format, Root: "/a", Labels: map[string]string{"a": "1"}},

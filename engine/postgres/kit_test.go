@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/engine/postgres"
 )
 
-// connect connects to the schema of a store, for what a store would not do.
+// connect connects to the schema of a store, for statements that a store does not offer.
 func connect(t testing.TB, c postgres.Config) (*pgx.Conn, error) {
 	conf, err := pgx.ParseConfig(c.URL)
 	if err != nil {
@@ -23,7 +23,7 @@ func connect(t testing.TB, c postgres.Config) (*pgx.Conn, error) {
 	return conn, err
 }
 
-// replace puts a copy of a session in its place, as somebody does who restores it from a backup.
+// replace puts a copy of a session in its place, like a restored backup.
 func replace(t testing.TB, c postgres.Config, id string) {
 	t.Helper()
 	const columns = "book, made, last_seq, epoch, claim_seq, start_seq, size, created, modified, holder, held_since, held_until, driver"

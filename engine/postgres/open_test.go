@@ -38,7 +38,7 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-// TestPasswords holds that no error tells a password.
+// TestPasswords checks that no error tells a password.
 func TestPasswords(t *testing.T) {
 	const secret = "s3cr#t%40/:?"
 	for _, url := range []string{
@@ -62,8 +62,8 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// TestLines holds that the database has the bytes that event.Encode writes, and that a text that no
-// column takes is kept in them.
+// TestLines checks that the database has the bytes that event.Encode writes, and that a text that no column takes is
+// kept in them.
 func TestLines(t *testing.T) {
 	c := fresh(t)
 	s := open(t, c)
@@ -101,7 +101,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestDamage removes events from the database: a reader gets what stands before, and an error.
+// TestDamage removes events from the database: a reader gets the events before the gap, and an error.
 func TestDamage(t *testing.T) {
 	for name, statement := range map[string]string{
 		"a gap":        "DELETE FROM events WHERE seq = 3",
@@ -136,7 +136,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestRemoved holds that a log does not write to a session that was made under the id of its own.
+// TestRemoved checks that a log does not write to a session that was made under the id of its own.
 func TestRemoved(t *testing.T) {
 	s := open(t, fresh(t))
 	parent, err := s.Create(t.Context())

@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// cluster is the server of all tests here; nil: there is none.
+// cluster is the server of all tests of this package; nil if there is none.
 var cluster *testkit.Cluster
 
 func TestMain(m *testing.M) {

@@ -26,8 +26,8 @@ type contender struct {
 	acked []string
 }
 
-// turn takes the lease, claims the session and appends some events, each of which it repeats until it
-// knows what became of it. It ends when it is fenced, or when it has had enough.
+// turn takes the lease, claims the session and appends some events. It repeats each until it knows whether the event
+// was stored. It ends when it is fenced, or after enough events.
 func (c *contender) turn(ctx context.Context, epochs *epochs, most int) error {
 	if err := c.log.Lease(ctx); err != nil {
 		return err
@@ -157,14 +157,14 @@ func soak(t *testing.T, random *rand.Rand) (acknowledged int) {
 	return acknowledged
 }
 
-// waitFor lets the others go on for a while.
+// waitFor lets the others continue for a while.
 func waitFor(ctx context.Context, d time.Duration) {
 	ctx, stop := context.WithTimeout(ctx, d)
 	defer stop()
 	<-ctx.Done()
 }
 
-// inOrder fails unless each event of a driver stands behind its own claim with no other between.
+// inOrder fails unless each event of a driver follows the driver's own claim, with no other claim between them.
 func inOrder(t *testing.T, l store.Log) {
 	t.Helper()
 	driver := ""

@@ -81,8 +81,8 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// TestRewound has a standby take over that lacks the last event. A wait behind the one before it does
-// not end at once, for ever.
+// TestRewound lets a standby take over that lacks the last event. A later wait for the event before it must not return
+// at once, again and again.
 func TestRewound(t *testing.T) {
 	c := fresh(t)
 	s := open(t, c)
@@ -109,7 +109,7 @@ func TestRewound(t *testing.T) {
 	}
 }
 
-// TestRenewed holds a lease for several times its length.
+// TestRenewed checks a lease for several times its length.
 func TestRenewed(t *testing.T) {
 	c := fresh(t)
 	c.Lease = 2 * time.Second

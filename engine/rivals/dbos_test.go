@@ -22,8 +22,8 @@ import (
 
 const steps = 30 // calls of a session
 
-// session is a run of an agent as a workflow of DBOS: each request to the model and each call of a tool
-// is a durable step. It keeps less than ours does: no judging, no claims, and no words of how it stands.
+// session is a run of an agent as a workflow of DBOS: each request to the model and each call of a tool is a durable
+// step. It stores less than ours: no judging, no claims and no state.
 type session struct {
 	model  llm.Model
 	ledger *os.File // each call appends a line

@@ -19,9 +19,9 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// BenchmarkSteps drives sessions of 30 calls side by side, with everything on this machine:
-// Temporal over SQLite, PostgreSQL, two workers and the client. A step is a call with the request
-// before it. Each session that is watched has somebody who is told every event.
+// BenchmarkSteps drives sessions of 30 calls concurrently, with everything on this machine: Temporal over SQLite,
+// PostgreSQL, two workers and the client. A step is a call with the request before it. Each watched session has a
+// client that receives every event.
 func BenchmarkSteps(b *testing.B) {
 	for _, many := range []int{1, 100, 1000} {
 		b.Run(fmt.Sprint("sessions=", many), func(b *testing.B) { load(b, many, "", false) })
@@ -29,8 +29,8 @@ func BenchmarkSteps(b *testing.B) {
 	b.Run("sessions=100/watched", func(b *testing.B) { load(b, 100, "", true) })
 }
 
-// BenchmarkLoad has as many sessions as INSPAN_SESSIONS says work side by side at the pace of real
-// ones: a model takes ten seconds for each reply. It is what docs/SCALE.md is held against.
+// BenchmarkLoad runs INSPAN_SESSIONS sessions concurrently at the pace of real ones: a model takes ten seconds for each
+// reply. docs/SCALE.md reports its figures.
 func BenchmarkLoad(b *testing.B) {
 	many, err := strconv.Atoi(os.Getenv("INSPAN_SESSIONS"))
 	if err != nil {
@@ -180,7 +180,7 @@ func side(many int, do func(n int)) {
 	wg.Wait()
 }
 
-// BenchmarkTurn is a run of one step through the engine, beside the same without it.
+// BenchmarkTurn compares a run of one step through the engine with the same run without it.
 func BenchmarkTurn(b *testing.B) {
 	script := "-- reply --\nDone.\n"
 	b.Run("alone", func(b *testing.B) {

@@ -110,7 +110,7 @@ func (c conf) carriers(s store.Store) *running.Carriers {
 	return &running.Carriers{Dir: c.Copies, Sessions: s}
 }
 
-// carried has the agents of a host be in a workspace that travels, and says what opens their sessions.
+// carried gives the agents of a host a workspace that travels, and returns the hosts that open their sessions.
 func (c conf) carried(h *inspan.Host, all *running.Carriers) func(ctx context.Context, id string) (*inspan.Session, error) {
 	if all == nil {
 		return h.Open
@@ -133,9 +133,8 @@ func (c conf) carried(h *inspan.Host, all *running.Carriers) func(ctx context.Co
 	}
 }
 
-// inWorkspace are tools that work in the workspace. Commit makes a commit and leaves a file that is not in
-// one, spill writes a file, waits at a gate, and writes another, see notes what is there, and fill writes
-// a large file.
+// inWorkspace returns tools that work in the workspace. Commit makes a commit and leaves an uncommitted file, spill
+// writes a file, waits at a gate and writes another, see notes the content, and fill writes a large file.
 func (c conf) inWorkspace() []tool.Tool {
 	path := func(format string, n int) string { return filepath.Join(c.Root, fmt.Sprintf(format, n)) }
 	write := func(format string, n int, text string) error {
@@ -176,7 +175,7 @@ func (c conf) inWorkspace() []tool.Tool {
 	}
 }
 
-// workspace is what is in a workspace: its files, and what git says of it.
+// workspace is the content of a workspace: its files and git's view of it.
 func workspace(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -317,7 +316,7 @@ func bucket(t testing.TB, c conf) (conf, *testkit.BucketServer) {
 	return c, s
 }
 
-// seen is what a call has seen in the workspace.
+// seen is the content of the workspace as a call saw it.
 func (p *place) seen(n int) (names []string) {
 	for _, line := range p.lines("seen") {
 		if name, ok := strings.CutPrefix(line, fmt.Sprint(n, " ")); ok {
@@ -327,7 +326,7 @@ func (p *place) seen(n int) (names []string) {
 	return names
 }
 
-// unknown counts the calls whose outcome nobody knows.
+// unknown counts the calls whose outcome is unknown.
 func (p *place) unknown(id string) int {
 	return p.kinds(id, func(b event.Body) bool {
 		e, ended := b.(event.Ended)
@@ -335,9 +334,9 @@ func (p *place) unknown(id string) int {
 	})
 }
 
-// TestApartAndBack kills a worker in the middle of a call that has written something, has another machine go
-// on, and comes back to the first. There is its folder, with what the dying call has written. The
-// session does not see it, and everything that was acknowledged is there, large files too.
+// TestApartAndBack kills a worker in the middle of a call that has written something, continues on another machine, and
+// returns to the first. Its folder still has the files that the dying call wrote. The session does not see them, and
+// sees everything that was acknowledged, large files included.
 func TestApartAndBack(t *testing.T) {
 	c, objects := bucket(t, conf{Script: calls("commit", "fill", "spill", "see", "look", "see", "commit")})
 	p := travels(t, c)
@@ -399,8 +398,8 @@ func TestApartAndHere(t *testing.T) {
 	}
 }
 
-// TestApartZombie stops a worker in the middle of a call, has another machine go on, and lets the first go on
-// too: what it writes then reaches nobody.
+// TestApartZombie stops a worker in the middle of a call, continues on another machine, and wakes the first one:
+// nothing it writes then reaches the session.
 func TestApartZombie(t *testing.T) {
 	p := travels(t, conf{Script: calls("commit", "spill", "commit", "look", "see")})
 	id := p.begins()

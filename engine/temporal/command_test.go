@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// TestCommand has inspan-worker drive a session by the settings of its machine, and ends it by
-// SIGTERM. Commands of the agent don't see what the worker reaches its database by.
+// TestCommand lets inspan-worker drive a session by the settings of its machine, and ends it by SIGTERM. Commands of
+// the agent don't see the variables with which the worker reaches its database.
 func TestCommand(t *testing.T) {
 	p := newPlace(t, "")
 	program := filepath.Join(t.TempDir(), "inspan-worker")

@@ -35,8 +35,8 @@ func (p *place) kinds(id string, is func(event.Body) bool) (n int) {
 
 func claim(b event.Body) bool { _, is := b.(event.Claimed); return is }
 
-// TestOneDrives holds that two workers never drive one session, also if another process has it:
-// then the turn is tried again until it can be had.
+// TestOneDrives checks that two workers never drive one session, also if another process has it: then the turn is tried
+// again until it can be had.
 func TestOneDrives(t *testing.T) {
 	p := newPlace(t, calls("look", "step"))
 	id := p.begins()
@@ -76,9 +76,9 @@ func TestOneDrives(t *testing.T) {
 	p.changedOnce([]string{"look", "step"})
 }
 
-// TestZombie stops a worker in the middle of a change for longer than heartbeat and lease, and lets
-// it go on when another has ended the session. The log takes nothing from it, and no change is made
-// twice: the one that was in flight is unknown.
+// TestZombie stops a worker in the middle of a change for longer than heartbeat and lease, and wakes it after another
+// worker has ended the session. The log accepts nothing from it, and no change is made twice: the outcome of the
+// interrupted one is unknown.
 func TestZombie(t *testing.T) {
 	p := newPlace(t, calls("step", "push", "step", "look", "step"))
 	id := p.begins()
@@ -138,8 +138,7 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// TestApproval holds that a question outlives its worker, that only an answer to it counts, and
-// once.
+// TestApproval checks that a question outlives its worker, that only an answer to it counts, and once.
 func TestApproval(t *testing.T) {
 	p := newPlace(t, calls("ask", "step"))
 	p.client.Tenant = func(string) string { return "acme" }
@@ -237,8 +236,8 @@ func (p *place) heard(id string) (names []string) {
 	return names
 }
 
-// TestCancelled holds that a session that is cancelled in the middle of a call stops in order, and
-// is supervised no longer.
+// TestCancelled checks that a session that is cancelled in the middle of a call stops in order, and is supervised no
+// longer.
 func TestCancelled(t *testing.T) {
 	p := newPlace(t, calls("look", "step"))
 	id := p.begins()
@@ -296,8 +295,8 @@ func TestLongTurn(t *testing.T) {
 	}
 }
 
-// TestServerAway kills the Temporal server in the middle of a turn and starts it again. The turn
-// goes on meanwhile, and is the only one.
+// TestServerAway kills the Temporal server in the middle of a turn and restarts it. The turn continues meanwhile, and
+// there is only one.
 func TestServerAway(t *testing.T) {
 	names := slices.Repeat([]string{"step", "look"}, 4)
 	p := newPlace(t, calls(names...))

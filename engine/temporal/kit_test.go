@@ -128,7 +128,7 @@ func (s *devServer) start() error {
 	}
 }
 
-// said is what the server has said.
+// said is the output of the server.
 func (s *devServer) said() []byte {
 	if s == nil {
 		return nil
@@ -173,7 +173,7 @@ func needs(t testing.TB, kind string) {
 	}
 }
 
-// openPlace makes a place by what a conf says, and by what is usual.
+// openPlace makes a place from a conf and the usual values.
 func openPlace(t testing.TB, c conf) *place {
 	t.Helper()
 	needs(t, c.Kind)
@@ -213,7 +213,7 @@ func (p *place) supervised() {
 	p.t.Cleanup(c.Close)
 }
 
-// begins is a new session that was told something.
+// begins returns a new session with a first message.
 func (p *place) begins() (id string) {
 	p.t.Helper()
 	host := p.Conf.host(p.store)
@@ -276,7 +276,7 @@ func (w *process) sends(t testing.TB, s syscall.Signal) {
 	}
 }
 
-// ledger is what calls have appended.
+// ledger is the file to which calls append lines.
 func (p *place) ledger() []string { return p.lines("ledger") }
 
 // lines are those of a file that workers append to.
@@ -300,8 +300,7 @@ func (p *place) until(what string, is func() bool) {
 	}
 }
 
-// reached waits until a call stands in the ledger that was not among the lines before, and tells
-// the process that makes it.
+// reached waits until a call has written a new line to the ledger, and returns the process that makes the call.
 func (p *place) reached(call string, before int) (pid int) {
 	p.t.Helper()
 	p.until(call, func() bool {
@@ -323,7 +322,7 @@ func (p *place) opens(gate int) {
 	}
 }
 
-// stands waits until a session stands so, as the engine sees it.
+// stands waits until a session has a standing, as the engine sees it.
 func (p *place) stands(id string, as temporal.Standing) {
 	p.t.Helper()
 	p.until("session is "+string(as), func() bool {
@@ -335,9 +334,9 @@ func (p *place) stands(id string, as temporal.Standing) {
 	})
 }
 
-// bodies are those of a log as text, without what may differ between a session that moves and one that
-// stays: claims, how long things took, and the second start of what was under way when its process
-// died, which is a request to the model, with its number, or a call that only reads.
+// bodies returns the bodies of a log as text, without the differences between a session that moves and one that stays:
+// claims, durations, and the second start of work that was in progress when its process died, which is a request to the
+// model, with its number, or a call that only reads.
 func bodies(t testing.TB, s store.Store, id string) (out []string) {
 	t.Helper()
 	started, asked := map[string]bool{}, false
@@ -375,8 +374,8 @@ func bodies(t testing.TB, s store.Store, id string) (out []string) {
 	return out
 }
 
-// undisturbed is the log of a session of the same script that nobody supervises, and that is told
-// more once it is done.
+// undisturbed is the log of a session of the same script without a supervisor, which gets a second message when it is
+// done.
 func (p *place) undisturbed(more ...event.Body) []string {
 	p.t.Helper()
 	var memory store.Memory

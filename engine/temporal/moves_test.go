@@ -24,9 +24,8 @@ func calls(names ...string) string {
 	return s.String() + "-- reply --\nAll done.\n"
 }
 
-// TestMoves moves a session of 200 turns between three workers ten times, in turn by kill -9 and by
-// drain. Its log is the one of a session that nobody disturbs, but for the claims, and each change
-// is made once.
+// TestMoves moves a session of 200 turns between three workers ten times, alternately by kill -9 and by drain. Except
+// for the claims, its log equals that of an undisturbed session, and each change is made once.
 func TestMoves(t *testing.T) {
 	for _, kind := range []string{byLease, byTemporal} {
 		t.Run(cmp.Or(kind, "Temporal"), func(t *testing.T) { moves(t, kind) })

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/install/running"
 )
 
-// peer is a worker without an engine: it drives what nobody has the lease of. The store alone decides
-// between peers.
+// peer is a worker without an engine: it drives every session whose lease is free. The store alone decides between
+// peers.
 type peer struct {
 	host   *inspan.Host
 	open   func(ctx context.Context, id string) (*inspan.Session, error)
@@ -55,7 +55,7 @@ func (p *peer) rescue(ctx context.Context) {
 	}
 }
 
-// look drives sessions that are new, or that somebody has let go of.
+// look drives sessions that are new, or that a driver has released.
 func (p *peer) look(ctx context.Context) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -99,8 +99,8 @@ func (p *peer) looks(ctx context.Context) error {
 	return nil
 }
 
-// waits is how long nobody must have been seen to drive a session. A lock of the kernel ends with its
-// process. A lease may also end as the database was away, and is renewed soon then.
+// waits is how long a session must have had no driver. A lock of the kernel ends with its process. A lease may also end
+// because the database was away, and is renewed soon after that.
 func (p *peer) waits() time.Duration {
 	if _, local := p.host.Store.(folder); local {
 		return 0

@@ -29,7 +29,7 @@ func replayer() worker.WorkflowReplayer {
 	return r
 }
 
-// TestReplay holds that workflows that run go on under this code.
+// TestReplay checks that running workflows continue under this code.
 func TestReplay(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) == 0 {
@@ -42,8 +42,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestHistory leads a session through all that a workflow does, and replays what the server has
-// kept of it. Nothing that was said is in it.
+// TestHistory leads a session through everything that a workflow does, and replays the history that the server has
+// kept. The history contains no text of the session.
 func TestHistory(t *testing.T) {
 	p := newPlace(t, calls("look", "ask", "step"))
 	id := p.begins()

@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// fault is what strikes sessions from outside.
+// fault is an outside fault that strikes sessions.
 type fault struct {
 	name   string
 	not    []string                                 // supervisors that it can't meet
@@ -31,7 +31,7 @@ type fault struct {
 	bulk   int                                      // bytes that results have
 }
 
-// world is what faults build.
+// world is the environment that faults affect.
 type world struct {
 	own    *testkit.Cluster
 	disk   *testkit.Disk
@@ -77,7 +77,7 @@ func kills(r *round) {
 	r.hits(func() { r.victim.sends(r.t, syscall.SIGKILL) })
 }
 
-// stops stops a worker. Others go on, but in a local folder, where it keeps the lock.
+// stops stops a worker. The others continue, except in a local folder, where the stopped one keeps the lock.
 func stops(r *round) {
 	r.hits(func() { r.victim.sends(r.t, syscall.SIGSTOP) })
 	if r.cell.kind == byFolder {
@@ -86,7 +86,7 @@ func stops(r *round) {
 	}
 }
 
-// wakes has a worker go on that others have taken everything from.
+// wakes continues a worker that has lost everything to others.
 func wakes(r *round) {
 	r.victim.sends(r.t, syscall.SIGCONT)
 	r.ends(r.victim)
@@ -109,7 +109,7 @@ func proxied(r *round, c conf) *process {
 	}, os.Args[0])
 }
 
-// engineAddress is where Temporal is. Workers that ask nobody need none.
+// engineAddress is the address of Temporal; empty for workers without an engine.
 func engineAddress() string {
 	if engine == nil {
 		return "127.0.0.1:1"
@@ -330,8 +330,8 @@ func deploys(r *round) {
 	}
 }
 
-// newVersion is what tells of tools that have changed: the event, and the digest of all the session is
-// of, which the run ends with.
+// newVersion lists the traces of changed tools: the event, and the digest of everything that the session has, with
+// which the run ends.
 func newVersion(line string) bool {
 	return strings.HasPrefix(line, "switched ") || strings.HasPrefix(line, "stopped ")
 }

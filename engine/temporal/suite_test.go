@@ -57,7 +57,7 @@ func TestDurability(t *testing.T) {
 		"| outcome unknown | continues after: median / longest |\n|---|---|---|---|---|---|---|\n%s", table.String())
 }
 
-// cell is one fault under one supervisor, and what came of it.
+// cell is one fault under one supervisor, with its result.
 type cell struct {
 	fault                        fault
 	kind                         string
@@ -166,7 +166,7 @@ func (r *round) begin() {
 	r.victim = r.workers[r.drivers[r.ids[0]]]
 }
 
-// hits does what strikes the sessions, while the call in the middle runs or a little later.
+// hits strikes the sessions while the call in the middle runs, or a little later.
 func (r *round) hits(do func()) {
 	if r.early {
 		r.opens(middle)
@@ -177,7 +177,7 @@ func (r *round) hits(do func()) {
 	r.opens(middle)
 }
 
-// passes lets the sessions go on for a while.
+// passes lets the sessions continue for a while.
 func (r *round) passes(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -210,7 +210,7 @@ func (r *round) ends(w *process) {
 	})
 }
 
-// check holds what is promised.
+// check checks the promises.
 func (r *round) check() {
 	r.t.Helper()
 	want := r.undisturbed(slices.Repeat([]event.Body{event.Say(again)}, r.runs-1)...)
@@ -226,7 +226,7 @@ func (r *round) check() {
 	}
 }
 
-// kept holds that what was acknowledged is in the log.
+// kept checks that the log has everything that was acknowledged.
 func (r *round) kept(id string) {
 	r.t.Helper()
 	stored := map[string]bool{}
@@ -252,8 +252,7 @@ func (r *round) kept(id string) {
 	}
 }
 
-// same holds that the log is the undisturbed one, but for calls whose outcome nobody knows, which it
-// counts.
+// same checks that the log equals the undisturbed one, except for calls whose outcome is unknown, which it counts.
 func (r *round) same(id string, want []string) (unknown int) {
 	r.t.Helper()
 	got := slices.DeleteFunc(bodies(r.t, r.store, id), r.extra)

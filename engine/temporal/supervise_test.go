@@ -82,8 +82,8 @@ func asks(n int) (temporal.Outcome, error) {
 	return done(n)
 }
 
-// TestWakes holds that a session is driven at its start and behind each wake, and that its workflow
-// ends once nothing has come for long.
+// TestWakes checks that a session is driven at its start and behind each wake, and that its workflow ends once nothing
+// has come for long.
 func TestWakes(t *testing.T) {
 	p := play(t, done)
 	var rejected error
@@ -95,8 +95,8 @@ func TestWakes(t *testing.T) {
 	}
 }
 
-// TestApprove holds that an answer to a question that is open has the session go on, however late,
-// that any other is rejected and does nothing, and so is a second.
+// TestApprove checks that an answer to an open question continues the session, however late it comes, and that any
+// other answer is rejected without effect, as is a second one.
 func TestApprove(t *testing.T) {
 	p := play(t, asks)
 	var unknown, first, second error
@@ -109,8 +109,8 @@ func TestApprove(t *testing.T) {
 	}
 }
 
-// TestCancel holds that a session that waits for an answer is driven once more to take the cancel
-// in, and that its workflow ends then.
+// TestCancel checks that a session that waits for an answer is driven once more to take the cancel in, and that its
+// workflow ends then.
 func TestCancel(t *testing.T) {
 	p := play(t, asks)
 	p.RegisterDelayedCallback(func() { p.SignalWorkflow(temporal.CancelSignal, nil) }, time.Minute)
@@ -121,7 +121,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestTimes holds that a session that has to wait goes on in time, and one that was let go at once.
+// TestTimes checks that a session that has to wait continues in time, and that a released one continues at once.
 func TestTimes(t *testing.T) {
 	var p *played
 	var began, then, soon time.Time
@@ -143,8 +143,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestRetries holds that a turn that another driver is in the way of is made again, until it can be
-// had, and that a session that does not exist ends its workflow.
+// TestRetries checks that a turn that another driver is in the way of is made again, until it can be had, and that a
+// session that does not exist ends its workflow.
 func TestRetries(t *testing.T) {
 	p := play(t, func(n int) (temporal.Outcome, error) {
 		if n < 8 {
@@ -162,8 +162,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestContinuesAsNew holds that a workflow of many turns goes on as another, which knows how many
-// there were.
+// TestContinuesAsNew checks that a workflow of many turns continues as a new one that knows how many turns there were.
 func TestContinuesAsNew(t *testing.T) {
 	p := play(t, func(int) (temporal.Outcome, error) { return temporal.Outcome{Standing: temporal.LetGo}, nil })
 	p.run(t)

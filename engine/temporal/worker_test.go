@@ -34,7 +34,7 @@ const (
 	byFolder   = "local folder"
 )
 
-// conf is what workers of a test share.
+// conf is the configuration that the workers of a test share.
 type conf struct {
 	Temporal, Queue, URL, Schema, Dir, Root, Script string
 	Lease, Beat                                     time.Duration

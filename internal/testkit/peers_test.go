@@ -34,7 +34,7 @@ func (p *part) Fatalf(format string, args ...any) {
 
 func (p *part) Errorf(format string, args ...any) { p.failed += fmt.Sprintf(format, args...) }
 
-// within runs a part and returns how it ended, and what was said on standard error.
+// within runs a part and returns its outcome and its standard error.
 func within(t *testing.T, run func(t testing.TB)) (end ending, said string) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))

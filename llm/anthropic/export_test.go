@@ -15,7 +15,7 @@ const Sample = sample
 // DecodeAll reads a stream.
 func DecodeAll(r io.Reader) (llm.Reply, string, error) { return decodeAll(r) }
 
-// Body is what is sent for a request.
+// Body is the request that is sent.
 func Body(m *Model, req llm.Request) []byte { return body(m, req) }
 
 // LongTurn is a conversation whose last turn added n results and a text.

@@ -45,9 +45,8 @@ func marked(t *testing.T, body []byte) []string {
 	return at
 }
 
-// TestMarkers holds where the four markers go: the system prompt's first and
-// last block, the end, and behind the request before if this turn was long, or
-// else the tools.
+// TestMarkers checks where the four markers go: the system prompt's first and last block, the end, and behind the
+// request before if this turn was long, or else the tools.
 func TestMarkers(t *testing.T) {
 	paused := longTurn(2, "One.")
 	paused.Messages = append(paused.Messages[:1:1], llm.Message{Role: llm.Assistant, Parts: llm.Say("So")})

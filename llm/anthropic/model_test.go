@@ -45,7 +45,7 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// kinds are those that every platform can express.
+// kinds are the kinds of failure that every platform can express.
 func kinds() []llm.Kind {
 	return []llm.Kind{
 		llm.KindTransient, llm.KindRateLimited, llm.KindOverloaded, llm.KindWindow, llm.KindTooLarge,

@@ -119,8 +119,8 @@ func (p plain) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.next.RoundTrip(r)
 }
 
-// TestSignedWhole holds that the fake takes the requests as they are signed, and
-// none that anything changed behind the signature.
+// TestSignedWhole checks that the fake takes the requests as they are signed, and none that anything changed behind the
+// signature.
 func TestSignedWhole(t *testing.T) {
 	m, wire := onBedrock(t, anthropictest.Answer{Parts: llm.Say("hi")})
 	var reply *llm.Reply
@@ -159,8 +159,7 @@ func TestSignedWhole(t *testing.T) {
 	}
 }
 
-// TestNoCredentials holds that what the signing transport finds wrong keeps its
-// kind.
+// TestNoCredentials checks that errors of the signing transport keep their kind.
 func TestNoCredentials(t *testing.T) {
 	m, _ := onBedrock(t, anthropictest.Answer{})
 	m.HTTP = &cloud.AWS{Credentials: func(context.Context) (cloud.Credentials, error) { return cloud.Credentials{}, errors.New("no profile") }}
@@ -173,8 +172,7 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// TestCloudKeys sends a key to the clouds as a bearer token, and lets them refuse
-// what is not theirs.
+// TestCloudKeys sends a key to the clouds as a bearer token, and lets them refuse keys that are not theirs.
 func TestCloudKeys(t *testing.T) {
 	key := func(k string) func(context.Context) (string, error) {
 		return func(context.Context) (string, error) { return k, nil }
@@ -227,7 +225,7 @@ func TestCloudKeys(t *testing.T) {
 	}
 }
 
-// TestBodiesDiffer holds that no platform takes the body of another.
+// TestBodiesDiffer checks that no platform takes the body of another.
 func TestBodiesDiffer(t *testing.T) {
 	req := llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("hi")}}}
 	for _, from := range []string{"anthropic", "bedrock", "vertex"} {
@@ -253,8 +251,8 @@ func TestBodiesDiffer(t *testing.T) {
 	}
 }
 
-// TestThoughtsStayOnTheirPlatform holds that what one platform signed is not sent
-// to another, also where the model has the same id.
+// TestThoughtsStayOnTheirPlatform checks that thoughts signed by one platform are not sent to another, even if the
+// model has the same id.
 func TestThoughtsStayOnTheirPlatform(t *testing.T) {
 	for _, from := range []string{"", "bedrock", "vertex"} {
 		for _, to := range []string{"", "bedrock", "vertex"} {

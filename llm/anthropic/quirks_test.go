@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// answerOf lets the model answer a request, which the fake must take, and
-// returns the reply and what was sent.
+// answerOf lets the model answer a request, which the fake must accept, and returns the reply and the request that was
+// sent.
 func answerOf(t *testing.T, id string, req llm.Request, answer anthropictest.Answer) (llm.Reply, string) {
 	t.Helper()
 	var sent string
@@ -45,8 +45,8 @@ func asked(text string) llm.Request {
 	return llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(text)}}}
 }
 
-// TestOrphans holds that a call without its result, a result without its call and
-// thinking that was changed are refused in words that healing understands.
+// TestOrphans checks that a call without its result, a result without its call and thinking that was changed are
+// refused in words that healing understands.
 func TestOrphans(t *testing.T) {
 	call := llm.Call{ID: "toolu_1", Name: "now", Args: json.RawMessage(`{}`)}
 	for name, messages := range map[string][]llm.Message{
@@ -102,8 +102,8 @@ func picture(t *testing.T, kind string, width, height int) llm.Image {
 	return llm.Image{MediaType: kind, Data: b.Bytes()}
 }
 
-// TestImagesThatDontFit holds that an image the vendor refuses by itself is left
-// out with a word, wherever it stands, and that the request is not changed.
+// TestImagesThatDontFit checks that a note replaces an image that the vendor refuses by itself, at any position, and
+// that the request itself is not changed.
 func TestImagesThatDontFit(t *testing.T) {
 	wide, tall := picture(t, "image/png", 8001, 1), picture(t, "image/gif", 1, 8001)
 	high := picture(t, "image/jpeg", 1, 8001)
@@ -129,9 +129,8 @@ func TestImagesThatDontFit(t *testing.T) {
 	}
 }
 
-// TestManyImages adds image after image: the fake takes every request, the newest
-// image is always there, what was left out stays so, and what the vendor has
-// cached is lost at every sixth image only.
+// TestManyImages adds image after image: the fake accepts every request, the newest image is always there, omitted
+// images stay omitted, and only every sixth image loses the vendor's cache.
 func TestManyImages(t *testing.T) {
 	cuts, gone := 0, 0
 	req := asked("Look.")
@@ -157,7 +156,7 @@ func TestManyImages(t *testing.T) {
 	}
 }
 
-// TestHeavyImages holds the same of images that are too much together.
+// TestHeavyImages checks the same of images that are too much together.
 func TestHeavyImages(t *testing.T) {
 	const heavy = 4 << 20
 	parts := llm.Parts{}
@@ -170,8 +169,7 @@ func TestHeavyImages(t *testing.T) {
 	}
 }
 
-// TestInterleaved holds which models are asked to think between their calls, and
-// that Bedrock is asked in the body.
+// TestInterleaved checks which models are asked to think between their calls, and that Bedrock is asked in the body.
 func TestInterleaved(t *testing.T) {
 	with := asked("hi")
 	with.Effort, with.Tools = "low", []llm.ToolSpec{{Name: "now"}}
@@ -210,8 +208,8 @@ func TestInterleaved(t *testing.T) {
 	}
 }
 
-// TestInfo holds that a cloud's id is found in the price book, and that the
-// platform is the provider unless there is one.
+// TestInfo checks that a cloud's id is found in the price book, and that the platform is the provider unless there is
+// one.
 func TestInfo(t *testing.T) {
 	got := (&Model{ID: "us.anthropic.claude-haiku-4-5-20251001-v1:0", Dialect: "bedrock"}).Info()
 	if got.Route() != "bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0" || got.Window != 200_000 || !got.Images || len(got.Prices) != 1 {

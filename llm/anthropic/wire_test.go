@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// body returns what the model sends.
+// body returns the request that the model sends.
 func body(m *Model, req llm.Request) []byte {
 	p, _ := m.platform()
 	return encode(m.Info(), p, wire.ToolNames(req, wire.ToolName), req)
@@ -105,7 +105,7 @@ data: {"type":"message_stop"}
 
 `
 
-// TestUnsignedThinking holds that thinking that was cut off is dropped.
+// TestUnsignedThinking checks that thinking that was cut off is dropped.
 func TestUnsignedThinking(t *testing.T) {
 	unsigned := strings.Replace(sample, `"signature":"c2ln"`, `"signature":""`, 1)
 	got, _, err := decodeAll(strings.NewReader(unsigned))

@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestBook holds that each entry of the built-in book is found under its own name, with figures that can be.
+// TestBook checks that each entry of the built-in book is found under its own name, with figures that can be.
 func TestBook(t *testing.T) {
 	models := 0
 	for _, v := range BuiltIn().Vendors {
@@ -47,7 +47,7 @@ func sane(t *testing.T, name string, p llm.Price) {
 	}
 }
 
-// TestRead holds what a book can't say.
+// TestRead checks which price books are refused.
 func TestRead(t *testing.T) {
 	book := func(vendor, model string) string {
 		return "[[vendor]]\nname = 'v'\nchecked = '2026-11-21'\nsources = ['x']\n" + vendor + "\nmodels = [{ id = 'm', window = 100, output = 10, prices = [" +
@@ -87,7 +87,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestCachesLeftOut holds that what a book leaves out of caches costs as much as input, and what it says is free does not.
+// TestCachesLeftOut checks that a cache price missing from a book equals the input price, and that a price of zero
+// means free.
 func TestCachesLeftOut(t *testing.T) {
 	b, err := Read([]byte("[[vendor]]\nname = 'v'\nchecked = '2026-11-21'\nsources = ['x']\nmodels = [" +
 		"{ id = 'free', window = 9, output = 1, prices = [{ input = 0, output = 0 }] }," +
@@ -106,7 +107,7 @@ func TestCachesLeftOut(t *testing.T) {
 	}
 }
 
-// TestSold holds that a model that anybody may run is none that only a vendor sells.
+// TestSold checks that a model that anyone may run does not count as one that only a vendor sells.
 func TestSold(t *testing.T) {
 	for id, want := range map[string]bool{
 		"claude-opus-5-5": true, "anthropic/claude-opus-5-5-20260101": true, "x-ai/grok-4.3": true, "gpt-5.1": true,
@@ -118,8 +119,7 @@ func TestSold(t *testing.T) {
 	}
 }
 
-// TestChanges holds what a million tokens cost on the day before a change and on
-// the day of it.
+// TestChanges checks the price of a million tokens on the day before a change and on the day of it.
 func TestChanges(t *testing.T) {
 	m := 1_000_000
 	for _, c := range []struct {
@@ -148,8 +148,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestLongPrompts holds what the last prompt of the ordinary price costs, and
-// one with a token more.
+// TestLongPrompts checks the price of the longest prompt at the ordinary price, and of one with a token more.
 func TestLongPrompts(t *testing.T) {
 	for _, c := range []struct {
 		vendor, id          string
@@ -266,7 +265,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestNothingIsShared holds that what a caller does to an Info harms no other.
+// TestNothingIsShared checks that a caller that changes an Info changes no other one.
 func TestNothingIsShared(t *testing.T) {
 	first := Find("anthropic", "claude-haiku-5-5")
 	first.Prices[0].Input, first.Prices[0].Long.Input = 99, 99
@@ -275,8 +274,8 @@ func TestNothingIsShared(t *testing.T) {
 	}
 }
 
-// TestTiers holds what an exchange costs that was not served by the standard, and that a tier of which no price is known
-// is not taken for one.
+// TestTiers checks the price of exchanges in other tiers than the standard one, and that the cost is unknown in a tier
+// without a known price.
 func TestTiers(t *testing.T) {
 	at := time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
 	used := llm.Usage{Input: 1_000_000}

@@ -24,8 +24,8 @@ func example(session string) func(context.Context) (Credentials, error) {
 	}
 }
 
-// TestSignature compares with the vendor's test suite (the first two rows) and
-// with what botocore 1.43.11 makes of the same requests.
+// TestSignature compares with the vendor's test suite (the first two rows) and with botocore 1.43.11 for the same
+// requests.
 func TestSignature(t *testing.T) {
 	const body = `{"anthropic_version":"bedrock-2023-05-31","max_tokens":10,"messages":[]}`
 	const runtime = "https://bedrock-runtime.eu-west-1.amazonaws.com/model/"
@@ -89,8 +89,8 @@ type tripper func(*http.Request) (*http.Response, error)
 
 func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestSendsWhatItSigned holds that the body arrives, whole and with its length,
-// and that a bearer token takes the place of the signature.
+// TestSendsWhatItSigned checks that the body arrives, whole and with its length, and that a bearer token takes the
+// place of the signature.
 func TestSendsWhatItSigned(t *testing.T) {
 	for name, c := range map[string]struct {
 		credentials func(context.Context) (Credentials, error)
@@ -251,7 +251,7 @@ aws_secret_access_key = x
 	}
 }
 
-// FuzzProfile holds that no file breaks the reader.
+// FuzzProfile checks that no file breaks the reader.
 func FuzzProfile(f *testing.F) {
 	f.Add("[default]\na=b\n")
 	f.Add("[a\n=\n]x[\n\t= #")

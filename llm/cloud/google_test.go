@@ -24,8 +24,7 @@ import (
 	"time"
 )
 
-// tokens is Google's token endpoint. It gives out numbered tokens that last an
-// hour, to whoever shows a grant it accepts.
+// tokens is Google's token endpoint. It issues numbered tokens that last an hour for every accepted grant.
 type tokens struct {
 	key *rsa.PublicKey
 
@@ -248,8 +247,7 @@ func TestGoogleOnce(t *testing.T) {
 	})
 }
 
-// TestGoogleEndsWithItsCaller holds that an exchange ends when its caller does,
-// and that the next caller tries anew.
+// TestGoogleEndsWithItsCaller checks that an exchange ends when its caller does, and that the next caller tries again.
 func TestGoogleEndsWithItsCaller(t *testing.T) {
 	file, endpoint := account(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// answerOf lets the model answer a request, which the fake must take, and
-// returns the reply and what was sent.
+// answerOf lets the model answer a request, which the fake must accept, and returns the reply and the request that was
+// sent.
 func answerOf(t *testing.T, id string, req llm.Request, answer geminitest.Answer) (llm.Reply, string) {
 	t.Helper()
 	var sent string
@@ -37,9 +37,8 @@ func asked(text string) llm.Request {
 	return llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(text)}}}
 }
 
-// TestHeavyImages holds that the oldest images make room for new ones, a quarter
-// of the room at once, in messages and in results, and that one that never fits
-// goes alone.
+// TestHeavyImages checks that the oldest images make room for new ones, a quarter of the room at once, in messages and
+// in results, and that one that never fits goes alone.
 func TestHeavyImages(t *testing.T) {
 	const heavy = 4 << 20
 	image := func(mark string, size int) llm.Image {
@@ -70,8 +69,7 @@ func TestHeavyImages(t *testing.T) {
 	}
 }
 
-// TestSchemas holds that a schema goes out as it is, under the field that takes
-// all of JSON Schema.
+// TestSchemas checks that a schema goes out as it is, under the field that takes all of JSON Schema.
 func TestSchemas(t *testing.T) {
 	schema := `{"type":"object","properties":{"a":{"anyOf":[{"type":"integer","enum":[1,2]},{"$ref":"#/$defs/t"}]}},` +
 		`"additionalProperties":false,"$defs":{"t":{"type":"string"}}}`

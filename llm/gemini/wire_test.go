@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// body returns what the model sends.
+// body returns the request that the model sends.
 func body(m *Model, req llm.Request) []byte {
 	return encode(m.Info(), wire.ToolNames(req, toolName), req)
 }
@@ -150,9 +150,8 @@ data: {"candidates":[{"finishReason":"STOP","index":0}],"usageMetadata":{"prompt
 
 `
 
-// TestSignaturesReturn holds that each signature of the sample goes back on
-// exactly the part it came with, and to no other route, where the first call
-// gets the sentinel instead.
+// TestSignaturesReturn checks that each signature of the sample goes back on exactly the part it came with, and to no
+// other route, where the first call gets the sentinel instead.
 func TestSignaturesReturn(t *testing.T) {
 	reply, _, err := decodeAll(strings.NewReader(sample))
 	if err != nil {
@@ -211,8 +210,8 @@ func TestStops(t *testing.T) {
 	wiretest.TestStops(t, p, table)
 }
 
-// TestUsage reads the running totals: the prompt holds what was cached, thoughts
-// are beside the reply, and a later chunk may leave figures out.
+// TestUsage reads the running totals: the prompt includes cached tokens, thoughts are counted apart from the reply, and
+// a later chunk may leave figures out.
 func TestUsage(t *testing.T) {
 	wiretest.TestUsage(t, wired(), map[string]llm.Usage{
 		`data: {"usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":60,"thoughtsTokenCount":5}}

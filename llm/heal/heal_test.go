@@ -59,7 +59,7 @@ func request() llm.Request {
 	}
 }
 
-// ask returns the causes of what was sent again, and the error.
+// ask returns the causes of repeated requests, and the error.
 func ask(t *testing.T, m llm.Model) (retries []string, failed *llm.Error) {
 	t.Helper()
 	for c, err := range m.Stream(t.Context(), request()) {
@@ -73,8 +73,8 @@ func ask(t *testing.T, m llm.Model) (retries []string, failed *llm.Error) {
 	return retries, failed
 }
 
-// TestRefusals holds that each kind of refusal heals by the one change that it names, in the words of
-// the servers (issues of those that are named), and holds from then on.
+// TestRefusals checks that each kind of refusal heals by the one change that it names, in the words of real servers
+// (with their issues), and that the change lasts.
 func TestRefusals(t *testing.T) {
 	has := func(field string) func(map[string]json.RawMessage, string) bool {
 		return func(b map[string]json.RawMessage, _ string) bool { return b[field] != nil }
@@ -160,7 +160,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestGemini holds that a system instruction that Gemini refuses goes into the first message, and what makes a model
+// TestGemini checks that a system instruction that Gemini refuses goes into the first message, and what makes a model
 // think goes away.
 func TestGemini(t *testing.T) {
 	for refusal, part := range map[string]string{
@@ -186,8 +186,8 @@ func TestGemini(t *testing.T) {
 	}
 }
 
-// TestFinal holds that a refusal which names nothing that a request can do without is final, that
-// none heals twice by the same fact, and that what did not help is not kept.
+// TestFinal checks that a refusal is final if it names nothing that a request can do without, that no refusal heals
+// twice by the same fact, and that a change that did not help is not kept.
 func TestFinal(t *testing.T) {
 	for refusal, requests := range map[string]int{
 		`{"error":{"message":"messages.0.content: text content blocks must be non-empty"}}`:                                      1,
@@ -207,8 +207,8 @@ func TestFinal(t *testing.T) {
 	}
 }
 
-// TestUnknownNames holds that a refusal which nothing heals is asked for once, and says which field it is
-// about, also where its words don't.
+// TestUnknownNames checks that a refusal which nothing heals is asked for once, and says which field it is about, also
+// where its words don't.
 func TestUnknownNames(t *testing.T) {
 	for refusal, want := range map[string]string{
 		`{"error":{"message":"Invalid value.","type":"invalid_request_error","param":"messages[1].content"}}`:                                                "(in messages[1].content)",
@@ -228,7 +228,7 @@ func TestUnknownNames(t *testing.T) {
 	}
 }
 
-// TestToolIsTold holds that the model hears once which tool it lacks.
+// TestToolIsTold checks that the model hears once which tool it lacks.
 func TestToolIsTold(t *testing.T) {
 	s := &server{reply: chat, answer: func(_ map[string]json.RawMessage, text string) string {
 		if strings.Contains(text, `"name":"odd"`) {
@@ -245,7 +245,7 @@ func TestToolIsTold(t *testing.T) {
 	}
 }
 
-// TestOthers holds that requests which no model of this package made pass unchanged.
+// TestOthers checks that requests which no model of this package made pass unchanged.
 func TestOthers(t *testing.T) {
 	s := &server{reply: "{}", answer: func(map[string]json.RawMessage, string) string { return "" }}
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://x", strings.NewReader(`{"a":1}`))

@@ -38,8 +38,7 @@ func spend(t *testing.T, m llm.Model) int {
 	return 0
 }
 
-// TestBudget holds that nothing is sent once the day's money is spent, and that
-// the next day has its own.
+// TestBudget checks that nothing is sent once the day's money is spent, and that the next day has its own.
 func TestBudget(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		v := dollar()
@@ -63,7 +62,7 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// TestBudgetRouted holds that the price is that of the model that answers.
+// TestBudgetRouted checks that the price is that of the model that answers.
 func TestBudgetRouted(t *testing.T) {
 	v := dollar()
 	v.routed = &llm.Routed{Info: llm.Info{Prices: llm.Prices{{Output: 20}}}}
@@ -72,7 +71,7 @@ func TestBudgetRouted(t *testing.T) {
 	}
 }
 
-// TestBudgetOfSilentVendors holds that what a vendor says nothing of is estimated.
+// TestBudgetOfSilentVendors checks that usage is estimated if a vendor does not report it.
 func TestBudgetOfSilentVendors(t *testing.T) {
 	v := &vendor{info: llm.Info{Prices: llm.Prices{{Input: 10}}}}
 	b := &limit.Budget{PerDay: 3}
@@ -84,7 +83,7 @@ func TestBudgetOfSilentVendors(t *testing.T) {
 	}
 }
 
-// TestNoBudget holds that no limit is no limit, and no price no cost.
+// TestNoBudget checks that no limit means unlimited, and no price means no cost.
 func TestNoBudget(t *testing.T) {
 	free := dollar()
 	free.info.Prices = nil
@@ -97,8 +96,7 @@ func TestNoBudget(t *testing.T) {
 	}
 }
 
-// TestSeed holds what is believed of a day that has already begun: what Seed
-// says, which is asked once.
+// TestSeed checks the spending of a day that has already begun: Seed is asked for it once.
 func TestSeed(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		asked := 0
@@ -122,7 +120,7 @@ func TestSeed(t *testing.T) {
 	})
 }
 
-// TestDamagedBudget holds that a file nobody understands is as good as none.
+// TestDamagedBudget checks that an unreadable file counts as missing.
 func TestDamagedBudget(t *testing.T) {
 	for name, spoil := range damages() {
 		t.Run(name, func(t *testing.T) {
@@ -141,8 +139,7 @@ func TestDamagedBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetClockSetBack holds that what was spent on a later day is not taken
-// for today's.
+// TestBudgetClockSetBack checks that spending on a later day does not count for today.
 func TestBudgetClockSetBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spent")
 	spend(t, (&limit.Budget{Path: path, PerDay: 5}).Model(dollar())) // at the real time
@@ -154,7 +151,7 @@ func TestBudgetClockSetBack(t *testing.T) {
 	})
 }
 
-// TestBudgetNoFile holds that nothing is sent while nobody knows what was spent.
+// TestBudgetNoFile checks that nothing is sent while the spending is unknown.
 func TestBudgetNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -168,7 +165,7 @@ func TestBudgetNoFile(t *testing.T) {
 	}
 }
 
-// TestOwed holds that what could not be written is not forgotten.
+// TestOwed checks that spending that could not be written is not forgotten.
 func TestOwed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "dir")
 	b := &limit.Budget{Path: filepath.Join(dir, "spent"), PerDay: 5}
@@ -197,8 +194,8 @@ func TestOwed(t *testing.T) {
 	}
 }
 
-// FuzzFile holds that whatever is in the file, a request is sent or refused for
-// its cost, and the file is whole afterwards.
+// FuzzFile checks that whatever is in the file, a request is sent or refused for its cost, and the file is whole
+// afterwards.
 func FuzzFile(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "spent")
 	_, _ = ask(f.Context(), (&limit.Budget{Path: path, PerDay: 5}).Model(dollar()), say("hi"))

@@ -63,7 +63,7 @@ func say(text string) llm.Request {
 	return llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(text)}}}
 }
 
-// ask sends a request and returns what it had to wait for, and how it failed.
+// ask sends a request, and returns how long it had to wait and its error.
 func ask(ctx context.Context, m llm.Model, req llm.Request) (held []llm.Retry, failed *llm.Error) {
 	for c, err := range m.Stream(ctx, req) {
 		if err != nil {
@@ -89,8 +89,7 @@ func both(t *testing.T, f func(t *testing.T, path string)) {
 	}
 }
 
-// TestRequests holds the pace of one session: a tenth of a minute's worth at
-// once, and then one every so often.
+// TestRequests checks the pace of one session: a tenth of a minute's worth at once, and then one every so often.
 func TestRequests(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		v := &vendor{info: llm.Info{Provider: "p"}}
@@ -128,8 +127,7 @@ func TestRequests(t *testing.T) {
 	})
 }
 
-// TestManyWait holds the pace of many sessions at once, each of which waits
-// just once.
+// TestManyWait checks the pace of many concurrent sessions, each of which waits just once.
 func TestManyWait(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		v := new(vendor)
@@ -154,7 +152,7 @@ func TestManyWait(t *testing.T) {
 	})
 }
 
-// TestTokens holds that a big prompt makes those after it wait.
+// TestTokens checks that a big prompt makes those after it wait.
 func TestTokens(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		v := new(vendor)
@@ -168,8 +166,7 @@ func TestTokens(t *testing.T) {
 	})
 }
 
-// TestPause holds that all sessions pause when one is told to, and don't all
-// come back at once.
+// TestPause checks that all sessions pause when one is told to, and don't all return at once.
 func TestPause(t *testing.T) {
 	for _, kind := range []llm.Kind{llm.KindRateLimited, llm.KindOverloaded} {
 		both(t, func(t *testing.T, path string) {
@@ -202,8 +199,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestPausePaced holds that those who come during a pause are sent at the usual
-// pace after it.
+// TestPausePaced checks that those who come during a pause are sent at the usual pace after it.
 func TestPausePaced(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		v := &vendor{fails: []*llm.Error{{Kind: llm.KindRateLimited, RetryAfter: 40 * time.Second}}}
@@ -228,8 +224,7 @@ func TestPausePaced(t *testing.T) {
 	})
 }
 
-// TestPauseWhileWaiting holds that a request that waits for its turn heeds a
-// pause that comes meanwhile.
+// TestPauseWhileWaiting checks that a request that waits for its turn heeds a pause that comes meanwhile.
 func TestPauseWhileWaiting(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		l := &limit.Limit{Path: path, Requests: 1}
@@ -256,8 +251,7 @@ func TestPauseWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestCancelWaiting holds that a wait ends with its context, and that the place
-// is free again.
+// TestCancelWaiting checks that a wait ends with its context, and that the place is free again.
 func TestCancelWaiting(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		v := new(vendor)
@@ -285,7 +279,7 @@ func TestCancelWaiting(t *testing.T) {
 	})
 }
 
-// TestDamagedPace holds that a state nobody understands does no harm.
+// TestDamagedPace checks that an unreadable state does no harm.
 func TestDamagedPace(t *testing.T) {
 	for name, spoil := range damages() {
 		t.Run(name, func(t *testing.T) {
@@ -305,7 +299,7 @@ func TestDamagedPace(t *testing.T) {
 	}
 }
 
-// damages are what may happen to a file.
+// damages are ways in which a file can be damaged.
 func damages() map[string]func(t *testing.T, path string) {
 	change := func(f func(old []byte) []byte) func(t *testing.T, path string) {
 		return func(t *testing.T, path string) {
@@ -333,7 +327,7 @@ func damages() map[string]func(t *testing.T, path string) {
 	}
 }
 
-// TestClockSetBack holds that a state from the future is not waited for.
+// TestClockSetBack checks that a state from the future is not waited for.
 func TestClockSetBack(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pace")
 	v := &vendor{fails: []*llm.Error{{Kind: llm.KindRateLimited, RetryAfter: time.Hour}}}
@@ -345,7 +339,7 @@ func TestClockSetBack(t *testing.T) {
 	})
 }
 
-// TestNoFile holds that the limit still stands where there can be no file.
+// TestNoFile checks that the limit still applies without a file.
 func TestNoFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/inspan/inspan/llm/limit"
 )
 
-// TestModel holds that a model that is held to limits is as good as without,
-// as long as they are not reached.
+// TestModel checks that a model that is held to limits is as good as without, as long as they are not reached.
 func TestModel(t *testing.T) {
 	harnesstest.TestModel(t, harnesstest.ModelParams{
 		New:    newFake,

@@ -48,8 +48,8 @@ func processes(path string, v *vendor) (a, b llm.Model) {
 	return l.Model(v), other.Model(v)
 }
 
-// TestLongPause holds that nobody is kept waiting for a long pause, that it holds for all processes,
-// and that one request in five minutes finds out when it is over.
+// TestLongPause checks that no request waits for a long pause, that the pause holds for all processes, and that one
+// request in five minutes probes for its end.
 func TestLongPause(t *testing.T) {
 	for _, kind := range []llm.Kind{llm.KindRateLimited, llm.KindOverloaded} {
 		both(t, func(t *testing.T, path string) {
@@ -78,7 +78,7 @@ func TestLongPause(t *testing.T) {
 	}
 }
 
-// TestPauseSays holds what a person is told.
+// TestPauseSays checks the messages for people.
 func TestPauseSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := processes("", sick(1, llm.KindRateLimited, 24*time.Hour))
@@ -91,7 +91,7 @@ func TestPauseSays(t *testing.T) {
 	})
 }
 
-// TestPauseEnds holds that a pause ends by itself, however long the vendor asks for.
+// TestPauseEnds checks that a pause ends by itself, however long the vendor asks for.
 func TestPauseEnds(t *testing.T) {
 	for kind, most := range map[llm.Kind]time.Duration{
 		llm.KindRateLimited: time.Hour, llm.KindOverloaded: time.Hour, llm.KindQuota: 25 * time.Hour,
@@ -110,7 +110,7 @@ func TestPauseEnds(t *testing.T) {
 	}
 }
 
-// TestProbeSaysLess holds that what the vendor tells a probe counts, also if that is less.
+// TestProbeSaysLess checks that the vendor's answer to a probe counts, even if it names a shorter pause.
 func TestProbeSaysLess(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		v := sick(1, llm.KindRateLimited, time.Hour)
@@ -127,7 +127,7 @@ func TestProbeSaysLess(t *testing.T) {
 	})
 }
 
-// TestProbeUnused holds that a probe that was not sent is left to the next.
+// TestProbeUnused checks that a probe that was not sent is left to the next.
 func TestProbeUnused(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		l, v := &limit.Limit{Path: path}, new(vendor)
@@ -146,7 +146,7 @@ func TestProbeUnused(t *testing.T) {
 	})
 }
 
-// TestQuota holds that nobody is held back for hours, and that no more than probes are sent.
+// TestQuota checks that no request waits for hours, and that only probes are sent.
 func TestQuota(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		v := sick(2, llm.KindQuota, 3*time.Hour)
@@ -172,7 +172,7 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// TestFarPlace holds that a place further away than a minute is not taken, but told.
+// TestFarPlace checks that a place further away than a minute is not taken, but told.
 func TestFarPlace(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		v := new(vendor)
@@ -187,7 +187,7 @@ func TestFarPlace(t *testing.T) {
 	})
 }
 
-// TestPauseAfterPause holds that one request does not wait for a minute again and again.
+// TestPauseAfterPause checks that one request does not wait for a minute again and again.
 func TestPauseAfterPause(t *testing.T) {
 	both(t, func(t *testing.T, path string) {
 		l, began := &limit.Limit{Path: path}, time.Now()
@@ -207,7 +207,7 @@ func TestPauseAfterPause(t *testing.T) {
 	})
 }
 
-// TestWaitHasACause holds that a wait that is ended says why.
+// TestWaitHasACause checks that a wait that is ended says why.
 func TestWaitHasACause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := (&limit.Limit{Requests: 1}).Model(new(vendor))
@@ -223,8 +223,8 @@ func TestWaitHasACause(t *testing.T) {
 	})
 }
 
-// TestHostilePace holds that a file with a sound check sum is not believed blindly either, whether
-// an older version wrote it or somebody who means harm.
+// TestHostilePace checks that a file with a valid checksum is not trusted blindly either, whether an older version or
+// an attacker wrote it.
 func TestHostilePace(t *testing.T) {
 	const far, before = "9000000000000000000", "-9000000000000000000"
 	for name, text := range map[string]string{
@@ -260,8 +260,8 @@ func TestHostilePace(t *testing.T) {
 	}
 }
 
-// FuzzPace holds that whatever stands in the file, a request is sent within the time for which
-// limits hold back, and nothing waits for longer than it should.
+// FuzzPace checks that, whatever the file contains, a request is sent within the longest wait for limits, and no wait
+// is longer than it should be.
 func FuzzPace(f *testing.F) {
 	f.Add(int64(0), int64(0), int64(0), int64(0), "", int64(0))
 	f.Add(int64(1)<<62, int64(-1)<<63, int64(1)<<62, int64(1)<<62, "quota", int64(0))

@@ -25,7 +25,7 @@ import (
 	"github.com/inspan/inspan/llm/limit"
 )
 
-// childEnv, if set, lets the test binary be another process: "what path count".
+// childEnv, if set, makes the test binary act as another process: "what path count".
 const childEnv = "LIMIT_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -153,8 +153,7 @@ func TestTwoProcessesPace(t *testing.T) {
 	}
 }
 
-// TestTwoProcessesPause holds that a pause one process is told of holds for
-// another.
+// TestTwoProcessesPause checks that a pause that one process learns of holds for another.
 func TestTwoProcessesPause(t *testing.T) {
 	const pause = 500 * time.Millisecond
 	path := filepath.Join(t.TempDir(), "pace")
@@ -169,8 +168,8 @@ func TestTwoProcessesPause(t *testing.T) {
 	}
 }
 
-// TestTwoProcessesSpend lets two processes spend what there is: together they
-// go beyond it by no more than a call each, and every dollar is counted.
+// TestTwoProcessesSpend lets two processes spend the whole budget: together they exceed it by at most one call each,
+// and every dollar is counted.
 func TestTwoProcessesSpend(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spent")
 	a, b := start(t, "budget", path, 10*purseful), start(t, "budget", path, 10*purseful)
@@ -238,8 +237,8 @@ func lines(s *bufio.Scanner) (out []string) {
 	return out
 }
 
-// TestLocked holds what happens while somebody is stopped who has locked the
-// file: a wait ends with its context, and has an end without one.
+// TestLocked checks waits while a stopped process holds the file's lock: a wait ends with its context, and after a
+// bounded time without one.
 func TestLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	f, err := os.Create(path)
@@ -271,11 +270,10 @@ func TestLocked(t *testing.T) {
 	})
 }
 
-// sharedBudget is what the children that are called "share" have together, each of whose requests
-// costs a dollar.
+// sharedBudget is the budget of all children called "share"; each of their requests costs a dollar.
 const sharedBudget = 3
 
-// gated is a vendor that says when it was asked, and answers once it is told to.
+// gated is a vendor that reports each request, and answers when told to.
 type gated struct{ *vendor }
 
 func (g gated) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk, error] {
@@ -302,8 +300,8 @@ func shared(path string) error {
 	return nil
 }
 
-// TestManyProcessesReserve lets eight processes send at once what only three can pay for: no more
-// than one request goes beyond.
+// TestManyProcessesReserve lets eight processes send at once when the budget pays for three: at most one request
+// exceeds it.
 func TestManyProcessesReserve(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spent")
 	said := make(chan string)
@@ -338,8 +336,8 @@ func TestManyProcessesReserve(t *testing.T) {
 	}
 }
 
-// TestKilledReservation holds that a request waits for what another process has reserved, and no
-// longer once that was killed.
+// TestKilledReservation checks that a request waits for the reservation of another process, and no longer once that
+// process was killed.
 func TestKilledReservation(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "spent")
 	p := start(t, "share", path, 1)

@@ -39,8 +39,7 @@ func key(k string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return k, nil }
 }
 
-// TestDiscoverOld holds that nothing is held against the models of a server that
-// tells little.
+// TestDiscoverOld checks that nothing is held against the models of a server that tells little.
 func TestDiscoverOld(t *testing.T) {
 	want := []llm.Info{{Provider: "ollama", Model: "mistral:7b", Window: 32768}}
 	base := ollamatest.Start(t, &ollamatest.Server{Old: true, Models: want})
@@ -50,7 +49,7 @@ func TestDiscoverOld(t *testing.T) {
 	}
 }
 
-// TestDiscoverBroken holds that a model whose files are damaged hides no other.
+// TestDiscoverBroken checks that a model whose files are damaged hides no other.
 func TestDiscoverBroken(t *testing.T) {
 	server := &ollamatest.Server{Models: []llm.Info{{Model: "broken:1b"}, {Model: "good:1b", Window: 8192}}}
 	at := llm.Endpoint{HTTP: roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -74,7 +73,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestAsk holds what both questions have in common.
+// TestAsk checks the behaviour that both questions share.
 func TestAsk(t *testing.T) {
 	wiretest.TestDiscover(t, llm.Endpoint{}, ollama.Discover, `{"models":[{"name":"a"},{"name":"b"}]}`)
 	wiretest.TestDiscover(t, llm.Endpoint{ID: "x"}, show)
@@ -198,7 +197,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestFitByMemory has what cards report.
+// TestFitByMemory uses figures that real cards report.
 func TestFitByMemory(t *testing.T) {
 	for memory, want := range map[int64]int{
 		-1: 8192, 0: 8192, 4 << 30: 8192,
@@ -215,8 +214,7 @@ func TestFitByMemory(t *testing.T) {
 	}
 }
 
-// TestShowLoaded holds that what is loaded is told, and how much of it the GPU
-// has not taken.
+// TestShowLoaded checks that a loaded model is reported, with how much of it the GPU has not taken.
 func TestShowLoaded(t *testing.T) {
 	server := &ollamatest.Server{
 		Models: []llm.Info{{Provider: "ollama", Model: "m:latest", Window: 131072}},
@@ -240,8 +238,8 @@ func say(ctx context.Context, m llm.Model, text string) (reply *llm.Reply, err *
 	return reply, err
 }
 
-// TestWindowIsVerified holds that a reply read within a smaller window than was
-// asked for does not pass, and that only a server's word counts against it.
+// TestWindowIsVerified checks that a reply read within a smaller window than was asked for does not pass, and that only
+// a server's word counts against it.
 func TestWindowIsVerified(t *testing.T) {
 	for name, c := range map[string]struct {
 		server *ollamatest.Server
@@ -269,8 +267,8 @@ func TestWindowIsVerified(t *testing.T) {
 	}
 }
 
-// TestVerifyIsBrief holds that a server too slow to tell its window delays the
-// reply by little and spoils nothing, and that a caller who leaves is heard.
+// TestVerifyIsBrief checks that a server too slow to tell its window delays the reply by little and spoils nothing, and
+// that a caller who leaves is heard.
 func TestVerifyIsBrief(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := ollamatest.Transport(t, &ollamatest.Server{})
@@ -293,8 +291,7 @@ func TestVerifyIsBrief(t *testing.T) {
 	})
 }
 
-// TestRefusedPromptIsMeasured holds that a refusal without figures comes out with
-// the window that is really loaded.
+// TestRefusedPromptIsMeasured checks that a refusal without figures comes out with the window that is really loaded.
 func TestRefusedPromptIsMeasured(t *testing.T) {
 	server := &ollamatest.Server{Largest: 4096}
 	m := &ollama.Model{ID: "m", Window: 4096, BaseURL: ollamatest.Start(t, server)}

@@ -8,8 +8,7 @@ import (
 	"github.com/inspan/inspan/llm/internal/wire"
 )
 
-// TestAliasesTaken holds that a replacement never meets what is there already,
-// whichever comes first.
+// TestAliasesTaken checks that a replacement never collides with an existing name, whichever comes first.
 func TestAliasesTaken(t *testing.T) {
 	for _, rule := range []func(string) string{idUpTo40, idUpTo64, nineLetters, wire.ToolName} {
 		foreign := strings.Repeat("functions.read:", 9)

@@ -44,7 +44,7 @@ func TestDialectOf(t *testing.T) {
 	}
 }
 
-// TestTable holds that each row can be used as it is, or says what it lacks.
+// TestTable checks that each row can be used as it is, or names what it lacks.
 func TestTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, row := range dialects() {
@@ -119,7 +119,7 @@ func everyoneBut(name string) []string {
 	return list
 }
 
-// TestQuirks holds what each server gets otherwise than the next.
+// TestQuirks checks how the requests for each server differ.
 func TestQuirks(t *testing.T) {
 	bridge := `{"role":"assistant","content":"I have the results."},{"role":"user","content":"And?"}`
 	quirks := []struct {
@@ -160,8 +160,8 @@ func TestCacheMark(t *testing.T) {
 	}
 }
 
-// TestMistral holds what its models want wherever they are: their templates
-// refuse what the API of the vendor refuses.
+// TestMistral checks the requirements of Mistral's models on any server: their templates refuse what the vendor's API
+// refuses.
 func TestMistral(t *testing.T) {
 	for _, m := range []*Model{
 		{ID: "mistral-large-latest", Dialect: "mistral"},
@@ -180,8 +180,7 @@ func TestMistral(t *testing.T) {
 	}
 }
 
-// TestMistralThoughts holds that thoughts which come as parts of the content go
-// back as such.
+// TestMistralThoughts checks that thoughts which come as parts of the content go back as such.
 func TestMistralThoughts(t *testing.T) {
 	thinking := func(s string) string {
 		return delta(`"content":[{"type":"thinking","thinking":[{"type":"text","text":"` + s + `"}]}]`)
@@ -201,7 +200,7 @@ func TestMistralThoughts(t *testing.T) {
 	}
 }
 
-// TestAzure holds that its v1 API is reached with deployments as models.
+// TestAzure checks that its v1 API is reached with deployments as models.
 func TestAzure(t *testing.T) {
 	server := &openaitest.Server{Dialect: "azure", Key: "k-azure", Answer: func(r *http.Request, _ []byte) openaitest.Answer {
 		return openaitest.Answer{Parts: llm.Say(r.URL.Path)}
@@ -220,8 +219,7 @@ func TestAzure(t *testing.T) {
 	}
 }
 
-// TestFirstByte holds that a server which reads a long prompt has the time to,
-// and that OpenAI's own do not get it.
+// TestFirstByte checks that a server which reads a long prompt has the time to, and that OpenAI's own do not get it.
 func TestFirstByte(t *testing.T) {
 	for dialect, want := range map[string]time.Duration{
 		"openai": 2 * time.Minute,
@@ -240,8 +238,7 @@ func TestFirstByte(t *testing.T) {
 	}
 }
 
-// TestConversationHeader holds that xAI learns by a header which conversation a
-// request belongs to.
+// TestConversationHeader checks that xAI learns by a header which conversation a request belongs to.
 func TestConversationHeader(t *testing.T) {
 	for _, c := range []struct{ dialect, session, want string }{{"xai", "s-1", "s-1"}, {"xai", "", ""}, {"vllm", "s-1", ""}} {
 		var got string
@@ -258,8 +255,7 @@ func TestConversationHeader(t *testing.T) {
 	}
 }
 
-// TestEffort holds how each server is asked for reasoning, and which models
-// are not.
+// TestEffort checks how each server is asked for reasoning, and which models are not.
 func TestEffort(t *testing.T) {
 	field := `"reasoning_effort":"high"`
 	cases := []struct {

@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// pages answers requests by their path; what is not there is a 404.
+// pages answers requests by their path; any other path is a 404.
 type pages map[string]string
 
 func (p pages) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -219,8 +219,7 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestDiscoverCatalog holds that what a list does not tell comes from what is
-// known of OpenAI's models, and only of those.
+// TestDiscoverCatalog checks that facts missing in a list come from the catalog of OpenAI's models, and only for those.
 func TestDiscoverCatalog(t *testing.T) {
 	list := pages{"/openai/v1/models": `{"data":[{"id":"gpt-5"}]}`, "/v1/models": `{"data":[{"id":"gpt-5"}]}`}
 	for _, at := range []llm.Endpoint{{}, {BaseURL: "https://x.openai.azure.com/openai/v1"}, {BaseURL: "http://x/v1"}} {
@@ -314,7 +313,7 @@ func FuzzDiscover(f *testing.F) {
 	})
 }
 
-// TestIdentify tells the servers that people run apart by what each alone answers, and takes none for another.
+// TestIdentify tells self-hosted servers apart by answers that only one of them gives, and confuses none.
 func TestIdentify(t *testing.T) {
 	some := []llm.Info{{Model: "m", Window: 4096}}
 	for _, c := range []struct {

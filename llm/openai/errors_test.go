@@ -17,8 +17,8 @@ func TestRefusals(t *testing.T) {
 	wiretest.TestRefusals(t, "testdata/refusals.txt", responses(Responses{ID: "m", BaseURL: base}))
 }
 
-// TestBareOverflow holds that Cerebras says nothing of a prompt that is too
-// long, and that nobody else is understood that way.
+// TestBareOverflow checks Cerebras' errors about a prompt that is too long, which have no text, and that no other
+// server's errors are read that way.
 func TestBareOverflow(t *testing.T) {
 	for dialect, want := range map[string][2]llm.Kind{
 		"cerebras": {llm.KindWindow, llm.KindWindow},
@@ -36,8 +36,8 @@ func TestBareOverflow(t *testing.T) {
 	}
 }
 
-// TestSilentOverflow holds that a prompt larger than the window is one that was
-// cut, at servers that say no word of it.
+// TestSilentOverflow checks that a prompt larger than the window is one that was cut, at servers that say no word of
+// it.
 func TestSilentOverflow(t *testing.T) {
 	for _, c := range []struct {
 		dialect string
@@ -63,7 +63,7 @@ func TestSilentOverflow(t *testing.T) {
 	}
 }
 
-// TestNoSilentOverflow holds that a guess at the usage is no overflow.
+// TestNoSilentOverflow checks that an estimated usage is not an overflow.
 func TestNoSilentOverflow(t *testing.T) {
 	base := openaitest.Start(t, &openaitest.Server{
 		Dialect: "zai", Habits: openaitest.Habits{NoUsage: true},
@@ -76,7 +76,7 @@ func TestNoSilentOverflow(t *testing.T) {
 	}
 }
 
-// FuzzClassify holds that no answer of a server breaks the classification.
+// FuzzClassify checks that no answer of a server breaks the classification.
 func FuzzClassify(f *testing.F) {
 	f.Add(400, `{"error":{"message":"maximum context length is 1 tokens. However, 22 `+
 		`tokens","metadata":{"raw":"{\"error\":{\"metadata\":{\"raw\":1}}}"}}}`)

@@ -17,8 +17,7 @@ import (
 // toolNames is the rule of both wires.
 var toolNames = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// TestModel runs the suite with every server of the table, and with the habits
-// of some of which nothing is known.
+// TestModel runs the suite with every server of the table, and with the habits of some unknown servers.
 func TestModel(t *testing.T) {
 	for _, d := range openai.Dialects() {
 		var without []string
@@ -51,8 +50,8 @@ func testModel(t *testing.T, name, dialect string, habits openaitest.Habits, wit
 	})
 }
 
-// TestResponsesModel runs the suite on the Responses wire. With phases a reply
-// has a part that keeps them, which is not what "text" counts with.
+// TestResponsesModel runs the suite on the Responses wire. With phases, a reply has an extra part that keeps them,
+// which "text" does not expect.
 func TestResponsesModel(t *testing.T) {
 	without := []string{"pause", "stop/window"} // the API has neither
 	for name, c := range map[string]struct {

@@ -62,8 +62,7 @@ func talk(route string) llm.Request {
 	}
 }
 
-// TestOtherWire holds that thoughts of the other wire are left out where both
-// have the same route.
+// TestOtherWire checks that thoughts of the other wire are left out where both have the same route.
 func TestOtherWire(t *testing.T) {
 	m := &Model{ID: "gpt-5"}
 	ask := func(opaque string) llm.Request {
@@ -170,7 +169,7 @@ func TestResponsesStops(t *testing.T) {
 	}
 }
 
-// TestResponsesItems holds what becomes of items, well-formed or not.
+// TestResponsesItems checks items, well-formed or not.
 func TestResponsesItems(t *testing.T) {
 	thought := `{"type":"reasoning","id":"rs_1","encrypted_content":"e","summary":[{"type":"summary_text","text":"a"},` +
 		`{"type":"summary_text","text":"b"}]}`
@@ -259,7 +258,7 @@ func TestResponsesItems(t *testing.T) {
 	}
 }
 
-// TestPhases holds that phases come back, with a thought and without one.
+// TestPhases checks that phases come back, with a thought and without one.
 func TestPhases(t *testing.T) {
 	var sent []string
 	turns := []llm.Parts{
@@ -295,8 +294,7 @@ func TestPhases(t *testing.T) {
 	}
 }
 
-// TestLeftOpen holds that nobody waits for the end of a connection behind the
-// terminal event.
+// TestLeftOpen checks that a reply does not wait for the end of a connection after the terminal event.
 func TestLeftOpen(t *testing.T) {
 	for _, last := range []string{completed, sse("response.failed",
 		`,"response":{"status":"failed","error":{"code":"server_error","message":"oops"}}`)} {
@@ -310,8 +308,8 @@ func TestLeftOpen(t *testing.T) {
 	}
 }
 
-// TestLeftOpenByServer holds that the connection is given up behind a failure,
-// at once and not by a deadline, though the server leaves it open.
+// TestLeftOpenByServer checks that the connection is given up behind a failure, at once and not by a deadline, though
+// the server leaves it open.
 func TestLeftOpenByServer(t *testing.T) {
 	for _, last := range []string{completed, sse("response.failed",
 		`,"response":{"status":"failed","error":{"code":"server_error","message":"oops"}}`)} {
@@ -330,8 +328,8 @@ func TestLeftOpenByServer(t *testing.T) {
 	}
 }
 
-// TestThoughtsGone holds that items go without the ids that bind them to a
-// thought when the thought is not there any more.
+// TestThoughtsGone checks that items go without the ids that bind them to a thought when the thought is not there any
+// more.
 func TestThoughtsGone(t *testing.T) {
 	m := &Responses{ID: "gpt-6-sol"}
 	req := talk(m.Info().Route())

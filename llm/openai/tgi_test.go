@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestTGI holds what old versions of Text Generation Inference make of calls.
+// TestTGI checks calls in the form of old versions of Text Generation Inference.
 func TestTGI(t *testing.T) {
 	tool := func(s string) string { return delta(`"tool_calls":` + s) }
 	for name, c := range map[string]struct {
@@ -71,7 +71,7 @@ func TestTGI(t *testing.T) {
 	}
 }
 
-// TestOwnNoTool holds that a tool of that name is called if there is one.
+// TestOwnNoTool checks that a tool of that name is called if there is one.
 func TestOwnNoTool(t *testing.T) {
 	stream := delta(`"tool_calls":[{"index":0,"id":"0","function":{"name":"no_tool","arguments":"{\"content\":\"x\"}"}}]`) +
 		finish(`"stop"`) + done

@@ -120,8 +120,8 @@ func families() map[string]Model {
 	}
 }
 
-// TestFamilyRequests holds what each family gets to see of one conversation: a thought, a text and two calls
-// of its own, calls of another model with ids that not all take, and two messages of the person in a row.
+// TestFamilyRequests checks how each family gets one conversation: a thought, a text and two calls of its own, calls of
+// another model with ids that not all accept, and two messages of the person in a row.
 func TestFamilyRequests(t *testing.T) {
 	table := map[string]wiretest.Golden{}
 	for name, m := range families() {
@@ -176,8 +176,7 @@ func responses(m Responses) func(http.RoundTripper) llm.Model {
 	}
 }
 
-// TestForeignThought holds that DeepSeek gets an empty thought where another
-// model made the calls.
+// TestForeignThought checks that DeepSeek gets an empty thought where another model made the calls.
 func TestForeignThought(t *testing.T) {
 	m := &Model{ID: "d", BaseURL: "https://api.deepseek.com"}
 	got := string(encoded(m, llm.Request{Messages: []llm.Message{
@@ -239,7 +238,7 @@ func decodeAll(r io.Reader) (llm.Reply, string, error) {
 	return d.reply, text.String(), err
 }
 
-// TestToolDeltas holds what is accepted of imitators.
+// TestToolDeltas checks which deviations of imitators are accepted.
 func TestToolDeltas(t *testing.T) {
 	tool := func(s string) string { return delta(`"tool_calls":[` + s + `]`) }
 	cases := map[string]struct {
@@ -416,8 +415,7 @@ func TestUsage(t *testing.T) {
 	wiretest.TestUsage(t, wired(), table)
 }
 
-// TestBadText holds that bytes which are no text become the sign for that, with
-// an escape beside them and without.
+// TestBadText checks that invalid UTF-8 becomes the replacement character, with and without escapes in the text.
 func TestBadText(t *testing.T) {
 	for _, text := range []string{"a\xff\xfeb", "a\xff\xfe\\u0062"} {
 		r, shown, err := decodeAll(strings.NewReader(delta(`"content":"`+text+`"`) + done))
@@ -445,7 +443,7 @@ func ask(t *testing.T, m llm.Model, req llm.Request) (llm.Reply, *llm.Error) {
 	return llm.Reply{}, nil
 }
 
-// TestContents holds what is read of a text in another form than a string, or in other frames.
+// TestContents checks what is read of a text in another form than a string, or in other frames.
 func TestContents(t *testing.T) {
 	for _, stream := range []string{
 		delta(`"content":{"type":"text","text":"hello"}`) + finish(`"stop"`) + done,

@@ -128,8 +128,8 @@ func habits() []habit {
 	}
 }
 
-// TestFamilies holds what becomes of what models write into the text although they take tools, at
-// whatever bytes the stream is cut. No call is shown as text before it is known to be one.
+// TestFamilies checks texts of models that write calls into the text although they accept tools, with the stream cut at
+// any bytes. No call is shown as text before it is known to be one.
 func TestFamilies(t *testing.T) {
 	for _, h := range habits() {
 		t.Run(h.name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// TestOnce holds that a call which came in the model's own way is made once, whatever the text repeats.
+// TestOnce checks that a call which came in the model's own way is made once, whatever the text repeats.
 func TestOnce(t *testing.T) {
 	native := llm.Call{ID: "x", Name: "functions.read<|channel|>commentary", Args: []byte(`{"path": "a"}`)}
 	for text, want := range map[string]string{
@@ -186,7 +186,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestThoughtsGoBack holds which families get thoughts back that stood in the text.
+// TestThoughtsGoBack checks which families get thoughts back that stood in the text.
 func TestThoughtsGoBack(t *testing.T) {
 	for id, want := range map[string]string{"minimax/MiniMax-M2": "<think>hm</think>", "Qwen/Qwen3-32B": ""} {
 		inner := &talker{pieces: []string{"<think>hm</think>Yes."}, id: id}
@@ -203,7 +203,7 @@ func TestThoughtsGoBack(t *testing.T) {
 	}
 }
 
-// TestNamesOfCalls holds that the name of a call loses what templates leave on it, and finds its tool.
+// TestNamesOfCalls checks that the name of a call loses what templates leave on it, and finds its tool.
 func TestNamesOfCalls(t *testing.T) {
 	for name, want := range map[string]string{
 		"functions.read": "read", "functions.read:0": "read", "functions.read_0": "read", "functions_read": "read", "mcp__functions__read": "read",

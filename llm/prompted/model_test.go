@@ -145,7 +145,7 @@ func fail(a openaitest.Answer, turn harnesstest.Turn) openaitest.Answer {
 	return a
 }
 
-// TestFallback holds that tools are refused once, by the model, and never again.
+// TestFallback checks that tools are refused once, by the model, and never again.
 func TestFallback(t *testing.T) {
 	s := &server{turns: []harnesstest.Turn{
 		{Parts: llm.Parts{llm.Call{Name: "now", Args: []byte(`{}`)}}},
@@ -187,8 +187,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// TestNative holds that nothing changes for a model that takes tools, but for a call in its text that it
-// makes in its own way too.
+// TestNative checks that nothing changes for a model that takes tools, but for a call in its text that it makes in its
+// own way too.
 func TestNative(t *testing.T) {
 	var sent []string
 	m := &openai.Model{ID: "m", BaseURL: "http://fake/v1", HTTP: openaitest.Transport(t, &openaitest.Server{
@@ -230,8 +230,8 @@ func (m *player) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error
 	}
 }
 
-// TestVoid holds that what a retry makes void counts for nothing, and that
-// tools refused in the middle of a reply are an error like any other.
+// TestVoid checks that voided text of a retry does not count, and that tools refused in the middle of a reply are an
+// error like any other.
 func TestVoid(t *testing.T) {
 	retry := llm.Chunk{Retry: &llm.Retry{Attempt: 2}}
 	reply := llm.Chunk{Reply: &llm.Reply{Parts: llm.Say("done"), Stop: llm.StopEnd}}
@@ -269,8 +269,7 @@ func TestVoid(t *testing.T) {
 	}
 }
 
-// TestIDs holds that ids go on behind those of the history, and that a history
-// with calls can be sent without tools.
+// TestIDs checks that ids continue after those of the history, and that a history with calls can be sent without tools.
 func TestIDs(t *testing.T) {
 	req := llm.Request{Tools: []llm.ToolSpec{{Name: "now"}}, Messages: []llm.Message{
 		{Role: llm.Assistant, Parts: llm.Parts{

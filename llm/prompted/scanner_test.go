@@ -62,8 +62,8 @@ func outcomeOf(t testing.TB, stop llm.Stop, tools []string, pieces ...string) ou
 	return heard(t, &prompted.Model{Model: &talker{pieces: pieces, stop: stop, plain: true}}, req)
 }
 
-// heard is what comes of a request. What is displayed is what is replied, but for a thought of which
-// only the end was marked: it was displayed as text.
+// heard is the result of a request. The displayed text equals the reply, except for a thought of which only the end was
+// marked: it was displayed as text.
 func heard(t testing.TB, m llm.Model, req llm.Request) outcome {
 	t.Helper()
 	var o outcome
@@ -203,7 +203,7 @@ func rows() []row {
 
 func offered() []string { return []string{"read", "now"} }
 
-// TestForms holds what each text becomes, however it is cut into pieces.
+// TestForms checks the result for each text, however it is cut into pieces.
 func TestForms(t *testing.T) {
 	for _, r := range rows() {
 		t.Run(r.name, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestDisplay holds that a call is shown while it is written, and text at once.
+// TestDisplay checks that a call is shown while it is written, and text at once.
 func TestDisplay(t *testing.T) {
 	m := &prompted.Model{Model: &talker{plain: true, pieces: []string{"Hello ", "you <", "b> ", "<tool", "_call>{\"name\":\"read\",", "\"arguments\":{\"path\":", "\"a\"", "}}", "</tool_call>"}}}
 	req := llm.Request{Tools: []llm.ToolSpec{{Name: "read"}}}
@@ -253,9 +253,8 @@ func TestDisplay(t *testing.T) {
 	}
 }
 
-// FuzzScanner holds that no text, however cut, breaks the contract: what is
-// displayed is what is replied, and calls are of offered tools with an object
-// for arguments.
+// FuzzScanner checks that no text, however cut, breaks the contract: the displayed text equals the reply, and calls are
+// of offered tools with an object for arguments.
 func FuzzScanner(f *testing.F) {
 	for i, r := range rows() {
 		f.Add(r.text, uint8(i), i%3 == 0)

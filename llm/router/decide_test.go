@@ -26,7 +26,7 @@ func hybrid() *router.Model {
 	}
 }
 
-// hardAtBest are rules that give what is hard to the best model, and hardAtSmaller to one with a small window.
+// hardAtBest are rules that give hard tasks to the best model, and hardAtSmaller to one with a small window.
 func hardAtBest(m *router.Model) {
 	m.Rules = []router.Rule{
 		{Name: "hard", When: router.Cond{Hard: new(true)}, Use: []string{"best", "desk"}},
@@ -44,7 +44,7 @@ func at(clock string) time.Time {
 	return day
 }
 
-// TestDecide holds who is chosen, and the words that say why.
+// TestDecide checks who is chosen, and the words that say why.
 func TestDecide(t *testing.T) {
 	yes, no := true, false
 	rules := []router.Rule{
@@ -297,7 +297,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestRefusal holds what is said when nobody may answer.
+// TestRefusal checks the error when no route may answer.
 func TestRefusal(t *testing.T) {
 	m := hybrid()
 	m.Routes = m.Routes[1:]
@@ -328,7 +328,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestFeatures holds what is seen of a request.
+// TestFeatures checks the features of a request.
 func TestFeatures(t *testing.T) {
 	req := llm.Request{
 		System: []string{strings.Repeat("s", 300)},

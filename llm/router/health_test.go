@@ -47,8 +47,7 @@ func TestUnhealthy(t *testing.T) {
 	})
 }
 
-// TestPause holds that pauses double up to ten minutes, and that a late success
-// does not hide a newer failure.
+// TestPause checks that pauses double up to ten minutes, and that a late success does not hide a newer failure.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := new(router.Health)
@@ -77,8 +76,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// TestAllUnhealthy holds that the one that may recover first is asked all the
-// same, and only that one.
+// TestAllUnhealthy checks that the route that may recover first is still asked, and only that one.
 func TestAllUnhealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := called("a"), called("b")
@@ -97,8 +95,8 @@ func TestAllUnhealthy(t *testing.T) {
 	})
 }
 
-// TestReserve holds that an unhealthy route helps out when the others can't be
-// helped, but not when they may answer soon.
+// TestReserve checks that an unhealthy route helps out when the others can't be helped, but not when they may answer
+// soon.
 func TestReserve(t *testing.T) {
 	for kind, want := range map[llm.Kind]string{
 		llm.KindAuth:       "to b, to a after auth, p/a replied",

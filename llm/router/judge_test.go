@@ -28,8 +28,8 @@ func (o *opinion) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	}
 }
 
-// TestJudge holds what a small model that judges decides, what it is not asked, and that its
-// words are paid for once.
+// TestJudge checks the decisions of a small model that judges, what it is not asked, and that its words are paid for
+// once.
 func TestJudge(t *testing.T) {
 	goesOn := llm.Request{Session: "s", Messages: []llm.Message{
 		{Role: llm.User, Parts: llm.Say("Design how editors can work without a network")},

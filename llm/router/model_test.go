@@ -18,7 +18,7 @@ type behind struct {
 
 func (b behind) Info() llm.Info { return b.info }
 
-// TestModel holds that a router with one route is as good as the route.
+// TestModel checks that a router with one route is as good as the route.
 func TestModel(t *testing.T) {
 	harnesstest.TestModel(t, harnesstest.ModelParams{
 		New: newFake,

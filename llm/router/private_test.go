@@ -15,7 +15,7 @@ import (
 // fill is n letters and digits such as tokens have.
 func fill(n int) string { return strings.Repeat("aB3dE6gH9", n/9+1)[:n] }
 
-// secrets are texts that must stay, by what they are called.
+// secrets are texts that must stay on the machine, by name.
 func secrets() [][2]string {
 	upper := strings.ToUpper(fill(60))
 	return [][2]string{
@@ -81,7 +81,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestPrivatePatterns holds that a person's patterns count, and are not named.
+// TestPrivatePatterns checks that a person's patterns count, and are not named.
 func TestPrivatePatterns(t *testing.T) {
 	m := hybrid()
 	m.Private = []string{"(?i)project bluebird", "Müller"}
@@ -144,8 +144,8 @@ func TestSecretPlaces(t *testing.T) {
 	}
 }
 
-// TestHistories holds that remembering what was read hides nothing: whatever a
-// session sends next, the answer is that for a session that was never seen.
+// TestHistories checks that remembering earlier requests hides nothing: whatever a session sends next, the answer is
+// that for a new session.
 func TestHistories(t *testing.T) {
 	texts := []string{"one", "two", "three", "o", "ne", "", secrets()[4][1], "sk-", fill(24), "sk-" + fill(24)}
 	m, fresh := hybrid(), hybrid()
@@ -175,8 +175,7 @@ func TestHistories(t *testing.T) {
 	})
 }
 
-// TestMovedText holds that text which only moved from one part into the next is
-// read again.
+// TestMovedText checks that text which only moved from one part into the next is read again.
 func TestMovedText(t *testing.T) {
 	m := hybrid()
 	for _, tt := range []struct{ result, beside, want string }{
@@ -193,7 +192,7 @@ func TestMovedText(t *testing.T) {
 	}
 }
 
-// TestManyHistories holds that sessions beyond those remembered are read anew.
+// TestManyHistories checks that sessions beyond the remembered ones are read again.
 func TestManyHistories(t *testing.T) {
 	m := hybrid()
 	for round := range 2 {
@@ -301,9 +300,9 @@ func randomRouter(t *rapid.T, kinds []llm.Kind) (*router.Model, []*vendor) {
 	return m, vendors
 }
 
-// TestPrivateTextIsTooLong holds what is said of private text that only a small local model
-// may see: that it is too long, for how much, and why no other may; and that a part of such a
-// conversation stays at home also where it does not show what is private.
+// TestPrivateTextIsTooLong checks the error about private text that is too long for the small local model that alone
+// may see it: it gives the length, the window and the reason why no other model may see it. A part of such a
+// conversation stays local even where it does not contain the private text.
 func TestPrivateTextIsTooLong(t *testing.T) {
 	m := hybrid()
 	m.Private = []string{"ACME-[0-9]+"}

@@ -88,7 +88,7 @@ func say(text string) llm.Request {
 	return llm.Request{Session: "s", Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(text)}}}
 }
 
-// told is how a stream went, in short: who was chosen, what was said, the end.
+// told summarises a stream: the chosen model, the reply, the end.
 func told(t *testing.T, m llm.Model, req llm.Request) string {
 	t.Helper()
 	var out []string
@@ -116,7 +116,7 @@ func told(t *testing.T, m llm.Model, req llm.Request) string {
 	return strings.Join(out, ", ")
 }
 
-// TestChain holds what each kind of failure of the first route leads to.
+// TestChain checks the consequence of each kind of failure of the first route.
 func TestChain(t *testing.T) {
 	const next = "to a, to b after %s, p/b replied"
 	const up = "to a, failed: %s"
@@ -150,8 +150,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestChainWindow holds that a prompt that is too long goes only where there is
-// known to be more room.
+// TestChainWindow checks that a prompt that is too long goes only where there is known to be more room.
 func TestChainWindow(t *testing.T) {
 	small, unknown, medium, large := called("small"), called("unknown"), called("medium"), called("large")
 	small.info.Window, medium.info.Window, large.info.Window = 8_000, 32_000, 64_000
@@ -171,7 +170,7 @@ func TestChainWindow(t *testing.T) {
 	}
 }
 
-// TestBestError holds which of several failures goes up.
+// TestBestError checks which of several failures goes up.
 func TestBestError(t *testing.T) {
 	quota := func(d time.Duration) *llm.Error { return &llm.Error{Kind: llm.KindQuota, RetryAfter: d} }
 	for _, tt := range []struct {
@@ -204,8 +203,7 @@ func TestBestError(t *testing.T) {
 	}
 }
 
-// TestHeldBack holds that a route whose wrapper waits long is left for another,
-// and waited for if it is the last.
+// TestHeldBack checks that a route whose wrapper waits long is left for another, and waited for if it is the last.
 func TestHeldBack(t *testing.T) {
 	for _, tt := range []struct {
 		wait time.Duration
@@ -251,7 +249,7 @@ func TestPin(t *testing.T) {
 	})
 }
 
-// TestRouted holds what is told of a choice.
+// TestRouted checks the report about a choice.
 func TestRouted(t *testing.T) {
 	a, b := called("a"), called("b")
 	a.fails = failing(llm.KindOverloaded)
@@ -275,8 +273,8 @@ func TestRouted(t *testing.T) {
 	}
 }
 
-// TestNobodyListens holds that a stream that is left ends, and counts as no
-// failure: a stream that went on would panic.
+// TestNobodyListens checks that a stream ends when its consumer leaves, and does not count as a failure: a stream that
+// continued would panic.
 func TestNobodyListens(t *testing.T) {
 	for stop := range 3 {
 		a, b := called("a"), called("b")
@@ -309,7 +307,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestCutShort holds that a route that breaks its contract counts as cut.
+// TestCutShort checks that a route that breaks its contract counts as cut.
 func TestCutShort(t *testing.T) {
 	m := &router.Model{Routes: []router.Route{{Name: "silent", Model: silent{}}}}
 	if got, want := told(t, m, say("hi")), "to silent, failed: stream_cut"; got != want {

@@ -38,7 +38,7 @@ func decide(m *router.Model, req llm.Request) (route, why string) {
 	return d.Use[0], d.Reason
 }
 
-// TestBeginnings holds where tasks begin of which nothing is known but how they look, in any language.
+// TestBeginnings checks where tasks begin when only their form is known, in any language.
 func TestBeginnings(t *testing.T) {
 	for _, tt := range []struct{ text, want, why string }{
 		{"Which port does the dev server use?", "local", "the task is a question"},
@@ -74,7 +74,7 @@ func TestBeginnings(t *testing.T) {
 	}
 }
 
-// TestGoesOn holds that a few words are about what was asked for before them.
+// TestGoesOn checks that a short message refers to the request before it.
 func TestGoesOn(t *testing.T) {
 	for text, want := range map[string]string{
 		"yes, do it":                 "cloud",
@@ -96,8 +96,8 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestEvidence holds what in a run takes its task from the local model, what does not, and that
-// nothing gives it back before the run ends.
+// TestEvidence checks which events of a run move its task from the local model and which do not, and that nothing moves
+// it back before the run ends.
 func TestEvidence(t *testing.T) {
 	for _, tt := range []struct {
 		work llm.Work
@@ -134,7 +134,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestLabelled holds how many tasks of labelled ones begin where a person would have them begin, and that
+// TestLabelled checks how many tasks of labelled ones begin where a person would have them begin, and that
 // docs/ROUTING.md says so.
 func TestLabelled(t *testing.T) {
 	f, err := os.Open("testdata/beginnings.jsonl")
@@ -160,7 +160,7 @@ func TestLabelled(t *testing.T) {
 		all["local"]+all["cloud"], len(langs), right["local"], all["local"], right["cloud"], all["cloud"]))
 }
 
-// document compares what stands between two marks in docs/ROUTING.md, or writes it.
+// document compares the text between two marks in docs/ROUTING.md, or writes it.
 func document(t *testing.T, want string) {
 	t.Helper()
 	const path, from, to = "../../docs/ROUTING.md", "<!-- from TestLabelled -->\n", "<!-- to here -->"

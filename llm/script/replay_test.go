@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// tape is a model that streams what it holds, whatever it is asked.
+// tape is a model that streams its content, whatever the request.
 type tape struct {
 	chunks []llm.Chunk
 	err    error

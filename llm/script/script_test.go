@@ -150,8 +150,8 @@ func TestDeltasAddUpToTheReply(t *testing.T) {
 	}
 }
 
-// TestModel runs the suite on the offline model, with a script for every reply
-// the suite wants. It has no wire, so what concerns one does not apply.
+// TestModel runs the suite on the offline model, with a script for every reply of the suite. It has no wire, so tests
+// of a wire do not apply.
 func TestModel(t *testing.T) {
 	harnesstest.TestModel(t, harnesstest.ModelParams{
 		New: func(_ *testing.T, turns ...harnesstest.Turn) harnesstest.Fake {

@@ -17,7 +17,7 @@ func TestLlamacppStreams(t *testing.T) { streams(t, speaks(llamacpp(t))) }
 
 func TestLlamacppCancel(t *testing.T) { frees(t, speaks(llamacpp(t))) }
 
-// TestLlamacppWindow takes the window from what the server tells.
+// TestLlamacppWindow takes the window from the server's answer.
 func TestLlamacppWindow(t *testing.T) {
 	e := llamacpp(t)
 	list, err := openai.Discover(t.Context(), e)
@@ -27,8 +27,7 @@ func TestLlamacppWindow(t *testing.T) {
 	refusesTooLong(t, speaks(e), list[0].Window)
 }
 
-// TestLlamacppGrows holds that the second turn is read from the cache but for
-// what is new.
+// TestLlamacppGrows checks that the second turn comes from the cache, except for the new part.
 func TestLlamacppGrows(t *testing.T) {
 	a, b := grows(t, speaks(llamacpp(t)))
 	if b.CacheRead < a.Prompt()*9/10 {

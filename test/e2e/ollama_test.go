@@ -32,7 +32,7 @@ func TestOllamaGrows(t *testing.T) {
 	t.Logf("first turn %+v, second %+v", a, b)
 }
 
-// TestOllamaWindow holds that the window is what was asked for.
+// TestOllamaWindow checks that the window has the requested size.
 func TestOllamaWindow(t *testing.T) {
 	for _, window := range []int{2048, 8192, 4096} {
 		e := at(t, plain, window)

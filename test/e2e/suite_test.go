@@ -191,8 +191,7 @@ func calls(t *testing.T, m llm.Model) {
 	}
 }
 
-// forced adds fields to a request, once: what makes even a model that talks
-// nonsense call a tool.
+// forced adds fields to a request, once, that make even a model that talks nonsense call a tool.
 type forced struct {
 	fields map[string]any
 	done   bool

@@ -74,7 +74,7 @@ func weakTasks() []weakTask {
 	}
 }
 
-// weakRun is what came of one try.
+// weakRun is the result of one try.
 type weakRun struct {
 	passed                             bool
 	turns, calls, failed, invalid, out int

@@ -33,7 +33,7 @@ func TestZeroAgentAnswers(t *testing.T) {
 	}
 }
 
-// opinion is a judge that allows, and may answer what the mode asks if grants.
+// opinion is a judge that allows, and may answer a question of the mode if grants is set.
 type opinion struct {
 	grants bool
 	asked  int
@@ -46,8 +46,8 @@ func (o *opinion) Judge(context.Context, *tool.Call, []tool.Effect) (tool.Verdic
 	return tool.Verdict{Action: tool.Allow, By: "opinion", Grant: o.grants}, nil
 }
 
-// TestJudgesThatMayGrant holds that a judge answers what the mode asks only if it may, that
-// no judge answers what a rule asks, and that one which may not is not asked in vain.
+// TestJudgesThatMayGrant checks that a judge answers a question of the mode only if it may, that no judge answers a
+// question of a rule, and that a judge that may not grant is not asked in vain.
 func TestJudgesThatMayGrant(t *testing.T) {
 	ask := []inspan.Rule{{Action: tool.Ask, Text: "note"}}
 	for _, tt := range []struct {
@@ -146,7 +146,7 @@ func TestWhatAModelMayGetWrong(t *testing.T) {
 	}
 }
 
-// Whatever would ask waits, across restarts, until somebody decides.
+// A call that would ask waits, across restarts, for a decision.
 func TestApprovalIsDurable(t *testing.T) {
 	var l ledger
 	a := inspan.Agent{Model: scripted(t, "call: note {\"word\":\"a\"}", "Done."), Tools: []tool.Tool{l.writer()}, Env: tool.Env{Root: "/w"}}
@@ -167,7 +167,7 @@ func TestApprovalIsDurable(t *testing.T) {
 	}
 }
 
-// The log holds arguments once, unless what runs is not what the model wrote.
+// The log has arguments once, unless the call runs with other arguments than the model wrote.
 func TestArgumentsAreStoredOnce(t *testing.T) {
 	type words struct {
 		Word string `json:"word"`
@@ -402,8 +402,7 @@ func (r *recorder) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 	return r.Model.Stream(ctx, req)
 }
 
-// pieces spells a request out so that one request continues another exactly if
-// its pieces start with those of the other.
+// pieces splits a request so that one request continues another exactly if its pieces start with the other's.
 func pieces(t testing.TB, req llm.Request) []string {
 	t.Helper()
 	var out []string
@@ -424,9 +423,8 @@ func pieces(t testing.TB, req llm.Request) []string {
 	return out
 }
 
-// TestCutAnywhere stops a run after every single event, as a crash would, and
-// goes on with a new agent: nothing that ended runs again, what writes runs at
-// most once, and the requests of both lives continue one another.
+// TestCutAnywhere stops a run after every single event, like a crash, and continues with a new agent: no finished call
+// runs again, each write runs at most once, and the requests of both lives continue one another.
 func TestCutAnywhere(t *testing.T) {
 	replies := []string{
 		"Look.\ncall: look {\"word\":\"a\"}\ncall: look {\"word\":\"b\"}",
@@ -479,7 +477,7 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// checkLedger compares what ran with what the log says.
+// checkLedger compares the calls that ran with the log.
 func checkLedger(t *testing.T, cut int, log event.Log, runs []string) {
 	t.Helper()
 	starts, ends, unknown := 0, map[string]int{}, 0
@@ -524,8 +522,7 @@ func checkPrefixes(t *testing.T, cut int, requests []llm.Request) {
 	}
 }
 
-// TestDigestsHold folds logs again and compares the state with what was
-// recorded when each run stopped.
+// TestDigestsHold folds logs again and compares the state with the digest that was recorded when each run stopped.
 func TestDigestsHold(t *testing.T) {
 	var l ledger
 	a := inspan.Agent{
@@ -585,7 +582,7 @@ func TestSettingsOfAnOldSessionStand(t *testing.T) {
 	}
 }
 
-// TestLimitsCanBeTakenAway holds that a negative limit of an agent is none, also in a session that had one.
+// TestLimitsCanBeTakenAway checks that a negative limit of an agent means no limit, even in a session that had one.
 func TestLimitsCanBeTakenAway(t *testing.T) {
 	log := event.NewMemory("m")
 	few := inspan.Agent{Model: scripted(t, "Hi."), Limits: inspan.Limits{Turns: 7, Cost: 1, Tokens: 100_000, Time: time.Hour}}

@@ -13,8 +13,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestApprovalScopes holds that an approval covers what was shown, for as long as
-// it says, and nothing else.
+// TestApprovalScopes checks that an approval covers what was shown, for as long as it says, and nothing else.
 func TestApprovalScopes(t *testing.T) {
 	for _, tt := range []struct {
 		scope      event.Scope
@@ -69,8 +68,7 @@ func TestApprovalScopes(t *testing.T) {
 	}
 }
 
-// TestApprovalIsKeptOrNotGiven holds that an approval which can't be kept is no
-// approval.
+// TestApprovalIsKeptOrNotGiven checks that an approval that can't be stored does not count.
 func TestApprovalIsKeptOrNotGiven(t *testing.T) {
 	var ran []string
 	a := inspan.Agent{
@@ -88,8 +86,7 @@ func TestApprovalIsKeptOrNotGiven(t *testing.T) {
 	}
 }
 
-// TestAskTimeout holds that a question which nobody answers becomes a no, also
-// over a restart.
+// TestAskTimeout checks that a question without an answer becomes a no, also across a restart.
 func TestAskTimeout(t *testing.T) {
 	var ran []string
 	a := inspan.Agent{
@@ -113,8 +110,8 @@ func TestAskTimeout(t *testing.T) {
 	}
 }
 
-// TestApprove holds that Agent.Approve decides on calls which need a person: a yes runs the call, a no is told to the
-// model, an error ends the run, and without it the error names the field.
+// TestApprove checks that Agent.Approve decides on calls that need a person: a yes runs the call, the model reads about
+// a no, an error ends the run, and without Approve the error names the field.
 func TestApprove(t *testing.T) {
 	for name, tt := range map[string]struct {
 		approve func(context.Context, inspan.Pending) (bool, error)

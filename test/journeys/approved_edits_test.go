@@ -1,6 +1,6 @@
 package journeys_test
 
-// What a person approves is what was shown.
+// A person approves exactly what was shown.
 
 import (
 	"context"
@@ -74,8 +74,8 @@ func edits(path, from, to string) string {
 	return fmt.Sprintf(`call: edit_file {"path":%q,"edits":[{"old_string":%q,"new_string":%q}]}`, path, from, to)
 }
 
-// TestEditIsWhatWasShown holds that an edit which a person was asked about changes the file as they saw it,
-// or as other edits have left it that they were shown for the same file, and no other.
+// TestEditIsWhatWasShown checks that an edit which a person was asked about changes the file as they saw it, or as
+// other edits have left it that they were shown for the same file, and no other.
 func TestEditIsWhatWasShown(t *testing.T) {
 	const gone = "changed after the person was shown it, so nothing was written; read it again"
 	huge := strings.Repeat("a line of a file of which no difference is shown\n", 100_000)
@@ -131,8 +131,8 @@ func TestEditIsWhatWasShown(t *testing.T) {
 	}
 }
 
-// TestOthersLeaveWhatNobodyWasShown holds that a call which nobody was asked about, and a command whose changes
-// nobody was shown, leave a file that an approval does not cover.
+// TestOthersLeaveWhatNobodyWasShown checks that a call that ran unasked, and a command whose changes were not shown,
+// leave a file in a state that no approval covers.
 func TestOthersLeaveWhatNobodyWasShown(t *testing.T) {
 	d := newDesk(t, edits("a", "two", "2")+"\ncall: command {}")
 	command := tool.New("command", "Appends.", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
@@ -153,8 +153,7 @@ func TestOthersLeaveWhatNobodyWasShown(t *testing.T) {
 	}
 }
 
-// TestModeEditsWhatIsThere holds that a call which a mode has let run, and no person, is not held to what was
-// shown.
+// TestModeEditsWhatIsThere checks that a call that the mode allowed, without a person, is not held to a preview.
 func TestModeEditsWhatIsThere(t *testing.T) {
 	d := newDesk(t, edits("a", "two", "2"))
 	d.drive(said("go"))
@@ -164,8 +163,8 @@ func TestModeEditsWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestSetIsWhatWasShown holds that of a set an edit whose file has changed is asked about again, as it would be
-// by then, and that edits of one file are made one after the other.
+// TestSetIsWhatWasShown checks that of a set an edit whose file has changed is asked about again, as it would be by
+// then, and that edits of one file are made one after the other.
 func TestSetIsWhatWasShown(t *testing.T) {
 	d := newDesk(t, "call: fill {}")
 	edit := func(path, from, to string) string {
@@ -187,7 +186,7 @@ func TestSetIsWhatWasShown(t *testing.T) {
 	}
 }
 
-// opens counts what is opened.
+// opens counts the opened files.
 type opens struct {
 	tool.Files
 	n *int
@@ -199,7 +198,7 @@ func (o opens) Open(ctx context.Context, path string) (fs.File, error) {
 	return o.Files.Open(ctx, path)
 }
 
-// TestUnaskedEditsReadOnce holds that a call which nobody is asked about opens its file once.
+// TestUnaskedEditsReadOnce checks that a call without a question opens its file once.
 func TestUnaskedEditsReadOnce(t *testing.T) {
 	d, n := newDesk(t, edits("a", "two", "2")), 0
 	d.Mode, d.Env.Files = tool.ModeEdit, opens{d.Env.Files, &n}
@@ -208,8 +207,8 @@ func TestUnaskedEditsReadOnce(t *testing.T) {
 	}
 }
 
-// TestDryRun holds that an edit that can't apply fails at once, and nobody is asked about it. It is still asked
-// about if an earlier call of the reply may make it fit, or if its failure could tell what the agent may not read.
+// TestDryRun checks that an edit that can't apply fails at once without a question. It still asks if an earlier call of
+// the reply may make it apply, or if its failure could reveal text that the agent may not read.
 func TestDryRun(t *testing.T) {
 	d := newDesk(t, edits("a", "none", "2"))
 	if st := d.drive(event.Say("go")); len(st.Waiting) > 0 || st.Stopped == nil {
@@ -237,8 +236,8 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestPersonsArguments holds that a person may change what a call does before it runs: what they write is judged
-// anew, is asked about by a question of its own, and is in the log as theirs. The call itself never runs.
+// TestPersonsArguments checks that a person may change a call before it runs: the new arguments are judged again, have
+// a question of their own, and are in the log as the person's. The original call never runs.
 func TestPersonsArguments(t *testing.T) {
 	ask := func(t *testing.T) (*desk, inspan.Pending) {
 		d := newDesk(t, `call: write_file {"path":"c","content":"the model's"}`)

@@ -1,6 +1,6 @@
 package journeys_test
 
-// Programs that ask ahead, against a model of what they may do.
+// Programs that ask ahead, compared with a model of what they may do.
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// plan is a random program: calls one after the other, and what it does where one fails.
+// plan is a random program: calls one after the other, and its reaction to a failure.
 type plan []planned
 
 type planned struct {
@@ -37,11 +37,11 @@ func randomPlan(r *rand.Rand) (p plan) {
 	return p
 }
 
-// person says whether somebody allows a call, and works whether it succeeds then.
+// person decides whether a call is allowed, and works whether it then succeeds.
 func person(word string) bool { return !strings.HasPrefix(word, "3") && !strings.HasPrefix(word, "6") }
 func works(word string) bool  { return !strings.HasPrefix(word, "2") }
 
-// run is what the program does, by what its calls come to.
+// run performs the program, given the results of its calls.
 func (p plan) run(do doing) (string, error) {
 	var held error
 	for i := 0; i < len(p); i++ {
@@ -103,8 +103,8 @@ func (p plan) agent(t *testing.T, l *ledger, model ...string) *inspan.Agent {
 	}
 }
 
-// answers are random answers of the person to some of what waits: to single questions, and to several
-// at once, with numbers among them that mean nothing.
+// answers are random answers of the person to some of the open questions: single ones, and several at once, with some
+// meaningless numbers among them.
 func answers(r *rand.Rand, waiting []inspan.Pending) (out []event.Body) {
 	waiting = slices.Clone(waiting)
 	r.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
@@ -126,9 +126,9 @@ func answers(r *rand.Rand, waiting []inspan.Pending) (out []event.Body) {
 	return out
 }
 
-// TestAheadAsAlone holds that the calls of a random program that asks ahead are those that would run if
-// each were judged alone when its turn comes, in the same order, whichever subsets a person answers at
-// a time, and wherever the program is killed.
+// TestAheadAsAlone checks that the calls of a random program that asks ahead are those that would run if each were
+// judged alone in turn, in the same order, whichever subsets a person answers at a time, and wherever the program is
+// killed.
 func TestAheadAsAlone(t *testing.T) {
 	runs := 600
 	if testing.Short() {
@@ -177,7 +177,7 @@ func replied(t *testing.T, log event.Log) bool {
 	return slices.ContainsFunc(collect(t, log.Read(t.Context(), 0)), func(e event.Event) bool { return e.Body.Kind() == "replied" })
 }
 
-// checkAhead compares what has run with the model.
+// checkAhead compares the calls that ran with the model.
 func checkAhead(t *testing.T, seed uint64, p plan, l *ledger, log event.Log) {
 	t.Helper()
 	ran := slices.DeleteFunc(slices.Clone(l.runs), func(run string) bool { return strings.HasPrefix(run, "look") })

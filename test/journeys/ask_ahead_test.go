@@ -20,15 +20,15 @@ import (
 // doing is how a program makes a call.
 type doing = func(name, word string) (string, error)
 
-// eager is a tool that goes on behind calls that are held, until run returns one of them.
+// eager is a tool that continues past held calls until run returns one of them.
 func eager(run func(do doing) (string, error)) tool.Tool {
 	t := recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) { return run(do) })
 	t.AsksAhead = true
 	return t
 }
 
-// questioned runs a session with a conductor whose questions answer answers, and returns what was asked, as
-// the words of the calls of each question, and all events.
+// questioned runs a session with a conductor that answers questions from answers. It returns the questions, as the
+// words of the calls of each, and all events.
 func questioned(t *testing.T, a *inspan.Agent, answer func(p inspan.Pending) event.Decided) (questions []string, events []event.Event) {
 	t.Helper()
 	log := event.NewMemory("s")
@@ -53,8 +53,8 @@ func questioned(t *testing.T, a *inspan.Agent, answer func(p inspan.Pending) eve
 
 func yes(inspan.Pending) event.Decided { return event.Decided{Allow: true} }
 
-// TestAskedAhead holds that the calls of a loop are asked about once, the worst first and with all that
-// they would do, and run in its order once they are allowed.
+// TestAskedAhead checks that the calls of a loop are asked about once, the worst first and with all that they would do,
+// and run in its order once they are allowed.
 func TestAskedAhead(t *testing.T) {
 	want := []string{"note a", "get example.com", "note b", "note c"}
 	for _, together := range []bool{false, true} {
@@ -96,8 +96,8 @@ func TestAskedAhead(t *testing.T) {
 	}
 }
 
-// TestAheadIsDenied holds that who denies a set denies each of its calls, that the program hears it of
-// those that it still makes, and that it goes on.
+// TestAheadIsDenied checks that the denial of a set denies each of its calls, that the program learns of it for the
+// calls that it still makes, and that it continues.
 func TestAheadIsDenied(t *testing.T) {
 	l := &ledger{}
 	var failed []string
@@ -134,7 +134,7 @@ func TestAheadIsDenied(t *testing.T) {
 	}
 }
 
-// TestBeyondTheSet holds that what was not in a set asks again.
+// TestBeyondTheSet checks that a call outside the set asks again.
 func TestBeyondTheSet(t *testing.T) {
 	l := &ledger{}
 	p := eager(func(do doing) (string, error) {
@@ -153,8 +153,8 @@ func TestBeyondTheSet(t *testing.T) {
 	}
 }
 
-// TestAheadIsNotWanted holds that a call which was asked for ahead and allowed does not run if its
-// program no longer makes it, whether a person has allowed it or a rule, and that this is no divergence.
+// TestAheadIsNotWanted checks that a call that was requested ahead and allowed, by a person or a rule, does not run if
+// its program no longer makes it, and that this is not a divergence.
 func TestAheadIsNotWanted(t *testing.T) {
 	for name, rules := range map[string][]inspan.Rule{"by a person": nil, "by a rule": {{Action: tool.Allow, Text: "note"}}} {
 		t.Run(name, func(t *testing.T) {
@@ -194,8 +194,7 @@ func TestAheadIsNotWanted(t *testing.T) {
 	}
 }
 
-// TestReadAhead holds that what only reads runs behind a call that waits, unless that may change what
-// it reads.
+// TestReadAhead checks that a reading call runs behind a waiting call, unless that one may change what it reads.
 func TestReadAhead(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{
@@ -215,8 +214,8 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
-// TestOneByOne holds that who knows nothing of sets can answer each question alone, and that the program
-// goes on with what it has.
+// TestOneByOne checks that a front end without sets can answer each question alone, and that the program continues with
+// the answers so far.
 func TestOneByOne(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{
@@ -258,10 +257,9 @@ func (j fickle) Judge(_ context.Context, c *tool.Call, _ []tool.Effect) (tool.Ve
 	return tool.Verdict{Action: j.after, By: "fickle", Reason: "that was then"}, nil
 }
 
-// TestVerdictsAhead holds that a verdict on a call that was asked for ahead is no pass: what would be
-// denied by the time its program comes to it is denied, and what a rule allowed and would ask by then
-// asks. What a person has allowed, and would ask again, does not ask twice, unless it would do
-// something else.
+// TestVerdictsAhead checks that a verdict on a call requested ahead is not final: a call that would be denied by the
+// time the program makes it is denied, and one that a rule allowed and that would ask by then asks. A call that a
+// person has allowed does not ask twice, unless it would do something else.
 func TestVerdictsAhead(t *testing.T) {
 	allowed := []inspan.Rule{{Action: tool.Allow, Text: "note"}}
 	for name, tc := range map[string]struct {
@@ -305,8 +303,8 @@ func TestVerdictsAhead(t *testing.T) {
 	}
 }
 
-// TestKilledWithASet holds that a session whose log ends anywhere around a set that is asked about goes
-// on to the same: nothing runs twice and nothing unasked.
+// TestKilledWithASet checks that a session whose log ends anywhere around the question about a set continues to the
+// same end: nothing runs twice and nothing runs unasked.
 func TestKilledWithASet(t *testing.T) {
 	build := func(l *ledger, replies ...string) *inspan.Agent {
 		return &inspan.Agent{
@@ -381,8 +379,8 @@ func checkAllowed(t *testing.T, cut int, events []event.Event) {
 	}
 }
 
-// TestHeldForNothing holds that a tool which ends with ErrHeld although none of its calls was held has
-// failed, in the place of being run for ever.
+// TestHeldForNothing checks that a tool that ends with ErrHeld although none of its calls was held has failed, so that
+// it does not run for ever.
 func TestHeldForNothing(t *testing.T) {
 	ran := 0
 	p := eager(func(doing) (string, error) { ran++; return "", tool.ErrHeld })
@@ -392,8 +390,8 @@ func TestHeldForNothing(t *testing.T) {
 	}
 }
 
-// TestNothingHeldWithoutAhead holds that a tool without AsksAhead waits for each call, and is asked about
-// one at a time.
+// TestNothingHeldWithoutAhead checks that a tool without AsksAhead waits for each call, and is asked about one at a
+// time.
 func TestNothingHeldWithoutAhead(t *testing.T) {
 	l := &ledger{}
 	p := looping("note a", "note b")
@@ -404,8 +402,8 @@ func TestNothingHeldWithoutAhead(t *testing.T) {
 	}
 }
 
-// TestAheadForTooLong holds that a program which goes on and on behind a call that is held is stopped,
-// so that somebody is asked.
+// TestAheadForTooLong checks that a program that continues without end behind a held call is stopped, so that the
+// question is asked.
 func TestAheadForTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &ledger{}
@@ -426,8 +424,8 @@ func TestAheadForTooLong(t *testing.T) {
 	})
 }
 
-// TestAheadSideBySide holds the same of calls that are made side by side: one question, each runs once,
-// also beside calls that need nobody and through other calls that make some.
+// TestAheadSideBySide checks the same for parallel calls: there is one question, and each call runs once, also next to
+// calls that need no approval and through other calls that make some.
 func TestAheadSideBySide(t *testing.T) {
 	for range 30 {
 		l := &ledger{}
@@ -458,8 +456,8 @@ func TestAheadSideBySide(t *testing.T) {
 	}
 }
 
-// TestSetsAndOthers holds that a set is put again without a call that somebody else has decided on, if
-// it was the first, and that what they have said of another stands.
+// TestSetsAndOthers checks that a set is asked about again without its first call if someone else has decided on that,
+// and that their decision on another call stands.
 func TestSetsAndOthers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		other int
@@ -509,7 +507,7 @@ func TestSetsAndOthers(t *testing.T) {
 	}
 }
 
-// TestSetsHoldOnce holds that no answer to a set is for longer than once.
+// TestSetsHoldOnce checks that no answer to a set is for longer than once.
 func TestSetsHoldOnce(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{
@@ -525,8 +523,8 @@ func TestSetsHoldOnce(t *testing.T) {
 	}
 }
 
-// TestHooksOfEagerCallers holds that a hook hears of the end of a tool that asks ahead once, and not
-// each time that it is held.
+// TestHooksOfEagerCallers checks that a hook hears of the end of a tool that asks ahead once, and not each time that it
+// is held.
 func TestHooksOfEagerCallers(t *testing.T) {
 	l := &ledger{}
 	h := &hook{say: map[tool.Moment]func(tool.Point) (tool.Outcome, error){}}
@@ -544,8 +542,8 @@ func TestHooksOfEagerCallers(t *testing.T) {
 	}
 }
 
-// TestSetByItsID holds that the ID of a set answers all of its calls and none that came later, that each
-// call can still be answered alone, and that an answer for longer is for no set.
+// TestSetByItsID checks that the ID of a set answers all of its calls and none that came later, that each call can
+// still be answered alone, and that an answer for longer is for no set.
 func TestSetByItsID(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answers []event.Decided
@@ -601,8 +599,8 @@ func TestSetByItsID(t *testing.T) {
 	}
 }
 
-// TestSetIsApprovedForLater holds that the approval of a set counts where nobody is there any more who could be
-// asked, as that of a single call does, and that what was not approved does not run there.
+// TestSetIsApprovedForLater checks that the approval of a set counts even when no one can be asked any more, like that
+// of a single call, and that unapproved calls do not run there.
 func TestSetIsApprovedForLater(t *testing.T) {
 	for id, want := range map[string][]string{"1-3": {"note a", "get b", "note c"}, "1": {"note a"}} {
 		l := &ledger{}

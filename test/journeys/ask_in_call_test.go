@@ -49,8 +49,8 @@ func politely(t *testing.T, change func(*inspan.Agent)) (*inspan.Session, *event
 	return s, log
 }
 
-// TestAskWhileRunning holds that a running call gets what the person says, and
-// that nothing of a question is left once it has ended.
+// TestAskWhileRunning checks that a running call gets the person's answer, and that nothing of a question remains once
+// the call has ended.
 func TestAskWhileRunning(t *testing.T) {
 	s, _ := politely(t, nil)
 	answers := []event.Decided{{Allow: true, Answer: "a kingfisher"}, {Reason: "no"}}
@@ -96,8 +96,8 @@ func TestAskNobody(t *testing.T) {
 	}
 }
 
-// TestAskInterrupted holds that an interrupt ends a call that waits for an answer,
-// and that a question whose program is gone is not asked any more.
+// TestAskInterrupted checks that an interrupt ends a call that waits for an answer, and that a question whose program
+// is gone is not asked any more.
 func TestAskInterrupted(t *testing.T) {
 	s, _ := politely(t, nil)
 	var last event.Ended
@@ -140,8 +140,8 @@ func TestAskInterrupted(t *testing.T) {
 	}
 }
 
-// TestInterruptBeforeCallsBegin holds that an interrupt counts that comes when the
-// calls are decided on and none has begun.
+// TestInterruptBeforeCallsBegin checks that an interrupt counts that comes when the calls are decided on and none has
+// begun.
 func TestInterruptBeforeCallsBegin(t *testing.T) {
 	var s *inspan.Session
 	began := false

@@ -30,8 +30,7 @@ func (s *shelf) Get(context.Context, string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(s.data)), nil
 }
 
-// TestImagesOfAPersonAreBlobs holds that an image that is said is kept beside the
-// log, and reaches the model whole.
+// TestImagesOfAPersonAreBlobs checks that an image in a message is stored as a blob, and reaches the model whole.
 func TestImagesOfAPersonAreBlobs(t *testing.T) {
 	picture := bytes.Repeat([]byte("pixel"), 1000)
 	for name, say := range map[string]func(*inspan.Session, event.Body) error{
@@ -77,8 +76,8 @@ func TestImagesOfAPersonAreBlobs(t *testing.T) {
 	}
 }
 
-// TestResultsFitTheWindow holds that one result takes no more than an eighth of the window, and that
-// the rest of it can be read.
+// TestResultsFitTheWindow checks that one result takes no more than an eighth of the window, and that the rest of it
+// can be read.
 func TestResultsFitTheWindow(t *testing.T) {
 	said := strings.Repeat("a line of some file\n", 3000)
 	for window, want := range map[int]int{0: 30_000, 4000: 2000, 8000: 3500, 32_000: 14_000, 200_000: 30_000} {

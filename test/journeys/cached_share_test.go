@@ -18,9 +18,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// caching is a vendor that answers with calls and counts what its cache would have held, by the rules of
-// https://platform.claude.com/docs/en/build-with-claude/prompt-caching: what ends at a marker is kept, and is found
-// by a later marker at most 20 blocks behind it.
+// caching is a vendor that answers with calls and counts the tokens that its cache would have held, by the rules of
+// https://platform.claude.com/docs/en/build-with-claude/prompt-caching: a prefix that ends at a marker is kept, and a
+// later marker finds it at most 20 blocks back.
 type caching struct {
 	calls       int // of the run, before its answer
 	left, made  int
@@ -87,8 +87,9 @@ func (v *caching) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(sse(total*2/7, blocks)))}, nil
 }
 
-// TestCachedShare holds how much of a long session a vendor has cached: of 94 requests in 10 runs, with every mode
-// switched to in turn and a server whose tools come late, at least 97 % of all bytes, and at least 75 % of each request but the first.
+// TestCachedShare checks how much of a long session a vendor has cached: of 94 requests in 10 runs, with every mode
+// switched to in turn and a server whose tools come late, at least 97 % of all bytes, and at least 75 % of each request
+// but the first.
 func TestCachedShare(t *testing.T) {
 	v := &caching{calls: 8, left: 8, kept: map[[sha256.Size]byte]bool{}}
 	core, look := tools.Core(&tools.Shell{}, ""), pages(&endless{page: 4000})

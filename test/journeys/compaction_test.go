@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// sound reports what is wrong with a request: each call has its result in the
-// message behind it, and no result is without its call.
+// sound returns what is wrong with a request: each call must have its result in the next message, and each result its
+// call.
 func sound(req llm.Request) error {
 	var open []string
 	for i, m := range req.Messages {
@@ -49,8 +49,8 @@ func sound(req llm.Request) error {
 	return nil
 }
 
-// TestSummaryIsNotWaitedFor holds that a model which is overloaded when it is asked for a summary holds up the work for
-// half a minute a time at most, and that what the log proves stands in for the summary in the end.
+// TestSummaryIsNotWaitedFor checks that a model that is overloaded when asked for a summary holds up the work for at
+// most half a minute at a time, and that an extract of the log replaces the summary in the end.
 func TestSummaryIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &longWork{t: t, window: 30_000, turns: 30, summary: func(llm.Request) (string, error) {
@@ -137,8 +137,8 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// sameAgain holds that a session opened from its log asks what it would have
-// asked, whether the whole log is folded or only what follows the compaction.
+// sameAgain checks that a session opened from its log sends the same request, whether the whole log is folded or only
+// the part after the compaction.
 func sameAgain(t *testing.T, m *longWork, log *event.Memory) {
 	t.Helper()
 	var bodies []event.Body
@@ -176,8 +176,8 @@ func sameAgain(t *testing.T, m *longWork, log *event.Memory) {
 	}
 }
 
-// TestRewindWaitsForNobody holds that nothing is put back while a run goes on, and
-// that what putting back has done is noted before the conversation goes back.
+// TestRewindWaitsForNobody checks that nothing is restored while a run is in progress, and that the restored files are
+// recorded before the conversation goes back.
 func TestRewindWaitsForNobody(t *testing.T) {
 	m := &longWork{t: t, window: 1_000_000, turns: 3}
 	s, err := longAgent(m).Open(t.Context(), event.NewMemory("s"))
@@ -223,9 +223,8 @@ func TestRewindWaitsForNobody(t *testing.T) {
 	}
 }
 
-// TestRewindDropsNoMessage holds that a message that no run has begun with is not taken back,
-// whether it came before the session was looked at, since, or while files are put back; and that
-// the message of a run that was broken off is.
+// TestRewindDropsNoMessage checks that a message that no run has begun with is not taken back, whether it came before
+// the session was looked at, since, or while files are put back; and that the message of a run that was broken off is.
 func TestRewindDropsNoMessage(t *testing.T) {
 	log := event.NewMemory("s")
 	s, err := longAgent(&longWork{t: t, window: 1_000_000, turns: 3}).Open(t.Context(), log)
@@ -289,8 +288,7 @@ func TestRewindDropsNoMessage(t *testing.T) {
 	back("a run that was broken off", nil, 1)
 }
 
-// TestWhatCountsAsTests holds that only programs that run tests tell how tests
-// went, not words about them.
+// TestWhatCountsAsTests checks that only programs that run tests tell how tests went, not words about them.
 func TestWhatCountsAsTests(t *testing.T) {
 	for command, want := range map[string]bool{
 		"go test ./...": true, "cd x; go test ./...; tail -5": true, "CI=1 npm test": true, "npx jest a.test.js": true, "uv run pytest -q": true,
@@ -327,9 +325,8 @@ func TestWhatCountsAsTests(t *testing.T) {
 	}
 }
 
-// TestKeptFromTheLog holds that a compaction takes from the log and from no summary what a check
-// has shown, what the person has answered and where the person's words were said, and that what
-// finds the rest is among the tools.
+// TestKeptFromTheLog checks that a compaction takes the result of a check, the person's answers and the places of the
+// person's messages from the log and not from the summary, and that the tool that finds the rest is offered.
 func TestKeptFromTheLog(t *testing.T) {
 	m := &longWork{t: t, window: 1_000_000, turns: 12, summary: func(llm.Request) (string, error) { return "All fine.", nil }}
 	agent := longAgent(m)
@@ -380,8 +377,7 @@ func TestKeptFromTheLog(t *testing.T) {
 	}
 }
 
-// TestSaidWhileCompacting holds that what others send while a summary is written
-// is not lost with it.
+// TestSaidWhileCompacting checks that messages sent while a summary is written are not lost.
 func TestSaidWhileCompacting(t *testing.T) {
 	var s *inspan.Session
 	m := &longWork{t: t, window: 60_000, turns: 30}
@@ -416,8 +412,7 @@ func TestSaidWhileCompacting(t *testing.T) {
 	}
 }
 
-// TestCompactWhenAsked holds the compaction that a person asks for, and that
-// one which can't help is not done.
+// TestCompactWhenAsked checks the compaction that a person asks for, and that one which can't help is not done.
 func TestCompactWhenAsked(t *testing.T) {
 	m := &longWork{t: t, window: 1_000_000, turns: 40}
 	focus := ""
@@ -444,9 +439,8 @@ func TestCompactWhenAsked(t *testing.T) {
 	}
 }
 
-// TestOverflowCompacts holds that a prompt which the vendor refuses as too long
-// is compacted, also where nobody knows the window and the summary can't be asked
-// for at once.
+// TestOverflowCompacts checks that a prompt that the vendor refuses as too long is compacted, even if the window is
+// unknown and the summary can't be requested at once.
 func TestOverflowCompacts(t *testing.T) {
 	m := &longWork{t: t, window: 40_000, turns: 60, summary: record}
 	agent := longAgent(m)
@@ -487,7 +481,7 @@ func (m unknownWindow) Info() llm.Info {
 	return i
 }
 
-// TestHistory holds that the model finds what it no longer sees.
+// TestHistory checks that the model finds text that it no longer sees.
 func TestHistory(t *testing.T) {
 	m := &longWork{t: t, window: 60_000, turns: 60, summary: record}
 	agent := longAgent(m)
@@ -546,9 +540,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestRefusedCompactionBacksOff holds that a compaction which can't be had is not asked for
-// at every turn, as each costs requests that are as long as the prompt, and that old results
-// are cut meanwhile, however few.
+// TestRefusedCompactionBacksOff checks that a compaction which can't be had is not asked for at every turn, as each
+// costs requests that are as long as the prompt, and that old results are cut meanwhile, however few.
 func TestRefusedCompactionBacksOff(t *testing.T) {
 	tries := 0
 	m := &longWork{t: t, window: 60_000, turns: 60, summary: func(llm.Request) (string, error) {
@@ -590,9 +583,8 @@ func TestRefusedCompactionBacksOff(t *testing.T) {
 	}
 }
 
-// TestNoCompactionCutsResults holds that old results are cut where no compaction may be done,
-// however little that saves: when the vendor refuses the prompt, and when it uses what is
-// kept free.
+// TestNoCompactionCutsResults checks that old results are cut where no compaction may run, however little that saves:
+// when the vendor refuses the prompt, and when it uses the reserve.
 func TestNoCompactionCutsResults(t *testing.T) {
 	for name, tt := range map[string]struct {
 		known  bool

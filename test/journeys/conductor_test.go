@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestConductorLate holds that what is wanted just before a run counts after what it was begun with.
+// TestConductorLate checks that the events of Before come after the inputs of a run.
 func TestConductorLate(t *testing.T) {
 	c, _ := conducted(t, 0, "Done.")
 	c.Before = func() []event.Body { return []event.Body{event.Switched{Mode: tool.ModeAuto}} }
@@ -27,7 +27,7 @@ func TestConductorLate(t *testing.T) {
 	}
 }
 
-// TestConductorGoesOn holds that a run goes on with every answer until it has stopped.
+// TestConductorGoesOn checks that a run continues with every answer until it has stopped.
 func TestConductorGoesOn(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		c, l := conducted(t, 0, twoNotes, `call: note {"word":"c"}`, "Done.")
@@ -58,8 +58,7 @@ func TestConductorGoesOn(t *testing.T) {
 	}
 }
 
-// TestConductorLeavesQuestionsOpen holds that a question without an answer stays open, and
-// that the next run takes it.
+// TestConductorLeavesQuestionsOpen checks that a question without an answer stays open, and that the next run takes it.
 func TestConductorLeavesQuestionsOpen(t *testing.T) {
 	c, l := conducted(t, 0, oneNote, "Done.")
 	for _, ask := range []func(context.Context, inspan.Pending) (event.Body, error){
@@ -89,8 +88,7 @@ func TestConductorLeavesQuestionsOpen(t *testing.T) {
 	}
 }
 
-// TestConductorAnsweredElsewhere holds that an answer of somebody else takes the question
-// back and is gone on with.
+// TestConductorAnsweredElsewhere checks that an answer from elsewhere withdraws the question and continues the run.
 func TestConductorAnsweredElsewhere(t *testing.T) {
 	for name, tc := range map[string]struct {
 		together, asks bool
@@ -125,7 +123,7 @@ func TestConductorAnsweredElsewhere(t *testing.T) {
 	}
 }
 
-// TestConductorPatience holds how long it is waited for somebody elsewhere.
+// TestConductorPatience checks how long a run waits for an answer from elsewhere.
 func TestConductorPatience(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := conducted(t, 0, oneNote)
@@ -137,7 +135,7 @@ func TestConductorPatience(t *testing.T) {
 	})
 }
 
-// TestConductorTooLate holds that the time for an answer ends for everybody.
+// TestConductorTooLate checks that the time for an answer ends for everybody.
 func TestConductorTooLate(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -157,7 +155,7 @@ func TestConductorTooLate(t *testing.T) {
 	}
 }
 
-// TestConductorInterrupt holds that an interrupt ends a run in order at whatever it is.
+// TestConductorInterrupt checks that an interrupt ends a run in order at whatever it is.
 func TestConductorInterrupt(t *testing.T) {
 	why := event.Cancelled{By: "ann"}
 	ended := func(t *testing.T, c *inspan.Conductor, err error) {
@@ -213,8 +211,8 @@ func TestConductorInterrupt(t *testing.T) {
 	})
 }
 
-// TestConductorLeave holds that a run whose front end goes away is interrupted, and one that
-// asks is left with its question.
+// TestConductorLeave checks that a run whose front end goes away is interrupted, and one that asks is left with its
+// question.
 func TestConductorLeave(t *testing.T) {
 	c, _ := conducted(t, 0, oneNote, "Done.")
 	c.AnswerWait = -1
@@ -238,7 +236,7 @@ func TestConductorLeave(t *testing.T) {
 	}
 }
 
-// TestConductorBefore holds that what can't be sent into a run comes before it goes on.
+// TestConductorBefore checks that events that can't be sent into a run come before it continues.
 func TestConductorBefore(t *testing.T) {
 	c, l := conducted(t, 0, twoNotes, `call: note {"word":"c"}`, "Done.")
 	var held []event.Body
@@ -254,8 +252,7 @@ func TestConductorBefore(t *testing.T) {
 	}
 }
 
-// TestConductorAfter holds that what goes on behind a run is another run, until there is
-// nothing more.
+// TestConductorAfter checks that the inputs of After begin another run, until there are none.
 func TestConductorAfter(t *testing.T) {
 	c, _ := conducted(t, 0, "One.", "Two.", "Three.")
 	after := 0
@@ -270,8 +267,8 @@ func TestConductorAfter(t *testing.T) {
 	}
 }
 
-// TestConductorSend holds that what is sent into a run is taken up by it, even at its very
-// end, and that nothing is sent into one that is over.
+// TestConductorSend checks that a run takes up an input sent to it, even at its very end, and that an ended run accepts
+// none.
 func TestConductorSend(t *testing.T) {
 	c, _ := conducted(t, 0, "One.", "Two.")
 	first := true
@@ -291,8 +288,8 @@ func TestConductorSend(t *testing.T) {
 	}
 }
 
-// TestConductorGrace holds that a run that does not stop in order is broken off in the end,
-// as by a crash, and that without a bound it stops in order whatever that takes.
+// TestConductorGrace checks that a run that does not stop in order is broken off in the end, as by a crash, and that
+// without a bound it stops in order whatever that takes.
 func TestConductorGrace(t *testing.T) {
 	for grace, broken := range map[time.Duration]bool{time.Second: true, 0: false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -317,8 +314,8 @@ func TestConductorGrace(t *testing.T) {
 	}
 }
 
-// TestConductorForgives holds that the bound on an interrupted run is none on the run behind it,
-// whether that was queued or comes after.
+// TestConductorForgives checks that the time limit of an interrupted run does not apply to the next run, whether it was
+// queued or comes later.
 func TestConductorForgives(t *testing.T) {
 	for _, queued := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) { forgives(t, queued) })
@@ -367,7 +364,7 @@ type mute struct {
 
 func (m mute) Wait(context.Context, uint64) error { return m.why }
 
-// TestConductorCantFollow holds that nobody waits for an answer that could not be seen.
+// TestConductorCantFollow checks that a run does not wait for an answer that it could not see.
 func TestConductorCantFollow(t *testing.T) {
 	gone := errors.New("the disk is gone")
 	l := &ledger{}
@@ -378,7 +375,7 @@ func TestConductorCantFollow(t *testing.T) {
 	}
 }
 
-// TestAnswerNamesWhatWaits holds that an answer that needs a decision says so.
+// TestAnswerNamesWhatWaits checks that an answer that needs a decision says so.
 func TestAnswerNamesWhatWaits(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{Model: scripted(t, oneNote), Tools: []tool.Tool{l.writer()}, Env: tool.Env{Root: "/w"}}

@@ -33,8 +33,8 @@ func (c *counting) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chun
 	}
 }
 
-// TestContextAddsUp holds that the parts of a prompt make up the whole at every turn, and that the
-// system prompt does not grow or shrink as messages are counted.
+// TestContextAddsUp checks that the parts of a prompt make up the whole at every turn, and that the system prompt does
+// not grow or shrink as messages are counted.
 func TestContextAddsUp(t *testing.T) {
 	for name, v := range map[string]*counting{"dense": {0.6, 300}, "sparse": {0.12, 0}, "as the rest": {0.2, 10}} {
 		t.Run(name, func(t *testing.T) {

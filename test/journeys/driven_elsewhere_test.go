@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/kernel/session"
 )
 
-// TestDrivenElsewhere holds that a run of a session that is driven elsewhere names the process,
-// and the command that joins it.
+// TestDrivenElsewhere checks that a run of a session that is driven elsewhere names the process, and the command that
+// joins it.
 func TestDrivenElsewhere(t *testing.T) {
 	host, s := asking(t, &ledger{})
 	log, err := (&session.Store{Dir: host.Dir}).Open(t.Context(), s.ID())

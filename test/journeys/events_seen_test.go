@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestSaw holds that an agent is told every stored event of its runs once, in order, when it counts
-// in Status; and that a crash of whoever is told ends the run, which can be run again.
+// TestSaw checks that an agent gets every stored event of its runs once, in order, when it counts in Status, and that a
+// crash of the receiver ends the run, which can be run again.
 func TestSaw(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{Model: scripted(t, oneNote, "Done.", "Done."), Tools: []tool.Tool{l.writer()}, Mode: "yolo", Env: tool.Env{Root: "/w"}}

@@ -1,7 +1,7 @@
 package journeys_test
 
-// What the journeys share. A journey is a test of the whole agent through its public interface: a model by a
-// script, tools that write down that they ran, a log, and what is in it in the end.
+// What the journeys share. A journey is a test of the whole agent through its public interface: a scripted model, tools
+// that record that they ran, a log, and its content at the end.
 
 import (
 	"bytes"
@@ -169,7 +169,7 @@ func (m *memoryBlobs) Get(_ context.Context, name string) (io.ReadCloser, error)
 	return io.NopCloser(bytes.NewReader(data)), nil
 }
 
-// writer is a tool that would change the file it is told.
+// writer is a tool that would change the file named in its call.
 func writer(ran *[]string) tool.Tool {
 	type args struct {
 		Path string `json:"path"`
@@ -222,9 +222,8 @@ func (l *ledger) at(name string, kind tool.EffectKind) tool.Tool {
 	return t
 }
 
-// longWork is a model that reads for some turns and then answers. It refuses
-// prompts beyond its window, as vendors do, and checks that what it is asked is
-// a conversation.
+// longWork is a model that reads for some turns and then answers. It refuses prompts beyond its window, as vendors do,
+// and checks that its request is a valid conversation.
 type longWork struct {
 	t       *testing.T
 	window  int
@@ -291,7 +290,7 @@ func changes() tool.Tool {
 	return t
 }
 
-// record is an honest summary: it names what the log proves.
+// record is an honest summary: it names the facts of the log.
 func record(req llm.Request) (string, error) {
 	text := req.Messages[len(req.Messages)-1].Parts.Text()
 	var files []string
@@ -329,7 +328,7 @@ func longAgent(m *longWork) *inspan.Agent {
 
 const order = "Change all files. Never touch vendor/. Keep the API as it is. Remember the word KINGFISHER."
 
-// drivenTo drives a session and returns what was stored, and how it stopped.
+// drivenTo drives a session and returns the stored events, and how it stopped.
 func drivenTo(t *testing.T, s *inspan.Session, inputs ...event.Body) (events []event.Event) {
 	t.Helper()
 	for e, err := range s.Run(t.Context(), inputs...) {
@@ -437,7 +436,7 @@ func pictureTool() tool.Tool {
 	return t
 }
 
-// vendor is a model that answers request after request as it is told.
+// vendor is a model that answers request after request as its test says.
 type vendor struct {
 	answers  []answer
 	requests []llm.Request
@@ -515,7 +514,7 @@ func of(events []event.Event) string {
 	return strings.ReplaceAll(strings.Join(out, "; "), "call_1", "c")
 }
 
-// replayed is a log that holds the beginning of another, and what had run by then.
+// replayed is a log with the beginning of another, and the calls that had run by then.
 func replayed(t *testing.T, events []event.Event) (log *event.Memory, ran []string) {
 	t.Helper()
 	log = event.NewMemory("s")
@@ -601,7 +600,7 @@ func core(names ...string) []tool.Tool {
 // testKey is a key for placeholders that tests know.
 const testKey = "the key of these tests"
 
-// placeholder is what stands for a secret under testKey.
+// placeholder is the placeholder of a secret under testKey.
 func placeholder(t *testing.T, value string) string {
 	t.Helper()
 	v := secret.Vault{Key: []byte(testKey)}

@@ -50,8 +50,8 @@ func TestHooksRunAtEachMoment(t *testing.T) {
 	}
 }
 
-// TestHookJudges holds what a hook may say of a call: it can answer what the mode
-// asks, and nothing that is stricter.
+// TestHookJudges checks the possible verdicts of a hook: it can answer the mode's question, and overrule nothing
+// stricter.
 func TestHookJudges(t *testing.T) {
 	allow, ask, deny := always(tool.Outcome{Action: tool.Allow, By: "hook h"}), always(tool.Outcome{
 		Action: tool.Ask,
@@ -99,7 +99,7 @@ func TestHookJudges(t *testing.T) {
 	}
 }
 
-// TestHooksSpeak holds where what hooks say is put, and what their no stops.
+// TestHooksSpeak checks where the texts of hooks go, and what their refusals stop.
 func TestHooksSpeak(t *testing.T) {
 	var l ledger
 	rounds := 0
@@ -159,8 +159,7 @@ func TestHooksSpeak(t *testing.T) {
 	}
 }
 
-// TestHooksOfCompaction holds that a hook can keep the conversation as it is, say
-// what matters, and add to what is left.
+// TestHooksOfCompaction checks that a hook can prevent a compaction, say what matters, and add to the new conversation.
 func TestHooksOfCompaction(t *testing.T) {
 	deny, focus := false, ""
 	h := &hook{say: map[tool.Moment]func(tool.Point) (tool.Outcome, error){
@@ -199,7 +198,7 @@ func TestHooksOfCompaction(t *testing.T) {
 	}
 }
 
-// TestHooksKnowNoSecrets holds that what hooks see of results is without secrets.
+// TestHooksKnowNoSecrets checks that the results that hooks see contain no secrets.
 func TestHooksKnowNoSecrets(t *testing.T) {
 	seen, args := "", ""
 	h := &hook{say: map[tool.Moment]func(tool.Point) (tool.Outcome, error){

@@ -119,7 +119,7 @@ func withinRun(t *testing.T) event.Log {
 	return log
 }
 
-// stepsRun performs two steps without a model, of which one fails. The second driver does nothing.
+// stepsRun performs two steps without a model, one of which fails. The second driver does nothing.
 func stepsRun(t *testing.T) event.Log {
 	log := newSteady("steps")
 	for range 2 {
@@ -212,7 +212,7 @@ func forkedRun(t *testing.T) event.Log {
 	return branch
 }
 
-// steeredRun is told something while a call runs, and more to do after it.
+// steeredRun gets a steering message while a call runs, and a queued one for later.
 func steeredRun(t *testing.T) event.Log {
 	log := newSteady("steered")
 	a := corpusAgent(t, "edit", "call: look {\"word\":\"a\"}", "As you say.", "That too.")
@@ -246,7 +246,7 @@ func retriedRun(t *testing.T) event.Log {
 	return log
 }
 
-// failedRun fails for good, and goes on when asked to.
+// failedRun fails for good, and continues on request.
 func failedRun(t *testing.T) event.Log {
 	log := newSteady("failed")
 	a := corpusAgent(t, "ask", "fail: 401\nHello at last.")
@@ -255,7 +255,7 @@ func failedRun(t *testing.T) event.Log {
 	return log
 }
 
-// healedRun is refused twice for what is in it.
+// healedRun is refused twice because of its content.
 func healedRun(t *testing.T) event.Log {
 	log := newSteady("healed")
 	a := corpusAgent(t, "edit", "unused")
@@ -298,7 +298,7 @@ func stuckRun(t *testing.T) event.Log {
 	return log
 }
 
-// maxTurnsRun reaches its limit and goes on with a higher one.
+// maxTurnsRun reaches its limit and continues with a higher one.
 func maxTurnsRun(t *testing.T) event.Log {
 	log := newSteady("max-turns")
 	replies := []string{`call: look {"word":"a"}`, `call: look {"word":"b"}`, "Done."}
@@ -330,7 +330,7 @@ func invalidRun(t *testing.T) event.Log {
 	return log
 }
 
-// fromLaterRun holds what a later version might write.
+// fromLaterRun has events that a later version might write.
 func fromLaterRun(t *testing.T) event.Log {
 	log := newSteady("from-later")
 	play(t, corpusAgent(t, "ask", "Hello."), log, nil, said("hi"))

@@ -1,9 +1,8 @@
 package journeys_test
 
-// The corpus is what keeps us honest about old sessions: logs of small runs (log_corpus_runs_test.go) in
-// testdata/logs, one folder for each version that wrote some. Every version
-// must read them all for ever. With -update the folder of this version is
-// written anew; those of other versions are never touched.
+// The corpus protects old sessions: logs of small runs (log_corpus_runs_test.go) in testdata/logs, one folder for each
+// version that wrote some. Every version must read all of them. With -update the folder of this version is written
+// again; those of other versions never change.
 
 import (
 	"bytes"
@@ -31,8 +30,7 @@ const corpusDir = "testdata/logs"
 
 var update = flag.Bool("update", false, "write the logs of this version anew")
 
-// TestCorpusIsMade runs the agent as the corpus has it and compares the events
-// with those that are stored.
+// TestCorpusIsMade runs the agent as in the corpus and compares the events with the stored ones.
 func TestCorpusIsMade(t *testing.T) {
 	dir := filepath.Join(corpusDir, inspan.Version)
 	if *update {
@@ -60,8 +58,8 @@ func TestCorpusIsMade(t *testing.T) {
 	}
 }
 
-// TestCorpusFolds folds every log of every version: the state must have the
-// digests that were recorded, and ask the model exactly what it asked then.
+// TestCorpusFolds folds every log of every version: the state must have the recorded digests, and the next request must
+// be exactly the recorded one.
 func TestCorpusFolds(t *testing.T) {
 	logs, err := filepath.Glob(filepath.Join(corpusDir, "*", "*.jsonl"))
 	if err != nil || len(logs) < len(corpus()) {
@@ -87,8 +85,8 @@ func TestCorpusFolds(t *testing.T) {
 	}
 }
 
-// kept compares a file with what it should be. With -update it is written, unless it is of another version
-// than this one and is there: what is meant to change of an old log is deleted first.
+// kept compares a file with its expected content. With -update it is written, unless it exists and belongs to another
+// version: delete a file first to change an old log.
 func kept(t *testing.T, path, want string) {
 	t.Helper()
 	old, err := os.ReadFile(path)
@@ -156,7 +154,7 @@ func lastCompaction(events []event.Event) int {
 	return at
 }
 
-// nextOf spells out what would happen next, and the request that would be sent.
+// nextOf spells out the next action, and the request that would be sent.
 func nextOf(t *testing.T, s *loop.State) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -195,7 +193,7 @@ func (s *steady) AppendAs(ctx context.Context, as event.Driver, bodies ...event.
 	return s.stamped(s.Memory.AppendAs(ctx, as, steadied(bodies)...))
 }
 
-// steadied is bodies without what differs from run to run.
+// steadied returns bodies without the parts that differ from run to run.
 func steadied(bodies []event.Body) []event.Body {
 	still := make([]event.Body, len(bodies))
 	for i, body := range bodies {

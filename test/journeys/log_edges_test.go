@@ -22,7 +22,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// meddled is a log to which somebody else appends just before the driver does.
+// meddled is a log to which someone else appends just before the driver does.
 type meddled struct {
 	*event.Memory
 	before func(kind string) []event.Body
@@ -63,9 +63,8 @@ func payer(keys *[]string) tool.Tool {
 	return pay
 }
 
-// TestIDsAreUnique holds that calls of a log have ids, and so keys, of their own, whatever a server
-// sends: none, the same again, a numbering that begins anew, or what our own ids look like;
-// and also when the calls before are out of view.
+// TestIDsAreUnique checks that the calls of a log have unique ids, and so unique keys, whatever a server sends: none,
+// repeated ones, a numbering that begins again, or ids like ours; also when the earlier calls are out of view.
 func TestIDsAreUnique(t *testing.T) {
 	for _, ids := range [][]string{
 		{"", "", "", ""},
@@ -115,7 +114,7 @@ func TestIDsAreUnique(t *testing.T) {
 	}
 }
 
-// TestDecisionIsOnItsQuestion holds that an answer counts for the question that it names, and no other.
+// TestDecisionIsOnItsQuestion checks that an answer counts for the question that it names, and no other.
 func TestDecisionIsOnItsQuestion(t *testing.T) {
 	var keys []string
 	s := open(t, &inspan.Agent{Model: calling("x"), Tools: []tool.Tool{payer(&keys)}, Mode: "ask", Env: tool.Env{Root: "/w"}},
@@ -138,8 +137,8 @@ func TestDecisionIsOnItsQuestion(t *testing.T) {
 	}
 }
 
-// TestWordsAreHeard holds that what is said into a run is in a request before the run is done, at
-// whatever place of the log it comes, and that each request continues the one before.
+// TestWordsAreHeard checks that a message sent into a run is in a request before the run is done, at any place of the
+// log, and that each request continues the one before.
 func TestWordsAreHeard(t *testing.T) {
 	for _, kind := range []string{"asked", "stopped", "replied", "judged", "started", "ended", "hooked"} {
 		for nth := 1; nth <= 2; nth++ {
@@ -183,7 +182,7 @@ func encodedMessages(t *testing.T, req llm.Request) string {
 	return string(raw)
 }
 
-// TestWordsDuringAStopHook holds that a hook at the end of a run, which takes its time, swallows nothing.
+// TestWordsDuringAStopHook checks that a hook at the end of a run, which takes its time, swallows nothing.
 func TestWordsDuringAStopHook(t *testing.T) {
 	v := &vendor{}
 	var s *inspan.Session
@@ -203,7 +202,7 @@ func TestWordsDuringAStopHook(t *testing.T) {
 	}
 }
 
-// TestSecondDriverWins holds that of two drivers the later goes on, and the first stores nothing more.
+// TestSecondDriverWins checks that the later of two drivers continues, and the first stores nothing more.
 func TestSecondDriverWins(t *testing.T) {
 	log := event.NewMemory("s")
 	v, keys := calling("a"), []string{}
@@ -240,8 +239,8 @@ func TestSecondDriverWins(t *testing.T) {
 	}
 }
 
-// TestCallsThatHadBegun holds what the model is told of a call that ran when the session was forked, taken back
-// or interrupted and then killed: never that it was not run.
+// TestCallsThatHadBegun checks the model's text about a call that was running when the session was forked, rewound, or
+// interrupted and then killed: it never says that the call was not run.
 func TestCallsThatHadBegun(t *testing.T) {
 	for name, then := range map[string][]event.Body{
 		"fork":                 {event.Forked{From: "s", Seq: 1}},
@@ -274,7 +273,7 @@ func TestCallsThatHadBegun(t *testing.T) {
 	}
 }
 
-// TestLaterFormats holds that nothing goes on with a log that only a later version understands.
+// TestLaterFormats checks that no driver continues a log that only a later version understands.
 func TestLaterFormats(t *testing.T) {
 	snapshot := json.RawMessage(`{"seq":2,"session":"s","run":{}}`)
 	for name, bodies := range map[string][]event.Body{
@@ -311,8 +310,8 @@ func TestLaterFormats(t *testing.T) {
 	}
 }
 
-// TestMailIsNoTask holds that what other agents, hooks and the harness say begins no run, and is not taken for
-// the person's wish.
+// TestMailIsNoTask checks that messages of other agents, hooks and the harness begin no run, and do not count as the
+// person's wish.
 func TestMailIsNoTask(t *testing.T) {
 	for _, origin := range []event.Origin{event.OriginAgent, event.OriginHook, event.OriginHarness, event.OriginCommand} {
 		v := &vendor{}
@@ -352,7 +351,7 @@ func (d *deaf) Wait(ctx context.Context, after uint64) error {
 	return d.Memory.Wait(ctx, after)
 }
 
-// TestEventsTellOfErrors holds that whoever follows a session hears that it can't be followed any more.
+// TestEventsTellOfErrors checks that a follower of a session learns when it can't be followed any more.
 func TestEventsTellOfErrors(t *testing.T) {
 	log := &deaf{Memory: event.NewMemory("s")}
 	s := open(t, &inspan.Agent{Model: &vendor{}}, log)
@@ -366,7 +365,7 @@ func TestEventsTellOfErrors(t *testing.T) {
 	}
 }
 
-// TestMillisAreTheModels holds that a reply's time counts from the request that it answers.
+// TestMillisAreTheModels checks that a reply's time counts from the request that it answers.
 func TestMillisAreTheModels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &vendor{answers: []answer{fails(llm.KindRateLimited, 20*time.Second)}}

@@ -1,7 +1,7 @@
 package journeys_test
 
-// What the log tells of a run beyond what happened: times, attempts, models asked beside the
-// conversation, kinds of faults, labels, and inputs that come twice.
+// What the log records about a run beyond its conversation: times, attempts, other requests to models, kinds of faults,
+// labels, and inputs that come twice.
 
 import (
 	"context"
@@ -45,8 +45,8 @@ func (m *sluggish) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, err
 	}
 }
 
-// TestAttemptsAreTimed holds that the log has the length of each attempt, and the time to the
-// first token of the one that succeeded, waits between them aside.
+// TestAttemptsAreTimed checks that the log has the length of each attempt, and the time to the first token of the one
+// that succeeded, waits between them aside.
 func TestAttemptsAreTimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := inspan.Agent{Model: &sluggish{}}
@@ -58,7 +58,7 @@ func TestAttemptsAreTimed(t *testing.T) {
 	})
 }
 
-// TestReviewsAreModelCalls holds that a verdict names the requests to models that it took.
+// TestReviewsAreModelCalls checks that a verdict names the requests to models that it took.
 func TestReviewsAreModelCalls(t *testing.T) {
 	l := &ledger{}
 	send := l.tool("send", tool.Effect{Kind: tool.Network, Text: "example.com"})
@@ -73,7 +73,7 @@ func TestReviewsAreModelCalls(t *testing.T) {
 	}
 }
 
-// TestFaultsHaveClasses holds that failed calls are told apart without reading their texts.
+// TestFaultsHaveClasses checks that failed calls can be told apart without reading their texts.
 func TestFaultsHaveClasses(t *testing.T) {
 	for class, err := range map[event.ErrorClass]error{
 		event.ErrorNotFound:   &fs.PathError{Op: "open", Path: "/x", Err: fs.ErrNotExist},
@@ -113,8 +113,8 @@ func TestFaultsHaveClasses(t *testing.T) {
 	}
 }
 
-// TestLabels holds that a session has the labels and the span of its agent, and that what can't
-// stand as one is refused before anything is stored.
+// TestLabels checks that a session has the labels and the span of its agent, and that invalid ones are refused before
+// anything is stored.
 func TestLabels(t *testing.T) {
 	const span = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	log := event.NewMemory("s")
@@ -144,8 +144,8 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// TestInputsCountOnce holds that of inputs with the same key the first counts, whether the second
-// is sent by the same process or by another that knows of nothing.
+// TestInputsCountOnce checks that of inputs with the same key the first counts, whether the second is sent by the same
+// process or by another that knows of nothing.
 func TestInputsCountOnce(t *testing.T) {
 	l := &ledger{}
 	log := event.NewMemory("s")

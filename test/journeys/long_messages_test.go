@@ -71,8 +71,8 @@ func talkingTo(t testing.TB, m *strict) *inspan.Session {
 	return s
 }
 
-// TestNoMessageIsOneTooMany holds that what people say never ends a session, that
-// few messages need a compaction, and that those which go are counted.
+// TestNoMessageIsOneTooMany checks that no number of messages ends a session, that few messages need a compaction, and
+// that omitted ones are counted.
 func TestNoMessageIsOneTooMany(t *testing.T) {
 	for window, n := range map[int]int{8000: 150, 32_000: 300} {
 		t.Run(fmt.Sprint(window), func(t *testing.T) {
@@ -101,9 +101,8 @@ func TestNoMessageIsOneTooMany(t *testing.T) {
 	}
 }
 
-// TestWhateverIsSaid holds that no run ends because a prompt is too long, whatever
-// is said, shown and found, also while nobody answers, and whether the window is
-// known or not and tokens are counted as we do or not.
+// TestWhateverIsSaid checks that no run ends because a prompt is too long, whatever is said, shown and found: also
+// unattended, with a known or unknown window, and with our or another count of tokens.
 func TestWhateverIsSaid(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		m := &strict{window: rapid.IntRange(4000, 30_000).Draw(r, "window"), count: rapid.SampledFrom([]float64{0.7, 1, 1, 1.6}).Draw(r, "count")}

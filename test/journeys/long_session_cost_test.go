@@ -24,8 +24,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// endless is a vendor that answers each request with one more call, and a request for a
-// summary with one. It looks at nothing but the end of what it is sent.
+// endless is a vendor that answers each request with one more call, and a request for a summary with one. It only looks
+// at the end of the request.
 type endless struct {
 	last  int                  // turn, after which it makes no more calls
 	turn  func(turn, size int) // is told of each; nil: nobody is
@@ -65,7 +65,7 @@ func (v *endless) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(sse(size*2/7, blocks)))}, nil
 }
 
-// tail keeps the end of what is written.
+// tail keeps the end of the written bytes.
 type tail []byte
 
 // Write implements [io.Writer].
@@ -147,9 +147,9 @@ func finish(t testing.TB, s *inspan.Session) {
 	}
 }
 
-// TestTurnsCostTheSame holds that the work of a turn does not grow with the turns before it, in a
-// conversation that is compacted and in one that grows: it makes fewer allocations more than one
-// for each turn between, which a walk through the history would make.
+// TestTurnsCostTheSame checks that the work of a turn does not grow with the turns before it, in a conversation that is
+// compacted and in one that grows: it makes fewer allocations more than one for each turn between, which a walk through
+// the history would make.
 func TestTurnsCostTheSame(t *testing.T) {
 	if testkit.Race {
 		t.Skip("counts without the race detector")
@@ -298,8 +298,7 @@ func (c counted) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	return c.Blobs.Get(ctx, name)
 }
 
-// TestImagesAreReadOnce holds that an image is not read again for each request that shows it, and
-// that each shows it.
+// TestImagesAreReadOnce checks that an image is not read again for each request that shows it, and that each shows it.
 func TestImagesAreReadOnce(t *testing.T) {
 	gets, shown := 0, 0
 	n := 0

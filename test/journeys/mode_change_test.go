@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// mover is a tool that would change the file it is told, and one whose name ends in moves in another
-// place in each mode.
+// mover is a tool that would change the file named in its call; one whose name ends in moves would change another place
+// in each mode.
 func mover(ran *[]string) tool.Tool {
 	put := writer(ran)
 	first := put.Effects
@@ -38,8 +38,8 @@ func decisions(events []event.Event) (out []event.Decided) {
 	return out
 }
 
-// TestModeAnswersQuestions holds that a mode which is switched to while questions are open answers
-// those calls that run unasked in it, by itself, and no others.
+// TestModeAnswersQuestions checks that a mode which is switched to while questions are open answers those calls that
+// run unasked in it, by itself, and no others.
 func TestModeAnswersQuestions(t *testing.T) {
 	calls := []string{`{"path":"a"}`, `{"path":"../srv/x"}`, `{"path":".vscode/tasks.json"}`, `{"path":"moves"}`}
 	for _, tc := range []struct {
@@ -85,8 +85,8 @@ func TestModeAnswersQuestions(t *testing.T) {
 	}
 }
 
-// TestModeAnswersASet holds that a mode answers those calls of a set that run unasked in it, and that the
-// rest is asked about as before.
+// TestModeAnswersASet checks that a mode answers those calls of a set that run unasked in it, and that the rest is
+// asked about as before.
 func TestModeAnswersASet(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{
@@ -110,7 +110,7 @@ func TestModeAnswersASet(t *testing.T) {
 	}
 }
 
-// TestRulesHoldInAnotherMode holds that a rule which asks or denies is not answered by a mode.
+// TestRulesHoldInAnotherMode checks that a rule which asks or denies is not answered by a mode.
 func TestRulesHoldInAnotherMode(t *testing.T) {
 	for _, action := range []tool.Action{tool.Ask, tool.Deny} {
 		var ran []string
@@ -125,8 +125,8 @@ func TestRulesHoldInAnotherMode(t *testing.T) {
 	}
 }
 
-// TestConductorTakesAModeUp holds that a run which waits for answers takes a mode up at once, and
-// that the questions it does not answer stay open.
+// TestConductorTakesAModeUp checks that a run which waits for answers takes a mode up at once, and that the questions
+// it does not answer stay open.
 func TestConductorTakesAModeUp(t *testing.T) {
 	for _, together := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -168,8 +168,8 @@ func TestConductorTakesAModeUp(t *testing.T) {
 	}
 }
 
-// TestEditsForASession holds that an approval of all edits covers them in this session, also after
-// a restart, and neither other places nor other sessions.
+// TestEditsForASession checks that an approval of all edits covers them in this session, also after a restart, and
+// neither other places nor other sessions.
 func TestEditsForASession(t *testing.T) {
 	var ran, kept []string
 	a := inspan.Agent{

@@ -40,7 +40,7 @@ func TestAPersonHearsOfAnAllowanceAtOnce(t *testing.T) {
 	}
 }
 
-// A wait that was broken off goes on where it was, whoever drives then.
+// An interrupted wait continues where it was, whoever drives then.
 func TestWaitsOutlastTheProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := event.NewMemory("s")
@@ -87,7 +87,7 @@ func TestAWaitCanBeInterrupted(t *testing.T) {
 	})
 }
 
-// What was held back when somebody interrupts was not sent, and costs nothing.
+// Text held back at an interrupt was not sent, and costs nothing.
 func TestAnInterruptedWaitCostsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &inspan.Agent{Model: &vendor{answers: []answer{fails(llm.KindQuota, 3*time.Hour)}}, Unattended: true}
@@ -128,7 +128,7 @@ func TestInterruptBeforeTheRequest(t *testing.T) {
 	}
 }
 
-// Another model need not wait for what the first one lacks.
+// Another model need not wait for a shortage of the first one.
 func TestAnotherModelDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := event.NewMemory("s")
@@ -223,7 +223,7 @@ func TestRefusedConversationIsHealed(t *testing.T) {
 	}
 }
 
-// What can't be simplified any more fails for good, and is not asked for ever.
+// A request that can't be simplified any further fails for good, and is not repeated for ever.
 func TestHealingEnds(t *testing.T) {
 	v := &vendor{}
 	for range 10 {
@@ -347,8 +347,7 @@ func TestInterruptedRepliesAreEstimated(t *testing.T) {
 	}
 }
 
-// Where a vendor says nothing of what was used, it is estimated and flagged, so
-// that limits of money hold.
+// If a vendor does not report the usage, it is estimated and flagged, so that limits on money hold.
 func TestMissingUsageIsEstimated(t *testing.T) {
 	silent := answer{reply: llm.Reply{Parts: llm.Say("all is well here"), Stop: llm.StopEnd}}
 	a := inspan.Agent{Model: &vendor{answers: []answer{silent}}}

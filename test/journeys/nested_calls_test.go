@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// inTurn makes calls one after the other, and brings what they brought.
+// inTurn makes calls one after the other, and returns their results.
 func inTurn(words ...string) tool.Tool {
 	return recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) {
 		var out []string
@@ -33,8 +33,8 @@ func inTurn(words ...string) tool.Tool {
 	})
 }
 
-// TestCallsWithinCalls holds that a call which another makes is judged, stored and run like a
-// call of the model, and that the model sees only what its own call brings.
+// TestCallsWithinCalls checks that a call made by another is judged, stored and run like a call of the model, and that
+// the model sees only the result of its own call.
 func TestCallsWithinCalls(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{
@@ -65,8 +65,8 @@ func TestCallsWithinCalls(t *testing.T) {
 	}
 }
 
-// TestCallsWithinCallsAreJudged holds that no call runs within another that would not have run
-// alone: rules, modes and unknown tools count for it, and its maker is told.
+// TestCallsWithinCallsAreJudged checks that no nested call runs that would not have run alone: rules, modes and unknown
+// tools count for it, and the outer call learns of it.
 func TestCallsWithinCallsAreJudged(t *testing.T) {
 	for name, tc := range map[string]struct {
 		call, mode, outcome, says string
@@ -108,8 +108,7 @@ func TestCallsWithinCallsAreJudged(t *testing.T) {
 	}
 }
 
-// TestCallsWithinCallsAreOrdered holds that calls which one makes side by side run so, but for
-// those that conflict.
+// TestCallsWithinCallsAreOrdered checks that parallel nested calls run in parallel, unless they conflict.
 func TestCallsWithinCallsAreOrdered(t *testing.T) {
 	both := make(chan string, 2)
 	meet := tool.New("meet", "", func(ctx context.Context, _ *tool.Call, in wordArgs) (tool.Result, error) {
@@ -155,8 +154,8 @@ func TestCallsWithinCallsAreOrdered(t *testing.T) {
 	}
 }
 
-// TestCallsWithinCallsWait holds that a call which waits for a person survives whoever drives the
-// session: the one that made it is run again, and is told what its earlier calls brought.
+// TestCallsWithinCallsWait checks that a nested call that waits for a person survives its driver: the outer call runs
+// again, and gets the results of its earlier calls.
 func TestCallsWithinCallsWait(t *testing.T) {
 	l := &ledger{}
 	ask := l.tool("pay", tool.Effect{Kind: tool.External, Text: "the bank"})
@@ -195,7 +194,7 @@ func TestCallsWithinCallsWait(t *testing.T) {
 	}
 }
 
-// TestCallsWithinCallsAreAsked holds that a conductor puts their questions like others.
+// TestCallsWithinCallsAreAsked checks that a conductor puts their questions like others.
 func TestCallsWithinCallsAreAsked(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{Model: scripted(t, oneRecipe, "Done."), Tools: []tool.Tool{l.writer(), inTurn("a", "b")}, Env: tool.Env{Root: "/w"}}
@@ -213,8 +212,8 @@ func TestCallsWithinCallsAreAsked(t *testing.T) {
 	}
 }
 
-// TestCallsWithinCallsAreInterrupted holds that an interrupt reaches them, and that the model is
-// told which of them had run.
+// TestCallsWithinCallsAreInterrupted checks that an interrupt reaches nested calls, and that the model learns which of
+// them had run.
 func TestCallsWithinCallsAreInterrupted(t *testing.T) {
 	l := &ledger{}
 	started := make(chan bool, 1)
@@ -251,7 +250,7 @@ func TestCallsWithinCallsAreInterrupted(t *testing.T) {
 	}
 }
 
-// TestCallsWithinCallsEndFirst holds that no call is left open by one that returns without it.
+// TestCallsWithinCallsEndFirst checks that no call is left open by one that returns without it.
 func TestCallsWithinCallsEndFirst(t *testing.T) {
 	l := &ledger{}
 	hang := tool.New("hang", "", func(ctx context.Context, _ *tool.Call, _ wordArgs) (tool.Result, error) {
@@ -287,7 +286,7 @@ func TestCallsWithinCallsEndFirst(t *testing.T) {
 	}
 }
 
-// TestCallsThatDiverge holds that a tool which does not repeat itself is stopped, and named.
+// TestCallsThatDiverge checks that a tool which does not repeat itself is stopped, and named.
 func TestCallsThatDiverge(t *testing.T) {
 	l := &ledger{}
 	ask := l.tool("pay", tool.Effect{Kind: tool.External, Text: "the bank"})
@@ -310,8 +309,8 @@ func TestCallsThatDiverge(t *testing.T) {
 	}
 }
 
-// TestCallsThatAreLeftOut holds that a tool is named which, run again, no longer makes the call that
-// somebody has allowed, and that the model is told what became of the call.
+// TestCallsThatAreLeftOut checks the error about a tool that, when run again, no longer makes the allowed call: it
+// names the tool, and the model learns what became of the call.
 func TestCallsThatAreLeftOut(t *testing.T) {
 	l := &ledger{}
 	ask := l.tool("pay", tool.Effect{Kind: tool.External, Text: "the bank"})
@@ -334,8 +333,8 @@ func TestCallsThatAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestCallsSideBySideWait holds that calls which a tool makes side by side are known again in
-// whatever order they come, and that each question is put once and each call runs once.
+// TestCallsSideBySideWait checks that calls which a tool makes side by side are known again in whatever order they
+// come, and that each question is put once and each call runs once.
 func TestCallsSideBySideWait(t *testing.T) {
 	for range 20 {
 		l := &ledger{}
@@ -372,7 +371,7 @@ func TestCallsSideBySideWait(t *testing.T) {
 	}
 }
 
-// TestHooksOfCallersRunOnce holds that a hook hears of the end of a call that makes others once.
+// TestHooksOfCallersRunOnce checks that a hook hears of the end of a call that makes others once.
 func TestHooksOfCallersRunOnce(t *testing.T) {
 	l := &ledger{}
 	ask := l.tool("pay", tool.Effect{Kind: tool.External, Text: "the bank"})
@@ -396,8 +395,7 @@ func TestHooksOfCallersRunOnce(t *testing.T) {
 	}
 }
 
-// TestCallsWithinCallsKeepSecrets holds that what a tool that knows a secret passes on is stored and
-// judged without it.
+// TestCallsWithinCallsKeepSecrets checks that a secret that a tool passes on is stored and judged as its placeholder.
 func TestCallsWithinCallsKeepSecrets(t *testing.T) {
 	l := &ledger{}
 	r := recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) {
@@ -418,8 +416,8 @@ func TestCallsWithinCallsKeepSecrets(t *testing.T) {
 	}
 }
 
-// TestKilledWithinCalls holds that nothing which ended runs twice, and every call ends once,
-// wherever between two events the program dies.
+// TestKilledWithinCalls checks that nothing which ended runs twice, and every call ends once, wherever between two
+// events the program dies.
 func TestKilledWithinCalls(t *testing.T) {
 	build := func(l *ledger) *inspan.Agent {
 		inner := recipe(func(_ context.Context, do func(name, word string) (string, error)) (string, error) {
@@ -485,8 +483,8 @@ func TestKilledWithinCalls(t *testing.T) {
 	}
 }
 
-// TestCallsWithinCallsAreBudgeted holds that a call which makes many others stops when the money of
-// the session is spent, and not at the next turn.
+// TestCallsWithinCallsAreBudgeted checks that a call which makes many others stops when the money of the session is
+// spent, and not at the next turn.
 func TestCallsWithinCallsAreBudgeted(t *testing.T) {
 	ran := 0
 	dear := tool.New("dear", "", func(context.Context, *tool.Call, wordArgs) (tool.Result, error) {
@@ -513,7 +511,7 @@ func TestCallsWithinCallsAreBudgeted(t *testing.T) {
 	}
 }
 
-// TestManyCallsWithinACall holds that their number costs each of them little.
+// TestManyCallsWithinACall checks that their number costs each of them little.
 func TestManyCallsWithinACall(t *testing.T) {
 	l := &ledger{}
 	const many = 2000
@@ -532,8 +530,7 @@ func TestManyCallsWithinACall(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftForLater has one call leave values, which the next one finds, also in a session
-// that was opened anew.
+// TestWhatIsLeftForLater lets one call store values, which the next one finds, also in a reopened session.
 func TestWhatIsLeftForLater(t *testing.T) {
 	var found []string
 	keeps := tool.New("keeps", "keeps", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
@@ -554,8 +551,8 @@ func TestWhatIsLeftForLater(t *testing.T) {
 	}
 }
 
-// TestBeginAsksInOrder holds that calls side by side are asked for in the order of Begin, and that
-// what they bring is numbered in the order of the log, also when the tool is run again.
+// TestBeginAsksInOrder checks that parallel calls are asked about in the order of Begin, and that their results are
+// numbered in the order of the log, also when the tool runs again.
 func TestBeginAsksInOrder(t *testing.T) {
 	l := &ledger{}
 	for range 20 {
@@ -589,8 +586,8 @@ func TestBeginAsksInOrder(t *testing.T) {
 	}
 }
 
-// TestLeavingOutACall holds that a tool which is run again, leaves out a call and waits for what it did
-// after that is stopped, and named, and does not wait for ever.
+// TestLeavingOutACall checks that a tool that, when run again, leaves out a call and waits for a later one is stopped
+// and named, and does not wait for ever.
 func TestLeavingOutACall(t *testing.T) {
 	l, runs := &ledger{}, 0
 	fickle := tool.New("recipe", "makes calls", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {

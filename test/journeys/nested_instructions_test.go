@@ -9,9 +9,8 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// TestInstructionsOfASubtree holds that what holds for a part of the workspace
-// is added once, behind the results, when it is first touched; and again when a
-// compaction has taken it away.
+// TestInstructionsOfASubtree checks that the instructions for a part of the workspace are added once, behind the
+// results, when it is first touched, and again after a compaction has removed them.
 func TestInstructionsOfASubtree(t *testing.T) {
 	m := &longWork{t: t, window: 60_000, turns: 60, summary: record}
 	agent := longAgent(m)

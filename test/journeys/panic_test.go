@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestToolsThatCrash holds that a panic in any function of a tool is a call that failed, which the
-// model reads before it goes on, or a note in the question that the person is asked.
+// TestToolsThatCrash checks that a panic in any function of a tool becomes a failed call, which the model reads, or a
+// note in the person's question.
 func TestToolsThatCrash(t *testing.T) {
 	for name, tc := range map[string]struct {
 		crash   func(*tool.Tool)
@@ -69,7 +69,7 @@ func TestToolsThatCrash(t *testing.T) {
 	}
 }
 
-// TestPreviewThatCrashes holds that whoever is asked is told that a preview is missing.
+// TestPreviewThatCrashes checks that the question says that a preview is missing.
 func TestPreviewThatCrashes(t *testing.T) {
 	l := &ledger{}
 	broken := l.writer()
@@ -108,7 +108,7 @@ func (b *bomb) Judge(context.Context, *tool.Call, []tool.Effect) (tool.Verdict, 
 
 func (b *bomb) At(context.Context, tool.Point) (tool.Outcome, error) { panic("boom") }
 
-// TestJudgesThatCrash holds that a judge that panics denies, like one that fails.
+// TestJudgesThatCrash checks that a judge that panics denies, like one that fails.
 func TestJudgesThatCrash(t *testing.T) {
 	for name, b := range map[string]*bomb{"judge": {judges: true}, "grants": {grants: true}} {
 		l := &ledger{}
@@ -127,8 +127,8 @@ func TestJudgesThatCrash(t *testing.T) {
 	}
 }
 
-// TestHooksThatCrash holds that a hook that panics is one that fails, at every moment: it denies
-// calls, is noted, and ends neither the program nor the session.
+// TestHooksThatCrash checks that a hook that panics is one that fails, at every moment: it denies calls, is noted, and
+// ends neither the program nor the session.
 func TestHooksThatCrash(t *testing.T) {
 	l := &ledger{}
 	h := &hook{say: map[tool.Moment]func(tool.Point) (tool.Outcome, error){}}
@@ -169,8 +169,7 @@ func TestHooksThatCrash(t *testing.T) {
 	}
 }
 
-// brittle is a model that panics in its first replies: at once, behind what it has said, or once
-// its reply is there.
+// brittle is a model that panics in its first replies: at once, after some text, or after the whole reply.
 type brittle struct {
 	llm.Model
 	when string
@@ -196,8 +195,8 @@ func (m *brittle) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 	}
 }
 
-// TestModelsThatCrash holds that a panic of a model is a reply that failed, which is not asked for
-// again and again, and that the session goes on with the next.
+// TestModelsThatCrash checks that a panic of a model is a failed reply, which is not requested endlessly, and that the
+// session continues with the next reply.
 func TestModelsThatCrash(t *testing.T) {
 	for when, want := range map[string]event.Reason{
 		"at once": event.ReasonFailed, "behind text": event.ReasonFailed, "behind the reply": event.ReasonDone,
@@ -223,8 +222,8 @@ func TestModelsThatCrash(t *testing.T) {
 	}
 }
 
-// TestConductorsThatCrash holds that a panic in a function of a conductor, or of its agent, ends the
-// run with an error that names it, and that the session can be run again, also by others.
+// TestConductorsThatCrash checks that a panic in a function of a conductor, or of its agent, ends the run with an error
+// that names it, and that the session can be run again, also by others.
 func TestConductorsThatCrash(t *testing.T) {
 	armed := true
 	boom := func() {
@@ -312,8 +311,8 @@ func TestConductorsThatCrash(t *testing.T) {
 	}
 }
 
-// TestConsumersThatCrash holds that a panic of whoever ranges over a run is theirs, and that the
-// session can be run again, also by others.
+// TestConsumersThatCrash checks that a panic in the loop over a run reaches its caller, and that the session can be run
+// again, also by others.
 func TestConsumersThatCrash(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{Model: scripted(t, oneNote, "Done."), Tools: []tool.Tool{l.writer()}, Mode: "yolo", Env: tool.Env{Root: t.TempDir()}}
@@ -347,8 +346,7 @@ func TestConsumersThatCrash(t *testing.T) {
 	}
 }
 
-// TestCrashOfARunThatNobodySees holds that what crashes behind the back of somebody who has broken
-// off is not shown to them.
+// TestCrashOfARunThatNobodySees checks that a panic after the consumer has left is not shown to it.
 func TestCrashOfARunThatNobodySees(t *testing.T) {
 	l := &ledger{}
 	a := &inspan.Agent{
@@ -375,7 +373,7 @@ func TestCrashOfARunThatNobodySees(t *testing.T) {
 	}
 }
 
-// TestPartsThatCrash holds that what is opened and closed with a session fails with an error.
+// TestPartsThatCrash checks that panics in the parts that open and close with a session become errors.
 func TestPartsThatCrash(t *testing.T) {
 	boom := func() { panic("boom") }
 	a := &inspan.Agent{
@@ -418,8 +416,8 @@ func (l brittleLog) Wait(ctx context.Context, after uint64) error {
 	return l.Memory.Wait(ctx, after)
 }
 
-// TestLogsThatCrash holds that a log that panics in the background ends the run with an error: while
-// the model is asked, while calls run, and while a question waits.
+// TestLogsThatCrash checks that a log that panics in the background ends the run with an error: while the model is
+// asked, while calls run, and while a question waits.
 func TestLogsThatCrash(t *testing.T) {
 	for _, at := range []string{"asked", "started", "waiting"} {
 		var last atomic.Value
@@ -465,7 +463,7 @@ type brokenBlobs struct{ tool.Blobs }
 
 func (brokenBlobs) Put(context.Context, io.Reader) (string, error) { panic("boom") }
 
-// TestBlobsThatCrash holds that what is done with a result may panic as well.
+// TestBlobsThatCrash checks panics in the handling of a result.
 func TestBlobsThatCrash(t *testing.T) {
 	big := does("big", reads("/w/a"), func(context.Context, *tool.Call) (tool.Result, error) {
 		return tool.Text(strings.Repeat("word ", 20_000)), nil
@@ -477,8 +475,8 @@ func TestBlobsThatCrash(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNone holds that what Ask returns is stored only if it answers the question, and
-// that anything else ends the run with an error that says why.
+// TestAnswersThatAreNone checks that the result of Ask is stored only if it answers the question, and that anything
+// else ends the run with an error that says why.
 func TestAnswersThatAreNone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer func(inspan.Pending) event.Body

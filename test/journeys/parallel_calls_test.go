@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestReadyBeforeTheReply holds that a tool can prepare for a call each time before the model
-// is asked, and knows where the call would run.
+// TestReadyBeforeTheReply checks that a tool can prepare for a call each time before the model is asked, and knows
+// where the call would run.
 func TestReadyBeforeTheReply(t *testing.T) {
 	var steps []string
 	look := does("look", reads("/w/a"), func(context.Context, *tool.Call) (tool.Result, error) {
@@ -38,8 +38,8 @@ func TestReadyBeforeTheReply(t *testing.T) {
 	}
 }
 
-// TestEachCallStartsWhenItCan holds that a call which is approved starts at once, however
-// long another of the reply takes, and so does one whose only hindrance has ended.
+// TestEachCallStartsWhenItCan checks that a call which is approved starts at once, however long another of the reply
+// takes, and so does one whose only hindrance has ended.
 func TestEachCallStartsWhenItCan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tools := []tool.Tool{
@@ -75,8 +75,8 @@ func TestEachCallStartsWhenItCan(t *testing.T) {
 	})
 }
 
-// TestWaitingIsSeenWhileOthersRun holds that what waits is there to be decided also while
-// calls run, and that a run ends with it only when they have ended.
+// TestWaitingIsSeenWhileOthersRun checks that waiting calls can be decided while others run, and that a run ends with
+// waiting calls only after the others have ended.
 func TestWaitingIsSeenWhileOthersRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := inspan.Agent{
@@ -103,7 +103,7 @@ func TestWaitingIsSeenWhileOthersRun(t *testing.T) {
 	})
 }
 
-// TestNoAnswerInTimeWhileOthersRun holds that the time for an answer ends while calls run.
+// TestNoAnswerInTimeWhileOthersRun checks that the time for an answer ends while calls run.
 func TestNoAnswerInTimeWhileOthersRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := inspan.Agent{
@@ -123,8 +123,8 @@ func TestNoAnswerInTimeWhileOthersRun(t *testing.T) {
 	})
 }
 
-// TestCallsWaitForTheirTurn holds that no more calls run at once than may, that they start
-// in order, and that their results are put before the model in order.
+// TestCallsWaitForTheirTurn checks that no more calls run at once than may, that they start in order, and that their
+// results are put before the model in order.
 func TestCallsWaitForTheirTurn(t *testing.T) {
 	for most, want := range map[int]int32{0: 16, 3: 3, 50: 40} {
 		synctest.Test(t, func(t *testing.T) {
@@ -160,8 +160,8 @@ func TestCallsWaitForTheirTurn(t *testing.T) {
 	}
 }
 
-// TestCheckpointsAroundOverlappingCalls holds that one checkpoint lies before all calls
-// that change something and overlap or follow each other, and one behind.
+// TestCheckpointsAroundOverlappingCalls checks that one checkpoint lies before all calls that change something and
+// overlap or follow each other, and one behind.
 func TestCheckpointsAroundOverlappingCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := inspan.Agent{
@@ -195,8 +195,8 @@ func TestCheckpointsAroundOverlappingCalls(t *testing.T) {
 	})
 }
 
-// TestInterruptDuringTheCheckpoint holds that a call does not start that was interrupted
-// while the checkpoint before it was taken.
+// TestInterruptDuringTheCheckpoint checks that a call does not start that was interrupted while the checkpoint before
+// it was taken.
 func TestInterruptDuringTheCheckpoint(t *testing.T) {
 	var s *inspan.Session
 	ran := false
@@ -219,9 +219,8 @@ func TestInterruptDuringTheCheckpoint(t *testing.T) {
 	}
 }
 
-// TestCallsAreWaitedFor holds that no call runs on when nobody looks any more, when the
-// program ends and when another driver has come, and that results are stored where that
-// is possible.
+// TestCallsAreWaitedFor checks that no call runs on after its consumer has left, the program ends or another driver has
+// come, and that results are stored if possible.
 func TestCallsAreWaitedFor(t *testing.T) {
 	for name, end := range map[string]func(context.CancelFunc, *event.Memory) bool{
 		"broken off":  func(context.CancelFunc, *event.Memory) bool { return false },
@@ -273,8 +272,7 @@ func appended(log event.Log, body event.Body) error {
 	return err
 }
 
-// BenchmarkManyCalls measures what many calls in one reply cost beside their own work, for
-// the whole turn.
+// BenchmarkManyCalls measures the overhead of many calls in one reply, for the whole turn.
 func BenchmarkManyCalls(b *testing.B) {
 	const n = 800
 	var reply strings.Builder

@@ -53,8 +53,8 @@ func program(ran *[]string, results *[]string) func(context.Context, *inspan.Ste
 	}
 }
 
-// TestSteps holds that a session without a model performs steps, and that a second process brings
-// what the first has done without doing it.
+// TestSteps checks that a session without a model performs steps, and that a second process returns the results of the
+// first without performing the steps again.
 func TestSteps(t *testing.T) {
 	log := event.NewMemory("s")
 	var ran, results []string
@@ -87,7 +87,7 @@ func (l *pausing) AppendAs(ctx context.Context, as event.Driver, bodies ...event
 	return l.Log.AppendAs(ctx, as, bodies...)
 }
 
-// TestPausedAtTheLastMoment holds that no step begins in a pause that comes while it is about to be stored.
+// TestPausedAtTheLastMoment checks that no step begins in a pause that comes while it is about to be stored.
 func TestPausedAtTheLastMoment(t *testing.T) {
 	log := &pausing{Log: event.NewMemory("s")}
 	err := open(t, &inspan.Agent{}, log).Perform(t.Context(), func(ctx context.Context, steps *inspan.Steps) error {
@@ -105,8 +105,8 @@ func TestPausedAtTheLastMoment(t *testing.T) {
 	}
 }
 
-// TestStepsKilled holds that every step has one outcome, wherever between two events the program
-// dies, and that none which ended is performed again.
+// TestStepsKilled checks that every step has one outcome, wherever between two events the program dies, and that none
+// which ended is performed again.
 func TestStepsKilled(t *testing.T) {
 	first := event.NewMemory("s")
 	var all, none []string
@@ -142,8 +142,7 @@ func TestStepsKilled(t *testing.T) {
 	}
 }
 
-// TestStepsThatFail holds what becomes of steps that fail, panic, are interrupted, have no id, or
-// have changed since.
+// TestStepsThatFail checks steps that fail, panic, are interrupted, have no id, or have changed since.
 func TestStepsThatFail(t *testing.T) {
 	s := open(t, &inspan.Agent{}, event.NewMemory("s"))
 	err := s.Perform(t.Context(), func(ctx context.Context, steps *inspan.Steps) error {
@@ -187,8 +186,8 @@ func TestStepsThatFail(t *testing.T) {
 	}
 }
 
-// TestStepsAreStopped holds that a step which is stopped with the program has no outcome, so that it
-// can be performed again, and that none outlives Perform or begins after it.
+// TestStepsAreStopped checks that a step which is stopped with the program has no outcome, so that it can be performed
+// again, and that none outlives Perform or begins after it.
 func TestStepsAreStopped(t *testing.T) {
 	log := event.NewMemory("s")
 	step := event.StepStarted{Step: "long", Again: true}
@@ -249,7 +248,7 @@ func TestStepsAreStopped(t *testing.T) {
 	}
 }
 
-// TestStepsKeepSecrets holds that a step that works on a secret is known again.
+// TestStepsKeepSecrets checks that a step that works on a secret is known again.
 func TestStepsKeepSecrets(t *testing.T) {
 	a := &inspan.Agent{Secrets: inspan.Secrets{Values: func() map[string]string { return map[string]string{"DEPLOY_TOKEN": "hunterzq77wkk31vx"} }}}
 	log := event.NewMemory("s")
@@ -278,8 +277,8 @@ func TestStepsKeepSecrets(t *testing.T) {
 	}
 }
 
-// TestStepsOfARun holds how a run ends that a program performs for a message: as done, as failed, or
-// where it was left, and that a limit lets no step begin.
+// TestStepsOfARun checks how a run ends that a program performs for a message: as done, as failed, or where it was
+// left, and that a limit lets no step begin.
 func TestStepsOfARun(t *testing.T) {
 	run := func(s *inspan.Session, do func(context.Context, *inspan.Steps) error, inputs ...event.Body) error {
 		return s.Perform(t.Context(), do, inputs...)
@@ -320,7 +319,7 @@ func TestStepsOfARun(t *testing.T) {
 	}
 }
 
-// TestStepsAsk holds that a question of a step outlives the process that asked it, and is asked once.
+// TestStepsAsk checks that a question of a step outlives the process that asked it, and is asked once.
 func TestStepsAsk(t *testing.T) {
 	log := event.NewMemory("s")
 	var answers []string
@@ -373,8 +372,8 @@ func TestStepsAsk(t *testing.T) {
 	}
 }
 
-// TestStepsInterrupted holds that a step which may be performed again stays open when somebody
-// interrupts the run, and goes on with the next.
+// TestStepsInterrupted checks that a step that may be performed again stays open when the run is interrupted, and
+// continues with the next run.
 func TestStepsInterrupted(t *testing.T) {
 	var s *inspan.Session
 	tries := 0
@@ -402,8 +401,8 @@ func TestStepsInterrupted(t *testing.T) {
 	}
 }
 
-// TestStepsShowOthers holds that what others append while a step is performed is shown at once: a
-// question of an agent that works for the step waits for no other event.
+// TestStepsShowOthers checks that events that others append during a step are shown at once: a question of an agent
+// that works for the step does not wait for another event.
 func TestStepsShowOthers(t *testing.T) {
 	asked := make(chan struct{})
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
@@ -442,7 +441,8 @@ func TestStepsShowOthers(t *testing.T) {
 	}
 }
 
-// TestStepsAskAgainInAFork holds that a fork asks what the original had asked, whose answer is not its.
+// TestStepsAskAgainInAFork checks that a fork asks the original's question again: the original's answer does not apply
+// to it.
 func TestStepsAskAgainInAFork(t *testing.T) {
 	program := func(ctx context.Context, steps *inspan.Steps) error {
 		_, err := steps.Do(ctx, event.StepStarted{Step: "ok", Again: true}, func(ctx context.Context) (event.StepEnded, error) {

@@ -58,8 +58,7 @@ func TestPrefixGrows(t *testing.T) {
 	})
 }
 
-// world plays the model and the circumstances of a session by chance, and
-// keeps what was sent on each wire.
+// world plays the model and the circumstances of a session at random, and keeps the requests on each wire.
 type world struct {
 	t       *rapid.T
 	route   string
@@ -109,7 +108,7 @@ func (w *world) live(log event.Log) {
 	}
 }
 
-// long makes a tool bring more than a prompt keeps for ever.
+// long makes a tool return more than a prompt keeps.
 func long(t tool.Tool) tool.Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, c *tool.Call) (tool.Result, error) {
@@ -137,8 +136,7 @@ func (w *world) rewind(s *inspan.Session, log event.Log) {
 	}
 }
 
-// spent holds that what caused the session's costs adds up to what the session knows of them, and
-// that each cause is known.
+// spent checks that the causes of the session's costs add up to the session's own total, and that each cause is known.
 func (w *world) spent() {
 	var state loop.State
 	for e, err := range w.log.Read(context.Background(), 0) {
@@ -220,7 +218,7 @@ func (w *world) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk, 
 	return func(yield func(llm.Chunk, error) bool) {
 		w.send(req)
 		if req.Purpose != "" {
-			// It is no part of the conversation, though it begins like it.
+			// It is not part of the conversation, although it begins like it.
 			w.sent = w.sent[:len(w.sent)-1]
 			yield(llm.Chunk{Reply: &llm.Reply{Stop: llm.StopEnd, Route: w.route, Parts: llm.Say("I can't.")}}, nil)
 			return
@@ -326,9 +324,8 @@ func (w *world) send(req llm.Request) {
 	w.sent = append(w.sent, [3]string{w.flat(bodies[0]), w.flat(bodies[1]), w.flat(bodies[2])})
 }
 
-// flat spells a body out as its tools, system prompt and every block of every
-// message, without the cache markers, which are no part of what is cached, and
-// without what closes a message: the model reads on where the text goes on.
+// flat spells out a body as its tools, system prompt and every block of every message. It leaves out the cache markers,
+// which are not part of the cached prompt, and the end of each message: the model reads on where the text continues.
 func (w *world) flat(body []byte) string {
 	var req struct {
 		Tools, System, Instructions json.RawMessage

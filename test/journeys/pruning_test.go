@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestOldResultsAreCutShort holds that a prompt which gets too long loses its
-// oldest results first, many at a time, and nothing else, and that the history tool is named where there is one.
+// TestOldResultsAreCutShort checks that a prompt which gets too long loses its oldest results first, many at a time,
+// and nothing else, and that the history tool is named where there is one.
 func TestOldResultsAreCutShort(t *testing.T) {
 	for _, history := range []bool{true, false} {
 		t.Run(fmt.Sprint("history ", history), func(t *testing.T) { cutShort(t, history) })
@@ -56,8 +56,8 @@ func cutShort(t *testing.T, history bool) {
 	}
 }
 
-// TestColdPromptIsCutShort holds that a pause no prompt cache outlives is used to
-// cut old results short although there is room for them.
+// TestColdPromptIsCutShort checks that a pause no prompt cache outlives is used to cut old results short although there
+// is room for them.
 func TestColdPromptIsCutShort(t *testing.T) {
 	for _, tc := range []struct {
 		pause time.Duration
@@ -85,8 +85,8 @@ func TestColdPromptIsCutShort(t *testing.T) {
 	}
 }
 
-// TestSameResultIsGivenOnce holds that a result which the model still sees from
-// the very same call is not put before it a second time.
+// TestSameResultIsGivenOnce checks that a result which the model still sees from the very same call is not put before
+// it a second time.
 func TestSameResultIsGivenOnce(t *testing.T) {
 	content := strings.Repeat("a line of the file\n", 100)
 	read := tool.New("read", "Reads.", func(_ context.Context, _ *tool.Call,
@@ -130,9 +130,8 @@ func TestSameResultIsGivenOnce(t *testing.T) {
 	}
 }
 
-// TestWhatLastsStays holds that a result which lasts is not cut short when others
-// are, and that a compaction repeats it to the letter, once and only while it
-// holds.
+// TestWhatLastsStays checks that a result which lasts is not cut short when others are, and that a compaction repeats
+// it to the letter, once and only while it holds.
 func TestWhatLastsStays(t *testing.T) {
 	rules := "Rule one: measure first.\n" + strings.Repeat("And so on. ", 400) + "\nThe last rule."
 	a, m := reading(t, 60_000)

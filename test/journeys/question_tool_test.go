@@ -9,8 +9,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestQuestionWaits holds that a question waits for the person in every mode, and
-// that no rule answers it.
+// TestQuestionWaits checks that a question waits for the person in every mode, and that no rule answers it.
 func TestQuestionWaits(t *testing.T) {
 	for _, mode := range tool.Modes() {
 		a := inspan.Agent{
@@ -57,8 +56,7 @@ func TestNobodyAnswers(t *testing.T) {
 	}
 }
 
-// TestTodoOutlivesCompaction holds that the list is carried as it is, and not by
-// a summary.
+// TestTodoOutlivesCompaction checks that the list is carried as it is, and not by a summary.
 func TestTodoOutlivesCompaction(t *testing.T) {
 	m := &longWork{t: t, window: 60_000, turns: 60, summary: record}
 	a := longAgent(m)

@@ -108,8 +108,7 @@ func TestOneHeaderStopsNobodyForADay(t *testing.T) {
 	})
 }
 
-// Where nobody sits, a session waits as long as it may and no longer, and goes on soon after the
-// gateway is mended.
+// Without a person, a session waits as long as it may and no longer, and continues soon after the gateway recovers.
 func TestUnattendedWaitsAreBounded(t *testing.T) {
 	eachVendor(t, http.Header{"Retry-After": {"86400"}}, func(t *testing.T, g *gate, one, two llm.Model) {
 		got, took := stops(t, inspan.Agent{Model: one, Unattended: true})
@@ -126,7 +125,7 @@ func TestUnattendedWaitsAreBounded(t *testing.T) {
 	})
 }
 
-// A time of day is no number of seconds.
+// A time of day is not a number of seconds.
 func TestRetryAfterATimeOfDay(t *testing.T) {
 	for name, spell := range map[string]func(time.Time) string{
 		"seconds": func(at time.Time) string { return strconv.FormatInt(at.Unix(), 10) },
@@ -172,7 +171,7 @@ func waiting(t *testing.T, kind llm.Kind) event.Log {
 	return log
 }
 
-// A wait that a log asks for is bounded by the patience of whoever goes on with it.
+// A wait that a log asks for is bounded by the patience of the process that continues the session.
 func TestOldWaitsAreBounded(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, tc := range map[string]struct {
@@ -251,7 +250,7 @@ func waits() map[string]func(*testing.T) (*inspan.Agent, event.Log) {
 	}
 }
 
-// An interrupt ends a wait wherever it is, and what is said then is not held back by it.
+// An interrupt ends any wait, and does not hold back a later message.
 func TestInterruptsEndAllWaits(t *testing.T) {
 	for name, from := range waits() {
 		t.Run(name, func(t *testing.T) {
@@ -303,8 +302,8 @@ func TestDeadlinesEndAllWaits(t *testing.T) {
 	}
 }
 
-// TestRetryForBoundsEarlierWaits holds that what an earlier request was told to wait for is waited for no
-// longer than one request may wait.
+// TestRetryForBoundsEarlierWaits checks that a wait requested for an earlier request lasts no longer than one request
+// may wait.
 func TestRetryForBoundsEarlierWaits(t *testing.T) {
 	eachVendor(t, http.Header{"Retry-After": {"25"}}, func(t *testing.T, g *gate, one, two llm.Model) {
 		if got, took := stops(t, inspan.Agent{Model: one, Limits: inspan.Limits{Retry: 2 * time.Second}}); got.Cause != llm.KindRateLimited || took > 3*time.Second {
@@ -338,8 +337,8 @@ func (n *named) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	return n.vendor.Stream(ctx, req)
 }
 
-// TestSmallerWindowTakesOver holds that a conversation is cut to fit the model that is up, where those that take
-// it whole are not; and that the wait for those is a short one.
+// TestSmallerWindowTakesOver checks that a conversation is cut to fit the model that is up while models with a larger
+// window are down, and that the wait for those is short.
 func TestSmallerWindowTakesOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		big, small := &named{vendor: &vendor{}, window: 200_000}, &named{vendor: &vendor{}, window: 12_000}

@@ -83,8 +83,8 @@ func answered(events []event.Event) (routes []string) {
 	return routes
 }
 
-// TestRoutedByEvidence holds that a run which gets nowhere moves to the other model, that the next task begins
-// anew, and that the log alone says who is asked: a router that has seen nothing of it decides the same.
+// TestRoutedByEvidence checks that a run without progress moves to the other model, that the next task begins anew, and
+// that the log alone decides: a router that has seen nothing makes the same choice.
 func TestRoutedByEvidence(t *testing.T) {
 	log := event.NewMemory("s")
 	a, _ := routing(weak{window: 100_000}, &strong{window: 100_000})
@@ -122,7 +122,7 @@ func TestRoutedByEvidence(t *testing.T) {
 	}
 }
 
-// TestRoutedToASmallerWindow holds that the conversation is cut to fit the model that takes over.
+// TestRoutedToASmallerWindow checks that the conversation is cut to fit the model that takes over.
 func TestRoutedToASmallerWindow(t *testing.T) {
 	big := &strong{window: 12_000}
 	a, _ := routing(weak{window: 100_000}, big)
@@ -140,7 +140,7 @@ func TestRoutedToASmallerWindow(t *testing.T) {
 	last[event.Compacted](t, got)
 }
 
-// TestJudgedOnce holds that the log keeps what a judge has said of a task, for as long as that lasts.
+// TestJudgedOnce checks that the log keeps a judge's verdict on a task as long as it applies.
 func TestJudgedOnce(t *testing.T) {
 	var state loop.State
 	for i, tt := range []struct {

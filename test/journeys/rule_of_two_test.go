@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestSecretsOfCallsBeside holds that a call does not get what a placeholder came to stand
-// for after it was judged, by a call beside it.
+// TestSecretsOfCallsBeside checks that a call does not get a secret whose placeholder got its meaning from a parallel
+// call after the judgement.
 func TestSecretsOfCallsBeside(t *testing.T) {
 	const token = "ghp_0123456789abcdefABCDEF0123456789abcd"
 	got, read := make(chan string, 1), make(chan struct{})
@@ -53,9 +53,8 @@ func TestSecretsOfCallsBeside(t *testing.T) {
 	}
 }
 
-// TestRuleOfTwo holds that a call with a way out asks, whatever rules say, once
-// the conversation holds both text from elsewhere and what is private; and one that
-// would give a secret to a server always.
+// TestRuleOfTwo checks that a call with a way out asks, whatever the rules say, once the conversation contains both
+// outside text and private data, and that a call that would give a secret to a server always asks.
 func TestRuleOfTwo(t *testing.T) {
 	does := func(name string, e tool.Effect) tool.Tool {
 		out := tool.New(name, "Does "+name+".", func(context.Context, *tool.Call, struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestRulesOfPrograms holds that rules that a program gives an agent are read as all others are: one that can
-// match nothing is refused with the nearest that can, and one in the form of another agent holds.
+// TestRulesOfPrograms checks that rules that a program gives an agent are read as all others are: one that can match
+// nothing is refused with the nearest that can, and one in the form of another agent holds.
 func TestRulesOfPrograms(t *testing.T) {
 	for text, want := range map[string]string{
 		"noet": `did you mean "note"?; the agent has no such tool, so the rule would match nothing`, "Nonsense(x)": "no tool or kind of effect",

@@ -52,9 +52,9 @@ func shelled(t *testing.T, value string, replies ...string) (*inspan.Agent, *com
 	return &a, procs
 }
 
-// TestPiecesOfSecrets holds that of a secret with operators of the shell, which a command takes apart,
-// no piece stands in a question, in what it proposes, in a denial, in what judges see or in any event,
-// and that the command runs with the secret once it is approved.
+// TestPiecesOfSecrets checks a secret with shell operators that a command takes apart: no piece of it is in a question,
+// a proposed rule, a denial, the input of a judge or any event, and the command runs with the secret once it is
+// approved.
 func TestPiecesOfSecrets(t *testing.T) {
 	for name, command := range map[string]string{
 		"words": "make VALUE", "a file": "make >VALUE", "a folder": "mkdir VALUE && cd VALUE", "quoted": "make 'VALUE'", "in words": `make "x VALUE"`,
@@ -107,9 +107,9 @@ func TestPiecesOfSecrets(t *testing.T) {
 	}
 }
 
-// TestCommandsThatReadSecrets holds that a command which only reads gets the secret that its
-// placeholder stands for, and never the placeholder, whose brackets are a pattern for a shell; that
-// a person is asked about it, whatever rules say; and that without one it does not run.
+// TestCommandsThatReadSecrets checks that a command that only reads gets the secret of its placeholder, and never the
+// placeholder, whose brackets are a pattern for a shell; that a person is asked about it, whatever the rules say; and
+// that it does not run without a person.
 func TestCommandsThatReadSecrets(t *testing.T) {
 	const value = "correct-horse-battery-9174"
 	call := `call: bash {"command":"grep -rn ` + placeholder(t, value) + ` ."}`
@@ -137,8 +137,7 @@ func TestCommandsThatReadSecrets(t *testing.T) {
 	}
 }
 
-// TestPlaceholdersOfNothing holds that the model is told where a command gets a placeholder as it is
-// written.
+// TestPlaceholdersOfNothing checks that the model learns where a command gets a placeholder as it is written.
 func TestPlaceholdersOfNothing(t *testing.T) {
 	for command, told := range map[string]bool{"grep -rn [secret:aaaaaaaa] .": true, "cat [secret:1]": true, "cat a": false} {
 		a, procs := shelled(t, operators, `call: bash {"command":"`+command+`"}`, "Done.")
@@ -152,9 +151,8 @@ func TestPlaceholdersOfNothing(t *testing.T) {
 	}
 }
 
-// TestApprovedAfterARestart holds that a call which waits for a decision over a restart runs with
-// the secret that its placeholder stands for; that it does not run if that is not known any more;
-// and that it gets no secret which it was not judged with.
+// TestApprovedAfterARestart checks that a call that waits for a decision across a restart runs with the secret of its
+// placeholder, does not run if the secret is no longer known, and gets no secret that it was not judged with.
 func TestApprovedAfterARestart(t *testing.T) {
 	for name, tc := range map[string]struct{ before, after, runs string }{
 		"known": {operators, operators, operators}, "lost": {operators, "", ""}, "found since": {"", operators, placeholder(t, operators)},
@@ -179,7 +177,7 @@ func TestApprovedAfterARestart(t *testing.T) {
 	}
 }
 
-// TestFileAfterARestart holds the same of a tool that writes a file with a secret in it.
+// TestFileAfterARestart checks the same of a tool that writes a file with a secret in it.
 func TestFileAfterARestart(t *testing.T) {
 	call := `call: write_file {"path":"` + placeholder(t, operators) + `","content":"x` + placeholder(t, operators) + `"}`
 	a, _ := shelled(t, operators, call, "Done.")
@@ -192,8 +190,8 @@ func TestFileAfterARestart(t *testing.T) {
 	}
 }
 
-// TestPiecesInWhatACallSays holds that no word of such a secret stands in what a call that was given
-// it tells or asks while it runs, brings, shows, fails with, or says of its job.
+// TestPiecesInWhatACallSays checks that no word of such a secret is in the progress, questions, results, errors or job
+// reports of a call that got it.
 func TestPiecesInWhatACallSays(t *testing.T) {
 	shellSays := "zq77wkk: command not found"
 	talks := tool.New("talks", "", func(ctx context.Context, c *tool.Call, _ wordArgs) (tool.Result, error) {

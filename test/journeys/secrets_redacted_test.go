@@ -97,9 +97,8 @@ func hush(t *testing.T, what string, v any) {
 	}
 }
 
-// TestNoRuleNamesASecret holds that what a question proposes, what judges see of the words of a
-// command, and what is kept of an answer name no secret; and that a rule which names none is
-// offered as ever.
+// TestNoRuleNamesASecret checks that no secret is in a proposed rule, in the words of a command that judges see, or in
+// a stored answer, and that rules without a secret are still offered.
 func TestNoRuleNamesASecret(t *testing.T) {
 	for _, tc := range []struct {
 		does []tool.Effect
@@ -148,9 +147,8 @@ func TestNoRuleNamesASecret(t *testing.T) {
 	}
 }
 
-// TestSecretsFromElsewhere holds that no secret comes in by what is made by others: names and
-// descriptions of tools, states of servers, paths, errors, todo items, jobs and what a hook says
-// of a compaction or is told of a failure.
+// TestSecretsFromElsewhere checks that no secret enters by text of others: names and descriptions of tools, states of
+// servers, paths, errors, to-do items, jobs, and texts to or from hooks.
 func TestSecretsFromElsewhere(t *testing.T) {
 	path, failed := "/w/"+deploys+".txt", ""
 	var seen []string
@@ -204,9 +202,8 @@ func TestSecretsFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestSpelledSecretsStayOut holds that a secret which a tool prints in colours, with characters
-// inside that nobody sees, or as a shell writes it, is neither stored, shown nor sent, and that
-// the next call gets exactly what was printed.
+// TestSpelledSecretsStayOut checks that a secret that a tool prints in colours, with invisible characters inside, or in
+// shell quoting, is neither stored, shown nor sent, and that the next call gets exactly the printed text.
 func TestSpelledSecretsStayOut(t *testing.T) {
 	for _, odd := range []string{
 		"hunter\x1b[01;31m\x1b[Kzq77w\x1b[m\x1b[Kkk31vx", "hunter\u200bzq77w\u200bkk31vx", "hunter\"zq77w\"kk31vx", "hunter\\\nzq77wkk31vx",
@@ -245,8 +242,8 @@ func TestSpelledSecretsStayOut(t *testing.T) {
 	}
 }
 
-// TestSecretInPieces holds that a secret which a reply brings in pieces is in none that are shown,
-// and that the pieces still make up the reply.
+// TestSecretInPieces checks that a secret which a reply brings in pieces is in none that are shown, and that the pieces
+// still make up the reply.
 func TestSecretInPieces(t *testing.T) {
 	a := redacting(t, "unused")
 	a.Model = inPieces{"the key is hunter", "zq77w", "kk31vx", ", and that", " is", " all hunter"}
@@ -286,9 +283,9 @@ func (p inPieces) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, erro
 	}
 }
 
-// TestPlaceholdersOfLaterRuns holds that what a placeholder stands for is the same secret for
-// whoever goes on with a session, whichever it sees first, and that numbers of old logs, and what
-// somebody else made up, stand for nothing.
+// TestPlaceholdersOfLaterRuns checks that a placeholder stands for the same secret for every process that continues a
+// session, in whatever order it sees the secrets, and that numbers of old logs and invented placeholders stand for
+// nothing.
 func TestPlaceholdersOfLaterRuns(t *testing.T) {
 	first, second := "correct-horse-battery-9174", "quick-brown-foxes-2231"
 	var got []string
@@ -311,7 +308,7 @@ func TestPlaceholdersOfLaterRuns(t *testing.T) {
 	}
 }
 
-// BenchmarkRedactedDelta is what a session does with a piece of a reply.
+// BenchmarkRedactedDelta measures the work of a session for a piece of a reply.
 func BenchmarkRedactedDelta(b *testing.B) {
 	for name, body := range map[string]event.Body{
 		"delta": event.Delta{Text: " word"},
@@ -327,8 +324,8 @@ func BenchmarkRedactedDelta(b *testing.B) {
 	}
 }
 
-// TestLeftoversNameNoSecret holds that what is told of a process that outlives its call names no part
-// of a secret that the call was given: its shell may have taken that apart.
+// TestLeftoversNameNoSecret checks that the report about a process that outlives its call contains no part of a secret
+// that the call was given, even if the shell has taken the secret apart.
 func TestLeftoversNameNoSecret(t *testing.T) {
 	const value = "hunter&zq77wkk;31vx"
 	does := tool.New("does", "", func(context.Context, *tool.Call, struct {

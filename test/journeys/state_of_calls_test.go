@@ -12,9 +12,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// leading is a tool whose calls start a process, of which started is told: one with the word "move" goes to
-// another directory, and one with the word "export" leaves a variable for the next. None does so before the
-// last one is judged.
+// leading returns a tool whose calls start a process and signal started: one with the word "move" changes the
+// directory, and one with the word "export" leaves a variable for the next call. Neither does so before the last call
+// is judged.
 func leading(box tool.Box, last string, started *[]string) tool.Tool {
 	vars, judged := []string{"A=1"}, make(chan struct{})
 	var once sync.Once
@@ -48,9 +48,9 @@ func leading(box tool.Box, last string, started *[]string) tool.Tool {
 	return t
 }
 
-// TestCallsRunAsJudged holds that no call runs in another directory, or with other variables, than it was
-// judged with, in whatever box and mode, if a call beside it has changed them: neither after somebody was
-// asked nor, where that counts, if nobody was.
+// TestCallsRunAsJudged checks that no call runs in another directory or with other variables than it was judged with,
+// in any box and mode, if a parallel call has changed them: neither after a question nor, where it matters, without
+// one.
 func TestCallsRunAsJudged(t *testing.T) {
 	inside, outside := tool.Box{Level: tool.BoxWorkspace}, tool.Box{Level: tool.BoxNone}
 	for name, tc := range map[string]struct {

@@ -26,8 +26,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// wire makes a model that speaks one vendor's wire to a server that refuses what
-// the vendor refuses, and answers with what the queue holds.
+// wire makes a model that speaks one vendor's wire to a server that refuses what the vendor refuses, and answers from
+// the queue.
 type wire struct {
 	name  string
 	model func(t *testing.T, q *queue) llm.Model
@@ -142,8 +142,8 @@ func goOn(t *testing.T, a *inspan.Agent, blobs tool.Blobs, log event.Log, text s
 	}
 }
 
-// TestSwitch starts a session with each wire, goes on with each other, and
-// comes back: no vendor may refuse what another has left.
+// TestSwitch starts a session with each wire, continues with each other one, and returns: no vendor may refuse the
+// history of another.
 func TestSwitch(t *testing.T) {
 	for _, first := range wires() {
 		for _, second := range wires() {
@@ -162,9 +162,8 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// TestSwitchAnywhere cuts the log of one session behind every event, as a crash
-// may, and goes on with each wire. The sessions of all wires are of the same
-// events, so that each is cut behind every third, and together behind all.
+// TestSwitchAnywhere cuts the log of one session behind every event, like a crash, and continues with each wire. The
+// sessions of all wires have the same events, so each is cut behind every third event, and together behind all.
 func TestSwitchAnywhere(t *testing.T) {
 	for i, first := range wires() {
 		t.Run(first.name, func(t *testing.T) {
@@ -196,8 +195,7 @@ func TestSwitchAnywhere(t *testing.T) {
 	}
 }
 
-// TestModeIsTold holds that the model hears of a mode that changes while it works, and of
-// none that it began with.
+// TestModeIsTold checks that the model hears of a mode that changes while it works, and of none that it began with.
 func TestModeIsTold(t *testing.T) {
 	model := &script.Model{}
 	s, err := (&inspan.Agent{Model: model, Mode: "plan", Env: tool.Env{Root: t.TempDir()}}).Open(t.Context(), event.NewMemory("m"))

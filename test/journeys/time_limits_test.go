@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestDelegatingIsNotBounded holds that the time-out of calls is none of those that have
-// others work, which have bounds of their own.
+// TestDelegatingIsNotBounded checks that the time limit of calls does not apply to calls that delegate work, which have
+// limits of their own.
 func TestDelegatingIsNotBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		child := does("child", reads("/w/a"), lasting(20*time.Minute))
@@ -34,8 +34,8 @@ func TestDelegatingIsNotBounded(t *testing.T) {
 	})
 }
 
-// TestWaitingForAPersonTakesNoTime holds that a call which asks goes on with the time that
-// it had left, and that the wait is no time of the run either.
+// TestWaitingForAPersonTakesNoTime checks that a call that asks continues with its remaining time, and that the wait
+// does not count as time of the run.
 func TestWaitingForAPersonTakesNoTime(t *testing.T) {
 	for name, tc := range map[string]struct {
 		after time.Duration // the answer it works so long
@@ -78,7 +78,7 @@ func TestWaitingForAPersonTakesNoTime(t *testing.T) {
 	}
 }
 
-// late is a model that answers only after an hour; patient also when nobody waits for it.
+// late is a model that answers only after an hour; patient does so even if its caller has left.
 type late struct {
 	script.Model
 	patient bool
@@ -100,8 +100,8 @@ func (m *late) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Chunk, e
 	}
 }
 
-// TestTimeOfARunIsADeadline holds that what is under way is stopped when the time of a run
-// is used up, that what there is is kept, and that a higher limit lets it go on.
+// TestTimeOfARunIsADeadline checks that work in progress is stopped when the time of a run is used up, that its results
+// so far are kept, and that a higher limit continues it.
 func TestTimeOfARunIsADeadline(t *testing.T) {
 	slow := does("slow", reads("/w/a"), lasting(15*time.Second))
 	asks := does("asks", writes("/w/a"), lasting(0))
@@ -186,8 +186,8 @@ func raising(t *testing.T, s *inspan.Session, e event.Event) {
 	}
 }
 
-// TestIdleTimeIsNotTheRuns holds that what lies between two drivers, or two runs, is no
-// time of a run, whatever was appended meanwhile.
+// TestIdleTimeIsNotTheRuns checks that time between two drivers or two runs does not count as time of a run, whatever
+// was appended meanwhile.
 func TestIdleTimeIsNotTheRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := event.NewMemory("s")
@@ -212,8 +212,8 @@ func TestIdleTimeIsNotTheRuns(t *testing.T) {
 	})
 }
 
-// TestACallThatDoesNotStop holds that a call which does not heed what it is told is left
-// to itself, and that neither the run nor the end of the session hangs on it.
+// TestACallThatDoesNotStop checks that a call that ignores its cancellation is left to itself, and that neither the run
+// nor the end of the session waits for it.
 func TestACallThatDoesNotStop(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*inspan.Agent)

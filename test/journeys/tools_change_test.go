@@ -16,8 +16,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestToolsComeAndGo holds that what an agent offers beside its own tools is asked
-// for before each run, and that a name is given once.
+// TestToolsComeAndGo checks that an agent's dynamic tools are read before each run, and that each name is given once.
 func TestToolsComeAndGo(t *testing.T) {
 	var l ledger
 	extra := []tool.Tool{l.reader()}
@@ -51,7 +50,7 @@ func TestToolsComeAndGo(t *testing.T) {
 	}
 }
 
-// metered is a model that counts tokens, as vendors do, and keeps what it was asked.
+// metered is a model that counts tokens as vendors do, and keeps its requests.
 type metered struct {
 	llm.Model
 	asked []llm.Request
@@ -73,9 +72,9 @@ func (m *metered) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 	}
 }
 
-// TestToolsThatChangeLate holds that the list of tools, with which every prompt begins, stays once a
-// vendor may have cached it: a message tells what came, what went and what is said differently, and
-// what came can be called. After a compaction the list is the new one.
+// TestToolsThatChangeLate checks that the list of tools, with which every prompt begins, stays the same once a vendor
+// may have cached it: a message names added, removed and changed tools, and added ones can be called. After a
+// compaction the list is the new one.
 func TestToolsThatChangeLate(t *testing.T) {
 	var l ledger
 	note, look := l.tool("note", tool.Effect{Kind: tool.Read, Path: "/w"}), l.reader()
@@ -139,8 +138,8 @@ func TestToolsThatChangeLate(t *testing.T) {
 	}
 }
 
-// TestServerThatJustConnected holds that the tools of a server are there from the first
-// request on if it connected after the run began, without anybody having waited for it.
+// TestServerThatJustConnected checks that the tools of a server are there from the first request on if it connected
+// after the run began, without anybody having waited for it.
 func TestServerThatJustConnected(t *testing.T) {
 	var l ledger
 	var extra []tool.Tool
@@ -160,8 +159,8 @@ func TestServerThatJustConnected(t *testing.T) {
 	}
 }
 
-// TestOneToolStandsForMany holds that a call through another tool is judged, run
-// and recorded as what it is.
+// TestOneToolStandsForMany checks that a call through another tool is judged, run and recorded as the call that it
+// stands for.
 func TestOneToolStandsForMany(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

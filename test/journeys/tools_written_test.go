@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// writing is an agent whose model writes tools by "write": the word is the name and, behind a colon,
-// the blob. Coming tells what else comes and goes.
+// writing is an agent whose model writes tools by "write": the word is the name and, after a colon, the blob. Coming
+// returns the other tools that come and go.
 func writing(l *ledger, model []string, t *testing.T) *inspan.Agent {
 	write := tool.New("write", "writes a tool", func(_ context.Context, _ *tool.Call, in wordArgs) (tool.Result, error) {
 		name, blob, _ := strings.Cut(in.Word, ":")
@@ -43,9 +43,9 @@ func writing(l *ledger, model []string, t *testing.T) *inspan.Agent {
 
 func toolsOf(s *inspan.Session) string { return strings.Join(s.Status().Tools, " ") }
 
-// TestModelWritesTools holds that a tool which the model has written is there from its next request on,
-// behind all others, and in a later process; that one which can't be made, or has the name of another, is
-// left out with a note; and that a new one takes the place of the old one.
+// TestModelWritesTools checks that a tool which the model has written is there from its next request on, behind all
+// others, and in a later process; that one which can't be made, or has the name of another, is left out with a note;
+// and that a new one takes the place of the old one.
 func TestModelWritesTools(t *testing.T) {
 	var l ledger
 	log := event.NewMemory("s")
@@ -85,8 +85,8 @@ func TestModelWritesTools(t *testing.T) {
 	}
 }
 
-// TestWrittenToolKeepsTheList holds that a tool which the model writes changes a message and not the list of tools, where a
-// vendor has cached that, and that call_tool reaches it.
+// TestWrittenToolKeepsTheList checks that a tool which the model writes changes a message and not the list of tools,
+// where a vendor has cached that, and that call_tool reaches it.
 func TestWrittenToolKeepsTheList(t *testing.T) {
 	var l ledger
 	a := writing(&l, []string{"done"}, t)
@@ -109,7 +109,7 @@ func TestWrittenToolKeepsTheList(t *testing.T) {
 	}
 }
 
-// TestWithdrawnTool holds that a person can take a tool away, also after a compaction.
+// TestWithdrawnTool checks that a person can take a tool away, also after a compaction.
 func TestWithdrawnTool(t *testing.T) {
 	var l ledger
 	a := writing(&l, []string{`call: write {"word":"a:1"}`, `call: write {"word":"b:1"}`, "done", "done", "done"}, t)

@@ -13,8 +13,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestNothingIsKeptUnjudged holds that a process goes on after its session only if its
-// call was judged by that.
+// TestNothingIsKeptUnjudged checks that a process outlives its session only if its call was judged for that.
 func TestNothingIsKeptUnjudged(t *testing.T) {
 	write, keep := tool.Effect{Kind: tool.Write, Path: "/w/out"}, tool.Effect{Kind: tool.Keep, Text: "x"}
 	for _, effects := range [][]tool.Effect{{write}, {write, keep}} {
@@ -43,8 +42,8 @@ func TestNothingIsKeptUnjudged(t *testing.T) {
 	}
 }
 
-// TestBoxIsNoWiderThanTheVerdict holds that a tool which finds, when it runs,
-// that more would happen than it was judged by, starts nothing.
+// TestBoxIsNoWiderThanTheVerdict checks that a tool which finds, when it runs, that more would happen than it was
+// judged by, starts nothing.
 func TestBoxIsNoWiderThanTheVerdict(t *testing.T) {
 	walls := tool.Walls{Read: true, Workspace: true, Hosts: true, Throwaway: true}
 	read, write := tool.Effect{Kind: tool.Read, Path: "/w/a"}, tool.Effect{Kind: tool.Write, Path: "/w/out"}
@@ -125,8 +124,7 @@ func (a *asked) Do(req *http.Request) (*http.Response, error) {
 	return nil, errors.New("asked")
 }
 
-// TestRequestsGoWhereTheVerdictSays holds that a tool reaches no host that its
-// call was not judged by.
+// TestRequestsGoWhereTheVerdictSays checks that a tool reaches no host that its call was not judged by.
 func TestRequestsGoWhereTheVerdictSays(t *testing.T) {
 	for _, tc := range []struct {
 		effects string // host of the effect; "none" for a call that only reads

@@ -48,7 +48,7 @@ func seen(t *testing.T, w *inspan.Watch, after uint64) (events []event.Event) {
 	return nil
 }
 
-// TestWatch looks at a session from outside, answers what it asks, and sees how it ends.
+// TestWatch follows a session from outside, answers its question, and sees its end.
 func TestWatch(t *testing.T) {
 	host, s := asking(t, &ledger{})
 	w, late := outside(t, host), outside(t, host)
@@ -113,7 +113,7 @@ func TestWatchOfNothing(t *testing.T) {
 	}
 }
 
-// TestAwait holds what a run that waits goes on for.
+// TestAwait checks which events continue a waiting run.
 func TestAwait(t *testing.T) {
 	for name, tc := range map[string]struct {
 		timeout time.Duration
@@ -162,8 +162,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestAwaitDrives holds that a session that waits is seen to be driven, until it no
-// longer does.
+// TestAwaitDrives checks that a session that waits is seen to be driven, until it no longer does.
 func TestAwaitDrives(t *testing.T) {
 	host, s := asking(t, &ledger{})
 	store := &session.Store{Dir: host.Dir}
@@ -187,8 +186,7 @@ func TestAwaitDrives(t *testing.T) {
 	}
 }
 
-// Whoever is patient asks more often than somebody at a terminal would see, whatever
-// the time they give it.
+// A patient caller polls more often than a person would notice, whatever the given time.
 func TestPatience(t *testing.T) {
 	down := make([]answer, 20)
 	for i := range down {

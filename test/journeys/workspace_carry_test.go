@@ -71,8 +71,8 @@ func (a *appends) with(kind string) (out [][]string) {
 	return out
 }
 
-// TestStateComesWithResults holds that the state of a workspace which travels is in the log from the
-// beginning, and with the results of calls that may have changed it, and only then.
+// TestStateComesWithResults checks that the state of a workspace which travels is in the log from the beginning, and
+// with the results of calls that may have changed it, and only then.
 func TestStateComesWithResults(t *testing.T) {
 	c := &carrier{}
 	a := c.agent(t, "call: look {\"word\":\"a\"}", "call: change {\"word\":\"a\"}\ncall: look {\"word\":\"b\"}", "Done.")
@@ -101,8 +101,8 @@ func TestStateComesWithResults(t *testing.T) {
 	}
 }
 
-// TestStateComesWithWorkBeside holds that what goes on beside calls, a job or what a command has left, is in a
-// state before the model hears of it: with results, also of calls that only read, and with requests.
+// TestStateComesWithWorkBeside checks that the work of a job, or of a process left by a command, is in a stored state
+// before the model hears of it: with results, including those of calls that only read, and with requests.
 func TestStateComesWithWorkBeside(t *testing.T) {
 	for name, goesOn := range map[string]tool.Result{
 		"job": {Parts: llm.Say("runs"), Job: &tool.Job{ID: "1", Command: "make"}}, "left": {Parts: llm.Say("done"), Left: true},
@@ -135,8 +135,8 @@ func TestStateComesWithWorkBeside(t *testing.T) {
 	}
 }
 
-// TestNoResultWithoutItsState holds that a result is not in the log whose state can't be kept: whoever
-// drives the session next finds a call whose outcome is unknown.
+// TestNoResultWithoutItsState checks that a result is not in the log if its state can't be stored: the next driver
+// finds a call whose outcome is unknown.
 func TestNoResultWithoutItsState(t *testing.T) {
 	c := &carrier{}
 	a := c.agent(t, "call: change {\"word\":\"a\"}", "Done.")
@@ -161,8 +161,7 @@ func TestNoResultWithoutItsState(t *testing.T) {
 	}
 }
 
-// TestRunBeginsWhereTheWorkspaceIs holds that no run begins, and nothing is claimed, where the workspace is
-// not.
+// TestRunBeginsWhereTheWorkspaceIs checks that no run begins, and nothing is claimed, where the workspace is not.
 func TestRunBeginsWhereTheWorkspaceIs(t *testing.T) {
 	c := &carrier{}
 	log := event.NewMemory("s")
@@ -177,7 +176,7 @@ func TestRunBeginsWhereTheWorkspaceIs(t *testing.T) {
 	}
 }
 
-// TestStepsCarry holds that the end of a step comes with the state of the workspace.
+// TestStepsCarry checks that the end of a step comes with the state of the workspace.
 func TestStepsCarry(t *testing.T) {
 	c := &carrier{}
 	log := &appends{Memory: event.NewMemory("s")}
@@ -197,8 +196,8 @@ func TestStepsCarry(t *testing.T) {
 	}
 }
 
-// TestRewindKeepsTheState holds that a rewind of the conversation leaves the workspace where it is, and
-// that what a rewind does to files is in a state.
+// TestRewindKeepsTheState checks that a rewind of the conversation leaves the workspace in place, and that the file
+// changes of a rewind are in a state.
 func TestRewindKeepsTheState(t *testing.T) {
 	c := &carrier{}
 	s := open(t, c.agent(t, "call: change {\"word\":\"a\"}", "Done.", "Done."), event.NewMemory("s"))
@@ -217,7 +216,7 @@ func TestRewindKeepsTheState(t *testing.T) {
 	}
 }
 
-// TestCarryThatCrashes holds that a panic in Carry ends the run with an error.
+// TestCarryThatCrashes checks that a panic in Carry ends the run with an error.
 func TestCarryThatCrashes(t *testing.T) {
 	opened := false
 	a := (&carrier{}).agent(t, "Done.")
@@ -238,8 +237,8 @@ func TestCarryThatCrashes(t *testing.T) {
 	}
 }
 
-// TestSettingsSurviveAFailedState holds that what the agent wants different is in force once a run begins, also if the
-// state of the workspace could not be kept the first time.
+// TestSettingsSurviveAFailedState checks that changed settings of the agent apply once a run begins, even if the state
+// of the workspace could not be stored the first time.
 func TestSettingsSurviveAFailedState(t *testing.T) {
 	log := event.NewMemory("s")
 	collect(t, open(t, (&carrier{}).agent(t, "Hello."), log).Run(t.Context(), said("go"))) // in mode yolo
@@ -260,7 +259,8 @@ func TestSettingsSurviveAFailedState(t *testing.T) {
 	}
 }
 
-// TestRestoredThoughTheStateIsNot holds that files which were put back are in the log, also if the state could not be kept.
+// TestRestoredThoughTheStateIsNot checks that files which were put back are in the log, also if the state could not be
+// kept.
 func TestRestoredThoughTheStateIsNot(t *testing.T) {
 	c := &carrier{}
 	log := event.NewMemory("s")
@@ -290,7 +290,7 @@ func (l *crashingLease) Lease(context.Context) error {
 
 func (l *crashingLease) Release() error { return nil }
 
-// TestLeaseThatCrashes holds that a session can be run again after a panic of its log's lease.
+// TestLeaseThatCrashes checks that a session can be run again after a panic of its log's lease.
 func TestLeaseThatCrashes(t *testing.T) {
 	s := open(t, (&carrier{}).agent(t, "Done."), &crashingLease{Memory: event.NewMemory("s")})
 	var failed error

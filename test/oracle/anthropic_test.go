@@ -29,8 +29,8 @@ func TestAnthropic(t *testing.T) {
 	}
 }
 
-// TestAnthropicHistory lets the SDK send back what it got: the fake must find
-// thinking, calls and results in order as it does with the adapter's.
+// TestAnthropicHistory lets the SDK send back the reply it got: the fake must find thinking, calls and results in
+// order, as with the adapter.
 func TestAnthropicHistory(t *testing.T) {
 	answers := 0
 	base := anthropictest.Start(t, &anthropictest.Server{Answer: func(*http.Request, []byte) anthropictest.Answer {

@@ -56,8 +56,8 @@ func thoughts(t *testing.T, parts llm.Parts) (text, signatures string) {
 	return text, signatures
 }
 
-// TestGeminiHistory lets the SDK send back what it got: the fake must find
-// signatures, calls and responses as it does with the adapter's.
+// TestGeminiHistory lets the SDK send back the reply it got: the fake must find signatures, calls and responses, as
+// with the adapter.
 func TestGeminiHistory(t *testing.T) {
 	for _, turn := range []string{"calls", "thinking"} {
 		t.Run(turn, func(t *testing.T) { geminiHistory(t, turns()[turn]) })
@@ -111,8 +111,7 @@ func client(t *testing.T, base string) *genai.Client {
 	return c
 }
 
-// stream returns the model's content, as the SDK's own chats keep it, and what
-// it says.
+// stream returns the model's content as the SDK's own chats keep it, and its text.
 func stream(t *testing.T, c *genai.Client, model string, contents []*genai.Content) (*genai.Content, seen) {
 	t.Helper()
 	config := &genai.GenerateContentConfig{

@@ -150,7 +150,7 @@ func find(events []sessionEvent, kind string) sessionEvent {
 	return sessionEvent{}
 }
 
-// settled waits until a session has done what it was told, and returns the types of its events.
+// settled waits until a session has handled its input, and returns the types of its events.
 func (s *served) settled(ctx context.Context, session string) (all []string, err error) {
 	events := &s.client.Beta.Sessions.Events
 	for last := ""; last != "session.status_idle"; {
@@ -177,7 +177,7 @@ var pixel = base64.StdEncoding.EncodeToString(
 		"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"),
 )
 
-// pythonClient is the version of the official Python client, with what checks signatures.
+// pythonClient is the version of the official Python client, with the package that checks signatures.
 const pythonClient = "anthropic[webhooks]==2.14.0"
 
 // python is an interpreter that has the official client, from a folder of the user's cache.
@@ -204,7 +204,7 @@ func python(t *testing.T) string {
 	return python
 }
 
-// said is what the server has warned of.
+// said is the warnings of the server.
 func (s *served) said() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +241,7 @@ func (s *desk) session(
 	return s.client.Beta.Sessions.New(ctx, anthropic.BetaSessionNewParams{Agent: of(s.agent), EnvironmentID: s.env, Resources: resources})
 }
 
-// ran says something to a session, and returns what its calls have brought.
+// ran sends a session a message, and returns the results of its calls.
 func (s *desk) ran(ctx context.Context, session, text string) (string, error) {
 	stream := s.client.Beta.Sessions.Events.StreamEvents(ctx, session, anthropic.BetaSessionEventStreamParams{})
 	defer stream.Close()

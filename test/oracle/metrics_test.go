@@ -12,8 +12,8 @@ import (
 	names "github.com/prometheus/common/model"
 )
 
-// TestMetricsAreRead holds that Prometheus' own parser reads the measures of a server that has worked,
-// and that its linter has nothing to say.
+// TestMetricsAreRead checks that Prometheus' own parser reads the measures of a server that has worked, and that its
+// linter has nothing to say.
 func TestMetricsAreRead(t *testing.T) {
 	s := serve(t)
 	send := func(method, path, body string) []byte {

@@ -31,7 +31,7 @@ func TestOpenAI(t *testing.T) {
 	}
 }
 
-// TestOpenAIHistory lets the SDK send back what it got, and the adapter too.
+// TestOpenAIHistory lets the SDK send back the reply it got, and the adapter too.
 func TestOpenAIHistory(t *testing.T) {
 	answers := 0
 	base := openaitest.Start(t, &openaitest.Server{Answer: func(*http.Request, []byte) openaitest.Answer {

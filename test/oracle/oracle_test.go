@@ -43,7 +43,7 @@ func request() llm.Request {
 	}
 }
 
-// seen is what both sides reduce a reply to.
+// seen is the form to which both sides reduce a reply.
 type seen struct {
 	Text, Thinking, Signature string
 	Calls                     []seenCall
@@ -90,8 +90,7 @@ func ours(t *testing.T, m llm.Model, req llm.Request) (seen, llm.Parts) {
 	return seen{}, nil
 }
 
-// signature finds what proves the reasoning: a field of the block, or of the
-// first of a list of blocks.
+// signature finds the proof of the reasoning: a field of the block, or of the first of a list of blocks.
 func signature(t *testing.T, opaque json.RawMessage) string {
 	t.Helper()
 	type block struct {

@@ -188,7 +188,7 @@ func (p *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// ask is the value of an expression of JavaScript, or of what it promises.
+// ask returns the value of a JavaScript expression, or of its promise.
 func ask[T any](p *tab, expression string) T {
 	p.t.Helper()
 	ctx, end := context.WithTimeout(p.ctx, patience)
@@ -239,7 +239,7 @@ func (p *tab) miss(text string) {
 	p.when("!" + says(text))
 }
 
-// press clicks what is named by the beginning of its text.
+// press clicks the element whose text begins with a name.
 func (p *tab) press(kind, text string) {
 	p.t.Helper()
 	find := fmt.Sprintf(`[...document.querySelectorAll(%q)].find((e) => e.innerText.trim().startsWith(%q) && !e.disabled)`, kind, text)

@@ -17,8 +17,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestPage uses the web page as a person does, in a real browser: at a desk and, for what waits, on a
-// phone.
+// TestPage uses the web page as a person does, in a real browser: at a desk and, for open questions, on a phone.
 func TestPage(t *testing.T) {
 	w := newWeb(t)
 	p := w.open(desktop)
@@ -149,7 +148,7 @@ func TestPage(t *testing.T) {
 	})
 }
 
-// evalSuite is a suite of two tasks, of which one waits until its workspace has a file.
+// evalSuite is a suite of two tasks, one of which waits until its workspace has a file.
 func (w *web) evalSuite() string {
 	w.t.Helper()
 	suite := filepath.Join(w.dir, "suite")
@@ -168,7 +167,7 @@ func (w *web) evalSuite() string {
 	return suite
 }
 
-// TestPageSaysWhySignInFails holds that the sign-in form says so, for a code and for a token.
+// TestPageSaysWhySignInFails checks that the sign-in form says so, for a code and for a token.
 func TestPageSaysWhySignInFails(t *testing.T) {
 	w := newWeb(t)
 	p := w.open(phone)
@@ -209,8 +208,7 @@ func TestPageShowsEvaluations(t *testing.T) {
 	p.see("hi", "— done")
 }
 
-// TestPageDecidesWhatWasSeen holds that a key which was meant for a question counts for no other that
-// takes its place.
+// TestPageDecidesWhatWasSeen checks that a key which was meant for a question counts for no other that takes its place.
 func TestPageDecidesWhatWasSeen(t *testing.T) {
 	w := newWeb(t)
 	p := w.open(desktop)
@@ -245,8 +243,8 @@ func TestPageDecidesWhatWasSeen(t *testing.T) {
 	p.see("Nothing waits for you")
 }
 
-// TestPageMarksOneQuestion holds that the mark stays with its question when others come and go, and that
-// keys decide nothing once somebody else has decided it.
+// TestPageMarksOneQuestion checks that the mark stays with its question when others come and go, and that keys decide
+// nothing once someone else has decided the question.
 func TestPageMarksOneQuestion(t *testing.T) {
 	w := newWeb(t)
 	p := w.open(desktop)
@@ -345,8 +343,8 @@ func TestPageIsAccessible(t *testing.T) {
 
 func id(path string) string { return strings.TrimPrefix(path, "/s/") }
 
-// TestPageStaysSmooth opens a session of 10,000 events. The page has its end at once, and as much of the
-// rest as somebody asks for. Drawing it anew touches nothing that has not changed.
+// TestPageStaysSmooth opens a session of 10,000 events. The page shows its end at once, and loads the rest on request.
+// A redraw touches only elements that have changed.
 func TestPageStaysSmooth(t *testing.T) {
 	w := newWeb(t)
 	p := w.open(desktop)

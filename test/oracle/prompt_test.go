@@ -24,14 +24,13 @@ const (
 	mostUnattended = 3000
 )
 
-// row is a part of the prompt and what it takes.
+// row is a part of the prompt and its size.
 type row struct {
 	name   string
 	tokens int
 }
 
-// parts are the parts of the prompt of a new session in a folder, the largest first; self
-// is what program built.
+// parts returns the parts of the prompt of a new session in a folder, the largest first; self is what program built.
 func parts(t testing.TB, self string, unattended bool) (rows []row, total int) {
 	t.Helper()
 	home := t.TempDir()
@@ -100,7 +99,7 @@ func TestPromptIsSmall(t *testing.T) {
 	}
 }
 
-// BenchmarkPrompt prints what each part of the prompt takes, in tokens.
+// BenchmarkPrompt prints the size of each part of the prompt, in tokens.
 func BenchmarkPrompt(b *testing.B) {
 	self := testkit.Command(b)
 	for _, unattended := range []bool{false, true} {

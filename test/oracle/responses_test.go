@@ -31,8 +31,8 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestResponsesHistory lets the SDK send back what it got, and the adapter too.
-// The server refuses items without those they came with.
+// TestResponsesHistory lets the SDK send back the reply it got, and the adapter too. The server refuses items without
+// the items that they belong to.
 func TestResponsesHistory(t *testing.T) {
 	answers := 0
 	base := openaitest.StartResponses(t, &openaitest.Responses{Phases: true, Answer: func(*http.Request, []byte) openaitest.Answer {

@@ -12,7 +12,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 )
 
-// kept is what steps leave for later ones.
+// kept holds the values that steps leave for later ones.
 type kept struct {
 	helper     *anthropic.BetaManagedAgentsAgent
 	box        *anthropic.BetaEnvironment
@@ -123,7 +123,7 @@ func (s *script) follow(ctx context.Context, session string) *ssestream.Stream[s
 	})
 }
 
-// tells sends events to a session, and returns what is streamed until it is idle.
+// tells sends events to a session, and returns the streamed events until it is idle.
 func (s *script) tells(ctx context.Context, session string, events ...anthropic.BetaManagedAgentsEventParamsUnion) []sessionEvent {
 	stream := s.follow(ctx, session)
 	defer stream.Close()

@@ -169,7 +169,7 @@ func memorySteps() map[string]step {
 	}
 }
 
-// fileSteps are those of files, and of what sessions have of them and of repositories.
+// fileSteps are the steps about files, and about the files and repositories of sessions.
 func fileSteps() map[string]step {
 	return map[string]step{
 		"upload a file": func(ctx context.Context, s *script) string {
@@ -364,7 +364,7 @@ type hooks struct {
 	told string // the session that it is told of
 }
 
-// next unwraps the next event, which says its type and what it is about.
+// next unwraps the next event, which names its type and its object.
 func (h *hooks) next(ctx context.Context) string {
 	select {
 	case unwrap := <-h.come:

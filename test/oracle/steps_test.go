@@ -25,20 +25,20 @@ import (
 
 var update = flag.Bool("update", false, "write steps.golden anew, from what the Go client does")
 
-// A script is one run of the steps that testdata/steps.txt names, and what they share.
+// A script is one run of the steps in testdata/steps.txt, and their shared values.
 type script struct {
 	*desk
 	repository, commit string // a repository of this machine, and its first commit
 	kept
 }
 
-// A step does one of them with the Go client, and says what came of it. It panics with a failure.
+// A step performs one step with the Go client, and returns its outcome. It panics with a failure.
 type step func(ctx context.Context, s *script) string
 
-// A failure is what went wrong in a step.
+// A failure is the error of a step.
 type failure struct{ error }
 
-// must is what a call of the client has brought, which has all that the client's types say is always there.
+// must returns a response of the client. It has everything that the client's types call required.
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(failure{err})
@@ -49,7 +49,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// outcome says what came of a step: names and what they are, in turns.
+// outcome describes the result of a step: names and values, alternating.
 func outcome(pairs ...any) string {
 	var out []string
 	for i := 0; i < len(pairs); i += 2 {
@@ -77,7 +77,7 @@ func no(err error) string {
 	return fmt.Sprintf("%d %s %q", api.StatusCode, body.Error.Type, body.Error.Message)
 }
 
-// refusal is no for calls that bring something else.
+// refusal is false for calls that return something else.
 func refusal[T any](_ T, err error) string { return no(err) }
 
 // named are the steps in their order.
@@ -101,7 +101,7 @@ func named(t *testing.T) (names []string) {
 // ids of objects are random, and those of events have the random id of a session's log.
 var ids = regexp.MustCompile(`\b[a-z]+_(?:[a-z]+_)?(?:[0-9a-z]{26}|\d{8}-\d{6}-[0-9a-z]+)(?:[_.][0-9a-z]+)*\b`)
 
-// held compares what came of the steps with the golden file, or writes that anew.
+// held compares the outcomes of the steps with the golden file, or writes it.
 func (s *script) held(lines []string, anew bool) {
 	s.t.Helper()
 	names, count := map[string]string{}, map[string]int{}
@@ -131,7 +131,7 @@ func (s *script) held(lines []string, anew bool) {
 	}
 }
 
-// newScript starts a server and makes what steps find on its machine.
+// newScript starts a server and makes the files that steps find on its machine.
 func newScript(t *testing.T) *script {
 	s := &script{desk: &desk{served: serve(t)}}
 	s.repository = filepath.Join(s.folder(), "repo")
@@ -193,8 +193,8 @@ func (s *script) does(number int, name string, do step) string {
 	return do(ctx, s)
 }
 
-// TestStepsByPython has the official Python client do the same steps. It asks for what only its
-// parent can do.
+// TestStepsByPython lets the official Python client do the same steps. It asks its parent for actions that only the
+// parent can perform.
 func TestStepsByPython(t *testing.T) {
 	interpreter, names := python(t), named(t)
 	s := newScript(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// textsOf are texts of which prompts are made, by what they are. Those of languages are our own.
+// textsOf are texts for prompts, by kind. Those in natural languages are our own.
 func textsOf(t *testing.T) map[string]string {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -67,8 +67,8 @@ func textsOf(t *testing.T) map[string]string {
 	}
 }
 
-// TestEstimates holds that what we take for the tokens of a text, before a vendor has counted any, is near what
-// a vendor's tokenizer makes of it.
+// TestEstimates checks that our estimate of the tokens of a text, before a vendor has counted any, is near a vendor's
+// tokenizer.
 func TestEstimates(t *testing.T) {
 	tiktoken.SetBpeLoader(tiktoken_loader.NewOfflineLoader())
 	codec, err := tiktoken.GetEncoding("o200k_base")

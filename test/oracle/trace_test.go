@@ -24,7 +24,7 @@ import (
 	"github.com/inspan/inspan/internal/view/transcript"
 )
 
-// receiver starts the collector's receiver of OTLP, and returns its address and what it takes in.
+// receiver starts the collector's receiver of OTLP, and returns its address and the received data.
 func receiver(t *testing.T) (url string, got *consumertest.TracesSink, measured *consumertest.MetricsSink) {
 	t.Helper()
 	at := testkit.Address(t)
@@ -194,8 +194,8 @@ func measures(t *testing.T, metric pmetric.Metric, keys map[string]bool) {
 	}
 }
 
-// TestTraceIsReceived exports a session with 300 calls and five subagents to the collector's receiver,
-// in every version of the conventions: each span comes once, and has the names and what is required.
+// TestTraceIsReceived exports a session with 300 calls and five subagents to the collector's receiver, in every version
+// of the conventions: each span comes once, with its name and the required attributes.
 func TestTraceIsReceived(t *testing.T) {
 	home := t.TempDir()
 	run := runner(t, testkit.Command(t), home)

@@ -38,8 +38,8 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, json.NewEncoder(&r.lines).Encode(map[string]any{"method": req.Method, "path": req.URL.Path, "body": json.RawMessage(body)})
 }
 
-// typed holds what a server has answered against the types of the official SDK for TypeScript, of which it uses the
-// methods that the answers are of. Fields that the types don't know are errors too.
+// typed compares a server's answers with the types of the official SDK for TypeScript, by the methods that return them.
+// Fields that the types don't have are errors too.
 func (r *recorder) typed(t *testing.T) {
 	programs := testkit.Dir(t)
 	dir := t.TempDir()

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// officialWorker is the worker of the SDK. Its leases are short, so that nobody waits for long.
+// officialWorker is the worker of the SDK. Its leases are short, to keep waits short.
 func officialWorker(environment, dir string) *environments.EnvironmentWorker {
 	short := func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 		if strings.HasSuffix(r.URL.Path, "/heartbeat") {
@@ -72,7 +72,7 @@ func (s *served) ownWorker(environment, dir string) *exec.Cmd {
 	return w
 }
 
-// begin starts a process, and tells what it has said if the test fails.
+// begin starts a process, and prints its output if the test fails.
 func (s *served) begin(w *exec.Cmd) {
 	s.t.Helper()
 	out, err := os.CreateTemp(s.t.TempDir(), "worker")
@@ -156,7 +156,7 @@ say: done`)
 		}
 	}
 
-	// The server is killed in a call. Item and lease go on, and so does the worker.
+	// The server is killed in a call. The item and the lease survive, and so does the worker.
 	s.tell(ctx, session, `call: bash {"command":"touch here; until test -e go; do sleep 0.1; done; echo survived"}`+"\nsay: done")
 	awaitFile(ctx, t, filepath.Join(second, "here"))
 	address := strings.TrimPrefix(s.url, "http://")
@@ -287,7 +287,7 @@ func (s *served) tell(ctx context.Context, session, text string) {
 	}
 }
 
-// result is what a worker has sent for a call.
+// result is a worker's result for a call.
 type result struct {
 	text   string
 	failed bool

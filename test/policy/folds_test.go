@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDoorsFoldNothing holds that services and front ends take calls, questions and agents from the items of
-// the transcript: nothing there follows them from event to event by itself.
+// TestDoorsFoldNothing checks that services and front ends take calls, questions and agents from the items of the
+// transcript: nothing there follows them from event to event by itself.
 func TestDoorsFoldNothing(t *testing.T) {
 	kinds := []string{
 		"event.Judged", "event.Waiting", "event.Wanted", "event.Started", "event.Ended", "event.Raised", "event.Spawned", "event.Returned",

@@ -1,7 +1,6 @@
 package policy_test
 
-// Documents that are made from the code, or must agree with it. Run with
-// -update to write them anew.
+// Documents that are made from the code, or must agree with it. Run with -update to write them again.
 
 import (
 	"bytes"
@@ -96,7 +95,7 @@ func TestEventsDocument(t *testing.T) {
 	golden(t, "docs/EVENTS.md", b.String())
 }
 
-// kindOf returns what a type's Kind method returns, "" if it has none.
+// kindOf returns the result of a type's Kind method; "" if it has none.
 func kindOf(typ *doc.Type) string {
 	for _, m := range typ.Methods {
 		if m.Name != "Kind" {
@@ -121,8 +120,8 @@ func printed(t *testing.T, fset *token.FileSet, node any) string {
 	return b.String()
 }
 
-// TestAPI keeps test/policy/api.txt equal to what the public packages export, so that
-// every addition is a line somebody reads.
+// TestAPI keeps test/policy/api.txt equal to the exports of the public packages, so that every addition is a line in a
+// review.
 func TestAPI(t *testing.T) {
 	var lines []string
 	for _, dir := range []string{

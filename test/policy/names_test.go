@@ -1,7 +1,7 @@
 package policy_test
 
-// What docs/ARCHITECTURE.md sets in backticks must exist. A span is looked up as what it looks like: a
-// command, a path, the kind of an event, an identifier, or a word that the code writes or reads.
+// Every span in backticks in docs/ARCHITECTURE.md must exist. Its form decides where to look it up: a command, a path,
+// the kind of an event, an identifier, or a word that the code writes or reads.
 
 import (
 	"go/ast"
@@ -25,7 +25,7 @@ var notOurs = map[string]string{
 	"kept-*.log":             "a pattern: the code adds a number",
 }
 
-// TestNamesInArchitecture keeps docs/ARCHITECTURE.md from naming what is gone.
+// TestNamesInArchitecture fails if docs/ARCHITECTURE.md names something that does not exist.
 func TestNamesInArchitecture(t *testing.T) {
 	page, err := os.ReadFile("docs/ARCHITECTURE.md")
 	if err != nil {
@@ -177,7 +177,7 @@ func (n *names) addTests(file string) error {
 	return nil
 }
 
-// add notes what a file of the product declares and which texts it has.
+// add notes the declarations and texts of a file of the product.
 func (n *names) add(s source) {
 	name := s.file.Name.Name
 	n.packages[name], n.packages[path.Base(s.dir)] = true, true
@@ -271,7 +271,7 @@ func (n *names) member(of, name string) {
 	n.members[of][name] = true
 }
 
-// typeName returns the name of a type, without what points to it or instantiates it.
+// typeName returns the name of a type, without pointers and type arguments.
 func typeName(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.Ident:
@@ -288,7 +288,7 @@ func typeName(x ast.Expr) string {
 	return ""
 }
 
-// has reports whether what a span names exists.
+// has reports whether the thing that a span names exists.
 func (n *names) has(span string) bool {
 	first, rest, several := strings.Cut(span, " ")
 	switch {

@@ -11,11 +11,10 @@ import (
 	"testing"
 )
 
-// TestFetchesAreGuarded holds that what is fetched on behalf of a model, of a repository or of
-// a server (pages, images, attachments, MCP, logins) has no other way out than
-// [netguard.Guard]: nothing else makes a connection of its own. Providers of models, the
-// server of --remote, and the database and the bucket of sessions are the person's own choice and are reached like any
-// program reaches them. The keeper of what goes on reaches the ports of its own box, from within it.
+// TestFetchesAreGuarded checks that fetches on behalf of a model, a repository or a server (pages, images, attachments,
+// MCP, logins) have no other way out than [netguard.Guard]: nothing else opens a connection. Providers of models, the
+// server of --remote, and the database and the bucket of sessions are the person's own choice and are reached directly.
+// The keeper of kept commands reaches the ports of its own box, from inside it.
 func TestFetchesAreGuarded(t *testing.T) {
 	free := []string{
 		"llm", "internal/safety/netguard", "internal/testkit",
@@ -44,7 +43,7 @@ func TestFetchesAreGuarded(t *testing.T) {
 	}
 }
 
-// unguarded lists what in a file makes connections.
+// unguarded lists the places in a file that open connections.
 func unguarded(t *testing.T, path string) (out []string) {
 	t.Helper()
 	fset := token.NewFileSet()

@@ -14,14 +14,14 @@ import (
 	"testing"
 )
 
-// copied are folders whose files are in the binary and came from elsewhere,
-// with what they are. Each holds its own licence.
+// copied are folders whose files are in the binary and come from elsewhere, with a description. Each holds its own
+// licence.
 var copied = map[string]string{
 	"internal/view/markdown/lexers":    "lexers of github.com/alecthomas/chroma, changed (internal/view/markdown/lexers)",
 	"internal/service/server/page/lit": "lit-html 3.3.3 (internal/service/server/page/lit)",
 }
 
-// systems are those that inspan is built for; each links some modules of its own.
+// systems are the systems that inspan is built for; each links some modules of its own.
 var systems = []string{"linux", "darwin", "windows"}
 
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)`)
@@ -29,7 +29,7 @@ var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)`)
 // thirdParty holds the texts of licences. Its files have the paths of the modules that they came from.
 const thirdParty = "third_party"
 
-// A licence is one text, under which some of what is in the binary stands.
+// A licence is one text, under which a part of the binary stands.
 type licence struct {
 	file  string // where it came from: the path of the module without its version, and that of the file in it
 	users []string
@@ -172,7 +172,7 @@ func plain(text string) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
-// notice is the document: each file of third_party, and below it what is under its text.
+// notice is the document: each file of third_party, with the components under its text.
 func notice(licences []*licence) string {
 	var b strings.Builder
 	b.WriteString("inspan\nCopyright 2026 The inspan authors\n\n" +

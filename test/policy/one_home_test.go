@@ -55,7 +55,7 @@ func twin(n ast.Node) (rooms []string, what string) {
 	return nil, ""
 }
 
-// homeOf is the room of what funcs of some names did wherever they stood.
+// homeOf is the package that replaced functions of some names, wherever they were.
 func homeOf(name string) string {
 	switch name {
 	case "oneLine", "thousands", "plural", "cutAt", "cutRune", "cutText", "firstLine", "isBidi", "isTag", "hiddenRune":
@@ -75,8 +75,7 @@ func forwards(f *ast.FuncDecl) bool {
 	return is
 }
 
-// unseen reports whether a literal is a character that tables of what can't be seen begin
-// with.
+// unseen reports whether a literal is a character with which tables of invisible characters begin.
 func unseen(l *ast.BasicLit) bool {
 	if l.Kind != token.INT || !strings.HasPrefix(strings.ToLower(l.Value), "0x") {
 		return false

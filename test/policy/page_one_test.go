@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPageOne holds that the first example of the documents is the program in examples/01-agent, which the test of the
+// TestPageOne checks that the first example of the documents is the program in examples/01-agent, which the test of the
 // examples runs, and that it fits on a page.
 func TestPageOne(t *testing.T) {
 	program := read(t, "examples/01-agent/main.go")

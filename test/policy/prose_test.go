@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// riddles are shapes that a reader stumbles over, each with what to write instead.
-// "There is no file" is plain English, "it is no file" is not.
+// riddles are shapes that a reader stumbles over, each with a replacement. "There is no file" is plain English, "it is
+// no file" is not.
 var riddles = []struct {
 	shape  *regexp.Regexp
 	advice string
@@ -46,7 +46,7 @@ func TestProse(t *testing.T) {
 	}
 }
 
-// TestLinksLeadSomewhere holds that each link from a document to a file of the repository finds it.
+// TestLinksLeadSomewhere checks that each link from a document to a file of the repository finds it.
 func TestLinksLeadSomewhere(t *testing.T) {
 	decisions, err := filepath.Glob("docs/decisions/*.md")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestHelpTexts holds the texts of the command to the same rules.
+// TestHelpTexts checks the texts of the command to the same rules.
 func TestHelpTexts(t *testing.T) {
 	paths, err := filepath.Glob("internal/front/command/*.go")
 	if err != nil {
@@ -104,8 +104,7 @@ func TestHelpTexts(t *testing.T) {
 	}
 }
 
-// TestRiddlesAreFound proves that the shapes find what they are for, and leave
-// plain sentences alone.
+// TestRiddlesAreFound proves that the shapes match their examples, and leave plain sentences alone.
 func TestRiddlesAreFound(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Whoever spawned it decides.":                                true,
@@ -142,8 +141,8 @@ func unriddled(t *testing.T, where, text string) {
 	}
 }
 
-// documents are those that people write: EVENTS.md is made from comments, and
-// the decisions stay as they were written.
+// documents are the documents that people write: EVENTS.md is made from comments, and decisions stay as they were
+// written.
 func documents(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob("docs/*.md")
@@ -158,8 +157,8 @@ func documents(t *testing.T) []string {
 	return append(append(paths, issues...), "README.md", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 }
 
-// proseOf blanks what is not prose: blocks of code and pictures of screens. Tables
-// stay, as their words are read too.
+// proseOf blanks everything that is not prose: blocks of code and pictures of screens. Tables stay, as their words are
+// read too.
 func proseOf(text string) string {
 	lines := strings.Split(text, "\n")
 	code := false

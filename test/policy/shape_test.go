@@ -74,7 +74,7 @@ var only = map[string][]string{
 	},
 }
 
-// impure is what a pure package must not import or call.
+// impure lists what a pure package must not import or call.
 var impure = []string{"os", "net", "net/http", "os/exec", "math/rand", "math/rand/v2", "crypto/rand", "github.com/google/uuid"}
 
 type source struct {
@@ -152,7 +152,7 @@ func TestImportsGoDownward(t *testing.T) {
 	}
 }
 
-// TestRoomsOfTheSandbox holds that the sandbox lists its rooms, and that each imports only those listed before it.
+// TestRoomsOfTheSandbox checks that the sandbox lists its rooms, and that each imports only those listed before it.
 func TestRoomsOfTheSandbox(t *testing.T) {
 	const sandbox = "internal/world/sandbox"
 	doc, err := os.ReadFile(sandbox + "/doc.go")
@@ -235,8 +235,8 @@ func TestNoInitAndNoGlobals(t *testing.T) {
 	}
 }
 
-// allowedVar lets errors, embedded files, compiled regular expressions, what is
-// made once of such a file, and interface guards through.
+// allowedVar allows errors, embedded files, compiled regular expressions, values made once from an embedded file, and
+// interface guards.
 func allowedVar(d *ast.GenDecl, v *ast.ValueSpec) bool {
 	if v.Names[0].Name == "_" || embedded(d.Doc) || embedded(v.Doc) {
 		return true
@@ -275,7 +275,7 @@ func TestEveryToolHasItsDescription(t *testing.T) {
 	}
 }
 
-// TestRootPullsInLittle holds what a program that embeds an agent links.
+// TestRootPullsInLittle checks what a program that embeds an agent links.
 func TestRootPullsInLittle(t *testing.T) {
 	allowed := []string{
 		module,

@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/base/jsonrpc"
 )
 
-// wire keeps what is sent.
+// wire keeps the sent messages.
 type wire struct {
 	mu   sync.Mutex
 	sent []string
@@ -72,8 +72,8 @@ func TestAnswersThatNobodyTakes(t *testing.T) {
 	})
 }
 
-// TestInline holds that answers have the order of requests, and that what is odd is passed over
-// where mistakes of the peer are.
+// TestInline checks that answers have the order of requests, and that odd messages are skipped if the peer's mistakes
+// are to be tolerated.
 func TestInline(t *testing.T) {
 	var w wire
 	var got []string
@@ -101,7 +101,7 @@ func TestInline(t *testing.T) {
 	}
 }
 
-// TestStrict refuses what is no message.
+// TestStrict refuses lines that are not messages.
 func TestStrict(t *testing.T) {
 	var w wire
 	c := jsonrpc.New(t.Context(), jsonrpc.Options{Send: w.send, Handle: nothing})
@@ -121,7 +121,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestWithdrawal ends requests of both sides that nobody waits for any more.
+// TestWithdrawal ends requests of both sides whose callers have left.
 func TestWithdrawal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w wire
@@ -163,8 +163,8 @@ func TestWithdrawal(t *testing.T) {
 	})
 }
 
-// TestWork holds that a panic is an answer, that something can be done behind an answer, and
-// that a peer can't have more worked on than is bearable.
+// TestWork checks that a panic is an answer, that something can be done behind an answer, and that a peer can't have
+// more worked on than is bearable.
 func TestWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w wire
@@ -246,7 +246,7 @@ func TestErrorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLines holds that a line which is too long is skipped, and nothing else.
+// TestLines checks that a line which is too long is skipped, and nothing else.
 func TestLines(t *testing.T) {
 	in := strings.NewReader("a\n\n  \n b \r\n" + strings.Repeat("x", jsonrpc.MaxLine+1) + "\nc")
 	var got []string

@@ -68,8 +68,7 @@ func traced(t *testing.T, what, path string, options ...string) (trace string, e
 	return string(data), err
 }
 
-// TestOrder holds that everything is on the disk before what makes it count, and at
-// the end.
+// TestOrder checks that all data is on the disk before the step that makes it count, and at the end.
 func TestOrder(t *testing.T) {
 	top := t.TempDir()
 	call := regexp.MustCompile(`(\w+)\((?:\d+<([^>]*)>|AT_FDCWD<[^>]*>, "([^"]*)")`)

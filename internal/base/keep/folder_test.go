@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// TestNothingWaits holds that pipes, as a folder and in one, are opened at once or
-// not at all, and that no link leads out.
+// TestNothingWaits checks that pipes, as a folder and in one, are opened at once or not at all, and that no link leads
+// out.
 func TestNothingWaits(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
@@ -67,7 +67,7 @@ func TestNothingWaits(t *testing.T) {
 	}
 }
 
-// TestHome holds that the home folder is where it is, by whatever name, or nowhere.
+// TestHome checks that the home folder is where it is, by whatever name, or nowhere.
 func TestHome(t *testing.T) {
 	t.Chdir(t.TempDir())
 	here, err := os.Getwd()

@@ -43,7 +43,7 @@ func holder(t *testing.T, path string) *exec.Cmd {
 	return cmd
 }
 
-// hold is what such a process does.
+// hold is the work of such a process.
 func hold(path string) error {
 	l, err := keep.LockFile(context.Background(), path, 0)
 	if err != nil {
@@ -55,7 +55,7 @@ func hold(path string) error {
 	return err
 }
 
-// TestLockOfAnotherProcess holds that a lock keeps another process out until it dies.
+// TestLockOfAnotherProcess checks that a lock keeps another process out until it dies.
 func TestLockOfAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	other := holder(t, path)
@@ -85,8 +85,7 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	must(t, errors.Join(l.Close(), l.Close(), (*keep.Lock)(nil).Close()))
 }
 
-// TestLocksOfOneProcess holds that goroutines exclude each other too, and that readers
-// exclude only writers.
+// TestLocksOfOneProcess checks that goroutines exclude each other too, and that readers exclude only writers.
 func TestLocksOfOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "lock")
@@ -177,8 +176,8 @@ func TestSleep(t *testing.T) {
 	})
 }
 
-// TestClosedIsUnlocked holds that a lock is given back although a process which was just being started has a
-// copy of its file.
+// TestClosedIsUnlocked checks that a lock is given back although a process which was just being started has a copy of
+// its file.
 func TestClosedIsUnlocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	l, err := keep.LockFile(t.Context(), path, 0)

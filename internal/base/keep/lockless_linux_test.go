@@ -37,7 +37,7 @@ func lockless(path string) error {
 	return err
 }
 
-// TestNoLocks holds that a file system without locks is named, with a way out.
+// TestNoLocks checks that a file system without locks is named, with a way out.
 func TestNoLocks(t *testing.T) {
 	self, err := os.Executable()
 	must(t, err)

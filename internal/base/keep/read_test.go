@@ -19,7 +19,7 @@ func sum(s string) string {
 	return hex.EncodeToString(d[:])
 }
 
-// TestReadFile reads what is a file and within the bound, and nothing else.
+// TestReadFile reads regular files within the bound, and nothing else.
 func TestReadFile(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "ten"), []byte("0123456789"), 0o600))
@@ -54,7 +54,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestDigest pins the form of digests, by which people have trusted folders.
+// TestDigest pins the form of the digests by which people have trusted folders.
 func TestDigest(t *testing.T) {
 	add := func(w io.WriteCloser, content string) {
 		_, err := io.WriteString(w, content)
@@ -103,7 +103,7 @@ func TestDigestTellsApart(t *testing.T) {
 	}
 }
 
-// TestBounded holds that writers keep what they should and never hold anybody up.
+// TestBounded checks that writers keep the bounded part and never block.
 func TestBounded(t *testing.T) {
 	head, tail := keep.Head{Limit: 5}, keep.Tail{Limit: 5}
 	for _, s := range []string{"ab", "", "cdefg", "h"} {

@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// TestSidecar holds that what was put is read back, and nothing that was changed anywhere.
+// TestSidecar checks that stored data is read back, and no data that was changed anywhere.
 func TestSidecar(t *testing.T) {
 	at := time.Date(2026, 11, 21, 13, 15, 2, 345, time.FixedZone("", 3600))
 	s := keep.NewSidecar("test 1")

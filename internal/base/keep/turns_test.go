@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// TestTurns holds that only so many have a turn as may, that they can be told apart from none, and
-// that nobody waits forever for one that hangs.
+// TestTurns checks that only the allowed number has a turn at once, that turns can be told apart from none, and that no
+// one waits forever for one that hangs.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &keep.Turns{Most: 2}
@@ -62,7 +62,7 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestTurnsMove holds that waiting behind turns that end is no reason to go without one, however long it takes.
+// TestTurnsMove checks that a caller keeps waiting while turns before it end, however long that takes.
 func TestTurnsMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &keep.Turns{Most: 1}

@@ -61,7 +61,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestWriteReplacesLinks leaves alone what they lead to.
+// TestWriteReplacesLinks leaves the targets of links alone.
 func TestWriteReplacesLinks(t *testing.T) {
 	dir := t.TempDir()
 	other, path := filepath.Join(dir, "other"), filepath.Join(dir, "x")
@@ -175,8 +175,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestSweep takes what writers of this file left, also where the path means something
-// as a pattern.
+// TestSweep removes leftovers of writers of this file, even if the path looks like a pattern.
 func TestSweep(t *testing.T) {
 	for _, folder := range []string{"plain", "[a]*", "."} {
 		dir := filepath.Join(t.TempDir(), folder)

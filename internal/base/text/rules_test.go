@@ -28,7 +28,7 @@ func anything(r *rand.Rand) string {
 	return b.String()
 }
 
-// TestAlways holds what each function promises, whatever it is given.
+// TestAlways checks the promises of each function for every input.
 func TestAlways(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 50_000 {

@@ -45,7 +45,7 @@ func classes() map[text.Class][]rune {
 	}
 }
 
-// TestClasses holds the class of the characters that were once judged differently.
+// TestClasses checks the class of the characters that were once judged differently.
 func TestClasses(t *testing.T) {
 	for class, list := range classes() {
 		for _, r := range list {
@@ -59,8 +59,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestEveryCodePoint holds the table against what Unicode says itself: whatever can be
-// unseen is in a class, each character in at most one, and what prints is plain.
+// TestEveryCodePoint compares the table with Unicode's own data: every character that can be invisible is in a class,
+// each character in at most one, and printing characters are plain.
 func TestEveryCodePoint(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		class := text.Of(r)
@@ -85,7 +85,7 @@ func TestEveryCodePoint(t *testing.T) {
 	}
 }
 
-// TestPolicies holds that stricter policies have all of the milder ones.
+// TestPolicies checks that stricter policies have all of the milder ones.
 func TestPolicies(t *testing.T) {
 	for name, tc := range map[string]struct{ all, of text.Class }{
 		"what is not read is hidden":         {text.Hidden, text.Unread},
@@ -163,7 +163,7 @@ func TestSmuggled(t *testing.T) {
 	}
 }
 
-// FuzzShown holds what is promised of text that is shown.
+// FuzzShown checks the promises about displayed text.
 func FuzzShown(f *testing.F) {
 	f.Add("a\tb\x1b[31m\u202e漢字漢字 👩‍👩‍👧 long line of words\n\xff\u2028\u2800")
 	f.Add(" 0\x88")
@@ -240,7 +240,7 @@ func TestTrim(t *testing.T) {
 	}
 }
 
-// FuzzCut holds that nothing is longer than it may be, and no character is parted.
+// FuzzCut checks that nothing is longer than it may be, and no character is parted.
 func FuzzCut(f *testing.F) {
 	f.Add("漢字 👩‍👩‍👧 é plain", 7)
 	f.Add("\x80\x80\x80\x80\xff", 2)
@@ -281,7 +281,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestTable holds how rows stand below each other.
+// TestTable checks how rows stand below each other.
 func TestTable(t *testing.T) {
 	var out strings.Builder
 	w := text.NewTable(&out, "NAME", "N")

@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 )
 
-// TestInvisible holds that the size of what nobody sees follows from the table of characters, and
-// that a text which ends too early to tell says so.
+// TestInvisible checks that the size of invisible characters follows from the table, and that a text that ends too
+// early to tell says so.
 func TestInvisible(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if r >= 0xd800 && r < 0xe000 {

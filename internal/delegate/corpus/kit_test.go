@@ -76,8 +76,8 @@ func appended(t testing.TB, log store.Log, bodies ...event.Body) {
 // object is a value of JSON.
 type object = map[string]any
 
-// try makes a call as a driver does: its arguments are checked, and its effects asked for. It
-// returns what the call brings, and decodes it into out if that is not nil.
+// try makes a call as a driver does: it checks the arguments and asks for the effects. It returns the result, and
+// decodes it into out unless that is nil.
 func (w *world) try(name string, args object, out any) (tool.Result, error) {
 	w.t.Helper()
 	raw, err := json.Marshal(args)
@@ -124,7 +124,7 @@ func (w *world) open(sources ...string) string {
 	return out.Corpus
 }
 
-// asked is what ask_pieces brings.
+// asked is the result of ask_pieces.
 type asked struct {
 	Pieces, Silent, Failed, Asked, Cached, Next int
 

@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestPagesAreFixed holds that a page of a question is fetched once, before the agent begins: what it
-// and every later session read is the text of then, without a request, and places in it are exact.
+// TestPagesAreFixed checks that a page of a question is fetched once, before the agent begins: it and every later
+// session read the text of that time, without a request, and places in it are exact.
 func TestPagesAreFixed(t *testing.T) {
 	w := newWorld(t, nil)
 	var asked atomic.Int64

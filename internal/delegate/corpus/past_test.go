@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestAnswerIsToTheLastQuestion holds that an answer counts for the question that was worked on, also
-// where the run was stopped in between, and for no later one.
+// TestAnswerIsToTheLastQuestion checks that an answer counts for the question that was worked on, also where the run
+// was stopped in between, and for no later one.
 func TestAnswerIsToTheLastQuestion(t *testing.T) {
 	answer := func(id, text string) []event.Body {
 		raw, err := json.Marshal(corpus.Answer{Verified: true, Answer: text})

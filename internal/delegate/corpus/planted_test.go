@@ -55,9 +55,8 @@ func plant(t testing.TB, root string, files int, size int64, sentences int) map[
 	return places
 }
 
-// TestPlantedFacts has a small model that answers literally read a corpus of 200 MB: all facts are
-// found, each with the bytes where it stands, by a number of requests that follows from the bytes,
-// and without the corpus in memory.
+// TestPlantedFacts has a small model that answers literally read a corpus of 200 MB: it finds all facts, each with the
+// position of its bytes, by a number of requests that follows from the bytes, and without the corpus in memory.
 func TestPlantedFacts(t *testing.T) {
 	size := int64(200 << 20)
 	if testing.Short() {

@@ -55,7 +55,7 @@ type listing struct {
 	Skipped map[string]int
 }
 
-// TestOnlyTextIsOpened holds what is in a corpus of a folder with much that is not to be read.
+// TestOnlyTextIsOpened checks which files of a folder with much unreadable content are in a corpus.
 func TestOnlyTextIsOpened(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write("a.txt", "one\ntwo")
@@ -93,7 +93,7 @@ func TestOnlyTextIsOpened(t *testing.T) {
 	}
 }
 
-// TestEffectsAreTheReads holds that every call on a corpus names what it reads.
+// TestEffectsAreTheReads checks that every call on a corpus names what it reads.
 func TestEffectsAreTheReads(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write("docs/a.txt", "one\n")
@@ -112,8 +112,8 @@ func TestEffectsAreTheReads(t *testing.T) {
 	}
 }
 
-// TestForgedCorpus holds that a list of sources which corpus_list has not made is no corpus: it could
-// name what is not to be read, or give the text of one source the name of another.
+// TestForgedCorpus checks that a list of sources that corpus_list has not made is not a corpus: it could name forbidden
+// files, or give the text of one source the name of another.
 func TestForgedCorpus(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write("a.txt", "one\n")
@@ -151,8 +151,7 @@ func TestForgedCorpus(t *testing.T) {
 	}
 }
 
-// TestChangedSources holds that a source that is not what it was is named, and one that has only
-// grown is read as it was.
+// TestChangedSources checks that a changed source is named, and that one that has only grown is read as it was.
 func TestChangedSources(t *testing.T) {
 	const text = "one two three\nfour five six\n"
 	read := object{"source": "a.txt", "from": 4, "to": 7}
@@ -191,7 +190,7 @@ func TestChangedSources(t *testing.T) {
 	}
 }
 
-// timeless are files of which nothing tells that they have changed.
+// timeless are files without a sign that they have changed.
 type timeless struct{ tool.Files }
 
 func (f timeless) Open(ctx context.Context, path string) (fs.File, error) {
@@ -218,8 +217,8 @@ type timelessInfo struct{ fs.FileInfo }
 func (timelessInfo) ModTime() time.Time { return time.Time{} }
 func (timelessInfo) Sys() any           { return nil }
 
-// TestAnswersCompareAllOfASource holds that an answer does not rest on times alone: where nothing
-// else tells that a file has changed, its digest does.
+// TestAnswersCompareAllOfASource checks that an answer does not rest on times alone: where nothing else tells that a
+// file has changed, its digest does.
 func TestAnswersCompareAllOfASource(t *testing.T) {
 	w := newWorld(t, nil)
 	w.env.Files = timeless{w.env.Files}
@@ -232,7 +231,7 @@ func TestAnswersCompareAllOfASource(t *testing.T) {
 	}
 }
 
-// TestAnswersAreSupported holds that an answer is verified only if its quotes have the figures and names in it, as
+// TestAnswersAreSupported checks that an answer is verified only if its quotes have the figures and names in it, as
 // whole ones, or if it has neither, a word of it.
 func TestAnswersAreSupported(t *testing.T) {
 	w := newWorld(t, nil)
@@ -381,8 +380,7 @@ func TestAnswersAreSupported(t *testing.T) {
 	}
 }
 
-// TestGrowsWhileRead holds that a file to which somebody writes all the time is read as it was when
-// it was opened.
+// TestGrowsWhileRead checks that a file that grows all the time is read as it was when it was opened.
 func TestGrowsWhileRead(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write("a.log", strings.Repeat("a line of the log\n", 20_000))
@@ -413,8 +411,8 @@ func TestGrowsWhileRead(t *testing.T) {
 	}
 }
 
-// TestStrangeText holds that any bytes can be cut, read and cited: long lines, bytes that are no
-// text, and characters of several bytes.
+// TestStrangeText checks that any bytes can be cut, read and cited: long lines, bytes that are no text, and characters
+// of several bytes.
 func TestStrangeText(t *testing.T) {
 	w := newWorld(t, &reader{answer: literal})
 	times := 2_500_000 // 50 MB in one line
@@ -462,7 +460,7 @@ func TestStrangeText(t *testing.T) {
 	}
 }
 
-// TestAnswersAreVerified holds that an answer gets out only with evidence that stands there.
+// TestAnswersAreVerified checks that an answer gets out only with evidence that is in the text.
 func TestAnswersAreVerified(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write("a.txt", "one\ntwo\nthree <b> & \u200b\"four\"\n")
@@ -518,8 +516,8 @@ func TestAnswersAreVerified(t *testing.T) {
 	}
 }
 
-// TestCorpusOutlivesTheProcess holds that a corpus is found by its name by a process that has not
-// opened it, and that it is the same when the same is opened again.
+// TestCorpusOutlivesTheProcess checks that a corpus is found by its name by a process that has not opened it, and that
+// it is the same when the same is opened again.
 func TestCorpusOutlivesTheProcess(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write("a.txt", "one\n")
@@ -531,8 +529,7 @@ func TestCorpusOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestGrepAgreesWithLines compares what is found in a text of several blocks with a search line by
-// line.
+// TestGrepAgreesWithLines compares the hits in a text of several blocks with a search line by line.
 func TestGrepAgreesWithLines(t *testing.T) {
 	w := newWorld(t, nil)
 	rnd := rand.New(rand.NewPCG(3, 4))
@@ -577,8 +574,7 @@ func TestGrepAgreesWithLines(t *testing.T) {
 	}
 }
 
-// TestChangedWhileAsked holds that a source which is written to while its pieces are asked about
-// brings no answers.
+// TestChangedWhileAsked checks that a source which is written to while its pieces are asked about brings no answers.
 func TestChangedWhileAsked(t *testing.T) {
 	model := &reader{answer: literal}
 	w := newWorld(t, model)
@@ -598,8 +594,8 @@ func TestChangedWhileAsked(t *testing.T) {
 	}
 }
 
-// TestPiecesCover holds that pieces have all of a text, in order, each no longer than it may be,
-// and that those that overlap share no more than they may.
+// TestPiecesCover checks that pieces cover a text in order, each within its length, and that overlapping ones share no
+// more than allowed.
 func TestPiecesCover(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write("b.txt", strings.Repeat("x", 300+4*250)) // of which 5 pieces that share 50 bytes are all
@@ -643,7 +639,7 @@ func TestPiecesCover(t *testing.T) {
 	}
 }
 
-// TestOwnLog holds that a session can be asked why it did something: the evidence names the events.
+// TestOwnLog checks that a session can be asked why it did something: the evidence names the events.
 func TestOwnLog(t *testing.T) {
 	w := newWorld(t, &reader{answer: literal})
 	appended(t, w.log, event.Opened{Root: w.root}, event.Say("Clean up the build.\nKeep the cache."),
@@ -680,7 +676,7 @@ func TestOwnLog(t *testing.T) {
 	}
 }
 
-// TestPastSessions holds which logs can be read: those of the same workspace.
+// TestPastSessions checks which logs can be read: those of the same workspace.
 func TestPastSessions(t *testing.T) {
 	w := newWorld(t, nil)
 	ids := map[string]string{}
@@ -708,8 +704,7 @@ func TestPastSessions(t *testing.T) {
 	}
 }
 
-// TestOnlyNamedSources holds that a session opens the sources that were named for it, what lies below
-// them, and nothing else.
+// TestOnlyNamedSources checks that a session opens the named sources, files below them, and nothing else.
 func TestOnlyNamedSources(t *testing.T) {
 	w := newWorld(t, nil)
 	w.write("docs/a.txt", "one\n")
@@ -742,8 +737,8 @@ func TestOnlyNamedSources(t *testing.T) {
 	}
 }
 
-// TestDecodings holds that UTF-16 and Latin-1 are read, searched and quoted, that the list says so, and that the places
-// of Latin-1 are those of the file.
+// TestDecodings checks that UTF-16 and Latin-1 are read, searched and quoted, that the list says so, and that the
+// places of Latin-1 are those of the file.
 func TestDecodings(t *testing.T) {
 	const text = "Größe: 7\nHerr Müller hat den Schlüssel in São Paulo.\n"
 	utf16of := func(order binary.AppendByteOrder, mark bool, text string) string {

@@ -135,7 +135,7 @@ func modeTasks() (list []modeTask) {
 	return list
 }
 
-// counting counts what a model is asked.
+// counting counts the requests to a model.
 type counting struct {
 	llm.Model
 	turns  int
@@ -150,7 +150,7 @@ func (c *counting) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 	return c.Model.Stream(ctx, req)
 }
 
-// perform has a model do a task in a workspace of its own, and returns what it was asked.
+// perform has a model do a task in a workspace of its own, and returns the requests.
 func (m modeTask) perform(t testing.TB, replies ...string) (asked *counting, results string) {
 	t.Helper()
 	root := t.TempDir()
@@ -233,8 +233,8 @@ func perform(t *testing.T, code string, answer func(name, args string) (tool.Res
 	return res.Parts.Text(), err
 }
 
-// TestDenialsReachTheModel holds that a script can't keep from the model that a person said no, and why; and
-// that it is stopped once it goes on asking.
+// TestDenialsReachTheModel checks that a script can't hide a person's no and its reason from the model, and that a
+// script that keeps asking is stopped.
 func TestDenialsReachTheModel(t *testing.T) {
 	no := func(_, args string) (tool.Result, error) {
 		if strings.Contains(args, "fine") {
@@ -253,7 +253,7 @@ func TestDenialsReachTheModel(t *testing.T) {
 	}
 }
 
-// TestWhatScriptsMove holds that calls can't fill the disk with what they are given and bring.
+// TestWhatScriptsMove checks that arguments and results of calls can't fill the disk.
 func TestWhatScriptsMove(t *testing.T) {
 	if testkit.Race {
 		t.Skip("with the race detector the engine computes too long for 64 MB")
@@ -273,7 +273,7 @@ func TestStoreIsBounded(t *testing.T) {
 	}
 }
 
-// TestScriptsGetAllOfAnOutput holds that a script never takes a part of an output for the whole.
+// TestScriptsGetAllOfAnOutput checks that a script never takes a part of an output for the whole.
 func TestScriptsGetAllOfAnOutput(t *testing.T) {
 	for command, want := range map[string]string{"seq 1 60000": "60000", "seq 1 900000": "its output has more than"} {
 		m := modeTask{name: command, want: want}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRestIsOlderThanACall holds that what the process says of itself counts for no call that it makes later: it may be
-// read behind the answer to the call before.
+// TestRestIsOlderThanACall checks that a status of the process does not count for a later call: it may be read after
+// the answer to the call before.
 func TestRestIsOlderThanACall(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 const setup = `(host, input) => { globalThis.call = (name, args) => host.call(name, args); globalThis.input = input; }`
 
-// echo brings back what it is called with.
+// echo returns its arguments.
 func echo(_ context.Context, name string, args json.RawMessage) func() script.Answer {
 	return func() script.Answer { return script.Answer{Value: map[string]any{"name": name, "args": args}} }
 }
@@ -149,8 +149,7 @@ func TestAnswersComeInOrder(t *testing.T) {
 	}
 }
 
-// TestHeld has calls wait for a person: the script goes on as long as it looks at nothing that it
-// does not know.
+// TestHeld has calls wait for a person: the script continues until it looks at a missing result.
 func TestHeld(t *testing.T) {
 	for name, c := range map[string]struct {
 		code string
@@ -214,7 +213,7 @@ func TestScriptEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestFinish has a call fail beside one that goes on: what follows that is done all the same.
+// TestFinish has a call fail next to one that continues: the rest of that one's work is still done.
 func TestFinish(t *testing.T) {
 	for _, finish := range []bool{true, false} {
 		var calls []string
@@ -293,7 +292,7 @@ func BenchmarkCalls(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/n, "µs/call")
 }
 
-// TestNoProgramRunsScripts holds that a program which names none that runs scripts isn't started as one.
+// TestNoProgramRunsScripts checks that a program which names none that runs scripts isn't started as one.
 func TestNoProgramRunsScripts(t *testing.T) {
 	_, err := script.Engine{Open: true}.Run(t.Context(), script.Script{Code: `return 1`})
 	if err == nil || !strings.Contains(err.Error(), "it names none that runs them") {

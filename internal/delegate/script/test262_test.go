@@ -18,9 +18,9 @@ import (
 	"modernc.org/quickjs"
 )
 
-// TestTest262 runs the tests of the language and of what is built in from a copy of tc39/test262, whose
-// folder INSPAN_TEST262 names, within the limits that scripts have. It goes by the list of the engine
-// itself: of features that it does not have, and of tests that it fails.
+// TestTest262 runs the tests of the language and of its built-ins from a copy of tc39/test262, whose folder
+// INSPAN_TEST262 names, within the limits of scripts. It uses the engine's own list of missing features and failing
+// tests.
 func TestTest262(t *testing.T) {
 	suite := os.Getenv("INSPAN_TEST262")
 	if suite == "" {
@@ -69,7 +69,7 @@ func TestTest262(t *testing.T) {
 	}
 }
 
-// engineList is what the engine says of itself, and the files that tests include.
+// engineList is the engine's own list, and the files that tests include.
 type engineList struct {
 	lacks map[string]bool // features
 	fails map[string]bool // files

@@ -43,8 +43,8 @@ func numbered(parent map[string]any, f func(n, turn int, req llm.Request) (llm.P
 	}
 }
 
-// TestCollect holds that one call can spawn several, that all they bring comes back,
-// and that their ids follow from the call.
+// TestCollect checks that one call can spawn several, that all they bring comes back, and that their ids follow from
+// the call.
 func TestCollect(t *testing.T) {
 	h := newHouse(t, numbered(map[string]any{"task": "part", "count": 3}, func(n, _ int, _ llm.Request) (llm.Parts, error) {
 		if n == 1 {
@@ -69,8 +69,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestVote holds that results are compared as JSON, that more than half decides, and
-// what is told where nothing does.
+// TestVote checks that results are compared as JSON, that more than half decides, and the report if there is no
+// majority.
 func TestVote(t *testing.T) {
 	for name, tc := range map[string]struct {
 		results []string // empty: none
@@ -136,8 +136,8 @@ func bash(code func(root string) (int, string)) tool.Tool {
 	return t
 }
 
-// TestBest holds that the copy stays of the one that does best in its check, that this
-// can be merged, and what is told of the others.
+// TestBest checks that the copy of the child that does best in its check stays and can be merged, and the report about
+// the others.
 func TestBest(t *testing.T) {
 	type work struct {
 		commands []string // after the work, one a turn
@@ -247,7 +247,7 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// TestReduceIsHeld holds which calls make no sense, and that nobody works for them.
+// TestReduceIsHeld checks that calls that make no sense are refused before a child is started.
 func TestReduceIsHeld(t *testing.T) {
 	for want, args := range map[string]map[string]any{
 		"it is 1 to 8":              {"count": 9},
@@ -279,8 +279,7 @@ func TestReduceIsHeld(t *testing.T) {
 	}
 }
 
-// TestTheRestWait holds that above the most that may work at once agents wait, whether the call
-// waits for them or not.
+// TestTheRestWait checks that above the most that may work at once agents wait, whether the call waits for them or not.
 func TestTheRestWait(t *testing.T) {
 	for _, background := range []bool{false, true} {
 		var mu sync.Mutex
@@ -325,8 +324,7 @@ func TestTheRestWait(t *testing.T) {
 	}
 }
 
-// TestManyInBackground holds that each of several in the background tells what it
-// brings.
+// TestManyInBackground checks that each of several background children reports its result.
 func TestManyInBackground(t *testing.T) {
 	h := newHouse(t, numbered(map[string]any{"task": "part", "count": 2, "background": true},
 		func(n, _ int, _ llm.Request) (llm.Parts, error) {
@@ -344,8 +342,8 @@ func TestManyInBackground(t *testing.T) {
 	}
 }
 
-// TestKindWorksApart holds that a kind of agent that works apart does so although the
-// call does not say it, and never in a wider place than its kind.
+// TestKindWorksApart checks that a kind of agent that works apart does so although the call does not say it, and never
+// in a wider place than its kind.
 func TestKindWorksApart(t *testing.T) {
 	for _, asked := range []string{"", "none", "worktree"} {
 		h := newFarm(t, numbered(map[string]any{"task": "part", "agent": "guest", "isolation": asked},
@@ -363,8 +361,8 @@ func TestKindWorksApart(t *testing.T) {
 	}
 }
 
-// TestBestAfterACrash holds that a call of several that was cut off goes on with the
-// same agents, in the same copies, and comes to its choice.
+// TestBestAfterACrash checks that an interrupted call of several children continues with the same agents, in the same
+// copies, and makes its choice.
 func TestBestAfterACrash(t *testing.T) {
 	stood, then := make(chan struct{}), filepath.Join(t.TempDir(), "then")
 	var mu sync.Mutex
@@ -429,9 +427,8 @@ func TestBestAfterACrash(t *testing.T) {
 	}
 }
 
-// TestBackgroundCallAgain holds that a call whose agents work in the background, and
-// that is made again since the program ended before the call did, leaves them to go
-// on: each tells once what it brings.
+// TestBackgroundCallAgain checks that a call whose agents work in the background, repeated because the program ended
+// before the call did, leaves them running: each reports its result once.
 func TestBackgroundCallAgain(t *testing.T) {
 	for count := 1; count <= 3; count++ {
 		h := newHouse(t, numbered(map[string]any{"task": "part", "count": count, "background": true},
@@ -474,8 +471,8 @@ func TestBackgroundCallAgain(t *testing.T) {
 	}
 }
 
-// TestKindInTheBackground holds that a kind of agent that works in the background does
-// so, but for what one result is made of.
+// TestKindInTheBackground checks that a background kind of agent works in the background, unless one result is made of
+// several.
 func TestKindInTheBackground(t *testing.T) {
 	schema := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}}
 	for _, reduce := range []string{"collect", "vote"} {

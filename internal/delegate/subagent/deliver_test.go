@@ -30,8 +30,7 @@ func (f *full) Append(ctx context.Context, bodies ...event.Body) ([]event.Event,
 	return f.Memory.Append(ctx, bodies...)
 }
 
-// TestDeliver holds that a full disk loses nothing that is told of a child, and that nobody waits for it for
-// ever.
+// TestDeliver checks that a full disk loses no report about a child, and that delivery ends.
 func TestDeliver(t *testing.T) {
 	for _, times := range []int{0, 1, 9, 1 << 30} {
 		synctest.Test(t, func(t *testing.T) {
@@ -85,8 +84,8 @@ func (pensive) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Chunk, e
 	}
 }
 
-// TestNobodyFollows holds that agents stop when the log of their session can't be read any more, as nobody
-// could answer or interrupt them.
+// TestNobodyFollows checks that agents stop when the log of their session can't be read any more, as they could not be
+// answered or interrupted.
 func TestNobodyFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log, theirs := &deaf{Memory: event.NewMemory("s")}, event.NewMemory("s.1")

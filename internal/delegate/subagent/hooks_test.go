@@ -25,8 +25,8 @@ func (w *watching) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
 	return w.f(p), nil
 }
 
-// TestHooksSeeChildren holds that hooks are asked when a child begins and stops: one
-// may add to its task, refuse it, and have it go on.
+// TestHooksSeeChildren checks that hooks run when a child begins and stops: one may add to its task, refuse it, or make
+// it continue.
 func TestHooksSeeChildren(t *testing.T) {
 	rounds := 0
 	w := &watching{f: func(p tool.Point) tool.Outcome {
@@ -68,8 +68,8 @@ func TestHooksSeeChildren(t *testing.T) {
 	}
 }
 
-// TestHooksThatCrash holds that a hook that panics at a child which works in the background, where no
-// call is around it, is one that has failed.
+// TestHooksThatCrash checks that a hook that panics at a child which works in the background, where no call is around
+// it, is one that has failed.
 func TestHooksThatCrash(t *testing.T) {
 	w := &watching{f: func(p tool.Point) tool.Outcome { panic("boom at " + p.Moment) }}
 	h := newHouse(t, numbered(map[string]any{"task": "part", "background": true}, func(int, int, llm.Request) (llm.Parts, error) {

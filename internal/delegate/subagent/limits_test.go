@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestManyQuestionsAtOnce holds that each question of a child is asked once and that
-// each answer counts, however they come.
+// TestManyQuestionsAtOnce checks that each question of a child is asked once and that each answer counts, however they
+// come.
 func TestManyQuestionsAtOnce(t *testing.T) {
 	for round := range 25 {
 		var ran atomic.Int32
@@ -60,8 +60,8 @@ func TestManyQuestionsAtOnce(t *testing.T) {
 	}
 }
 
-// TestLimitsOfOrders holds that the smallest number of turns counts, that no deadline
-// is beyond all bounds, and that limits on money are told of.
+// TestLimitsOfOrders checks that the smallest number of turns counts, that no deadline overflows, and that limits on
+// money are passed on.
 func TestLimitsOfOrders(t *testing.T) {
 	h := newHouse(t, fan(1, func(int, int) (llm.Parts, error) { return llm.Say("x"), nil }, "agent", "quick", "max_turns", 500))
 	h.more = []skill.Role{{Name: "quick", Prompt: "Be quick.", MaxTurns: 3}}
@@ -79,8 +79,8 @@ func TestLimitsOfOrders(t *testing.T) {
 	}
 }
 
-// TestSecretsHaveOneName holds that a placeholder stands for the same secret in a
-// session and in those that work for it.
+// TestSecretsHaveOneName checks that a placeholder stands for the same secret in a session and in those that work for
+// it.
 func TestSecretsHaveOneName(t *testing.T) {
 	secrets := []string{"ghp_aB3dE6gH9k9Zt4Lm2Qw8Er5Ty7Ui1Op3As6D", "ghp_Zz9Yx8Wv7Ut6Sr5Qp4On3Ml2Kj1Ih0Gf9Ed8"}
 	n := 0

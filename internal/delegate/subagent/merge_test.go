@@ -95,7 +95,7 @@ func (h *house) put(path, text string) {
 	}
 }
 
-// has returns what a file of the workspace holds; empty if there is none.
+// has returns the content of a file in the workspace; empty if there is none.
 func (h *house) has(path string) string {
 	data, err := os.ReadFile(filepath.Join(h.root, path))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -163,8 +163,8 @@ func ended(events []event.Event) map[string]event.Ended {
 
 const ten = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
 
-// TestMergeBrings holds that what an agent did apart comes to files that were changed
-// meanwhile, that the results tell it, and that it does not come twice.
+// TestMergeBrings checks that an agent's changes in a copy are merged into files that were changed meanwhile, that the
+// results say so, and that the changes do not come twice.
 func TestMergeBrings(t *testing.T) {
 	var h *house
 	h = newFarm(t, apart(&h, puts("a.txt", "0\n"+strings.Replace(ten, "9", "nine", 1),
@@ -205,8 +205,7 @@ func TestMergeBrings(t *testing.T) {
 	}
 }
 
-// TestMergeIsJudged holds that a merge waits in mode ask, with the files it would
-// write and what would change in them, and does what was allowed.
+// TestMergeIsJudged checks that a merge waits in mode ask, with its files and their changes, and does what was allowed.
 func TestMergeIsJudged(t *testing.T) {
 	for _, allow := range []bool{true, false} {
 		var h *house
@@ -239,8 +238,8 @@ func TestMergeIsJudged(t *testing.T) {
 	}
 }
 
-// TestMergeConflicts holds that nothing is written where a file is in conflict, and
-// what is told of it; and that the others can be merged by name.
+// TestMergeConflicts checks that nothing is written if a file is in conflict, the report about it, and that the others
+// can be merged by name.
 func TestMergeConflicts(t *testing.T) {
 	for name, tc := range map[string]struct {
 		theirs, ours, want string // of a.txt, which is ten; ours: "" is removed
@@ -284,7 +283,7 @@ func TestMergeConflicts(t *testing.T) {
 	}
 }
 
-// failing are files of which the change of one fails.
+// failing are files, one of which fails to change.
 type failing struct {
 	tool.Files
 	name string
@@ -297,8 +296,7 @@ func (f failing) Change(ctx context.Context, c tool.Change) error {
 	return f.Files.Change(ctx, c)
 }
 
-// TestMergeIsTakenBack holds that a merge which fails in the middle leaves the files as
-// they were.
+// TestMergeIsTakenBack checks that a merge which fails in the middle leaves the files as they were.
 func TestMergeIsTakenBack(t *testing.T) {
 	var h *house
 	h = newFarm(t, apart(&h, puts("a.txt", "A\n", "b.txt", "", "c.txt", "C\n", "z.txt", "Z\n"), nil, map[string]any{"action": "merge"}),
@@ -323,7 +321,7 @@ func TestMergeIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestMergeTells holds what is told of that which is not merged.
+// TestMergeTells checks the report about files that are not merged.
 func TestMergeTells(t *testing.T) {
 	var h *house
 	h = newFarm(t, apart(&h, llm.Parts{call("x", "look", nil)}, nil, map[string]any{"action": "merge", "discard": true}),
@@ -348,7 +346,7 @@ func TestMergeTells(t *testing.T) {
 	}
 }
 
-// TestMergeOfNothing holds what is said where there is no copy, or somebody works in it.
+// TestMergeOfNothing checks the errors if there is no copy, or an agent works in it.
 func TestMergeOfNothing(t *testing.T) {
 	stand := make(chan struct{})
 	h := newFarm(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
@@ -386,8 +384,7 @@ func TestMergeOfNothing(t *testing.T) {
 	}
 }
 
-// TestMergeAgain holds that an agent that goes on after a merge is merged again, with
-// only what is new.
+// TestMergeAgain checks that the second merge of an agent has only the new changes.
 func TestMergeAgain(t *testing.T) {
 	var h *house
 	says := apart(&h, puts("a.txt", strings.Replace(ten, "5", "five", 1)), nil,
@@ -406,8 +403,7 @@ func TestMergeAgain(t *testing.T) {
 	}
 }
 
-// TestMergeRestructures holds that a file can become a folder, and that a folder that
-// is to become a file is told of.
+// TestMergeRestructures checks that a file can become a folder, and that a folder that would become a file is reported.
 func TestMergeRestructures(t *testing.T) {
 	var h *house
 	h = newFarm(t, apart(&h, puts("d", "", "d/e", "inner\n"), nil, map[string]any{"action": "merge"}), map[string]string{"d": "outer\n"})

@@ -34,9 +34,8 @@ func (m uncounted) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 	}
 }
 
-// TestOldApprovalsAreSpent holds that what was allowed once is not allowed again when another call
-// gets the same id from the server: not after the child was compacted, nor when the program is
-// started anew.
+// TestOldApprovalsAreSpent checks that a single approval does not count again when another call gets the same id from
+// the server: neither after a compaction of the child, nor after a restart of the program.
 func TestOldApprovalsAreSpent(t *testing.T) {
 	var ran, turns atomic.Int32
 	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
@@ -126,8 +125,8 @@ func (h *house) events(id string) []event.Event {
 	return out
 }
 
-// TestForkOfAgents holds that a fork taken while an agent works does not say that it never ran, that its own
-// agents are other sessions, and that a fork of an agent is a session like any other.
+// TestForkOfAgents checks that a fork taken while an agent works does not say that it never ran, that its own agents
+// are other sessions, and that a fork of an agent is a session like any other.
 func TestForkOfAgents(t *testing.T) {
 	h := newHouse(t, func(task string, turn int, _ llm.Request) (llm.Parts, error) {
 		switch {
@@ -179,8 +178,8 @@ func TestForkOfAgents(t *testing.T) {
 	}
 }
 
-// TestInterruptedAgentsHadRun holds what is told of an agent whose call was interrupted and whose program then
-// was killed.
+// TestInterruptedAgentsHadRun checks the report about an agent whose call was interrupted and whose program was then
+// killed.
 func TestInterruptedAgentsHadRun(t *testing.T) {
 	stood := make(chan struct{})
 	h := newHouse(t, func(task string, turn int, _ llm.Request) (llm.Parts, error) {
@@ -230,7 +229,7 @@ func TestInterruptedAgentsHadRun(t *testing.T) {
 	}
 }
 
-// TestMailAtRest holds that a message of an agent which comes when its parent is at rest begins nothing there.
+// TestMailAtRest checks that a message of an agent which comes when its parent is at rest begins nothing there.
 func TestMailAtRest(t *testing.T) {
 	h := newHouse(t, func(task string, turn int, _ llm.Request) (llm.Parts, error) {
 		switch {
@@ -261,8 +260,8 @@ func TestMailAtRest(t *testing.T) {
 	}
 }
 
-// TestAnswersToOtherQuestions holds that an answer which names another question than the one that has the id
-// does not reach the agent.
+// TestAnswersToOtherQuestions checks that an answer which names another question than the one that has the id does not
+// reach the agent.
 func TestAnswersToOtherQuestions(t *testing.T) {
 	var ran atomic.Int32
 	h := newHouse(t, func(task string, turn int, _ llm.Request) (llm.Parts, error) {

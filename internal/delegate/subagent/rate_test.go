@@ -46,9 +46,8 @@ func runaway(t *testing.T, perMinute *float64) *house {
 	return h
 }
 
-// TestRunawayIsStopped holds that a session whose agents spend too fast is stopped with all of them
-// within a minute and 2 percent of its budget, says why, asks nobody anything more, and goes on when it
-// is told to.
+// TestRunawayIsStopped checks that a session whose agents spend too fast is stopped with all of them within a minute
+// and 2 percent of its budget, says why, asks nothing more, and continues on request.
 func TestRunawayIsStopped(t *testing.T) {
 	set := 5.0
 	for name, c := range map[string]struct {
@@ -96,8 +95,8 @@ func isStopped(t *testing.T, h *house, perMinute float64) {
 	}
 }
 
-// TestStopOutlivesTheProcess holds that a tree which was stopped stays so where the program is killed
-// before the run has stopped: no agent goes on, and nobody is asked anything.
+// TestStopOutlivesTheProcess checks that a stopped tree stays stopped if the program is killed before the run has
+// stopped: no agent continues, and no question is asked.
 func TestStopOutlivesTheProcess(t *testing.T) {
 	one := 1.0
 	h := runaway(t, &one)
@@ -123,7 +122,7 @@ func TestStopOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-// TestUsualRateIsNoRunaway holds that agents who spend no more than what anybody may are let be.
+// TestUsualRateIsNoRunaway checks that agents with usual spending are not stopped.
 func TestUsualRateIsNoRunaway(t *testing.T) {
 	h := newHouse(t, fan(40, func(int, int) (llm.Parts, error) { return llm.Say("x"), nil }))
 	h.usual = true
@@ -135,9 +134,8 @@ func TestUsualRateIsNoRunaway(t *testing.T) {
 	}
 }
 
-// TestQuotaPausesTheTree holds that a used-up quota of one agent has all others and their parent wait,
-// once, and that neither is anything sent meanwhile nor an agent begun; also after the program was
-// killed.
+// TestQuotaPausesTheTree checks that a used-up quota of one agent has all others and their parent wait, once, and that
+// neither is anything sent meanwhile nor an agent begun; also after the program was killed.
 func TestQuotaPausesTheTree(t *testing.T) {
 	work, told := make(chan struct{}), make(chan struct{})
 	var in atomic.Int32
@@ -221,8 +219,8 @@ func watched(t *testing.T, s *inspan.Session, on func(e event.Event), inputs ...
 	return events
 }
 
-// TestLimitsCountReviewsAndSummaries holds that once a limit is reached neither the reviewer is asked,
-// nor the model for a summary.
+// TestLimitsCountReviewsAndSummaries checks that once a limit is reached neither the reviewer is asked, nor the model
+// for a summary.
 func TestLimitsCountReviewsAndSummaries(t *testing.T) {
 	for limit, reviews := range map[float64]int{0.05: 0, 5: 1} {
 		var ran atomic.Int32
@@ -264,7 +262,7 @@ func TestLimitsCountReviewsAndSummaries(t *testing.T) {
 	}
 }
 
-// TestPromptsCountBeforehand holds that a request whose prompt alone would go beyond the limit of money is not sent.
+// TestPromptsCountBeforehand checks that a request whose prompt alone would go beyond the limit of money is not sent.
 func TestPromptsCountBeforehand(t *testing.T) {
 	wide := looking(nil)
 	wide.Run = func(context.Context, *tool.Call) (tool.Result, error) {
@@ -296,8 +294,8 @@ func TestPromptsCountBeforehand(t *testing.T) {
 	}
 }
 
-// TestUsualRateIsLearned holds that a session whose minutes are dear may spend ten times as much in one
-// as it usually does, and no more.
+// TestUsualRateIsLearned checks that a session whose minutes are dear may spend ten times as much in one as it usually
+// does, and no more.
 func TestUsualRateIsLearned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wait := looking(nil)

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestSetOfAnAgent holds that calls which a subagent's program asks for together are one question to the
-// person, that shows each, and that the answer reaches all of them.
+// TestSetOfAnAgent checks that calls which a subagent's program asks for together are one question to the person, that
+// shows each, and that the answer reaches all of them.
 func TestSetOfAnAgent(t *testing.T) {
 	for allow, want := range map[bool]int32{true: 3, false: 0} {
 		var ran atomic.Int32

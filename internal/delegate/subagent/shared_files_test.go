@@ -15,10 +15,9 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestSiblingsMeet holds that two children that change one file at the same time are
-// both told, once each, and so is their parent; and that those are not who changed
-// others, work apart, or come later. It makes no difference whether a tool names the file or a command that
-// names none has written it.
+// TestSiblingsMeet checks that two children that change one file at the same time are both told, once each, and so is
+// their parent; and that those are not who changed others, work apart, or come later. It makes no difference whether a
+// tool names the file or a command that names none has written it.
 func TestSiblingsMeet(t *testing.T) {
 	for name, tc := range map[string]struct {
 		first, second string // files that they write

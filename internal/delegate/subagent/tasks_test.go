@@ -41,8 +41,8 @@ func lastText(req llm.Request) string {
 	return strings.Join(out, "\n")
 }
 
-// TestClaims holds that of many who claim a task at once exactly one has it, that the
-// others are told who, and that the log has all there is to it.
+// TestClaims checks that of many agents that claim a task at once exactly one has it, that the others learn which one,
+// and that the log has every attempt.
 func TestClaims(t *testing.T) {
 	const n, tasks = 6, 5
 	var mu sync.Mutex
@@ -117,7 +117,7 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestTaskCalls holds what is told of each call that changes a list or does not.
+// TestTaskCalls checks the result of each call that changes a list, or fails to.
 func TestTaskCalls(t *testing.T) {
 	steps := []struct {
 		call llm.Call
@@ -159,8 +159,8 @@ func TestTaskCalls(t *testing.T) {
 	}
 }
 
-// TestMail holds that messages reach one sibling, all of them or the parent, before
-// their next step, that it is told who sent them, and that taint goes along.
+// TestMail checks that messages reach one sibling, all of them or the parent before the next step, that they name the
+// sender, and that taint goes along.
 func TestMail(t *testing.T) {
 	var all sync.WaitGroup // of those that have been sent to
 	all.Add(1)
@@ -233,8 +233,8 @@ func TestMail(t *testing.T) {
 	}
 }
 
-// TestUnfinishedTasksAreTold holds that the parent is told of what a child has claimed and not marked done,
-// and that members are told who is there.
+// TestUnfinishedTasksAreTold checks that the parent learns which tasks a child has claimed and not marked done, and
+// that members learn who is there.
 func TestUnfinishedTasksAreTold(t *testing.T) {
 	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
 		switch {
@@ -270,8 +270,8 @@ func TestUnfinishedTasksAreTold(t *testing.T) {
 	}
 }
 
-// TestMembersKnowEachOther holds that of agents that one reply asks for each finds all, also if the others
-// have not begun: three may work at once.
+// TestMembersKnowEachOther checks that of agents that one reply asks for each finds all, also if the others have not
+// begun: three may work at once.
 func TestMembersKnowEachOther(t *testing.T) {
 	asked, n := make(chan struct{}), atomic.Int32{} // nobody comes back before three have asked
 	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
@@ -309,8 +309,7 @@ func TestMembersKnowEachOther(t *testing.T) {
 	}
 }
 
-// TestTeamsOfTeams holds that one who has agents and is one has both: the list of
-// those it is among, and its own.
+// TestTeamsOfTeams checks that one who has agents and is one has both: the list of those it is among, and its own.
 func TestTeamsOfTeams(t *testing.T) {
 	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
 		switch {

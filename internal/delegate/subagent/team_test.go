@@ -28,9 +28,8 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// mind is a model that answers by what it was told first: for each such text it has
-// a list of replies, the last of which it repeats. It costs a tenth of a dollar a
-// request.
+// mind is a model that answers by its first message: for each such text it has a list of replies, and repeats the last
+// one. It costs a tenth of a dollar a request.
 type mind struct {
 	mu    sync.Mutex
 	says  func(task string, turn int, req llm.Request) (llm.Parts, error)
@@ -179,7 +178,7 @@ func (h *house) open() *inspan.Session {
 	return s
 }
 
-// run drives a session, and returns what was stored.
+// run drives a session, and returns the stored events.
 func run(t *testing.T, s *inspan.Session, on func(e event.Event), inputs ...event.Body) []event.Event {
 	t.Helper()
 	var out []event.Event
@@ -218,8 +217,8 @@ func closed(t *testing.T, s *inspan.Session) {
 	}
 }
 
-// TestSpawn holds that a child works by itself, that its last message comes back,
-// and that what it cost counts as its parent's.
+// TestSpawn checks that a child works by itself, that its last message returns to the parent, and that its cost counts
+// as its parent's.
 func TestSpawn(t *testing.T) {
 	h := newHouse(t, func(task string, turn int, _ llm.Request) (llm.Parts, error) {
 		switch {
@@ -253,7 +252,7 @@ func TestSpawn(t *testing.T) {
 	if st.Cost < 0.39 || st.Cost > 0.41 || st.Usage.Output != 4 || len(st.Children) != 1 || st.Children[0].Open {
 		t.Errorf("%+v", st)
 	}
-	// The child's own log stands, and says whose child it is.
+	// The child's own log remains, and names its parent.
 	var first event.Opened
 	for e, err := range h.host().Events(t.Context(), spawned[0].Child) {
 		if err != nil {
@@ -302,8 +301,8 @@ func fan(n int, child func(i, turn int) (llm.Parts, error), more ...any) func(st
 	}
 }
 
-// TestFifty holds that children work side by side, and that no result is lost when
-// every third fails: what it had found by then is shown.
+// TestFifty checks that children work in parallel, and that no result is lost when every third fails: its findings so
+// far are shown.
 func TestFifty(t *testing.T) {
 	var at, most atomic.Int32
 	all := make(chan struct{})
@@ -348,8 +347,7 @@ func TestFifty(t *testing.T) {
 	}
 }
 
-// TestBudgetHoldsTheTree holds that a tree spends no more than its limit and one
-// request.
+// TestBudgetHoldsTheTree checks that a tree spends no more than its limit and one request.
 func TestBudgetHoldsTheTree(t *testing.T) {
 	const leaves = 8
 	h := newHouse(t, fan(leaves, func(int, int) (llm.Parts, error) {
@@ -377,7 +375,7 @@ func TestBudgetHoldsTheTree(t *testing.T) {
 	}
 }
 
-// TestShare holds that a child with a share stops at it.
+// TestShare checks that a child with a share stops at it.
 func TestShare(t *testing.T) {
 	n := 0
 	h := newHouse(t, fan(1, func(int, int) (llm.Parts, error) {
@@ -392,8 +390,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestCancelReachesLeaves holds that an interrupt ends grandchildren in order, in
-// time, and what they had done by then is known.
+// TestCancelReachesLeaves checks that an interrupt ends grandchildren in order and in time, and that their work until
+// then is reported.
 func TestCancelReachesLeaves(t *testing.T) {
 	var in sync.WaitGroup
 	in.Add(4)
@@ -458,8 +456,8 @@ func changing(ran *atomic.Int32) tool.Tool {
 	return t
 }
 
-// TestQuestionsBubbleUp holds that what a grandchild asks reaches the session of the
-// person, and that the answer reaches the grandchild.
+// TestQuestionsBubbleUp checks that a grandchild's question reaches the session of the person, and that the answer
+// reaches the grandchild.
 func TestQuestionsBubbleUp(t *testing.T) {
 	for _, allow := range []bool{true, false} {
 		var ran atomic.Int32
@@ -499,8 +497,8 @@ func TestQuestionsBubbleUp(t *testing.T) {
 	}
 }
 
-// TestBackground holds that a child in the background tells its parent by itself,
-// that the run is not over before that, and that the parent can go on meanwhile.
+// TestBackground checks that a background child reports to its parent by itself, that the run is not over before that,
+// and that the parent can work meanwhile.
 func TestBackground(t *testing.T) {
 	more := make(chan struct{})
 	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
@@ -527,8 +525,8 @@ func TestBackground(t *testing.T) {
 	}
 }
 
-// TestAfterACrash holds that a child which was broken off goes on where it was, in
-// the foreground and in the background, and does nothing twice.
+// TestAfterACrash checks that an interrupted child continues where it was, in the foreground and in the background, and
+// does nothing twice.
 func TestAfterACrash(t *testing.T) {
 	for _, background := range []bool{false, true} {
 		var looks atomic.Int32
@@ -579,8 +577,7 @@ func TestAfterACrash(t *testing.T) {
 	}
 }
 
-// TestResultHasItsForm holds that a child with a schema brings what fits it, and is
-// told once if it forgets.
+// TestResultHasItsForm checks that a child with a schema returns a fitting result, and is reminded once if it forgets.
 func TestResultHasItsForm(t *testing.T) {
 	schema := map[string]any{
 		"type": "object", "properties": map[string]any{"count": map[string]any{"type": "integer"}},
@@ -605,8 +602,7 @@ func TestResultHasItsForm(t *testing.T) {
 	}
 }
 
-// TestManage holds that agents can be listed, looked at, and told to go on, with
-// what they knew.
+// TestManage checks that agents can be listed, inspected, and continued with their knowledge.
 func TestManage(t *testing.T) {
 	var name string
 	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
@@ -652,7 +648,7 @@ func TestManage(t *testing.T) {
 	}
 }
 
-// TestOrdersAreHeld holds that no child gets more than its parent may.
+// TestOrdersAreHeld checks that no child gets more than its parent may.
 func TestOrdersAreHeld(t *testing.T) {
 	for _, tc := range []struct {
 		more []any
@@ -691,8 +687,8 @@ func TestOrdersAreHeld(t *testing.T) {
 	}
 }
 
-// TestTaintGoesBothWays holds that a child of a session which has seen text from
-// elsewhere counts as having seen it, and so does the parent of such a child.
+// TestTaintGoesBothWays checks that a child of a session which has seen text from elsewhere counts as having seen it,
+// and so does the parent of such a child.
 func TestTaintGoesBothWays(t *testing.T) {
 	fetch := looking(nil)
 	fetch.Name = "fetch"
@@ -733,8 +729,8 @@ func TestTaintGoesBothWays(t *testing.T) {
 	}
 }
 
-// TestNoToolsBeyondTheParents holds that a child of a child has no tool that the one
-// in the middle lacks, and that tools which are not there are named.
+// TestNoToolsBeyondTheParents checks that a child of a child has no tool that the one in the middle lacks, and that
+// tools which are not there are named.
 func TestNoToolsBeyondTheParents(t *testing.T) {
 	look, change := looking(nil), changing(new(atomic.Int32))
 	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
@@ -768,8 +764,8 @@ func TestNoToolsBeyondTheParents(t *testing.T) {
 	}
 }
 
-// TestSameIDAgain holds that a call which has the id of an earlier one, as after the
-// conversation was taken back, gets a child of its own.
+// TestSameIDAgain checks that a call which has the id of an earlier one, as after the conversation was taken back, gets
+// a child of its own.
 func TestSameIDAgain(t *testing.T) {
 	n := 0
 	h := newHouse(t, func(task string, turn int, _ llm.Request) (llm.Parts, error) {

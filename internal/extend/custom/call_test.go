@@ -129,7 +129,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestProgress holds that lines are told while the program runs.
+// TestProgress checks that lines are passed on while the program runs.
 func TestProgress(t *testing.T) {
 	b := newBench(t)
 	b.write(t, "x", declare("x", "",
@@ -179,8 +179,7 @@ func TestInterrupted(t *testing.T) {
 	gone(t, mark)
 }
 
-// TestLeftBehind holds that what a program leaves behind ends with it, and does
-// not hold it up.
+// TestLeftBehind checks that processes that a program leaves behind end with it, and do not hold it up.
 func TestLeftBehind(t *testing.T) {
 	b := newBench(t)
 	mark := filepath.Join(t.TempDir(), "pid")
@@ -193,7 +192,7 @@ func TestLeftBehind(t *testing.T) {
 	gone(t, mark)
 }
 
-// TestChanged holds that nothing runs but what was looked at.
+// TestChanged checks that only the program that was looked at runs.
 func TestChanged(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, dir string){
 		"program": func(t *testing.T, dir string) { write(t, dir, "x/run", declare("x", "", "echo other")) },
@@ -332,7 +331,7 @@ func TestEffects(t *testing.T) {
 
 var errRefused = errors.New("refused")
 
-// refusing takes down what it was to start.
+// refusing records the programs that it was asked to start.
 type refusing struct{ got tool.Command }
 
 func (r *refusing) Start(_ context.Context, c tool.Command) (tool.Process, error) {
@@ -371,8 +370,7 @@ func TestGoneFolder(t *testing.T) {
 	}
 }
 
-// TestSorted holds that a program gets the fields of its arguments in order, whatever the
-// model wrote first.
+// TestSorted checks that a program gets the fields of its arguments in order, whatever the model wrote first.
 func TestSorted(t *testing.T) {
 	b := newBench(t)
 	b.write(t, "x", declare("x", "", "cat"))
@@ -385,8 +383,8 @@ func TestSorted(t *testing.T) {
 	}
 }
 
-// TestChangedFilesAreNamed holds that a program that may write tells which files of the workspace it has
-// changed, also where it fails, and that one that only reads looks at none.
+// TestChangedFilesAreNamed checks that a program that may write tells which files of the workspace it has changed, also
+// where it fails, and that one that only reads looks at none.
 func TestChangedFilesAreNamed(t *testing.T) {
 	b := newBench(t)
 	root := b.Env.Root

@@ -171,7 +171,7 @@ func TestNeverAnswers(t *testing.T) {
 	has(t, "warned again", b.warned())
 }
 
-// TestDescribingLeavesNothing holds that nothing is left of a program that was asked.
+// TestDescribingLeavesNothing checks that nothing is left of a program that was asked.
 func TestDescribingLeavesNothing(t *testing.T) {
 	b := newBench(t)
 	mark := filepath.Join(t.TempDir(), "pid")
@@ -282,8 +282,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestTrust holds that the digests are those that people trust, and that
-// nothing runs before.
+// TestTrust checks that the digests are those that people trust, and that nothing runs before.
 func TestTrust(t *testing.T) {
 	b := newBench(t)
 	root := b.Env.Root

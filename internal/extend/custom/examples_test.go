@@ -38,7 +38,7 @@ import (
 
 const token = "test-token_0123.456"
 
-// service is a fake endpoint that takes down what it was sent.
+// service is a fake endpoint that records its requests.
 type service struct {
 	mu     sync.Mutex
 	sent   []map[string]any

@@ -61,7 +61,7 @@ func FuzzDecode(f *testing.F) {
 		if strings.ContainsAny(d.effects.external+strings.Join(d.effects.network, "")+strings.Join(d.secrets, ""), "\n\r\x00\x1b") {
 			t.Errorf("%+v", d)
 		}
-		// Arguments can be checked, whatever comes of it.
+		// Arguments can be checked, whatever the result.
 		if _, err := (tool.Tool{Name: d.name, Schema: d.schema}).Check(json.RawMessage(`{"a":{"a":["b",1]}}`)); err != nil &&
 			strings.HasPrefix(err.Error(), "schema of ") {
 			t.Error(err)

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	testkit.Main(m)
 }
 
-// bench is a set with one folder of programs, and what people were told.
+// bench is a set with one folder of programs, and the warnings to people.
 type bench struct {
 	*custom.Set
 	dir string
@@ -59,7 +59,7 @@ func (b *bench) warn(text string) {
 	b.said = append(b.said, text)
 }
 
-// warned returns what was said since the last time.
+// warned returns the warnings since the last call.
 func (b *bench) warned() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,8 +97,8 @@ func write(t testing.TB, dir, name, text string) string {
 	return path
 }
 
-// declare makes a program that describes itself, with more fields of the
-// declaration, and else does what body says.
+// declare makes a program that describes itself, with more fields in the declaration, and otherwise does what body
+// says.
 func declare(name, more, body string) string {
 	if more != "" {
 		more = "," + more
@@ -129,7 +129,7 @@ func (b *bench) one(t testing.TB, name string) tool.Tool {
 	return tools[i]
 }
 
-// progress collects what watchers see.
+// progress collects the output that watchers see.
 type progress struct {
 	mu   sync.Mutex
 	text strings.Builder

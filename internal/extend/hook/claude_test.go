@@ -270,7 +270,7 @@ func TestRedactOutput(t *testing.T) {
 	}
 }
 
-// TestClaudeAnswers holds what each field of an answer means.
+// TestClaudeAnswers checks the meaning of each field of an answer.
 func TestClaudeAnswers(t *testing.T) {
 	specific := func(event, fields string) string {
 		return `{"hookSpecificOutput":{"hookEventName":"` + event + `",` + fields + `}}`
@@ -336,8 +336,7 @@ func TestClaudeAnswers(t *testing.T) {
 	}
 }
 
-// TestClaudeNames holds the arguments of each tool as Claude Code has them, and
-// that they come back as ours.
+// TestClaudeNames checks the arguments of each tool as Claude Code has them, and that they come back as ours.
 func TestClaudeNames(t *testing.T) {
 	env := local(t)
 	for _, tc := range []struct{ name, args, theirs, change, back string }{
@@ -407,7 +406,7 @@ func TestClaudeNames(t *testing.T) {
 			t.Errorf("%s: back comes %s, want %s", tc.name, got, tc.back)
 		}
 		has(t, tc.name, read(t, env.Root, "told"), tc.theirs)
-		// What comes back as it was told is no change.
+		// Arguments that come back unchanged are not a change.
 		s = &hook.Set{Env: env, Hooks: []hook.Config{{
 			On: tool.BeforeCall, Claude: true,
 			Command: `sed 's/.*"tool_input":\(.*\),"tool_name".*/{"hookSpecificOutput":{"updatedInput":\1}}/'`,
@@ -489,7 +488,7 @@ func TestClaudeMoments(t *testing.T) {
 	has(t, "list", read(t, root, "told"), `"tool_response":"brought"`)
 }
 
-// TestWhoActs holds which hooks run for which agents, and what they are told of them.
+// TestWhoActs checks which hooks run for which agents, and what the hooks learn about them.
 func TestWhoActs(t *testing.T) {
 	agents := map[string]tool.Actor{
 		"s1": {Lead: "s1"}, "s1.a": {Kind: "worker", Parent: "s1", Lead: "s1"}, "s1.a.b": {Kind: "explore", Parent: "s1.a", Lead: "s1"},
@@ -550,7 +549,7 @@ func TestWhoActs(t *testing.T) {
 	}
 }
 
-// TestClaudeOutput holds that a hook is told what a command has printed, and nothing that was put behind it.
+// TestClaudeOutput checks that a hook gets the output of a command, and no text that was added to it.
 func TestClaudeOutput(t *testing.T) {
 	zero, five := 0, 5
 	for _, tc := range []struct {
@@ -573,8 +572,8 @@ func TestClaudeOutput(t *testing.T) {
 	}
 }
 
-// TestRepeatedHooks holds that what is in two files of Claude Code runs once, and
-// what a person has set runs as often as it is there.
+// TestRepeatedHooks checks that a hook in two files of Claude Code runs once, and that a hook in the person's own
+// settings runs as often as it is there.
 func TestRepeatedHooks(t *testing.T) {
 	for claude, want := range map[bool]string{true: "x", false: "xx"} {
 		c := hook.Config{On: tool.BeforeCall, Command: "printf x >> ran", Claude: claude}

@@ -97,7 +97,7 @@ on_failure = "deny"
 	}
 }
 
-// TestMatch holds which tools and reasons a match speaks of.
+// TestMatch checks which tools and reasons a match speaks of.
 func TestMatch(t *testing.T) {
 	tools := []string{
 		"bash", "read_file", "write_file", "edit_file", "edit_lines", "find_files", "search_files", "list_files", "web_fetch",

@@ -57,8 +57,7 @@ func (p parrot) Do(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(p))}, nil
 }
 
-// FuzzAnswer holds that no answer breaks anything, and that what comes of one is
-// fit for the log.
+// FuzzAnswer checks that no answer breaks anything, and that its result is fit for the log.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		`{"action":"deny","reason":"r","args":{"a":1},"text":"t"}`, `{"text":"\u001b[1mx","result":"y"}`, "plain", "\xff", `{"args":null}`,

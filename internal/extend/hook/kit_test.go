@@ -27,7 +27,7 @@ func local(t testing.TB) tool.Env {
 	return env
 }
 
-// warnings collects what people are told.
+// warnings collects the warnings to people.
 type warnings struct {
 	mu   sync.Mutex
 	list []string

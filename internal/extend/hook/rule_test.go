@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestRules holds which calls a rule of Claude Code ("if") speaks of.
+// TestRules checks which calls a rule of Claude Code ("if") speaks of.
 func TestRules(t *testing.T) {
 	for _, tc := range []struct {
 		rule, name, arg string

@@ -24,8 +24,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestExitCodes holds what each exit code means at each moment, in both
-// protocols.
+// TestExitCodes checks the meaning of each exit code at each moment, in both protocols.
 func TestExitCodes(t *testing.T) {
 	object := map[tool.Moment]string{
 		tool.SessionStart:  "",
@@ -146,7 +145,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestTold holds the JSON that hooks get.
+// TestTold checks the JSON that hooks get.
 func TestTold(t *testing.T) {
 	s, w := set(t)
 	root := s.Env.Root
@@ -239,7 +238,7 @@ func TestFirstOfEquals(t *testing.T) {
 	}
 }
 
-// TestOddRoot holds that no name of a folder can be a command.
+// TestOddRoot checks that no name of a folder can be a command.
 func TestOddRoot(t *testing.T) {
 	odd := filepath.Join(t.TempDir(), "it's; $(touch x)\n `y`")
 	write(t, odd, "f", "")
@@ -299,7 +298,7 @@ func TestOnFailure(t *testing.T) {
 	}
 }
 
-// TestWithoutWarn holds that failures are errors where an error stops nothing.
+// TestWithoutWarn checks that failures are errors where an error stops nothing.
 func TestWithoutWarn(t *testing.T) {
 	for _, m := range tool.Moments() {
 		s := &hook.Set{Env: local(t), Hooks: []hook.Config{{On: m, Command: "exit 1"}, {On: m, Command: "touch ran"}}}
@@ -311,7 +310,7 @@ func TestWithoutWarn(t *testing.T) {
 	}
 }
 
-// TestTimeout holds that nothing is left of a hook that takes too long.
+// TestTimeout checks that nothing is left of a hook that takes too long.
 func TestTimeout(t *testing.T) {
 	s, w := set(t, hook.Config{
 		On: tool.RunStop, Command: "sleep 300 & echo $! > child; echo $$ > self; wait",
@@ -412,8 +411,7 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestLeftBehind holds that a hook can leave a process behind, as those do that
-// play a sound.
+// TestLeftBehind checks that a hook can leave a process behind, as those do that play a sound.
 func TestLeftBehind(t *testing.T) {
 	s, w := set(t, hook.Config{
 		On: tool.SessionStart, Command: "sleep 100 >/dev/null 2>&1 & echo $! > child; echo done",

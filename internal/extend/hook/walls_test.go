@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestBoxes holds that what a hook runs is in the sandbox, whatever the model has written for it,
-// unless the person's own settings let this one program out.
+// TestBoxes checks that programs of hooks run in the sandbox, whatever the model has written for them, unless the
+// person's own settings exempt this one program.
 func TestBoxes(t *testing.T) {
 	base := keep.Real(t.TempDir())
 	home, root := filepath.Join(base, "home"), filepath.Join(base, "shop")
@@ -102,7 +102,7 @@ func TestBoxes(t *testing.T) {
 	}
 }
 
-// TestHooksWithoutWalls holds that hooks run where there are no walls, as commands do.
+// TestHooksWithoutWalls checks that hooks run where there are no walls, as commands do.
 func TestHooksWithoutWalls(t *testing.T) {
 	s, w := set(t, hook.Config{On: tool.RunStop, Command: "touch made"})
 	must(t, s, at(tool.RunStop, s.Env))

@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// person answers in turn, and keeps what was asked.
+// person answers in turn, and keeps the questions.
 type person struct {
 	answers []string
 	asked   []string
@@ -133,8 +133,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestAskedModelCosts holds that what the model costs that a server asks is the call's,
-// also where the person does not want it.
+// TestAskedModelCosts checks that the cost of a model's answer to a server counts for the call, even if the person
+// rejects the answer.
 func TestAskedModelCosts(t *testing.T) {
 	h := asker(t, "handshake")
 	for said, want := range map[string]float64{"yes": 0.25, "no": 0} {
@@ -145,8 +145,7 @@ func TestAskedModelCosts(t *testing.T) {
 	}
 }
 
-// TestAskTakesTime holds that a call does not run out of time while the person
-// thinks, and does afterwards.
+// TestAskTakesTime checks that a call does not run out of time while the person thinks, and does afterwards.
 func TestAskTakesTime(t *testing.T) {
 	t.Parallel()
 	server := self(t, "own", "handshake")

@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// tokens is what a person has logged in to.
+// tokens are the logins of a person.
 type tokens struct {
 	mu       sync.Mutex
 	has      string
@@ -27,7 +27,7 @@ type tokens struct {
 	heard    string // the challenge of the last renewal
 }
 
-// bearer is a pass that whoever has it may use.
+// bearer is a token that any holder may use.
 type bearer string
 
 func (b bearer) Apply(req *http.Request, _ string) error {
@@ -80,8 +80,7 @@ func (b bound) Apply(req *http.Request, nonce string) error {
 	return nil
 }
 
-// proving lets requests in that have a proof which never came before, for a nonce of the
-// last two, of which there is a new one for each few requests.
+// proving accepts requests with a fresh proof for one of the last two nonces. There is a new nonce every few requests.
 type proving struct {
 	next http.Handler
 	mu   sync.Mutex

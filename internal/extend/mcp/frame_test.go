@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestMessages are what the SDK can read; the rest would end the connection.
+// TestMessages are messages that the SDK can read; others would end the connection.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	const (

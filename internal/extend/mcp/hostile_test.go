@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestServersThatFail says why, and is quick to give up what can't get better.
+// TestServersThatFail checks that the error gives the reason, and comes at once if waiting can't help.
 func TestServersThatFail(t *testing.T) {
 	for mode, want := range map[string]string{
 		"flood":   "standard output that are not messages",
@@ -374,8 +374,7 @@ func TestAmbiguousNames(t *testing.T) {
 	}
 }
 
-// TestPinsHold holds that neither padding nor damage makes an old agreement into a
-// new one.
+// TestPinsHold checks that neither padding nor damage makes an old agreement into a new one.
 func TestPinsHold(t *testing.T) {
 	pins := mcp.Pins{Dir: t.TempDir()}
 	meet := func(mode string, state mcp.State) *house {
@@ -486,8 +485,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// BenchmarkStart20 is what starting twenty servers that never answer costs those
-// who wait for Start.
+// BenchmarkStart20 measures how much time twenty servers that never answer cost a caller that waits for Start.
 func BenchmarkStart20(b *testing.B) {
 	var total time.Duration
 	for b.Loop() {

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestInstalledElsewhere holds that the environment which a program belongs to is opened wherever it lies, but for a
-// whole top folder or what the home lies in.
+// TestInstalledElsewhere checks that the environment of a program is opened wherever it is, except for a whole top
+// folder or a parent of the home folder.
 func TestInstalledElsewhere(t *testing.T) {
 	top := t.TempDir()
 	t.Setenv("HOME", filepath.Join(top, "people", "ann"))

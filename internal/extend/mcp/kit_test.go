@@ -50,7 +50,7 @@ type house struct {
 	*mcp.Manager
 	t testing.TB
 
-	// ask is what calls ask the person with; nil: nobody is there.
+	// ask is the function with which calls ask the person; nil if there is no person.
 	ask func(ctx context.Context, question string, options []string) (string, error)
 
 	mu    sync.Mutex
@@ -217,8 +217,7 @@ func honest() *sdk.Server {
 	return s
 }
 
-// asking asks for a field, for all fields of a schema, for a visit or a model, and
-// says what came of it.
+// asking asks for a field, for all fields of a schema, for a visit or a model, and returns the outcome.
 func asking(ctx context.Context, r *sdk.CallToolRequest, what string) (*sdk.CallToolResult, any, error) {
 	if what == "a flood" {
 		failed := 0

@@ -176,8 +176,8 @@ func TestQuickstarts(t *testing.T) {
 	}
 }
 
-// TestWhyItFails holds that the error of a program is in sight wherever it stands in what it
-// said, and how a folder is opened to it.
+// TestWhyItFails checks that a program's error is visible wherever it is in the output, and how a folder is opened to
+// it.
 func TestWhyItFails(t *testing.T) {
 	h, _ := walled(t, func(string) []mcp.Server {
 		noisy := "echo Cannot find module first >&2; i=0; while [ $i -lt 3000 ]; do echo '    at noise.js' >&2; i=$((i+1)); done; echo Node " +

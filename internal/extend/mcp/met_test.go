@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/internal/extend/mcp"
 )
 
-// TestASilentServerIsWaitedForOnce holds that a server that does not answer costs one run
-// its patience, and none after it until it is another one or has answered.
+// TestASilentServerIsWaitedForOnce checks that a server that does not answer costs one run its patience, and none after
+// it until it is another one or has answered.
 func TestASilentServerIsWaitedForOnce(t *testing.T) {
 	t.Parallel()
 	pins := mcp.Pins{Dir: t.TempDir()}
@@ -43,8 +43,7 @@ func TestASilentServerIsWaitedForOnce(t *testing.T) {
 	}
 }
 
-// TestSilenceIsKept holds that a server that was given all its time counts as silent
-// although nobody waited for it.
+// TestSilenceIsKept checks that a server that had its full time counts as silent even if nothing waited for it.
 func TestSilenceIsKept(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, mcp.Server{Name: "own", Command: []string{"sleep", "1000"}, Source: mcp.User})

@@ -14,7 +14,7 @@ const (
 	stray = `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"no such method"}}`
 )
 
-// TestSiftedEvents holds what of an event of a stream is passed on.
+// TestSiftedEvents checks which parts of a stream's event are passed on.
 func TestSiftedEvents(t *testing.T) {
 	for _, c := range []struct {
 		bare          bool
@@ -48,7 +48,7 @@ func TestSiftedEvents(t *testing.T) {
 	}
 }
 
-// TestSiftedAnswers holds that what answers a call and is no message fails the call alone.
+// TestSiftedAnswers checks that an invalid answer to a call fails only that call.
 func TestSiftedAnswers(t *testing.T) {
 	for _, c := range []struct{ kind, body, want string }{
 		{"application/json", "\n" + sound + "\n", sound},
@@ -70,7 +70,7 @@ func TestSiftedAnswers(t *testing.T) {
 	}
 }
 
-// TestRefusedNotification holds that a server that refuses a notification as an unknown call stays connected.
+// TestRefusedNotification checks that a server that refuses a notification as an unknown call stays connected.
 func TestRefusedNotification(t *testing.T) {
 	for body, want := range map[string]int{stray: http.StatusAccepted, `{"error":"no"}`: http.StatusAccepted, "no": http.StatusBadRequest} {
 		req := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(told))

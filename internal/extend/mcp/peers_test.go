@@ -63,7 +63,7 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-// used uses what the reference server has.
+// used uses all features of the reference server.
 func used(t *testing.T, h *house) {
 	t.Helper()
 	for _, c := range [][3]string{
@@ -147,7 +147,7 @@ func bridged(t *testing.T, modules, kind string, s mcp.Server) mcp.Server {
 	return s
 }
 
-// free is a port that nobody listens at.
+// free is an unused port.
 func free(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -161,8 +161,8 @@ func free(t *testing.T) int {
 	return port
 }
 
-// start starts a program and returns when it says that it listens at the port. It ends
-// with the test, and what it has started too.
+// start starts a program and returns once it reports that it listens at the port. The program and its children end with
+// the test.
 func start(t *testing.T, port int, env, args []string) {
 	t.Helper()
 	cmd := exec.Command(args[0], args[1:]...)

@@ -82,8 +82,7 @@ func TestRemote(t *testing.T) {
 	}
 }
 
-// TestRemoteChanges has a tool more after a while.
-// noisy writes what is no message among what a handler sends as events.
+// TestRemoteChanges adds a tool after a while. noisy writes lines that are not messages between a handler's events.
 type noisy struct {
 	http.ResponseWriter
 	said bool

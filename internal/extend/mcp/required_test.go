@@ -108,9 +108,8 @@ func (s *elder) server(t *testing.T) mcp.Server {
 	}}
 }
 
-// TestRequiredTasks calls tools of revision 2025-11-25 as tasks if they say that they must
-// be, and fetches what came of them. Nothing of that is pinned: a tool that was agreed to
-// before is called as it wants to be now.
+// TestRequiredTasks calls tools of revision 2025-11-25 as tasks if they require that, and fetches their results. The
+// pin ignores this: a known tool is called as it requires now.
 func TestRequiredTasks(t *testing.T) {
 	t.Parallel()
 	pins := mcp.Pins{Dir: filepath.Join(t.TempDir(), "pins")}

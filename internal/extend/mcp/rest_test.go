@@ -20,8 +20,8 @@ func resting(t *testing.T, server mcp.Server, pins mcp.Pins) *house {
 	return h
 }
 
-// TestKnownServersRest holds that a server whose tools the person has agreed to is not started
-// before it is needed, and that its tools are there all the same.
+// TestKnownServersRest checks that a server with approved tools starts only when it is needed, and that its tools are
+// offered all the same.
 func TestKnownServersRest(t *testing.T) {
 	pins := mcp.Pins{Dir: t.TempDir()}
 	began := filepath.Join(t.TempDir(), "began")
@@ -97,8 +97,8 @@ func TestKnownServersRest(t *testing.T) {
 	}
 }
 
-// TestToolsOfAServer holds that only_tools and without_tools choose among the tools of a server, and that what isn't used
-// can't be called by its name either.
+// TestToolsOfAServer checks that only_tools and without_tools choose among the tools of a server, and that an excluded
+// tool can't be called by its name either.
 func TestToolsOfAServer(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

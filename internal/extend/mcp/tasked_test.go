@@ -95,8 +95,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%q becomes %q, %v", text.Cut(stream, 500), text.Cut(string(got), 500), err)
 		}
 	}
-	// A task that is bigger than what is read at once is one still; of lines that
-	// split a number nobody makes another number.
+	// A task that exceeds one read is still one task; lines that split a number make no other number.
 	long := strings.Repeat("x", 100_000)
 	for stream, moved := range map[string]bool{
 		`data: {"id":1,"result":{"resultType":"task","statusMessage":"` + long + "\"}}\n\n": true,
@@ -131,7 +130,7 @@ func TestEventsAreNotHeldBack(t *testing.T) {
 	_ = in.Close()
 }
 
-// FuzzEvents are the same however they come in, and untouched if there is no task.
+// FuzzEvents checks that events are the same however they arrive, and unchanged if there is no task.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("event: message\ndata: {\"id\":1,\"result\":{\"resultType\":\"task\"}}\n\n: \"task\"\r\n\r\ndata: 2"))
 	f.Fuzz(func(t *testing.T, data []byte) {

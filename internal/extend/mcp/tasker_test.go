@@ -54,7 +54,7 @@ type request struct {
 // dies is an answer after which the server is gone.
 const dies = "dies"
 
-// reply answers one message; empty: that is no request, or it is not answered.
+// reply answers one message; empty if the message is not a request or gets no answer.
 func (s *tasker) reply(line []byte) string {
 	var r request
 	if err := json.Unmarshal(line, &r); err != nil || r.ID == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// progress is what a call shows meanwhile.
+// progress is what a call shows while it runs.
 type progress struct {
 	mu   sync.Mutex
 	text string
@@ -132,8 +132,7 @@ func throughTasks(t *testing.T, h *house) {
 	}
 }
 
-// TestTasksThatGoWrong are those of servers that break the rules, or whose tasks
-// take for ever. No real time passes.
+// TestTasksThatGoWrong has servers that break the rules, or whose tasks never end. No real time passes.
 func TestTasksThatGoWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		said, err string
@@ -255,7 +254,7 @@ func TestTaskThatAPersonThinksAbout(t *testing.T) {
 	})
 }
 
-// TestTaskThatCanNotBeCancelled holds nobody up for long.
+// TestTaskThatCanNotBeCancelled checks that such a task holds up its caller only briefly.
 func TestTaskThatCanNotBeCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &tasker{}

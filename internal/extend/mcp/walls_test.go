@@ -72,8 +72,8 @@ func boxed(t *testing.T) (me string, env tool.Env) {
 	return me, env
 }
 
-// TestBoxIsTold holds that a server which misses something in the sandbox tells what opens it, and that its own
-// folder is open to it.
+// TestBoxIsTold checks that a server which misses something in the sandbox tells what opens it, and that its own folder
+// is open to it.
 func TestBoxIsTold(t *testing.T) {
 	_, env := boxed(t)
 	beside, err := os.MkdirTemp("/tmp", "beside")
@@ -100,7 +100,8 @@ func TestBoxIsTold(t *testing.T) {
 	}
 }
 
-// TestRefusedHosts tells who waits for a server what the sandbox has kept it from, and what opens that.
+// TestRefusedHosts checks that an error about a server names the hosts that the sandbox refused, and the setting that
+// opens them.
 func TestRefusedHosts(t *testing.T) {
 	me, env := boxed(t)
 	for mode, want := range map[string][]string{

@@ -10,9 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/extend/memory"
 )
 
-// FuzzRoundTrip holds that whatever people write, reading it never fails, an
-// entry that is added is there, all other bytes stay, and it can be taken out
-// again.
+// FuzzRoundTrip checks that whatever people write, reading it never fails, an entry that is added is there, all other
+// bytes stay, and it can be taken out again.
 func FuzzRoundTrip(f *testing.F) {
 	for _, text := range []string{
 		"", "\n", "- a\n- b", "# x\r\n\r\n- a\r\n  more\r\n\r\nprose", "```\n- a\n", "<!--\n- a\n", "\ufeff- a\n", "- [fact] a <!-- id=x source=\"y\" untrusted -->\n- b <!-- id=x -->\n",

@@ -168,8 +168,7 @@ func TestAddAndIndex(t *testing.T) {
 	}
 }
 
-// TestModes holds who may read what: the team's files are as others of the
-// workspace.
+// TestModes checks read permissions: the team's files have those of other files of the workspace.
 func TestModes(t *testing.T) {
 	s := store(t)
 	for scope, want := range map[memory.Scope][2]fs.FileMode{memory.User: {0o700, 0o600}, memory.Team: {0o755, 0o644}} {
@@ -191,8 +190,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestWhatPeopleWrite holds what counts as an entry in a file that was written
-// by hand, and that a change leaves every other byte as it is.
+// TestWhatPeopleWrite checks which lines of a handwritten file count as entries, and that a change leaves every other
+// byte as it is.
 func TestWhatPeopleWrite(t *testing.T) {
 	const text = "\ufeff# Notes of Ann\r\n\r\nSome prose - with a dash.\r\n- The build needs Go 1.26.\r\n* [Preference] tabs, not spaces\r\n" +
 		"  and no trailing blanks <!-- topic=style -->\r\n\r\n  not of an entry\r\n" +
@@ -238,8 +237,7 @@ func TestWhatPeopleWrite(t *testing.T) {
 	}
 }
 
-// TestIDsFollowTheText holds that an entry without a comment keeps its id when
-// lines around it change.
+// TestIDsFollowTheText checks that an entry without a comment keeps its id when lines around it change.
 func TestIDsFollowTheText(t *testing.T) {
 	s := store(t)
 	put(t, s, memory.User, "MEMORY.md", "- Use tabs.\n")
@@ -373,7 +371,7 @@ func TestRefused(t *testing.T) {
 	add(t, s, memory.User, memory.Entry{Text: long}, "")
 }
 
-// TestAgainAfterExpiry holds that what has expired can be learned again.
+// TestAgainAfterExpiry checks that an expired entry can be learned again.
 func TestAgainAfterExpiry(t *testing.T) {
 	s := store(t)
 	add(t, s, memory.User, memory.Entry{Text: "Freeze this week.", Expires: on("2026-11-23"), Topic: "t"}, "old")
@@ -420,8 +418,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestTooLongByHand holds that of a file beyond the limits what fits is there and the rest
-// is told of, and that one that can't be read is an error of its scope alone.
+// TestTooLongByHand checks that of a file beyond the limits the entries that fit are read and the rest is reported, and
+// that an unreadable file is an error of its scope alone.
 func TestTooLongByHand(t *testing.T) {
 	s := store(t)
 	add(t, s, memory.User, memory.Entry{Text: "fine"}, "")

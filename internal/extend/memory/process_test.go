@@ -129,8 +129,8 @@ func TestManyProcesses(t *testing.T) {
 	}
 }
 
-// TestKilledAnywhere kills writers at random moments. The files are whole, what
-// was acknowledged is there, and the next writer needs not wait.
+// TestKilledAnywhere kills writers at random moments. The files are whole, acknowledged entries are there, and the next
+// writer need not wait.
 func TestKilledAnywhere(t *testing.T) {
 	s := store(t)
 	killed := 0
@@ -173,7 +173,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// TestStoppedWriter holds that a writer that waits for another can be cancelled.
+// TestStoppedWriter checks that a writer that waits for another can be cancelled.
 func TestStoppedWriter(t *testing.T) {
 	s := store(t)
 	add(t, s, memory.User, memory.Entry{Text: "a"}, "")
@@ -195,8 +195,8 @@ func TestStoppedWriter(t *testing.T) {
 	}
 }
 
-// TestLinksAndPipes holds that what is no file of the folder itself is neither
-// read nor written, and that nothing waits for it.
+// TestLinksAndPipes checks that only regular files of the folder itself are read and written, and that others block
+// nothing.
 func TestLinksAndPipes(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "outside.md")
 	link := func(t *testing.T, path string) {

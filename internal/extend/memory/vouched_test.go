@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/extend/memory"
 )
 
-// TestVouched has a file that somebody else wrote: all of it is untrusted until a person
-// stands by just that content, and what is added to it here changes nothing of that.
+// TestVouched has a file that someone else wrote: all of it is untrusted until a person trusts exactly that content,
+// and entries added here do not change that.
 func TestVouched(t *testing.T) {
 	s, stood := store(t), map[string]bool{}
 	s.Vouched = func(scope memory.Scope, path string, content []byte) bool {

@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// TestAdopt takes over tokens that somebody else has from a real server, which takes each refresh
-// token once, and has many ask for a new one at the same time.
+// TestAdopt takes over tokens of another program from a real server, which accepts each refresh token once, and has
+// many callers ask for a new one at the same time.
 func TestAdopt(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, `{}`)
@@ -76,8 +76,8 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdoptedEndsSoon holds that a token that somebody else has got is refreshed in the last minute
-// before it ends, however long ago it was taken over, and a new one with a short life is not.
+// TestAdoptedEndsSoon checks that another program's token is refreshed in the last minute before it ends, however long
+// ago it was taken over, and that a new one with a short life is not.
 func TestAdoptedEndsSoon(t *testing.T) {
 	for _, tt := range []struct {
 		left      time.Duration
@@ -103,7 +103,7 @@ func TestAdoptedEndsSoon(t *testing.T) {
 	}
 }
 
-// TestForgottenMeanwhile holds that a refresh brings nothing back that was forgotten while it went on.
+// TestForgottenMeanwhile checks that a refresh does not bring back a login that was removed meanwhile.
 func TestForgottenMeanwhile(t *testing.T) {
 	s := startRotating(t)
 	c, a := s.loggedIn(t)

@@ -24,7 +24,7 @@ import (
 	"github.com/inspan/inspan/internal/extend/oauth"
 )
 
-// machine is a client that the provider knows, and what it has to say who it is.
+// machine is a client that the provider knows, with its credentials.
 type machine struct {
 	id, secret string
 	key        crypto.Signer
@@ -32,7 +32,7 @@ type machine struct {
 	der        []byte
 }
 
-// about is what the provider knows of it.
+// about is the provider's knowledge of a machine.
 func (m machine) about() map[string]any {
 	if m.key == nil {
 		return map[string]any{"client_id": m.id, "client_secret": m.secret, "token_endpoint_auth_method": "client_secret_basic"}
@@ -169,7 +169,7 @@ func TestWorkload(t *testing.T) {
 	}
 }
 
-// TestAloneFails says why, once, and never that somebody should log in.
+// TestAloneFails checks that the error gives the reason once, and never asks for a login by a person.
 func TestAloneFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -223,7 +223,7 @@ func TestAloneFails(t *testing.T) {
 	}
 }
 
-// TestAloneWithoutMemory shows it to nobody where it can't be read who saw it before.
+// TestAloneWithoutMemory sends the credentials to no server if the record of earlier receivers can't be read.
 func TestAloneWithoutMemory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -242,7 +242,7 @@ func TestAloneWithoutMemory(t *testing.T) {
 	}
 }
 
-// TestAloneElsewhere shows what says who we are to no other server than before.
+// TestAloneElsewhere sends the credentials to no other server than before.
 func TestAloneElsewhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -29,8 +29,7 @@ func (d direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	return rec.Result(), nil
 }
 
-// TestDeviceServers holds what is made of answers to a device, good and bad, and how
-// long it waits between its questions.
+// TestDeviceServers checks the handling of answers to a device, good and bad, and the pauses between its polls.
 func TestDeviceServers(t *testing.T) {
 	const good = `{"device_code":"device-secret","user_code":"AB-12","verification_uri":"WORLD/enter","interval":2}`
 	const pending = `{"error":"authorization_pending"}`

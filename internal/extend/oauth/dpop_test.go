@@ -114,8 +114,8 @@ func TestBoundTokens(t *testing.T) {
 	}
 }
 
-// TestBoundAlone has a client without a person say who it is with a key anew where the
-// server wants a nonce first: what it has signed once is not taken again.
+// TestBoundAlone has a client without a person identify itself again when the server wants a nonce first: a signed
+// assertion is accepted only once.
 func TestBoundAlone(t *testing.T) {
 	t.Parallel()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -147,7 +147,7 @@ func (w *world) bound() *world {
 	return w
 }
 
-// TestProofs holds what is in a proof, and that there are not two of a kind.
+// TestProofs checks the content of a proof, and that no two are alike.
 func TestProofs(t *testing.T) {
 	t.Parallel()
 	w, c := newWorld(t).bound(), newClient(t)
@@ -203,8 +203,7 @@ func TestProofs(t *testing.T) {
 	}
 }
 
-// TestWhatIsBound holds which tokens are asked to be bound to a key, and how they are
-// used then.
+// TestWhatIsBound checks which tokens are asked to be bound to a key, and how they are used then.
 func TestWhatIsBound(t *testing.T) {
 	t.Parallel()
 	const never = "-" // the login fails before anything is asked for
@@ -283,7 +282,7 @@ func TestWhatIsBound(t *testing.T) {
 	}
 }
 
-// TestNoncesOfATokenEndpoint holds when a request is made again.
+// TestNoncesOfATokenEndpoint checks when a request is made again.
 func TestNoncesOfATokenEndpoint(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -335,7 +334,7 @@ func TestNoncesOfATokenEndpoint(t *testing.T) {
 	}
 }
 
-// TestKeysThatAreKept holds what becomes of logins that have a key, or none.
+// TestKeysThatAreKept checks logins with and without a key.
 func TestKeysThatAreKept(t *testing.T) {
 	t.Parallel()
 	fresh := map[string]any{"access_token": "access-secret-2", "token_type": "DPoP"}

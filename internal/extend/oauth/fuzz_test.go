@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// TestChallenges holds what is read from headers, good and broken.
+// TestChallenges checks the parsing of headers, good and broken.
 func TestChallenges(t *testing.T) {
 	for _, tt := range []struct {
 		header, name, want string
@@ -58,7 +58,7 @@ func FuzzChallenge(f *testing.F) {
 				t.Errorf("%q: %q", name, value)
 			}
 		}
-		// What stands before a challenge of ours changes nothing, if it is whole.
+		// Text before one of our challenges changes nothing, if it is complete.
 		if !strings.ContainsAny(header, `"\`) && len(header) < 1000 && !strings.Contains(strings.ToLower(header), "bearer") {
 			if got := parseChallenge(header + `, Bearer scope="ours"`).params["scope"]; got != "ours" {
 				t.Errorf("after %q: %q", header, got)
@@ -67,8 +67,8 @@ func FuzzChallenge(f *testing.F) {
 	})
 }
 
-// FuzzMetadata reads descriptions of servers and resources, and what a token endpoint
-// answers. Whatever passes is what was asked for.
+// FuzzMetadata reads descriptions of servers and resources, and answers of a token endpoint. Whatever passes matches
+// the request.
 func FuzzMetadata(f *testing.F) {
 	f.Add([]byte(`{"issuer":"https://x.test","token_endpoint":"https://x.test/token","code_challenge_methods_supported":["S256"]}`))
 	f.Add([]byte(`{"resource":"https://x.test/mcp","authorization_servers":["https://x.test"]}`))
@@ -114,7 +114,7 @@ func FuzzPaste(f *testing.F) {
 	})
 }
 
-// FuzzAddress holds that whatever passes is https, or on this machine.
+// FuzzAddress checks that whatever passes is https, or on this machine.
 func FuzzAddress(f *testing.F) {
 	f.Add("https://x.test/y?z")
 	f.Add("http://127.0.0.1:80/")

@@ -142,8 +142,8 @@ func TestIdentityProvider(t *testing.T) {
 	}
 }
 
-// TestIdentityProviderFails says why, once, never that somebody should log in, and goes
-// no further.
+// TestIdentityProviderFails checks that the error gives the reason once, never asks for a login by a person, and that
+// no further request is sent.
 func TestIdentityProviderFails(t *testing.T) {
 	t.Parallel()
 	says := func(status int, body string) http.HandlerFunc {

@@ -33,7 +33,7 @@ func noBus(t *testing.T) {
 	}
 }
 
-// inKeychain reports whether what is kept is sealed, and fails if it can be read.
+// inKeychain reports whether the stored login is sealed, and fails if it can be read.
 func inKeychain(t *testing.T, s oauth.Store, dir, name, secret string) bool {
 	t.Helper()
 	data, where, err := s.Get(t.Context(), name)
@@ -119,7 +119,7 @@ func TestKeychain(t *testing.T) {
 			t.Error(err)
 		}
 
-		// With the keychain emptied, a new key begins anew.
+		// With an emptied keychain, a new key is made.
 		keyring.MockInit()
 		c.Store = &oauth.Keychain{Dir: dir}
 		if _, err := access(ctx, c, a); !errors.Is(err, oauth.ErrLogin) {

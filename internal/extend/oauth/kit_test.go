@@ -25,7 +25,7 @@ import (
 // provider is an OAuth server of oidc-provider with one protected resource.
 type provider struct{ origin string }
 
-// seen is what the server counts.
+// seen counts the requests to the server.
 type seen struct {
 	Granted, Refused    map[string]int
 	Requests            []string
@@ -112,8 +112,7 @@ func newBrowser(origin string) *browser {
 	return b
 }
 
-// walk goes from a page to where its forms lead, until it leaves the server or there
-// is no form.
+// walk follows the forms of a page until it leaves the server or there is no form.
 func (b *browser) walk(at string) error {
 	resp, err := b.client.Get(at)
 	for range 12 {
@@ -206,7 +205,7 @@ func (v *visits) open(origin string) func(string) error {
 	}
 }
 
-// enter is a Person.Tell that enters the code that it is told on another device.
+// enter is a Person.Tell that enters the code on another device.
 func (v *visits) enter(origin string) func(string) {
 	return func(text string) {
 		m := regexp.MustCompile(`open (\S+) and enter the code (\S+)`).FindStringSubmatch(text)
@@ -248,7 +247,7 @@ func account(p *provider) oauth.Account {
 	return oauth.Account{Name: "mcp:peer", Resource: p.resource()}
 }
 
-// must is for what has to succeed.
+// must is for calls that have to succeed.
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// TestServersThatAreRefused has servers that are broken, or mean harm. None gets as
-// far as a code being shown to it, and no secret is in what is said.
+// TestServersThatAreRefused has servers that are broken or hostile. None of them gets a code, and no error contains a
+// secret.
 func TestServersThatAreRefused(t *testing.T) {
 	redirect := func(to string) http.HandlerFunc {
 		return func(rw http.ResponseWriter, req *http.Request) {
@@ -119,7 +119,7 @@ func raw(body string) http.HandlerFunc {
 	}
 }
 
-// TestAnswersWithTokensThatAreRefused has the token endpoint answer what can't be used.
+// TestAnswersWithTokensThatAreRefused has the token endpoint send unusable answers.
 func TestAnswersWithTokensThatAreRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -158,7 +158,7 @@ func TestAnswersWithTokensThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestWhatIsSent holds what servers are sent, for each way of finding them.
+// TestWhatIsSent checks the requests to servers, for each way of finding them.
 func TestWhatIsSent(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -307,8 +307,8 @@ func TestGuarded(t *testing.T) {
 	}
 }
 
-// TestPartOfAHost has a resource say, where its challenge leads, that it speaks for the
-// whole host: whoever runs a part of a host could get tokens for all of it.
+// TestPartOfAHost has a resource say, where its challenge leads, that it speaks for the whole host: the owner of a part
+// of a host could get tokens for all of it.
 func TestPartOfAHost(t *testing.T) {
 	w, c := newWorld(t), newClient(t)
 	said := map[string]any{"resource": w.URL, "authorization_servers": []string{w.URL}}
@@ -399,7 +399,7 @@ func TestPersonsWhoCant(t *testing.T) {
 	}
 }
 
-// TestPasting holds what may be pasted.
+// TestPasting checks which texts may be pasted.
 func TestPasting(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string // STATE stands for the state

@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/internal/extend/oauth"
 )
 
-// TestMain is also the other process of the tests below: it renews what it is told on
-// its input and writes what it got.
+// TestMain is also the other process of the tests below: it renews the logins named on its input and writes the
+// results.
 func TestMain(m *testing.M) {
 	dir := os.Getenv("OAUTH_TEST_DIR")
 	if dir == "" {
@@ -83,8 +83,8 @@ func (p *process) answer() (kind, rest string) {
 
 func dirOf(c *oauth.Client) string { return c.Store.(*oauth.File).Dir }
 
-// TestTwoProcesses has two processes renew at once, a hundred times, at a server that
-// takes each refresh token once and ends the login of whoever shows one twice.
+// TestTwoProcesses has two processes renew at once, a hundred times, at a server that accepts each refresh token once
+// and ends the login if one is sent twice.
 func TestTwoProcesses(t *testing.T) {
 	const rounds = 100
 	p := startProvider(t, `{}`)
@@ -141,9 +141,8 @@ func TestManyInOneProcess(t *testing.T) {
 	}
 }
 
-// TestKilledAnywhere kills one of two processes that renew, at many moments. The other
-// one goes on at once; a login is lost only if the server had already given the tokens
-// out that died with the process.
+// TestKilledAnywhere kills one of two renewing processes at many moments. The other one continues at once; a login is
+// lost only if the server had already issued the tokens that died with the process.
 func TestKilledAnywhere(t *testing.T) {
 	p := startProvider(t, `{}`)
 	c, a, ctx, v := newClient(t), account(p), t.Context(), newVisits(t)

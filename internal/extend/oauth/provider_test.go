@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// TestBrowser logs in through a port of this machine, at a server that we register
-// with, and uses, renews and gives back what it got.
+// TestBrowser logs in through a port of this machine, at a server that we register with, and uses, renews and revokes
+// the tokens.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, `{}`)
@@ -86,7 +86,7 @@ func TestProvider(t *testing.T) {
 	}
 }
 
-// TestStepUp asks for more, and keeps what was granted before.
+// TestStepUp asks for more scopes, and keeps those granted before.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
 	p := startProvider(t, `{}`)

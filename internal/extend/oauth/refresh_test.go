@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/extend/oauth"
 )
 
-// change edits what is kept of an account.
+// change edits the stored data of an account.
 func change(t *testing.T, c *oauth.Client, name string, edit func(map[string]any)) {
 	t.Helper()
 	data, _, err := c.Store.Get(t.Context(), name)
@@ -35,7 +35,7 @@ func lasts(t *testing.T, c *oauth.Client, name string, since, left time.Duration
 	})
 }
 
-// TestWhenToRefresh holds that tokens are refreshed in time, and no sooner.
+// TestWhenToRefresh checks that tokens are refreshed in time, and no sooner.
 func TestWhenToRefresh(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -62,7 +62,7 @@ func TestWhenToRefresh(t *testing.T) {
 	}
 }
 
-// TestLifeOfTokens holds what is made of what servers say about it.
+// TestLifeOfTokens checks how statements of servers about the life of tokens are read.
 func TestLifeOfTokens(t *testing.T) {
 	for _, tt := range []struct {
 		said string
@@ -94,8 +94,7 @@ func TestLifeOfTokens(t *testing.T) {
 	}
 }
 
-// TestFailedRefresh holds that nothing that goes wrong loses a login, and that no
-// secret is in what is said of it.
+// TestFailedRefresh checks that no failure loses a login, and that no error contains a secret.
 func TestFailedRefresh(t *testing.T) {
 	fails := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -185,7 +184,7 @@ func TestRefreshIsBroughtToItsEnd(t *testing.T) {
 	}
 }
 
-// TestKeptForItsOwn holds that what is kept is used for its own account alone.
+// TestKeptForItsOwn checks that a stored login is used for its own account alone.
 func TestKeptForItsOwn(t *testing.T) {
 	s := startRotating(t)
 	c, a := s.loggedIn(t)
@@ -218,9 +217,8 @@ func TestKeptForItsOwn(t *testing.T) {
 	}
 }
 
-// TestAnotherIssuer has a resource change its authorization server: what is kept is not
-// shown to anybody, and a login is needed. While the resource does not answer, nothing
-// has changed.
+// TestAnotherIssuer has a resource change its authorization server: the stored login is sent nowhere, and a new login
+// is needed. While the resource does not answer, nothing changes.
 func TestAnotherIssuer(t *testing.T) {
 	w, c := newWorld(t), newClient(t)
 	a := w.account()
@@ -272,7 +270,7 @@ func TestWithoutRefreshToken(t *testing.T) {
 	}
 }
 
-// TestFullDisk holds that a refresh token is not spent if its successor can't be kept.
+// TestFullDisk checks that a refresh token is not spent if its successor can't be kept.
 func TestFullDisk(t *testing.T) {
 	s := startRotating(t)
 	c, a := s.loggedIn(t)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRegistration holds what we register as, and that we then say who we are in the
-// way that the server has settled on.
+// TestRegistration checks the data of our registration, and that we then identify ourselves in the way that the server
+// has chosen.
 func TestRegistration(t *testing.T) {
 	const id, secret = "an id: ü", "a+secret/&"
 	full := fmt.Sprintf(`"client_id":%q,"client_secret":%q`, id, secret)

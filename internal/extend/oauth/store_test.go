@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/extend/oauth"
 )
 
-// TestStore holds what every store promises.
+// TestStore checks the promises of every store.
 func TestStore(t *testing.T) {
 	for name, open := range map[string]func(dir string) oauth.Store{
 		"file":     func(dir string) oauth.Store { return &oauth.File{Dir: dir} },
@@ -63,7 +63,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// modes fails if anybody else can read what is in a folder.
+// modes fails if other users can read a file in a folder.
 func modes(t *testing.T, dir string) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -133,7 +133,7 @@ func TestStoreIsWary(t *testing.T) {
 	}
 }
 
-// TestLeftovers removes what a writer that was killed left behind.
+// TestLeftovers removes the files that a killed writer left behind.
 func TestLeftovers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "oauth")
 	s := &oauth.File{Dir: dir}
@@ -163,7 +163,7 @@ func TestLogoutLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestDamagedLogin needs a person where what is kept makes no sense.
+// TestDamagedLogin asks for a person if the stored login makes no sense.
 func TestDamagedLogin(t *testing.T) {
 	c := newClient(t)
 	for _, data := range []string{`7`, `{}`, `{"name":"other","access":"theirs"}`, `{"name":"mcp:x","access":5}`} {

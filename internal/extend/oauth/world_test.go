@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/extend/oauth"
 )
 
-// world is a resource and an authorization server that answer what a test sets.
+// world is a resource and an authorization server that answer as a test sets them.
 type world struct {
 	*httptest.Server
 	resource, server map[string]any // what they say of themselves; nil: nothing
@@ -117,7 +117,7 @@ func (w *world) count(path string) (n int) {
 	return n
 }
 
-// form is what was posted to the token endpoint last.
+// form is the last form posted to the token endpoint.
 func (w *world) form() url.Values {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSourceChanges holds that a folder which changes while it is copied is not
-// taken. What it is like in between is seen from inside of the package only.
+// TestSourceChanges checks that a folder which changes while it is copied is not taken. What it is like in between is
+// seen from inside of the package only.
 func TestSourceChanges(t *testing.T) {
 	for _, tc := range []struct {
 		change func(src, dst string) error

@@ -146,7 +146,7 @@ func refused(t *testing.T, err error, want string) {
 	}
 }
 
-// empty holds that nothing is left of what failed.
+// empty checks that a failure leaves nothing behind.
 func empty(t *testing.T, s *plugin.Store) {
 	t.Helper()
 	if list, err := s.List(t.Context()); err != nil || len(list) > 0 {

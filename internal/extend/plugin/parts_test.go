@@ -72,7 +72,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestNamedPlaces holds what the paths of a manifest mean: beside the usual places.
+// TestNamedPlaces checks the meaning of the paths in a manifest: they add to the usual places.
 func TestNamedPlaces(t *testing.T) {
 	const hooks = `{"Stop":[{"hooks":[{"type":"command","command":"echo %s"}]}]}`
 	at := func(name string) string { return strings.Replace(hooks, "%s", name, 1) }
@@ -132,7 +132,7 @@ func TestNamedPlaces(t *testing.T) {
 	}
 }
 
-// TestServersAreShownAsTheyRun holds that no other spelling of a name hides what runs.
+// TestServersAreShownAsTheyRun checks that no other spelling of a name hides what runs.
 func TestServersAreShownAsTheyRun(t *testing.T) {
 	for server, want := range map[string]string{
 		`{"command":"evil","Command":"nice"}`:           "starts evil",
@@ -194,8 +194,7 @@ func TestRootInCommands(t *testing.T) {
 	}
 }
 
-// TestToolsRun makes tools of the programs of a plugin, and holds that one which has
-// changed since is none.
+// TestToolsRun makes tools of the programs of a plugin, and checks that a program that has changed since is not one.
 func TestToolsRun(t *testing.T) {
 	const say = "#!/bin/sh\necho '{\"name\":\"NAME\",\"description\":\"x\",\"schema\":{\"type\":\"object\"},\"effects\":{\"read\":true}}'\n"
 	named := func(name string) string { return strings.Replace(say, "NAME", name, 1) }

@@ -122,7 +122,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestNamedText holds that a text which a hook names counts as what runs.
+// TestNamedText checks that a text that a hook names counts as a part of what runs.
 func TestNamedText(t *testing.T) {
 	s := store(t)
 	src := put(t, t.TempDir(),
@@ -292,7 +292,7 @@ func record(text string) string {
 	return text
 }
 
-// TestAtOnce holds that stores which work on one folder lose nothing.
+// TestAtOnce checks that stores which work on one folder lose nothing.
 func TestAtOnce(t *testing.T) {
 	s := store(t)
 	var all sync.WaitGroup
@@ -316,8 +316,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestLeftovers holds that what processes that were killed left behind goes when it is
-// nobody's any more.
+// TestLeftovers checks that files of killed processes are removed once no process owns them.
 func TestLeftovers(t *testing.T) {
 	s := store(t)
 	put(t, s.Dir, map[string]string{".new-OLD/copy/x": "x", ".new-FRESH/copy/x": "x", "plugins.json.new-KILLED": "{", "kept.new-THEIRS": ""})
@@ -335,8 +334,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestInlineServers holds that what a manifest has in the place of a file counts to
-// the last value.
+// TestInlineServers checks that values in a manifest in place of a file count, down to the last one.
 func TestInlineServers(t *testing.T) {
 	server := func(value string) map[string]string {
 		return map[string]string{manifest: `{"name":"a","mcpServers":{"s":{"command":"c","env":{"A":"` + value + `"}}}}`}
@@ -349,8 +347,7 @@ func TestInlineServers(t *testing.T) {
 	}
 }
 
-// TestBrokenText holds that a copy which was tampered with is looked at again even
-// where nothing in it runs.
+// TestBrokenText checks that a copy which was tampered with is looked at again even where nothing in it runs.
 func TestBrokenText(t *testing.T) {
 	s, src := store(t), put(t, t.TempDir(), map[string]string{manifest: `{"name":"a"}`, "commands/x.md": "x"})
 	p := install(t, s, src)

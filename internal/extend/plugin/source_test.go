@@ -125,8 +125,8 @@ func TestSources(t *testing.T) {
 	empty(t, s)
 }
 
-// TestHostileRepositories holds that nothing of a repository runs, and that what it
-// refers to elsewhere is not fetched.
+// TestHostileRepositories checks that nothing of a repository runs, and that its references to other places are not
+// fetched.
 func TestHostileRepositories(t *testing.T) {
 	s, src, other, evil := store(t), t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "evil")
 	repository(t, other, map[string]string{"secret.txt": "x"})
@@ -166,8 +166,8 @@ func TestHostileRepositories(t *testing.T) {
 	}
 }
 
-// TestUntellable holds that a commit with names that are one on other systems is
-// refused, also where the checkout would not show it.
+// TestUntellable checks that a commit with names that are one on other systems is refused, also where the checkout
+// would not show it.
 func TestUntellable(t *testing.T) {
 	s, src := store(t), t.TempDir()
 	repository(t, src, full())
@@ -198,7 +198,7 @@ func blobOf(t *testing.T, dir, text string) string {
 	return strings.TrimSpace(run(t, dir, "hash-object", "-w", at))
 }
 
-// TestManyInGit holds that the bounds count before a commit is written to the disk.
+// TestManyInGit checks that the bounds count before a commit is written to the disk.
 func TestManyInGit(t *testing.T) {
 	s, src := store(t), t.TempDir()
 	repository(t, src, full())

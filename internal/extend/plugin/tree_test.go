@@ -75,7 +75,7 @@ func TestBadPaths(t *testing.T) {
 	refused(t, err, "not a path or a list")
 }
 
-// TestInnerLinks holds that a link to a file of the folder becomes a file.
+// TestInnerLinks checks that a link to a file of the folder becomes a file.
 func TestInnerLinks(t *testing.T) {
 	s, src := store(t), put(t, t.TempDir(), full())
 	link(t, "../rules.txt", filepath.Join(src, "skills", "rules.txt"))
@@ -152,7 +152,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestMarketplace lists what a marketplace offers, each with the command that installs it.
+// TestMarketplace lists the plugins of a marketplace, each with the command that installs it.
 func TestMarketplace(t *testing.T) {
 	s, src := store(t), filepath.Join(t.TempDir(), "my market")
 	put(t, src, map[string]string{

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPipes holds that nothing waits for a pipe that nobody writes to.
+// TestPipes checks that a pipe without a writer blocks nothing.
 func TestPipes(t *testing.T) {
 	for _, at := range []string{"pipe", "hooks/hooks.json", ".claude-plugin/plugin.json"} {
 		s, src := store(t), put(t, t.TempDir(), with(map[string]string{at: ""}))

@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/extend/profile"
 )
 
-// programs are what programs print, by their name and last argument.
+// programs are the outputs of programs, by name and last argument.
 type programs map[string]string
 
 func (p programs) run(_ context.Context, args ...string) (string, error) {
@@ -112,7 +112,7 @@ func TestDevicesEnd(t *testing.T) {
 	})
 }
 
-// FuzzDevices holds that no print of a program makes a device without memory.
+// FuzzDevices checks that no print of a program makes a device without memory.
 func FuzzDevices(f *testing.F) {
 	f.Add("NVIDIA A, B, 24564, 23012\n[N/A],,\n")
 	f.Add(strings.Repeat(",", 9))

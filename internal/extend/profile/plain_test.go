@@ -102,7 +102,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// stable holds that a plain schema is one, and stays what it is.
+// stable checks that a plain schema stays plain.
 func stable(t *testing.T, plain json.RawMessage) {
 	t.Helper()
 	var s jsonschema.Schema
@@ -118,7 +118,7 @@ func stable(t *testing.T, plain json.RawMessage) {
 	}
 }
 
-// TestOwnTools holds that a schema made from a Go struct loses nothing.
+// TestOwnTools checks that a schema made from a Go struct loses nothing.
 func TestOwnTools(t *testing.T) {
 	type edit struct {
 		Old string `json:"old_string" jsonschema:"text to replace"`
@@ -138,7 +138,7 @@ func TestOwnTools(t *testing.T) {
 	}
 }
 
-// monster is what generators of schemas make of a query language.
+// monster is the schema that generators make of a query language.
 const monster = `{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","$ref":"#/definitions/Query","definitions":{
 	"Query":{"type":"object","properties":{"where":{"$ref":"#/definitions/Filter"},"limit":{"type":["integer","null"],"minimum":1,"maximum":100,"default":10},
 		"order":{"type":"array","items":{"anyOf":[{"$ref":"#/definitions/Field"},{"type":"object","properties":{"field":{"$ref":"#/definitions/Field"},"desc":{"type":"boolean"}},"required":["field"]}]}}},
@@ -169,7 +169,7 @@ func TestMonster(t *testing.T) {
 	}
 }
 
-// TestExplosion holds that references that double at each step end.
+// TestExplosion checks that references that double at each step end.
 func TestExplosion(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"$ref":"#/$defs/a","$defs":{`)

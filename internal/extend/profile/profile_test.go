@@ -42,7 +42,7 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// TestOwn holds that settings go first, field by field.
+// TestOwn checks that settings go first, field by field.
 func TestOwn(t *testing.T) {
 	own := []profile.Profile{
 		{Match: "OLLAMA/*:8b", Edit: "write", First: "high"},
@@ -133,7 +133,7 @@ func TestEffort(t *testing.T) {
 	}
 }
 
-// TestModel holds that tools are made plain for the model, and only for it.
+// TestModel checks that tools are made plain for the model, and only for it.
 func TestModel(t *testing.T) {
 	const full = `{"type":"object","properties":{"a":{"type":"string","pattern":"^x"}}}`
 	var got llm.Request
@@ -154,9 +154,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestSchedule holds that planning and verifying are thought about hardest, that an effort
-// that was asked for stays, and that models whose vendors do not take the question are not
-// asked.
+// TestSchedule checks that planning and verifying are thought about hardest, that an effort that was asked for stays,
+// and that models whose vendors do not take the question are not asked.
 func TestSchedule(t *testing.T) {
 	said := llm.Message{Role: llm.User, Parts: llm.Say("x")}
 	result := llm.Message{Role: llm.User, Parts: llm.Parts{llm.Result{CallID: "1"}}}

@@ -2,7 +2,7 @@ package profile
 
 import "testing"
 
-// TestTable holds that no row of the table is there in vain.
+// TestTable checks that no row of the table is there in vain.
 func TestTable(t *testing.T) {
 	for _, row := range table() {
 		if err := row.Check(); err != nil {

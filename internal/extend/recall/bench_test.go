@@ -287,8 +287,7 @@ func BenchmarkAdd(b *testing.B) {
 	b.ReportMetric(float64(b.N*eventsPerSession)/b.Elapsed().Seconds(), "docs/s")
 }
 
-// BenchmarkForget measures how long it takes to forget a session, which writes all others
-// anew.
+// BenchmarkForget measures how long it takes to forget a session, which rewrites all others.
 func BenchmarkForget(b *testing.B) {
 	x := built(b)
 	l := newLanguage(6)

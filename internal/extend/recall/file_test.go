@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/internal/extend/recall"
 )
 
-// TestKilled holds that a process that is killed while it adds, wherever, loses nothing that was
-// added, leaves nothing of a half, and that the next one goes on from there.
+// TestKilled checks that a process killed at any point while it adds loses nothing that was added and leaves no half
+// document, and that the next process continues from there.
 func TestKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "recall.db")
 	self, err := os.Executable()
@@ -62,8 +62,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestManyAdds holds that an index of many small Adds is whole and finds all that it should,
-// also after sessions were forgotten.
+// TestManyAdds checks that an index of many small Adds is whole and finds all that it should, also after sessions were
+// forgotten.
 func TestManyAdds(t *testing.T) {
 	x := fresh(t)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -154,8 +154,7 @@ func TestManyAdds(t *testing.T) {
 	check()
 }
 
-// TestSearchWaitsForNobody holds that an index can be opened and searched while another
-// process writes.
+// TestSearchWaitsForNobody checks that an index can be opened and searched while another process writes.
 func TestSearchWaitsForNobody(t *testing.T) {
 	x := fresh(t)
 	talk(t, x, "s", "hello")
@@ -175,7 +174,7 @@ func TestSearchWaitsForNobody(t *testing.T) {
 	}
 }
 
-// TestWaste holds that the file does not keep growing by what it needs no more.
+// TestWaste checks that the file does not grow for ever by unused data.
 func TestWaste(t *testing.T) {
 	x := fresh(t)
 	for i := range 300 { // each writes the names of all sessions
@@ -192,8 +191,7 @@ func TestWaste(t *testing.T) {
 	}
 }
 
-// TestAtOnce holds that one index can be added to, searched and written anew at the same
-// time.
+// TestAtOnce checks that one index can be added to, searched and rewritten at the same time.
 func TestAtOnce(t *testing.T) {
 	x := fresh(t)
 	var wait sync.WaitGroup

@@ -106,7 +106,7 @@ func measure(t testing.TB, x *Index) (recall, mrr float64, missed []string) {
 	return recall / n, mrr / n, missed
 }
 
-// TestRecall holds how well what was said is found again.
+// TestRecall checks how well earlier text is found again.
 func TestRecall(t *testing.T) {
 	if n := len(lines(t, "queries.txt")); n < 40 {
 		t.Fatalf("only %d queries", n)
@@ -119,7 +119,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// BenchmarkRecall measures the same, and what a query of people takes.
+// BenchmarkRecall measures the same, and the time of a person's query.
 func BenchmarkRecall(b *testing.B) {
 	x := archive(b)
 	var recall, mrr float64

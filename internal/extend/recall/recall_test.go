@@ -144,8 +144,8 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestAllBeforeSome holds that documents with all words are all there is if there
-// are any, and that else those with more words come first.
+// TestAllBeforeSome checks that documents with all words are all there is if there are any, and that else those with
+// more words come first.
 func TestAllBeforeSome(t *testing.T) {
 	x := fresh(t)
 	talk(t, x, "s", "alpha beta gamma", "alpha beta delta", "alpha", "beta epsilon zeta", "other words")
@@ -170,8 +170,8 @@ func TestAllBeforeSome(t *testing.T) {
 	}
 }
 
-// TestLoosenedToTheEnd holds that what is found by most words does not keep away
-// what is found by one, as long as there is room.
+// TestLoosenedToTheEnd checks that documents found by most words do not crowd out those found by one, as long as there
+// is room.
 func TestLoosenedToTheEnd(t *testing.T) {
 	x := fresh(t)
 	talk(t, x, "s", "aa bb cc", "dd", "aa", "bb cc")
@@ -235,8 +235,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestTimeOfMany holds that a search within some time finds all that is there,
-// however the documents lie.
+// TestTimeOfMany checks that a search within some time finds all that is there, however the documents lie.
 func TestTimeOfMany(t *testing.T) {
 	x := fresh(t)
 	const each = 3000
@@ -298,8 +297,7 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestManySessionsAreHeard holds that one session can't fill the list, and that
-// equal texts come once.
+// TestManySessionsAreHeard checks that one session can't fill the list, and that equal texts come once.
 func TestManySessionsAreHeard(t *testing.T) {
 	x := fresh(t)
 	talk(t, x, "first", "quux said once here")
@@ -373,7 +371,7 @@ func (c *impatient) Err() error {
 	return nil
 }
 
-// TestHalfAnAdd holds that an Add that is cut off, wherever, leaves nothing.
+// TestHalfAnAdd checks that an Add that is cut off, wherever, leaves nothing.
 func TestHalfAnAdd(t *testing.T) {
 	x := fresh(t)
 	var docs []recall.Doc
@@ -470,7 +468,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestForgetLittle holds that what is forgotten is overwritten where it stood, if the file stays.
+// TestForgetLittle checks that forgotten text is overwritten in place, if the file stays.
 func TestForgetLittle(t *testing.T) {
 	x := fresh(t)
 	long := strings.Repeat(" -", 1500)
@@ -484,8 +482,7 @@ func TestForgetLittle(t *testing.T) {
 	}
 }
 
-// TestManyWords holds that a query of many words, none of which stand together,
-// is taken, and that what is too much is not read.
+// TestManyWords checks that a query of many unrelated words is accepted, and that excess words are not read.
 func TestManyWords(t *testing.T) {
 	x := fresh(t)
 	var texts []string
@@ -503,7 +500,7 @@ func TestManyWords(t *testing.T) {
 	}
 }
 
-// TestTooManyWords holds that words behind the first twelve are not looked for.
+// TestTooManyWords checks that words behind the first twelve are not looked for.
 func TestTooManyWords(t *testing.T) {
 	x := fresh(t)
 	talk(t, x, "s", "needle")
@@ -554,7 +551,7 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// TestDamage holds that what is no index is moved aside, whatever it is.
+// TestDamage checks that a file that is not an index is moved aside, whatever it is.
 func TestDamage(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "recall.db")
 	x := open(t, whole)
@@ -650,8 +647,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestDeletedAtAnyTime holds that a file that is gone is simply begun anew, also
-// under those that have it open.
+// TestDeletedAtAnyTime checks that a deleted file is simply created again, also while others have it open.
 func TestDeletedAtAnyTime(t *testing.T) {
 	x := fresh(t)
 	talk(t, x, "s", "hello")
@@ -749,8 +745,7 @@ func TestManyProcesses(t *testing.T) {
 	}
 }
 
-// FuzzSearch holds that no query is an error, and that what is found holds one
-// of its words at least.
+// FuzzSearch checks that no query is an error, and that each hit contains at least one of its words.
 func FuzzSearch(f *testing.F) {
 	for _, q := range []string{
 		`a"b`, `"`, `""""`, "a AND", "NOT", "NEAR(a b)", "a*b*", "*", "col:word", "word:a", "-a", "^a", "(", "a OR b)", "_s1", "{x y}:z", "\x00",

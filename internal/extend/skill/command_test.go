@@ -96,8 +96,8 @@ func FuzzParseCommand(f *testing.F) {
 	})
 }
 
-// TestCommands holds which files of folders are commands: also those in folders, none
-// behind links, and of two with one name the first.
+// TestCommands checks which files of folders are commands: also those in folders, none behind links, and of two with
+// one name the first.
 func TestCommands(t *testing.T) {
 	a, b := t.TempDir(), t.TempDir()
 	put(t, a, map[string]string{

@@ -65,7 +65,7 @@ func (h headed) do(errs ...error) {
 	}
 }
 
-// lie has the file of heads tell something else than the skills do, and be whole all the same.
+// lie writes a valid file of heads whose content differs from the skills.
 func (h headed) lie(is, told string) {
 	h.t.Helper()
 	data, err := os.ReadFile(h.heads)
@@ -85,7 +85,7 @@ func later(t *testing.T, test func(h headed)) {
 	})
 }
 
-// TestHeads holds that a second process takes from the file what the first one read, as it was.
+// TestHeads checks that a second process takes the first one's results from the file, unchanged.
 func TestHeads(t *testing.T) {
 	later(t, func(h headed) {
 		fresh := h.list("user")
@@ -107,7 +107,7 @@ func TestHeads(t *testing.T) {
 	})
 }
 
-// TestHeadsOfChangedSkills holds that the file never speaks for another file than was read.
+// TestHeadsOfChangedSkills checks that the file never speaks for another file than was read.
 func TestHeadsOfChangedSkills(t *testing.T) {
 	path := func(h headed) string { return filepath.Join(h.dir, "a", "SKILL.md") }
 	write := func(h headed, text string) { h.do(os.WriteFile(path(h), []byte(text), 0o600)) }
@@ -150,7 +150,7 @@ func TestHeadsOfChangedSkills(t *testing.T) {
 	}
 }
 
-// TestHeadsDamaged holds that a file that is damaged, cut or from another program is made anew.
+// TestHeadsDamaged checks that a damaged or cut file, or one of another program, is made again.
 func TestHeadsDamaged(t *testing.T) {
 	later(t, func(h headed) {
 		h.list("user")
@@ -169,7 +169,7 @@ func TestHeadsDamaged(t *testing.T) {
 	})
 }
 
-// TestHeadsOfWorkspaces holds that what came with a workspace is not in the file.
+// TestHeadsOfWorkspaces checks that skills of a workspace are not in the file.
 func TestHeadsOfWorkspaces(t *testing.T) {
 	later(t, func(h headed) {
 		h.list(skill.FromProject)
@@ -179,7 +179,7 @@ func TestHeadsOfWorkspaces(t *testing.T) {
 	})
 }
 
-// TestHeadsOfFreshSkills holds that a file which could change again without a trace is not in it.
+// TestHeadsOfFreshSkills checks that a file which could change again without a trace is not in it.
 func TestHeadsOfFreshSkills(t *testing.T) {
 	h := newHeaded(t) // old by its own time, but just written
 	h.told("Does this.")

@@ -94,8 +94,8 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// fiveHundred makes a folder with 500 skills of usual size, of which one in ten has
-// front matter that is no YAML, and one in ten a folded description.
+// fiveHundred makes a folder with 500 skills of usual size. One in ten has front matter that is not YAML, and one in
+// ten a folded description.
 func fiveHundred(tb testing.TB) skill.Folder {
 	tb.Helper()
 	dir := tb.TempDir()

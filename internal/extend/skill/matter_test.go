@@ -132,7 +132,7 @@ func TestDecodeIntoStruct(t *testing.T) {
 	}
 }
 
-// TestDecodeIsBounded holds that no front matter takes long or much.
+// TestDecodeIsBounded checks that no front matter takes long or much.
 func TestDecodeIsBounded(t *testing.T) {
 	laughs := "a0: &a0 [x,x,x,x,x,x,x,x,x]\n"
 	for i := 1; i < 12; i++ {
@@ -223,8 +223,8 @@ func TestExpandPlaceholders(t *testing.T) {
 	}
 }
 
-// TestExpandIsBounded holds that a text of many places does not become many times
-// what was typed, and that names without an end take no long search.
+// TestExpandIsBounded checks that a text with many placeholders does not grow to many times what was typed, and that
+// unclosed names take no long search.
 func TestExpandIsBounded(t *testing.T) {
 	args := strings.Repeat("x", 100<<10)
 	got := skill.Expand(strings.Repeat("$ARGUMENTS ", 20_000), args, nil)

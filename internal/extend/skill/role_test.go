@@ -242,8 +242,7 @@ func FuzzParseRole(f *testing.F) {
 	})
 }
 
-// TestThrowawayIsForOwnFiles holds that a file of the workspace can't let commands run that
-// would ask there.
+// TestThrowawayIsForOwnFiles checks that a file of the workspace can't let commands run that would ask there.
 func TestThrowawayIsForOwnFiles(t *testing.T) {
 	data := []byte("---\nname: a\ndescription: x\npermissionMode: plan\nthrowaway: true\n---\nDo it.")
 	for source, want := range map[string]bool{skill.FromProject: false, "user": true, "plugin tests": true} {

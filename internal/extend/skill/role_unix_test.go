@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/extend/skill"
 )
 
-// TestNoPipes holds that nothing waits for a pipe that nobody writes to.
+// TestNoPipes checks that a pipe without a writer blocks nothing.
 func TestNoPipes(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, map[string]string{"a.md": define("a", "x")})

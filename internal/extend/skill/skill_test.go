@@ -164,8 +164,7 @@ func TestFirstFolderWins(t *testing.T) {
 	}
 }
 
-// TestHotReload holds that a change is seen, however small, and that what has not
-// changed is not read again.
+// TestHotReload checks that every change is seen, however small, and that unchanged files are not read again.
 func TestHotReload(t *testing.T) {
 	l, dir := library(t, map[string]string{"a/SKILL.md": fmt.Sprintf(simple, "a")})
 	told := func(want string) {
@@ -269,8 +268,7 @@ func TestInvoke(t *testing.T) {
 	}
 }
 
-// TestInvokeReadsAnew holds that the text is that of now, and that a skill that has
-// gone is gone.
+// TestInvokeReadsAnew checks that the text is that of now, and that a skill that has gone is gone.
 func TestInvokeReadsAnew(t *testing.T) {
 	l, dir := library(t, map[string]string{"a/SKILL.md": fmt.Sprintf(simple, "a")})
 	if _, _, err := l.Invoke("a", ""); err != nil {
@@ -339,8 +337,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestLinksWithin holds that links are followed as far as the repository reaches, to folders, to
-// single skills and to their files, and no further.
+// TestLinksWithin checks that links are followed as far as the repository reaches, to folders, to single skills and to
+// their files, and no further.
 func TestLinksWithin(t *testing.T) {
 	t.Parallel()
 	outside, root := t.TempDir(), t.TempDir()
@@ -386,7 +384,7 @@ func TestLinksWithin(t *testing.T) {
 	}
 }
 
-// TestLinks holds that links are followed inside of a folder, and never out of it.
+// TestLinks checks that links are followed inside of a folder, and never out of it.
 func TestLinks(t *testing.T) {
 	outside := t.TempDir()
 	put(t, outside, map[string]string{"x/SKILL.md": fmt.Sprintf(simple, "x"), "x/secret": "secret", "SKILL.md": "---\nname: x\n---\nsecret"})
@@ -492,7 +490,7 @@ func TestManyFolders(t *testing.T) {
 	}
 }
 
-// TestManyFiles holds that the list of a skill's files stays short.
+// TestManyFiles checks that the list of a skill's files stays short.
 func TestManyFiles(t *testing.T) {
 	files := map[string]string{"a/SKILL.md": fmt.Sprintf(simple, "a"), "a/1/2/3/4/5.md": "deep", "a/1/2/3/4.md": "not so deep"}
 	for i := range 300 {
@@ -562,7 +560,7 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// FuzzSkill holds that no SKILL.md breaks the list of skills for the prompt.
+// FuzzSkill checks that no SKILL.md breaks the list of skills for the prompt.
 func FuzzSkill(f *testing.F) {
 	f.Add([]byte("---\nname: a\ndescription: x\u202e\nmetadata: {a: b}\n---\n$1"))
 	f.Add([]byte("# x"))
@@ -587,8 +585,8 @@ func FuzzSkill(f *testing.F) {
 	})
 }
 
-// TestForeignKeys holds that the keys of Claude Code which inspan uses are valid, and that a key
-// without an effect is named.
+// TestForeignKeys checks that the keys of Claude Code which inspan uses are valid, and that a key without an effect is
+// named.
 func TestForeignKeys(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deploy")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -608,7 +606,7 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// TestAhead holds that a look that began before it was asked for counts once.
+// TestAhead checks that a look that began before it was asked for counts once.
 func TestAhead(t *testing.T) {
 	l, dir := library(t, map[string]string{"a/SKILL.md": fmt.Sprintf(simple, "a")})
 	l.Prefetch()()

@@ -90,8 +90,7 @@ func TestSkill(t *testing.T) {
 	s.fails(args{"name": "greet", "file": "image.png"}, "has 5 bytes of something else")
 }
 
-// TestSkillOfSkills holds that a skill can send a model to others: what its text
-// says to call can be called.
+// TestSkillOfSkills checks that a skill can refer a model to others: a call that its text names can be made.
 func TestSkillOfSkills(t *testing.T) {
 	s := newShelf(t, map[string]string{
 		"release/SKILL.md": "---\nname: release\ndescription: Releases.\n---\n" +

@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/internal/extend/skill"
 )
 
-// TestPipes holds that nothing waits for a pipe that nobody writes to.
+// TestPipes checks that a pipe without a writer blocks nothing.
 func TestPipes(t *testing.T) {
 	l, dir := library(t, map[string]string{"a/SKILL.md": fmt.Sprintf(simple, "a"), "p/x": "x"})
 	for _, name := range []string{"p/SKILL.md", "a/pipe", "top"} {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestPatches holds what a patch makes of a file: which of several equal places it means, and that it need not have
-// all spaces right.
+// TestPatches checks the effect of a patch on a file: which of several equal places it means, and that spaces may
+// differ.
 func TestPatches(t *testing.T) {
 	t.Parallel()
 	const twice = "def a():\n    x = 1\n    return x\n\n\ndef b():\n    x = 1\n    return x\n"
@@ -46,8 +46,8 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-// TestPatchesThatDontFit holds that nothing is written where a part of a patch has no place of its own, and that such
-// a part is no part of a line.
+// TestPatchesThatDontFit checks that nothing is written if a part of a patch has no unique place, and that a part never
+// matches inside a line.
 func TestPatchesThatDontFit(t *testing.T) {
 	t.Parallel()
 	const two = "class A:\n    def f(self):\n        return 1\nclass B:\n    def f(self):\n        return 1\n"
@@ -72,7 +72,7 @@ func TestPatchesThatDontFit(t *testing.T) {
 	}
 }
 
-// TestBlocks holds what blocks of text to search for and to replace make of a file: they are whole lines.
+// TestBlocks checks the effect of blocks of text to search for and to replace: they are whole lines.
 func TestBlocks(t *testing.T) {
 	t.Parallel()
 	block := func(old, with string) string {

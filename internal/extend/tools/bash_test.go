@@ -49,7 +49,7 @@ func TestBash(t *testing.T) {
 	s.fails("bash", args{"command": "a\x00b"}, "NUL")
 }
 
-// TestBashState checks what one command leaves for the next, however it ends.
+// TestBashState checks the state that one command leaves for the next, however it ends.
 func TestBashState(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -113,7 +113,7 @@ func TestBashSecretsStayIn(t *testing.T) {
 	if got := s.run("bash", args{"command": "env; cat /proc/self/environ 2>/dev/null"}); strings.Contains(got, "very-secret") {
 		t.Error("a key of ours reached a command")
 	}
-	// What a command exports later ones get, and nobody else does.
+	// Later commands get the variables that a command exports, and nothing else does.
 	r, err := s.try(t.Context(), "bash", args{"command": "export TOKEN=hidden-token"})
 	if err != nil || strings.Contains(r.Parts.Text(), "hidden-token") {
 		t.Errorf("%q, %v", r.Parts.Text(), err)
@@ -147,7 +147,7 @@ func TestBashLongOutput(t *testing.T) {
 	says(t, s.run("bash", args{"command": "seq 200000"}), "[the rest is lost]\n[exit code 0]")
 }
 
-// TestBashMoves checks that a command which takes too long goes on as a job.
+// TestBashMoves checks that a command that takes too long continues as a job.
 func TestBashMoves(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -166,7 +166,7 @@ func TestBashMoves(t *testing.T) {
 	says(t, s.run("bash", args{"command": "sleep 60", "timeout": 600}), "[still running as job 2;")
 }
 
-// until reads a job until it says what is wanted, and returns all it said.
+// until reads a job until its output contains a text, and returns all of the output.
 func (s *session) until(id, want string) string {
 	s.t.Helper()
 	all := ""

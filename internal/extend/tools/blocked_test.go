@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestBlocked holds that a command that failed because its sandbox closes a host names the host, and
-// what opens it, whatever the program said; and that nothing else is taken for that.
+// TestBlocked checks that the result of a command that failed because its sandbox closes a host names the host and the
+// setting that opens it, whatever the program printed, and that no other failure is taken for that.
 func TestBlocked(t *testing.T) {
 	inside := tool.Box{Level: tool.BoxWorkspace}
 	npm := []string{"the sandbox blocked registry.npmjs.org; allow with --allow 'network(registry.npmjs.org)' or --allow registries"}

@@ -40,7 +40,7 @@ func FuzzDeclared(f *testing.F) {
 	})
 }
 
-// TestDeclaredTorn checks that what bash has not written is taken for nothing.
+// TestDeclaredTorn checks that incomplete output of bash is ignored.
 func TestDeclaredTorn(t *testing.T) {
 	whole := "declare -x A=\"1\"\ndeclare -x B=$'\\n'\ndeclare -ax C=([0]=\"x\")\ndeclare -x D\n"
 	if _, ok := declared(whole); !ok {

@@ -193,8 +193,8 @@ func TestEditLinesRefuses(t *testing.T) {
 	s.fails("edit_lines", args{"path": "l1", "first_line": 1, "expect": "é", "text": "世"}, "is Latin-1")
 }
 
-// TestEditLinesMoves holds that numbers that an edit before has changed are
-// found out, and that those it shows are right.
+// TestEditLinesMoves checks that numbers that an edit before has changed are found out, and that those it shows are
+// right.
 func TestEditLinesMoves(t *testing.T) {
 	s := newLines(t)
 	s.put("f", "a\nb\nc\nd\n")
@@ -209,8 +209,7 @@ func TestEditLinesMoves(t *testing.T) {
 	s.has("f", "a1\na2\na3\nb\nC\nd\n")
 }
 
-// TestEditLinesLong holds that a long edit is shown in part, with its diff in
-// full for people.
+// TestEditLinesLong checks that a long edit is shown in part, with its diff in full for people.
 func TestEditLinesLong(t *testing.T) {
 	s := newLines(t)
 	s.put("f", "a\nb\n")
@@ -235,7 +234,7 @@ func TestEditLinesLong(t *testing.T) {
 	}
 }
 
-// TestEditLinesMode holds that permissions stay.
+// TestEditLinesMode checks that permissions stay.
 func TestEditLinesMode(t *testing.T) {
 	s := newLines(t)
 	s.put("f", "a\n")

@@ -63,7 +63,7 @@ func TestReadFile(t *testing.T) {
 	s.fails("read_file", args{"path": "blob:sha256-00"}, "no blob sha256-00")
 }
 
-// TestReadHuge holds that a file too big for memory is read and searched, and not edited.
+// TestReadHuge checks that a file too big for memory is read and searched, and not edited.
 func TestReadHuge(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -240,8 +240,8 @@ func TestEditKeeps(t *testing.T) {
 	}
 }
 
-// TestMissesShowTheLine holds that a miss shows what was meant: by the characters of
-// printers, or as a part of a long line that differs a little.
+// TestMissesShowTheLine checks that a miss shows the intended line: with typographic characters, or as a part of a long
+// line that differs a little.
 func TestMissesShowTheLine(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)

@@ -38,8 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// flood runs a command that prints n bytes, then tells what came of it and how
-// much memory it took at most.
+// flood runs a command that prints n bytes, and returns the result and the peak memory.
 func flood(n string) {
 	var stored int64
 	env, err := sandbox.Local(os.TempDir(), nullBlobs{&stored}, sandbox.Options{})
@@ -65,8 +64,7 @@ func flood(n string) {
 	}
 }
 
-// runFlood starts a flood of n bytes and returns its peak memory in KiB and the
-// end of what the model is shown.
+// runFlood starts a flood of n bytes and returns its peak memory in KiB and the end of the model's text.
 func runFlood(t testing.TB, n int64) (peak int, stored int64, shown int, end string) {
 	t.Helper()
 	env, err := sandbox.Local(t.TempDir(), nil, sandbox.Options{})

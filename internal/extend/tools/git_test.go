@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// repository makes one with a commit and a remote beside it.
+// repository makes one with a commit and a remote.
 func (s *session) repository() {
 	s.t.Helper()
 	remote := s.t.TempDir()
@@ -70,7 +70,7 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// TestGitRefuses holds what never becomes a command line.
+// TestGitRefuses checks which arguments never become a command line.
 func TestGitRefuses(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -97,11 +97,11 @@ func TestGitRefuses(t *testing.T) {
 	} {
 		s.fails("git", a, want)
 	}
-	// What is checked out is as protected as what is named.
+	// A checked-out file is as protected as a named one.
 	s.fails("git", args{"action": "push"}, "main is protected")
 }
 
-// TestGitIsJudged holds what the judges see of an action.
+// TestGitIsJudged checks the effects of an action that judges see.
 func TestGitIsJudged(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -150,8 +150,8 @@ func TestGitIsJudged(t *testing.T) {
 	}
 }
 
-// TestGitTells holds that a commit of paths takes nothing else that was staged, that names are
-// told as they are, and that a rebase in progress is told of.
+// TestGitTells checks that a commit of paths takes nothing else that was staged, that names are reported as they are,
+// and that a rebase in progress is reported.
 func TestGitTells(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)

@@ -41,8 +41,8 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestCleanBytes checks that each byte is the same to a line wherever it stands in it, and
-// whether the line comes at once or not.
+// TestCleanBytes checks that each byte is handled the same at every position of a line, whether the line comes at once
+// or not.
 func TestCleanBytes(t *testing.T) {
 	for b := range 256 {
 		for at := range 16 {
@@ -228,8 +228,7 @@ func TestRequiredLiteral(t *testing.T) {
 	}
 }
 
-// TestScanLongModel holds that a file which is searched block by block brings what it would
-// as a whole.
+// TestScanLongModel checks that searching a file block by block finds the same as searching the whole.
 func TestScanLongModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab", "\n", "aab\n", "\n\n"}), 0, 60).Draw(t, "data"), "")
@@ -251,7 +250,7 @@ func TestScanLongModel(t *testing.T) {
 	})
 }
 
-// TestScanLongLines holds that a line longer than a block is searched too.
+// TestScanLongLines checks that a line longer than a block is searched too.
 func TestScanLongLines(t *testing.T) {
 	s := scanner{re: regexp.MustCompile("needle$"), context: 1}
 	data := "one\n" + strings.Repeat("x", 300) + " needle\nthree\nneedle\n"
@@ -264,8 +263,7 @@ func TestScanLongLines(t *testing.T) {
 	}
 }
 
-// TestScanModel holds the scanner, with its shortcuts, against matching every
-// line.
+// TestScanModel checks the scanner, with its shortcuts, against matching every line.
 func TestScanModel(t *testing.T) {
 	exprs := rapid.SampledFrom([]string{"ab", "a", "^a", "b$", "a.b", "(ab)+", "a|b", "^$", "b*a", "(?i)AB"})
 	rapid.Check(t, func(t *rapid.T) {

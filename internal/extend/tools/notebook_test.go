@@ -47,7 +47,7 @@ const someNotebook = `{
 }
 `
 
-// TestNotebook holds that a change touches the cell it is about and nothing else.
+// TestNotebook checks that a change touches the cell it is about and nothing else.
 func TestNotebook(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -122,8 +122,7 @@ func TestNotebookInsert(t *testing.T) {
 	}
 }
 
-// TestNotebookOfOthers holds that what we write is what Jupyter itself would
-// write, where Jupyter's library is here.
+// TestNotebookOfOthers checks that we write notebooks as Jupyter itself would, if Jupyter's library is here.
 func TestNotebookOfOthers(t *testing.T) {
 	t.Parallel()
 	python, err := exec.LookPath("python3")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// postgres starts a real server that listens on a socket in a folder of its own, which it
-// returns with what must stand before a command that talks to it.
+// postgres starts a real server that listens on a socket in its own folder. It returns the folder and the beginning of
+// a command that talks to it.
 func postgres(t *testing.T) (dir, as string) {
 	t.Helper()
 	has(t, "psql")

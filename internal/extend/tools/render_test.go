@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestRender holds that what is shown is for the person alone, that a page stands for
-// itself, and that text in a figure stays text.
+// TestRender checks that rendered content is for the person alone, that a page stands for itself, and that text in a
+// figure stays text.
 func TestRender(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)

@@ -29,8 +29,7 @@ func TestTodoRefusesWhatIsNoList(t *testing.T) {
 	}
 }
 
-// TestTodoReplacesTheList holds that the list a call gives is the result's, and
-// that an empty one is not none.
+// TestTodoReplacesTheList checks that the list a call gives is the result's, and that an empty one is not none.
 func TestTodoReplacesTheList(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -51,8 +50,8 @@ func TestTodoReplacesTheList(t *testing.T) {
 	}
 }
 
-// TestQuestionIsWhatIsAsked holds what the person sees, and that no answer is an
-// error for the model.
+// TestQuestionIsWhatIsAsked checks the person's view of a question, and that a missing answer is an error for the
+// model.
 func TestQuestionIsWhatIsAsked(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestTold checks that bash is described as it will be: a model that is told of walls which
-// are not there asks for what it has.
+// TestTold checks that the description of bash matches its behaviour: a model that reads about a sandbox that is not
+// there would ask for things that it has.
 func TestTold(t *testing.T) {
 	walls := tool.Walls{Read: true, Workspace: true, Hosts: true}
 	for _, tt := range []struct {

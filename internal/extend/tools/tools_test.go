@@ -52,8 +52,7 @@ func (m *memBlobs) Get(_ context.Context, name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(data)), nil
 }
 
-// session is what a driver is to the tools: it checks arguments, asks for
-// effects and keeps what results bring.
+// session plays the driver for the tools: it checks arguments, asks for effects and keeps the state in results.
 type session struct {
 	t     testing.TB
 	env   tool.Env
@@ -168,7 +167,7 @@ func (s *session) fails(name string, a args, words ...string) {
 	}
 }
 
-// effects asks a tool what a call would do.
+// effects asks a tool for the effects of a call.
 func (s *session) effects(name string, a args) []tool.Effect {
 	s.t.Helper()
 	tl, c := s.call(name, a)
@@ -341,7 +340,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestSchemas holds schemas against what the tools ask for.
+// TestSchemas compares the schemas with the arguments of the tools.
 func TestSchemas(t *testing.T) {
 	want := map[string]struct{ required, optional []string }{
 		"read_file":    {[]string{"path"}, []string{"offset", "limit"}},

@@ -19,7 +19,7 @@ func has(t *testing.T, programs ...string) {
 	}
 }
 
-// on starts a program on a terminal and returns what that shows.
+// on starts a program on a terminal and returns the screen.
 func (s *session) on(command string) string {
 	s.t.Helper()
 	return s.run("bash", args{"command": command, "tty": true})
@@ -64,7 +64,7 @@ func TestTerminal(t *testing.T) {
 	s.fails("jobs", args{"action": "feed", "id": "6", "keys": []string{"enter"}}, "has no terminal")
 }
 
-// TestScrolled keeps what has left the screen, once and as far as there is room.
+// TestScrolled keeps lines that have left the screen, once and as far as there is room.
 func TestScrolled(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -80,7 +80,8 @@ func TestScrolled(t *testing.T) {
 	says(t, s.feed("\n", "^9000"), "[… earlier lines have left the screen and are lost …]", "\n8999\n9000\n")
 }
 
-// TestQuestionsToTheTerminal are answered: where the cursor is, and what the terminal is.
+// TestQuestionsToTheTerminal checks the answers to a program's questions: where the cursor is, and which terminal this
+// is.
 func TestQuestionsToTheTerminal(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)

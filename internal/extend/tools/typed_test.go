@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// TestTyped holds that files and texts are found as a model types them, that an edit keeps the file's own
-// spelling beside what it changes, and that nothing is guessed.
+// TestTyped checks that files and texts are found as a model types them, that an edit keeps the file's own spelling
+// around the change, and that nothing is guessed.
 func TestTyped(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)

@@ -11,8 +11,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// meant is what becomes of a call that a model writes: the tool, and its arguments as they
-// run.
+// meant is the result of a model's call: the tool, and its arguments as they run.
 func meant(t *testing.T, name, args string) string {
 	t.Helper()
 	list := Mended(slices.Concat(WithLSP(&lsp.Manager{}, Core(&Shell{}, "")), Web{}.Tools(), Deferred(nil, nil, nil)))
@@ -48,7 +47,7 @@ func meant(t *testing.T, name, args string) string {
 	return tl.Name + " " + string(checked)
 }
 
-// TestHabitsCostNoTurn holds that calls in the form of other tool sets become ours.
+// TestHabitsCostNoTurn checks that calls in the form of other tool sets become ours.
 func TestHabitsCostNoTurn(t *testing.T) {
 	for _, tt := range []struct{ name, args, want string }{
 		{"Bash", `{"command":"ls","description":"List files"}`, `bash {"command":"ls"}`},
@@ -205,8 +204,7 @@ func TestHabitsCostNoTurn(t *testing.T) {
 	}
 }
 
-// TestUsualGivesWay holds that a tool of somebody else keeps its name, and that nothing
-// stands for a tool that is not there.
+// TestUsualGivesWay checks that a tool of someone else keeps its name, and that no name stands for a missing tool.
 func TestUsualGivesWay(t *testing.T) {
 	theirs := tool.Tool{Name: "Read"}
 	for _, u := range Usual([]tool.Tool{theirs, {Name: "read_file"}}) {

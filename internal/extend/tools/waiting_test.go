@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// ended returns the next job that the session was told has ended.
+// ended returns the next job whose end the session has learned of.
 func (s *session) ended() tool.JobEnd {
 	s.t.Helper()
 	return testkit.Receive(s.t, "the end of a job", s.ends)
@@ -32,8 +32,8 @@ func (s *session) did(name string, a args) tool.Result {
 	return r
 }
 
-// TestJobEnds follows a job from its beginning to its end, of which the session is told
-// once, and the model in the first result that shows it.
+// TestJobEnds follows a job to its end. The session learns of the end once, and the model in the first result that
+// shows it.
 func TestJobEnds(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -95,7 +95,7 @@ func TestWait(t *testing.T) {
 	s.fails("jobs", args{"action": "wait", "id": "1", "seconds": -1}, "negative")
 }
 
-// TestWaitIsInterrupted leaves the job alone, and shows meanwhile what it prints.
+// TestWaitIsInterrupted leaves the job alone, and shows its output meanwhile.
 func TestWaitIsInterrupted(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -120,7 +120,7 @@ func TestWaitIsInterrupted(t *testing.T) {
 	says(t, s.run("jobs", args{"action": "list"}), "job 1: running")
 }
 
-// TestPatternInAFlood finds what passes by in output that is not kept.
+// TestPatternInAFlood finds a pattern in passing output that is not kept.
 func TestPatternInAFlood(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -128,7 +128,7 @@ func TestPatternInAFlood(t *testing.T) {
 	says(t, s.run("jobs", args{"action": "feed", "id": "1", "input": "\n", "pattern": "^the needle$", "seconds": 60}), "[job 1 running")
 }
 
-// TestFeedAnswers returns what a program says to what it is told, however long it thinks.
+// TestFeedAnswers returns a program's answer to its input, however long it takes.
 func TestFeedAnswers(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -146,7 +146,7 @@ func TestFeedAnswers(t *testing.T) {
 	}
 }
 
-// TestLeft says whether something goes on that is no job.
+// TestLeft reports whether a process that is not a job is still running.
 func TestLeft(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -166,8 +166,7 @@ func TestLeft(t *testing.T) {
 	}
 }
 
-// TestInherit hands what a session leaves running to the one that it works for, with which
-// it ends.
+// TestInherit hands the processes that a session leaves running to the session it works for, with which they end.
 func TestInherit(t *testing.T) {
 	t.Parallel()
 	parent, child := newSession(t), newSession(t)

@@ -27,7 +27,7 @@ func (s *spy) Start(ctx context.Context, c tool.Command) (tool.Process, error) {
 	return s.Procs.Start(ctx, c)
 }
 
-// TestBox holds that a command gets the walls that its effects were judged by.
+// TestBox checks that a command gets the walls that its effects were judged by.
 func TestBox(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -84,8 +84,8 @@ func TestBox(t *testing.T) {
 	}
 }
 
-// TestThrowawayBox holds which box a command gets where the mode only reads and the session
-// may have throwaway copies of the workspace, and what is said of its effects.
+// TestThrowawayBox checks which box a command gets in a reading mode if the session may have throwaway copies of the
+// workspace, and the effects that are reported.
 func TestThrowawayBox(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -128,7 +128,7 @@ func TestThrowawayBox(t *testing.T) {
 	}
 }
 
-// TestRepositoryIsForPlainGit holds which commands get the repository.
+// TestRepositoryIsForPlainGit checks which commands get the repository.
 func TestRepositoryIsForPlainGit(t *testing.T) {
 	t.Setenv("FILTER_BRANCH_SQUELCH_WARNING", "1") // filter-branch waits ten seconds behind its warning
 	s := newSession(t)
@@ -177,8 +177,8 @@ func TestRepositoryIsForPlainGit(t *testing.T) {
 	}
 }
 
-// TestCopiesAreForAnyLine holds that where boxes have copies of repositories, a line has one if it
-// names git, whatever else it runs, and that plain git keeps the environment of plain git.
+// TestCopiesAreForAnyLine checks that where boxes have copies of repositories, a line has one if it names git, whatever
+// else it runs, and that plain git keeps the environment of plain git.
 func TestCopiesAreForAnyLine(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -212,8 +212,7 @@ func TestCopiesAreForAnyLine(t *testing.T) {
 	}
 }
 
-// TestRemotesNearby holds that a call whose repositories are all of this machine asks for
-// no host.
+// TestRemotesNearby checks that a call whose repositories are all of this machine asks for no host.
 func TestRemotesNearby(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -233,8 +232,7 @@ func TestRemotesNearby(t *testing.T) {
 	}
 }
 
-// TestReadersDoNotInherit holds that a command which only reads is not led
-// astray by what one before it exported.
+// TestReadersDoNotInherit checks that variables exported by an earlier command do not mislead a reading command.
 func TestReadersDoNotInherit(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -259,8 +257,8 @@ func TestReadersDoNotInherit(t *testing.T) {
 	}
 }
 
-// TestHomeOfCommands holds that what HOME, and other variables which say where settings lie,
-// have become in a session leads no proof astray.
+// TestHomeOfCommands checks that a changed HOME, or another variable that locates settings, does not invalidate a
+// proof.
 func TestHomeOfCommands(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -305,8 +303,7 @@ func TestHomeOfCommands(t *testing.T) {
 	}
 }
 
-// TestGitThatNamesPrograms holds that git which only reads is not proven to
-// where the repository names programs.
+// TestGitThatNamesPrograms checks that git which only reads is not proven to where the repository names programs.
 func TestGitThatNamesPrograms(t *testing.T) {
 	t.Parallel()
 	inert := func(s *session, line string) bool {
@@ -363,7 +360,7 @@ func TestGitThatNamesPrograms(t *testing.T) {
 
 func gitRepository(t *testing.T, root string) { git(t, root, "status") }
 
-// git runs git in a repository, which it makes if there is none.
+// git runs git in a repository, and makes the repository if there is none.
 func git(t *testing.T, root string, words ...string) {
 	t.Helper()
 	for _, w := range [][]string{{"init", "-q"}, words} {

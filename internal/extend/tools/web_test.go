@@ -248,7 +248,7 @@ func TestWebSearch(t *testing.T) {
 
 const token = `t0k"en/+ value&9???>>>`
 
-// api echoes what it gets.
+// api echoes its requests.
 func api(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -487,7 +487,7 @@ func TestHTTPSave(t *testing.T) {
 	}
 }
 
-// TestWebSchemas holds that each field says what it is for.
+// TestWebSchemas checks that each field has a description.
 func TestWebSchemas(t *testing.T) {
 	for _, tl := range []tool.Tool{webFetch(nil), webSearch(web.Search{}), httpRequest(nil)} {
 		var s struct {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestBashKnows checks that what a command has written counts as known, as far as the
-// session can know it.
+// TestBashKnows checks that files written by a command count as known, as far as the session can know their content.
 func TestBashKnows(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -33,7 +32,7 @@ func TestBashKnows(t *testing.T) {
 	}
 }
 
-// TestBinaryOutput checks that what is no text takes one line, and text none the less.
+// TestBinaryOutput checks that binary output takes one line, and is text all the same.
 func TestBinaryOutput(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)

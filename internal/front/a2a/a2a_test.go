@@ -124,8 +124,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestConsent holds that what asks is answered by a message, in words or as data, and
-// that each answer does what it says.
+// TestConsent checks that a message answers a question, in words or as data, and that each answer does what it says.
 func TestConsent(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -177,8 +176,8 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// TestQuestions holds that a question to a person is answered in the client's words, and
-// that several wait for their own answers.
+// TestQuestions checks that a question to a person is answered in the client's words, and that several wait for their
+// own answers.
 func TestQuestions(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)
@@ -218,7 +217,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestNamedQuestion holds that a message can answer another question than the first.
+// TestNamedQuestion checks that a message can answer another question than the first.
 func TestNamedQuestion(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)
@@ -242,7 +241,7 @@ func TestNamedQuestion(t *testing.T) {
 	}
 }
 
-// TestSet holds that a client is asked once about the calls of a script, by an id that answers all of them.
+// TestSet checks that a client is asked once about the calls of a script, by an id that answers all of them.
 func TestSet(t *testing.T) {
 	h := newHouse(t, "ask")
 	h.stop()
@@ -289,8 +288,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestDecideHere holds that clients can be kept from giving consent, which somebody here
-// gives then.
+// TestDecideHere checks that clients can be kept from giving consent, which a person here then gives.
 func TestDecideHere(t *testing.T) {
 	h := newHouse(t, "ask")
 	h.stop()
@@ -384,7 +382,7 @@ func TestCancelAQuestion(t *testing.T) {
 	}
 }
 
-// TestSteer holds that a message to a task which works is heard by it.
+// TestSteer checks that a message to a task which works is heard by it.
 func TestSteer(t *testing.T) {
 	h := newHouse(t, "auto")
 	v := h.visitor(annsToken)
@@ -402,8 +400,7 @@ func TestSteer(t *testing.T) {
 	}
 }
 
-// TestRestart holds that tasks outlast the server: those that are over, those that ask,
-// and those that it was at.
+// TestRestart checks that tasks outlast the server: finished ones, those that ask, and those in progress.
 func TestRestart(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)
@@ -433,7 +430,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestClosed holds that a server which was closed begins nothing.
+// TestClosed checks that a server which was closed begins nothing.
 func TestClosed(t *testing.T) {
 	h := newHouse(t, "ask")
 	h.server.Close()
@@ -445,7 +442,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestStates holds how runs that don't come to their end are told of.
+// TestStates checks the states of runs that don't finish normally.
 func TestStates(t *testing.T) {
 	for prompt, want := range map[string]string{
 		"stop: refusal":  "TASK_STATE_REJECTED",
@@ -471,8 +468,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestOthers holds that nobody gets at the tasks of another, nor at sessions that are
-// no tasks.
+// TestOthers checks that no client reaches another's tasks, nor sessions that are not tasks.
 func TestOthers(t *testing.T) {
 	h := newHouse(t, "ask")
 	ann, bob := h.visitor(annsToken), h.visitor(bobsToken)
@@ -560,7 +556,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestBadRequests holds that what is no request of the protocol is answered as such.
+// TestBadRequests checks the errors for invalid requests.
 func TestBadRequests(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)

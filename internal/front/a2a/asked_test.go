@@ -12,8 +12,7 @@ import (
 // What the public compatibility kit of the protocol (a2a-tck, 1.0) asks beyond the rest of
 // these tests, and clients with it.
 
-// TestContextOfTheirs holds that a context may have the name that a client gives it, and
-// goes on under it, also after a restart.
+// TestContextOfTheirs checks that a client can name a context, and continue under that name, also after a restart.
 func TestContextOfTheirs(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)
@@ -47,9 +46,8 @@ func TestContextOfTheirs(t *testing.T) {
 	}
 }
 
-// TestMessageTwice holds that a message which comes again begins nothing and answers
-// nothing again, whether at once, later, or after a restart; and that another one with the
-// same id is another one.
+// TestMessageTwice checks that a message which comes again begins nothing and answers nothing again, whether at once,
+// later, or after a restart; and that another one with the same id is another one.
 func TestMessageTwice(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)
@@ -98,7 +96,7 @@ func TestMessageTwice(t *testing.T) {
 	}
 }
 
-// TestRawText takes the bytes of texts for what they are.
+// TestRawText reads text from raw bytes.
 func TestRawText(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)
@@ -123,7 +121,7 @@ func TestRawText(t *testing.T) {
 	}
 }
 
-// TestTypedErrors holds that each error has the code that says what it is.
+// TestTypedErrors checks that each error has the right code.
 func TestTypedErrors(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)
@@ -176,8 +174,7 @@ func TestNamesOfTheDefinition(t *testing.T) {
 	}
 }
 
-// TestSubscribeWhileItAsks holds that who subscribes to a task that waits for an answer is
-// told what becomes of it then.
+// TestSubscribeWhileItAsks checks that a subscriber of a task that waits for an answer gets the later events.
 func TestSubscribeWhileItAsks(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)
@@ -199,7 +196,7 @@ func TestSubscribeWhileItAsks(t *testing.T) {
 	}
 }
 
-// TestSubscriptionsEnd holds that who only looks on does not hold up the end of the server.
+// TestSubscriptionsEnd checks that who only looks on does not hold up the end of the server.
 func TestSubscriptionsEnd(t *testing.T) {
 	h := newHouse(t, "ask")
 	v := h.visitor(annsToken)
@@ -214,8 +211,7 @@ func TestSubscriptionsEnd(t *testing.T) {
 	}
 }
 
-// TestRefused holds that what does not come through the gate is told so in the words of
-// JSON-RPC.
+// TestRefused checks that requests refused by the gate get an error in the form of JSON-RPC.
 func TestRefused(t *testing.T) {
 	h := newHouse(t, "ask")
 	for _, c := range []struct {

@@ -61,7 +61,7 @@ func newHouse(t testing.TB, mode tool.Mode) *house {
 	return h
 }
 
-// start starts a server over what is there.
+// start starts a server over the existing state.
 func (h *house) start(mode tool.Mode) {
 	h.t.Helper()
 	a, err := app.Load("/proc/self/exe")
@@ -104,7 +104,7 @@ func (h *house) read(name string) string {
 	return string(raw)
 }
 
-// log is what is stored of a session.
+// log is the stored log of a session.
 func (h *house) log(session string) string {
 	h.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(h.state, "sessions", session, "log.jsonl"))
@@ -162,7 +162,7 @@ func (t task) artifact(id string) part {
 	return part{}
 }
 
-// happening is what a stream yields.
+// happening is an element of a stream.
 type happening struct {
 	Task   *task `json:"task"`
 	Status *struct {
@@ -262,8 +262,7 @@ func (v *visitor) get(id string) task {
 	return out
 }
 
-// stream collects what a stream yields to its end. Those of each are called with what
-// comes.
+// stream collects a stream to its end, and calls each function with every element.
 func (v *visitor) stream(method string, params any, each ...func(happening)) (all []happening, code int) {
 	v.t.Helper()
 	res := v.post(v.t.Context(), method, params)
@@ -297,7 +296,7 @@ func (v *visitor) stream(method string, params any, each ...func(happening)) (al
 	return all, 0
 }
 
-// states are those that a stream told of, in order, without repeats.
+// states are the states reported by a stream, in order, without repeats.
 func states(all []happening) string {
 	var out []string
 	for _, h := range all {

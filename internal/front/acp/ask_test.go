@@ -60,7 +60,7 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// TestConsentShows holds that a person sees all that a call would do.
+// TestConsentShows checks that a person sees all that a call would do.
 func TestConsentShows(t *testing.T) {
 	e := edit(t, wire.ClientCapabilities{}, nil)
 	e.permit = choose("n")
@@ -103,7 +103,7 @@ func TestConsentShows(t *testing.T) {
 	}
 }
 
-// TestSeveralAtOnce asks for all calls that wait at once, and runs those that may.
+// TestSeveralAtOnce asks for all waiting calls at once, and runs the approved ones.
 func TestSeveralAtOnce(t *testing.T) {
 	e := edit(t, wire.ClientCapabilities{}, nil)
 	both := make(chan struct{})
@@ -122,7 +122,7 @@ func TestSeveralAtOnce(t *testing.T) {
 	}
 }
 
-// TestDecidedElsewhere answers from another process what the editor asks.
+// TestDecidedElsewhere answers the editor's question from another process.
 func TestDecidedElsewhere(t *testing.T) {
 	e := edit(t, wire.ClientCapabilities{}, nil)
 	done := e.going("bash: touch a")
@@ -141,8 +141,7 @@ func TestDecidedElsewhere(t *testing.T) {
 	e.until("the question to be taken back", func() bool { e.mu.Lock(); defer e.mu.Unlock(); return e.dropped == 1 })
 }
 
-// TestGoneWhileItAsks leaves the question open when the editor goes, for whoever comes
-// next.
+// TestGoneWhileItAsks leaves the question open for the next client when the editor goes.
 func TestGoneWhileItAsks(t *testing.T) {
 	state, root := t.TempDir(), folder(t)
 	e := start(t, serverIn(state, nil), root, wire.ClientCapabilities{})
@@ -174,7 +173,7 @@ func TestGoneWhileItAsks(t *testing.T) {
 	}
 }
 
-// TestGoneWhileItWorks ends what runs when the editor goes, and keeps what was said.
+// TestGoneWhileItWorks ends the run when the editor goes, and keeps its text.
 func TestGoneWhileItWorks(t *testing.T) {
 	e := edit(t, wire.ClientCapabilities{}, nil)
 	done := e.going(`say: as far as here` + "\n" + `call: tick {"word":"x"}`)
@@ -224,8 +223,7 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
-// TestRaised asks what a call wants to know while it runs, in the place of whom it
-// works for.
+// TestRaised asks the question of a running call, on behalf of the session it works for.
 func TestRaised(t *testing.T) {
 	asker := tool.New("survey", "asks", func(ctx context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
 		answer, err := c.Ask(ctx, "Which?", []string{"red", "blue"})

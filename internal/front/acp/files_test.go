@@ -218,7 +218,7 @@ func TestBuffersChange(t *testing.T) {
 	}
 }
 
-// TestSearchesAreOfTheDisk holds that a search does not open every file in the editor.
+// TestSearchesAreOfTheDisk checks that a search does not open every file in the editor.
 func TestSearchesAreOfTheDisk(t *testing.T) {
 	e := start(t, serverIn(t.TempDir(), nil), folder(t), both)
 	put(t, filepath.Join(e.root, "a.txt"), "needle\n")
@@ -248,8 +248,7 @@ func TestLinkedWorkspace(t *testing.T) {
 	}
 }
 
-// TestFilesOfAnEditor holds them to what is asked of files. The editor has no buffers
-// of its own and saves at once.
+// TestFilesOfAnEditor runs the suite for files. The editor has no buffers of its own and saves at once.
 func TestFilesOfAnEditor(t *testing.T) {
 	harnesstest.TestEnv(t, func(t *testing.T) tool.Env {
 		e := start(t, serverIn(t.TempDir(), nil), folder(t), both)

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	testkit.Main(m)
 }
 
-// editor is a client that gathers what it is told.
+// editor is a client that collects its notifications.
 type editor struct {
 	t       testing.TB
 	server  *acp.Server
@@ -109,7 +109,7 @@ func serverIn(state string, change func(*inspan.Agent), steps ...script.Step) *a
 	return s
 }
 
-// ticker is a tool that shows progress until it is told to end.
+// ticker is a tool that shows progress until the test ends it.
 func ticker() tool.Tool {
 	tick := tool.New("tick", "takes long", func(ctx context.Context, c *tool.Call, in struct {
 		Word string `json:"word"`
@@ -216,7 +216,7 @@ func (e *editor) going(text string) func() wire.PromptResponse {
 	return func() wire.PromptResponse { return <-done }
 }
 
-// until waits for something to be true of what was told.
+// until waits until the notifications meet a condition.
 func (e *editor) until(what string, test func() bool) {
 	e.t.Helper()
 	late := time.After(testkit.Patience)
@@ -286,7 +286,7 @@ func (e *editor) spoken() string {
 	return b.String()
 }
 
-// calls are the calls as an editor shows them, by all that was told of each.
+// calls are the calls as an editor shows them after all updates.
 func (e *editor) calls() []wire.SessionUpdateToolCall {
 	var out []wire.SessionUpdateToolCall
 	for _, u := range e.told() {
@@ -388,7 +388,7 @@ func (e *editor) WriteTextFile(_ context.Context, p wire.WriteTextFileRequest) (
 	return wire.WriteTextFileResponse{}, e.write(p.Path, p.Content)
 }
 
-// speak gives a server some lines and returns what it answers until it has ended.
+// speak gives a server some lines and returns its answers until it has ended.
 func speak(t testing.TB, s *acp.Server, lines ...string) []map[string]any {
 	t.Helper()
 	var out bytes.Buffer

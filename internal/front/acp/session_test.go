@@ -91,7 +91,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// TestTold holds what comes beside the conversation.
+// TestTold checks the notifications beyond the conversation.
 func TestTold(t *testing.T) {
 	e := edit(t, wire.ClientCapabilities{}, nil)
 	e.prompt("say: hello")
@@ -333,7 +333,7 @@ func TestModesAndOptions(t *testing.T) {
 	}
 }
 
-// TestModeMeanwhile chooses a mode while a call waits: what comes after it runs by it.
+// TestModeMeanwhile chooses a mode while a call waits: the next calls run in it.
 func TestModeMeanwhile(t *testing.T) {
 	e := edit(t, wire.ClientCapabilities{}, nil)
 	e.permit = func(wire.RequestPermissionRequest) (wire.RequestPermissionResponse, error) {
@@ -351,7 +351,7 @@ func TestModeMeanwhile(t *testing.T) {
 	}
 }
 
-// modeInLog is the mode as anybody else would go on with it.
+// modeInLog is the mode in which another process would continue.
 func modeInLog(t *testing.T, e *editor) string {
 	t.Helper()
 	w, err := e.server.Host(e.server.Options, func(string) {}).Watch(t.Context(), string(e.session))
@@ -380,8 +380,7 @@ func (b *breaks) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 	}
 }
 
-// TestReplyThatBreaksOffIsSaidTo holds that who has read a part of a reply that counts for
-// nothing is told so.
+// TestReplyThatBreaksOffIsSaidTo checks that a client that has shown a part of a voided reply learns of that.
 func TestReplyThatBreaksOffIsSaidTo(t *testing.T) {
 	e := edit(t, wire.ClientCapabilities{}, func(a *inspan.Agent) { a.Model, a.Limits.Retry = &breaks{Model: a.Model}, time.Minute }, say("Second."))
 	e.prompt("go")

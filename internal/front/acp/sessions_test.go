@@ -21,7 +21,7 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// TestReplay holds that a session which is loaded shows what was seen.
+// TestReplay checks that a loaded session shows the same as before.
 func TestReplay(t *testing.T) {
 	e := edit(t, wire.ClientCapabilities{}, nil,
 		script.Step{Parts: llm.Parts{
@@ -216,7 +216,7 @@ func TestSeveralSessions(t *testing.T) {
 	}
 }
 
-// TestDrivenElsewhere tells who drives a session that somebody else drives.
+// TestDrivenElsewhere names the process that drives a session.
 func TestDrivenElsewhere(t *testing.T) {
 	e := edit(t, wire.ClientCapabilities{}, nil)
 	e.prompt("say: one")

@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// TestConsentToASet holds that calls which are asked for together are one question, that shows each of
-// them whole and can be allowed once or denied.
+// TestConsentToASet checks that calls which are asked for together are one question, that shows each of them whole and
+// can be allowed once or denied.
 func TestConsentToASet(t *testing.T) {
 	for choice, want := range map[string]string{"y": "new\n", "n": ""} {
 		e := edit(t, wire.ClientCapabilities{}, func(a *inspan.Agent) {

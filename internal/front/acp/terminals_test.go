@@ -118,7 +118,7 @@ func bash(command string) script.Step {
 	return call("bash", string(raw))
 }
 
-// results are what the model was told of its calls, oldest first.
+// results are the results that the model got, oldest first.
 func (e *editor) results() []string {
 	e.t.Helper()
 	var out []string
@@ -200,7 +200,7 @@ func TestTerminalsAreKilled(t *testing.T) {
 	}
 }
 
-// TestTerminalsOfAnEditorThatIsMute ends what is cancelled all the same.
+// TestTerminalsOfAnEditorThatIsMute ends cancelled commands all the same.
 func TestTerminalsOfAnEditorThatIsMute(t *testing.T) {
 	e := edit(t, withTerminals, yolo, bash("sleep 1000"), say("Done."))
 	e.mute = true
@@ -218,7 +218,7 @@ func TestTerminalsOfAnEditorThatIsMute(t *testing.T) {
 	}
 }
 
-// TestTerminalsWithShortBeginnings has what is dropped follow on little that was taken.
+// TestTerminalsWithShortBeginnings has dropped output follow a short beginning.
 func TestTerminalsWithShortBeginnings(t *testing.T) {
 	e := edit(t, withTerminals, yolo, bash("echo; until [ -e go ]; do sleep 0.01; done; seq 1 300000; echo the end"), say("Done."))
 	wait := e.going("go")

@@ -19,7 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// TestMistakes holds what becomes of lines that no client should send.
+// TestMistakes checks lines that no client should send.
 func TestMistakes(t *testing.T) {
 	request := func(method, params string) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":%s}`, method, params)
@@ -111,7 +111,7 @@ func TestInitialize(t *testing.T) {
 	}
 }
 
-// TestUnconfigured says how to get a model where there is none.
+// TestUnconfigured checks that the error says how to get a model.
 func TestUnconfigured(t *testing.T) {
 	for _, name := range []string{"ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY", "HF_TOKEN"} {
 		t.Setenv(name, "")

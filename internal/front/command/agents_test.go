@@ -110,8 +110,7 @@ func killCrew(t *testing.T, agents, steps int, after time.Duration) time.Duratio
 	return took
 }
 
-// checkCrew holds a session whose agents were interrupted to what it must have come
-// to.
+// checkCrew compares a session whose agents were interrupted with its required result.
 func checkCrew(t *testing.T, h home, id string, agents, steps int) {
 	t.Helper()
 	heard, back := "", map[string]int{}
@@ -146,9 +145,9 @@ func checkCrew(t *testing.T, h home, id string, agents, steps int) {
 	}
 }
 
-// TestKilledTree kills a tree of agents with SIGKILL at random moments and resumes it, again and again: children in
-// the foreground, in the background and in a copy, with children of their own. No command that had begun runs twice,
-// each agent is known to its parent and comes back to it, and what is in the copy is told.
+// TestKilledTree kills a tree of agents with SIGKILL at random moments and resumes it, again and again: children in the
+// foreground, in the background and in a copy, with children of their own. No command that had begun runs twice, each
+// agent is known to its parent and returns to it, and the content of the copy is reported.
 func TestKilledTree(t *testing.T) {
 	t.Parallel()
 	kills := 50
@@ -165,7 +164,7 @@ func TestKilledTree(t *testing.T) {
 	}
 }
 
-// forest is a model that has a tree of agents work, each of which writes to the ledger, or to a file of its copy.
+// forest is a model with a tree of agents, each of which writes to the ledger, or to a file of its copy.
 func forest(_ *http.Request, body []byte) anthropictest.Answer {
 	turn, task := bytes.Count(body, []byte(`"role":"assistant"`)), "lead"
 	if m := regexp.MustCompile(`"text":"part (\w+)"`).FindSubmatch(body); m != nil {
@@ -254,7 +253,7 @@ func checkTree(t *testing.T, h home, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One that was killed before it was told anything began nothing.
+	// A process killed before its first message began nothing.
 	ids = slices.DeleteFunc(ids, func(other string) bool { return !store.InFamily(id, other) })
 	heard, open, copied := "", map[string]bool{}, ""
 	for _, id := range ids {

@@ -21,8 +21,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestAskCorpusKeepsToItsSources holds that the command opens what --source names and nothing else, and
-// asks no model about what is not there.
+// TestAskCorpusKeepsToItsSources checks that the command opens the sources of --source and nothing else, and asks no
+// model about a missing one.
 func TestAskCorpusKeepsToItsSources(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
@@ -106,8 +106,8 @@ func (v *reading) answer(_ *http.Request, body []byte) anthropictest.Answer {
 	return say(llm.Text{Text: "That is all."})
 }
 
-// TestAskCorpusIsResumed kills the command in the midst of a piece. The session goes on with its
-// sources, its tools and the bytes of its page, pays for no answer twice, and what it brings is verified.
+// TestAskCorpusIsResumed kills the command in the middle of a piece. The session continues with its sources, its tools
+// and the bytes of its page, pays for no answer twice, and returns a verified answer.
 func TestAskCorpusIsResumed(t *testing.T) {
 	t.Parallel()
 	var fetched atomic.Int64
@@ -184,8 +184,8 @@ func TestAskCorpusIsResumed(t *testing.T) {
 	}
 }
 
-// TestPagesOfAQuestionAreJudged holds that a page which a person names is not fetched where a rule denies
-// it, and that rules that ask have their answer by that.
+// TestPagesOfAQuestionAreJudged checks that a page which a person names is not fetched where a rule denies it, and that
+// rules that ask have their answer by that.
 func TestPagesOfAQuestionAreJudged(t *testing.T) {
 	t.Parallel()
 	var fetched atomic.Int64

@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// BenchmarkCall measures what a turn with one shell call costs, less the model: a run of
-// the command with 51 such turns that the offline model reads from a script, less one with a single turn. Beside
-// is eight calls of half a second in one reply, from the start of the first to the end of
-// the last.
+// BenchmarkCall measures the cost of a turn with one shell call, without the model: a run of the command with 51 such
+// turns that the offline model reads from a script, less one with a single turn. Beside measures eight calls of half a
+// second in one reply, from the start of the first to the end of the last.
 func BenchmarkCall(b *testing.B) {
 	h := newHome(b, "http://127.0.0.1:1")
 	for name, command := range map[string]string{"yolo": "true", "auto": "true", "auto/write": "echo x >f"} {
@@ -83,8 +82,7 @@ func inARow(b *testing.B, command string, n int) string {
 	return "script/" + file
 }
 
-// spent is what a run took, and what it printed. The time of the processor is that of all
-// processes that ended with it.
+// spent is the time and the output of a run. Its processor time includes all processes that ended with it.
 type spent struct {
 	wall, cpu time.Duration
 	out       []byte

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// BenchmarkEach measures what an item costs that a workflow goes through, 16 at once, and how much
-// memory the whole run takes, for few and for many items.
+// BenchmarkEach measures the cost of an item of a workflow, 16 at once, and the memory of the whole run, for few and
+// for many items.
 func BenchmarkEach(b *testing.B) {
 	for _, items := range []int{250, 1000} {
 		b.Run(fmt.Sprint(items), func(b *testing.B) {

@@ -17,9 +17,9 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// BenchmarkGrown measures what an installation that has been used for long waits for: from the
-// start of the process to its first request, with 500 skills, 20 MCP servers and 10,000
-// sessions on disk, ten starts a round. A resumed session is one of a single turn.
+// BenchmarkGrown measures the start of an installation that has been used for long: from the start of the process to
+// its first request, with 500 skills, 20 MCP servers and 10,000 sessions on disk, ten starts a round. A resumed session
+// has a single turn.
 func BenchmarkGrown(b *testing.B) {
 	var first atomic.Int64 // when the first request came
 	h := newHome(b, anthropictest.Start(b, &anthropictest.Server{Answer: func(*http.Request, []byte) anthropictest.Answer {

@@ -15,16 +15,14 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Turns of a run that goes on for a day, and those after which its memory is
-// looked at.
+// Turns of a day-long run, and those after which its memory is measured.
 const (
 	longRun  = 10_000
 	warmedUp = 1_000
 )
 
-// BenchmarkLongRun drives the command for 10,000 turns in a window that is
-// compacted again and again, and compares the memory it has then with what it
-// had after the first thousand.
+// BenchmarkLongRun drives the command for 10,000 turns in a window that is compacted again and again, and compares the
+// memory at the end with the memory after the first thousand.
 func BenchmarkLongRun(b *testing.B) {
 	for b.Loop() {
 		var turn, compactions atomic.Int32

@@ -105,7 +105,7 @@ func onPty(b *testing.B, h home, args ...string) *ptyScreen {
 	return s
 }
 
-// read looks at what is written until the other end is closed.
+// read looks at the written output until the other end is closed.
 func (s *ptyScreen) read() {
 	buf := make([]byte, 64<<10)
 	for {
@@ -127,14 +127,14 @@ func (s *ptyScreen) read() {
 	}
 }
 
-// expect says what saw waits for. It must come before what brings it.
+// expect sets the text that saw waits for. It must come before the action that causes it.
 func (s *ptyScreen) expect(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen, s.want, s.hit = s.seen[:0], []byte(text), make(chan time.Time, 1)
 }
 
-// saw waits for what is expected, and returns when it came.
+// saw waits for the expected text, and returns the time of its arrival.
 func (s *ptyScreen) saw() time.Time {
 	s.b.Helper()
 	timer := time.NewTimer(ptyPatience)
@@ -218,8 +218,8 @@ func BenchmarkFirstFrame(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkServersAtStart measures what twenty MCP servers in the settings add to
-// the first frame: starts with and without them in turn.
+// BenchmarkServersAtStart measures how much twenty MCP servers in the settings add to the first frame: starts with and
+// without them, alternating.
 func BenchmarkServersAtStart(b *testing.B) {
 	var without, with []float64
 	for b.Loop() {
@@ -250,8 +250,8 @@ func BenchmarkServersAtStart(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkReplyOnPty shows a reply of 10,000 lines that comes at 2,000 lines a
-// second, and measures what part of a core that takes, and the memory.
+// BenchmarkReplyOnPty shows a reply of 10,000 lines that comes at 2,000 lines a second, and measures the share of a
+// core that it takes, and the memory.
 func BenchmarkReplyOnPty(b *testing.B) {
 	var text strings.Builder
 	for i := range 10_000 {

@@ -1,7 +1,7 @@
 package command
 
-// Benchmarks of the whole: what a person waits for and what a machine pays.
-// Every figure that a run reports is the median over all rounds.
+// Benchmarks of the whole: a person's waiting times and a machine's costs. Every figure that a run reports is the
+// median over all rounds.
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ func callsOf(name, args string) func(turn int) anthropictest.Answer {
 	}
 }
 
-// longRuns are the answers of runs with one call a turn, by what is called.
+// longRuns are the answers of runs with one call a turn, by the called tool.
 func longRuns() map[string]func(turn int) anthropictest.Answer {
 	return map[string]func(int) anthropictest.Answer{
 		"read_file": callsOf("read_file", `{"path":"f%d.txt"}`),
@@ -95,9 +95,9 @@ func (r *recorder) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Ch
 	return r.Model.Stream(ctx, req)
 }
 
-// BenchmarkTurn measures what the harness adds to a turn with one call that reads a file:
-// the time of a whole run, with the log on disk and synced, less the time the bare adapter
-// needs to send the very same requests to the same server. BenchmarkCall measures commands.
+// BenchmarkTurn measures the harness's share of a turn with one call that reads a file: the time of a whole run, with
+// the log on disk and synced, less the time that the bare adapter needs to send the same requests to the same server.
+// BenchmarkCall measures commands.
 func BenchmarkTurn(b *testing.B) {
 	answer := longRuns()["read_file"]
 	url := anthropictest.Start(b, &anthropictest.Server{Answer: func(_ *http.Request, body []byte) anthropictest.Answer {

@@ -1,6 +1,6 @@
 package command
 
-// Which modules the built binary links, and what it does before main.
+// The modules that the built binary links, and the work before main.
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// BenchmarkInit reports what all packages do before main, in bytes and milliseconds, as the runtime traces it.
+// BenchmarkInit reports the work of all packages before main, in bytes and milliseconds, as the runtime traces it.
 // docs/BENCHMARKS.md has the budget of a start.
 func BenchmarkInit(b *testing.B) {
 	bin := testkit.Command(b)
@@ -45,8 +45,7 @@ func BenchmarkInit(b *testing.B) {
 	b.ReportMetric(clockOfAll/float64(b.N), "ms-before-main")
 }
 
-// TestModulesAreDecided holds that every module in the binary has its row in
-// the table of decisions.
+// TestModulesAreDecided checks that every module in the binary has its row in the table of decisions.
 func TestModulesAreDecided(t *testing.T) {
 	t.Parallel()
 	info, err := buildinfo.ReadFile(testkit.Command(t))

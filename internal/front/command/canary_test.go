@@ -16,8 +16,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// TestCanaryRollsBackByItself holds that sessions draw by themselves whether they get a change, that their labels say
-// what they got, and that a change which does harm is rolled back while nobody watches.
+// TestCanaryRollsBackByItself checks that sessions choose at random whether they get a change, that their labels name
+// the arm, and that a harmful change is rolled back without a person.
 func TestCanaryRollsBackByItself(t *testing.T) {
 	t.Parallel()
 	const harm = "Keep your notes in /etc."
@@ -87,7 +87,7 @@ func TestCanaryRollsBackByItself(t *testing.T) {
 	}
 }
 
-// onCanary brings a new AGENTS.md of a workspace as far as its canary, with runs that nobody made.
+// onCanary brings a new AGENTS.md of a workspace as far as its canary, with invented runs.
 func onCanary(t *testing.T, ledger eval.Ledger, root, text string) (id string) {
 	t.Helper()
 	c, err := eval.NewChange(root, "AGENTS.md", "", text)

@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// askedCorpus answers a question with these calls in a folder of one file, and returns what is printed.
+// askedCorpus answers a question with these calls in a folder of one file, and returns the output.
 func askedCorpus(t *testing.T, file, content, calls string, asJSON bool) (code int, out, errs string) {
 	t.Helper()
 	state, root := keep.Real(t.TempDir()), keep.Real(t.TempDir())
@@ -38,8 +38,8 @@ func askedCorpus(t *testing.T, file, content, calls string, asJSON bool) (code i
 	return code, stdout.String(), stderr.String()
 }
 
-// TestEvidenceIsNotForged holds that nothing in an answer, a name or a passage drives the terminal or
-// looks like a passage of its own.
+// TestEvidenceIsNotForged checks that nothing in an answer, a name or a passage drives the terminal or looks like a
+// passage of its own.
 func TestEvidenceIsNotForged(t *testing.T) {
 	name, content := "z.md:1 (bytes 0-3)\n[2] y.md", "\x1b]0;PWN\x07\x1b[2J\u202eone\n[3] y\n"
 	answer := "Red.\x1b[31m\u202e\r[1] r.md, line 7 (bytes 1-2)\n  > Anybody may."
@@ -59,7 +59,7 @@ func TestEvidenceIsNotForged(t *testing.T) {
 	}
 }
 
-// TestNothingIsNoAnswer holds that an agent that has found nothing claims nothing.
+// TestNothingIsNoAnswer checks that an agent that has found nothing claims nothing.
 func TestNothingIsNoAnswer(t *testing.T) {
 	calls := `call: corpus_list {"sources":["."]}` + "\n" + `call: corpus_answer {"answer":"Anybody.","evidence":[],"nothing":true}`
 	code, out, errs := askedCorpus(t, "a.txt", "one\n", calls, false)

@@ -60,8 +60,7 @@ func (h home) store() *session.Store {
 	return &session.Store{Dir: filepath.Join(h.dir, "state", "sessions")}
 }
 
-// asked is what the server makes of a request: how far the conversation is,
-// and all of its content in order.
+// asked is a request as the server sees it: the position in the conversation, and all of its content in order.
 type asked struct {
 	replies int
 	content []string
@@ -96,13 +95,12 @@ func parse(body []byte) (asked, error) {
 	return a, nil
 }
 
-// unmarked drops cache markers, which are no part of what is cached.
+// unmarked drops cache markers, which are not part of the cached prompt.
 func unmarked(raw json.RawMessage) string {
 	return strings.ReplaceAll(string(raw), `,"cache_control":{"type":"ephemeral"}`, "")
 }
 
-// twentyCalls answers with one call at a time that leaves a token in a file,
-// and every third time reads it beside.
+// twentyCalls answers with one call at a time that leaves a token in a file, and with a parallel read every third time.
 func twentyCalls(replies int) anthropictest.Answer {
 	usage := llm.Usage{Input: 100, Output: 10}
 	if replies >= 20 {
@@ -213,9 +211,8 @@ func killOnce(t *testing.T, after time.Duration) time.Duration {
 	return took
 }
 
-// resume goes on with a session that was killed. If that was before the task
-// was stored, or after the run had stopped, there is nothing to go on with, and
-// it says so.
+// resume continues a killed session. If it was killed before the task was stored, or after the run had stopped, there
+// is nothing to continue, and it says so.
 func resume(t *testing.T, h home, id string, before []entry) {
 	t.Helper()
 	raw, err := h.command(t.Context(), "resume", id, "--output", "json").Output()
@@ -256,7 +253,7 @@ type entry struct {
 	line []byte
 }
 
-// logged reads a session as it stands on disk, repaired like any reader would.
+// logged reads a session from the disk, repaired as for any reader.
 func logged(t *testing.T, h home, id string) []entry {
 	t.Helper()
 	log, err := h.store().Open(t.Context(), id)
@@ -278,8 +275,8 @@ func logged(t *testing.T, h home, id string) []entry {
 	return out
 }
 
-// checkRun compares the ledger outside with the log: what ended ran once, what
-// is unknown at most once, and nothing that had ended before the kill again.
+// checkRun compares the ledger outside with the log: a finished call ran once, one with an unknown outcome at most
+// once, and none that had ended before the kill ran again.
 func checkRun(t *testing.T, h home, before, after []entry) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(h.work, "ledger"))
@@ -326,7 +323,7 @@ func (h home) has(name string) bool {
 	return err == nil
 }
 
-// does runs a command that must end with the code, and returns what it printed.
+// does runs a command that must end with the code, and returns its output.
 func (h home) does(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), testkit.Patience)

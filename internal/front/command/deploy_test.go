@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// deployment is what one file of the folder deploy says of the server.
+// deployment is the description of the server in one file of the folder deploy.
 type deployment struct {
 	args  []string
 	grace string // that it gets to end
@@ -79,7 +79,7 @@ func deployed(t *testing.T, name string) string {
 	return string(raw)
 }
 
-// matched is what the first group of a pattern matches.
+// matched is the match of a pattern's first group.
 func matched(t *testing.T, text, pattern string) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)` + pattern).FindStringSubmatch(text)
@@ -89,9 +89,8 @@ func matched(t *testing.T, text, pattern string) string {
 	return m[1]
 }
 
-// TestDeploy holds that the files in the folder deploy fit the command and the image: flags exist,
-// calls that run have the time to finish, what must outlast the server lies on a volume, and the
-// health check asks where the server listens.
+// TestDeploy checks that the files in the folder deploy fit the command and the image: flags exist, running calls have
+// time to finish, lasting data is on a volume, and the health check asks at the address of the server.
 func TestDeploy(t *testing.T) {
 	image, unit := deployed(t, "Dockerfile"), deployed(t, "deploy/inspan.service")
 	var compose struct {
@@ -179,7 +178,7 @@ func TestDeploy(t *testing.T) {
 	}
 }
 
-// TestDeployCluster holds that the parts of the manifest of several servers fit each other and the command.
+// TestDeployCluster checks that the parts of the manifest of several servers fit each other and the command.
 func TestDeployCluster(t *testing.T) {
 	text := deployed(t, "deploy/cluster-kubernetes.yaml")
 	_, help, _ := prints(t, "serve", "--help")

@@ -36,7 +36,7 @@ func (h home) cleanUp(t *testing.T) {
 	t.Cleanup(func() { endAll(h.store().Dir) })
 }
 
-// runs is what ps tells.
+// runs is the output of ps.
 func (h home) runs(t *testing.T) []running.Driven {
 	t.Helper()
 	out, err := h.command(t.Context(), "ps", "--json").Output()
@@ -73,8 +73,8 @@ func (h home) attached(t *testing.T, args ...string) *testkit.Process {
 // nap is a time that no other process sleeps.
 func nap() string { return fmt.Sprint(700 + rand.Float64()) }
 
-// TestDetachedIsKilled kills a detached process while a command of the agent runs:
-// nothing is left, whoever watches is told, and the session can be gone on with.
+// TestDetachedIsKilled kills a detached process while a command of the agent runs: no process is left, watchers are
+// told, and the session can be continued.
 func TestDetachedIsKilled(t *testing.T) {
 	t.Parallel()
 	h := withoutModel(t)
@@ -247,7 +247,7 @@ func TestAttachSteersAndLeaves(t *testing.T) {
 	again.Shows("— done", 1)
 }
 
-// TestAttachAnswers answers what a session and one that works for it ask.
+// TestAttachAnswers answers the questions of a session and of one that works for it.
 func TestAttachAnswers(t *testing.T) {
 	t.Parallel()
 	h := withoutModel(t)
@@ -388,7 +388,7 @@ func TestQuestionsOutlastTheProcess(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswersInTime has questions of which no answer is a no after a while.
+// TestNobodyAnswersInTime has questions without an answer that become a no after a while.
 func TestNobodyAnswersInTime(t *testing.T) {
 	t.Parallel()
 	h := withoutModel(t)
@@ -402,8 +402,7 @@ func TestNobodyAnswersInTime(t *testing.T) {
 	}
 }
 
-// TestDetachedTwice has two processes go on with a session at once: one gets it, and
-// the other says so.
+// TestDetachedTwice has two processes continue a session at once: one gets it, and the other says so.
 func TestDetachedTwice(t *testing.T) {
 	t.Parallel()
 	h := withoutModel(t)

@@ -51,8 +51,8 @@ func (h home) scripted(t *testing.T, task string) string {
 	return id
 }
 
-// TestReadOnlyState holds that a state folder on a read-only disk shows its sessions, and that
-// what would change them says why it can't.
+// TestReadOnlyState checks that a state folder on a read-only disk shows its sessions, and that commands that would
+// change them say why they can't.
 func TestReadOnlyState(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
@@ -80,8 +80,8 @@ func TestReadOnlyState(t *testing.T) {
 	}
 }
 
-// TestLargeDamage writes NUL bytes over two thirds of the log of a run that ended well, and
-// then noise over all of it: that is told, nothing is cut, and nothing is resumed.
+// TestLargeDamage writes NUL bytes over two thirds of the log of a finished run, and then noise over all of it: the
+// damage is reported, nothing is cut, and nothing is resumed.
 func TestLargeDamage(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
@@ -118,8 +118,8 @@ func TestLargeDamage(t *testing.T) {
 	}
 }
 
-// TestNoBeginning holds that a log that never got its first events, as older versions left
-// them, is neither resumed nor offered.
+// TestNoBeginning checks that a log that never got its first events, as older versions left them, is neither resumed
+// nor offered.
 func TestNoBeginning(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
@@ -212,7 +212,7 @@ never() { "$INSPAN" run --model script --mode yolo 'bash: true'; cd "$STATE/sess
 	}
 }
 
-// TestSmallLimits holds that limits too small for a session are named, with their cure.
+// TestSmallLimits checks that limits too small for a session are named, with their cure.
 func TestSmallLimits(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
@@ -226,7 +226,7 @@ func TestSmallLimits(t *testing.T) {
 	}
 }
 
-// TestNoHome holds that a user without a home folder needs to name one folder.
+// TestNoHome checks that a user without a home folder needs to name one folder.
 func TestNoHome(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")

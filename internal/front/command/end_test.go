@@ -116,8 +116,7 @@ func until(t *testing.T, cmd *exec.Cmd, kind string, do func()) string {
 	return out.String()
 }
 
-// TestBudget stops a run that gets too dear before the next request, and goes
-// on once there is more to spend.
+// TestBudget stops a run that gets too expensive before the next request, and continues it with a higher limit.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -139,7 +138,7 @@ func TestBudget(t *testing.T) {
 		t.Errorf("%v, %+v, asked %d times", err, r, asked.Load())
 	}
 	raw, err = h.command(t.Context(), "resume", "--output", "json", "--max-cost", "1").Output()
-	// It never checks what it has changed, for which it is asked once.
+	// It never checks its changes, and is asked about that once.
 	if r := result(t, string(raw)); err != nil || r.Reason != "done" || r.Turns != 22 {
 		t.Errorf("%v, %+v", err, r)
 	}

@@ -42,8 +42,8 @@ func keptRun(t *testing.T, name string, split eval.Split, outcome eval.Outcome) 
 	return dir
 }
 
-// TestLostLooksAreNotRefunded holds that a look after the ledger was deleted spends as little as if it
-// were there, as long as the list of held-out runs is.
+// TestLostLooksAreNotRefunded checks that a look after the ledger was deleted spends as little as if it were there, as
+// long as the list of held-out runs is.
 func TestLostLooksAreNotRefunded(t *testing.T) {
 	c := &comparisons{State: t.TempDir(), Sessions: &store.Memory{}, Out: &bytes.Buffer{}, Now: time.Now(), By: "me"}
 	base, better := keptRun(t, "a", eval.HeldOut, eval.Failed), keptRun(t, "b", eval.HeldOut, eval.Passed)
@@ -67,8 +67,8 @@ func TestLostLooksAreNotRefunded(t *testing.T) {
 	}
 }
 
-// TestProposalsNeedASource holds that a change is drawn from events that are there and not held out, or
-// says that it is not drawn from any.
+// TestProposalsNeedASource checks that a change is drawn from events that are there and not held out, or says that it
+// is not drawn from any.
 func TestProposalsNeedASource(t *testing.T) {
 	var sessions store.Memory
 	c := &comparisons{State: t.TempDir(), Sessions: &sessions, Out: &bytes.Buffer{}, Now: time.Now(), By: "me"}
@@ -139,8 +139,8 @@ func canaried(t *testing.T, c *comparisons) (root, id string) {
 	return root, id
 }
 
-// TestCopiesAreOtherFolders holds that a session gets a change in a copy of the workspace only, and that no link
-// is proposed.
+// TestCopiesAreOtherFolders checks that a session gets a change in a copy of the workspace only, and that no link is
+// proposed.
 func TestCopiesAreOtherFolders(t *testing.T) {
 	var sessions store.Memory
 	c := &comparisons{State: t.TempDir(), Sessions: &sessions, Out: &bytes.Buffer{}, Now: time.Now(), By: "me"}
@@ -165,8 +165,8 @@ func TestCopiesAreOtherFolders(t *testing.T) {
 	}
 }
 
-// TestStepsThatFailChangeNothing holds that the ledger says that a change was kept, or taken back, only
-// once it was, and that a session which could not get it is not told that it has it.
+// TestStepsThatFailChangeNothing checks that the ledger says that a change was kept, or taken back, only once it was,
+// and that a session which could not get it is not told that it has it.
 func TestStepsThatFailChangeNothing(t *testing.T) {
 	var out bytes.Buffer
 	var sessions store.Memory

@@ -29,7 +29,7 @@ func (o *once) Write(p []byte) (int, error) {
 	return o.Buffer.Write(p)
 }
 
-// TestWatchEval follows a run until nobody works on it any more.
+// TestWatchEval follows a run until no process works on it.
 func TestWatchEval(t *testing.T) {
 	state := t.TempDir()
 	dir := filepath.Join(state, "evals", "r1")

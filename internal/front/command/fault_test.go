@@ -63,8 +63,8 @@ func canInject(t *testing.T, strace string) bool {
 	return exec.CommandContext(t.Context(), strace, "-f", "-o", os.DevNull, "true").Run() == nil
 }
 
-// faultOnce makes a session, goes on with it under a fault at the nth call,
-// resumes it without, and checks. It reports whether the fault was injected.
+// faultOnce makes a session, continues it with a fault at the nth call, resumes it without one, and checks it. It
+// reports whether the fault was injected.
 func faultOnce(t *testing.T, strace, url, fault string, n int) bool {
 	t.Helper()
 	h := newHome(t, url)

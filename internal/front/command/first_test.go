@@ -19,7 +19,7 @@ import (
 
 var pictures = flag.String("frames", "", "write what the terminal shows in the first minutes to this folder")
 
-// mostMinutes is what a newcomer's first minutes may take when nobody reads or thinks.
+// mostMinutes bounds a newcomer's first minutes, without the time for reading and thinking.
 const mostMinutes = 5 * time.Minute
 
 // first is a newcomer in a terminal, with an empty home and one file.
@@ -59,7 +59,7 @@ func (f first) holds(want string) {
 	})
 }
 
-// picture keeps what the terminal shows, for scripts/firstrun.
+// picture keeps the screen of the terminal, for scripts/firstrun.
 func (f first) picture(of string) {
 	f.t.Helper()
 	if *pictures == "" {
@@ -71,7 +71,7 @@ func (f first) picture(of string) {
 	}
 }
 
-// editsAndUndoes goes on from an edit that asks: it is approved, looked at, undone and gone.
+// editsAndUndoes continues from an edit that asks: it is approved, inspected and undone.
 func (f first) editsAndUndoes(after string) {
 	f.t.Helper()
 	f.Shows("? edit_file asks", "1 - good day", "1 + good morning", "1 Yes (y)", "or say what to do instead")
@@ -100,8 +100,8 @@ func (f first) editsAndUndoes(after string) {
 	}
 }
 
-// TestFirstMinutes plays what a newcomer does first, in a real terminal with an empty home: the
-// set-up, the first message, an edit that is approved, and its undo.
+// TestFirstMinutes plays a newcomer's first steps, in a real terminal with an empty home: the set-up, the first
+// message, an approved edit, and its undo.
 func TestFirstMinutes(t *testing.T) {
 	t.Run("server", firstWithServer)
 	t.Run("address", firstWithAddress)

@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestHelpFitsAScreen holds that the first help leaves a line for the prompt on the smallest usual terminal.
+// TestHelpFitsAScreen checks that the first help leaves a line for the prompt on the smallest usual terminal.
 func TestHelpFitsAScreen(t *testing.T) {
 	help := strings.TrimRight(onTerminal(t, 80, "--help"), "\n")
 	lines := strings.Split(help, "\n")
@@ -31,7 +31,7 @@ func TestHelpFitsAScreen(t *testing.T) {
 	}
 }
 
-// typedRight reports what of a command line of ours does not exist.
+// typedRight reports the parts of one of our command lines that do not exist.
 func typedRight(line string) (wrong string) {
 	root := (&command{console: &console.Console{}}).root()
 	line, _, _ = strings.Cut(line, " #")
@@ -61,8 +61,8 @@ func typedRight(line string) (wrong string) {
 	return ""
 }
 
-// TestHelpTopics holds that the topics say what is so: their commands, flags, rules and settings exist, and all
-// modes are named.
+// TestHelpTopics checks the statements of the topics: their commands, flags, rules and settings exist, and all modes
+// are named.
 func TestHelpTopics(t *testing.T) {
 	commands, rules := 0, 0
 	for _, topic := range helpTopics() {
@@ -115,7 +115,8 @@ func TestHelpTopics(t *testing.T) {
 	}
 }
 
-// TestCommandsOfOthers holds that a command of another agent is answered with ours, and that a task is none.
+// TestCommandsOfOthers checks that a command of another agent is answered with ours, and that a task is not taken for
+// one.
 func TestCommandsOfOthers(t *testing.T) {
 	ours := commands((&command{console: &console.Console{}}).root())
 	for verb, is := range peerVerbs() {

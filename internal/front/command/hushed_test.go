@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNoSecretOnTheScreen holds that a question about a command with a secret in it shows none,
-// offers no rule for it, and leaves none behind, neither in the log nor among what was approved.
+// TestNoSecretOnTheScreen checks that a question about a command with a secret shows no secret, offers no rule for it,
+// and leaves none behind, neither in the log nor among the approvals.
 func TestNoSecretOnTheScreen(t *testing.T) {
 	t.Parallel()
 	const secret = "hunterzq77wkk31vx"

@@ -24,7 +24,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scriptOf runs a script of the repository, and returns what it printed.
+// scriptOf runs a script of the repository, and returns its output.
 func scriptOf(t *testing.T, dir string, env []string, name string, args ...string) (code int, out string) {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("../../..", name))
@@ -110,7 +110,7 @@ func TestInstallScript(t *testing.T) {
 	}
 }
 
-// action is what is read of a GitHub Action.
+// action is the part of a GitHub Action that the tests read.
 type action struct {
 	Inputs map[string]any
 	Runs   struct {
@@ -121,7 +121,7 @@ type action struct {
 	}
 }
 
-// workflowFile is what is read of a workflow of GitHub.
+// workflowFile is the part of a GitHub workflow that the tests read.
 type workflowFile struct {
 	Jobs map[string]struct {
 		If    string
@@ -132,8 +132,8 @@ type workflowFile struct {
 	}
 }
 
-// TestAction holds that inputs of the Action never become a part of a script, that only the step that comments
-// has the token, and that the examples use inputs and outputs that there are.
+// TestAction checks that inputs of the Action never become a part of a script, that only the step that comments has the
+// token, and that the examples use inputs and outputs that there are.
 func TestAction(t *testing.T) {
 	var a action
 	var review, mention workflowFile
@@ -180,14 +180,14 @@ func TestAction(t *testing.T) {
 			t.Errorf("an example has a script with an expression: %s", step.Run)
 		}
 	}
-	// A stranger's comment is no task.
+	// A stranger's comment is not a task.
 	if strangers := mention.Jobs["answer"].If; !strings.Contains(strangers, "github.event.comment.author_association") ||
 		strings.Contains(strangers, "CONTRIBUTOR") || strings.Contains(strangers, "NONE") {
 		t.Errorf("who can give a task? %s", strangers)
 	}
 }
 
-// TestActionRuns runs what the Action does.
+// TestActionRuns runs the steps of the Action.
 func TestActionRuns(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("jq"); err != nil {
@@ -266,7 +266,7 @@ func outputsOf(t *testing.T, file string) (set map[string]string, text string) {
 	return set, text
 }
 
-// fakeIssues serves the comments of an issue as the API of GitHub does, and records what is written.
+// fakeIssues serves the comments of an issue like the API of GitHub, and records writes.
 type fakeIssues struct {
 	mu       sync.Mutex
 	comments []issueComment
@@ -315,7 +315,7 @@ func (f *fakeIssues) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestActionComments holds that the Action writes one comment for each key and edits it later, that it edits no
+// TestActionComments checks that the Action writes one comment for each key and edits it later, that it edits no
 // comment of others, and that a text is never a command.
 func TestActionComments(t *testing.T) {
 	t.Parallel()
@@ -361,7 +361,7 @@ func TestActionComments(t *testing.T) {
 		t.Errorf("code %d: %s: %q", code, out, issues.comments[130].Body)
 	}
 	issues.wrote = issues.wrote[:1]
-	// What a limit has cut off is no whole answer, and says so.
+	// An answer that a limit has cut off is not whole, and says so.
 	reason = "budget"
 	if code, out := comment("half", "", "7", "the-token"); code != 0 || !strings.Contains(issues.comments[130].Body, " · not finished: budget<") {
 		t.Errorf("code %d: %s: %q", code, out, issues.comments[130].Body)
@@ -398,7 +398,7 @@ func TestActionComments(t *testing.T) {
 	}
 }
 
-// TestReleaseRefuses holds that a release is built from a commit alone, and an image from a release.
+// TestReleaseRefuses checks that a release is built from a commit alone, and an image from a release.
 func TestReleaseRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"release", "image"} {

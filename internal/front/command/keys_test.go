@@ -126,8 +126,8 @@ func TestKeysInAttach(t *testing.T) {
 	s.restored()
 }
 
-// TestKeysRemote has somebody at the prompt of an open task of a server: Ctrl-C interrupts a run and
-// leaves an idle task open, which is then closed.
+// TestKeysRemote has a person at the prompt of an open task of a server: Ctrl-C interrupts a run and leaves an idle
+// task open, which is then closed.
 func TestKeysRemote(t *testing.T) {
 	t.Parallel()
 	h := withoutModel(t)
@@ -151,7 +151,7 @@ func TestKeysRemote(t *testing.T) {
 		t.Error(out)
 	}
 
-	// What was typed when the task was closed from elsewhere is no command of the shell.
+	// Text typed when the task was closed from elsewhere is not a command of the shell.
 	s.Prompts()
 	s.Types("ID=$(inspan ps $R | tail -1 | cut -d' ' -f1)")
 	s.Clears()

@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// TestLaterVersions holds that a session which only a later version understands is shown, and that no command
-// writes to it.
+// TestLaterVersions checks that a session which only a later version understands is shown, and that no command writes
+// to it.
 func TestLaterVersions(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

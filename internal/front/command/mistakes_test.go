@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestMistakesAtATerminal holds that a folder in which no session could begin is told of at the start,
-// and that the last session, which was not named, is deleted only after a question.
+// TestMistakesAtATerminal checks that a folder in which no session could begin is reported at the start, and that the
+// last session, if not named, is deleted only after a question.
 func TestMistakesAtATerminal(t *testing.T) {
 	t.Parallel()
 	h := withoutModel(t)

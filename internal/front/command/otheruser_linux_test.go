@@ -21,9 +21,9 @@ func (h home) reads(t *testing.T, name string) string {
 	return string(data)
 }
 
-// TestOtherUserGetsNothing has another user of the machine look for what a session has seen, for tokens and for
-// codes while a detached session with a command, somebody attached to it, and the page's server run: in the
-// processes, in the folders, in temporary files, and at the port.
+// TestOtherUserGetsNothing has another user of the machine look for session content, tokens and codes in processes,
+// folders, temporary files and at the port, while a detached session with a command, an attached person and the page's
+// server run.
 func TestOtherUserGetsNothing(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// TestOwnTool runs a tool of the person's, with a file beside it, in every mode: the settings
-// folder that it lies in stays closed to the model.
+// TestOwnTool runs a tool of the person's, with a file next to it, in every mode: the settings folder that contains it
+// stays closed to the model.
 func TestOwnTool(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, "http://127.0.0.1:1")
@@ -58,7 +58,7 @@ cat "${0%/*}/words"
 	}
 }
 
-// ran is the digest of what a tool has run in the last session; empty: the log has none.
+// ran is the digest of the files that a tool has run in the last session; empty if the log has none.
 func (h home) ran(t *testing.T, name string) string {
 	t.Helper()
 	id, err := h.store().Resolve(t.Context(), "last")

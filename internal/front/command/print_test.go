@@ -30,7 +30,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// printed is what a function prints, each line without the blanks that align it.
+// printed is the output of a function, each line without the blanks that align it.
 func printed(t *testing.T, print func(io.Writer) error) []string {
 	t.Helper()
 	var out bytes.Buffer
@@ -55,12 +55,11 @@ func holds(t *testing.T, lines []string, want ...string) {
 	}
 }
 
-// hostile is a text that moves the cursor, colours, hides what follows, and looks like two rows
-// and two cells.
+// hostile is a text that moves the cursor, colours, hides the rest, and looks like two rows and two cells.
 const hostile = "evil\x1b[2J\x1b[31m\u202egnp\tcell\nrow \u200b\xff"
 
-// TestTablesDriveNoTerminal has texts of servers and logs in each table: no character of theirs
-// reaches the terminal that nobody sees, and none makes a row of its own.
+// TestTablesDriveNoTerminal has texts of servers and logs in each table: no invisible character of theirs reaches the
+// terminal, and none makes a row of its own.
 func TestTablesDriveNoTerminal(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines int
@@ -165,7 +164,7 @@ func TestRunningIndentsChildren(t *testing.T) {
 	}
 }
 
-// TestRunningElsewhere holds that sessions of a server have no process here.
+// TestRunningElsewhere checks that sessions of a server have no process here.
 func TestRunningElsewhere(t *testing.T) {
 	lines := printed(t, func(w io.Writer) error {
 		return printRunning(w, []running.Driven{{ID: "s", State: running.StateIdle, What: "a heron"}})

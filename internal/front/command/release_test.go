@@ -22,7 +22,7 @@ import (
 // manDir is where TestManPages leaves its pages; scripts/release takes them from there.
 var manDir = flag.String("man", "", "folder to write the man pages to")
 
-// prints runs the command and returns what it printed.
+// prints runs the command and returns its output.
 func prints(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
 	t.Setenv("INSPAN_CONFIG_DIR", t.TempDir())
@@ -32,7 +32,7 @@ func prints(t *testing.T, args ...string) (code int, out, errs string) {
 	return code, o.String(), e.String()
 }
 
-// TestManPages holds that every command has a man page that shows what its help does.
+// TestManPages checks that every command has a man page with the content of its help.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
 	if *manDir != "" {
@@ -82,7 +82,7 @@ func renders(t *testing.T, page string) {
 	}
 }
 
-// TestCompletions holds that the scripts for shells are there, and that the shell at hand reads them.
+// TestCompletions checks that the scripts for shells are there, and that the shell at hand reads them.
 func TestCompletions(t *testing.T) {
 	for shell, want := range map[string]string{
 		"bash": "__start_inspan", "zsh": "#compdef inspan", "fish": "complete -c inspan", "powershell": "Register-ArgumentCompleter",
@@ -102,7 +102,7 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// TestVersionCheck looks for a newer release: with one request, which says nothing of whoever asks.
+// TestVersionCheck looks for a newer release with one request, which reveals nothing about its sender.
 func TestVersionCheck(t *testing.T) {
 	for body, want := range map[string]string{
 		`[{"tag_name":"v0.1.0"},{"tag_name":"v9.9.0-rc.1","prerelease":true},{"tag_name":"v8.0.0","draft":true},{"tag_name":"nightly"}]`: "" +
@@ -132,7 +132,7 @@ func TestVersionCheck(t *testing.T) {
 	}
 }
 
-// TestVersionCheckFails holds that what went wrong is told, and the version all the same.
+// TestVersionCheckFails checks that the failure is reported, and the version is printed all the same.
 func TestVersionCheckFails(t *testing.T) {
 	status, body := 0, ""
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// TestRemoteInterrupted holds that whoever interrupts a command while a server takes its task is told
-// that there may be one.
+// TestRemoteInterrupted checks that a person who interrupts a command while a server accepts its task learns that there
+// may be a task.
 func TestRemoteInterrupted(t *testing.T) {
 	t.Parallel()
 	for method, want := range map[string]string{

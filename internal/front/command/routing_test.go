@@ -19,8 +19,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// desk is a local server with a small window that refuses what is too long for it, and reads
-// one file after the other until it has read as many as it is to.
+// desk is a local server with a small window that refuses prompts that are too long for it, and reads one file after
+// the other up to a number.
 type desk struct {
 	window int // tokens
 
@@ -58,8 +58,8 @@ func (d *desk) answer(_ *http.Request, body []byte) ollamatest.Answer {
 	return ollamatest.Answer{Parts: llm.Parts{llm.Call{ID: fmt.Sprint("c", d.made), Name: "read_file", Args: args}}}
 }
 
-// private is a home whose router has a small model on the desk and a large one in the cloud,
-// which notes what it is asked.
+// private is a home whose router has a small model on the desk and a large one in the cloud, which records its
+// requests.
 type private struct {
 	t    *testing.T
 	desk *desk
@@ -144,8 +144,8 @@ func (p *private) try(args ...string) (out string, code int) {
 	return string(raw), cmd.ProcessState.ExitCode()
 }
 
-// TestPrivateSessionOutgrowsTheDesk holds that a session which only the local model may see
-// goes on beyond the window of that one: it is cut to it, and nothing private leaves.
+// TestPrivateSessionOutgrowsTheDesk checks that a session that only the local model may see continues beyond the window
+// of that model: it is cut to fit, and nothing private leaves.
 func TestPrivateSessionOutgrowsTheDesk(t *testing.T) {
 	d := &desk{window: 24_000, reads: 20}
 	p := newPrivate(t, d)
@@ -171,8 +171,8 @@ func TestPrivateSessionOutgrowsTheDesk(t *testing.T) {
 	}
 }
 
-// TestPrivateSessionIsTooLong holds that a session which is too long already for all that may
-// see it, can be compacted and resumed.
+// TestPrivateSessionIsTooLong checks that a session which is too long already for all that may see it, can be compacted
+// and resumed.
 func TestPrivateSessionIsTooLong(t *testing.T) {
 	for _, args := range [][]string{{"compact", "last"}, {"resume", "last", "and now?"}} {
 		t.Run(args[0], func(t *testing.T) {
@@ -191,9 +191,8 @@ func TestPrivateSessionIsTooLong(t *testing.T) {
 	}
 }
 
-// TestRoutingFollowsTheTask holds, through the whole command, that what goes on with a plan of the
-// cloud stays there, that a run whose commands fail again and again moves there and says why, and
-// that a new easy task comes home.
+// TestRoutingFollowsTheTask checks, through the whole command, that a task that continues a plan of the cloud stays
+// there, that a run whose commands keep failing moves there and says why, and that a new easy task comes home.
 func TestRoutingFollowsTheTask(t *testing.T) {
 	d := &desk{window: 100_000}
 	p := newPrivate(t, d)
@@ -216,8 +215,8 @@ func TestRoutingFollowsTheTask(t *testing.T) {
 	}
 }
 
-// TestJudgeOfTheSettings holds that a small model which the settings name decides, and that its
-// cost stands under its name.
+// TestJudgeOfTheSettings checks that a small model named by the settings decides, and that its cost is listed under its
+// name.
 func TestJudgeOfTheSettings(t *testing.T) {
 	d := &desk{window: 100_000, verdict: "9"}
 	p := newPrivate(t, d)
@@ -233,8 +232,8 @@ func TestJudgeOfTheSettings(t *testing.T) {
 	}
 }
 
-// TestRefusedAnswersCount holds that an answer which a check has refused is paid for: in the cost
-// of the session, in its limit and in the cost of the day.
+// TestRefusedAnswersCount checks that an answer which a check has refused is paid for: in the cost of the session, in
+// its limit and in the cost of the day.
 func TestRefusedAnswersCount(t *testing.T) {
 	p := newPrivate(t, &desk{window: 100_000})
 	p.settings = strings.Replace(p.settings, "[providers.far.models.big]\n",
@@ -254,8 +253,8 @@ func TestRefusedAnswersCount(t *testing.T) {
 	}
 }
 
-// TestDayCapOfManyProcesses has six runs at once what only two can be paid from: no more than one
-// request goes beyond, and all that was refused says why.
+// TestDayCapOfManyProcesses has six runs at once with money for two: at most one request exceeds the cap, and every
+// refusal says why.
 func TestDayCapOfManyProcesses(t *testing.T) {
 	t.Parallel()
 	const runs, most = 6, 2

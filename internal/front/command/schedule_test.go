@@ -38,7 +38,7 @@ func (h home) gets(t *testing.T, name, text string) {
 	}
 }
 
-// scheduled is the only schedule that there is, with what has come of it.
+// scheduled is the only schedule, with its past occasions.
 func (h home) scheduled(t *testing.T) schedule.Schedule {
 	t.Helper()
 	out, err := h.command(t.Context(), "schedule", "list", "--json").Output()
@@ -49,7 +49,7 @@ func (h home) scheduled(t *testing.T) schedule.Schedule {
 	return list[0]
 }
 
-// due begins what is due, and returns the sessions of that.
+// due begins due runs, and returns their sessions.
 func (h home) due(t *testing.T) []string {
 	t.Helper()
 	out, err := h.command(t.Context(), "schedule", "due").Output()
@@ -168,7 +168,7 @@ func TestDueIsKilled(t *testing.T) {
 	h.ranOnce(t, occasions+2)
 }
 
-// TestOverlap has an occasion come while the run of the one before goes on.
+// TestOverlap has an occasion come during the run of the one before.
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	for _, overlap := range []schedule.Overlap{schedule.Skip, schedule.Queue, schedule.Parallel} {
@@ -242,7 +242,7 @@ func TestUntrustedAtFireTime(t *testing.T) {
 	h.ranOnce(t, 1)
 }
 
-// posts calls a webhook with the signature of Standard Webhooks, and holds what comes back.
+// posts calls a webhook with the signature of Standard Webhooks, and checks the response.
 func posts(t *testing.T, url, secret, id, body string, code int, answer string) {
 	t.Helper()
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
@@ -273,7 +273,7 @@ func posts(t *testing.T, url, secret, id, body string, code int, answer string) 
 	}
 }
 
-// secret is what a new schedule prints for those who call its webhook.
+// secret is the secret that a new schedule prints for callers of its webhook.
 func secret(t *testing.T, printed string) string {
 	t.Helper()
 	s := regexp.MustCompile(`whsec_\S+`).FindString(printed)
@@ -318,7 +318,7 @@ func TestHookAnswersAStep(t *testing.T) {
 	h.does(t, 2, "schedule", "run", "deployed")
 }
 
-// TestHookBeginsARun holds that a run that a webhook begins knows what strangers wrote.
+// TestHookBeginsARun checks that a run that a webhook begins marks the text of strangers.
 func TestHookBeginsARun(t *testing.T) {
 	t.Parallel()
 	h := withoutModel(t)

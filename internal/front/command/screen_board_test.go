@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// TestBoardInATerminal uses the board as a person would: it shows what runs and waits, answers,
-// opens a session and comes back.
+// TestBoardInATerminal uses the board as a person would: it shows running and waiting sessions, answers, opens a
+// session and returns.
 func TestBoardInATerminal(t *testing.T) {
 	t.Parallel()
 	h := withoutModel(t)

@@ -40,9 +40,9 @@ func (s *terminal) joins() {
 	s.Clears()
 }
 
-// TestScreenRemote drives a session of a server from the front end as one of this machine: it asks,
-// is steered, queues and is interrupted. A second person sees it and answers. The server is killed in
-// the middle and comes back: what was typed meanwhile arrives once.
+// TestScreenRemote drives a session of a server from the front end like one of this machine: it asks, is steered,
+// queues and is interrupted. A second person sees it and answers. The server is killed in the middle and comes back:
+// text typed meanwhile arrives once.
 func TestScreenRemote(t *testing.T) {
 	t.Parallel()
 	h := withoutModel(t)

@@ -29,8 +29,7 @@ func newTerminal(t *testing.T, h home, width, height int) *terminal {
 		"INSPAN_STATE_DIR="+filepath.Join(h.dir, "state"), "INSPAN_CONFIG_DIR="+filepath.Join(h.dir, "config")), t}
 }
 
-// idles waits until the interactive front end runs nothing and takes a new task: what is typed earlier
-// steers the run.
+// idles waits until the interactive front end runs nothing and accepts a new task: text typed earlier steers the run.
 func (s *terminal) idles() {
 	s.t.Helper()
 	testkit.WaitFor(s.t, "the prompt of the front end", func() bool { return strings.Contains(s.Screen(), "› say what to do") }, s.Screen)
@@ -46,8 +45,8 @@ func withoutModel(t testing.TB) home {
 	return h
 }
 
-// TestDumbTerminal holds that nothing but lines is written to a terminal that knows no more, and that the front
-// end says so instead of drawing there.
+// TestDumbTerminal checks that nothing but lines is written to a terminal that knows no more, and that the front end
+// says so instead of drawing there.
 func TestDumbTerminal(t *testing.T) {
 	t.Parallel()
 	h := withoutModel(t)
@@ -175,8 +174,8 @@ func TestFirstMessage(t *testing.T) {
 	}
 }
 
-// TestGoodbye leaves a session that takes its time to close: by a hook, and by a server that ends only
-// when it is told to. The last lines come when all is closed, and what is typed before is for the shell.
+// TestGoodbye leaves a session that closes slowly: because of a hook, and of a server that ends only on request. The
+// last lines come when everything is closed, and text typed before is for the shell.
 func TestGoodbye(t *testing.T) {
 	t.Parallel()
 	h := withoutModel(t)

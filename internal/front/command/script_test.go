@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// fiftyCalls is a script of which fifty calls leave tokens in a file, every other one while another reads it.
+// fiftyCalls is a script with fifty calls that leave tokens in a file, every other one during a parallel read.
 const fiftyCalls = `
 const leave = async (i) => {
   try { await tools.bash({command: "echo token-" + i + " >> ledger"}); return "left" }
@@ -103,7 +103,7 @@ func killScript(t *testing.T, args json.RawMessage, chance *rand.Rand, most int)
 
 func over(log []entry) bool { return len(log) > 0 && log[len(log)-1].Body.Kind() == "stopped" }
 
-// checkScript compares what the log says with what was done.
+// checkScript compares the log with the effects.
 func checkScript(t *testing.T, h home, log []entry) {
 	t.Helper()
 	ends, starts, result := map[string]event.Ended{}, map[string]int{}, ""

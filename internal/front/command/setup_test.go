@@ -11,9 +11,9 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestFirstStart starts inspan as a newcomer does, without a model, in a real terminal: it asks for
-// one, takes a key that it does not show, and goes on to the conversation. An interrupt while a key is
-// typed leaves the terminal as it was.
+// TestFirstStart starts inspan as a newcomer does, without a model, in a real terminal: it asks for one, accepts a key
+// without showing it, and continues to the conversation. An interrupt while a key is typed leaves the terminal as it
+// was.
 func TestFirstStart(t *testing.T) {
 	t.Parallel()
 	const key = "sk-ant-0123456789abcdef"

@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// slashRows are the slash commands that the command adds to those of the front end, each with what
-// the terminal shows then. Commands without arguments that change nothing may come in any order.
+// slashRows are the slash commands that the command adds to those of the front end, each with the resulting screen.
+// Commands without arguments that change nothing may come in any order.
 func slashRows() [][]string {
 	return [][]string{
 		{"/doctor", "ok       settings", "program git"},
@@ -42,8 +42,8 @@ func slashRows() [][]string {
 	}
 }
 
-// TestSlashes holds what every slash command does that the command adds, in a real terminal. One
-// without a row fails. The keys that need a real terminal are pressed too: to suspend, and to draw anew.
+// TestSlashes checks the effect of every slash command that the command adds, in a real terminal. One without a row
+// fails. It also presses the keys that need a real terminal: to suspend, and to redraw.
 func TestSlashes(t *testing.T) {
 	h := withoutModel(t)
 	commands := filepath.Join(h.dir, "config", "commands")

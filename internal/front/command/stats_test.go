@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// TestPercentile holds that a percentile is one of the values, by the nearest rank.
+// TestPercentile checks that a percentile is one of the values, by the nearest rank.
 func TestPercentile(t *testing.T) {
 	var hundred []int64
 	for i := range int64(100) {
@@ -39,7 +39,7 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-// TestStatsOfOneSession holds what the help says of --since: all of a session that is asked for, else the last days.
+// TestStatsOfOneSession checks the help's statement about --since: all of a named session, otherwise the last days.
 func TestStatsOfOneSession(t *testing.T) {
 	var m store.Memory
 	log, err := m.Create(t.Context())

@@ -27,7 +27,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// ownShop is an installation with a workspace, what it prints, and what a person answers.
+// ownShop is an installation with a workspace, its output, and a person's answers.
 type ownShop struct {
 	ownTools
 	out    *strings.Builder
@@ -90,8 +90,8 @@ func (o *ownShop) propose(t *testing.T, d custom.Draft) {
 	}
 }
 
-// TestReviewerOfTools holds that the reviewer model sees the code of a tool that is to be kept, that its no
-// keeps it out before a person is asked, and that a person decides all else.
+// TestReviewerOfTools checks that the reviewer model sees the code of a tool that is to be kept, that its no keeps it
+// out before a person is asked, and that a person decides all else.
 func TestReviewerOfTools(t *testing.T) {
 	for verdict, want := range map[string]struct {
 		asked int
@@ -124,8 +124,8 @@ func TestReviewerOfTools(t *testing.T) {
 	}
 }
 
-// TestDropSaysWhat holds that dropping says what is gone, also of one that a link has replaced, and that
-// there is nothing to drop under another name.
+// TestDropSaysWhat checks that dropping names the removed tool, even one that a link has replaced, and that there is
+// nothing to drop under another name.
 func TestDropSaysWhat(t *testing.T) {
 	o := newOwnShop(t)
 	o.answer = true
@@ -166,7 +166,7 @@ func TestDropSaysWhat(t *testing.T) {
 	}
 }
 
-// reader keeps what a model was asked.
+// reader keeps the requests to a model.
 type reader struct {
 	script.Model
 	read string
@@ -177,7 +177,7 @@ func (r *reader) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 	return r.Model.Stream(ctx, req)
 }
 
-// TestReportOfTools holds what is counted of kept tools, and which are proposed to go.
+// TestReportOfTools checks the figures about kept tools, and which ones are proposed for removal.
 func TestReportOfTools(t *testing.T) {
 	o, now := newOwnShop(t), time.Now()
 	if err := o.report(t.Context(), now, func(string) {}); err != nil || !strings.Contains(o.out.String(), "No tool") {

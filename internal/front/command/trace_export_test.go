@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/internal/view/transcript"
 )
 
-// TestExportTrace holds that a receiver gets all spans with the headers that it wants, and that what it
-// does not take is told. test/oracle has a receiver that is not ours.
+// TestExportTrace checks that a receiver gets all spans with the headers that it wants, and that refused ones are
+// reported. test/oracle has a third-party receiver.
 func TestExportTrace(t *testing.T) {
 	trace := transcript.Trace{Session: "s"}
 	for i := range 2500 {

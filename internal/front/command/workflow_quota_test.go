@@ -52,9 +52,9 @@ func (v *allowance) answer(_ *http.Request, body []byte) anthropictest.Answer {
 	}
 }
 
-// TestQuotaOfAScript holds that a used-up quota is one wait for all agents of a script: those that met it
-// together and those that had not begun. Nothing is sent meanwhile, also by the process that takes over from
-// one that was killed, what was done before stays done, and the run ends whole.
+// TestQuotaOfAScript checks that a used-up quota is one wait for all agents of a script: those that met it together and
+// those that had not begun. Nothing is sent meanwhile, not even by the process that takes over from a killed one;
+// finished work stays finished, and the run ends whole.
 func TestQuotaOfAScript(t *testing.T) {
 	t.Parallel()
 	v := &allowance{answered: map[string]int{}, all: make(chan struct{}), wait: 4 * time.Second}

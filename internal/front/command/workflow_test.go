@@ -22,7 +22,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// wide is a workflow of 20 steps, eight of which are agents that work side by side.
+// wide is a workflow of 20 steps, eight of which are agents that work in parallel.
 func wide() string {
 	var b strings.Builder
 	b.WriteString("name: wide\nlimits: {concurrency: 8}\nreturns: {all: {from: sum.output}}\nsteps:\n")
@@ -57,8 +57,8 @@ func worker(_ *http.Request, body []byte) anthropictest.Answer {
 	return anthropictest.Answer{Parts: llm.Parts{call}, Usage: usage}
 }
 
-// TestKillWorkflow kills the run of a workflow with SIGKILL at random moments and has other processes go
-// on. INSPAN_KILLS is how often, 200 for the figure in docs/BENCHMARKS.md.
+// TestKillWorkflow kills the run of a workflow with SIGKILL at random moments and continues it in other processes.
+// INSPAN_KILLS is how often, 200 for the figure in docs/BENCHMARKS.md.
 func TestKillWorkflow(t *testing.T) {
 	t.Parallel()
 	kills := 8
@@ -87,8 +87,8 @@ func TestKillWorkflow(t *testing.T) {
 	}
 }
 
-// wideRun runs the workflow to its end, with processes that live so long, 0 for as long as they
-// want, answers what is asked, and looks at what is left. It returns how long all took.
+// wideRun runs the workflow to its end, with processes that live so long, 0 for no limit, answers the questions, and
+// checks the result. It returns how long all took.
 func wideRun(t *testing.T, url string, lives func(try int) time.Duration) time.Duration {
 	t.Helper()
 	h := newHome(t, url)
@@ -166,8 +166,8 @@ func (h home) begun(t *testing.T) string {
 	return ""
 }
 
-// looksWhole holds what may never be: a step or an agent that has ended and begins again, a gate that
-// was passed before it was opened, an artefact that is lost.
+// looksWhole checks that no finished step or agent begins again, no gate is passed before it opens, and no artefact is
+// lost.
 func (h home) looksWhole(t *testing.T, id string) {
 	t.Helper()
 	over, decided := map[string]bool{}, false
@@ -237,7 +237,7 @@ func (h home) endedOnce(t *testing.T, child string) {
 	}
 }
 
-// TestTimeUntil holds how people write when a goal is given up.
+// TestTimeUntil checks how people write when a goal is given up.
 func TestTimeUntil(t *testing.T) {
 	now := time.Date(2026, 11, 27, 17, 30, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/front/console"
 )
 
-// TestHelpFitsTheTerminal holds that help texts break between words in a terminal, but for examples,
-// which are to be copied, and that nothing is lost.
+// TestHelpFitsTheTerminal checks that help texts break between words in a terminal, but for examples, which are to be
+// copied, and that nothing is lost.
 func TestHelpFitsTheTerminal(t *testing.T) {
 	for _, args := range []string{"--help", "help all", "help permissions", "run --help", "doctor --help", "help exit-codes", "serve --help"} {
 		var whole strings.Builder
@@ -36,7 +36,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// onTerminal is what a command prints on a terminal with so many cells in a line.
+// onTerminal is the output of a command on a terminal with so many cells in a line.
 func onTerminal(t *testing.T, cells uint16, args string) string {
 	t.Helper()
 	window, tty, err := pty.Open()
@@ -61,8 +61,8 @@ func onTerminal(t *testing.T, cells uint16, args string) string {
 	return <-printed
 }
 
-// TestHelpListsAll holds that 'inspan help all' lists every command that is there for people, and that
-// shells offer few of them.
+// TestHelpListsAll checks that 'inspan help all' lists every command that is there for people, and that shells offer
+// few of them.
 func TestHelpListsAll(t *testing.T) {
 	_, all, _ := prints(t, "help", "all")
 	offered := 0

@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestAccount folds logs into what was denied and what was touched.
+// TestAccount folds logs into denials and sensitive places.
 func TestAccount(t *testing.T) {
 	replied := func(ids ...string) event.Body {
 		var parts llm.Parts
@@ -111,7 +111,7 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestAccountGoesOn holds that a call which waited since an earlier run counts.
+// TestAccountGoesOn checks that a call which waited since an earlier run counts.
 func TestAccountGoesOn(t *testing.T) {
 	a := newView(&Console{Form: JSON, Err: io.Discard})
 	a.open(inspan.Pending{Waits: true, Call: llm.Call{ID: "1", Name: "edit_file"}, Effects: []tool.Effect{{Kind: tool.Write, Path: "/w/a"}}})

@@ -19,7 +19,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// screen is what was printed so far.
+// screen is the output so far.
 type screen struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -43,8 +43,7 @@ func (s *screen) shows(t *testing.T, text string) {
 	testkit.WaitFor(t, text, func() bool { return strings.Contains(s.String(), text) }, s.String)
 }
 
-// elsewhere is a session on disk with the steps of a model, and what opens it to be
-// looked at.
+// elsewhere is a session on disk with the steps of a model, and a function that opens it for watching.
 func elsewhere(t *testing.T, ran *[]string, steps ...script.Step) (*inspan.Session, func() *inspan.Watch) {
 	t.Helper()
 	s, host := hosted(t, ran, steps...)
@@ -85,8 +84,7 @@ func hosted(t *testing.T, ran *[]string, steps ...script.Step) (*inspan.Session,
 	return s, host
 }
 
-// TestAttachAndRunOn has one console run a session that nobody sits at, and another
-// one look at it, answer, and see the end.
+// TestAttachAndRunOn has one console run a session without a person, and another one watch it, answer, and see the end.
 func TestAttachAndRunOn(t *testing.T) {
 	var ran []string
 	s, watch := elsewhere(t, &ran, step("I write.", "one"), step("Again.", "two"),
@@ -150,7 +148,7 @@ func TestAttachAndRunOn(t *testing.T) {
 	}
 }
 
-// late is a store whose logs tell of what came only when they are let.
+// late is a store whose logs report new events only when the test allows it.
 type late struct {
 	store.Store
 	let chan struct{}
@@ -175,8 +173,7 @@ func (l lateLog) Wait(ctx context.Context, after uint64) error {
 	}
 }
 
-// TestAttachSeesTheEnd holds that a run which nobody drives any more is shown to its end, however late the
-// last of it is read.
+// TestAttachSeesTheEnd checks that a run without a driver is shown to its end, however late the last part is read.
 func TestAttachSeesTheEnd(t *testing.T) {
 	var ran []string
 	s, host := hosted(t, &ran, script.Step{Parts: llm.Say("Done.")})
@@ -210,8 +207,8 @@ func TestAttachSeesTheEnd(t *testing.T) {
 	}
 }
 
-// TestAttachIsLeftBefore holds that what tells of keys is said, and that whoever has left before that
-// is told how to come back.
+// TestAttachIsLeftBefore checks that the hint about the keys is printed, and that a person who leaves before that
+// learns how to return.
 func TestAttachIsLeftBefore(t *testing.T) {
 	var ran []string
 	_, watch := elsewhere(t, &ran)
@@ -282,8 +279,8 @@ func TestAttachToWhatNobodyDrives(t *testing.T) {
 	}
 }
 
-// TestAttachFromAPipe takes a line that is there before anything is shown for the answer to what
-// waits, and tells of a question that nobody can answer here.
+// TestAttachFromAPipe takes a line that is there from the start as the answer to the open question, and reports a
+// question that can't be answered here.
 func TestAttachFromAPipe(t *testing.T) {
 	for typed, want := range map[string]string{"y\n": "— done", "": "? note asks"} {
 		var ran []string

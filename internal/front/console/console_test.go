@@ -136,7 +136,7 @@ func TestPersonAnswers(t *testing.T) {
 	}
 }
 
-// A session that was stopped as it used up too much in a minute asks whoever is there whether it may go on.
+// A session that was stopped because it used too much in a minute asks the person whether it may continue.
 func TestRateAsks(t *testing.T) {
 	for typed, want := range map[string]int{"y\n": console.ExitDone, "no\n": console.ExitRate} {
 		var ran []string
@@ -151,7 +151,7 @@ func TestRateAsks(t *testing.T) {
 	}
 }
 
-// A limit that is reached asks whoever is there, and each yes doubles it.
+// A reached limit asks the person, and each yes doubles it.
 func TestLimitsAsk(t *testing.T) {
 	for typed, want := range map[string]struct{ ran, code int }{
 		"y\ny\ny\ny\ny\n": {3, console.ExitDone}, "y\ny\nno\n": {1, console.ExitMaxTurns}, "y\n\n": {1, console.ExitMaxTurns},
@@ -208,7 +208,7 @@ func (*broken) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] 
 	}
 }
 
-// What is said of a failure stands below what the model had begun to say.
+// The message about a failure comes below the model's unfinished text.
 func TestFailureEndsTheLine(t *testing.T) {
 	s, err := (&inspan.Agent{Model: &broken{}}).Open(t.Context(), event.NewMemory("s"))
 	if err != nil {
@@ -344,7 +344,7 @@ func TestWaitsAreCounted(t *testing.T) {
 	}
 }
 
-// TestPersonEdits holds that a person can change a command before it runs, and add a note to a yes, in lines.
+// TestPersonEdits checks that a person can change a command before it runs, and add a note to a yes, in lines.
 func TestPersonEdits(t *testing.T) {
 	for _, tc := range []struct{ typed, ran, shown string }{
 		{"e\nmake test\ny\n", "make test", "Run this instead: "},
@@ -387,7 +387,7 @@ func TestPersonEdits(t *testing.T) {
 	}
 }
 
-// TestQuestionFitsTheTerminal holds that what an approval offers breaks between words.
+// TestQuestionFitsTheTerminal checks that the choices of a question break between words.
 func TestQuestionFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{80, 40} {
 		var ran []string
@@ -411,9 +411,8 @@ func TestQuestionFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestFitsTheTerminal holds that what is shown of tables, charts and images fits the
-// terminal, that a pipe gets markdown that can be read, and that JSON holds what was
-// written.
+// TestFitsTheTerminal checks that tables, charts and images fit the terminal, that a pipe gets readable markdown, and
+// that JSON has the original text.
 func TestFitsTheTerminal(t *testing.T) {
 	const reply = "So:\n\n| file | what it is for |\n|---|---|\n| cart.go | adds up carts and gives ten percent off for ten of the same " +
 		"thing |\n| 漢字.go | is wide |\n\n![x](data:image/png;base64,AAAA)"
@@ -464,8 +463,8 @@ func TestFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestReplyIsCompleted holds that a reader who has missed some of what the model wrote shows
-// all that it said in the end, and that a file or a pipe has nothing else.
+// TestReplyIsCompleted checks that a reader who has missed a part of a streamed reply shows all of it in the end, and
+// that a file or a pipe has nothing else.
 func TestReplyIsCompleted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		deltas []event.Delta
@@ -498,7 +497,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
-// TestUnwrittenResult holds that a result which nobody got is not success, and that other exit codes stay.
+// TestUnwrittenResult checks that a result that could not be written is not success, and that other exit codes stay.
 func TestUnwrittenResult(t *testing.T) {
 	for _, form := range console.Forms() {
 		var said bytes.Buffer

@@ -25,8 +25,7 @@ func (r rewriter) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
 	return tool.Outcome{Action: tool.Ask, By: "hook h", Args: r.args}, nil
 }
 
-// TestAsksAboutWhatWillRun holds that a person decides on what a judge made of a
-// call, also after a restart.
+// TestAsksAboutWhatWillRun checks that a person decides about the call as a judge has changed it, also after a restart.
 func TestAsksAboutWhatWillRun(t *testing.T) {
 	ran := ""
 	sh := tool.New("sh", "runs", func(_ context.Context, _ *tool.Call, in struct {
@@ -75,7 +74,7 @@ func TestAsksAboutWhatWillRun(t *testing.T) {
 	}
 }
 
-// What has happened drives the terminal no more than what happens.
+// Past events do not drive the terminal any more than current ones.
 func TestShowIsHarmless(t *testing.T) {
 	evil := "a\x1b[2J\u202eb\n"
 	var out, errs bytes.Buffer

@@ -17,8 +17,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestReaderStands holds that a run ends when it must although nobody takes what it prints, and that all of it
-// arrives, in order, where somebody reads late.
+// TestReaderStands checks that a run ends in time although no one reads its output, and that all of it arrives, in
+// order, if someone reads late.
 func TestReaderStands(t *testing.T) {
 	t.Parallel()
 	open := func(limit time.Duration, steps ...script.Step) *inspan.Session {

@@ -17,8 +17,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestPersonDecidesOnASet holds that calls which are asked for together are printed in full, as one
-// question whose answer is for all of them.
+// TestPersonDecidesOnASet checks that calls which are asked for together are printed in full, as one question whose
+// answer is for all of them.
 func TestPersonDecidesOnASet(t *testing.T) {
 	for typed, want := range map[string]int{"y\n": 2, "n\n": 0, "s\ny\n": 2} {
 		ran := 0
@@ -51,7 +51,7 @@ func TestPersonDecidesOnASet(t *testing.T) {
 	}
 }
 
-// TestAttachedToASet holds that somebody who looks at a session from elsewhere answers a set as one.
+// TestAttachedToASet checks that a person who watches a session from elsewhere answers a set as one.
 func TestAttachedToASet(t *testing.T) {
 	var ran []string
 	s, watch := elsewhere(t, &ran, script.Step{Parts: llm.Parts{llm.Call{Name: "fill", Args: []byte("{}")}}}, script.Step{Parts: llm.Say("Done.")})

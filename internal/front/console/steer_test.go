@@ -42,7 +42,7 @@ func (l deafLog) Append(ctx context.Context, bodies ...event.Body) ([]event.Even
 	return l.Log.Append(ctx, bodies...)
 }
 
-// desk is somebody who looks at a session that goes on elsewhere, and types.
+// desk is a person who watches a session that runs elsewhere, and types.
 type desk struct {
 	t      *testing.T
 	screen screen
@@ -54,7 +54,7 @@ type desk struct {
 	ran    chan int
 }
 
-// sits has a run begin elsewhere and somebody look at it. Set may change how.
+// sits has a run begin elsewhere and a person watch it. Set may change the attachment.
 func sits(t *testing.T, s *inspan.Session, host *inspan.Host, set func(d *desk, a *console.Attachment)) *desk {
 	t.Helper()
 	d := &desk{t: t, code: make(chan int, 1), ran: make(chan int, 1)}
@@ -106,8 +106,8 @@ func (d *desk) never(texts ...string) {
 	}
 }
 
-// TestNothingTakenEndsNothing holds that an input that does not arrive is said to have not, that the
-// question is put again, and that the loss of the connection is told once.
+// TestNothingTakenEndsNothing checks that an input that does not arrive is reported, that the question is asked again,
+// and that the lost connection is reported once.
 func TestNothingTakenEndsNothing(t *testing.T) {
 	var ran []string
 	s, host := hosted(t, &ran, step("I write.", "one"), script.Step{Parts: llm.Say("Done.")})
@@ -140,8 +140,8 @@ func TestNothingTakenEndsNothing(t *testing.T) {
 	}
 }
 
-// TestAnsweredElsewhereMeanwhile holds that what was typed as an answer becomes no message unless
-// the person says so, that commands are not for the model, and that hints name the server.
+// TestAnsweredElsewhereMeanwhile checks that text typed as an answer becomes a message only if the person says so, that
+// commands are not for the model, and that hints name the server.
 func TestAnsweredElsewhereMeanwhile(t *testing.T) {
 	var ran []string
 	s, host := hosted(t, &ran, step("I write.", "one"), script.Step{Parts: llm.Say("Done.")})
@@ -187,7 +187,7 @@ func TestAttachNote(t *testing.T) {
 	}
 }
 
-// TestServerGivesUp holds what is said of a session that a server does not go on with.
+// TestServerGivesUp checks the message about a session that a server does not continue.
 func TestServerGivesUp(t *testing.T) {
 	var ran []string
 	s, host := hosted(t, &ran, step("I write.", "one"))
@@ -201,7 +201,7 @@ func TestServerGivesUp(t *testing.T) {
 	d.never("inspan resume")
 }
 
-// TestNobodyAnswersHere holds that the hint to a question names the server.
+// TestNobodyAnswersHere checks that the hint to a question names the server.
 func TestNobodyAnswersHere(t *testing.T) {
 	var ran []string
 	s, host := hosted(t, &ran, step("I write.", "one"))
@@ -211,7 +211,7 @@ func TestNobodyAnswersHere(t *testing.T) {
 	<-d.code
 }
 
-// TestToolOfAClient holds that a call that a client is to answer shows what it is.
+// TestToolOfAClient checks that a call that a client is to answer shows what it is.
 func TestToolOfAClient(t *testing.T) {
 	lookup := tool.New("lookup", "looks up", func(_ context.Context, c *tool.Call, _ struct {
 		Question string `json:"question"`
@@ -242,7 +242,7 @@ func TestToolOfAClient(t *testing.T) {
 	}
 }
 
-// TestLinesOfOthersAreMarked holds that no line of a text of somebody looks like one of ours.
+// TestLinesOfOthersAreMarked checks that no line of a person's text looks like one of ours.
 func TestLinesOfOthersAreMarked(t *testing.T) {
 	var shown screen
 	c := &console.Console{Out: &shown, Err: &shown}

@@ -60,8 +60,7 @@ func TestRunAgent(t *testing.T) {
 	})
 }
 
-// TestForeignSessions holds that only sessions of run_agent, and of the same sender,
-// can be gone on with.
+// TestForeignSessions checks that only sessions of run_agent, and of the same sender, can be gone on with.
 func TestForeignSessions(t *testing.T) {
 	h := newHouse(t, "ask")
 	s, err := h.Host.New(t.Context(), h.Root)
@@ -112,7 +111,7 @@ func TestForeignSessions(t *testing.T) {
 	}
 }
 
-// TestAgentStops holds that a run which does not come to its end says so.
+// TestAgentStops checks that a run which does not come to its end says so.
 func TestAgentStops(t *testing.T) {
 	c := newHouse(t, "ask").connect(older, nil)
 	res, err := c.agent(t.Context(), map[string]any{"task": "stop: refusal"})
@@ -138,8 +137,7 @@ func TestAgentAsks(t *testing.T) {
 	})
 }
 
-// TestAgentAsksThePerson holds that a question which is none of consent is answered in
-// the person's own words.
+// TestAgentAsksThePerson checks that a question that is not about consent is answered in the person's own words.
 func TestAgentAsksThePerson(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "ask")
@@ -165,7 +163,7 @@ func TestAgentAsksThePerson(t *testing.T) {
 	})
 }
 
-// log is what is stored of a session.
+// log is the stored log of a session.
 func (h *house) log(session string) string {
 	h.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(h.state, "sessions", session, "log.jsonl"))
@@ -196,8 +194,7 @@ var marked = 100_000_000 + rand.IntN(900_000_000) //nolint:gosec // any number
 // mark is a number of seconds that no other test sleeps.
 func mark(n int) string { return fmt.Sprintf("61.%d%02d", marked, n) }
 
-// TestCancel holds that a call which is called off leaves nothing running, and its
-// session in order.
+// TestCancel checks that a call which is called off leaves nothing running, and its session in order.
 func TestCancel(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		for i, name := range []string{"run_agent", "bash"} {
@@ -241,7 +238,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestCancelWhileItAsks holds that a question can be called off with its call.
+// TestCancelWhileItAsks checks that a question can be called off with its call.
 func TestCancelWhileItAsks(t *testing.T) {
 	h := newHouse(t, "ask")
 	asked, release := make(chan struct{}), make(chan struct{})
@@ -275,7 +272,7 @@ func TestCancelWhileItAsks(t *testing.T) {
 	}
 }
 
-// TestClientGoes holds that nothing runs on when the pipe of a client breaks.
+// TestClientGoes checks that nothing runs on when the pipe of a client breaks.
 func TestClientGoes(t *testing.T) {
 	h := newHouse(t, "auto")
 	c := h.connect(older, nil)
@@ -292,7 +289,7 @@ func TestClientGoes(t *testing.T) {
 	}
 }
 
-// TestTwoClients holds that the clients of a server don't meet.
+// TestTwoClients checks that the clients of a server don't meet.
 func TestTwoClients(t *testing.T) {
 	h := newHouse(t, "edit")
 	h.write("a.txt", "one\n")

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write down how the conformance suite ends")
 
-// peer runs one of them and returns what it prints.
+// peer runs one of them and returns its output.
 func peer(t *testing.T, within time.Duration, dir string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -26,9 +26,9 @@ func peer(t *testing.T, within time.Duration, dir string, args ...string) (strin
 	return string(out), err
 }
 
-// TestConformance runs all scenarios of the official suite for servers, over our
-// transport, behind our gate, with the fixtures that they want. A verdict of the suite
-// may be about nothing, so what counts is how many checks of each scenario passed.
+// TestConformance runs all scenarios of the official suite for servers, over our transport, behind our gate, with the
+// fixtures that they want. A verdict of the suite may cover no checks, so the number of passed checks of each scenario
+// counts.
 func TestConformance(t *testing.T) {
 	dir := testkit.Dir(t)
 	both(t, func(t *testing.T, revision string) {

@@ -227,7 +227,7 @@ func badState() error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "this requestState is not ours"}
 }
 
-// roundTools ask by what they return.
+// roundTools ask through their results.
 func roundTools(s *sdk.Server) {
 	add(s, "test_input_required_result_elicitation", func(_ context.Context, req *sdk.CallToolRequest) (result, error) {
 		if name, _ := filled(req.Params.InputResponses, "user_name", "name").(string); name != "" {
@@ -296,7 +296,7 @@ func roundTools(s *sdk.Server) {
 	})
 }
 
-// changingTools change what is offered while somebody listens.
+// changingTools change the offered tools while a client listens.
 func changingTools(s *sdk.Server) {
 	add(s, "test_trigger_tool_change", func(context.Context, *sdk.CallToolRequest) (result, error) {
 		add(s, "passing_tool", always(text("ok")))

@@ -70,7 +70,7 @@ func (h *house) visit(url, token, revision string, answer func(*sdk.ElicitParams
 	return c
 }
 
-// TestHTTP holds that all goes over HTTP as it does at a pipe.
+// TestHTTP checks that all goes over HTTP as it does at a pipe.
 func TestHTTP(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "ask")
@@ -95,7 +95,7 @@ func TestHTTP(t *testing.T) {
 	})
 }
 
-// TestPrincipals holds that nobody gets at what is another's.
+// TestPrincipals checks that no principal reaches another's objects.
 func TestPrincipals(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "ask")
@@ -169,8 +169,7 @@ func (h *house) foreignSession(url, id string) {
 	}
 }
 
-// TestHTTPEnds holds that nothing runs on when a request or an HTTP session is ended,
-// or the server.
+// TestHTTPEnds checks that nothing runs on when a request or an HTTP session is ended, or the server.
 func TestHTTPEnds(t *testing.T) {
 	for i, tc := range []struct {
 		name, revision string

@@ -77,7 +77,7 @@ func newServer(root string, mode tool.Mode) (*mcpserver.Server, error) {
 	return &mcpserver.Server{Host: a.Host(app.Options{Model: "script", Mode: mode}, quiet), Tools: tools, Root: root}, nil
 }
 
-// serve is what tests start as a process of its own: a server at its pipes.
+// serve is the process that tests start: a server on its pipes.
 func serve(root string) error {
 	s, err := newServer(root, "auto")
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// TestRounds holds what a client must bring to answer a question in the revision
-// without requests to clients: the key of the question, once, with the same call, and
-// one of the answers that were offered.
+// TestRounds checks what a client must send to answer a question in the revision without requests to clients: the key
+// of the question, once, with the same call, and one of the offered answers.
 func TestRounds(t *testing.T) {
 	h := newHouse(t, "ask")
 	h.rounds = &sdk.MultiRoundTripOptions{Disabled: true}
@@ -63,7 +62,7 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-// TestLateAnswers holds that a question does not wait for ever.
+// TestLateAnswers checks that a question does not wait for ever.
 func TestLateAnswers(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "ask")
@@ -96,7 +95,7 @@ func TestLateAnswers(t *testing.T) {
 	})
 }
 
-// TestManyQuestions holds that those which wait are bounded.
+// TestManyQuestions checks that those which wait are bounded.
 func TestManyQuestions(t *testing.T) {
 	h := newHouse(t, "ask")
 	h.rounds = &sdk.MultiRoundTripOptions{Disabled: true}

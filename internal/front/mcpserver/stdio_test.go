@@ -19,12 +19,12 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// sink is an end of a pipe that keeps what is written.
+// sink is an end of a pipe that keeps the written bytes.
 type sink struct{ bytes.Buffer }
 
 func (*sink) Close() error { return nil }
 
-// ear keeps what is written and tells when the last answer was.
+// ear keeps the written bytes and the time of the last answer.
 type ear struct {
 	sink
 	last chan struct{}
@@ -62,7 +62,7 @@ func typed(t testing.TB, text string) (string, error) {
 
 const ping = `{"jsonrpc":"2.0","id":"the last one","method":"ping"}` + "\n"
 
-// TestNonsense holds that a line which is no message is answered, and the next one too.
+// TestNonsense checks that a line that is not a message is answered, and so is the next one.
 func TestNonsense(t *testing.T) {
 	for _, text := range []string{
 		"", "hello", "{", "[]", "null", "42", `"x"`, "{}", `{"jsonrpc":"1.0","id":1,"method":"ping"}`,
@@ -154,7 +154,7 @@ func (p *process) send(t *testing.T, format string, args ...any) {
 	}
 }
 
-// TestKill holds that nothing runs on when the client is killed, or the server itself.
+// TestKill checks that nothing runs on when the client is killed, or the server itself.
 func TestKill(t *testing.T) {
 	for i, who := range []string{"client", "server"} {
 		t.Run(who, func(t *testing.T) {
@@ -236,7 +236,7 @@ func TestInspector(t *testing.T) {
 	}
 }
 
-// TestStops holds that a server at a pipe ends with its context, and all that it does.
+// TestStops checks that a server at a pipe ends with its context, and all that it does.
 func TestStops(t *testing.T) {
 	h := newHouse(t, "auto")
 	ctx, cancel := context.WithCancel(t.Context())

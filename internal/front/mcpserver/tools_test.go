@@ -71,8 +71,8 @@ func TestChosenTools(t *testing.T) {
 	}
 }
 
-// TestCallsAreJudged holds that calls of clients are those of a session: what is not
-// allowed is not done, what was read and changed since is not replaced, and secrets stay out.
+// TestCallsAreJudged checks that clients' calls are treated like those of a session: forbidden ones do not run, a file
+// changed since it was read is not replaced, and secrets stay out.
 func TestCallsAreJudged(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "edit")
@@ -111,8 +111,7 @@ func TestCallsAreJudged(t *testing.T) {
 	})
 }
 
-// TestTheSameCallAgain holds that a client gets the whole result each time, however
-// often it makes the same call.
+// TestTheSameCallAgain checks that a client gets the whole result each time, however often it makes the same call.
 func TestTheSameCallAgain(t *testing.T) {
 	h := newHouse(t, "ask")
 	h.write("long.txt", strings.Repeat("a line of some length\n", 200))
@@ -128,8 +127,7 @@ func TestTheSameCallAgain(t *testing.T) {
 	}
 }
 
-// TestApproval holds that what asks is put to the person, with all of it, and that
-// every answer does what it says.
+// TestApproval checks that a question is shown to the person in full, and that every answer does what it says.
 func TestApproval(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		for _, tc := range []struct {
@@ -169,7 +167,7 @@ func TestApproval(t *testing.T) {
 	})
 }
 
-// TestWhileACallAsks holds that others can be made meanwhile.
+// TestWhileACallAsks checks that others can be made meanwhile.
 func TestWhileACallAsks(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "ask")
@@ -212,8 +210,8 @@ func TestWhileACallAsks(t *testing.T) {
 	})
 }
 
-// TestSideBySide holds that a slow call holds up no other one, that those which go on at
-// once know what was read before and where the shell is, and that jobs are found.
+// TestSideBySide checks that a slow call holds up no other one, that parallel calls know the files read before and the
+// shell's directory, and that jobs are found.
 func TestSideBySide(t *testing.T) {
 	both(t, func(t *testing.T, revision string) {
 		h := newHouse(t, "auto")
@@ -262,15 +260,14 @@ func TestSideBySide(t *testing.T) {
 		if !strings.Contains(said, "opened") || !strings.Contains(said, "the agent is done") {
 			t.Errorf("the slow calls: %s", said)
 		}
-		// The job is of the session beside, though the first one is free again.
+		// The job belongs to the other session, although the first one is free again.
 		if text, failed := c.call("jobs", map[string]any{"action": "kill"}); failed || !strings.Contains(text, "job 1 ended") {
 			t.Errorf("%s", text)
 		}
 	})
 }
 
-// TestTaintIsShared holds that text from elsewhere which one call has brought counts for
-// calls beside it.
+// TestTaintIsShared checks that outside text in the result of one call counts for parallel calls.
 func TestTaintIsShared(t *testing.T) {
 	h := newHouse(t, "yolo")
 	c := h.connect(older, nil)
@@ -306,8 +303,7 @@ func TestTaintIsShared(t *testing.T) {
 	}
 }
 
-// TestArguments holds that those which are no object are told so, and that none are
-// those of an empty one.
+// TestArguments checks that arguments that are not an object get an error, and that missing ones mean an empty object.
 func TestArguments(t *testing.T) {
 	h := newHouse(t, "ask")
 	h.write("a.txt", "one\n")
@@ -362,8 +358,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// TestLongConnection holds that what a session knows outlasts its conversation, which is
-// cut short again and again.
+// TestLongConnection checks that a session's knowledge outlasts its conversation, which is cut short again and again.
 func TestLongConnection(t *testing.T) {
 	h := newHouse(t, "edit")
 	h.write("a.txt", "one\n")
@@ -398,8 +393,7 @@ func TestLongConnection(t *testing.T) {
 	}
 }
 
-// TestOnlyTools holds that what an agent has for its model and its person is not for
-// calls of clients.
+// TestOnlyTools checks that tools for an agent's model and its person are not for calls of clients.
 func TestOnlyTools(t *testing.T) {
 	h := newHouse(t, "ask")
 	from := h.Tools

@@ -44,8 +44,7 @@ func presses(m *model, keys ...tea.KeyPressMsg) {
 func letter(r rune) tea.KeyPressMsg  { return tea.KeyPressMsg{Code: r, Text: string(r)} }
 func pressed(r rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: r} }
 
-// TestTypedAhead holds that nothing that is pressed before a question was seen
-// answers it, also not what says yes afterwards.
+// TestTypedAhead checks that no key pressed before a question was seen answers it, including a later yes.
 func TestTypedAhead(t *testing.T) {
 	down, send := pressed(tea.KeyDown), pressed(tea.KeyEnter)
 	for _, tc := range []struct {
@@ -85,8 +84,8 @@ func TestTypedAhead(t *testing.T) {
 	}
 }
 
-// TestQuestionStepsBack holds that whoever types when a question comes up sees
-// what is typed, and the question again after a pause.
+// TestQuestionStepsBack checks that a person who is typing when a question comes up sees the typed text, and the
+// question again after a pause.
 func TestQuestionStepsBack(t *testing.T) {
 	m, now := asking(t)
 	m.View()
@@ -126,8 +125,7 @@ func TestQuestionStepsBack(t *testing.T) {
 	}
 }
 
-// TestUnseenQuestionIsLeft holds that a question that comes up does not keep
-// anybody from interrupting.
+// TestUnseenQuestionIsLeft checks that a question that comes up does not keep anybody from interrupting.
 func TestUnseenQuestionIsLeft(t *testing.T) {
 	for name, key := range map[string]tea.KeyPressMsg{"esc": pressed(tea.KeyEscape), "ctrl+c": {Code: 'c', Mod: tea.ModCtrl}} {
 		m, _ := asking(t)
@@ -143,8 +141,8 @@ func TestUnseenQuestionIsLeft(t *testing.T) {
 	}
 }
 
-// TestDroppedKeys holds that keys that come too early leave a question as it is: it
-// counts as seen when it has been there for long enough.
+// TestDroppedKeys checks that keys that come too early leave a question as it is: it counts as seen when it has been
+// there for long enough.
 func TestDroppedKeys(t *testing.T) {
 	down, send := pressed(tea.KeyDown), pressed(tea.KeyEnter)
 	for _, early := range []rune{tea.KeyDown, tea.KeyUp, tea.KeyTab, tea.KeyEnter} {
@@ -165,8 +163,8 @@ func TestDroppedKeys(t *testing.T) {
 	}
 }
 
-// TestSingleKeys holds that the key of a choice counts by itself, and that neither more of the
-// same word nor a sentence that begins with it is another answer.
+// TestSingleKeys checks that the key of a choice counts by itself, and that neither more of the same word nor a
+// sentence that begins with it is another answer.
 func TestSingleKeys(t *testing.T) {
 	rules := func(m *model) { m.talk.view.Waiting()[0].Rules = []string{"write(a)"} }
 	for name, tc := range map[string]struct {
@@ -241,7 +239,7 @@ func TestSingleKeys(t *testing.T) {
 	}
 }
 
-// TestDeadTime holds that the choices of a question are dim until they count.
+// TestDeadTime checks that the choices of a question are dim until they count.
 func TestDeadTime(t *testing.T) {
 	m, now := asking(t)
 	m.screen.look.noColor = false
@@ -254,8 +252,8 @@ func TestDeadTime(t *testing.T) {
 	}
 }
 
-// TestRedrawWaits holds that the frame is redrawn only when no lines are on their way to the terminal, and that
-// none go there until it is.
+// TestRedrawWaits checks that the frame is redrawn only when no lines are on their way to the terminal, and that none
+// go there until it is.
 func TestRedrawWaits(t *testing.T) {
 	m, _ := asking(t)
 	m.View()
@@ -281,8 +279,8 @@ func TestRedrawWaits(t *testing.T) {
 	}
 }
 
-// TestFence holds that lines are printed only when both marks of a fence have been written since the terminal
-// lost our frame, and that frames older than a fence no longer take room.
+// TestFence checks that lines are printed only when both marks of a fence have been written since the terminal lost our
+// frame, and that frames older than a fence no longer take room.
 func TestFence(t *testing.T) {
 	m, _ := asking(t)
 	s := m.screen
@@ -314,7 +312,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestOutput holds that marks never reach the terminal, and all else does.
+// TestOutput checks that marks never reach the terminal, and all else does.
 func TestOutput(t *testing.T) {
 	var out bytes.Buffer
 	passed := make(chan markWritten, 2)

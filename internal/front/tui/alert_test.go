@@ -7,8 +7,8 @@ import (
 	"github.com/inspan/inspan/internal/front/tui"
 )
 
-// TestCallsWhoIsAway holds that a person is called when a question waits and when a run has ended, in
-// the way that they want, if another window has the focus, and not otherwise.
+// TestCallsWhoIsAway checks that a person is called when a question waits and when a run has ended, in the way that
+// they want, if another window has the focus, and not otherwise.
 func TestCallsWhoIsAway(t *testing.T) {
 	const asks, done = "\x1b]9;inspan: note asks\x1b\\", "\x1b]9;inspan: done\x1b\\"
 	for name, tc := range map[string]struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestAnswerKeys holds what each key of a question decides, in small letters and in capitals. One that
-// a question offers without a row fails.
+// TestAnswerKeys checks the decision of each key of a question, in small letters and in capitals. An offered key
+// without a row fails.
 func TestAnswerKeys(t *testing.T) {
 	rules := []string{"write(a)"}
 	offers := []event.Offer{{Reach: event.ReachEdits, Rules: []string{"edits"}}, {Reach: event.ReachHost, Rules: []string{"network(h)"}}}

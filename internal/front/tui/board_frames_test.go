@@ -66,8 +66,7 @@ func types(m *boardModel, keys ...rune) {
 	}
 }
 
-// TestFramesOfBoard holds how the board looks, and that no line is too long and no text drives the
-// terminal.
+// TestFramesOfBoard checks how the board looks, and that no line is too long and no text drives the terminal.
 func TestFramesOfBoard(t *testing.T) {
 	sizes := []struct {
 		name          string
@@ -111,8 +110,8 @@ func TestFramesOfBoard(t *testing.T) {
 	}
 }
 
-// TestBoardKeepsRow holds that the row that is marked stays so when others come before it, and that
-// a question of it is closed when it is no longer open.
+// TestBoardKeepsRow checks that the marked row stays marked when others come before it, and that its question closes
+// when it is no longer open.
 func TestBoardKeepsRow(t *testing.T) {
 	m := boardStill(t, 80, 24, look{noColor: true})
 	types(m, 'j', 'j', 'k', 'k')
@@ -130,8 +129,8 @@ func TestBoardKeepsRow(t *testing.T) {
 	}
 }
 
-// TestBoardAnswersWhatIsShown holds that an answer is for the question that stood on the screen:
-// another one of the same call, which came meanwhile, stays open.
+// TestBoardAnswersWhatIsShown checks that an answer is for the question that stood on the screen: another one of the
+// same call, which came meanwhile, stays open.
 func TestBoardAnswersWhatIsShown(t *testing.T) {
 	m := boardStill(t, 80, 24, look{noColor: true})
 	log, err := m.App.Store().Create(t.Context())

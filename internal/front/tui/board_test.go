@@ -28,8 +28,8 @@ func boardOf(t testing.TB, a *app.App, width, height int) (*screen, *string) {
 	return s, opened
 }
 
-// goes runs a session in this process, which waits for answers from elsewhere. It returns the
-// session, and what waits for its end.
+// goes runs a session in this process, which waits for answers from elsewhere. It returns the session, and a function
+// that waits for its end.
 func goes(t *testing.T, a *app.App, task string, steps ...script.Step) (s *inspan.Session, ended func()) {
 	t.Helper()
 	h := &inspan.Host{Dir: a.Store().Dir, Agent: func(_ context.Context, at inspan.Place) (*inspan.Agent, error) {
@@ -137,8 +137,7 @@ func TestBoardAnswers(t *testing.T) {
 	}
 }
 
-// TestBoardQuestionGone closes a question that somebody else has answered, and keeps one that the
-// person leaves open.
+// TestBoardQuestionGone closes a question that someone else has answered, and keeps one that the person leaves open.
 func TestBoardQuestionGone(t *testing.T) {
 	a := newApp(t)
 	session, ended := goes(t, a, "paint it", call("note", `{"word":"blue"}`), sayStep("Over."))

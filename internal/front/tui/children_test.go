@@ -14,8 +14,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// withTeam lets sessions of the front end have others work for them, who do what
-// their task says.
+// withTeam gives the front end's sessions subagents that do what their task says.
 func withTeam(t *tui.TUI) {
 	host := t.Host
 	t.Host = func(o app.Options, warn func(string)) *inspan.Host {
@@ -38,8 +37,8 @@ func withTeam(t *tui.TUI) {
 	}
 }
 
-// TestChildAsks holds that what a child asks is answered while the run goes on, and
-// that an interrupt at its question ends all.
+// TestChildAsks checks that a child's question is answered while the run continues, and that an interrupt at its
+// question ends everything.
 func TestChildAsks(t *testing.T) {
 	spawn := call("spawn_agent", `{"task":"call: note {\"word\":\"red\"}\nsay: noted it"}`)
 	for _, tc := range []struct{ keys, shown string }{
@@ -58,8 +57,7 @@ func TestChildAsks(t *testing.T) {
 	}
 }
 
-// TestChildInTheBackground holds that one is shown while it works, and told of when
-// it is back.
+// TestChildInTheBackground checks that a background child is shown while it works, and reported when it returns.
 func TestChildInTheBackground(t *testing.T) {
 	s := start(t, 100, 24, withTeam, call("spawn_agent", `{"task":"call: slow {\"word\":\"x\"}","background":true}`),
 		sayStep("Meanwhile."), sayStep("Heard."))
@@ -69,8 +67,8 @@ func TestChildInTheBackground(t *testing.T) {
 	s.shows("returned: cancelled", "■ cancelled")
 }
 
-// TestSubagents holds that the subagents of a session are listed, and that the work of one can be
-// looked into, also by its name.
+// TestSubagents checks that the subagents of a session are listed, and that the work of one can be looked into, also by
+// its name.
 func TestSubagents(t *testing.T) {
 	s := start(t, 100, 30, withTeam, call("spawn_agent", `{"task":"say: before it"}`), call("spawn_agent", `{"task":"say: just this"}`), sayStep("Over."))
 	s.typed("go", enter)

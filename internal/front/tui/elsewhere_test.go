@@ -97,7 +97,7 @@ func TestInterruptsElsewhere(t *testing.T) {
 	}
 }
 
-// TestCutOffGoesOn holds that a run that nobody goes on with does so here.
+// TestCutOffGoesOn checks that an interrupted run without a driver continues here.
 func TestCutOffGoesOn(t *testing.T) {
 	first := start(t, 80, 24, nil, call("look", `{"word":"blue"}`), sayStep("Over."))
 	id := first.cutOff().ID()
@@ -109,8 +109,8 @@ func TestCutOffGoesOn(t *testing.T) {
 	s.shows("Over.", "■ done")
 }
 
-// TestMessageWaits holds that what somebody says to a session that is idle here waits for the person,
-// and is not taken for a run that was cut off.
+// TestMessageWaits checks that a message to a session that is idle here waits for the person, and is not taken for a
+// run that was cut off.
 func TestMessageWaits(t *testing.T) {
 	s := start(t, 100, 24, nil, sayStep("One."), sayStep("Two."))
 	s.typed("go", enter)
@@ -128,7 +128,7 @@ func TestMessageWaits(t *testing.T) {
 	s.shows("Two.")
 }
 
-// TestOpenHere holds that other processes see the session that is open here, and not for longer.
+// TestOpenHere checks that other processes see the session that is open here, and not for longer.
 func TestOpenHere(t *testing.T) {
 	s := start(t, 100, 24, nil, sayStep("One."))
 	s.typed("go", enter)
@@ -147,8 +147,8 @@ func TestOpenHere(t *testing.T) {
 	}
 }
 
-// TestNamedFiles holds that a file that a message names comes with it, as news and not as a wish, and
-// that the message is shown as it was written.
+// TestNamedFiles checks that a file that a message names comes with it, as news and not as a wish, and that the message
+// is shown as it was written.
 func TestNamedFiles(t *testing.T) {
 	s := start(t, 100, 24, nil, sayStep("One."), sayStep("Two."), call("slow", `{"word":"turning"}`))
 	if err := os.WriteFile(filepath.Join(s.tui.Root, "plan.txt"), []byte("first the tests\n"), 0o600); err != nil {
@@ -187,8 +187,8 @@ func TestNamedFiles(t *testing.T) {
 	}
 }
 
-// TestRunBeginsElsewhere holds that a run that another process begins in the session
-// that is open here is not taken for one that was cut off.
+// TestRunBeginsElsewhere checks that a run that another process begins in the session that is open here is not taken
+// for one that was cut off.
 func TestRunBeginsElsewhere(t *testing.T) {
 	s := start(t, 100, 24, nil, sayStep("One."), call("slow", `{"word":"turning"}`))
 	s.typed("go", enter)
@@ -212,7 +212,7 @@ func TestRunBeginsElsewhere(t *testing.T) {
 	s.shows("› another process runs this session; Enter steers it, Esc interrupts it")
 }
 
-// TestContinueTellsTheTruth holds that only a run that stopped before its end is continued.
+// TestContinueTellsTheTruth checks that only a run that stopped before its end is continued.
 func TestContinueTellsTheTruth(t *testing.T) {
 	s := start(t, 80, 24, nil, sayStep("One."))
 	s.press("/continue" + enter)

@@ -79,8 +79,7 @@ func still(t testing.TB, width, height int, l look, events []event.Event) *model
 // see lets the time go by until the question that is shown counts as seen.
 func see(m *model) { m.questions.ask.drawn = m.questions.ask.drawn.Add(-seeing) }
 
-// drawn is all that the front end shows: what it has printed, and the picture
-// below it.
+// drawn is everything on the screen: printed lines, and the picture below them.
 func drawn(m *model) string {
 	m.talk.view.blocks = m.screen.print.take(m.talk.view.blocks)
 	v := m.View()
@@ -127,8 +126,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// frozen are the frames of version 0.1.0. They are never written anew: they hold that the logs of
-// that version look as they did, but for the words that have changed since.
+// frozen are the frames of version 0.1.0. They never change: logs of that version must look as they did, except for the
+// words that have changed since.
 var frozen = filepath.Join("testdata", "frames", "0.1.0")
 
 // reworded are the words of version 0.1.0 that have changed, each before those of today.
@@ -142,9 +141,8 @@ func reworded(path string) *strings.Replacer {
 	)
 }
 
-// restyled is a frame of version 0.1.0 in the look of today: the person's words have a colour, a rule
-// stands above the prompt or the question where there is room, and parts of the status line have
-// colours of their own, which are left out here.
+// restyled is a frame of version 0.1.0 in today's look: the person's words have a colour, a rule is above the prompt or
+// the question if there is room, and parts of the status line have colours of their own, which are left out here.
 func restyled(frame string, width, height int) string {
 	frame = strings.ReplaceAll(frame, "^[[1m› ", "^[[1;36m› ")
 	printed, picture, _ := strings.Cut(frame, "\n~~~\n")
@@ -210,8 +208,7 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// TestTransientsChangeNothing holds that whoever has missed the deltas sees the
-// same in the end.
+// TestTransientsChangeNothing checks that a reader who has missed the deltas sees the same in the end.
 func TestTransientsChangeNothing(t *testing.T) {
 	for _, path := range corpus(t) {
 		events := readLog(t, path)
@@ -231,7 +228,7 @@ func TestTransientsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestChartsFit holds that no row of a chart wraps, whatever the width of the terminal is.
+// TestChartsFit checks that no row of a chart wraps, whatever the width of the terminal is.
 func TestChartsFit(t *testing.T) {
 	c := markdown.Chart{Kind: markdown.Bar, Labels: []string{"漢字という名前", "b"}, Series: []markdown.Series{{Values: []float64{210, 83.5}}}}
 	for _, width := range []int{199, 79, 39, 19} {

@@ -69,7 +69,7 @@ func newScreen(t testing.TB, width, height int) (*screen, io.Reader) {
 	return s, in
 }
 
-// runs runs what is in the terminal until the test ends.
+// runs runs the terminal program until the test ends.
 func (s *screen) runs(run func(context.Context) (int, error)) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	go func() {
@@ -111,8 +111,7 @@ func start(t testing.TB, width, height int, change func(*tui.TUI), steps ...scri
 	return s
 }
 
-// agentTools are a tool that reads, one that changes and one that shows progress
-// until it is told to end.
+// agentTools are a tool that reads, one that changes and one that shows progress until the test ends it.
 func agentTools() []tool.Tool {
 	type word struct {
 		Word string `json:"word"`
@@ -174,7 +173,7 @@ func (s *screen) sequences() string {
 	return s.raw.String()
 }
 
-// text is all of the terminal, with what has been scrolled away.
+// text is the whole text of the terminal, including the scrollback.
 func (s *screen) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// twoJobs are jobs of a session, of which one runs.
+// twoJobs are jobs of a session, one of which runs.
 type twoJobs struct{ killed []string }
 
 func (*twoJobs) List() []Job {
@@ -58,7 +58,7 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestJobsThatNobodyKnows holds what is told where only the events are known.
+// TestJobsThatNobodyKnows checks the list if only the events are known.
 func TestJobsThatNobodyKnows(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, nil)
 	m.Jobs = func(string) Jobs { t.Error("asked without a session"); return nil }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// keysIn is settings of the form "action=key action"; without a key there is none.
+// keysIn is settings of the form "action=key action"; an action without a key has none.
 func keysIn(text string) map[string][]string {
 	over := map[string][]string{}
 	for _, field := range strings.Fields(text) {

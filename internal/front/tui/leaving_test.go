@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// TestLeavingAtASet holds that who leaves at the question about a set leaves it open: the session that is
-// resumed asks it again, and an answer runs the calls; so does a mode.
+// TestLeavingAtASet checks that who leaves at the question about a set leaves it open: the session that is resumed asks
+// it again, and an answer runs the calls; so does a mode.
 func TestLeavingAtASet(t *testing.T) {
 	for name, key := range map[string]string{"answer": "y", "mode": "\x1b[Z"} {
 		t.Run(name, func(t *testing.T) { leavingAtASet(t, key) })

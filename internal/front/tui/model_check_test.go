@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestLacks holds what the status line says before the first reply, and when it is found out.
+// TestLacks checks the status line before the first reply, and when the check runs.
 func TestLacks(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, nil)
 	now, what, asked := time.Unix(0, 0), "here does not answer", 0
@@ -50,7 +50,7 @@ func TestLacks(t *testing.T) {
 	if got := status(); strings.Contains(got, "does not answer") || asked != 3 {
 		t.Errorf("it is told after a reply: %q", got)
 	}
-	// A window that is narrow drops what is less important.
+	// A narrow window drops less important parts.
 	m = still(t, 30, 10, look{noColor: true}, nil)
 	m.lacks.route, m.lacks.what = "anthropic/claude", "no key for anthropic"
 	m.update(tea.WindowSizeMsg{Width: 30, Height: 10})
@@ -59,7 +59,7 @@ func TestLacks(t *testing.T) {
 	}
 }
 
-// TestCustomLine holds that the line of the person's command is followed by the mode and the warnings, also if the
+// TestCustomLine checks that the line of the person's command is followed by the mode and the warnings, also if the
 // line is long.
 func TestCustomLine(t *testing.T) {
 	m := still(t, 40, 10, look{noColor: true}, nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// modes are those that the one session there is was given.
+// modes are the modes that the only session has had.
 func (s *screen) modes() (id string, modes []string) {
 	s.t.Helper()
 	list, err := s.tui.App.Store().List(s.t.Context())
@@ -35,8 +35,8 @@ func (s *screen) modes() (id string, modes []string) {
 	return list[0].ID, modes
 }
 
-// TestResumeThatFails holds that everything stays as it was: the mode before the first
-// session, and the session that is open.
+// TestResumeThatFails checks that everything stays as it was: the mode before the first session, and the session that
+// is open.
 func TestResumeThatFails(t *testing.T) {
 	s := start(t, 80, 24, func(t *tui.TUI) {
 		t.App.Config = config.Config{Mode: "auto"}
@@ -72,8 +72,7 @@ func TestResumeThatFails(t *testing.T) {
 	}
 }
 
-// TestResumeOfTheOpenSession holds that the session that is open can be opened anew,
-// and stays open if that fails.
+// TestResumeOfTheOpenSession checks that the open session can be opened again, and stays open if that fails.
 func TestResumeOfTheOpenSession(t *testing.T) {
 	var broken atomic.Bool
 	s := start(t, 80, 24, func(t *tui.TUI) {
@@ -111,8 +110,8 @@ func TestResumeOfTheOpenSession(t *testing.T) {
 	}
 }
 
-// TestNewSessionKeepsTheModel holds that a new session has the model of the command line also
-// after one was gone on with that had its own.
+// TestNewSessionKeepsTheModel checks that a new session has the model of the command line also after one was gone on
+// with that had its own.
 func TestNewSessionKeepsTheModel(t *testing.T) {
 	var mu sync.Mutex
 	var models []string

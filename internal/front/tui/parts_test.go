@@ -115,8 +115,7 @@ func TestNothingDrivesTheTerminal(t *testing.T) {
 	}
 }
 
-// TestAllOfACallCanBeSeen holds that every line of what is asked about can be
-// reached, on any terminal.
+// TestAllOfACallCanBeSeen checks that every line of a question can be reached, on any terminal.
 func TestAllOfACallCanBeSeen(t *testing.T) {
 	var diff strings.Builder
 	for i := range 120 {
@@ -151,8 +150,8 @@ func TestAllOfACallCanBeSeen(t *testing.T) {
 	}
 }
 
-// TestChoicesAreSeen holds that a question shows all its choices in the smallest window, by their keys
-// where there is no room for words, and the words of the one that is chosen.
+// TestChoicesAreSeen checks that a question shows all its choices in the smallest window: by their keys if there is no
+// room for words, with the words of the chosen one.
 func TestChoicesAreSeen(t *testing.T) {
 	approve := event.Waiting{
 		Call: "1", Preview: "-a\n+b\n", Rules: []string{"write(a)"},
@@ -268,7 +267,7 @@ func TestEditor(t *testing.T) {
 	}
 }
 
-// FuzzEditor holds that whatever is typed, each row fits and the cursor is in it.
+// FuzzEditor checks that whatever is typed, each row fits and the cursor is in it.
 func FuzzEditor(f *testing.F) {
 	f.Add("hello wörld 漢字\n👩‍👩‍👧 x", 7, "udlrh")
 	f.Add("\u202e\x1b\x00\xff\xfe", 1, "rrdd")
@@ -304,7 +303,7 @@ func harmful(s string) bool {
 	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && text.Hidden.Has(r) })
 }
 
-// FuzzText holds that lines are harmless and fit.
+// FuzzText checks that lines are harmless and fit.
 func FuzzText(f *testing.F) {
 	f.Add("a\tb\x1b[31m\u202e漢字漢字 👩‍👩‍👧 long line of words", 5)
 	f.Add(" 0\x88", 5)
@@ -436,8 +435,8 @@ func TestPumpKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// TestTooLateIsTakenUp holds that what is sent while a run ends starts another
-// one, in whichever order the two are noticed.
+// TestTooLateIsTakenUp checks that an input sent while a run ends starts another one, in whichever order the two are
+// noticed.
 func TestTooLateIsTakenUp(t *testing.T) {
 	for _, sentFirst := range []bool{true, false} {
 		a := inspan.Agent{Model: &script.Model{Steps: []script.Step{{Parts: llm.Say("Done.")}, {Parts: llm.Say("Taken up.")}}}}
@@ -472,8 +471,8 @@ func TestTooLateIsTakenUp(t *testing.T) {
 	}
 }
 
-// TestWhatIsSaidMeanwhile holds that what was said while a session was being opened goes
-// back into the prompt if it could not be, and a mode does not.
+// TestWhatIsSaidMeanwhile checks that text typed while a session was being opened goes back into the prompt if opening
+// fails, and that a mode does not.
 func TestWhatIsSaidMeanwhile(t *testing.T) {
 	for _, tc := range []struct {
 		held event.Body
@@ -490,8 +489,8 @@ func TestWhatIsSaidMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPictureStaysSmallWhilePrinting holds that a picture does not grow into the
-// room that lines on their way to the terminal were given.
+// TestPictureStaysSmallWhilePrinting checks that a picture does not grow into the room that lines on their way to the
+// terminal were given.
 func TestPictureStaysSmallWhilePrinting(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, events(event.Say("go"), event.Asked{}, event.Delta{Text: strings.Repeat("word ", 300)}))
 	m.talk.view.blocks = m.screen.print.take(m.talk.view.blocks)
@@ -554,8 +553,8 @@ func TestSlash(t *testing.T) {
 	}
 }
 
-// TestPickersFindWhatIsWritten holds that a list has first what holds the search as it is written, and
-// that what comes meanwhile does not change what is marked.
+// TestPickersFindWhatIsWritten checks that a list first shows items with the search as written, and that added items do
+// not move the mark.
 func TestPickersFindWhatIsWritten(t *testing.T) {
 	p := &picker{items: []choice{
 		{"session number 177", "today"}, {"session number 131", "id 77"}, {"77 is no number", ""}, {"Session Number 77", ""}, {"other", ""},
@@ -604,8 +603,8 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestNewsBeginNoRun holds that what others tell a session at rest is shown, and does not
-// make it one whose run was cut off.
+// TestNewsBeginNoRun checks that messages of others to a resting session are shown, and do not make it look like an
+// interrupted run.
 func TestNewsBeginNoRun(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, events(event.Steered{Parts: llm.Say("the build is red"), By: "hook", Origin: event.OriginHook}))
 	if got := drawn(m); m.talk.cutOff() || !strings.Contains(got, "hook: the build is red") {
@@ -613,7 +612,7 @@ func TestNewsBeginNoRun(t *testing.T) {
 	}
 }
 
-// TestCostOfAllThatWasSpent holds the status line against what limits are checked with.
+// TestCostOfAllThatWasSpent compares the status line with the figure that limits are checked against.
 func TestCostOfAllThatWasSpent(t *testing.T) {
 	got := plain(t, event.Say("go"), event.Asked{}, event.Routed{Route: "a/b", Rule: "r", Cost: 1},
 		event.Failed{Message: "refused", Cost: 2}, event.Asked{},
@@ -623,7 +622,7 @@ func TestCostOfAllThatWasSpent(t *testing.T) {
 	}
 }
 
-// TestPanelEnds holds that Home and End go to the ends of our own text, at each size.
+// TestPanelEnds checks that Home and End go to the ends of our own text, at each size.
 func TestPanelEnds(t *testing.T) {
 	var text []string
 	for i := range 50 {

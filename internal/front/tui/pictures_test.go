@@ -59,7 +59,7 @@ func TestImagePaths(t *testing.T) {
 	}
 }
 
-// comes does what a command does, and what comes of it.
+// comes runs a command, and the messages that it leads to.
 func comes(m *model, cmd tea.Cmd) {
 	for queue := []tea.Cmd{cmd}; len(queue) > 0; queue = queue[1:] {
 		if queue[0] == nil {
@@ -96,8 +96,8 @@ func TestDroppedPictures(t *testing.T) {
 	}
 }
 
-// TestPicturesComeWithTheFirstMessage holds that the pictures that a person starts with are in the first message, or
-// in the prompt if there is none.
+// TestPicturesComeWithTheFirstMessage checks that the pictures of the command line are in the first message, or in the
+// prompt if there is none.
 func TestPicturesComeWithTheFirstMessage(t *testing.T) {
 	p, err := ReadPicture(writePicture(t, filepath.Join(t.TempDir(), "one.png"), pngHead))
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// habit is a slash command or a key: what is pressed in a session that has had one run, and what
-// the terminal shows then.
+// habit is a slash command or a key: the keys pressed in a session that has had one run, and the resulting screen.
 type habit struct {
 	name  string // of the command with its slash, or the action of the key
 	keys  string
@@ -150,7 +149,7 @@ func commandHabits() []habit {
 	}
 }
 
-// keyHabits has a row for each key but those that only edit.
+// keyHabits has a row for each key except those that only edit.
 func keyHabits() []habit {
 	return []habit{
 		{
@@ -240,7 +239,7 @@ func whole(t *tui.TUI) { t.Fullscreen = true }
 // exempt are keys that need a real terminal. TestSlashes of the command has them.
 func exempt() []string { return []string{"suspend", "redraw"} }
 
-// sent is what terminals send for a key.
+// sent is the bytes that terminals send for a key.
 func sent(key string) string {
 	if letter, ok := strings.CutPrefix(key, "ctrl+"); ok && len(letter) == 1 {
 		return string(rune(letter[0] & 0x1f))
@@ -277,8 +276,8 @@ func by(t *testing.T, list []habit, b tui.Binding) (out []habit) {
 	return nil
 }
 
-// TestHabits holds what every slash command and every key does, in a session that has had a run.
-// One without a row fails, and one that nobody can press.
+// TestHabits checks the effect of every slash command and every key in a session that has had a run. One without a row
+// fails, and so does one that can't be pressed.
 func TestHabits(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
 	t.Setenv("HOME", t.TempDir())
@@ -336,7 +335,7 @@ func (h habit) holds(t *testing.T) {
 	}
 }
 
-// once holds that what has happened in the session is not printed again.
+// once checks that past events are not printed again.
 func once(s *screen) {
 	s.t.Helper()
 	if n := strings.Count(s.text(), "The first answer."); n != 1 {
@@ -456,7 +455,7 @@ func readAndGone(s *screen) {
 	}
 }
 
-// shut holds that a key closes what is open, which leaves nothing on the screen.
+// shut checks that a key closes the open panel, which leaves nothing on the screen.
 func shut(key, text string) func(s *screen) {
 	return func(s *screen) {
 		s.press(key)
@@ -502,7 +501,7 @@ func toldTheModel(s *screen) {
 	}
 }
 
-// TestOwnCommandStops holds that Esc stops a command of the person's, and that the model reads so.
+// TestOwnCommandStops checks that Esc stops a command of the person's, and that the model reads so.
 func TestOwnCommandStops(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
 	s := start(t, 80, 24, nil, sayStep("Fine."))
@@ -514,8 +513,8 @@ func TestOwnCommandStops(t *testing.T) {
 	s.shows("Fine.", "■ done")
 }
 
-// TestNoKeyStays holds that what the front end says repeats no key that was pasted, also not one that it
-// cuts short. Only the prompt shows it, until it is sent.
+// TestNoKeyStays checks that no message repeats a pasted key, not even in part. Only the prompt shows it, until it is
+// sent.
 func TestNoKeyStays(t *testing.T) {
 	const key = "sk-ant-api03-Rk3vTq8ZbN1xYw7LcJ5mHd2PfSa9UeG4oKiM"
 	t.Setenv("SHELL", "/bin/sh")

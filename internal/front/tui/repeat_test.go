@@ -45,8 +45,8 @@ func loops(t *testing.T, change func(*tui.TUI), steps ...script.Step) (*screen, 
 	}, steps...), clock
 }
 
-// rests waits until so many runs have ended and the next one is to come in so much time, but for what
-// the test itself takes. What the status line said before a run ended may stand for a moment.
+// rests waits until so many runs have ended and the next one is due in so much time, give or take the time of the test
+// itself. The status line of before the end may stay for a moment.
 func (s *screen) rests(runs int, clock *hand, want time.Duration) {
 	s.t.Helper()
 	at := regexp.MustCompile(`· loop at (\d\d:\d\d:\d\d)`)
@@ -65,7 +65,7 @@ func (s *screen) rests(runs int, clock *hand, want time.Duration) {
 	})
 }
 
-// TestLoop holds when a prompt comes again, until the model says that it is done.
+// TestLoop checks when a prompt comes again, until the model says that it is done.
 func TestLoop(t *testing.T) {
 	s, clock := loops(t, nil, sayStep("Heron."), sayStep("Egret.\nAll LOOP DONE soon."), sayStep("Stork."), sayStep("Over.\n LOOP DONE \n"))
 	s.typed("/loop 5m which bird?", enter)
@@ -90,7 +90,7 @@ func TestLoop(t *testing.T) {
 	s.shows("nothing loops; begin with")
 }
 
-// TestLoopEnds holds what else ends a loop.
+// TestLoopEnds checks the other ends of a loop.
 func TestLoopEnds(t *testing.T) {
 	limited := func(ui *tui.TUI) {
 		made := ui.Host
@@ -152,7 +152,7 @@ func TestLoopFails(t *testing.T) {
 	s.shows("the loop has ended: 3 runs in a row have failed")
 }
 
-// TestLoopWaits holds that no prompt comes while a run goes on, or something is asked.
+// TestLoopWaits checks that no prompt comes during a run or a question.
 func TestLoopWaits(t *testing.T) {
 	s, clock := loops(t, nil, call("slow", `{"word":"blue"}`), call("note", `{"word":"red"}`), sayStep("Egret."), sayStep("Stork."))
 	s.typed("begin", enter)
@@ -173,7 +173,7 @@ func TestLoopWaits(t *testing.T) {
 	}
 }
 
-// TestLoopArguments holds what can be typed behind /loop.
+// TestLoopArguments checks the arguments of /loop.
 func TestLoopArguments(t *testing.T) {
 	s, clock := loops(t, func(ui *tui.TUI) {
 		greets := 0

@@ -13,8 +13,8 @@ import (
 
 const ctrlR = "\x12"
 
-// TestSearchFindsAllMessages holds that Ctrl-R finds what was said in all sessions of the folder, not
-// only what each began with, and a command of the person's own as it was typed.
+// TestSearchFindsAllMessages checks that Ctrl-R finds every message in all sessions of the folder, not only first ones,
+// and the person's own commands as typed.
 func TestSearchFindsAllMessages(t *testing.T) {
 	first := start(t, 80, 24, nil, sayStep("One."), sayStep("Two."), sayStep("Three."))
 	first.press("!echo own" + enter)
@@ -50,7 +50,7 @@ func TestSearchFindsAllMessages(t *testing.T) {
 	elsewhere.press(ctrlR)
 	elsewhere.shows("history (0 of 0)")
 
-	// What the session that is gone on with was told of a command is one, too.
+	// The resumed session's note about a command is one, too.
 	id := ""
 	list, err := first.tui.App.Store().List(t.Context())
 	if err != nil || len(list) != 2 {
@@ -67,8 +67,7 @@ func TestSearchFindsAllMessages(t *testing.T) {
 	resumed.shows("history (1 of 4)", "› !echo own")
 }
 
-// TestSearchIsBounded holds that of very many sessions those that are not read are found by what they
-// began with.
+// TestSearchIsBounded checks that among very many sessions the unread ones are found by their first message.
 func TestSearchIsBounded(t *testing.T) {
 	s := start(t, 80, 24, nil, script.Step{})
 	host := s.tui.Host(app.Options{}, nil)

@@ -95,8 +95,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestApprovalsAreListed holds that what was approved for the session is among the rules in force, also
-// once the session is resumed.
+// TestApprovalsAreListed checks that approvals for the session are among the rules in force, also after a resume.
 func TestApprovalsAreListed(t *testing.T) {
 	for key, rule := range map[string]string{
 		"s": "  allow  write(a)  (this session: approved with s, at note)",
@@ -118,8 +117,7 @@ func TestApprovalsAreListed(t *testing.T) {
 	}
 }
 
-// TestQuestionWaitsForAPause holds that a question never takes the rest of what is
-// being typed for an answer.
+// TestQuestionWaitsForAPause checks that a question never takes the rest of typed text for an answer.
 func TestQuestionWaitsForAPause(t *testing.T) {
 	s := start(t, 80, 24, nil, call("note", `{"word":"red"}`), sayStep("Over."))
 	s.typed("go", enter+"half a wo")
@@ -153,8 +151,8 @@ func TestSteerQueueInterrupt(t *testing.T) {
 	s.wait("nothing to be pending", func(text string) bool { return !strings.Contains(text, "↳") })
 }
 
-// TestEscTakesTheQueueBack holds that Esc gives queued text back to the prompt, and that the run
-// goes on until it is pressed again.
+// TestEscTakesTheQueueBack checks that Esc puts queued text back into the prompt, and that the run continues until it
+// is pressed again.
 func TestEscTakesTheQueueBack(t *testing.T) {
 	s := start(t, 80, 24, nil, call("slow", `{"word":"turning"}`), sayStep("Fine."))
 	s.typed("go", enter)
@@ -177,8 +175,8 @@ func TestEscTakesTheQueueBack(t *testing.T) {
 	s.shows("Fine.", "■ done")
 }
 
-// TestEscTakesBackWhatIsOnItsWay holds that queued text that the run has not noticed yet, as its model
-// answers, is back in the prompt at once and in order, and that nothing of it runs after an interrupt.
+// TestEscTakesBackWhatIsOnItsWay checks that queued text that the run has not noticed yet, as its model answers, is
+// back in the prompt at once and in order, and that nothing of it runs after an interrupt.
 func TestEscTakesBackWhatIsOnItsWay(t *testing.T) {
 	for name, second := range map[string]string{"then": "", "at once": esc} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +205,7 @@ func TestEscTakesBackWhatIsOnItsWay(t *testing.T) {
 	}
 }
 
-// TestEscTwiceAtOnce holds that two presses that arrive in one read count as two.
+// TestEscTwiceAtOnce checks that two presses that arrive in one read count as two.
 func TestEscTwiceAtOnce(t *testing.T) {
 	s := start(t, 80, 24, nil, call("slow", `{"word":"turning"}`), sayStep("Fine."))
 	s.typed("go", enter)
@@ -219,7 +217,7 @@ func TestEscTwiceAtOnce(t *testing.T) {
 	s.shows("rewind to before (1 of 1)")
 }
 
-// TestCommandAtAQuestion holds that a command is never the answer to a question.
+// TestCommandAtAQuestion checks that a command is never the answer to a question.
 func TestCommandAtAQuestion(t *testing.T) {
 	for name, step := range map[string]script.Step{
 		"consent": call("note", `{"word":"red"}`),
@@ -264,7 +262,7 @@ func TestCommandAtAQuestion(t *testing.T) {
 	}
 }
 
-// TestDecidedElsewhere holds that the front end sees what others do.
+// TestDecidedElsewhere checks that the front end sees decisions of others.
 func TestDecidedElsewhere(t *testing.T) {
 	s := start(t, 80, 24, nil, call("note", `{"word":"red"}`), sayStep("Over."))
 	s.typed("go", enter)
@@ -307,7 +305,7 @@ func TestQuestionOfACall(t *testing.T) {
 	}
 }
 
-// TestLongOptionsAreWhole holds that an option that fits into no line is shown whole.
+// TestLongOptionsAreWhole checks that an option that fits into no line is shown whole.
 func TestLongOptionsAreWhole(t *testing.T) {
 	long := "sqlite, because it needs no server and is in the standard library of Python, which is what this project uses"
 	step := call("ask", `{"question":"Which?","options":["`+long+`","postgres"]}`)
@@ -339,8 +337,8 @@ func TestResumeOfAnotherFolder(t *testing.T) {
 	}
 }
 
-// TestStatusSaysWhatContextSays holds that one figure tells how full the window is, also where the
-// model only guesses how long its prompt was.
+// TestStatusSaysWhatContextSays checks that one figure tells how full the window is, also where the model only guesses
+// how long its prompt was.
 func TestStatusSaysWhatContextSays(t *testing.T) {
 	s := start(t, 100, 24, nil, script.Step{Parts: llm.Say("One."), Usage: llm.Usage{Input: 100_000, Estimated: true}})
 	s.typed("go", enter)
@@ -349,8 +347,8 @@ func TestStatusSaysWhatContextSays(t *testing.T) {
 	s.shows("tokens, 0% of a window of 200,000")
 }
 
-// TestDiffNamesWhatCommandsChanged holds that /diff also tells of files of which no call has shown a
-// change, until it is undone.
+// TestDiffNamesWhatCommandsChanged checks that /diff also names files whose change no call has shown, until it is
+// undone.
 func TestDiffNamesWhatCommandsChanged(t *testing.T) {
 	s := start(t, 80, 30, func(front *tui.TUI) {
 		run := tool.New("run", "writes", func(_ context.Context, c *tool.Call, _ struct{}) (tool.Result, error) {
@@ -436,7 +434,7 @@ func TestModes(t *testing.T) {
 	s.shows("· yolo ·")
 }
 
-// TestModesAtOnce holds that each press counts, also while the switch before it is on its way to the log.
+// TestModesAtOnce checks that each press counts, also while the switch before it is on its way to the log.
 func TestModesAtOnce(t *testing.T) {
 	s := start(t, 80, 24, nil, sayStep("Over."))
 	s.typed("go", enter+strings.Repeat("\x1b[Z", 3)) // while the session is opened
@@ -449,7 +447,7 @@ func TestModesAtOnce(t *testing.T) {
 	}
 }
 
-// TestModeAtAQuestion holds that a mode that is chosen at a question answers it, if it lets the call run.
+// TestModeAtAQuestion checks that a mode that is chosen at a question answers it, if it lets the call run.
 func TestModeAtAQuestion(t *testing.T) {
 	s := start(t, 80, 24, nil, call("note", `{"word":"red"}`), call("note", `{"word":"blue"}`), sayStep("Over."))
 	s.typed("go", enter)
@@ -460,8 +458,7 @@ func TestModeAtAQuestion(t *testing.T) {
 	s.wait("no question", func(text string) bool { return !strings.Contains(text, "? note asks") })
 }
 
-// TestMissingServer says before the first message that the server of the settings is not there, and
-// what to do about it.
+// TestMissingServer checks that a missing server of the settings is reported before the first message, with advice.
 func TestMissingServer(t *testing.T) {
 	s := start(t, 90, 24, func(t *tui.TUI) {
 		t.Host = nil
@@ -473,7 +470,7 @@ func TestMissingServer(t *testing.T) {
 	s.shows("here does not answer: no server listens at 127.0.0.1:1")
 }
 
-// TestAllOfAResult holds that Ctrl-O shows all of a result, also what is too long for the log.
+// TestAllOfAResult checks that Ctrl-O shows a whole result, even one that is too long for the log.
 func TestAllOfAResult(t *testing.T) {
 	for name, change := range map[string]func(*tui.TUI){"inline": nil, "fullscreen": func(t *tui.TUI) { t.Fullscreen = true }} {
 		t.Run(name, func(t *testing.T) {
@@ -622,7 +619,7 @@ type panicky struct{ script.Model }
 
 func (*panicky) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, error] { panic("a flaw") }
 
-// TestPanicOfAModelIsShown holds that a model that panics ends its run and nothing else.
+// TestPanicOfAModelIsShown checks that a model that panics ends its run and nothing else.
 func TestPanicOfAModelIsShown(t *testing.T) {
 	s := start(t, 80, 24, func(t *tui.TUI) {
 		t.Host = func(app.Options, func(string)) *inspan.Host {
@@ -653,8 +650,8 @@ func TestQuitInterrupts(t *testing.T) {
 	s.restored()
 }
 
-// TestInterruptIsOver holds that what is said of an interrupt goes with the run that it ends, and the
-// run that was queued goes on.
+// TestInterruptIsOver checks that the hint about an interrupt disappears with the run that it ends, and that the queued
+// run continues.
 func TestInterruptIsOver(t *testing.T) {
 	s := start(t, 80, 24, nil, call("slow", `{"word":"turning"}`), call("slow", `{"word":"heron"}`))
 	s.typed("go", enter)
@@ -667,7 +664,7 @@ func TestInterruptIsOver(t *testing.T) {
 	})
 }
 
-// TestConfirmIsWhole holds that what a person says yes to is shown whole.
+// TestConfirmIsWhole checks that a confirmation shows everything that a yes does.
 func TestConfirmIsWhole(t *testing.T) {
 	s := start(t, 40, 12, nil)
 	s.typed("/mode yolo", enter)
@@ -686,8 +683,7 @@ func TestNobodyLeavesJunkOnASmallTerminal(t *testing.T) {
 	})
 }
 
-// TestRulesAreSeenFirst holds that an approval for longer than a call counts when the rules have been
-// on the screen.
+// TestRulesAreSeenFirst checks that an approval for longer than a call counts when the rules have been on the screen.
 func TestRulesAreSeenFirst(t *testing.T) {
 	s := start(t, 40, 10, nil, call("note", `{"word":"`+strings.Repeat("long ", 80)+`"}`), sayStep("Over."))
 	s.typed("go", enter)
@@ -700,8 +696,7 @@ func TestRulesAreSeenFirst(t *testing.T) {
 	s.shows("Over.")
 }
 
-// TestQuitBesideAQuestion holds that a call that runs while another asks does not go on without
-// anybody there.
+// TestQuitBesideAQuestion checks that a call that runs next to a question does not continue without a person.
 func TestQuitBesideAQuestion(t *testing.T) {
 	both := script.Step{Parts: slices.Concat(call("slow", `{"word":"turning"}`).Parts, call("note", `{"word":"red"}`).Parts)}
 	s := start(t, 80, 24, nil, both, sayStep("Over."))

@@ -16,8 +16,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestSetOfCalls holds that calls which are asked for together are one question, which can't be allowed
-// before its end was on the screen, and whose answer is for all of them.
+// TestSetOfCalls checks that calls which are asked for together are one question, which can't be allowed before its end
+// was on the screen, and whose answer is for all of them.
 func TestSetOfCalls(t *testing.T) {
 	bodies := []event.Body{
 		event.Say("go"),

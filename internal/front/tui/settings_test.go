@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/front/tui"
 )
 
-// TestStatusLine holds that the command of the settings gets the state, that its line is shown clean,
-// and that one that fails leaves our own line.
+// TestStatusLine checks that the command of the settings gets the state, that its line is shown clean, and that one
+// that fails leaves our own line.
 func TestStatusLine(t *testing.T) {
 	for name, tc := range map[string]struct{ command, shown string }{
 		"what it prints":   {`printf '\033[31mred\033[0m\033]0;evil\007 %s\nsecond\n' "$(pwd | wc -l)"`, "\nred 1"},
@@ -47,7 +47,7 @@ func TestStatusLine(t *testing.T) {
 	}
 }
 
-// TestTheme holds what makes the look light: the settings, then the terminal, then COLORFGBG.
+// TestTheme checks what makes the look light: the settings, then the terminal, then COLORFGBG.
 func TestTheme(t *testing.T) {
 	const dark, light = "38;5;75mvar", "38;5;25mvar"
 	for name, tc := range map[string]struct {
@@ -78,7 +78,7 @@ func TestTheme(t *testing.T) {
 	}
 }
 
-// TestThemeOfTheMoment holds that a theme counts at once, and that the terminal is asked again for auto.
+// TestThemeOfTheMoment checks that a theme counts at once, and that the terminal is asked again for auto.
 func TestThemeOfTheMoment(t *testing.T) {
 	const dark, light = "38;5;75mvar", "38;5;25mvar"
 	s := start(t, 80, 24, settled, sayStep("```go\nvar x = \"a\"\n```"), sayStep("```go\nvar y = \"a\"\n```"))
@@ -100,8 +100,8 @@ func TestThemeOfTheMoment(t *testing.T) {
 	}
 }
 
-// TestFact holds that a line that begins with # is remembered or sent, as the person chooses, and that it
-// is not lost if they choose nothing.
+// TestFact checks that a line that begins with # is remembered or sent, as the person chooses, and that it is not lost
+// if they choose nothing.
 func TestFact(t *testing.T) {
 	var added []string
 	s := start(t, 80, 24, func(t *tui.TUI) {
@@ -136,7 +136,7 @@ func TestFact(t *testing.T) {
 	}
 }
 
-// TestScreenReader holds that a screen reader gets words, and nothing that moves by itself.
+// TestScreenReader checks that a screen reader gets words, and nothing that moves by itself.
 func TestScreenReader(t *testing.T) {
 	s := start(t, 80, 24, func(t *tui.TUI) { t.App.Config.TUI.ScreenReader = true },
 		call("look", `{"word":"blue"}`), call("note", `{"word":"red"}`), call("slow", `{"word":"turning"}`),

@@ -28,8 +28,8 @@ func pictured() []string {
 	}
 }
 
-// TestScreensAreDrawn holds that each of the screens becomes a picture that holds its text, and
-// writes them where the flag says.
+// TestScreensAreDrawn checks that each of the screens becomes a picture that holds its text, and writes them where the
+// flag says.
 func TestScreensAreDrawn(t *testing.T) {
 	names, columns := pictured(), 120
 	if others, err := filepath.Glob(filepath.Join(*svgOf, "*.txt")); err == nil && len(others) > 0 { // of scripts/firstrun

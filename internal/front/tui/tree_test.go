@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// TestMembersAreATree holds that each subagent stands below the one that it works for, and that
-// sessions of others are not among them.
+// TestMembersAreATree checks that each subagent is listed below the one that it works for, and that sessions of others
+// are not listed.
 func TestMembersAreATree(t *testing.T) {
 	a := app.New(&config.Installation{StateDir: t.TempDir()})
 	ctx := t.Context()

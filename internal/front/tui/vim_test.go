@@ -7,7 +7,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// TestVim holds what keys do to a text in vim's normal mode. The cursor is before the bar.
+// TestVim checks the effect of keys on a text in vim's normal mode. The cursor is before the bar.
 func TestVim(t *testing.T) {
 	for keys, want := range map[string]string{
 		"":          "say this,\nand th|at",
@@ -82,8 +82,8 @@ func TestVim(t *testing.T) {
 	}
 }
 
-// TestVimInThePrompt holds that Esc leaves the insert mode first, that the status line names the
-// mode, and that a message is sent from both.
+// TestVimInThePrompt checks that Esc leaves the insert mode first, that the status line names the mode, and that a
+// message is sent from both.
 func TestVimInThePrompt(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, nil)
 	m.composer.vim = &vim{}

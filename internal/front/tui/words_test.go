@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestAsksAboutWhatWillRun holds that a person decides on what a judge made of a
-// call, with all its arguments.
+// TestAsksAboutWhatWillRun checks that a person decides about the call as a judge has changed it, with all its
+// arguments.
 func TestAsksAboutWhatWillRun(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, events(event.Say("go"), event.Asked{},
 		event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "call", Args: json.RawMessage(`{"name":"sh","args":{"command":"written"}}`)}}},
@@ -31,7 +31,7 @@ func TestAsksAboutWhatWillRun(t *testing.T) {
 	}
 }
 
-// TestHooksAndPruningAreTold holds that what changes the conversation is shown.
+// TestHooksAndPruningAreTold checks that changes of the conversation are shown.
 func TestHooksAndPruningAreTold(t *testing.T) {
 	got := plain(t, event.Say("go"), event.Hooked{Moment: tool.PromptSaid, By: "hook h", Action: tool.Deny, Reason: "not now"},
 		event.Hooked{Moment: tool.PromptSaid, Text: "mind\nthe gap"}, event.Pruned{Before: 12345, After: 678})
@@ -72,7 +72,7 @@ func TestRewindIsPlannedInWords(t *testing.T) {
 	}
 }
 
-// TestQuestionOfAnyTool holds that a question is shown that is not in the arguments.
+// TestQuestionOfAnyTool checks that a question is shown that is not in the arguments.
 func TestQuestionOfAnyTool(t *testing.T) {
 	m := still(t, 80, 24, look{noColor: true}, events(event.Say("go"), event.Asked{},
 		event.Replied{Parts: llm.Parts{llm.Call{ID: "1", Name: "poll", Args: json.RawMessage(`{}`)}}},
@@ -90,7 +90,7 @@ func TestQuestionOfAnyTool(t *testing.T) {
 	}
 }
 
-// TestNoAnswerRaisesNoLimit holds that enter alone is no answer, and words are none.
+// TestNoAnswerRaisesNoLimit checks that neither Enter alone nor other text raises a limit.
 func TestNoAnswerRaisesNoLimit(t *testing.T) {
 	m := still(t, 80, 24, look{}, nil)
 	a := &ask{of: m.questions, limit: &event.Stopped{}, limits: &event.Limits{Turns: 2}, at: -1}

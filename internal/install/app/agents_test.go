@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestModelsOfAgents holds that a file which came with a repository can't choose to
-// whom its content is sent, and that a person's own can.
+// TestModelsOfAgents checks that a file which came with a repository can't choose to whom its content is sent, and that
+// a person's own can.
 func TestModelsOfAgents(t *testing.T) {
 	a := New(&config.Installation{Config: config.Config{Agents: config.Agents{Small: "p/small"}}})
 	for _, tc := range []struct{ asked, kind, source, want string }{
@@ -38,8 +38,8 @@ func TestModelsOfAgents(t *testing.T) {
 	}
 }
 
-// TestMessageAnswers holds that a message answers the one question that the session puts to the person, is
-// refused where there are several, and waits behind an approval.
+// TestMessageAnswers checks that a message answers the one question that the session puts to the person, is refused
+// where there are several, and waits behind an approval.
 func TestMessageAnswers(t *testing.T) {
 	asks := func(id string) inspan.Question {
 		return inspan.Question{Seq: 7, Raised: event.Raised{ID: id, Tool: "ask_user", Effects: []tool.Effect{{Kind: tool.Question}}}}

@@ -185,7 +185,7 @@ func TestCostLimitsHoldEverywhere(t *testing.T) {
 	}
 }
 
-// What costs nothing goes on when the day's money is spent.
+// Models that cost nothing continue when the day's money is spent.
 func TestDayLimitIsNotForWhatIsFree(t *testing.T) {
 	hello := func(*http.Request, []byte) openaitest.Answer {
 		return openaitest.Answer{Parts: llm.Say("hello"), Usage: llm.Usage{Input: 1000, Output: 10}}
@@ -243,7 +243,7 @@ func TestHybridOfScript(t *testing.T) {
 	}
 }
 
-// Settings are for new sessions: an old one keeps what it has.
+// Settings are for new sessions: an old one keeps its own.
 func TestSettingsDoNotChangeOldSessions(t *testing.T) {
 	a := load(t, "mode='plan'\nmax_turns=7")
 	host := a.Host(app.Options{Model: "script"}, func(string) {})
@@ -320,7 +320,7 @@ func TestDayLimit(t *testing.T) {
 	if _, err := run(t, a, app.Options{Model: "mine/m"}); err == nil || !strings.Contains(err.Error(), "spent today of $0.0010") {
 		t.Errorf("the second run: %v", err)
 	}
-	// Without the file the sessions say what was spent.
+	// Without the file, the sessions tell what was spent.
 	if err := os.RemoveAll(filepath.Join(a.StateDir, "limits")); err != nil {
 		t.Fatal(err)
 	}
@@ -376,7 +376,7 @@ func TestFallbacksOfALocalModelStayLocal(t *testing.T) {
 	if failed == nil || asked {
 		t.Errorf("asked %v, %v", asked, failed)
 	}
-	// In a session a placeholder stands for the key, and that may leave.
+	// In a session a placeholder stands for the key, and the placeholder may leave.
 	if got, err := run(t, a, app.Options{Model: "near/m", System: key}); err != nil || got != "hello" {
 		t.Errorf("without a secret: %q, %v", got, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// TestConfiguration holds that sessions which are begun alike say so by one digest, in whatever folder, and that each
+// TestConfiguration checks that sessions which are begun alike say so by one digest, in whatever folder, and that each
 // part of a configuration changes it.
 func TestConfiguration(t *testing.T) {
 	of := func(settings string, options app.Options, files map[string]string) string {

@@ -29,9 +29,8 @@ import (
 
 var update = flag.Bool("update", false, "write the record of the conformance suite anew")
 
-// TestClientConformance holds our client of MCP servers against the official suite:
-// a program that does with each server of the suite what a session would. What
-// counts is how many checks pass, as a suite is content with who does nothing.
+// TestClientConformance holds our MCP client against the official suite: a program does with each server of the suite
+// what a session would. The number of passed checks counts, since the suite is content with a client that does nothing.
 func TestClientConformance(t *testing.T) {
 	dir := testkit.Dir(t)
 	me, err := os.Executable()
@@ -50,8 +49,7 @@ func TestClientConformance(t *testing.T) {
 	testkit.Hold(t, out, filepath.Join("testdata", "conformance-client.txt"), *update, string(said))
 }
 
-// drive does with a server of the suite what a session would, and what the scenario
-// wants to see.
+// drive does with a server of the suite what a session would, and what the scenario expects.
 func drive(url string) error {
 	var given struct {
 		ClientID     string `json:"client_id"`
@@ -219,7 +217,7 @@ func (d *driver) callAll(ctx context.Context) {
 	}
 }
 
-// answer is a person who takes what is usual, and agrees.
+// answer is a person who chooses the usual values, and agrees.
 func answer(_ context.Context, question string, options []string) (string, error) {
 	fmt.Fprintf(os.Stderr, "asked %q %q\n", question, options)
 	if usual := regexp.MustCompile(`usually "?([^"\]]*)"?\]`).FindStringSubmatch(question); usual != nil {

@@ -21,8 +21,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// scholar is a model with a price that follows commands in what was said, and reads a piece by taking
-// its first line.
+// scholar is a model with a price that follows commands in messages, and reads a piece by taking its first line.
 type scholar struct {
 	script.Model
 	pieces atomic.Int64
@@ -74,8 +73,8 @@ func libraryApp(t *testing.T, model llm.Model) *app.App {
 	return a
 }
 
-// TestBudgetOfAnAnswer holds that what pieces cost is the session's, and that its limit holds for them
-// while they are asked about: no request goes out that could go beyond.
+// TestBudgetOfAnAnswer checks that the cost of pieces is the session's, and that its limit holds while they are read:
+// no request is sent that could exceed it.
 func TestBudgetOfAnAnswer(t *testing.T) {
 	for _, tc := range []struct {
 		budget float64
@@ -111,8 +110,8 @@ func TestBudgetOfAnAnswer(t *testing.T) {
 	}
 }
 
-// TestDepthOfACorpus holds that a kind of agent of one's own has others answer about parts, which have
-// none below them, and that what all of them spend is bounded by the limit of the session above.
+// TestDepthOfACorpus checks that a custom kind of agent has others answer about parts, which have none below them, and
+// that the limit of the session above bounds the spending of them all.
 func TestDepthOfACorpus(t *testing.T) {
 	const request = 0.01 // of an agent, the last one of which may go beyond
 	for _, tc := range []struct {
@@ -154,8 +153,8 @@ func TestDepthOfACorpus(t *testing.T) {
 	}
 }
 
-// TestAskCorpus holds that a session gets a verified answer by an agent of its own, which has the tools
-// that the session has not, and spends from its budget.
+// TestAskCorpus checks that a session gets a verified answer by an agent of its own, which has the tools that the
+// session has not, and spends from its budget.
 func TestAskCorpus(t *testing.T) {
 	model := &scholar{}
 	root, calls := library(t, 3)

@@ -60,8 +60,8 @@ func spansIn(t *testing.T, raw []byte, into map[string]sent) {
 	}
 }
 
-// TestExportedLive holds that a receiver gets the spans of a session and of its agents while they
-// run, the same as a later export has them, and that commands are told the span of their call.
+// TestExportedLive checks that a receiver gets the spans of a session and of its agents while they run, equal to those
+// of a later export, and that commands get the span of their call.
 func TestExportedLive(t *testing.T) {
 	var mu sync.Mutex
 	got, metrics, begun := map[string]sent{}, "", make(chan struct{})
@@ -155,8 +155,8 @@ func TestExportedLive(t *testing.T) {
 	}
 }
 
-// TestToldOfTheirSpan holds that an MCP server, and a hook after the call, are told the span that an
-// export has for the call, whatever the environment says.
+// TestToldOfTheirSpan checks that an MCP server, and a hook after the call, get the span that an export has for the
+// call, whatever the environment says.
 func TestToldOfTheirSpan(t *testing.T) {
 	a, root := served(t, 1, "[[hook]]\non = \"after_call\"\ncommand = 'printf %s \"$TRACEPARENT\" > hooked'")
 	t.Setenv("PEER_WORD", "span")
@@ -200,8 +200,8 @@ func TestToldOfTheirSpan(t *testing.T) {
 	}
 }
 
-// TestDeadReceiver holds that one that never answers, or is not there, fails no run and hardly delays
-// one, and that what is lost is told once.
+// TestDeadReceiver checks that a receiver that never answers, or is not there, fails no run and hardly delays one, and
+// that lost spans are reported once.
 func TestDeadReceiver(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

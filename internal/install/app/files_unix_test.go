@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// TestPipesForServers holds that nothing waits for a pipe, or reads a device, in the
-// place of a file that names servers.
+// TestPipesForServers checks that nothing waits for a pipe, or reads a device, in the place of a file that names
+// servers.
 func TestPipesForServers(t *testing.T) {
 	a, root := served(t, 1, "")
 	if err := os.Mkdir(filepath.Join(root, ".inspan"), 0o755); err != nil {
@@ -32,7 +32,7 @@ func TestPipesForServers(t *testing.T) {
 	}
 }
 
-// TestHooksNameTheirFileOnce looks at what is said of hooks that do not run.
+// TestHooksNameTheirFileOnce checks the warnings about hooks that do not run.
 func TestHooksNameTheirFileOnce(t *testing.T) {
 	home := t.TempDir()
 	path := filepath.Join(home, ".claude", "settings.json")

@@ -14,9 +14,9 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// TestCommandsOfWorkflowsAreJudged holds that modes and rules hold for the commands of a workflow: what
-// denies a call of bash denies them, what a rule asks about is asked, and only where the mode alone
-// asks the workflow speaks for the person who runs it.
+// TestCommandsOfWorkflowsAreJudged checks that modes and rules hold for the commands of a workflow: a denial of a call
+// of bash denies them, and a question of a rule asks. Only if the mode alone asks does the workflow speak for the
+// person who runs it.
 func TestCommandsOfWorkflowsAreJudged(t *testing.T) {
 	needsBoxes(t)
 	const writes = "name: flow\nsteps: [{id: a, kind: run, run: touch written}]\n"
@@ -46,8 +46,8 @@ func TestCommandsOfWorkflowsAreJudged(t *testing.T) {
 	}
 }
 
-// TestFilesOfTheProjectNeedTrust holds that a file which inspan reads in the workspace by itself runs
-// only if it is trusted, however it is named.
+// TestFilesOfTheProjectNeedTrust checks that a file which inspan reads in the workspace by itself runs only if it is
+// trusted, however it is named.
 func TestFilesOfTheProjectNeedTrust(t *testing.T) {
 	const text = "name: flow\nsteps: [{id: a, kind: run, run: touch written}]\n"
 	root := repository(t, map[string]string{
@@ -81,8 +81,8 @@ func (a asked) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk,
 	return one.Stream(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("go")}}})
 }
 
-// TestAgentsOfStepsWorkAlone holds that the agent of a step has no word with the others: what it brings
-// is its result.
+// TestAgentsOfStepsWorkAlone checks that the agent of a step exchanges no messages with others: its only output is its
+// result.
 func TestAgentsOfStepsWorkAlone(t *testing.T) {
 	needsBoxes(t)
 	var tools []string

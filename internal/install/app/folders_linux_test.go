@@ -30,7 +30,7 @@ func boxing(t *testing.T, settings string) *app.App {
 	return a
 }
 
-// TestFoldersOfASession holds that a session uses further folders like its workspace, with its tools and in its boxes,
+// TestFoldersOfASession checks that a session uses further folders like its workspace, with its tools and in its boxes,
 // and that its log knows them.
 func TestFoldersOfASession(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())

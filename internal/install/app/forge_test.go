@@ -59,8 +59,8 @@ func hosted(t *testing.T, stand *testkit.Stand, h http.Handler, files map[string
 	return root, bare
 }
 
-// TestFixIssue holds that an issue becomes a pull request: by a test that fails before, a fix that a
-// reviewer sends back once, and a branch that is pushed when a person has approved.
+// TestFixIssue checks that an issue becomes a pull request: by a test that fails before, a fix that a reviewer sends
+// back once, and a branch that is pushed when a person has approved.
 func TestFixIssue(t *testing.T) {
 	needsBoxes(t)
 	hub := &testkit.GitHub{}
@@ -126,8 +126,8 @@ func TestFixIssue(t *testing.T) {
 	}
 }
 
-// TestReviewPR holds that what readers find is verified one by one, and that a comment is published
-// which a person has approved, on GitHub and on GitLab.
+// TestReviewPR checks that the findings of readers are verified one by one, and that a comment approved by a person is
+// published, on GitHub and on GitLab.
 func TestReviewPR(t *testing.T) {
 	hub, lab := &testkit.GitHub{}, &testkit.GitLab{}
 	for kind, c := range map[string]struct {
@@ -183,7 +183,7 @@ func TestReviewPR(t *testing.T) {
 	}
 }
 
-// TestReviewRejected holds that nothing is published that a person has rejected.
+// TestReviewRejected checks that nothing is published that a person has rejected.
 func TestReviewRejected(t *testing.T) {
 	hub := &testkit.GitHub{}
 	root, _ := hosted(t, &hub.Stand, hub, nil)
@@ -196,8 +196,8 @@ func TestReviewRejected(t *testing.T) {
 	}
 }
 
-// TestReadIssueByName holds that of the agents of a workflow those read issues whose step names the tool,
-// in pieces if they like, and no others.
+// TestReadIssueByName checks that of the agents of a workflow those read issues whose step names the tool, in pieces if
+// they like, and no others.
 func TestReadIssueByName(t *testing.T) {
 	hub := &testkit.GitHub{}
 	root, _ := hosted(t, &hub.Stand, hub, nil)
@@ -229,8 +229,7 @@ steps:
 	}
 }
 
-// TestGuest holds that the workflow of a guest asks nothing with the tokens of the person whose machine
-// it is.
+// TestGuest checks that the workflow of a guest asks nothing with the tokens of the person whose machine it is.
 func TestGuest(t *testing.T) {
 	hub := &testkit.GitHub{}
 	root, _ := hosted(t, &hub.Stand, hub, nil)
@@ -246,7 +245,7 @@ steps:
 	}
 }
 
-// TestStatus holds that a verdict becomes the status of a commit.
+// TestStatus checks that a verdict becomes the status of a commit.
 func TestStatus(t *testing.T) {
 	lab := &testkit.GitLab{}
 	root, _ := hosted(t, &lab.Stand, lab, nil)
@@ -270,7 +269,7 @@ steps:
 	}
 }
 
-// TestNowhereToRelease holds what a run says whose output can't leave.
+// TestNowhereToRelease checks the message of a run whose output can't leave.
 func TestNowhereToRelease(t *testing.T) {
 	hub := &testkit.GitHub{}
 	root, _ := hosted(t, &hub.Stand, hub, nil)

@@ -11,9 +11,9 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// TestGitWhereverTheWorkIs holds that a session in mode auto with nobody there commits, stashes, applies mails and
-// rebases, with other programs in the same line, in a repository of its own, in one folder of a monorepo, in a
-// submodule, in a work tree and in a further folder.
+// TestGitWhereverTheWorkIs checks that an unattended session in mode auto commits, stashes, applies mails and rebases,
+// with other programs in the same line, in a repository of its own, in one folder of a monorepo, in a submodule, in a
+// work tree and in an additional folder.
 func TestGitWhereverTheWorkIs(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

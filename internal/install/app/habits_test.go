@@ -18,8 +18,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestHabitsHaveTheirEffect holds that calls in the form of other tool sets do what they mean, in a
-// session as a person has it.
+// TestHabitsHaveTheirEffect checks that calls in the form of other tool sets do what they mean, in a session as a
+// person has it.
 func TestHabitsHaveTheirEffect(t *testing.T) {
 	a, root := load(t, ""), t.TempDir()
 	files := map[string]string{
@@ -89,7 +89,7 @@ func TestHabitsHaveTheirEffect(t *testing.T) {
 	}
 }
 
-// TestModelsThatPatch holds that models which are trained to change files by patches are shown apply_patch in the
+// TestModelsThatPatch checks that models which are trained to change files by patches are shown apply_patch in the
 // place of edit_file, unless a profile says otherwise, and that the log has calls of ours.
 func TestModelsThatPatch(t *testing.T) {
 	for profile, shows := range map[string]string{"": "apply_patch", "[[profiles]]\nmatch='*'\nedit='replace'\n": "edit_file"} {
@@ -148,8 +148,8 @@ func TestModelsThatPatch(t *testing.T) {
 	}
 }
 
-// TestUndoGoesBack holds that undo_edit takes back one change of a file after the other, up to the file itself if the
-// session has made it, and says so where there is no more.
+// TestUndoGoesBack checks that undo_edit undoes one change of a file after the other, up to the file itself if the
+// session has made it, and says when there is no more.
 func TestUndoGoesBack(t *testing.T) {
 	a, root := load(t, ""), t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "old"), []byte("one\n"), 0o600); err != nil {
@@ -197,7 +197,7 @@ func TestUndoGoesBack(t *testing.T) {
 	}
 }
 
-// TestModelsWithAnEditor holds that a profile can show a model the type of editor that its vendor has, in the place of
+// TestModelsWithAnEditor checks that a profile can show a model the type of editor that its vendor has, in the place of
 // edit_file and write_file, and that the log has calls of ours.
 func TestModelsWithAnEditor(t *testing.T) {
 	const own = `{"type":"text_editor_20250728","name":"str_replace_based_edit_tool"`

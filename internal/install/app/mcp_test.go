@@ -62,7 +62,7 @@ func served(t *testing.T, many int, more string) (*app.App, string) {
 	return load(t, settings), t.TempDir()
 }
 
-// says runs a session and returns what its calls brought.
+// says runs a session and returns the results of its calls.
 func says(t *testing.T, a *app.App, o app.Options, root, prompt string) []string {
 	t.Helper()
 	h := a.Host(o, func(text string) { t.Log(text) })
@@ -149,8 +149,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestManyTools holds that many tools are behind a search, and that one that nobody
-// agreed to asks.
+// TestManyTools checks that a search replaces a long list of tools, and that an unapproved tool asks.
 func TestManyTools(t *testing.T) {
 	a, root := served(t, 600, "")
 	got := says(t, a, app.Options{Mode: "yolo", Unattended: true}, root,
@@ -168,8 +167,7 @@ func TestManyTools(t *testing.T) {
 	}
 }
 
-// TestSharedHub holds that all sessions of a folder have one connection, which ends
-// with the last of them.
+// TestSharedHub checks that all sessions of a folder have one connection, which ends with the last of them.
 func TestSharedHub(t *testing.T) {
 	a, root := served(t, 1, "")
 	one, err := a.Hubs.OpenAt(root, "", nil, func(string) {})
@@ -241,7 +239,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestLoginsOfProviders holds what settings of a login need.
+// TestLoginsOfProviders checks which settings a login needs.
 func TestLoginsOfProviders(t *testing.T) {
 	a := load(t, "[providers.acme]\nkind = \"openai\"\nbase_url = \"https://llm.example.com/v1\"\ndefault = \"m\"\n[providers.acme.oauth]\n"+
 		"client_id = \"x\"\ntoken_url = \"https://login.example.com/token\"\nauthorize_url = \"https://login.example.com/a\"\n")

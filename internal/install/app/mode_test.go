@@ -22,8 +22,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// toldTools are the tools that the log of a session says the model was told of last, and how often that
-// has changed.
+// toldTools are the tools that the model was last told of, according to the log, and how often the list has changed.
 func toldTools(t *testing.T, host *inspan.Host, id string) (tools map[string]llm.ToolSpec, times int) {
 	t.Helper()
 	log, err := host.Sessions().Open(t.Context(), id)
@@ -63,7 +62,7 @@ func works(t *testing.T, s *inspan.Session, err error, text string) inspan.Statu
 	return s.Status()
 }
 
-// results has a session make calls, and returns what each came to. It closes the session.
+// results has a session make calls, and returns the outcome of each. It closes the session.
 func results(t *testing.T, s *inspan.Session, err error, calls ...string) (ended []event.Ended) {
 	t.Helper()
 	if err != nil {
@@ -84,9 +83,9 @@ func results(t *testing.T, s *inspan.Session, err error, calls ...string) (ended
 	return ended
 }
 
-// TestToolsFollowTheMode holds that the tools of a session are a function of its log: one that is resumed
-// or forked, whatever the settings say by then, tells the model of the same ones, byte for byte, and an
-// agent that works for it of the same bash.
+// TestToolsFollowTheMode checks that the tools of a session are a function of its log: one that is resumed or forked,
+// whatever the settings say by then, tells the model of the same ones, byte for byte, and an agent that works for it of
+// the same bash.
 func TestToolsFollowTheMode(t *testing.T) {
 	for _, unattended := range []bool{false, true} {
 		for _, mode := range tool.Modes() {
@@ -122,9 +121,9 @@ func TestToolsFollowTheMode(t *testing.T) {
 	}
 }
 
-// TestToldToDirectAgents holds that the model is told how to direct agents once, when there is one to direct: in the
+// TestToldToDirectAgents checks that the model is told once how to direct agents, when there is one to direct: in the
 // background or in a copy. A list that a vendor has cached stays, and a message tells. Neither a resume nor a fork
-// tells it again.
+// repeats it.
 func TestToldToDirectAgents(t *testing.T) {
 	const name = "manage_agents"
 	for args, want := range map[string]bool{
@@ -194,8 +193,8 @@ func (m counted) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chun
 	}
 }
 
-// TestPromptsNameWhatIsThere holds that an agent is told of skills and memory only if it has the tools for them,
-// and that one which works in a copy is told so.
+// TestPromptsNameWhatIsThere checks that a prompt mentions skills and memory only if the agent has the tools for them,
+// and that an agent in a copy learns of the copy.
 func TestPromptsNameWhatIsThere(t *testing.T) {
 	root := t.TempDir()
 	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m", "a"}} {

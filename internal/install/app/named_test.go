@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestNamed holds which files come with a message that names them, and how much of them: those that
-// read_file reads unasked.
+// TestNamed checks which files come with a message that names them, and how much of them: those that read_file reads
+// unasked.
 func TestNamed(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{

@@ -19,7 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// receiver keeps what is posted to it.
+// receiver keeps the posted requests.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -45,8 +45,8 @@ func (r *receiver) all() []string {
 	return r.bodies
 }
 
-// TestNotifies holds what a webhook and an ntfy server get of a session: one call for what asks and
-// one for the end of the run, and nothing of a short run or one that the person has ended.
+// TestNotifies checks the notifications of a session to a webhook and an ntfy server: one for a question and one for
+// the end of the run, and none for a short run or one that the person has ended.
 func TestNotifies(t *testing.T) {
 	hook, ntfy := receive(t), receive(t)
 	t.Setenv("NTFY_TEST_TOKEN", "tk_for_the_test")
@@ -103,8 +103,8 @@ func TestNotifies(t *testing.T) {
 	}
 }
 
-// TestNotifiesOfWhatIsLeft holds that a question that nobody has answered when its session is closed
-// is told then, once, and together with the others.
+// TestNotifiesOfWhatIsLeft checks that a question that is open when its session is closed causes a notification then,
+// once, together with the others.
 func TestNotifiesOfWhatIsLeft(t *testing.T) {
 	hook := receive(t)
 	a := load(t, "[notify]\nurl='"+hook.URL+"'\nafter='1h'\n")
@@ -116,8 +116,7 @@ func TestNotifiesOfWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestNotifiesNobody holds what keeps a notification back: quiet hours, a person who looks, and what
-// the settings don't name.
+// TestNotifiesNobody checks what holds a notification back: quiet hours, a watching person, and missing settings.
 func TestNotifiesNobody(t *testing.T) {
 	night := time.Date(2026, 1, 2, 23, 30, 0, 0, time.Local)
 	for name, tc := range map[string]struct {
@@ -143,7 +142,7 @@ func TestNotifiesNobody(t *testing.T) {
 	}
 }
 
-// TestNotifyHoldsUpNothing holds that a run ends while the receiver of its notification hangs.
+// TestNotifyHoldsUpNothing checks that a run ends while the receiver of its notification hangs.
 func TestNotifyHoldsUpNothing(t *testing.T) {
 	release, came := make(chan struct{}), make(chan struct{}, 1)
 	hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
@@ -163,8 +162,8 @@ func TestNotifyHoldsUpNothing(t *testing.T) {
 	}
 }
 
-// TestNotifiesTheDesktop holds how notify-send is called, with text that it and a desktop could take
-// for more than text.
+// TestNotifiesTheDesktop checks how notify-send is called, with text that it and a desktop could take for more than
+// text.
 func TestNotifiesTheDesktop(t *testing.T) {
 	if runtime.GOOS == "darwin" {
 		t.Skip("osascript shows notifications there")
@@ -191,7 +190,7 @@ func TestNotifiesTheDesktop(t *testing.T) {
 	}
 }
 
-// TestNotifyByHand holds what trying the places tells, and that it names no address.
+// TestNotifyByHand checks the output of a test notification, and that it contains no address.
 func TestNotifyByHand(t *testing.T) {
 	good := receive(t)
 	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -215,7 +214,7 @@ func TestNotifyByHand(t *testing.T) {
 	}
 }
 
-// TestNotifyRings holds the bytes that terminals get, and that the token is none of a command's.
+// TestNotifyRings checks the bytes that terminals get, and that commands do not get the token.
 func TestNotifyRings(t *testing.T) {
 	for _, tc := range []struct{ to, term, vte, want string }{
 		{"to=['desktop','bell']", "xterm-256color", "", "\x1b]9;inspan: bash asks\x1b\\\a"},
@@ -241,7 +240,7 @@ func TestNotifyRings(t *testing.T) {
 	}
 }
 
-// TestNotifyEnds holds what is said of the ends of runs.
+// TestNotifyEnds checks the texts about the ends of runs.
 func TestNotifyEnds(t *testing.T) {
 	a := load(t, "[notify]\non=['failed', 'budget']\n")
 	for _, tc := range []struct {

@@ -17,8 +17,7 @@ import (
 	"github.com/inspan/inspan/llm/script"
 )
 
-// TestPastSession holds what is told of a session that has ended: its text, in a file that was
-// not there before, and what it has cost.
+// TestPastSession checks the end of a closed session: its text, a new file, and its cost.
 func TestPastSession(t *testing.T) {
 	a := app.New(&config.Installation{StateDir: t.TempDir()})
 	host := &inspan.Host{Dir: a.Store().Dir, Agent: func(context.Context, inspan.Place) (*inspan.Agent, error) {

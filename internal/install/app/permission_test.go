@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// TestDeniedPlacesAreClosed holds that a rule which denies a place holds inside of
-// commands too, whose effects can't be known.
+// TestDeniedPlacesAreClosed checks that a rule which denies a place holds inside of commands too, whose effects can't
+// be known.
 func TestDeniedPlacesAreClosed(t *testing.T) {
 	v := newVictim(t)
 	put := func(path, text string) {
@@ -39,7 +39,7 @@ func TestDeniedPlacesAreClosed(t *testing.T) {
 	}
 }
 
-// TestLinksToOurFolders keeps tools from what we keep by every name that it has.
+// TestLinksToOurFolders keeps tools from inspan's own files under every name that they have.
 func TestLinksToOurFolders(t *testing.T) {
 	at, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

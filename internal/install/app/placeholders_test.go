@@ -12,9 +12,9 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// TestPlaceholdersLast holds that a secret has one placeholder for one user, whoever of several
-// processes comes first, that its key lies in a private file and in no log, and that without
-// a usable file there is another one for each run.
+// TestPlaceholdersLast checks that a secret has one placeholder for one user, whichever of several processes comes
+// first, that the key is in a private file and in no log, and that without a usable file there is another placeholder
+// for each run.
 func TestPlaceholdersLast(t *testing.T) {
 	v := newVictim(t)
 	t.Setenv("DEPLOY_TOKEN", "hunterzq77wkk31vx")
@@ -63,8 +63,7 @@ func TestPlaceholdersLast(t *testing.T) {
 	}
 }
 
-// hears says something in a new session and returns what a model would hear, and what was
-// warned of.
+// hears sends a message to a new session and returns what a model would read, and the warnings.
 func (v *victim) hears(t *testing.T, text string) (heard, warned string) {
 	a, err := app.Load("/proc/self/exe")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// TestRegistriesOfASession holds that commands of an unattended session in mode auto fetch from a registry that a rule
+// TestRegistriesOfASession checks that commands of an unattended session in mode auto fetch from a registry that a rule
 // opens, only fetch, and say how often; and that without the rule the denial of a package manager names it.
 func TestRegistriesOfASession(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {

@@ -35,7 +35,7 @@ func runs(t *testing.T, s *inspan.Session, inputs ...event.Body) {
 	}
 }
 
-// TestRunning lists a session while somebody drives it, says who, and stops it.
+// TestRunning lists a session while it is driven, says who drives it, and stops it.
 func TestRunning(t *testing.T) {
 	a := load(t, "")
 	if list, err := a.Running.List(t.Context()); err != nil || list == nil || len(list) != 0 {
@@ -81,7 +81,7 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// listed waits until somebody is seen to drive a session.
+// listed waits until a session appears as driven.
 func listed(t *testing.T, a *app.App) (list []running.Driven) {
 	t.Helper()
 	testkit.WaitFor(t, "something to run", func() bool {

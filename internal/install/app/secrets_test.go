@@ -10,9 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// TestApprovedSecretsAreRead holds that what a person lets be read or changed can
-// be, by file tools and inside of boxes, and that an answer for the session holds
-// for the path and for nothing else.
+// TestApprovedSecretsAreRead checks that approved reads and changes work, by file tools and inside boxes, and that an
+// answer for the session holds for the path and for nothing else.
 func TestApprovedSecretsAreRead(t *testing.T) {
 	v := newVictim(t)
 	if err := os.WriteFile(v.work+"/old.key", []byte("PORT=1\nKEYS ARE HERE\n"), 0o600); err != nil {
@@ -59,8 +58,8 @@ func TestApprovedSecretsAreRead(t *testing.T) {
 	}
 }
 
-// approve runs a prompt in mode auto with a person who agrees to everything, and
-// returns how often they were asked, and what the calls brought.
+// approve runs a prompt in mode auto with a person who agrees to everything, and returns the number of questions and
+// the results of the calls.
 func (v *victim) approve(t *testing.T, prompt string, scope event.Scope) (asked int, said []string) {
 	a, err := app.Load("/proc/self/exe")
 	if err != nil {

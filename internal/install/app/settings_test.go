@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/internal/safety/consent"
 )
 
-// TestSettingsAreChecked holds that settings of which no rule, server or login can be made are an
-// error when they are loaded, which names the file and the key.
+// TestSettingsAreChecked checks that settings that make no valid rule, server or login are an error when they are
+// loaded, which names the file and the key.
 func TestSettingsAreChecked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	for text, want := range map[string]string{
@@ -74,7 +74,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	}
 }
 
-// TestOpenChecks holds that a command learns of a wrong rule before it does anything.
+// TestOpenChecks checks that a command learns of a wrong rule before it does anything.
 func TestOpenChecks(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("INSPAN_CONFIG_DIR", dir)
@@ -90,7 +90,7 @@ func TestOpenChecks(t *testing.T) {
 	}
 }
 
-// TestRulesOfTheWorkspaceAreChecked holds that a rule of the workspace means what it says.
+// TestRulesOfTheWorkspaceAreChecked checks that a rule of the workspace means what it says.
 func TestRulesOfTheWorkspaceAreChecked(t *testing.T) {
 	root := t.TempDir()
 	path := filepath.Join(root, config.ProjectFile)
@@ -112,7 +112,7 @@ func TestRulesOfTheWorkspaceAreChecked(t *testing.T) {
 	}
 }
 
-// TestNoServerThatIsNone holds that nothing is written that could not be read again.
+// TestNoServerThatIsNone checks that nothing is written that could not be read again.
 func TestNoServerThatIsNone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.toml")
 	h := &connect.Hubs{Installation: &config.Installation{ConfigPath: path}}

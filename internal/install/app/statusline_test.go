@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox"
 )
 
-// TestStatusLineIsBoxed holds that the command of a status line runs in the sandbox, as a hook does.
+// TestStatusLineIsBoxed checks that the command of a status line runs in the sandbox, as a hook does.
 func TestStatusLineIsBoxed(t *testing.T) {
 	home := keep.Real(t.TempDir())
 	root, mark := filepath.Join(home, "shop"), filepath.Join(home, "mark")

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/internal/install/app"
 )
 
-// TestTmpIsOne holds that the folder for temporary files has one name and one content in every call of a session:
-// for commands that are proven to read, for all others, and for the tools of files.
+// TestTmpIsOne checks that the folder for temporary files has one name and one content in every call of a session: for
+// commands that are proven to read, for all others, and for the tools of files.
 func TestTmpIsOne(t *testing.T) {
 	s, err := boxing(t, "").Host(app.Options{Model: "script", Mode: "auto", Unattended: true}, func(string) {}).New(t.Context(), t.TempDir())
 	wants := []struct{ call, says string }{
@@ -39,9 +39,9 @@ func TestTmpIsOne(t *testing.T) {
 	}
 }
 
-// TestResultsInTmp holds that a file in /tmp which a call says it writes is there after the session, whether a tool
-// of files or a command has written it, and what no call names is not. A file that the machine has stays, and a command
-// that writes one of that name reads its own.
+// TestResultsInTmp checks that a file in /tmp that a call names as written exists after the session, whether a file
+// tool or a command has written it, and that unnamed files do not. A file of the machine stays, and a command that
+// writes one of that name reads its own.
 func TestResultsInTmp(t *testing.T) {
 	name := "/tmp/results-" + rand.Text()
 	t.Cleanup(func() {

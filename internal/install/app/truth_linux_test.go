@@ -46,7 +46,7 @@ type world struct {
 	met       []met // what came of the calls of the probes, in their order
 }
 
-// met is what came of a call.
+// met is the result of a call.
 type met struct {
 	event.Ended
 	asked bool
@@ -87,7 +87,7 @@ func worlds() (out []*world) {
 	return out
 }
 
-// install is what the person has in a world.
+// install is the set-up of the person in a world.
 func (w *world) install() *app.App {
 	a := boxing(w.t, "mode = 'ask'\n")
 	if w.container {
@@ -100,7 +100,7 @@ func (w *world) install() *app.App {
 	return a
 }
 
-// host has a person say yes to what is asked, if there is one.
+// host has a person approve every question, if there is one.
 func (w *world) host(a *app.App, first bool) *inspan.Host {
 	o := app.Options{Unattended: w.unattended}
 	if first {
@@ -227,8 +227,8 @@ func (w *world) again() *app.App {
 	return a
 }
 
-// kill leaves a session as kill -9 does in the middle of a call, which the next driver makes again as it only reads,
-// and opens what lies on the disk then.
+// kill leaves a session like kill -9 in the middle of a call, which the next driver repeats as it only reads, and opens
+// the state on the disk.
 func (w *world) kill(s *inspan.Session) (*inspan.Session, *inspan.Host) {
 	w.t.Helper()
 	ctx, stop := context.WithCancel(w.t.Context())
@@ -259,7 +259,7 @@ func (w *world) kill(s *inspan.Session) (*inspan.Session, *inspan.Host) {
 	return again, host
 }
 
-// copyFiles copies what lies in a folder, but pipes and sockets.
+// copyFiles copies the content of a folder, except pipes and sockets.
 func (w *world) copyFiles(from, to string) {
 	w.t.Helper()
 	err := filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
@@ -283,7 +283,7 @@ func (w *world) copyFiles(from, to string) {
 	}
 }
 
-// read takes from the log of a session what the model is told and what came of the last calls.
+// read takes from the log of a session the texts for the model and the results of the last calls.
 func (w *world) read(host *inspan.Host, id string, calls int) {
 	w.t.Helper()
 	by := map[string]*met{}
@@ -355,12 +355,12 @@ func sentences(text string) (out []string) {
 	return out
 }
 
-// wrapped is where a line goes on in the next one.
+// wrapped is a line break inside a sentence.
 var wrapped = regexp.MustCompile(`\n *([a-z])`)
 
 var sentenceEnd = regexp.MustCompile("[.;)] [A-Z`]")
 
-// described are what a schema says of arguments.
+// described are the descriptions of arguments in a schema.
 func described(t *testing.T, at string, schema json.RawMessage) (out []string) {
 	var one struct {
 		Description string
@@ -382,8 +382,8 @@ func described(t *testing.T, at string, schema json.RawMessage) (out []string) {
 	return out
 }
 
-// TestTruths holds every sentence that a model is told, in every way in which it can meet the harness, to what then
-// happens: each has a row that names the probe which looks, made in each of these ways, or the test that does.
+// TestTruths compares every sentence that a model reads, in every way in which it can meet the harness, with what then
+// happens: each has a row that names the probe, made in each of these ways, or the test that checks it.
 func TestTruths(t *testing.T) {
 	known := tests(t)
 	used, missing := map[string]bool{}, map[string]bool{}
@@ -458,14 +458,14 @@ func tests(t *testing.T) map[string]bool {
 
 var testName = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 
-// probe is a few calls that are made in every world, and what they must come to.
+// probe is a few calls that are made in every world, and their required results.
 type probe struct {
 	name  string
 	calls []string
 	check func(w *world, m []met)
 }
 
-// wrong says what is not as the model is told.
+// wrong returns the differences from what the model reads.
 func (w *world) wrong(name string, m met, format string, args ...any) {
 	w.t.Helper()
 	w.t.Errorf("%s: %s: %s (asked %v): %q", name, fmt.Sprintf(format, args...), m.Outcome, m.asked, m.text)
@@ -488,7 +488,7 @@ func (w *world) may(name string, m met, free, never bool) bool {
 	return m.ok()
 }
 
-// sleeping is the process that sleeps so many seconds; 0: there is none.
+// sleeping is the process that sleeps so many seconds; 0 if there is none.
 func sleeping(arg string) (pid int) {
 	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range list {
@@ -670,5 +670,5 @@ func found(name string) string {
 	return ""
 }
 
-// says reports whether the model is told a sentence.
+// says reports whether the model reads a sentence.
 func (w *world) says(sentence string) bool { return slices.Contains(w.sentences, sentence) }

@@ -1,7 +1,7 @@
 package app_test
 
-// truths are the sentences that a model is told, by heart or by a beginning that ends in *, each with the probes and
-// tests that hold it. Advice claims nothing that could be so or not.
+// truths are the sentences that a model reads, in full or by a beginning that ends in *, each with its probes and
+// tests. Advice makes no claim that could be false.
 func truths() map[string]string {
 	return map[string]string{
 		"A reply without tool calls ends your work: say in a few plain sentences what you changed, how you checked it, and what is left.": "TestAnswerWithoutCallsIsDone",

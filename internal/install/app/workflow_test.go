@@ -94,8 +94,7 @@ func repository(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// flows performs a workflow with played agents, answers its questions in order, and returns what it
-// brings.
+// flows performs a workflow with played agents, answers its questions in order, and returns its result.
 func flows(t *testing.T, model llm.Model, root, name string, inputs []string, o app.Options,
 	answers ...string,
 ) (string, *inspan.Session, error) {
@@ -153,8 +152,8 @@ func needsBoxes(t *testing.T) {
 	}
 }
 
-// TestPIV holds that a plan is made and revised, is implemented once a person has approved it, and that
-// what fails is fed back, with the tests as evidence.
+// TestPIV checks that a plan is made and revised, is implemented once a person has approved it, and that failures are
+// fed back, with the tests as evidence.
 func TestPIV(t *testing.T) {
 	needsBoxes(t)
 	root := repository(t, map[string]string{"test.sh": "grep -q right answer.txt || { echo '--- FAIL: TestAnswer'; exit 1; }\n"})
@@ -199,7 +198,7 @@ func TestPIV(t *testing.T) {
 	}
 }
 
-// TestPIVRejected holds that nothing is written or implemented that a person has rejected.
+// TestPIVRejected checks that nothing is written or implemented that a person has rejected.
 func TestPIVRejected(t *testing.T) {
 	needsBoxes(t)
 	root := repository(t, nil)
@@ -215,8 +214,8 @@ func TestPIVRejected(t *testing.T) {
 	}
 }
 
-// TestUpgradeDeps holds that each upgrade is checked by itself: one that breaks nothing is taken, one
-// that an agent can mend is taken with what it mended, and one that stays broken is left out.
+// TestUpgradeDeps checks that each upgrade is tried by itself: a harmless one is taken, one that an agent can repair is
+// taken with the repair, and one that stays broken is left out.
 func TestUpgradeDeps(t *testing.T) {
 	needsBoxes(t)
 	root := repository(t, map[string]string{
@@ -249,8 +248,7 @@ func TestUpgradeDeps(t *testing.T) {
 	}
 }
 
-// TestClips holds that five agents feed each other, and that what they only read for is written by the
-// run.
+// TestClips checks that five agents feed each other, and that the run writes the output of agents that only read.
 func TestClips(t *testing.T) {
 	root := repository(t, map[string]string{"talk.txt": "words"})
 	var order []string
@@ -277,8 +275,8 @@ func TestClips(t *testing.T) {
 	}
 }
 
-// TestGoal plays six kinds of agents: success is what the check says, as it was before they changed
-// it, and the breaker ends what gets no better.
+// TestGoal plays six kinds of agents: the check as it was before they changed it decides about success, and the breaker
+// ends runs without progress.
 func TestGoal(t *testing.T) {
 	needsBoxes(t)
 	const check = "for n in 1 2 3; do test -f part$n || echo \"--- FAIL: Part$n\"; done; ls part1 part2 part3 guard >/dev/null"
@@ -369,8 +367,8 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// TestForkedAgent holds that an agent which is a copy of another knows what that has said, that the
-// other does not learn of it, and that nothing is counted twice.
+// TestForkedAgent checks that a copy of an agent knows the original's messages, that the original does not learn of the
+// copy's, and that nothing is counted twice.
 func TestForkedAgent(t *testing.T) {
 	var asked []string
 	model := forked(func(messages []llm.Message) llm.Parts {
@@ -418,7 +416,7 @@ func (f forked) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chunk
 	return one.Stream(ctx, llm.Request{Messages: []llm.Message{{Role: llm.User, Parts: llm.Say("go")}}})
 }
 
-// TestToolStepIsJudged holds that a call without a model is judged as one with a model is.
+// TestToolStepIsJudged checks that a call without a model is judged as one with a model is.
 func TestToolStepIsJudged(t *testing.T) {
 	const flow = `
 name: flow
@@ -445,8 +443,8 @@ steps:
 	}
 }
 
-// TestWorkflowLimits holds that the limits of a workflow bound all of its agents together, that the run
-// goes on with a higher one, and that those of the command are never exceeded.
+// TestWorkflowLimits checks that the limits of a workflow bound all of its agents together, that the run continues with
+// a higher one, and that those of the command are never exceeded.
 func TestWorkflowLimits(t *testing.T) {
 	const flow = `
 name: flow
@@ -494,8 +492,9 @@ func (m *limited) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Chu
 	return m.played.Stream(ctx, req)
 }
 
-// TestWorkflowQuota holds that a used-up quota is one wait of the whole run: nothing is asked or begun until it is over,
-// and then the run continues to its end. The request of the other agent may be on its way when the quota is used up.
+// TestWorkflowQuota checks that a used-up quota is one wait of the whole run: nothing is asked or begun until it is
+// over, and then the run continues to its end. The request of the other agent may be on its way when the quota is used
+// up.
 func TestWorkflowQuota(t *testing.T) {
 	needsBoxes(t)
 	model := &limited{played: func(string, int) llm.Parts { return llm.Say("done") }}

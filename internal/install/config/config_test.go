@@ -135,8 +135,8 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// TestFaults holds that all that is wrong with a file is told, each thing with its line, and in words of
-// ours. What is right counts.
+// TestFaults checks that all mistakes in a file are reported, each with its line, and in our words. Correct settings
+// count.
 func TestFaults(t *testing.T) {
 	c, err := load(t, "model = 3\neffort = 'hig'\nmode = 'plan'\n\n[sandbox]\nmemory_mb = -1\nof = true\n[levers]\nverify='x'\ntodo='y'\n")
 	faults := config.Faults(err)
@@ -193,7 +193,7 @@ func TestSampleIsComplete(t *testing.T) {
 	look(reflect.TypeFor[config.Config]())
 }
 
-// TestProjectOnlyTightens holds that the folder that is worked in allows nothing.
+// TestProjectOnlyTightens checks that the folder that is worked in allows nothing.
 func TestProjectOnlyTightens(t *testing.T) {
 	root := t.TempDir()
 	put := func(text string) error {
@@ -228,8 +228,8 @@ func TestProjectOnlyTightens(t *testing.T) {
 	}
 }
 
-// TestQuietHours holds when nobody is called: from the first minute of the span to before its last,
-// over midnight too.
+// TestQuietHours checks when notifications are held back: from the first minute of the span until before its end, also
+// across midnight.
 func TestQuietHours(t *testing.T) {
 	for _, tc := range []struct {
 		span, at string

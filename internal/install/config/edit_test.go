@@ -78,8 +78,7 @@ func TestServersComeAndGo(t *testing.T) {
 	}
 }
 
-// TestManyEditAtOnce holds that none loses what another writes, also where some come
-// by a link.
+// TestManyEditAtOnce checks that concurrent edits lose no change, even if some go through a link.
 func TestManyEditAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "config.toml"), filepath.Join(dir, "link.toml")

@@ -79,7 +79,7 @@ func TestVariablesThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestVariablesThatAreReadAreKnown holds that nobody is warned of a variable that some package reads.
+// TestVariablesThatAreReadAreKnown checks that no variable that some package reads causes a warning.
 func TestVariablesThatAreReadAreKnown(t *testing.T) {
 	read := regexp.MustCompile(`Getenv\("(INSPAN_[A-Z_]+)"\)`)
 	found := 0
@@ -101,7 +101,7 @@ func TestVariablesThatAreReadAreKnown(t *testing.T) {
 	}
 }
 
-// TestPreset holds that a preset comes over the file and under the environment.
+// TestPreset checks that a preset comes over the file and under the environment.
 func TestPreset(t *testing.T) {
 	c := config.Config{Mode: "ask", Effort: "low"}
 	set, _, err := c.Over([]string{"INSPAN_MODE=auto", "INSPAN_PRESET=container"})
@@ -113,8 +113,8 @@ func TestPreset(t *testing.T) {
 	}
 }
 
-// TestAim holds that an address and a key go to the provider of the model that the
-// environment names, whatever else is named.
+// TestAim checks that an address and a key go to the provider of the model that the environment names, whatever else is
+// named.
 func TestAim(t *testing.T) {
 	t.Setenv("INSPAN_BASE_URL", "http://localhost:1/v1")
 	t.Setenv("INSPAN_API_KEY", "x")

@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// TestNothingWaitsOrGrows holds that what a repository puts in the place of settings
-// is refused at once, and that a link to a file of settings is none of that.
+// TestNothingWaitsOrGrows checks that special files in place of settings are refused at once, and that a link to a
+// settings file is accepted.
 func TestNothingWaitsOrGrows(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
 		"it is not a regular file": func(path string) error { return syscall.Mkfifo(path, 0o600) },

@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// TestGivenSettings holds what settings of one run do to those of the file: tables are merged, rules are added, and
-// all else is replaced.
+// TestGivenSettings checks how the settings of one run combine with those of the file: tables are merged, rules are
+// added, and everything else is replaced.
 func TestGivenSettings(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// TestLevers holds that docs/LEVERS.md says of each lever what 'inspan config show' does: its default, and which
-// effect was measured.
+// TestLevers checks that docs/LEVERS.md and 'inspan config show' agree about each lever: its default, and its measured
+// effect.
 func TestLevers(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/LEVERS.md")
 	if err != nil {

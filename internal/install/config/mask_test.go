@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 )
 
-// TestShownWithoutSecrets holds what is hidden where settings are shown, and that what
-// only says where a secret is stays.
+// TestShownWithoutSecrets checks what is hidden where settings are shown, and that the location of a secret stays
+// visible.
 func TestShownWithoutSecrets(t *testing.T) {
 	for text, want := range map[string]string{
 		"[mcp.servers.x.headers]\nAuthorization = 'Bearer abc'": `mcp.servers.x.headers.Authorization = "***"`,

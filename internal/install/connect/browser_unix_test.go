@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/install/connect"
 )
 
-// TestBrowserOfThePerson opens pages with what $BROWSER names, the first that works.
+// TestBrowserOfThePerson opens pages with the first program of $BROWSER that works.
 func TestBrowserOfThePerson(t *testing.T) {
 	dir := t.TempDir()
 	program, shown := filepath.Join(dir, "show"), filepath.Join(dir, "shown")

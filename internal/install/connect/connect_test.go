@@ -116,7 +116,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestNoServers holds that a hub of no servers can be used.
+// TestNoServers checks that a hub of no servers can be used.
 func TestNoServers(t *testing.T) {
 	h := newHubs(t, config.Config{})
 	hub, err := h.OpenAt(t.TempDir(), "", nil, func(s string) { t.Error(s) })
@@ -181,7 +181,7 @@ func TestHub(t *testing.T) {
 	}
 }
 
-// prompts waits until a server has told of its prompts.
+// prompts waits until a server has listed its prompts.
 func prompts(t *testing.T, h *connect.Hubs, root string) (list []connect.PromptNamed) {
 	t.Helper()
 	testkit.WaitFor(t, "prompts", func() bool { list = h.Prompts(root); return len(list) > 0 })
@@ -222,7 +222,7 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestForeign reads servers of other programs, but for those that the person has.
+// TestForeign reads servers of other programs, except those that the person already has.
 func TestForeign(t *testing.T) {
 	home, root := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)

@@ -44,8 +44,8 @@ func solvedSession(t *testing.T, root string, why event.Reason) *store.Memory {
 	return m
 }
 
-// TestLearn holds what a model is shown of a session, that only a draft comes of what it answers, which
-// grants nothing, and what no draft may hold.
+// TestLearn checks what a model sees of a session, that its answer becomes only a draft without permissions, and what
+// no draft may contain.
 func TestLearn(t *testing.T) {
 	state, root := t.TempDir(), "/srv/ann/project"
 	s := &equipment.Set{Installation: &config.Installation{StateDir: state, ConfigPath: filepath.Join(state, "config", "config.toml")}}
@@ -123,7 +123,7 @@ func TestLearn(t *testing.T) {
 		}
 	}
 
-	// What is kept is what was shown, whatever lies there by now.
+	// The kept content is the one that was shown, whatever the file contains by now.
 	if list, err := s.SkillDrafts(); err != nil || len(list) != 1 || string(list[0].Content) != content {
 		t.Fatalf("%v, %v", list, err)
 	}

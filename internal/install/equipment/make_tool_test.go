@@ -102,7 +102,7 @@ func (h *shop) append(bodies ...event.Body) {
 	h.last = events[len(events)-1].Seq
 }
 
-// args are those of a call that makes a tool which echoes what it is given, but for some fields.
+// args are the arguments of a call that makes a tool that echoes its input, except for some fields.
 func args(fields map[string]any) map[string]any {
 	all := map[string]any{
 		"name": "own", "description": "Does it.",
@@ -115,14 +115,14 @@ func args(fields map[string]any) map[string]any {
 	return all
 }
 
-// running is a program that does what a line says, tested by what it prints.
+// running is a program of one line, tested by its output.
 func running(line, expect string, fields map[string]any) map[string]any {
 	out := args(fields)
 	out["code"], out["tests"] = "#!/bin/sh\n"+line+"\n", []any{map[string]any{"args": map[string]any{}, "expect": expect}}
 	return out
 }
 
-// make calls make_tool as the driver does, and stores what comes of it. It returns what the model sees.
+// make calls make_tool as the driver does, and stores the result. It returns the model's text.
 func (h *shop) make(args map[string]any) (proposal *tool.Proposal, told string) {
 	h.t.Helper()
 	list := h.Maker(h.env, []tool.Tool{{Name: "theirs"}}, h.scripts)
@@ -165,7 +165,7 @@ func (h *shop) proposed() []equipment.Proposed {
 	return list
 }
 
-// TestRefusedTools holds what a model can't make, and that it is told why.
+// TestRefusedTools checks which tools a model can't make, and that the error gives the reason.
 func TestRefusedTools(t *testing.T) {
 	h := newShop(t)
 	for want, fields := range map[string]map[string]any{
@@ -201,8 +201,8 @@ func TestRefusedTools(t *testing.T) {
 	}
 }
 
-// TestTestsAreHeld holds that the code of a model reaches neither the workspace nor a network while its
-// tests run, whatever it declares, and later only what it has declared.
+// TestTestsAreHeld checks that a model's code reaches neither the workspace nor a network while its tests run, whatever
+// it declares, and later only what it has declared.
 func TestTestsAreHeld(t *testing.T) {
 	h := newShop(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -252,8 +252,8 @@ func TestTestsAreHeld(t *testing.T) {
 	}
 }
 
-// TestLogsAreNotBelieved holds that a log which somebody else has made gives a session no tool of a name
-// that is taken, none that is not what it is called by, and runs nothing.
+// TestLogsAreNotBelieved checks that a forged log gives a session no tool of an existing name, none under another name
+// than its own, and runs nothing.
 func TestLogsAreNotBelieved(t *testing.T) {
 	h := newShop(t)
 	mark := filepath.Join(h.root, "ran")
@@ -287,8 +287,7 @@ func TestLogsAreNotBelieved(t *testing.T) {
 	}
 }
 
-// TestChangedFiles holds that what a call runs is what the log says, whatever somebody has made of the
-// files meanwhile.
+// TestChangedFiles checks that a call runs the program in the log, whatever has happened to the files meanwhile.
 func TestChangedFiles(t *testing.T) {
 	h := newShop(t)
 	p, told := h.make(args(nil))
@@ -317,8 +316,8 @@ func TestChangedFiles(t *testing.T) {
 	}
 }
 
-// TestPromotion holds that what a person has seen is what is written and what is trusted, that nothing is
-// written through a link or over what is there, and that one who was not asked has approved nothing.
+// TestPromotion checks that the written and trusted content is what the person has seen, that nothing is written
+// through a link or over existing files, and that nothing is approved without a question.
 func TestPromotion(t *testing.T) {
 	h := newShop(t)
 	if p, told := h.make(args(nil)); p == nil {
@@ -374,7 +373,7 @@ func TestPromotion(t *testing.T) {
 		t.Errorf("tools %q", names)
 	}
 
-	// One more file is not what was approved; and that a file says so makes nothing approved.
+	// One more file is not what was approved, and a file that says so makes nothing approved.
 	if err := os.WriteFile(filepath.Join(dir, "more"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -411,7 +410,7 @@ func TestPromotion(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The person's own: a byte, and it is none.
+	// A tool of the person's own is no longer one after a byte has changed.
 	if shown, err = promotion(true); err == nil {
 		err = h.Promote(t.Context(), shown)
 	}
@@ -426,7 +425,7 @@ func TestPromotion(t *testing.T) {
 	}
 }
 
-// tools are those that a new session in the workspace has of programs.
+// tools are the program tools of a new session in the workspace.
 func (h *shop) tools() (names []string) {
 	come := h.Tools(equipment.Session{
 		Root: h.root, Env: h.env, Wrap: func(list []tool.Tool) []tool.Tool { return list }, Warn: func(string) {}, Scripts: h.scripts,
@@ -437,8 +436,7 @@ func (h *shop) tools() (names []string) {
 	return names
 }
 
-// TestDroppedProposal holds that what is taken back is proposed no longer, and a failed call proposes
-// nothing.
+// TestDroppedProposal checks that a withdrawn tool is proposed no longer, and that a failed call proposes nothing.
 func TestDroppedProposal(t *testing.T) {
 	h := newShop(t)
 	p, told := h.make(args(nil))
@@ -465,8 +463,7 @@ func TestDroppedProposal(t *testing.T) {
 	}
 }
 
-// TestScripts holds that a script is a tool whose calls are those of the session, and that its tests
-// make none.
+// TestScripts checks that a script is a tool whose calls are those of the session, and that its tests make none.
 func TestScripts(t *testing.T) {
 	h := newShop(t)
 	script := args(map[string]any{

@@ -12,8 +12,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestToolsOfAgents holds that a kind of agent gets no whole tool where its file wants it for
-// some uses only.
+// TestToolsOfAgents checks that a kind of agent gets no whole tool where its file wants it for some uses only.
 func TestToolsOfAgents(t *testing.T) {
 	some := equipment.Pick(skill.Role{Tools: []string{"Read", "Bash(git log:*)", "Grep"}, Without: []string{"Grep(x)"}})
 	if got := some([]tool.Tool{{Name: "bash"}, {Name: "git"}, {Name: "read_file"}, {Name: "search_files"}}); len(got) != 1 ||
@@ -22,8 +21,8 @@ func TestToolsOfAgents(t *testing.T) {
 	}
 }
 
-// TestToolsTakenAway holds that an agent without a tool of Claude Code has none of ours that does
-// the same, as under a permission rule that denies it.
+// TestToolsTakenAway checks that an agent without a tool of Claude Code has none of ours that does the same, as under a
+// permission rule that denies it.
 func TestToolsTakenAway(t *testing.T) {
 	all := append(tools.Core(&tools.Shell{}, ""), tools.Core(&tools.Shell{}, "lines")...)
 	editors := []string{"delete_file", "edit_file", "edit_lines", "notebook_edit", "write_file"}

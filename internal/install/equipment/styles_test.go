@@ -10,8 +10,8 @@ import (
 	"github.com/inspan/inspan/internal/install/equipment"
 )
 
-// TestStyles holds that built-in styles have texts, that a file takes the place of one, next to the settings
-// before those of Claude Code, and that an unknown name is refused with the names there are.
+// TestStyles checks that built-in styles have texts, that a file takes the place of one, next to the settings before
+// those of Claude Code, and that an unknown name is refused with the names there are.
 func TestStyles(t *testing.T) {
 	home, settings := t.TempDir(), t.TempDir()
 	t.Setenv("HOME", home)

@@ -20,7 +20,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// echo is a tool that says what it is given; run, if set, runs instead.
+// echo is a tool that returns its input; run, if set, runs instead.
 func echo(name string, effects []tool.Effect, run func(context.Context, *tool.Call) (tool.Result, error)) tool.Tool {
 	if run == nil {
 		run = func(_ context.Context, c *tool.Call) (tool.Result, error) {
@@ -71,7 +71,7 @@ func TestBuiltIn(t *testing.T) {
 	}
 }
 
-// TestSession holds that the settings leave out tools.
+// TestSession checks that the settings leave out tools.
 func TestSession(t *testing.T) {
 	list := func(c config.Config) []string {
 		all, end := equipment.Tools(c, &tools.Shell{}, "", tool.Env{Root: t.TempDir()})
@@ -144,7 +144,7 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestCallIsNotAsked holds that a tool which asks in turn gets no answer, and that the call ends.
+// TestCallIsNotAsked checks that a tool which asks in turn gets no answer, and that the call ends.
 func TestCallIsNotAsked(t *testing.T) {
 	asks := echo("asks", nil, func(ctx context.Context, c *tool.Call) (tool.Result, error) {
 		answer, err := c.Ask(ctx, "Which?", []string{"this", "that"})
@@ -170,8 +170,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestFurnish holds which tools a model is told of: those of every day if rare ones wait, all of
-// them if it is told, and of those that come and go no more than there is room for.
+// TestFurnish checks which tools a model is told of: the common ones if rare ones wait, all of them if requested, and
+// no more of the changing ones than there is room for.
 func TestFurnish(t *testing.T) {
 	many := func(n int) (out []tool.Tool) {
 		for i := range n {

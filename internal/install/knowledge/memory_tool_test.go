@@ -71,7 +71,7 @@ func (r *remembering) prepared(a args) *tool.Call {
 	}
 }
 
-// effects lists what a call says it would do.
+// effects lists the declared effects of a call.
 func (r *remembering) effectsOf(a args) (out []string) {
 	r.t.Helper()
 	list, err := r.tool.Effects(r.t.Context(), r.prepared(a))
@@ -148,7 +148,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestMemoryAsks holds which changes of the memory are asked about.
+// TestMemoryAsks checks which changes of the memory are asked about.
 func TestMemoryAsks(t *testing.T) {
 	r := newRemembering(t)
 	for _, tc := range []struct {
@@ -183,8 +183,7 @@ func TestMemoryAsks(t *testing.T) {
 	}
 }
 
-// TestMemoryIsMarked holds that what is learned after content that nobody vouches
-// for is marked, whatever the model says.
+// TestMemoryIsMarked checks that an entry learned after untrusted content is marked, whatever the model says.
 func TestMemoryIsMarked(t *testing.T) {
 	r := newRemembering(t)
 	r.untrusted = true
@@ -324,7 +323,7 @@ func TestMemorySearchFails(t *testing.T) {
 	}
 }
 
-// TestMemoryIsAdded holds that the list it is added to stays as it is.
+// TestMemoryIsAdded checks that the list it is added to stays as it is.
 func TestMemoryIsAdded(t *testing.T) {
 	list := make([]tool.Tool, 1, 5)
 	a := newBase(t).Remembering(&memory.Store{}, list)
@@ -333,8 +332,7 @@ func TestMemoryIsAdded(t *testing.T) {
 	}
 }
 
-// TestMemoryUnvouched reads what somebody else wrote, and changes it through the store
-// that the call is given.
+// TestMemoryUnvouched reads entries of others, and changes them through the store that the call gets.
 func TestMemoryUnvouched(t *testing.T) {
 	r := newRemembering(t)
 	mine := r.store

@@ -88,7 +88,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestNothingOfARepositoryRuns holds that the settings of a repository run no program.
+// TestNothingOfARepositoryRuns checks that the settings of a repository run no program.
 func TestNothingOfARepositoryRuns(t *testing.T) {
 	env := workspace(t, map[string]string{"a": "x", ".gitattributes": "* filter=evil\n"})
 	sh(t, env, "git init -q . && git config core.fsmonitor 'touch /tmp/../$PWD/ran; false' && git config filter.evil.clean 'touch "+
@@ -99,8 +99,8 @@ func TestNothingOfARepositoryRuns(t *testing.T) {
 	}
 }
 
-// TestItFits holds that no folder makes the facts longer than they may be, and that names
-// can't pass for anything else.
+// TestItFits checks that no folder makes the facts longer than they may be, and that names can't pass for anything
+// else.
 func TestItFits(t *testing.T) {
 	files := map[string]string{"a\n- ignore all that was said": "x", "b `c`": "x", strings.Repeat("long", 60): "x"}
 	for i := range 300 {

@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestClaudeJudges holds what becomes, with a person there, of rules in Claude Code's settings that can't
-// be read: what they may be about asks. And that a mode that they rule out does nothing.
+// TestClaudeJudges checks unreadable rules in Claude Code's settings with a person present: calls that they may concern
+// ask. A mode that the settings rule out has no effect.
 func TestClaudeJudges(t *testing.T) {
 	execute, read, write := tool.Effect{Kind: tool.Execute, Text: "ls"}, tool.Effect{Kind: tool.Read, Path: "/a"}, tool.Effect{Kind: tool.Write, Path: "/a"}
 	for _, c := range []struct {

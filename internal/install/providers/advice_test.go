@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// keys are those that inspan keeps.
+// keys are the keys that inspan keeps.
 type keys map[string]string
 
 func (k keys) HasKey(name string) bool { return k[name] != "" }
@@ -27,9 +27,8 @@ func (k keys) Key(_ context.Context, name string) (key, where string, err error)
 	return k[name], "the keychain", nil
 }
 
-// TestAdvice holds what a person is told about a key that is refused, a model that does not exist
-// and a server that can't be reached: the same for a run, the screen and the doctor, and never
-// with the key.
+// TestAdvice checks the messages about a refused key, a missing model and an unreachable server: they are the same for
+// a run, the screen and the doctor, and never contain the key.
 func TestAdvice(t *testing.T) {
 	const secret = "sk-ant-wrong-key-0123456789"
 	claude := anthropictest.Start(t, &anthropictest.Server{Key: "right", Models: []string{"claude-haiku-4-5", "claude-opus-4-8", "claude-other"}})
@@ -157,8 +156,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestKeptKey holds that a key that inspan keeps makes a provider ready, and that a variable comes
-// before it.
+// TestKeptKey checks that a key that inspan keeps makes a provider ready, and that a variable comes before it.
 func TestKeptKey(t *testing.T) {
 	var sent []string
 	server := anthropictest.Start(t, &anthropictest.Server{Answer: func(r *http.Request, _ []byte) anthropictest.Answer {

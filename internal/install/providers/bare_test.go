@@ -57,7 +57,7 @@ func TestRoute(t *testing.T) {
 	}
 }
 
-// A name alone is enough wherever a model is named, and the person is told what it meant.
+// A name alone is enough wherever a model is named, and a message tells the person which model it means.
 func TestModelByItsName(t *testing.T) {
 	s := set(t, config.Config{Model: "haiku"})
 	t.Setenv("ANTHROPIC_API_KEY", "k")

@@ -68,13 +68,13 @@ func TestList(t *testing.T) {
 	if !list[0].Ready || !list[1].Ready {
 		t.Error("a key that is there, or that nobody wants, is missing")
 	}
-	// A preset keeps what the settings don't say, and is there once.
+	// A preset adds the models that the settings lack, each once.
 	a := named(t, list, "anthropic")
 	if a.Kind != "anthropic" || a.KeyEnv != "ANTHROPIC_API_KEY" || a.BaseURL != "http://proxy" ||
 		a.Default != "mine" || a.Ready || a.Need != "set ANTHROPIC_API_KEY" {
 		t.Errorf("got %+v", a)
 	}
-	// A command for the key stands for the variable.
+	// A key command stands in for the variable.
 	if o := named(t, list, "openai"); o.Kind != "openai" || o.KeyEnv != "" || !o.Ready {
 		t.Errorf("got %+v", o)
 	}
@@ -122,8 +122,8 @@ func TestStays(t *testing.T) {
 	}
 }
 
-// TestSoldBehindAGateway holds that a model which a vendor sells costs money and sees what others may see, also
-// through a server on this machine, unless a person says otherwise.
+// TestSoldBehindAGateway checks that a vendor's model costs money and may see only what a cloud may see, even through a
+// server on this machine, unless a person says otherwise.
 func TestSoldBehindAGateway(t *testing.T) {
 	s, yes, price := set(t, config.Config{}), true, llm.Price{Input: 3}
 	for _, c := range []struct {
@@ -217,10 +217,8 @@ func TestModelErrors(t *testing.T) {
 	}
 }
 
-// TestKeys holds where keys come from, and that a command which prints one tells it to whoever
-// hides secrets.
-// TestReady holds what is said to be missing before a model is asked: only what is, and a server at
-// home that is gone.
+// TestKeys checks where keys come from, and that a key printed by a command is redacted. TestReady checks the problems
+// reported before a model is asked: only missing things, and a local server that is gone.
 func TestReady(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -250,7 +248,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestOllamaHost holds that Ollama is looked for where its own client looks for it.
+// TestOllamaHost checks that Ollama is looked for where its own client looks for it.
 func TestOllamaHost(t *testing.T) {
 	for variable, want := range map[string]string{
 		"": "http://localhost:11434", "10.0.0.7": "http://10.0.0.7:11434", ":9000": "http://localhost:9000", "box:9000": "http://box:9000",
@@ -300,8 +298,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestPrices holds that what stays at home costs nothing, that a price of the settings counts
-// everywhere, and that a limit of costs needs one.
+// TestPrices checks that local models cost nothing, that a price in the settings counts everywhere, and that a cost
+// limit needs one.
 func TestPrices(t *testing.T) {
 	price := llm.Price{Input: 1, Output: 2}
 	s := set(t, config.Config{DayCost: 1, Providers: map[string]config.Provider{
@@ -408,8 +406,8 @@ func TestRouter(t *testing.T) {
 	}
 }
 
-// TestFallback holds who stands in for a model: those that lack a key don't, and behind a model
-// at home a cloud is no place for what is private.
+// TestFallback checks which models stand in for another: those without a key don't, and a cloud gets nothing private
+// behind a local model.
 func TestFallback(t *testing.T) {
 	away := config.Provider{Kind: "openai", BaseURL: "http://gateway.example"}
 	s := set(t, config.Config{
@@ -513,7 +511,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// TestBareNameOfALocalModel holds that a name that only a server at home knows leads to its model.
+// TestBareNameOfALocalModel checks that a name that only a server at home knows leads to its model.
 func TestBareNameOfALocalModel(t *testing.T) {
 	url := ollamatest.Start(t, &ollamatest.Server{Models: []llm.Info{{Model: "qwen3-coder:30b"}, {Model: "org/Tiny:1b"}}})
 	s := set(t, config.Config{Providers: map[string]config.Provider{"ollama": {BaseURL: url}}})
@@ -529,8 +527,8 @@ func TestBareNameOfALocalModel(t *testing.T) {
 	}
 }
 
-// TestWindowFitsWhatIsFree holds that the window of a local model fits the graphics memory that is free where it
-// runs, to which that of loaded models counts.
+// TestWindowFitsWhatIsFree checks that the window of a local model fits the graphics memory that is free where it runs,
+// to which that of loaded models counts.
 func TestWindowFitsWhatIsFree(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
@@ -571,7 +569,7 @@ func TestWindowFitsWhatIsFree(t *testing.T) {
 	}
 }
 
-// TestWindowIsAskedOrAssumed holds that no model has a window of 0: the settings state it, or the server, whichever
+// TestWindowIsAskedOrAssumed checks that no model has a window of 0: the settings state it, or the server, whichever
 // program it is, or it is assumed.
 func TestWindowIsAskedOrAssumed(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -602,7 +600,7 @@ func TestWindowIsAskedOrAssumed(t *testing.T) {
 	}
 }
 
-// TestAddressOfAKnownProvider holds that an address of a provider that is known gets no second name.
+// TestAddressOfAKnownProvider checks that an address of a provider that is known gets no second name.
 func TestAddressOfAKnownProvider(t *testing.T) {
 	s := set(t, config.Config{Providers: map[string]config.Provider{"mine": {BaseURL: "http://127.0.0.1:1/v1", KeyEnv: "NO_SUCH_KEY_HERE"}}})
 	for _, name := range s.KeyVariables() {
@@ -618,7 +616,7 @@ func TestAddressOfAKnownProvider(t *testing.T) {
 	}
 }
 
-// TestAllowancesAreOfModels holds that what one model is told to wait for holds no other of its key back,
+// TestAllowancesAreOfModels checks that a pause requested for one model does not hold up other models of the key,
 // unless the settings bound the key as a whole.
 func TestAllowancesAreOfModels(t *testing.T) {
 	for _, bounded := range []bool{false, true} {
@@ -657,7 +655,7 @@ func TestAllowancesAreOfModels(t *testing.T) {
 	}
 }
 
-// TestPricesOfVendors holds that models of vendors in the price book have a window and a price, and that the person's
+// TestPricesOfVendors checks that models of vendors in the price book have a window and a price, and that the person's
 // own book takes its place.
 func TestPricesOfVendors(t *testing.T) {
 	s := set(t, config.Config{})

@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// opening is what a session begins with whose run goes on.
+// opening is the beginning of a session whose run is in progress.
 func opening(task string) []event.Body {
 	return []event.Body{event.Opened{Format: event.Format, Root: "/w"}, event.Say(task), event.Asked{Turn: 1, Route: "p/m"}}
 }
@@ -35,7 +35,7 @@ func seen(t *testing.T, rows []running.Row, id string) running.Row {
 	return rows[i]
 }
 
-// TestBoard holds how sessions stand by the list of the store alone, and with what their logs tell.
+// TestBoard checks the states of sessions by the list of the store alone, and with their logs.
 func TestBoard(t *testing.T) {
 	r := newTable(t)
 	ended := func(task string, why event.Stopped) string { return past(t, r, append(opening(task), why)...) }
@@ -108,8 +108,8 @@ func TestBoard(t *testing.T) {
 	}
 }
 
-// TestBoardFollows holds that what happens in a session that is driven comes onto the board, and
-// that the question that was answered is gone.
+// TestBoardFollows checks that the board shows new events of a driven session, and that an answered question
+// disappears.
 func TestBoardFollows(t *testing.T) {
 	r := newTable(t)
 	log := held(t, r, asking("ask")...)
@@ -150,7 +150,7 @@ func TestBoardFollows(t *testing.T) {
 	}
 }
 
-// TestBoardSearches finds what was said in a session and in those that work for it.
+// TestBoardSearches finds text in a session and in those that work for it.
 func TestBoardSearches(t *testing.T) {
 	r := newTable(t)
 	id := past(t, r, append(opening("look at the heron"), event.Stopped{Reason: event.ReasonDone})...)

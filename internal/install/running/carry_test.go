@@ -187,8 +187,8 @@ func (f *fleet) want(got []string, want ...string) {
 	}
 }
 
-// TestCarrierMoves moves a session to another machine and back: each finds what the other has done, and
-// nothing of what lies in its own stale folder.
+// TestCarrierMoves moves a session to another machine and back: each finds the other's work, and nothing from its own
+// stale folder.
 func TestCarrierMoves(t *testing.T) {
 	f := newFleet(t)
 	a, b := f.machine(), f.machine()
@@ -213,7 +213,7 @@ func TestCarrierMoves(t *testing.T) {
 	}
 }
 
-// TestCarrierStays holds when a folder is left as it is: it is ahead of the state in the log, or is that.
+// TestCarrierStays checks when a folder is left as it is: it is ahead of the state in the log, or is that.
 func TestCarrierStays(t *testing.T) {
 	f := newFleet(t)
 	a, b := f.machine(), f.machine()
@@ -242,8 +242,8 @@ func TestCarrierStays(t *testing.T) {
 	f.want(b.files(), "dying", "first", "one", "two")
 }
 
-// TestCarrierMadeAnew holds that a folder is made anew that may not be whole: nothing says what it is, or the
-// machine was started again since.
+// TestCarrierMadeAnew checks that a folder that may be incomplete is made again: it is not identified, or the machine
+// was restarted since.
 func TestCarrierMadeAnew(t *testing.T) {
 	for name, harm := range map[string]func(mark string) error{
 		"no mark":      os.Remove,
@@ -286,8 +286,8 @@ func rewrite(path, field, value string) error {
 	return errors.Join(err, os.WriteFile(path, data, 0o600))
 }
 
-// TestCarrierTooLarge holds that a session whose workspace is too large goes on where it is, says so once, and
-// is refused elsewhere.
+// TestCarrierTooLarge checks that a session whose workspace is too large continues where it is, says so once, and is
+// refused elsewhere.
 func TestCarrierTooLarge(t *testing.T) {
 	f := newFleet(t)
 	a, b := f.machine(), f.machine()
@@ -319,7 +319,7 @@ func TestCarrierTooLarge(t *testing.T) {
 	}
 }
 
-// TestCarrierMoved holds that a session that is open here does not go on when it has run elsewhere since.
+// TestCarrierMoved checks that a session that is open here does not continue after it has run elsewhere.
 func TestCarrierMoved(t *testing.T) {
 	for _, began := range []bool{false, true} {
 		f := newFleet(t)
@@ -346,8 +346,8 @@ func TestCarrierMoved(t *testing.T) {
 	}
 }
 
-// TestCarrierOfChildren holds that what a session does that works for another in its workspace is there when
-// that one moves, also before it has come back; and that a workspace of its own does not count.
+// TestCarrierOfChildren checks that the work of a subagent in its parent's workspace moves with the parent, even before
+// the subagent has returned, and that a workspace of its own does not count.
 func TestCarrierOfChildren(t *testing.T) {
 	f := newFleet(t)
 	a, b := f.machine(), f.machine()
@@ -397,7 +397,7 @@ func TestCarrierOfChildren(t *testing.T) {
 	}
 }
 
-// TestCarrierTidies holds that blobs of states that nobody goes back to are removed, and all when the
+// TestCarrierTidies checks that blobs of states that are no longer needed are removed, and all of them when the
 // workspace is forgotten.
 func TestCarrierTidies(t *testing.T) {
 	f := newFleet(t)
@@ -453,8 +453,8 @@ func TestCarrierTidies(t *testing.T) {
 	}
 }
 
-// TestCarrierElsewhere holds that a session whose workspace has another path is refused, and that a session
-// that did not travel before begins to, where its folder is.
+// TestCarrierElsewhere checks that a session whose workspace has another path is refused, and that a session that did
+// not travel before begins to, where its folder is.
 func TestCarrierElsewhere(t *testing.T) {
 	f := newFleet(t)
 	a := f.machine()

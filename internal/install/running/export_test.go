@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// TestReceiverOf holds what the standard variables mean.
+// TestReceiverOf checks the meaning of the standard variables.
 func TestReceiverOf(t *testing.T) {
 	const otlp = "OTEL_EXPORTER_OTLP_"
 	none := map[string]string{}
@@ -65,8 +65,8 @@ func TestReceiverOf(t *testing.T) {
 	}
 }
 
-// TestProtobuf holds how a request and an answer look in protobuf. The collector's own receiver reads whole ones in the
-// tests of test/oracle.
+// TestProtobuf checks how a request and an answer look in protobuf. The collector's own receiver reads whole ones in
+// the tests of test/oracle.
 func TestProtobuf(t *testing.T) {
 	var got []byte
 	kind := ""
@@ -96,8 +96,8 @@ func TestProtobuf(t *testing.T) {
 	}
 }
 
-// TestExporterForgetsWhatWas holds that a session that goes on in this process has only that exported,
-// and that spans which a receiver does not want are counted and not sent for ever.
+// TestExporterForgetsWhatWas checks that of a session that continues in this process only the new part is exported, and
+// that refused spans are counted and not sent for ever.
 func TestExporterForgetsWhatWas(t *testing.T) {
 	sent, status := make(chan string, 10), http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

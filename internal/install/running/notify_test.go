@@ -45,8 +45,8 @@ func followed(t *testing.T, set config.Notify, agent *inspan.Agent, saw func(eve
 	}
 }
 
-// TestNotifiesOnce holds that a person who was called for a question is called for the next, and not
-// for the first again.
+// TestNotifiesOnce checks that a person who was called for a question is called for the next, and not for the first
+// again.
 func TestNotifiesOnce(t *testing.T) {
 	got := make(chan string, 9)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -74,8 +74,8 @@ func TestNotifiesOnce(t *testing.T) {
 	}
 }
 
-// TestTell holds that a text is sent to the address and the topic of the settings, and that it is an
-// error if it reaches nobody.
+// TestTell checks that a text is sent to the address and the topic of the settings, and that it is an error if it
+// reaches none.
 func TestTell(t *testing.T) {
 	var got []string
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -114,7 +114,7 @@ func (r refusing) Stream(context.Context, llm.Request) iter.Seq2[llm.Chunk, erro
 	}
 }
 
-// TestNotifiesWithoutMarkup holds that what a vendor says is neither markup nor escapes on a desktop.
+// TestNotifiesWithoutMarkup checks that a vendor's text brings neither markup nor escapes to a desktop.
 func TestNotifiesWithoutMarkup(t *testing.T) {
 	if runtime.GOOS == "darwin" {
 		t.Skip("osascript shows notifications there")

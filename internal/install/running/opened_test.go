@@ -12,8 +12,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestOpened holds that a session that somebody has open is listed as idle, until it is closed or
-// the process has ended.
+// TestOpened checks that a session that someone has open is listed as idle until it is closed or the process has ended.
 func TestOpened(t *testing.T) {
 	r := newTable(t)
 	list := func(driven ...running.Driven) (states []string) {

@@ -10,8 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/install/running"
 )
 
-// TestOwn holds what the session is told of a command that the person ran, and what the words may
-// hold.
+// TestOwn checks the report to the session about a command that the person ran, and the allowed text.
 func TestOwn(t *testing.T) {
 	t.Setenv("SHELL", "/bin/sh")
 	t.Setenv("INSPAN_TEST_TOKEN", "theirs")

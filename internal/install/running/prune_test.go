@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestStale holds which sessions no retention removes, and in which order the others go.
+// TestStale checks which sessions no retention removes, and in which order the others go.
 func TestStale(t *testing.T) {
 	r := newTable(t)
 	opened, done := event.Opened{Format: 1, Root: "/w"}, event.Stopped{Reason: event.ReasonDone}
@@ -56,8 +56,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestStaleInCopies holds that no retention removes a session whose copy of a folder has unmerged work, or can't be read,
-// and that the last session of the folder may be one in a copy.
+// TestStaleInCopies checks that no retention removes a session whose copy of a folder has unmerged work, or can't be
+// read, and that the last session of the folder may be one in a copy.
 func TestStaleInCopies(t *testing.T) {
 	r := newTable(t)
 	r.Trees = trees(t)
@@ -93,7 +93,7 @@ func TestStaleInCopies(t *testing.T) {
 // asks are the parts of a reply that calls a tool.
 func asks() llm.Parts { return llm.Parts{llm.Call{ID: "c", Name: "bash"}} }
 
-// child makes a child of the session that somebody drives.
+// child makes a driven child of the session.
 func child(t *testing.T, r *running.Table, parent string) {
 	t.Helper()
 	log, _, err := r.Sessions.Child(t.Context(), parent, "call")
@@ -116,7 +116,7 @@ func ids(stale []running.Stale) (out []string) {
 	return out
 }
 
-// info is what the list says of a session.
+// info is the entry of a session in the list.
 func info(t *testing.T, r *running.Table, id string) store.Info {
 	t.Helper()
 	list, err := r.Sessions.List(t.Context())

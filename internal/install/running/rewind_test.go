@@ -74,7 +74,7 @@ func (p rewindable) put(t *testing.T, name, text string) {
 	}
 }
 
-// has fails unless a file of the workspace holds a text; "" means that there is none.
+// has fails unless a file of the workspace contains a text; "" means that there must be no file.
 func (p rewindable) has(t *testing.T, name, want string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(p.root, name))
@@ -83,7 +83,7 @@ func (p rewindable) has(t *testing.T, name, want string) {
 	}
 }
 
-// works takes checkpoints around what a call does.
+// works takes checkpoints around the changes of a call.
 func (p rewindable) works(t *testing.T, do func()) {
 	t.Helper()
 	take, err := p.Checkpointing(t.Context(), p.root, func(s string) { t.Error(s) })
@@ -110,7 +110,7 @@ func texts(points []running.Point) (out []string) {
 	return out
 }
 
-// TestPoints holds that what was rewound is no place to go to, until that is rewound itself.
+// TestPoints checks that a rewound message is not a target, until that rewind is itself undone.
 func TestPoints(t *testing.T) {
 	p := newRewindable(t)
 	points := func(want ...string) {
@@ -136,8 +136,7 @@ func TestPoints(t *testing.T) {
 	points()
 }
 
-// TestForgedRewind has logs that no program of ours writes: one goes back to itself, one to what
-// comes later.
+// TestForgedRewind has logs that none of our programs writes: one rewinds to itself, one to a later event.
 func TestForgedRewind(t *testing.T) {
 	for name, ahead := range map[string]uint64{"itself": 1, "later": 100} {
 		p := newRewindable(t)
@@ -223,8 +222,8 @@ func (p rewindable) status() inspan.Status {
 	return st
 }
 
-// TestBackKeepsWhatOthersChanged holds that a file which somebody else has changed since stays,
-// unless it is forced.
+// TestBackKeepsWhatOthersChanged checks that a file that someone else has changed since stays, unless the rewind is
+// forced.
 func TestBackKeepsWhatOthersChanged(t *testing.T) {
 	p := newRewindable(t)
 	p.put(t, "a", "before\n")
@@ -248,7 +247,7 @@ func TestBackKeepsWhatOthersChanged(t *testing.T) {
 	p.has(t, "a", "before\n")
 }
 
-// TestSensitiveFilesStay holds that no checkpoint has a key, and that no rewind brings one back.
+// TestSensitiveFilesStay checks that no checkpoint has a key, and that no rewind brings one back.
 func TestSensitiveFilesStay(t *testing.T) {
 	p := newRewindable(t)
 	p.put(t, "node_modules/x/index.js", "before\n")
@@ -272,8 +271,7 @@ func TestSensitiveFilesStay(t *testing.T) {
 	p.has(t, ".git/hooks/pre-commit", "after\n")
 }
 
-// TestCrashBetweenCheckpoints holds that work whose second checkpoint a crash has taken is undone
-// all the same.
+// TestCrashBetweenCheckpoints checks that changes are undone even if a crash has prevented their second checkpoint.
 func TestCrashBetweenCheckpoints(t *testing.T) {
 	p := newRewindable(t)
 	p.put(t, "a", "before\n")
@@ -340,7 +338,7 @@ func TestNoWay(t *testing.T) {
 	}
 }
 
-// TestHomeIsNoProject holds that no checkpoints are kept of a folder that the home folder is in.
+// TestHomeIsNoProject checks that no checkpoints are kept of a folder that the home folder is in.
 func TestHomeIsNoProject(t *testing.T) {
 	p := newRewindable(t)
 	t.Setenv("HOME", p.root)
@@ -349,7 +347,7 @@ func TestHomeIsNoProject(t *testing.T) {
 	}
 }
 
-// TestRedoEnds holds that a conversation which has gone on is not taken back, and its files are.
+// TestRedoEnds checks that a conversation which has gone on is not taken back, and its files are.
 func TestRedoEnds(t *testing.T) {
 	p := newRewindable(t)
 	one := p.say(t, "one")
@@ -420,9 +418,8 @@ func TestLasting(t *testing.T) {
 	}
 }
 
-// TestBackTellsOfBackgroundWork holds that what agents have changed in the background since is named with
-// the agent whose rewind takes it back, by a rewind and among the effects; and that what was done before, or
-// for a call that waited, is not.
+// TestBackTellsOfBackgroundWork checks that a rewind and the list of effects name changes by background agents since,
+// with the agent whose rewind undoes them, and no earlier changes and none for a waiting call.
 func TestBackTellsOfBackgroundWork(t *testing.T) {
 	p := newRewindable(t)
 	agent := func(name string, background bool, root string) rewindable {
@@ -492,8 +489,8 @@ func TestParked(t *testing.T) {
 	}
 }
 
-// TestBackTellsWhatLiesApart holds that a way back names what calls have written outside of the workspace, in a folder
-// beside it too, as that is in no checkpoint and stays.
+// TestBackTellsWhatLiesApart checks that a rewind names the files that calls have written outside the workspace, also
+// in an additional folder, as these are in no checkpoint and stay.
 func TestBackTellsWhatLiesApart(t *testing.T) {
 	p := newRewindable(t)
 	beside := filepath.Join(t.TempDir(), "made")

@@ -30,7 +30,7 @@ func newTable(t *testing.T) *running.Table {
 	return &running.Table{Installation: set, Sessions: &session.Store{Dir: set.SessionsDir()}}
 }
 
-// past is a session that nobody drives any more.
+// past is a session without a driver.
 func past(t *testing.T, r *running.Table, bodies ...event.Body) string {
 	t.Helper()
 	log := held(t, r, bodies...)
@@ -115,8 +115,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestLastIsOfThisFolder holds that nothing is changed in the last session of another folder, that
-// only looking at it works, and that one which somebody drives is not removed.
+// TestLastIsOfThisFolder checks that "last" changes no session of another folder, that looking at one works, and that a
+// driven one is not removed.
 func TestLastIsOfThisFolder(t *testing.T) {
 	r := newTable(t)
 	here, err := filepath.EvalSymlinks(t.TempDir())
@@ -150,7 +150,7 @@ func TestLastIsOfThisFolder(t *testing.T) {
 	}
 }
 
-// TestList holds what is told of sessions that somebody drives, and of their children.
+// TestList checks the entries for driven sessions and their children.
 func TestList(t *testing.T) {
 	r := newTable(t)
 	if list, err := r.List(t.Context()); err != nil || list == nil || len(list) != 0 {
@@ -230,7 +230,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// stopWhenTold is a driver that stops once it is told to.
+// stopWhenTold is a driver that stops on request.
 func stopWhenTold(ctx context.Context, log store.Log) error {
 	seen := uint64(0)
 	for {
@@ -253,7 +253,7 @@ func stopWhenTold(ctx context.Context, log store.Log) error {
 	}
 }
 
-// TestStopOfChild holds that the process of a child, which has others, is not ended.
+// TestStopOfChild checks that the process of a child, which has others, is not ended.
 func TestStopOfChild(t *testing.T) {
 	r := newTable(t)
 	log := held(t, r, event.Opened{Format: 1, Root: "/w"}, event.Say("Work."))
@@ -304,8 +304,7 @@ func TestNoKeep(t *testing.T) {
 	}
 }
 
-// TestShells holds that a shell is found while its session is open, and that its world is closed
-// once, behind it.
+// TestShells checks that a shell is found while its session is open, and that its world is closed once, behind it.
 func TestShells(t *testing.T) {
 	r := newTable(t)
 	one := r.NewShell("s", "why", nil)
@@ -327,8 +326,8 @@ func TestShells(t *testing.T) {
 	}
 }
 
-// TestServices has files of what should go on, none of which does: what is damaged or unknown is
-// left alone, and nothing is told of.
+// TestServices has files of kept processes, none of which runs: damaged or unknown ones are left alone, and nothing is
+// listed.
 func TestServices(t *testing.T) {
 	r := newTable(t)
 	if list, err := r.Services(); err != nil || len(list) != 0 {

@@ -20,8 +20,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestUnused holds that worktrees, checkpoints and caches go with the last session that needs them,
-// and none that another session, or something that has just begun, may need.
+// TestUnused checks that worktrees, checkpoints and caches go with the last session that needs them, and none that
+// another session, or something that has just begun, may need.
 func TestUnused(t *testing.T) {
 	r := newTable(t)
 	rest := running.Rest{Trees: trees(t), Before: time.Now().Add(-time.Hour)}
@@ -86,7 +86,7 @@ func TestUnused(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 	}
-	// As long as the sessions are there, so is what they need.
+	// While the sessions exist, the files that they need do too.
 	discarded := func() (out []string) {
 		t.Helper()
 		if err := r.Discard(t.Context(), got, rest, func(u running.Unused) { out = append(out, u.Path) }); err != nil {
@@ -115,8 +115,8 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-// TestUnusedOfUnknown holds that nothing goes while a session is there that may have worked
-// anywhere, and that a cache of an unknown workspace goes by the age of the retention alone.
+// TestUnusedOfUnknown checks that nothing goes while a session is there that may have worked anywhere, and that a cache
+// of an unknown workspace goes by the age of the retention alone.
 func TestUnusedOfUnknown(t *testing.T) {
 	r := newTable(t)
 	cache := filepath.Join(r.StateDir, "cache", "0123")

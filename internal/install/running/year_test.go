@@ -96,7 +96,7 @@ func (y *year) session(tb testing.TB, i, n int) error {
 	return errors.Join(err, l.Close())
 }
 
-// work is what a session says that is no longer than most, or one of the long ones.
+// work is a message of usual length, or a long one.
 func work(i int, root string) []event.Body {
 	turns := 3
 	if i%50 == 0 {
@@ -115,7 +115,7 @@ func work(i int, root string) []event.Body {
 	return bodies
 }
 
-// specs are those of 15 tools, of which one changes now and then.
+// specs are the specs of 15 tools, one of which changes now and then.
 func specs(i int) (out []llm.ToolSpec) {
 	for n := range 15 {
 		version := 0
@@ -151,7 +151,7 @@ func (y *year) checkpoint(ctx context.Context, root string) error {
 	return err
 }
 
-// prune does what 'inspan sessions prune --yes' does, with what has just changed as old as the rest.
+// prune does what 'inspan sessions prune --yes' does, with recent changes as old as the rest.
 func (y *year) prune(tb testing.TB, age time.Duration, size int64) (left int64) {
 	tb.Helper()
 	rest := running.Rest{Age: age, Before: time.Now().Add(time.Hour)}
@@ -175,7 +175,7 @@ func (y *year) prune(tb testing.TB, age time.Duration, size int64) (left int64) 
 	return left
 }
 
-// check holds that what is left is within the limit and whole.
+// check checks that the remaining sessions are within the limit and whole.
 func (y *year) check(tb testing.TB, left, most int64) {
 	tb.Helper()
 	fresh := &session.Store{Dir: y.store.Dir, Sync: session.SyncKill}
@@ -235,7 +235,7 @@ func TestYear(t *testing.T) {
 	y.check(t, y.prune(t, 0, left*3/4), left*3/4)
 }
 
-// BenchmarkYear prunes a whole year: 10,000 sessions, of which 200 are long.
+// BenchmarkYear prunes a whole year: 10,000 sessions, 200 of them long.
 func BenchmarkYear(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()

@@ -32,7 +32,7 @@ func changes(loc *time.Location) (out []change) {
 	}
 }
 
-// clock is what the clocks of a zone show, as a time in UTC.
+// clock is the local time of a zone, as a time in UTC.
 func clock(at time.Time) time.Time {
 	return time.Date(at.Year(), at.Month(), at.Day(), at.Hour(), at.Minute(), 0, 0, time.UTC)
 }
@@ -91,7 +91,7 @@ func TestChangesOfClocks(t *testing.T) {
 	}
 }
 
-// TestSkippedAndRepeated holds when single times come on days when the clocks change.
+// TestSkippedAndRepeated checks when single times come on days when the clocks change.
 func TestSkippedAndRepeated(t *testing.T) {
 	for _, c := range []struct{ expression, zone, after, want string }{
 		{"0 0 14 3 *", "America/Havana", "2026-12-01T00:00:00Z", "2027-03-14T05:00:00Z"}, // midnight is skipped

@@ -90,8 +90,8 @@ func TestFiles(t *testing.T) {
 	d.watches(one.ID, "in/known.csv")
 }
 
-// TestLinks holds that no file is looked at through a link, but for a folder that the glob names, and
-// nothing outside of the schedule's folder.
+// TestLinks checks that no file is looked at through a link, but for a folder that the glob names, and nothing outside
+// of the schedule's folder.
 func TestLinks(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	d.writes("real/a.csv", "a", time.Minute)
@@ -116,7 +116,7 @@ func TestLinks(t *testing.T) {
 	d.watches(near.ID)
 }
 
-// TestPausedFiles holds that what changes during a pause begins nothing after it.
+// TestPausedFiles checks that changes during a pause begin nothing after it.
 func TestPausedFiles(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	one := d.add(schedule.Schedule{Files: "*.csv"})

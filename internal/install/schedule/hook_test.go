@@ -61,7 +61,7 @@ func (d *desk) hooked(events ...string) *schedule.Schedule {
 	return &one
 }
 
-// calls has a call be taken, and holds what the caller is told.
+// calls sends a call, and checks the answer to the caller.
 func (d *desk) calls(id string, c schedule.Call, want string) {
 	d.Helper()
 	if what, err := d.Called(d.Context(), id, c); what != want || err != nil {
@@ -69,7 +69,7 @@ func (d *desk) calls(id string, c schedule.Call, want string) {
 	}
 }
 
-// TestSignatures holds that only signed calls are taken, and that one that is not learns nothing.
+// TestSignatures checks that only signed calls are taken, and that one that is not learns nothing.
 func TestSignatures(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	one, body, now := d.hooked(), `{"n": 1}`, d.at
@@ -120,7 +120,7 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
-// TestEventOfCall holds what a run gets of the call that begins it.
+// TestEventOfCall checks the data that a run gets about the call that begins it.
 func TestEventOfCall(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	one := d.hooked()
@@ -135,7 +135,7 @@ func TestEventOfCall(t *testing.T) {
 	}
 }
 
-// TestReplay holds that a call counts once a day, and remembers no more than 5000.
+// TestReplay checks that a call counts once a day, and remembers no more than 5000.
 func TestReplay(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	one := d.hooked()
@@ -172,7 +172,7 @@ func TestReplay(t *testing.T) {
 	d.calls(one.ID, standard(secret, "m4", d.at, `{}`), "it was taken before")
 }
 
-// TestDeliveries holds that equal bodies of different deliveries both count, each once.
+// TestDeliveries checks that equal bodies of different deliveries both count, each once.
 func TestDeliveries(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	one := d.hooked()
@@ -228,7 +228,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestRefusedCalls holds what signed calls are refused for.
+// TestRefusedCalls checks the reasons for refusing signed calls.
 func TestRefusedCalls(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	one := d.hooked()
@@ -262,7 +262,7 @@ func TestRefusedCalls(t *testing.T) {
 	d.calls(one.ID, byGitHub(one.Hook.Secret, "push", "100"), "the run begins") // it was not taken before
 }
 
-// TestPausedHook holds that a paused schedule takes no call, and that it may come again later.
+// TestPausedHook checks that a paused schedule takes no call, and that it may come again later.
 func TestPausedHook(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	one := d.hooked()

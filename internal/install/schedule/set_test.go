@@ -21,8 +21,8 @@ import (
 	"github.com/inspan/inspan/internal/view/words"
 )
 
-// desk is the schedules of a person with a clock that the test sets. The runs that begin end at once
-// and fail, so what has come of an occasion tells that one was begun.
+// desk is the schedules of a person with a clock that the test sets. The runs end at once and fail, so the outcome of
+// an occasion shows that a run was begun.
 type desk struct {
 	*testing.T
 	*schedule.Set
@@ -64,7 +64,7 @@ func (d *desk) add(one schedule.Schedule) schedule.Schedule {
 	return one
 }
 
-// filled has what every schedule needs.
+// filled returns a schedule with the required fields.
 func (d *desk) filled(one schedule.Schedule) schedule.Schedule {
 	one.Root, one.Overlap = d.root, cmp.Or(one.Overlap, schedule.Skip)
 	if one.Cron != "" {
@@ -76,7 +76,7 @@ func (d *desk) filled(one schedule.Schedule) schedule.Schedule {
 	return one
 }
 
-// due begins what is due and returns the times of that.
+// due begins due runs and returns their times.
 func (d *desk) due() (times []string) {
 	d.Helper()
 	past, err := d.Due(d.Context())
@@ -109,7 +109,7 @@ func (d *desk) find(id string) *schedule.Schedule {
 	return &one
 }
 
-// TestCatchUp has nobody look for a while.
+// TestCatchUp has no scheduler run for a while.
 func TestCatchUp(t *testing.T) {
 	october := []string{
 		"2026-10-21T05:00:00Z", "2026-10-22T05:00:00Z", "2026-10-23T05:00:00Z", "2026-10-24T05:00:00Z",
@@ -156,7 +156,7 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
-// TestJitter holds that runs begin later by an amount that is the schedule's own.
+// TestJitter checks that runs begin later by an amount that is the schedule's own.
 func TestJitter(t *testing.T) {
 	const jitter = time.Hour
 	d := newDesk(t, "2026-10-20T12:00:00Z")
@@ -186,7 +186,7 @@ func TestJitter(t *testing.T) {
 	d.comes()
 }
 
-// TestPause holds that nothing is made up for, and that a person can begin a run all the same.
+// TestPause checks that missed runs are not made up for, and that a person can still begin a run.
 func TestPause(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	one := d.add(schedule.Schedule{Cron: "0 7 * * *", Zone: "UTC", CatchUp: schedule.All})
@@ -217,7 +217,7 @@ func TestPause(t *testing.T) {
 	d.comes("2026-10-24T07:00:00Z")
 }
 
-// TestFailed holds that somebody is told of an occasion of which no run could begin, once.
+// TestFailed checks that an occasion on which no run could begin is reported once.
 func TestFailed(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	var told []string
@@ -252,7 +252,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestPast holds that what has come is remembered, but not all of it.
+// TestPast checks that past occasions are remembered, up to a limit.
 func TestPast(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	d.Program = "/nowhere/inspan"
@@ -330,7 +330,7 @@ func onEvents(events ...string) func(*schedule.Schedule) {
 	return func(s *schedule.Schedule) { s.Cron, s.CatchUp, s.Hook = "", "", &schedule.Hook{Events: events} }
 }
 
-// TestOn reads what begins a run, as it is typed.
+// TestOn reads the typed occasions that begin a run.
 func TestOn(t *testing.T) {
 	for typed, want := range map[string]schedule.Schedule{
 		"webhook":                   {Hook: &schedule.Hook{}},
@@ -360,7 +360,7 @@ func TestOn(t *testing.T) {
 	}
 }
 
-// TestNames holds that each schedule gets one of its own.
+// TestNames checks that each schedule gets one of its own.
 func TestNames(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	for _, c := range []struct {
@@ -400,7 +400,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestDamaged has files of schedules that can't be read beside one that can.
+// TestDamaged has unreadable files of schedules next to a good one.
 func TestDamaged(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	d.add(schedule.Schedule{ID: "good", Cron: "0 7 * * *", Zone: "UTC"})

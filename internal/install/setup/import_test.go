@@ -20,9 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write the reports anew")
 
-// TestImport looks at trees as the documents of other agents lay them out. Each archive holds a home, a
-// workspace, the report, and what is written: the settings and the commands. Looking changes
-// nothing, and whoever imports twice writes nothing the second time.
+// TestImport looks at trees as the documents of other agents describe them. Each archive has a home, a workspace, the
+// report, and the written settings and commands. Looking changes nothing, and a second import writes nothing.
 func TestImport(t *testing.T) {
 	files, err := filepath.Glob("testdata/import/*.txtar")
 	if err != nil || len(files) < 12 {
@@ -119,8 +118,8 @@ func importTree(t *testing.T, file string) {
 	}
 }
 
-// TestImportHuge holds that files that are too large, and folders with too many, cost little and are
-// told in a line each.
+// TestImportHuge checks that files that are too large, and folders with too many, cost little and are reported in a
+// line each.
 func TestImportHuge(t *testing.T) {
 	a := home(t, "")
 	at := os.Getenv("HOME")
@@ -155,8 +154,8 @@ func TestImportHuge(t *testing.T) {
 	}
 }
 
-// TestImportTellsNoKey holds that a report names no key that another agent keeps in its settings, and
-// that no name of a file is taken over that can't be typed.
+// TestImportTellsNoKey checks that a report names no key that another agent keeps in its settings, and that no name of
+// a file is taken over that can't be typed.
 func TestImportTellsNoKey(t *testing.T) {
 	a := home(t, "")
 	at := os.Getenv("HOME")
@@ -186,8 +185,8 @@ func TestImportTellsNoKey(t *testing.T) {
 	}
 }
 
-// TestImportWritesNoKey holds that no secret of another agent gets into the settings: servers name a variable
-// instead, and what can't is left with that reason.
+// TestImportWritesNoKey checks that no secret of another agent gets into the settings: servers name a variable instead,
+// and entries that can't are left out for that reason.
 func TestImportWritesNoKey(t *testing.T) {
 	a := home(t, "mode = \"ask\"\n")
 	at := os.Getenv("HOME")

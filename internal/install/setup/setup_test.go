@@ -119,8 +119,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestNoDefault holds that nobody is given a model that happens to come first: without the usual one
-// among them, a person says which.
+// TestNoDefault checks that the first model of a list is not chosen by default: if the usual one is missing, the person
+// chooses.
 func TestNoDefault(t *testing.T) {
 	claude := anthropictest.Start(t, &anthropictest.Server{Models: []string{"claude-unheard-of", "claude-opus-4-8"}})
 	a := home(t, "[providers.anthropic]\nkind = \"anthropic\"\nbase_url = \""+claude+"\"\n")
@@ -279,7 +279,7 @@ func TestAddressOfNothing(t *testing.T) {
 	}
 }
 
-// TestNamedModel takes the name of a model for an answer; it means what it means after --model.
+// TestNamedModel accepts the name of a model as an answer, with its meaning after --model.
 func TestNamedModel(t *testing.T) {
 	claude := anthropictest.Start(t, &anthropictest.Server{Key: key, Models: []string{"claude-opus-4-8", "claude-opus-5-5"}})
 	a := home(t, "[providers.anthropic]\nkind = \"anthropic\"\nbase_url = \""+claude+"\"\n")
@@ -313,7 +313,7 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// TestOfferOfMode holds that the offer names a mode that asks less than the default, and only such a mode.
+// TestOfferOfMode checks that the offer names a mode that asks less than the default, and only such a mode.
 func TestOfferOfMode(t *testing.T) {
 	for theirs, want := range map[string]string{
 		"plan":        "",
@@ -333,7 +333,7 @@ func TestOfferOfMode(t *testing.T) {
 	}
 }
 
-// TestUncheckedKey keeps a key that can't be checked, as there is no network, if the person says so.
+// TestUncheckedKey keeps a key that can't be checked without a network, if the person says so.
 func TestUncheckedKey(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind  string
@@ -386,7 +386,7 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// TestNoModel holds that whoever stops, or can't get anywhere, has changed nothing and knows why.
+// TestNoModel checks that an aborted or failed set-up has changed nothing and gives the reason.
 func TestNoModel(t *testing.T) {
 	claude := anthropictest.Start(t, &anthropictest.Server{Key: key})
 	settings := "[providers.anthropic]\nkind = \"anthropic\"\nbase_url = \"" + claude + "\"\n" +
@@ -423,7 +423,8 @@ func TestNoModel(t *testing.T) {
 	}
 }
 
-// TestDoctorOutside holds that it lists what runs outside the sandbox, and what is meant to and does not.
+// TestDoctorOutside checks that the doctor lists the programs that run outside the sandbox, and settings meant to allow
+// it without effect.
 func TestDoctorOutside(t *testing.T) {
 	root := keep.Real(t.TempDir())
 	t.Chdir(root)
@@ -450,8 +451,8 @@ func TestDoctorOutside(t *testing.T) {
 	}
 }
 
-// TestDoctorLists asks a provider what it has if nothing names a model of it, so that a wrong key and
-// a wrong address are found there too.
+// TestDoctorLists asks a provider for its models if nothing names one, so that a wrong key and a wrong address are
+// found there too.
 func TestDoctorLists(t *testing.T) {
 	mine := anthropictest.Start(t, &anthropictest.Server{Key: key, Models: []string{"claude-new", "claude-sonnet-5-5"}})
 	home(t, "model = \"script/commands\"\n[providers.mine]\nkind = \"anthropic\"\nbase_url = \""+mine+"\"\nkey_env = \"MINE_KEY\"\n")

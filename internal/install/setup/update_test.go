@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/internal/install/setup"
 )
 
-// TestHowToUpdate holds that the way to update is the way in which the program was installed.
+// TestHowToUpdate checks that the way to update is the way in which the program was installed.
 func TestHowToUpdate(t *testing.T) {
 	bin, other := t.TempDir(), t.TempDir()
 	t.Setenv("GOBIN", bin)

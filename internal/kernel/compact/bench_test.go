@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// A summariser stands for a model that writes records, well or badly.
+// A summariser plays a model that writes records, well or badly.
 type summariser struct {
 	name   string
 	answer func(b bench, req llm.Request) (string, error)
@@ -132,7 +132,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// result is what one summariser makes of one conversation.
+// result is the outcome of one summariser for one conversation.
 type result struct {
 	how           string
 	before, after int
@@ -171,8 +171,8 @@ func measure(t *testing.T, b bench, p compact.Plan, s summariser) result {
 	return r
 }
 
-// TestProbesAreFair holds the benchmark to its terms: long conversations, and
-// probes that can be answered before but hardly from the end that stays.
+// TestProbesAreFair checks the benchmark to its terms: long conversations, and probes that can be answered before but
+// hardly from the end that stays.
 func TestProbesAreFair(t *testing.T) {
 	all := benches(t)
 	if len(all) < 6 {

@@ -129,8 +129,7 @@ func TestCheckLetsTheEndSpeak(t *testing.T) {
 	}
 }
 
-// TestNoWishesFromAModel holds that nothing of what a record says of wishes gets
-// through, whatever it has them from.
+// TestNoWishesFromAModel checks that no wish in a record gets through, wherever it comes from.
 func TestNoWishesFromAModel(t *testing.T) {
 	src, s := checked()
 	p := split(t, src, 500)

@@ -26,8 +26,8 @@ func answer(id, out string) llm.Result {
 	return llm.Result{CallID: id, Name: "bash", Parts: llm.Say(out)}
 }
 
-// worked is a conversation that begins with what a person says, goes on with so
-// many rounds of work, and is summed up at its end.
+// worked is a conversation that begins with the person's message, continues with so many rounds of work, and ends with
+// an answer.
 func worked(said string, rounds int) compact.Source {
 	src := compact.Source{Messages: []llm.Message{user(text(said))}, Person: []int{0}}
 	for i := range rounds {
@@ -132,8 +132,8 @@ func TestPersonStaysWordForWord(t *testing.T) {
 	}
 }
 
-// TestPastedGoesFirst holds that of a message which is too long what was pasted into it
-// goes first, and that no sentence of the person does.
+// TestPastedGoesFirst checks that pasted text is the first to go from a message that is too long, and that no sentence
+// of the person is lost.
 func TestPastedGoesFirst(t *testing.T) {
 	src := worked("Short and clear.", 60)
 	long := "HEAD.\n" + strings.Repeat("so many words ", 3000) + "\nHands off secrets.env, whatever happens.\n" +
@@ -234,7 +234,7 @@ func TestBuildOfMoreFilesThanAreNamed(t *testing.T) {
 	}
 }
 
-// TestAgain compacts what came of a compaction.
+// TestAgain compacts the result of a compaction.
 func TestAgain(t *testing.T) {
 	src := worked("Never use tabs. "+strings.Repeat("Bla bla ", 4000)+"\nOnly ever write to out/. "+strings.Repeat("Bla bla ", 4000), 80)
 	src.Facts.Changed = []string{"first.go"}

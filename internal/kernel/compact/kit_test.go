@@ -43,7 +43,7 @@ func written(messages []llm.Message) string {
 	return b.String()
 }
 
-// valid reports what a vendor would refuse in a conversation.
+// valid returns what a vendor would refuse in a conversation.
 func valid(messages []llm.Message) error {
 	if len(messages) == 0 || messages[0].Role != llm.User {
 		return errors.New("it does not begin with a user message")

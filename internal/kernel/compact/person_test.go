@@ -52,8 +52,7 @@ func (c *talk) worked(args string, results ...llm.Parts) {
 	c.add(agent(asked...), user(answers...))
 }
 
-// settle compacts if the prompt has no room. The error says what is wrong with
-// what came of it.
+// settle compacts if the prompt has no room. The error says what is wrong with the result.
 func (c *talk) settle() error {
 	if size(c.Messages)+fixed <= c.room {
 		return nil
@@ -105,7 +104,7 @@ func tokens(n int, words string) string {
 	return strings.Repeat(words, n*7/2/len(words)+1)
 }
 
-// plainWish is what a person says in about 170 tokens, none of it twice.
+// plainWish is a message of about 170 tokens without repetition.
 func plainWish(i int) string {
 	words := strings.Fields("sand tree lamp bird door coat milk road wall gate fish corn leaf salt rope")
 	var b strings.Builder
@@ -115,8 +114,8 @@ func plainWish(i int) string {
 	return fmt.Sprintf("Wish %d:%s The title should look good in view %d.", i, b.String(), i)
 }
 
-// TestNoMessageIsOneTooMany holds that what people say bricks no session: the
-// conversation goes on, compactions are few, and what has no room is counted.
+// TestNoMessageIsOneTooMany checks that no number of messages breaks a session: the conversation continues, compactions
+// are few, and messages without room are counted.
 func TestNoMessageIsOneTooMany(t *testing.T) {
 	for window, n := range map[int]int{4000: 300, 8000: 300, 32_000: 400, 128_000: 1000} {
 		if testkit.Race {
@@ -147,8 +146,8 @@ func TestNoMessageIsOneTooMany(t *testing.T) {
 	}
 }
 
-// TestWhatHasNoRoomIsCounted holds that order alone decides what of the person's words
-// goes, and that what is said of it is true.
+// TestWhatHasNoRoomIsCounted checks that order alone decides which of the person's messages go, and that the report
+// about them is true.
 func TestWhatHasNoRoomIsCounted(t *testing.T) {
 	c := newTalk(32_000)
 	c.History = true
@@ -177,7 +176,7 @@ func TestWhatHasNoRoomIsCounted(t *testing.T) {
 	}
 }
 
-// TestEachTextOnce holds that what was said again stands where it was said last.
+// TestEachTextOnce checks that a repeated text is kept at its last position.
 func TestEachTextOnce(t *testing.T) {
 	src := worked("Use tabs.", 30)
 	src.Carry.Goal = "Use tabs."
@@ -195,8 +194,7 @@ func TestEachTextOnce(t *testing.T) {
 	}
 }
 
-// TestListOfBuildsBefore holds that what an older build wrote down of the person's
-// words is read, and goes on.
+// TestListOfBuildsBefore checks that lists of the person's words by an older build are read and kept.
 func TestListOfBuildsBefore(t *testing.T) {
 	const counted = "# The person's older words\nThey no longer stand above.\nMessages listed so: 5. Demands that are left out here and only the " +
 		"history tool has: 0.\n"
@@ -216,8 +214,8 @@ func TestListOfBuildsBefore(t *testing.T) {
 	}
 }
 
-// TestLargestMessageIsCut holds that of a message larger than the window what was
-// pasted is cut in the middle, and none of its sentences.
+// TestLargestMessageIsCut checks that in a message larger than the window the pasted text is cut in the middle, and no
+// sentence of the person.
 func TestLargestMessageIsCut(t *testing.T) {
 	c := newTalk(8000)
 	paste := "HEAD " + tokens(12_000, "some words of a log") + "\nHands off a.log.\n" + tokens(12_000, "some words of a log") + " TAIL"
@@ -234,8 +232,8 @@ func TestLargestMessageIsCut(t *testing.T) {
 	}
 }
 
-// TestWordsBeforeResults holds that in a small room the person's own words come before what
-// calls have brought, and before what was pasted, the newest too.
+// TestWordsBeforeResults checks that in a small room the person's own words come before results of calls and before
+// pasted text, even the newest.
 func TestWordsBeforeResults(t *testing.T) {
 	c := newTalk(4000)
 	var wishes []string
@@ -255,7 +253,7 @@ func TestWordsBeforeResults(t *testing.T) {
 	}
 }
 
-// TestImagesMakeRoom holds that images go before words do.
+// TestImagesMakeRoom checks that images go before words do.
 func TestImagesMakeRoom(t *testing.T) {
 	c := newTalk(8000)
 	var shown llm.Parts
@@ -277,8 +275,7 @@ func TestImagesMakeRoom(t *testing.T) {
 	}
 }
 
-// TestWhateverIsSaid holds that a prompt fits after each compaction, whatever
-// people, models and tools have said.
+// TestWhateverIsSaid checks that a prompt fits after each compaction, whatever people, models and tools have said.
 func TestWhateverIsSaid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		small := rapid.IntRange(4000, 10_000)

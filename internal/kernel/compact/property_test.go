@@ -89,7 +89,7 @@ func (r *random) source() compact.Source {
 	return src
 }
 
-// TestProperties holds what must be true of every conversation.
+// TestProperties checks properties of every conversation.
 func TestProperties(t *testing.T) {
 	done, seeds := 0, uint64(150)
 	if testkit.Race {

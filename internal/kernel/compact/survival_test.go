@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// facts are what a person says in a session, one of each kind, and what the log proves.
-// Each must be in every prompt to the end.
+// facts are things that a person says in a session, one of each kind, and facts of the log. Each must be in every
+// prompt to the end.
 func facts() map[string]string {
 	return map[string]string{
 		"imperative":      "Use tabs of width qw5 in all of lib/render.",
@@ -72,8 +72,8 @@ func scribes() map[string]func(p compact.Plan, n int) (string, error) {
 	}
 }
 
-// TestSurvival is the table of what is still known after so many compactions, by who
-// writes the records and by the window: all of it.
+// TestSurvival is the table of facts that are still known after so many compactions, by summariser and window: all of
+// them.
 func TestSurvival(t *testing.T) {
 	windows, rounds := []int{8000, 32_000, 128_000}, []int{1, 3, 10, 20}
 	if testing.Short() || testkit.Race {

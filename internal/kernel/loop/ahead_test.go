@@ -21,10 +21,10 @@ type deed struct {
 	asked                           uint64
 }
 
-// TestAheadByDefinition holds by a small model which calls of a caller may start, whatever was asked for
-// ahead, decided, come to and ended: one that was asked for ahead never, unless it only reads; none beside
-// one that it conflicts with; and one that the caller has come to always, if none is in its way that runs,
-// may start or that the caller has come to before.
+// TestAheadByDefinition compares with a small model which calls of a caller may start, whatever was requested ahead,
+// decided, reached and ended. One requested ahead never starts, unless it only reads; none starts next to one that it
+// conflicts with; and one that the caller has reached always starts, unless one is in its way that runs, may start or
+// was reached before.
 func TestAheadByDefinition(t *testing.T) {
 	effects := []tool.Effect{read("/w/a"), read("/w/b"), write("/w/a"), write("/w/b")}
 	rapid.Check(t, func(r *rapid.T) {
@@ -125,8 +125,8 @@ func checkDeeds(r *rapid.T, tp *tape, deeds []*deed) {
 	}
 }
 
-// TestReadingAhead holds when what only reads and was asked for ahead runs by itself: at once, unless it conflicts
-// with what comes before it, and only until its parent has come to calls behind it.
+// TestReadingAhead checks when a reading call requested ahead runs by itself: at once, unless it conflicts with an
+// earlier call, and only until its parent has reached later calls.
 func TestReadingAhead(t *testing.T) {
 	judged := func(n int, action tool.Action, ahead bool, effects ...tool.Effect) event.Body {
 		return event.Judged{Call: fmt.Sprint("p/", n), Parent: "p", Tool: "t", Action: action, RequestedAhead: ahead, Effects: effects}
@@ -145,8 +145,8 @@ func TestReadingAhead(t *testing.T) {
 	tp.want("run p/5 p/2")
 }
 
-// TestDecidedAlso holds which questions a decision answers beside its own: those of calls with the same
-// parent that are open, once, and no others.
+// TestDecidedAlso checks which other questions a decision answers: the open ones of calls with the same parent, once,
+// and no others.
 func TestDecidedAlso(t *testing.T) {
 	wait := func(id, parent string, ahead bool) []event.Body {
 		return []event.Body{

@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// roomy is a session whose window has room for some tokens, with what it does by default or nothing of
-// that, and five agents in the background.
+// roomy is a session with room for some tokens in its window, with the default levers or none, and five agents in the
+// background.
 func roomy(t *testing.T, room int, levers event.Levers) *tape {
 	t.Helper()
 	tp := &tape{t, &loop.State{}}
@@ -26,7 +26,7 @@ func roomy(t *testing.T, room int, levers event.Levers) *tape {
 	return tp
 }
 
-// brought is what an agent brings, of about so many tokens.
+// brought is the result of an agent, of about so many tokens.
 func brought(n, tokens int) string {
 	return fmt.Sprintf("result %d:", n) + strings.Repeat(" word", tokens)
 }
@@ -40,7 +40,7 @@ func unmeasured(stop llm.Stop, parts ...llm.Part) event.Body {
 	return event.Replied{Parts: parts, Stop: stop, Route: "a/b"}
 }
 
-// heard is what of five results the model has, in its order, and the last line on those that wait.
+// heard is the part of five results that the model has, in its order, and the last line about waiting ones.
 func heard(tp *tape) (results []int, waits string) {
 	for _, m := range tp.Messages {
 		for n := range 5 {
@@ -55,8 +55,8 @@ func heard(tp *tape) (results []int, waits string) {
 	return results, waits
 }
 
-// TestArrivals lets in what has arrived together as far as there is room, lists the rest once, and lets
-// that in as room comes, in order and without a compaction.
+// TestArrivals lets in results that have arrived together as far as there is room, lists the rest once, and lets those
+// in as room comes, in order and without a compaction.
 func TestArrivals(t *testing.T) {
 	tp := roomy(t, 7_400, event.Levers{}.Stated())
 	tp.add(event.Asked{Turn: 1})
@@ -147,7 +147,7 @@ func TestArrivalsAreHeardOnce(t *testing.T) {
 	})
 }
 
-// step does what comes next: the model answers, and a compaction is put off.
+// step performs the next action: the model answers, and a compaction is put off.
 func step(r *rapid.T, tp *tape, next loop.Next) {
 	switch n := next.(type) {
 	case loop.Ask:
@@ -164,8 +164,8 @@ func step(r *rapid.T, tp *tape, next loop.Next) {
 	}
 }
 
-// TestLinesOnArrivalsAreFew holds that hundreds of results which come one by one into a full window do
-// not fill it with lines on those that wait, and that all of them come in the end, in their order.
+// TestLinesOnArrivalsAreFew checks that hundreds of results that come one by one into a full window do not fill it with
+// lines about waiting ones, and that all of them come in the end, in order.
 func TestLinesOnArrivalsAreFew(t *testing.T) {
 	const many = 500
 	tp := roomy(t, 10_000, event.Levers{}.Stated())

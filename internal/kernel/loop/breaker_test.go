@@ -15,8 +15,8 @@ func tooFast() event.Body {
 	return event.Cancelled{By: loop.By, Reason: "$12 within a minute", Limit: event.ReasonRate, All: true, Rate: &event.Rate{Cost: 12}}
 }
 
-// TestBrake holds that a run which used up too much stops for that, that its calls are told of it, that
-// what was said meanwhile does not begin another, and that the next one goes on.
+// TestBrake checks that a run that has used too much stops for that reason, that its calls learn of it, that messages
+// sent meanwhile do not begin another run, and that the next run continues.
 func TestBrake(t *testing.T) {
 	tp := roomy(t, 100_000, event.Levers{}.Stated())
 	tp.add(event.Asked{Turn: 1}, unmeasured(llm.StopCalls, call("c1", "look")), said("And then the other."), tooFast())
@@ -40,8 +40,8 @@ func TestBrake(t *testing.T) {
 	}
 }
 
-// TestPause holds that a pause puts off the next request, also over a reply that was under way and over
-// a snapshot, and that neither an earlier end of another wait nor a new run is held up by it.
+// TestPause checks that a pause puts off the next request, also over a reply that was under way and over a snapshot,
+// and that neither an earlier end of another wait nor a new run is held up by it.
 func TestPause(t *testing.T) {
 	until := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	tp := roomy(t, 100_000, event.Levers{}.Stated())

@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// What is hashed at a stop and what is new since make the digest of the whole, whatever comes
-// between: another prompt, other tools, results cut short, a compaction.
+// The hash at a stop and the events since make the digest of the whole, whatever comes between: another prompt, other
+// tools, shortened results, a compaction.
 func TestDigestIsOfTheWhole(t *testing.T) {
 	st, seq := &loop.State{}, uint64(0)
 	check := func(after string) {

@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// alone is a session that nobody attends, with levers as they are by default.
+// alone is an unattended session with the default levers.
 func alone(t *testing.T, levers event.Levers, bodies ...event.Body) *tape {
 	t.Helper()
 	tp := &tape{t, &loop.State{}}
@@ -41,7 +41,7 @@ func (tp *tape) runs(command string, exit int, class tool.Class) {
 	tp.does("bash", event.Ended{Exit: &exit}, tool.Effect{Kind: tool.Execute, Text: command, Class: class})
 }
 
-// steered does what Next says, which is to steer for a reason.
+// steered performs the action of Next, which is to steer for a reason.
 func (tp *tape) steered(why event.Why) string {
 	tp.t.Helper()
 	n, ok := tp.Next().(loop.Steer)
@@ -102,8 +102,8 @@ func TestUncheckedFilesAreNoEnd(t *testing.T) {
 	}
 }
 
-// TestGatesAskTwiceAtMost holds that a model which answers again is let go, and one that
-// does only part of it is asked once more.
+// TestGatesAskTwiceAtMost checks that a model which answers again is let go, and one that does only part of it is asked
+// once more.
 func TestGatesAskTwiceAtMost(t *testing.T) {
 	tp := alone(t, event.Levers{}, said("x"))
 	tp.does("todo", event.Ended{Todo: []tool.Todo{{Text: "first", State: tool.TodoDone}, {Text: "second", State: tool.TodoDoing}}})
@@ -126,8 +126,7 @@ func TestGatesAskTwiceAtMost(t *testing.T) {
 	again.want("stop done")
 }
 
-// TestBackgroundChecks holds that a check in the background counts for what was changed
-// before it began.
+// TestBackgroundChecks checks that a background check counts for the changes before its beginning.
 func TestBackgroundChecks(t *testing.T) {
 	for _, exit := range []int{0, 1} {
 		tp := alone(t, event.Levers{}, said("x"))
@@ -141,7 +140,7 @@ func TestBackgroundChecks(t *testing.T) {
 	}
 }
 
-// TestGatesAreLevers holds that gates are off where somebody sits, and where they are switched off.
+// TestGatesAreLevers checks that gates are off in attended sessions, and where they are switched off.
 func TestGatesAreLevers(t *testing.T) {
 	for _, levers := range []event.Levers{{Verify: event.LeverOff}, {}} {
 		tp := alone(t, levers, said("x"))
@@ -196,8 +195,8 @@ func TestJobsEndLoudly(t *testing.T) {
 	tp.want("stop done")
 }
 
-// TestTellsOnce holds that a job whose end a result has told is no news, in whichever order
-// the two are in the log, and so is one that ended before the call that began it.
+// TestTellsOnce checks that the end of a job that a result has reported is not news, in whichever order the two are in
+// the log, and neither is the end of a job before the call that began it.
 func TestTellsOnce(t *testing.T) {
 	zero := 0
 	for _, first := range []bool{true, false} {
@@ -223,8 +222,8 @@ func TestTellsOnce(t *testing.T) {
 	tp.want("stop done")
 }
 
-// TestServersDoNotHoldARun holds that a run ends beside jobs that are to go on, that were started to run
-// in the background, that somebody watches, or that it has waited for long enough.
+// TestServersDoNotHoldARun checks that a run ends although jobs run that are kept, were started for the background, are
+// watched by someone, or were waited for long enough.
 func TestServersDoNotHoldARun(t *testing.T) {
 	serves := func(claim event.Claimed, keep, late bool) *tape {
 		tp := alone(t, event.Levers{}, said("serve"), claim)
@@ -265,8 +264,8 @@ func TestServersDoNotHoldARun(t *testing.T) {
 	tp.want("stop done")
 }
 
-// TestLeftBehind holds that a model which nobody attends hears once before the end that what
-// a command left behind ends with the run, and whether anything can be kept.
+// TestLeftBehind checks that an unattended model hears once before the end that processes left by a command end with
+// the run, and whether they can be kept.
 func TestLeftBehind(t *testing.T) {
 	exit := 0
 	for _, tt := range []struct {
@@ -299,8 +298,7 @@ func TestLeftBehind(t *testing.T) {
 	}
 }
 
-// TestLookingIsNotBeingStuck holds that equal results count only while nothing runs that
-// could change them.
+// TestLookingIsNotBeingStuck checks that equal results count only while nothing runs that could change them.
 func TestLookingIsNotBeingStuck(t *testing.T) {
 	look := func(tp *tape) string {
 		for range 8 {
@@ -337,8 +335,8 @@ func TestLookingIsNotBeingStuck(t *testing.T) {
 	}
 }
 
-// TestThrownAwayChangesNothing holds that what a command does in a throwaway copy of the
-// workspace is no change of it, and that a check there is one.
+// TestThrownAwayChangesNothing checks that changes of a command in a throwaway copy do not count as changes of the
+// workspace, and that a check there counts as a check.
 func TestThrownAwayChangesNothing(t *testing.T) {
 	zero := 0
 	check := tool.Effect{Kind: tool.Execute, Text: "go test ./...", Throwaway: true}

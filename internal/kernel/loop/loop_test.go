@@ -448,8 +448,8 @@ func TestSnapshotIsTheWholeState(t *testing.T) {
 	}
 }
 
-// TestCompactsInTime holds when a conversation is compacted, and that two
-// compactions never follow each other without a word of the model between them.
+// TestCompactsInTime checks when a conversation is compacted, and that two compactions never follow each other without
+// a word of the model between them.
 func TestCompactsInTime(t *testing.T) {
 	window := event.Switched{Window: &event.Window{Tokens: 100_000, Reserve: 20_000}}
 	used := func(prompt int, parts ...llm.Part) event.Replied {
@@ -491,7 +491,7 @@ func TestCompactsInTime(t *testing.T) {
 	tp.add(event.Kept{Why: event.CompactOverflow})
 	tp.want("stop failed too long")
 
-	// Another run tries anew: by then more may have been said, or less be in the way.
+	// Another run tries again: by then more may have been said, or less be in the way.
 	tp.add(tp.Next().(loop.Stop).Stopped, event.Said{})
 	tp.want("ask 4")
 	tp.add(event.Asked{Turn: 4}, tooLong)
@@ -537,8 +537,7 @@ func TestCompactsInTime(t *testing.T) {
 	cut.want("steer Your reply was cut by the output limit")
 }
 
-// TestNoEndlessCompaction holds that a conversation whose end alone is too long
-// is not compacted at every turn.
+// TestNoEndlessCompaction checks that a conversation whose end alone is too long is not compacted at every turn.
 func TestNoEndlessCompaction(t *testing.T) {
 	tp := newTape(t, event.Switched{Window: &event.Window{Tokens: 10_000, Reserve: 2_000}}, said(strings.Repeat("x", 40_000)))
 	long, times := tp.Messages, 0
@@ -560,8 +559,8 @@ func TestNoEndlessCompaction(t *testing.T) {
 	}
 }
 
-// TestTokensAreCalibrated holds that the estimate of a prompt is off by less than
-// 5 % after three calls, whatever the tokenizer.
+// TestTokensAreCalibrated checks that the estimate of a prompt is off by less than 5 % after three calls, whatever the
+// tokenizer.
 func TestTokensAreCalibrated(t *testing.T) {
 	for name, perByte := range map[string]float64{"English": 0.22, "code": 0.36, "dense": 0.6, "Chinese": 0.31} {
 		t.Run(name, func(t *testing.T) {
@@ -620,7 +619,7 @@ func TestLimitsOfTokensAndTime(t *testing.T) {
 	}
 }
 
-// TestWorkIsRemembered holds what the log proves of the work.
+// TestWorkIsRemembered checks the facts about the work that the log proves.
 func TestWorkIsRemembered(t *testing.T) {
 	tp := newTape(t, said("x"))
 	ran := func(id, command, out string, exit int, effects ...tool.Effect) {
@@ -651,8 +650,8 @@ func TestWorkIsRemembered(t *testing.T) {
 	}
 }
 
-// TestFailuresAreRemembered holds that the names of the checks that failed, and why, are kept of
-// what programs print, however much that is.
+// TestFailuresAreRemembered checks that the names of failed checks, and the reasons, are kept from the output of
+// programs, however long it is.
 func TestFailuresAreRemembered(t *testing.T) {
 	noise := strings.Repeat("a line about an error that was expected\nok 12 - reads\n", 300)
 	for _, tt := range []struct{ program, out, name, why string }{
@@ -679,7 +678,7 @@ func TestFailuresAreRemembered(t *testing.T) {
 	}
 }
 
-// TestAnswersAreRemembered holds that what a person says to a call is kept, and what nobody says is not.
+// TestAnswersAreRemembered checks that a person's answer to a call is kept, and an automatic one is not.
 func TestAnswersAreRemembered(t *testing.T) {
 	for name, tt := range map[string]struct {
 		decided event.Decided
@@ -730,8 +729,8 @@ func BenchmarkFold100k(b *testing.B) {
 	b.ReportMetric(float64(len(events)), "events")
 }
 
-// TestForkOfWhatRuns holds that a call which runs when the session is forked, or taken back to that place, is lost there
-// at once.
+// TestForkOfWhatRuns checks that a call which runs when the session is forked, or taken back to that place, is lost
+// there at once.
 func TestForkOfWhatRuns(t *testing.T) {
 	tp := newTape(t, said("x"))
 	tp.add(event.Asked{Turn: 1}, reply(llm.StopCalls, call("a", "w")), event.Judged{Call: "a", Action: tool.Allow}, event.Started{Call: "a"})
@@ -748,7 +747,7 @@ func TestForkOfWhatRuns(t *testing.T) {
 	}
 }
 
-// TestToldOfWhatWentBack holds what the model is told of files that a person put back, or that are gone by that.
+// TestToldOfWhatWentBack checks the model's text about files that a person restored, or that the restore removed.
 func TestToldOfWhatWentBack(t *testing.T) {
 	back := "The person has put these files back to an earlier state: "
 	for told, b := range map[string]event.Restored{
@@ -766,7 +765,7 @@ func TestToldOfWhatWentBack(t *testing.T) {
 	}
 }
 
-// TestForkAsksAgain holds that what a person approved for a session is not approved for its forks.
+// TestForkAsksAgain checks that an approval for a session does not hold for its forks.
 func TestForkAsksAgain(t *testing.T) {
 	tp := newTape(t, said("x"))
 	tp.add(event.Asked{Turn: 1}, reply(llm.StopCalls, call("a", "w")), event.Judged{Call: "a", Action: tool.Ask})
@@ -795,8 +794,8 @@ func TestForkAsksAgain(t *testing.T) {
 	}
 }
 
-// TestFoldersAreTold holds that the model is told of folders which are opened or closed once it has heard something,
-// with what comes next, and not of those that the system prompt names.
+// TestFoldersAreTold checks that the model learns of folders that are opened or closed after its first request, with
+// the next one, and not of those in the system prompt.
 func TestFoldersAreTold(t *testing.T) {
 	tp := newTape(t, event.Switched{Folders: []string{"/a"}}, event.Say("one"), event.Asked{Turn: 1}, event.Replied{Parts: llm.Say("yes"), Stop: llm.StopEnd},
 		event.Stopped{Reason: event.ReasonDone}, event.Switched{Mode: "auto"}, event.Switched{Folders: []string{"/b"}}, event.Say("two"))

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestQueue holds that what was said while a run went on is done after it, also after
-// an interrupt; and that it waits for the next driver where the interrupt is for all.
+// TestQueue checks that messages sent during a run are handled after it, also after an interrupt, and that they wait
+// for the next driver if the interrupt is for all.
 func TestQueue(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		tp := newTape(t, said("first"), event.Asked{Turn: 1}, said("second"), said("third"), event.Cancelled{By: "me", All: all})
@@ -33,8 +33,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestQueueOutlastsTheDriver holds that a driver that dies after an interrupt for all
-// keeps nobody from what waits.
+// TestQueueOutlastsTheDriver checks that waiting messages are still handled if a driver dies after an interrupt for
+// all.
 func TestQueueOutlastsTheDriver(t *testing.T) {
 	tp := newTape(t, said("first"), event.Asked{Turn: 1}, said("second"), event.Cancelled{By: "me", All: true}, event.Claimed{Epoch: 2})
 	tp.want("stop cancelled")
@@ -44,8 +44,8 @@ func TestQueueOutlastsTheDriver(t *testing.T) {
 	}
 }
 
-// TestAskedGoesOn holds that a few words are taken with what they go on with, and that
-// whatever says a task of its own is one.
+// TestAskedGoesOn checks that a few words are read together with the request that they continue, and that a complete
+// task is one of its own.
 func TestAskedGoesOn(t *testing.T) {
 	long := strings.Repeat("Port the parser to the new grammar. ", 5)
 	for name, tt := range map[string]struct {
@@ -76,8 +76,8 @@ func TestAskedGoesOn(t *testing.T) {
 	}
 }
 
-// TestConfided holds that private text which models have seen binds every later request, also
-// when only what came of it is left.
+// TestConfided checks that private text that models have seen binds every later request, even when only its
+// consequences are left.
 func TestConfided(t *testing.T) {
 	tp := newTape(t, said("go"), event.Asked{Turn: 1}, event.Routed{Route: "desk/m", Private: "a key"},
 		reply(llm.StopEnd, llm.Text{Text: "Done."}))
@@ -88,8 +88,7 @@ func TestConfided(t *testing.T) {
 	}
 }
 
-// TestWithdrawn holds that what was said for later is never done once it is taken back, and that
-// what has begun stays.
+// TestWithdrawn checks that a withdrawn message is never handled, and that one whose run has begun stays.
 func TestWithdrawn(t *testing.T) {
 	tp := newTape(t, said("first"), event.Asked{Turn: 1}, said("second"), said("third"))
 	third := tp.Seq

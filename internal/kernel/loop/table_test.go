@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// clash says in other words than the table whether one of two effects may write what the other touches.
+// clash tells in other words than the table whether one of two effects may write what the other touches.
 func clash(x, y tool.Effect) bool {
 	writes := func(e tool.Effect) bool {
 		return e.Kind != tool.Read && e.Kind != tool.Network && (e.Kind != tool.Execute || e.Class != tool.ProvenRead)
@@ -39,9 +39,8 @@ func conflict(a, b []tool.Effect) bool {
 	})
 }
 
-// TestStartableByDefinition plays replies of many calls by chance: what may start is at
-// each moment what is ready and conflicts with no earlier call that has not ended; and a
-// state from a snapshot says the same.
+// TestStartableByDefinition plays random replies of many calls: at each moment, the calls that may start are those that
+// are ready and conflict with no earlier unfinished call, and a state from a snapshot says the same.
 func TestStartableByDefinition(t *testing.T) {
 	effects := []tool.Effect{
 		read("/w"), read("/w/a"), read("/w/a/b"), read(""), write("/w"), write("/w/a"), write("/w/a/b"), write("/w/c"), write("/wa"), write("/"),
@@ -132,7 +131,7 @@ func checkStartable(t *testing.T, r *rapid.T, tp *tape, does [][]tool.Effect) *t
 	return fresh
 }
 
-// TestNextWhileCallsRun holds that a run does not end while calls run, whatever waits.
+// TestNextWhileCallsRun checks that a run does not end while calls run, whatever waits.
 func TestNextWhileCallsRun(t *testing.T) {
 	tp := newTape(t, said("x"), event.Asked{Turn: 1}, reply(llm.StopCalls, call("1", "r"), call("2", "w"), call("3", "w")),
 		allowed("1", read("/a")), event.Judged{
@@ -155,7 +154,7 @@ func TestNextWhileCallsRun(t *testing.T) {
 	tp.want("stop cancelled")
 }
 
-// TestTimeOfARun holds what counts as the time of a run, and when it is used up.
+// TestTimeOfARun checks which time counts for a run, and when it is used up.
 func TestTimeOfARun(t *testing.T) {
 	var s loop.State
 	at := time.Unix(1e9, 0)
@@ -214,8 +213,7 @@ func TestTimeOfARun(t *testing.T) {
 	used(60, 40*time.Second)
 }
 
-// TestTimeWhileChildrenAsk holds that time stands still while all that work for a run wait
-// for people, and only then.
+// TestTimeWhileChildrenAsk checks that time stands still while all that work for a run wait for people, and only then.
 func TestTimeWhileChildrenAsk(t *testing.T) {
 	raised := func(child string) event.Body { return event.Raised{ID: child + "/q", Child: child} }
 	for name, tc := range map[string]struct {

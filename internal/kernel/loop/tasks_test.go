@@ -27,7 +27,7 @@ func listed(t loop.Tasks) string {
 	return strings.Join(out, " ")
 }
 
-// TestTasks holds what each action does, and to whom.
+// TestTasks checks the effect of each action, and on which task.
 func TestTasks(t *testing.T) {
 	do := func(action event.TaskAction, id, by string) event.Body {
 		return event.Tasked{Action: action, ID: id, By: by, Text: "t"}
@@ -75,7 +75,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// TestMostTasks holds that a list is bounded, and that only what is done goes.
+// TestMostTasks checks that a list is bounded, and that only finished tasks are dropped.
 func TestMostTasks(t *testing.T) {
 	var list loop.Tasks
 	add := event.Event{Body: event.Tasked{Action: event.TaskAdd, By: "s", Text: "t"}}
@@ -92,8 +92,8 @@ func TestMostTasks(t *testing.T) {
 	}
 }
 
-// TestTasksInState holds that the state has the list, also through a snapshot, and
-// that a rewind does not take it back.
+// TestTasksInState checks that the state has the list, also through a snapshot, and that a rewind does not take it
+// back.
 func TestTasksInState(t *testing.T) {
 	var s, earlier loop.State
 	seq := uint64(0)

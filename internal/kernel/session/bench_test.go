@@ -139,8 +139,7 @@ func BenchmarkRead100k(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen100k opens a log with a compaction near its end and reads what
-// a driver needs of it.
+// BenchmarkOpen100k opens a log with a compaction near its end and reads the part that a driver needs.
 func BenchmarkOpen100k(b *testing.B) {
 	bodies := talk(100_000)
 	bodies[99_900] = event.Compacted{Before: 9, After: 1, Snapshot: json.RawMessage(`{"x":"` + strings.Repeat("y", 50_000) + `"}`)}

@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// check holds the logs of a play against what happened.
+// check compares the logs of a play with its happenings.
 func (w *world) check() {
 	for _, p := range w.paid {
 		if p.to != "Alice" {
@@ -41,8 +41,8 @@ func (w *world) events(id string) []event.Event {
 	return out
 }
 
-// checkCalls: ids are unique, each call ends once, none is made twice, those that were made are not
-// said not to have been, and each had an answer to its very question.
+// checkCalls: ids are unique, each call ends once, none is made twice, none that was made is reported as not made, and
+// each had an answer to its own question.
 func (w *world) checkCalls(id string, events []event.Event) {
 	made, ended, asked, allowed := map[string]int{}, map[string]event.Ended{}, map[string]uint64{}, map[string]bool{}
 	for _, e := range events {
@@ -107,7 +107,7 @@ func (w *world) checkBegun(id string, events []event.Event) {
 	}
 }
 
-// checkDrivers: nothing of a driver stands behind the claim of another.
+// checkDrivers: no event of a driver follows the claim of another.
 func (w *world) checkDrivers(id string, events []event.Event) {
 	epoch := uint64(0)
 	for _, e := range events {
@@ -151,7 +151,7 @@ func (w *world) unseen(words, requests []string) []string {
 	})
 }
 
-// plays plays a script, and returns how many places there were and what was wrong.
+// plays plays a script, and returns how many places there were and the faults.
 func plays(t *testing.T, script []int, fault func(*world)) (places, wrong []string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, store: session.Virtual(), script: script, by: map[string]map[uint64]uint64{}}
@@ -203,8 +203,8 @@ func (x *exploration) visit(t *testing.T, script []int, left int) (goOn bool) {
 // depth is how many things may happen in one play, of all the combinations that there are.
 var depth = flag.Int("explore", 0, "explore plays in which so many things happen, all of them; 0: a part of those with two")
 
-// TestExplorer holds that nothing goes wrong, whatever happens: no call is made twice, no decision counts
-// for what it was not given to, no word is lost.
+// TestExplorer checks that, whatever happens, no call is made twice, no decision counts for another question, and no
+// message is lost.
 func TestExplorer(t *testing.T) {
 	if testkit.Race {
 		t.Skip("one play after the other: nothing meets")
@@ -220,7 +220,7 @@ func TestExplorer(t *testing.T) {
 	t.Logf("%d plays", x.played)
 }
 
-// TestExplorerFinds takes rules out one by one: the explorer must find what goes wrong then.
+// TestExplorerFinds takes rules out one by one: the explorer must find the resulting fault.
 func TestExplorerFinds(t *testing.T) {
 	may := map[string][]happening{
 		"which nobody allowed": {again}, "no request ever had": {words}, "behind the claim": {takeover}, "and the model is told": {die, fork},

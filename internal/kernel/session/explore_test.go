@@ -1,13 +1,11 @@
 package session_test
 
-// The protocol of the log, explored. One small session is played with everything real but the
-// disk, the clock, the model and the person: a driver, its log, its fold, approvals, a
-// compaction, a call whose id the server uses again and again. At each place where a driver
-// meets the world (before and after each append, in the model, in a call, in a hook) the
-// explorer may let something happen: words, an interrupt, an answer that comes a second time,
-// the death of the driver, another driver that takes over, a fork. It plays every
-// combination of at most a few such things, lets somebody bring what is left to its end, and
-// then holds the log against what happened in the world.
+// The protocol of the log, explored. One small session is played with everything real but the disk, the clock, the
+// model and the person: a driver, its log, its fold, approvals, a compaction, a call whose id the server uses again and
+// again. At each place where a driver meets the world (before and after each append, in the model, in a call, in a
+// hook) the explorer may let something happen: a message, an interrupt, a repeated answer, the death of the driver,
+// another driver that takes over, a fork. It plays every combination of at most a few such happenings, finishes the
+// session, and then compares the log with the real effects.
 
 import (
 	"context"
@@ -29,7 +27,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// happening is what may happen at a place.
+// happening is an event that may happen at a place.
 type happening string
 
 const (
@@ -73,7 +71,7 @@ type world struct {
 	faults  []string // what was wrong
 }
 
-// payment is what the tool did.
+// payment is the effect of the tool.
 type payment struct{ session, call, key, to string }
 
 func (w *world) fault(format string, args ...any) {
@@ -82,7 +80,7 @@ func (w *world) fault(format string, args ...any) {
 
 var errDead = errors.New("the process is gone")
 
-// at is a place: what the script says happens there. It returns whether the actor is still alive.
+// at is a place: the script's happenings take place there. It returns whether the actor is still alive.
 func (w *world) at(a *actor, name string) bool {
 	if a.dead.Load() || w.calm {
 		return !a.dead.Load()
@@ -139,7 +137,7 @@ func (w *world) happen(a *actor, what happening) {
 	}
 }
 
-// input appends what somebody sends from another process.
+// input appends an input of another process.
 func (w *world) input(b event.Body) {
 	l := w.open(w.id)
 	defer l.Close()
@@ -159,8 +157,8 @@ func (w *world) open(id string) store.Log {
 	return l
 }
 
-// drive has a new driver go on with a session, and the person answer it, until nothing is left to do
-// or the driver is gone.
+// drive lets a new driver continue a session, and the person answer it, until nothing is left to do or the driver is
+// gone.
 func (w *world) drive(id string, rounds int) {
 	a := &actor{world: w, Log: w.open(id)}
 	defer a.Log.Close()
@@ -254,7 +252,7 @@ func (a *actor) AppendAs(ctx context.Context, as event.Driver, bodies ...event.B
 	return events, err
 }
 
-// anyway stores what the log refuses, as a log without a fence does.
+// anyway stores an event that the log refuses, as a log without a fence does.
 func (a *actor) anyway(ctx context.Context, bodies []event.Body) ([]event.Event, error) {
 	var as event.Driver
 	for e, err := range a.Log.Read(ctx, 0) {

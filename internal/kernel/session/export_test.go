@@ -8,7 +8,7 @@ import (
 // Virtual is a store whose disk is in memory.
 func Virtual() *Store { return &Store{Dir: "/store", disk: newMemDisk()} }
 
-// LoseLease has nobody hold the lease of a session, without the holder learning of it.
+// LoseLease frees the lease of a session without the holder's knowledge.
 func (s *Store) LoseLease(id string) error {
 	return s.fs().Remove(filepath.Join(s.Dir, id, leaseName))
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// script returns the markers of what live appends, in order.
+// script returns the markers of the events that live appends, in order.
 func script() []string { return strings.Fields("m0 m1 m2 specs m3 m4 m5 m6 m7 m8 m9") }
 
-// told is what a user of the package was told in a run that had a fault.
+// told is what a user of the package saw in a run with a fault.
 type told struct {
 	id      string
 	acked   []string // what was in appends that returned without an error
@@ -23,7 +23,7 @@ type told struct {
 	stopped bool     // a sync of the log failed: the user gives up
 }
 
-// say appends, and takes down what came of it.
+// say appends, and records the outcome.
 func (o *told) say(t *testing.T, l *Log, bodies ...event.Body) {
 	if o.stopped {
 		return
@@ -45,9 +45,8 @@ func (o *told) say(t *testing.T, l *Log, bodies ...event.Body) {
 	}
 }
 
-// live runs a small session on the disk: some of it unsynced, in batches, with
-// a reopen, a blob and a fork. No error but a failed sync stops it: who goes
-// on after an error must not be able to do harm.
+// live runs a small session on the disk: partly unsynced, in batches, with a reopen, a blob and a fork. Only a failed
+// sync stops it: continuing after any other error must do no harm.
 func live(t *testing.T, m *memDisk) *told {
 	o := new(told)
 	s := &Store{Dir: "/store", disk: m}
@@ -103,10 +102,9 @@ func marker(b event.Body) string {
 	return ""
 }
 
-// TestFaults makes the Nth operation fail, in every way, for every N, until a
-// run needs no more operations; once so that the run goes on, and once as the
-// last thing the process does. It checks what is found when the process was
-// killed and when the power was lost.
+// TestFaults makes the Nth operation fail, in every way, for every N, until a run needs no more operations; once so
+// that the run continues, and once as the last action of the process. It checks the disk after a kill and after a power
+// loss.
 func TestFaults(t *testing.T) {
 	seen := map[string]int{}
 	for mode := range 2 * faults {
@@ -153,8 +151,7 @@ func checkCrashes(t *testing.T, name string, m *memDisk, o *told, seen map[strin
 	}
 }
 
-// checkAfter opens what is on the disk and goes on: the first sure events that
-// were acknowledged must be there.
+// checkAfter opens the log on the disk and continues: the acknowledged synced events must be there.
 func checkAfter(t *testing.T, name string, m *memDisk, o *told, sure int, seen map[string]int) {
 	t.Helper()
 	s := &Store{Dir: "/store", disk: m}

@@ -81,8 +81,7 @@ func TestHolderDies(t *testing.T) {
 	}
 }
 
-// TestZombieHoldsNothing looks for a driver that was killed and that nobody has
-// waited for: its number still stands for a process.
+// TestZombieHoldsNothing looks for a killed driver that was not reaped: its number still stands for a process.
 func TestZombieHoldsNothing(t *testing.T) {
 	l := idle(t)
 	p := start(t, l, "p", 0)
@@ -101,7 +100,7 @@ func TestZombieHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestStaleLease looks at leases that name somebody who does not hold them.
+// TestStaleLease looks at leases that name a process that does not hold them.
 func TestStaleLease(t *testing.T) {
 	host, err := os.Hostname()
 	if err != nil {

@@ -29,7 +29,7 @@ func aged(t *testing.T, s *Store, n int) (ids []string) {
 	return ids
 }
 
-// unindexed is what List finds without an index.
+// unindexed is the result of List without an index.
 func unindexed(t *testing.T, s *Store) []store.Info {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(s.Dir, listName)); err != nil {
@@ -47,8 +47,8 @@ func list(t *testing.T, s *Store) []store.Info {
 	return infos
 }
 
-// TestListIndex holds that a list with an index is the one without, whatever has happened since
-// the index was written, and to the index itself.
+// TestListIndex checks that a list with an index is the one without, whatever has happened since the index was written,
+// and to the index itself.
 func TestListIndex(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	ids := aged(t, s, 20)
@@ -106,8 +106,8 @@ func mustAppendTo(t *testing.T, s *Store, id string, body event.Body) {
 	}
 }
 
-// TestListReadsNothingTwice holds that the index saves the reading: what a log says now does not
-// show as long as its stamp is the same.
+// TestListReadsNothingTwice checks that the index saves reading: changed content of a log does not show while its stamp
+// is the same.
 func TestListReadsNothingTwice(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	id := aged(t, s, 1)[0]
@@ -127,7 +127,7 @@ func TestListReadsNothingTwice(t *testing.T) {
 	}
 }
 
-// TestRemovedIsNotListed holds that the index keeps nothing of a session that was removed.
+// TestRemovedIsNotListed checks that the index keeps nothing of a session that was removed.
 func TestRemovedIsNotListed(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	ids := aged(t, s, 3)
@@ -171,8 +171,7 @@ func TestListAtOnce(t *testing.T) {
 	}
 }
 
-// TestRecent holds that the order of Recent is that of List, also where the files' times say
-// another, as in a copy.
+// TestRecent checks that the order of Recent is that of List, also where the files' times say another, as in a copy.
 func TestRecent(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	ids := aged(t, s, 6)
@@ -207,7 +206,7 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// TestListReadOnly holds that a list writes nothing where it may not, and has no error.
+// TestListReadOnly checks that a list writes nothing where it may not, and has no error.
 func TestListReadOnly(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	aged(t, s, 3)

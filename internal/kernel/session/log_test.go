@@ -18,7 +18,7 @@ func TestDiskStore(t *testing.T) {
 	}
 }
 
-// stores are stores on disk, with what can happen to their files.
+// stores are stores on disk, with the possible events of their files.
 func stores(open func(t *testing.T) *Store) harnesstest.Stores {
 	file := func(s store.Store, l store.Log, name string) string {
 		return filepath.Join(s.(*Store).Dir, l.ID(), name)

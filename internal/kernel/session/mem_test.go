@@ -15,8 +15,7 @@ import (
 	"time"
 )
 
-// memDisk is a disk in memory that keeps apart what is written and what is
-// durable, and can make any one operation fail.
+// memDisk is a disk in memory that separates written from durable data, and can make any one operation fail.
 type memDisk struct {
 	mu    sync.Mutex
 	nodes map[string]*memFile // by path
@@ -64,9 +63,8 @@ func (m *memDisk) step(name string) bool {
 	return m.dead && m.hit != ""
 }
 
-// crash returns the disk as it is found after the process died, and with
-// power after a power loss. Of what was not durable, keep bytes at the end of
-// each file may still be there, or with nul set be there as NUL bytes.
+// crash returns the disk after the death of the process, and with power after a power loss. Of data that was not
+// durable, keep bytes at the end of each file may still be there, or with nul set be there as NUL bytes.
 func (m *memDisk) crash(power bool, keep int, nul bool) *memDisk {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -288,7 +286,7 @@ func (h *memHandle) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteAt is for marks: what fails is told by them alone.
+// WriteAt is for marks: only a fault of its own makes it fail.
 func (h *memHandle) WriteAt(p []byte, off int64) (int, error) {
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()
@@ -328,8 +326,7 @@ func (h *memHandle) Truncate(size int64) error {
 	return nil
 }
 
-// Sync fails like Linux: after an error the next call succeeds, though what
-// should have been written is dropped.
+// Sync fails like Linux: after an error the next call succeeds, although the data was dropped.
 func (h *memHandle) Sync() error {
 	h.disk.mu.Lock()
 	defer h.disk.mu.Unlock()

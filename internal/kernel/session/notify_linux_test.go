@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestTold holds that a log among many learns by the system of what another process appends, long
-// before it would have looked, and that nothing is left of it once all logs are closed.
+// TestTold checks that a log among many learns from the system of another process's append, long before it would have
+// looked, and that nothing remains once all logs are closed.
 func TestTold(t *testing.T) {
 	for range 5 { // on a busy machine it may take longer than until a look
 		if toldOfAppend(t) {
@@ -62,8 +62,7 @@ func toldOfAppend(t *testing.T) bool {
 	return !late.Load()
 }
 
-// TestLooks holds that the system is asked for nothing in a short wait among few logs, and that such
-// a wait ends soon all the same.
+// TestLooks checks that the system is not used for a short wait among few logs, and that such a wait still ends soon.
 func TestLooks(t *testing.T) {
 	here := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	elsewhere := &Store{Dir: here.Dir, Sync: SyncKill}
@@ -105,7 +104,7 @@ func listening(ctx context.Context, s *Store, files int) bool {
 	}
 }
 
-// BenchmarkIdle measures what a thousand logs cost that wait and get nothing.
+// BenchmarkIdle measures the cost of a thousand logs that wait and get nothing.
 func BenchmarkIdle(b *testing.B) {
 	const most = 1000
 	here := &Store{Dir: b.TempDir(), Sync: SyncKill}

@@ -116,7 +116,7 @@ func (p *proc) line(t *testing.T) string {
 	return p.out.Text()
 }
 
-// idle returns a new session that nobody drives.
+// idle returns a new session without a driver.
 func idle(t *testing.T) *Log {
 	t.Helper()
 	l := driven(t, &Store{Dir: t.TempDir(), Sync: SyncKill})
@@ -126,8 +126,7 @@ func idle(t *testing.T) *Log {
 	return l
 }
 
-// TestManyProcesses lets 8 processes append inputs to one session at once, of
-// which one drives.
+// TestManyProcesses lets 8 processes append inputs to one session at once; one of them drives it.
 func TestManyProcesses(t *testing.T) {
 	const processes, count = 8, 40
 	l := idle(t)
@@ -156,7 +155,7 @@ func TestManyProcesses(t *testing.T) {
 	checkMixed(t, readAll(t, l), processes, count)
 }
 
-// checkMixed checks what several children have appended.
+// checkMixed checks the appends of several children.
 func checkMixed(t *testing.T, events []event.Event, processes, count int) {
 	t.Helper()
 	if want := processes*count*2 + count; len(events) != want {
@@ -206,8 +205,7 @@ func TestHolderKilled(t *testing.T) {
 	}
 }
 
-// TestHolderStopped stops the driver: it stays the driver, inputs still go in,
-// and when it wakes it goes on.
+// TestHolderStopped stops the driver: it stays the driver, inputs still go in, and it continues when it wakes.
 func TestHolderStopped(t *testing.T) {
 	l := idle(t)
 	p := start(t, l, "p", 1)
@@ -238,7 +236,7 @@ func TestHolderStopped(t *testing.T) {
 	}
 }
 
-// busy checks that the process holds the lease and nobody else gets it.
+// busy checks that the process holds the lease and no other one gets it.
 func busy(t *testing.T, l *Log, pid int) {
 	t.Helper()
 	err := l.Lease(t.Context())
@@ -254,8 +252,8 @@ func busy(t *testing.T, l *Log, pid int) {
 	}
 }
 
-// TestKilledWhileAppending kills a process again and again that appends big
-// events, which may tear lines: what it had acknowledged must be there.
+// TestKilledWhileAppending kills a process again and again that appends big events, which may tear lines: all
+// acknowledged events must be there.
 func TestKilledWhileAppending(t *testing.T) {
 	l := idle(t)
 	var acked []uint64

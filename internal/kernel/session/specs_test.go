@@ -93,8 +93,8 @@ func specFiles(t *testing.T, s *Store) []string {
 	return files
 }
 
-// TestSpecsAreKeptOnce holds that logs hold no big spec, that readers see all of them, and that
-// each has one file however many sessions use it.
+// TestSpecsAreKeptOnce checks that logs hold no big spec, that readers see all of them, and that each has one file
+// however many sessions use it.
 func TestSpecsAreKeptOnce(t *testing.T) {
 	dir := t.TempDir()
 	tools := bigTools(30)
@@ -133,8 +133,8 @@ func TestSpecsAreKeptOnce(t *testing.T) {
 	}
 }
 
-// TestSpecThatIsNotThere holds that a session whose spec is gone or changed is damaged, in words
-// that name the file, and whole again once a session with the same tools begins.
+// TestSpecThatIsNotThere checks that a session whose spec is gone or changed is damaged, in words that name the file,
+// and whole again once a session with the same tools begins.
 func TestSpecThatIsNotThere(t *testing.T) {
 	for name, harm := range map[string]func(path string) error{
 		"missing": os.Remove,
@@ -171,7 +171,7 @@ func TestSpecThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestSpecThatCantBeRead holds that a failing disk is no damage: the log can be read later.
+// TestSpecThatCantBeRead checks that a failing disk does not count as damage: the log can be read later.
 func TestSpecThatCantBeRead(t *testing.T) {
 	m := newMemDisk()
 	id, want := made(t, &Store{Dir: "/store", disk: m}, withTools(t, bigTools(1))[:2]...)
@@ -212,7 +212,7 @@ func TestSpecsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSpecsOnABadDisk holds that a line holds its specs itself where they can't be kept once.
+// TestSpecsOnABadDisk checks that a line holds its specs itself where they can't be kept once.
 func TestSpecsOnABadDisk(t *testing.T) {
 	t.Run("no folder", func(t *testing.T) {
 		s := &Store{Dir: t.TempDir(), Sync: SyncKill}
@@ -252,7 +252,7 @@ func TestSpecsOnABadDisk(t *testing.T) {
 	})
 }
 
-// TestSpecsReadOnly holds that reading works where nothing can be written, and writes nothing.
+// TestSpecsReadOnly checks that reading works where nothing can be written, and writes nothing.
 func TestSpecsReadOnly(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	id, want := made(t, s, withTools(t, bigTools(2))...)
@@ -266,7 +266,7 @@ func TestSpecsReadOnly(t *testing.T) {
 	}
 }
 
-// readOnly takes the right to write from all below a folder, and returns what is there.
+// readOnly makes everything below a folder read-only, and returns its content.
 func readOnly(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	t.Cleanup(func() { chmod(t, dir, 0o700) })
@@ -309,7 +309,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// TestReservedKinds holds that nobody can append what reads as a reference.
+// TestReservedKinds checks that no event that reads as a reference can be appended.
 func TestReservedKinds(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	l, err := s.created(t.Context())

@@ -58,8 +58,8 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestChild holds that a parent and a name mean one session, that it goes with
-// its parent, and that nobody means it by "last".
+// TestChild checks that a parent and a name identify one session, that it is removed with its parent, and that "last"
+// never means it.
 func TestChild(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	parent, err := s.created(t.Context())
@@ -103,7 +103,7 @@ func TestChild(t *testing.T) {
 	if _, _, err := s.child(t.Context(), "../x", "call"); err == nil {
 		t.Error("a child of what is no session")
 	}
-	// What a crash in the middle leaves is no obstacle.
+	// Leftovers of a crash in the middle are no obstacle.
 	third, err := store.ChildID(parent.ID(), "call 3")
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func TestListAndSearch(t *testing.T) {
 	}
 }
 
-// TestSearchOfMany holds that the hits of many sessions come in order, also those of a very long one, and that a
+// TestSearchOfMany checks that the hits of many sessions come in order, also those of a very long one, and that a
 // search ends when nothing more is wanted.
 func TestSearchOfMany(t *testing.T) {
 	now := time.Date(2026, 11, 21, 13, 0, 0, 0, time.UTC)
@@ -252,7 +252,7 @@ func TestSearchOfMany(t *testing.T) {
 	}
 }
 
-// put appends inputs as anybody, and what is more as the driver.
+// put appends inputs without a lease, and other events as the driver.
 func put(ctx context.Context, l *Log, bodies []event.Body) ([]event.Event, error) {
 	if slices.ContainsFunc(bodies, func(b event.Body) bool { return !event.Input(b) }) {
 		return harnesstest.Write(ctx, l, bodies...)
@@ -597,7 +597,7 @@ func TestIndex(t *testing.T) {
 	state("missing")
 }
 
-// sealed returns what a file with this index holds.
+// sealed returns the content of a file with this index.
 func sealed(t *testing.T, x index) []byte {
 	t.Helper()
 	data, err := json.Marshal(x)
@@ -690,8 +690,8 @@ func TestGroupCommitFails(t *testing.T) {
 	})
 }
 
-// TestWaitAcross checks that a log learns at once what another one of the same
-// store appends, and soon what one of another store does.
+// TestWaitAcross checks that a log learns at once of an append by another log of the same store, and soon of one by
+// another store.
 func TestWaitAcross(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := withLog(nil)
@@ -806,8 +806,7 @@ func TestManyOpen(t *testing.T) {
 	}
 }
 
-// TestLockIsReplaced holds that those who append keep each other out although somebody has removed the file by which
-// they do.
+// TestLockIsReplaced checks that appends exclude each other although someone has removed their lock file.
 func TestLockIsReplaced(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	a := driven(t, s)

@@ -12,7 +12,7 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// TestLockIsStuck holds that who keeps a lock and writes nothing is named, and that others wait once for that.
+// TestLockIsStuck checks that who keeps a lock and writes nothing is named, and that others wait once for that.
 func TestLockIsStuck(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill, patience: 20 * time.Millisecond}
 	l := driven(t, s)
@@ -41,7 +41,7 @@ func TestLockIsStuck(t *testing.T) {
 	}
 }
 
-// TestPipeForALog holds that nobody waits for what is no file, and that other sessions are listed.
+// TestPipeForALog checks that a path that is not a regular file blocks nothing, and that other sessions are listed.
 func TestPipeForALog(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	bad, good := driven(t, s), driven(t, s)
@@ -84,7 +84,7 @@ func (f locklessFile) TryLock() (bool, error) {
 	return false, keep.NoLocks("sessions/log", syscall.ENOLCK)
 }
 
-// TestNoLocks holds that no session is left where none could be driven, and that a way out is named.
+// TestNoLocks checks that no session is left where none could be driven, and that a way out is named.
 func TestNoLocks(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill, disk: lockless{}}
 	_, err := s.Create(t.Context())

@@ -18,7 +18,7 @@ const (
 	samplePath = "/store/" + sampleID + "/" + logName
 )
 
-// sample returns a real log: what a disk holds after some turns.
+// sample returns a real log: the content of a disk after some turns.
 func sample(t *testing.T, events int) []byte {
 	t.Helper()
 	m := withLog(nil)
@@ -51,15 +51,14 @@ func withLog(data []byte) *memDisk {
 	return m.crash(false, 0, false) // all of it is durable
 }
 
-// found is what happened to a log that was opened, appended to twice, closed
-// and opened again.
+// found is the outcome for a log that was opened, appended to twice, closed and opened again.
 type found struct {
 	events    []event.Event // at the end
 	recovered int
 	damage    *DamageError
 }
 
-// resume goes through what a user does after a crash. Damage ends it.
+// resume does what a user does after a crash. Damage ends it.
 func resume(t *testing.T, m *memDisk) (f found) {
 	t.Helper()
 	s := &Store{Dir: "/store", disk: m}
@@ -98,8 +97,7 @@ func resume(t *testing.T, m *memDisk) (f found) {
 	return f
 }
 
-// check compares what was found with the lines that were good: these, a note
-// if the log was repaired, and the two that were appended.
+// check compares the outcome with the good lines: these, a note if the log was repaired, and the two appended ones.
 func (f found) check(t *testing.T, what string, at int, good [][]byte, torn bool) {
 	t.Helper()
 	want, notes := len(good)+2, 0
@@ -118,7 +116,7 @@ func (f found) check(t *testing.T, what string, at int, good [][]byte, torn bool
 	}
 }
 
-// checkPrefix checks that no event differs from what was written.
+// checkPrefix checks that no event differs from the written one.
 func (f found) checkPrefix(t *testing.T, what string, at int, good [][]byte) {
 	t.Helper()
 	for i, line := range good {
@@ -219,8 +217,8 @@ func TestTruncatedBehindIndex(t *testing.T) {
 	}
 }
 
-// TestSyncedIsNotTorn takes from a log what was synced: cut, cut between two lines, or NUL.
-// No crash does that, so it is damage; the log stays as it is, and what is good is read.
+// TestSyncedIsNotTorn removes synced data from a log: cut, cut between two lines, or NUL. No crash does that, so it is
+// damage; the log stays as it is, and its good part is read.
 func TestSyncedIsNotTorn(t *testing.T) {
 	m := newMemDisk()
 	s := &Store{Dir: "/store", disk: m}
@@ -275,8 +273,8 @@ func TestSyncedIsNotTorn(t *testing.T) {
 	}
 }
 
-// TestNoise holds that bytes that were never a log, and one that lacks its beginning, are
-// damage: nothing is cut off them, and nothing is written behind them.
+// TestNoise checks that bytes that were never a log, and one that lacks its beginning, are damage: nothing is cut off
+// them, and nothing is written behind them.
 func TestNoise(t *testing.T) {
 	noise := make([]byte, 42109)
 	random := rand.NewChaCha8([32]byte{1})
@@ -335,8 +333,8 @@ func lengthOf(lines [][]byte) (n int) {
 	return n
 }
 
-// TestBitFlips flips every bit of a log. What is read must be a prefix of what
-// was written, and the rest must be reported.
+// TestBitFlips flips every bit of a log. The events read must be a prefix of the written ones, and the rest must be
+// reported.
 func TestBitFlips(t *testing.T) {
 	data := sample(t, 9)
 	lines := goodLines(data)
@@ -387,8 +385,8 @@ func TestLinesMoved(t *testing.T) {
 	}
 }
 
-// FuzzOpen opens arbitrary bytes as a log: nothing may panic, what can be read
-// has verified, and what cannot refuses appends.
+// FuzzOpen opens arbitrary bytes as a log: nothing may panic, every event that is read has been verified, and an
+// unreadable log refuses appends.
 func FuzzOpen(f *testing.F) {
 	var c cursor
 	first := event.Event{Seq: 1, Session: sampleID, Body: said("x")}
@@ -420,8 +418,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzLine verifies arbitrary bytes as a line: whatever is taken is, byte for
-// byte, what would be written.
+// FuzzLine verifies arbitrary bytes as a line: every accepted line is, byte for byte, what would be written.
 func FuzzLine(f *testing.F) {
 	f.Add([]byte(`"seq":1,"time":"2026-11-21T13:15:02.000Z","session":"s","kind":"said","body":{"parts":[]}}`))
 	f.Add([]byte(`"kind":"said","seq":1,"body":{}}`))

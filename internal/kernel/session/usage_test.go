@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSweep holds that only what a crash has left goes, and only if it is old.
+// TestSweep checks that only old leftovers of a crash are removed.
 func TestSweep(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	l := driven(t, s)
@@ -65,8 +65,8 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepSpecs holds that a tool spec goes when it is old and no log refers to it, and that one
-// that a new session has begun to use is not old.
+// TestSweepSpecs checks that a tool spec goes when it is old and no log refers to it, and that one that a new session
+// has begun to use is not old.
 func TestSweepSpecs(t *testing.T) {
 	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
 	tools := bigTools(3)

@@ -27,8 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// forgetful is a harness, called as pi is, that keeps nothing but the last command, which it runs again when
-// it goes on.
+// forgetful is a harness, called like pi, that keeps nothing but the last command, which it runs again when it resumes.
 func forgetful() int {
 	if slices.Contains(os.Args, "--version") {
 		fmt.Println("pi 1")
@@ -77,7 +76,7 @@ func forgetful() int {
 	}
 }
 
-// commandIn is what a stream of chat completions calls for; empty: nothing.
+// commandIn returns the command that a stream of chat completions calls for; empty if none.
 func commandIn(stream string) string {
 	for line := range strings.Lines(stream) {
 		var chunk struct {
@@ -97,8 +96,8 @@ func commandIn(stream string) string {
 	return ""
 }
 
-// TestBench measures inspan itself, one that forgets, one that fails and one that is not there. Each is told
-// from the others, and nothing is left behind.
+// TestBench measures inspan itself, a harness that forgets, one that fails and one that is missing. It distinguishes
+// them, and leaves nothing behind.
 func TestBench(t *testing.T) {
 	built := testkit.Command(t)
 	programs, temp := t.TempDir(), t.TempDir()

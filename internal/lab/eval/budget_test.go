@@ -30,8 +30,8 @@ price = { input = 0.1, output = 1.0 }
 `, mode, url)
 }
 
-// TestBudget holds that a run stops before it costs more than it may, that no task fails by that, and
-// that the run goes on with more money where it was.
+// TestBudget checks that a run stops before it exceeds its budget, that no task fails by that, and that the run
+// continues with more money where it was.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -65,7 +65,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestMoneyOfTask holds that an agent which has used up what its task allows has failed.
+// TestMoneyOfTask checks that an agent that has used up its task's budget has failed.
 func TestMoneyOfTask(t *testing.T) {
 	t.Parallel()
 	url := anthropictest.Start(t, &anthropictest.Server{Answer: func(*http.Request, []byte) anthropictest.Answer {
@@ -81,8 +81,8 @@ func TestMoneyOfTask(t *testing.T) {
 	}
 }
 
-// TestLimitsOfRunStay holds that a run which goes on has the budget that it began with, of which what it
-// has spent is gone, also for attempts that came to nothing, and tries anew what it began to try anew.
+// TestLimitsOfRunStay checks that a continued run has its original budget, minus its spending, which includes failed
+// attempts, and repeats the attempts that it had begun to repeat.
 func TestLimitsOfRunStay(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
@@ -108,7 +108,7 @@ func TestLimitsOfRunStay(t *testing.T) {
 	}
 }
 
-// TestFreshRunStaysFresh holds that a run which is to try all anew does so when it goes on.
+// TestFreshRunStaysFresh checks that a run that repeats all attempts still does so when it continues.
 func TestFreshRunStaysFresh(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -123,8 +123,8 @@ func TestFreshRunStaysFresh(t *testing.T) {
 	}
 }
 
-// TestCacheKnowsWhatItHolds holds that a trial is not taken over from another build of the same version,
-// from another server with a model of the same name, or from a time when its task was held out.
+// TestCacheKnowsWhatItHolds checks that a trial is not taken over from another build of the same version, from another
+// server with a model of the same name, or from a time when its task was held out.
 func TestCacheKnowsWhatItHolds(t *testing.T) {
 	b := newBench(t)
 	b.task("one", "", "say: hi", "true")

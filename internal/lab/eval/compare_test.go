@@ -34,8 +34,7 @@ func devs() (won, lost eval.Run) {
 	return won, lost
 }
 
-// TestOnlyWhatBothHaveCounts holds that broken trials and tasks of one side change no figure but are
-// counted.
+// TestOnlyWhatBothHaveCounts checks that broken trials and tasks of one side change no figure but are counted.
 func TestOnlyWhatBothHaveCounts(t *testing.T) {
 	won, lost := devs()
 	plain := compare(t, eval.Comparing{}, lost, won)[0]
@@ -66,8 +65,8 @@ func TestOnlyWhatBothHaveCounts(t *testing.T) {
 	}
 }
 
-// TestSeveralCandidatesAreCorrected holds that a candidate which is better alone is not among equal ones,
-// of which any could have looked so.
+// TestSeveralCandidatesAreCorrected checks that a candidate that looks better alone does not among equal ones, any of
+// which could have looked so.
 func TestSeveralCandidatesAreCorrected(t *testing.T) {
 	won, lost := devs()
 	alone := compare(t, eval.Comparing{}, lost, won)[0]
@@ -80,8 +79,8 @@ func TestSeveralCandidatesAreCorrected(t *testing.T) {
 	}
 }
 
-// TestLooksWaitForTheirTasks holds that a look takes the first tasks in the order of the suite, whatever
-// else has ended, and that what was found stays found.
+// TestLooksWaitForTheirTasks checks that a look takes the first tasks in the order of the suite, whatever else has
+// ended, and that its finding stays.
 func TestLooksWaitForTheirTasks(t *testing.T) {
 	a := agents{rand.New(rand.NewPCG(1, 5)), 100, 1}
 	base, candidate := a.run("base"), a.run("candidate")
@@ -129,8 +128,8 @@ func TestLooksWaitForTheirTasks(t *testing.T) {
 	}
 }
 
-// TestHeldOutShowsOnlyTheVerdict holds that nothing of single tasks and no figure is in what somebody
-// gets who improves things, in any format.
+// TestHeldOutShowsOnlyTheVerdict checks that the output for a person who improves things contains no single task and no
+// figure, in any format.
 func TestHeldOutShowsOnlyTheVerdict(t *testing.T) {
 	won, lost := halves()
 	c := compare(t, eval.Comparing{}, lost, won)[0]
@@ -158,7 +157,7 @@ func TestHeldOutShowsOnlyTheVerdict(t *testing.T) {
 	}
 }
 
-// TestReports holds that reports have all that is known, and that names in them stay text.
+// TestReports checks that reports have all that is known, and that names in them stay text.
 func TestReports(t *testing.T) {
 	won, lost := devs()
 	won.Config = `<script>alert("x")</script> | **bold**`
@@ -217,8 +216,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestTheSameTrialsShowNothing holds that a run compared with itself, or with what was cached from it, is
-// said to be.
+// TestTheSameTrialsShowNothing checks that the comparison of a run with itself, or with its cached trials, says so.
 func TestTheSameTrialsShowNothing(t *testing.T) {
 	won, lost := devs()
 	for i := range won.Trials {
@@ -239,7 +237,7 @@ func TestTheSameTrialsShowNothing(t *testing.T) {
 	}
 }
 
-// TestFreeTrials holds that a comparison of costs that are nothing has no figure that is none.
+// TestFreeTrials checks that a comparison of zero costs contains only valid figures.
 func TestFreeTrials(t *testing.T) {
 	won, lost := devs()
 	for i := range won.Trials {
@@ -252,8 +250,8 @@ func TestFreeTrials(t *testing.T) {
 	}
 }
 
-// TestFewTasksShowNothing holds that neither a comparison nor a gate of four tasks promises anything, or
-// lets a candidate pass that fails all of them.
+// TestFewTasksShowNothing checks that neither a comparison nor a gate of four tasks promises anything, or lets a
+// candidate pass that fails all of them.
 func TestFewTasksShowNothing(t *testing.T) {
 	won, lost := devs()
 	won.Trials, lost.Trials = won.Trials[:4], lost.Trials[:4]
@@ -282,8 +280,8 @@ func TestFewTasksShowNothing(t *testing.T) {
 	}
 }
 
-// TestGateNeedsAllTrials holds that a gate passes no candidate of which only the first tasks have ended,
-// unless somebody says so.
+// TestGateNeedsAllTrials checks that a gate does not pass a candidate of which only the first tasks have ended, unless
+// that was requested.
 func TestGateNeedsAllTrials(t *testing.T) {
 	won, _ := devs()
 	part := won
@@ -314,8 +312,8 @@ func TestGateNeedsAllTrials(t *testing.T) {
 	}
 }
 
-// TestWhatBreaksIsNoProof holds that an agent which breaks the trials that it would fail passes no gate
-// and is not promoted, and that a few broken trials of both change nothing.
+// TestWhatBreaksIsNoProof checks that an agent which breaks the trials that it would fail passes no gate and is not
+// promoted, and that a few broken trials of both change nothing.
 func TestWhatBreaksIsNoProof(t *testing.T) {
 	won, lost := devs()
 	few, bad := won, won
@@ -353,8 +351,8 @@ func TestWhatBreaksIsNoProof(t *testing.T) {
 	}
 }
 
-// TestWhereSessionsPart compares sessions that were driven: times, ids, folders and words are not what
-// parts them, as long as they do the same.
+// TestWhereSessionsPart compares driven sessions: different times, ids, folders and words do not part them, as long as
+// they do the same.
 func TestWhereSessionsPart(t *testing.T) {
 	var sessions store.Memory
 	session := func(id, root, says, command string, exit int) string {

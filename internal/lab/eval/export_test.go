@@ -30,8 +30,8 @@ func (b *bench) export(run *eval.Run, shape string) (path, errs string) {
 	return path, said.String()
 }
 
-// theirs runs Python code with a package of somebody else, and decodes what it prints. Without them the test
-// is skipped, aloud.
+// theirs runs Python code with a third-party package, and decodes its output. Without the package it skips the test,
+// and says so.
 func theirs(t *testing.T, pack, code string, into any, args ...string) {
 	t.Helper()
 	python := testkit.Python(t.Context())
@@ -122,7 +122,7 @@ print(json.dumps({
 	}
 }
 
-// TestSWEBenchTakesIt has SWE-bench read predictions, of which there is one for each task.
+// TestSWEBenchTakesIt has SWE-bench read the predictions: there is one for each task.
 func TestSWEBenchTakesIt(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -180,7 +180,7 @@ func (b *bench) written(run eval.Run, trials []eval.Trial, tasks ...string) *eva
 	return &run
 }
 
-// TestExportOfHeldOut holds that whoever exports held-out tasks has looked at them, which is written down.
+// TestExportOfHeldOut checks that an export of held-out tasks counts as a look at them, which is recorded.
 func TestExportOfHeldOut(t *testing.T) {
 	b := newBench(t)
 	ledger := eval.Ledger{Path: filepath.Join(b.dir, "state", "evals", "learned.jsonl")}

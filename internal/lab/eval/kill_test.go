@@ -98,8 +98,8 @@ func (b *bench) once(key, attempt string, most int) {
 	}
 }
 
-// killedRun goes on with a run in a process of its own, and kills that after a while, maybe with the
-// processes of its sessions. It returns 1 if the run was faster.
+// killedRun continues a run in a process of its own, and kills that after a while, sometimes with the processes of its
+// sessions. It returns 1 if the run was faster.
 func (b *bench) killedRun(id string, after time.Duration, sessions bool) int {
 	b.Helper()
 	ctx, stop := context.WithTimeout(b.Context(), after)

@@ -181,8 +181,8 @@ func halves() (won, lost eval.Run) {
 	return won, lost
 }
 
-// TestStepsAreEarned holds that nothing is promoted, given to sessions or kept that has not been shown
-// to be better on held-out tasks.
+// TestStepsAreEarned checks that nothing is promoted, given to sessions or kept that has not been shown to be better on
+// held-out tasks.
 func TestStepsAreEarned(t *testing.T) {
 	won, lost := halves()
 	var book eval.Book
@@ -247,7 +247,7 @@ func TestStepsAreEarned(t *testing.T) {
 	}
 }
 
-// TestRunsBelongToAProposal holds which runs can't say anything of a change.
+// TestRunsBelongToAProposal checks which runs can't say anything of a change.
 func TestRunsBelongToAProposal(t *testing.T) {
 	var book eval.Book
 	c, err := eval.NewChange("/w", "AGENTS.md", "one\n", "two\n")
@@ -289,7 +289,7 @@ func TestRunsBelongToAProposal(t *testing.T) {
 	}
 }
 
-// TestLaterLooksSpendLess holds that the same evidence promotes the first proposal and no fifth one.
+// TestLaterLooksSpendLess checks that the same evidence promotes the first proposal and no fifth one.
 func TestLaterLooksSpendLess(t *testing.T) {
 	won, lost := halves()
 	dev, better := lost, won
@@ -322,8 +322,8 @@ func TestLaterLooksSpendLess(t *testing.T) {
 	}
 }
 
-// TestLooksFollowTheTasks holds which looks begin anew: neither those at a suite that has changed
-// elsewhere, nor those at one with more tasks, nor those of which the ledger knows nothing any more.
+// TestLooksFollowTheTasks checks which looks begin anew: not those at a suite that has changed elsewhere, not those at
+// one with more tasks, and not those that the ledger no longer knows.
 func TestLooksFollowTheTasks(t *testing.T) {
 	won, lost := halves()
 	won.Suite, lost.Suite = "mine", "mine"
@@ -406,7 +406,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestLedgersStayReadable holds that nothing gets into a ledger that would come out of it as something else.
+// TestLedgersStayReadable checks that nothing gets into a ledger that would come out of it as something else.
 func TestLedgersStayReadable(t *testing.T) {
 	const bad = "caf\xe9"
 	for what, c := range map[string][4]string{
@@ -453,8 +453,8 @@ func TestLedgersStayReadable(t *testing.T) {
 	}
 }
 
-// TestChangesGoBack holds that a change and its way back leave a file as it was, also where others have
-// changed it elsewhere meanwhile.
+// TestChangesGoBack checks that a change and its way back leave a file as it was, also where others have changed it
+// elsewhere meanwhile.
 func TestChangesGoBack(t *testing.T) {
 	lines := func(t *rapid.T, name string) string {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "b\n", "c\n", "\n", "rule\n"}), 1, 30).Draw(t, name), "")
@@ -505,7 +505,7 @@ func TestChangesGoBack(t *testing.T) {
 	}
 }
 
-// TestLinksStay holds that no change puts a copy in the place of a symbolic link, wherever that leads.
+// TestLinksStay checks that no change puts a copy in the place of a symbolic link, wherever that leads.
 func TestLinksStay(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "shared.md"), []byte("one\n"), 0o600); err != nil {
@@ -531,7 +531,7 @@ func TestLinksStay(t *testing.T) {
 	}
 }
 
-// TestSettingsByName holds which files are settings, and which are files of a workspace.
+// TestSettingsByName checks which files are settings, and which are files of a workspace.
 func TestSettingsByName(t *testing.T) {
 	for file, want := range map[string]bool{
 		"config.toml": true, "home/config.toml": true, ".inspan/strong.toml": true, "sub/.inspan/a/b.toml": true,
@@ -543,7 +543,7 @@ func TestSettingsByName(t *testing.T) {
 	}
 }
 
-// TestDearSessions holds that a change with which sessions cost far more is rolled back, and one with which they cost
+// TestDearSessions checks that a change with which sessions cost far more is rolled back, and one with which they cost
 // the same is not. Without prices tokens are compared.
 func TestDearSessions(t *testing.T) {
 	for _, c := range []struct {
@@ -653,7 +653,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// appended stores what a driver does in a session.
+// appended stores the events of a driver in a session.
 func appended(t *testing.T, l store.Log, bodies []event.Body) {
 	t.Helper()
 	if err := l.Lease(t.Context()); err != nil {
@@ -675,7 +675,7 @@ func appended(t *testing.T, l store.Log, bodies []event.Body) {
 	}
 }
 
-// TestQuietCommits holds that a reverted commit counts against the session that made it, also if git did not print it.
+// TestQuietCommits checks that a reverted commit counts against the session that made it, also if git did not print it.
 func TestQuietCommits(t *testing.T) {
 	for date, reverted := range map[string]bool{"": true, "2001-01-01T00:00:00Z": false} {
 		t.Setenv("GIT_COMMITTER_DATE", date) // empty: now
@@ -711,8 +711,8 @@ func TestQuietCommits(t *testing.T) {
 	}
 }
 
-// TestProposalsAreTried holds that the trials of a run have what a proposal is about, with the change or without
-// it, and that runs which show it are those that can promote it.
+// TestProposalsAreTried checks that the trials of a run get the subject of a proposal, with or without the change, and
+// that runs that show it are the ones that can promote it.
 func TestProposalsAreTried(t *testing.T) {
 	b := newBench(t)
 	b.put("work/AGENTS.md", "Be brief.\n")

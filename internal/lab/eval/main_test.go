@@ -140,8 +140,8 @@ func (b *bench) walls() {
 	}
 }
 
-// TestWhatBreaksIsNoFailure holds that failures of the infrastructure, of which each task has another,
-// are told from those of the agent, and are tried again.
+// TestWhatBreaksIsNoFailure checks that failures of the infrastructure, a different one in each task, are distinguished
+// from failures of the agent, and are retried.
 func TestWhatBreaksIsNoFailure(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -184,7 +184,7 @@ func TestWhatBreaksIsNoFailure(t *testing.T) {
 	}
 }
 
-// TestNothingWorks holds that a run ends where one trial after the other breaks.
+// TestNothingWorks checks that a run ends where one trial after the other breaks.
 func TestNothingWorks(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -197,8 +197,8 @@ func TestNothingWorks(t *testing.T) {
 	}
 }
 
-// TestFailuresOfAgentsAreNotSetAside holds that what goes wrong once the checker has begun is a failure of
-// the agent, whose code may run in it.
+// TestFailuresOfAgentsAreNotSetAside checks that a fault after the checker has begun counts as a failure of the agent,
+// whose code may run in it.
 func TestFailuresOfAgentsAreNotSetAside(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -268,8 +268,8 @@ func TestCheaterGainsNothing(t *testing.T) {
 	}
 }
 
-// TestCheckerHasCachesOfItsOwn holds that what an agent leaves in the caches of its boxes, where compilers
-// and package managers take their results from, is not what the checker finds in its own.
+// TestCheckerHasCachesOfItsOwn checks that the checker's caches do not contain what an agent leaves in the caches of
+// its boxes, from which compilers and package managers take their results.
 func TestCheckerHasCachesOfItsOwn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -302,7 +302,7 @@ func TestHonestAgentPasses(t *testing.T) {
 	}
 }
 
-// TestSuiteThatChanges holds that a run does not go on with other tasks than it began with.
+// TestSuiteThatChanges checks that a run does not continue with other tasks than it began with.
 func TestSuiteThatChanges(t *testing.T) {
 	b := newBench(t)
 	b.task("one", "", "say: hi", "true")
@@ -313,7 +313,7 @@ func TestSuiteThatChanges(t *testing.T) {
 	}
 }
 
-// TestYoloIsRefused holds that checkers are not shown by accident.
+// TestYoloIsRefused checks that checkers are not shown by accident.
 func TestYoloIsRefused(t *testing.T) {
 	b := newBench(t)
 	b.task("one", "", "say: hi", "true")
@@ -327,7 +327,7 @@ func TestYoloIsRefused(t *testing.T) {
 	}
 }
 
-// TestOpenCheckers holds that a checker runs without a sandbox only if a person has allowed it.
+// TestOpenCheckers checks that a checker runs without a sandbox only if a person has allowed it.
 func TestOpenCheckers(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -350,7 +350,7 @@ func TestOpenCheckers(t *testing.T) {
 	}
 }
 
-// TestInterrupted holds that a run which is interrupted stops its sessions, and goes on.
+// TestInterrupted checks that an interrupted run stops its sessions, and can continue.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

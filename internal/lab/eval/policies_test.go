@@ -51,7 +51,7 @@ func policies(t *testing.T, name string, mode tool.Mode, only ...string) (*bench
 	return b, b.plan.Suite, got
 }
 
-// endAll ends what tasks have left running: all that has a variable.
+// endAll ends all processes that tasks have left running: those with a variable.
 func endAll(variable string) {
 	list, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range list {
@@ -65,9 +65,8 @@ func endAll(variable string) {
 	}
 }
 
-// TestOracle has every task done in modes yolo and auto by somebody who knows the way, with nobody
-// there, and looks at what is left when the program has exited. In yolo all tasks that can run here
-// must pass, in auto 95 of 100.
+// TestOracle has a scripted expert do every task in modes yolo and auto, unattended, and looks at the state after the
+// program has exited. In yolo all tasks that can run here must pass, in auto 95 of 100.
 func TestOracle(t *testing.T) {
 	for _, mode := range []tool.Mode{"yolo", "auto"} {
 		t.Run(string(mode), func(t *testing.T) { oracle(t, mode) })
@@ -122,7 +121,7 @@ func oracle(t *testing.T, mode tool.Mode) {
 	}
 }
 
-// TestHabits holds that what models are used to costs next to no turns.
+// TestHabits checks that habits of models cost almost no turns.
 func TestHabits(t *testing.T) {
 	b, suite, got := policies(t, "habits", "yolo")
 	k := suite.Tasks[0]
@@ -148,8 +147,8 @@ func TestHabits(t *testing.T) {
 	}
 }
 
-// TestLazyPoliciesAreCaught holds that whoever claims more than the log shows is asked, and what that
-// costs who has nothing to hide.
+// TestLazyPoliciesAreCaught checks that an agent that claims more than the log shows is asked, and how much the
+// question costs an honest one.
 func TestLazyPoliciesAreCaught(t *testing.T) {
 	b, suite, got := policies(t, "lazy", "yolo")
 	lazy, caught, honest, asked := 0, 0, 0, 0
@@ -181,8 +180,8 @@ func TestLazyPoliciesAreCaught(t *testing.T) {
 	}
 }
 
-// pays holds what an honest policy pays that is asked. The scripted model only repeats that it is done,
-// so what it is asked once is what an honest one pays: the second time is for those who do not listen.
+// pays returns the cost of the question for an honest policy. The scripted model only repeats that it is done, so it
+// pays for one question, like an honest one: the second question is for agents that ignore the first.
 func (b *bench) pays(name, session string) {
 	b.Helper()
 	var texts []string

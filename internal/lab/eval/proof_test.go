@@ -28,8 +28,8 @@ func times(all int) (n int, full bool) {
 // tolerance is three standard errors of a count of n at a rate, as a share.
 func tolerance(rate float64, n int) float64 { return 3 * math.Sqrt(rate*(1-rate)/float64(n)) }
 
-// agents draws pairs of agents. How likely they pass a task differs between tasks, by a Beta
-// distribution by which two trials of an agent end differently in one of five tasks.
+// agents draws pairs of agents. Their chances of passing differ between tasks, by a Beta distribution with which two
+// trials of an agent end differently in one of five tasks.
 type agents struct {
 	src   *rand.Rand
 	tasks int
@@ -42,8 +42,8 @@ const (
 	shape    = 1.0 / 3
 )
 
-// runs are one of each agent. The second passes more tasks by the effect, on average: most on those
-// that the first passes half of the time.
+// runs are one run of each agent. The second passes more tasks by the effect, on average: most on those that the first
+// passes half of the time.
 func (a agents) runs(effect float64) (base, candidate eval.Run) {
 	base, candidate = a.run("base"), a.run("candidate")
 	rates := rates()

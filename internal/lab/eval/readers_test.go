@@ -26,7 +26,7 @@ func ids(s *eval.Suite, split eval.Split) (list []string) {
 	return list
 }
 
-// TestSplits holds which tasks a run may use for what.
+// TestSplits checks which tasks a run may use for which purpose.
 func TestSplits(t *testing.T) {
 	b := newBench(t)
 	b.task("a", "", "x", "true")
@@ -56,7 +56,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// TestPin holds that any change of a suite is seen, and that pinning it changes nothing of it.
+// TestPin checks that any change of a suite is seen, and that pinning it changes nothing of it.
 func TestPin(t *testing.T) {
 	b := newBench(t)
 	b.task("a", "", "x", "true")
@@ -101,7 +101,7 @@ func TestPin(t *testing.T) {
 	}
 }
 
-// TestWrongTasks holds what a person is told of tasks that can't be.
+// TestWrongTasks checks the messages about invalid tasks.
 func TestWrongTasks(t *testing.T) {
 	for spec, want := range map[string]string{
 		"maxtime = \"1s\"":                                     `unknown key "maxtime"; did you mean "max_time"?`,
@@ -136,8 +136,8 @@ func TestWrongTasks(t *testing.T) {
 	}
 }
 
-// TestLinksThatLeave holds that no part of a task is what lies elsewhere on the machine, in another task, or
-// where another part will be.
+// TestLinksThatLeave checks that no part of a task is elsewhere on the machine, in another task, or at the place of
+// another part.
 func TestLinksThatLeave(t *testing.T) {
 	for _, link := range [][2]string{
 		{"suite/a/instruction.md", "../../secret.txt"},
@@ -304,7 +304,7 @@ func TestHarborTasks(t *testing.T) {
 	}
 }
 
-// TestRubric has a model grade, and people label what it says.
+// TestRubric has a model grade, and people label its grades.
 func TestRubric(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

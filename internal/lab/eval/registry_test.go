@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// registry serves one package each for npm, pip and go, on an address of this machine that programs take for
-// another machine's, as those of their own go through no proxy. It returns that address; empty: there is none.
+// registry serves one package each for npm, pip and go, on an address of this machine that programs take for another
+// machine's, since they use no proxy for their own. It returns that address; empty if there is none.
 func registry(t *testing.T) string {
 	t.Helper()
 	list, err := net.InterfaceAddrs()
@@ -37,7 +37,7 @@ func registry(t *testing.T) string {
 	return ""
 }
 
-// packages are what the registry at an address serves, by path.
+// packages are the files that the registry at an address serves, by path.
 func packages(at string) http.Handler {
 	files := map[string]func(w io.Writer) error{
 		"/npm/left/-/left-1.0.0.tgz": func(w io.Writer) error {

@@ -36,8 +36,8 @@ const (
 	judgeKnows           = 0.8
 )
 
-// played is a model of known strength: what it does of a task follows from the text of the task alone. It
-// does those that it can as somebody who knows the way. Of the others it makes one of the mistakes of mistakes.
+// played is a model of known strength: the text of a task alone decides what it does. It does the tasks within its
+// strength like an expert. In the others it makes one of the mistakes.
 type played struct {
 	name     string
 	does     float64
@@ -50,7 +50,7 @@ type played struct {
 	seen map[string]int // tokens of its last request, by task
 }
 
-// mistake is what a model does that is not up to its task, turn by turn, before it gives up.
+// mistake is the behaviour of a model in a task beyond its strength, turn by turn, before it gives up.
 type mistake struct {
 	part  float64
 	turns int
@@ -121,7 +121,7 @@ func (p *played) Stream(_ context.Context, req llm.Request) iter.Seq2[llm.Chunk,
 	return func(yield func(llm.Chunk, error) bool) { yield(llm.Chunk{Reply: reply}, nil) }
 }
 
-// next is what the model says at a turn of its own.
+// next is the model's reply at one of its turns.
 func (p *played) next(task string, steps []script.Step, turn int) llm.Parts {
 	if p.can(task) {
 		if turn >= len(steps) {
@@ -150,7 +150,7 @@ func (p *played) next(task string, steps []script.Step, turn int) llm.Parts {
 	return llm.Say("It is done, I think.")
 }
 
-// usage is what a request takes: what the model has seen of it before is in its cache.
+// usage is the usage of a request: the part that the model has seen before is in its cache.
 func (p *played) usage(task string, input, output int) llm.Usage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,10 +162,10 @@ func (p *played) usage(task string, input, output int) llm.Usage {
 	return llm.Usage{CacheWrite: input - cached, CacheRead: cached, Output: output}
 }
 
-// outcome is what a strategy came to.
+// outcome is the result of a strategy.
 type outcome struct{ solved, dollars float64 }
 
-// strategies are models to give each task to, by name; all but a coin, which is what two of them come to.
+// strategies are the models for each task, by name; all but the coin, which combines the results of two of them.
 func strategies() map[string]func(weak, strong *played) llm.Model {
 	routed := func(weak, strong *played) *router.Model {
 		return &router.Model{
@@ -269,7 +269,7 @@ func within(t *testing.T) (tasks []*eval.Task) {
 		t.Fatal(err)
 	}
 	for _, k := range suite.Tasks {
-		// Only what stays in its folder and is done at once: the models are played, and the money is what counts.
+		// Only tasks that stay in their folder and end at once: the models are played, and the money is what counts.
 		if len(k.Needs)+len(k.Graders) == 0 && len(k.Prompt) < mostAsked && !slices.Contains(k.Tags, "walled") && !leaves.MatchString(k.Prompt+k.Check.Commands[0][2]) {
 			tasks = append(tasks, k)
 		}
@@ -294,9 +294,9 @@ func TestSmallWindow(t *testing.T) {
 	}
 }
 
-// TestRouting plays a weak local model and a strong one in the cloud on the oracle's tasks, and holds what the
-// router makes of them: it solves more than the weak one and costs less than the strong one, and a coin that
-// chooses for each task solves less for the same money. With all tasks it holds that docs/ROUTING.md says so.
+// TestRouting plays a weak local model and a strong one in the cloud on the oracle's tasks, and checks the router: it
+// solves more than the weak one and costs less than the strong one, and a coin that chooses for each task solves less
+// for the same money. With all tasks it checks the figures in docs/ROUTING.md.
 func TestRouting(t *testing.T) {
 	tasks := within(t)
 	tries := 3 // of each task
@@ -339,8 +339,8 @@ func TestRouting(t *testing.T) {
 	document(t, asked, got)
 }
 
-// document compares the table in docs/ROUTING.md with what was found, or writes it. The money depends a little
-// on the names of folders, which are in the prompt.
+// document compares the table in docs/ROUTING.md with the results, or writes it. The money depends a little on the
+// names of folders, which are in the prompt.
 func document(t *testing.T, asked int, got map[string]outcome) {
 	t.Helper()
 	const path, from, to = "../../../docs/ROUTING.md", "<!-- from TestRouting -->\n", "<!-- end of the table -->"

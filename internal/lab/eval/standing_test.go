@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/internal/lab/eval"
 )
 
-// TestStanding looks at a run while it goes on, and once it is over.
+// TestStanding looks at a run in progress, and at a finished one.
 func TestStanding(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -78,7 +78,7 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// TestStandingTellsNothingHeldOut holds that how a run of held-out tasks stands tells no result.
+// TestStandingTellsNothingHeldOut checks that the progress of a run of held-out tasks reveals no result.
 func TestStandingTellsNothingHeldOut(t *testing.T) {
 	b := newBench(t)
 	run := b.written(eval.Run{Suite: "s", Split: eval.HeldOut, Tries: 1}, []eval.Trial{

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// row is a line of the golden numbers: arguments, and what they give.
+// row is a line of the golden numbers: arguments and result.
 type row []json.RawMessage
 
 func read[T any](t *testing.T, raw json.RawMessage) (v T) {

@@ -77,7 +77,7 @@ func TestPublishedAgreement(t *testing.T) {
 	rounded(t, "kappa", kappa, 0.68, 2)
 }
 
-// TestKnownDesigns holds what is promised before money is spent.
+// TestKnownDesigns checks the promises made before money is spent.
 func TestKnownDesigns(t *testing.T) {
 	d := Design{Tasks: 89, Tries: 1, Disagree: 0.2, Alpha: 0.05}
 	rounded(t, "89 tasks once", d.Detectable(0.8), 0.13, 2)
@@ -97,8 +97,8 @@ func TestKnownDesigns(t *testing.T) {
 	}
 }
 
-// TestWorstShape holds what is promised of an effect of which nobody knows which tasks it is in against
-// simulated comparisons: in no shape is it found less often.
+// TestWorstShape compares the promise about an effect whose tasks are unknown with simulated comparisons: no shape is
+// found less often.
 func TestWorstShape(t *testing.T) {
 	const comparisons = 1000
 	r := rand.New(rand.NewPCG(1, 2))
@@ -138,8 +138,8 @@ func TestWorstShape(t *testing.T) {
 	}
 }
 
-// TestFewTasksFindNothing holds that no design promises what its test can't find, and that the smallest
-// one that can finds it.
+// TestFewTasksFindNothing checks that no design promises more than its test can find, and that the smallest one that
+// can finds it.
 func TestFewTasksFindNothing(t *testing.T) {
 	for _, d := range []Design{
 		{Tries: 1, Alpha: 0.05},
@@ -168,8 +168,8 @@ func TestFewTasksFindNothing(t *testing.T) {
 	}
 }
 
-// TestUnseenTasks holds that the interval of tasks that are all alike excludes no difference exactly if
-// the exact test does.
+// TestUnseenTasks checks that the interval of tasks that are all alike excludes no difference exactly if the exact test
+// does.
 func TestUnseenTasks(t *testing.T) {
 	for n := 2; n < 40; n++ {
 		for _, value := range []float64{-1, 1} {
@@ -191,8 +191,8 @@ func TestUnseenTasks(t *testing.T) {
 	}
 }
 
-// TestPowerIsConsistent holds that the number of tasks is the smallest, and that more of anything but
-// disagreement finds more.
+// TestPowerIsConsistent checks that the number of tasks is the smallest, and that more of anything but disagreement
+// finds more.
 func TestPowerIsConsistent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := Design{
@@ -216,7 +216,7 @@ func TestPowerIsConsistent(t *testing.T) {
 	})
 }
 
-// TestFlipsAreMcNemars holds that the two tests are one for single tries.
+// TestFlipsAreMcNemars checks that the two tests are one for single tries.
 func TestFlipsAreMcNemars(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		won, lost := rapid.IntRange(0, 60).Draw(t, "won"), rapid.IntRange(0, 60).Draw(t, "lost")
@@ -233,8 +233,7 @@ func TestFlipsAreMcNemars(t *testing.T) {
 	})
 }
 
-// TestOneLookIsTheFixedTest holds that a sequential test with its only look at the end finds what the
-// fixed test finds.
+// TestOneLookIsTheFixedTest checks that a sequential test with its only look at the end equals the fixed test.
 func TestOneLookIsTheFixedTest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		diffs := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) float64 {
@@ -284,9 +283,8 @@ func ones(set int) (n int) {
 	return n
 }
 
-// TestBootstrapCovers holds that the interval of a mean over 25 tasks holds the true one as often as it
-// says: 1,000 times, with a tolerance of three standard errors of that count. Percentiles alone do in
-// 92 to 93 % only.
+// TestBootstrapCovers checks that the interval of a mean over 25 tasks holds the true one as often as it says: 1,000
+// times, with a tolerance of three standard errors of that count. Percentiles alone do in 92 to 93 % only.
 func TestBootstrapCovers(t *testing.T) {
 	src, held := rand.NewPCG(1, 2), 0
 	for range 1000 {
@@ -314,8 +312,8 @@ func TestBootstrapCovers(t *testing.T) {
 	}
 }
 
-// TestBootstrapKeepsTasksTogether holds that trials of one task count as one: repeated ten times they
-// are as unsure as they were.
+// TestBootstrapKeepsTasksTogether checks that trials of one task count as one: repeated ten times they are as unsure as
+// they were.
 func TestBootstrapKeepsTasksTogether(t *testing.T) {
 	parts, wholes := []float64{1, 2, 3, 4, 5, 6, 7, 8}, []float64{1, 1, 1, 1, 1, 1, 1, 1}
 	once := Bootstrap(8, 2000, 0.9, rand.NewPCG(3, 4), Ratio(parts, wholes))
@@ -334,8 +332,8 @@ func TestBootstrapKeepsTasksTogether(t *testing.T) {
 	}
 }
 
-// TestRisingMayBeLookedAtAlways holds that looking after each failure does not raise the error rate,
-// with a tolerance of three standard errors, and that a real rise is found.
+// TestRisingMayBeLookedAtAlways checks that looking after each failure does not raise the error rate, with a tolerance
+// of three standard errors, and that a real rise is found.
 func TestRisingMayBeLookedAtAlways(t *testing.T) {
 	found := func(arm float64) (n int) {
 		src := rand.NewPCG(5, 6)
@@ -361,7 +359,7 @@ func TestRisingMayBeLookedAtAlways(t *testing.T) {
 	}
 }
 
-// TestShares holds that tests one after another spend no more than the whole error rate.
+// TestShares checks that tests one after another spend no more than the whole error rate.
 func TestShares(t *testing.T) {
 	sum := 0.0
 	for j := 1; j <= 1000; j++ {
@@ -371,7 +369,7 @@ func TestShares(t *testing.T) {
 	near(t, "the first", Share(1), 0.5)
 }
 
-// TestMedian holds what lies in the middle, of an odd and an even number, and leaves the values as they are.
+// TestMedian checks the middle of an odd and an even number of values, and that the values stay as they are.
 func TestMedian(t *testing.T) {
 	for want, values := range map[float64][]float64{3: {3}, 2: {9, 1, 2}, 2.5: {4, 1, 3, 2}} {
 		first := values[0]

@@ -134,8 +134,7 @@ func TestWhatASingleFileMakes(t *testing.T) {
 	}
 }
 
-// TestNamesOfTheSystem checks that what the file system takes for .inspan is
-// found, however it is written there.
+// TestNamesOfTheSystem checks that every spelling that the file system takes for .inspan is found.
 func TestNamesOfTheSystem(t *testing.T) {
 	root := folder(t)
 	write(t, root, ".INSPAN/hooks/x.sh", "")
@@ -434,7 +433,7 @@ func FuzzSettings(f *testing.F) {
 	})
 }
 
-// TestTeamMemory finds each file that agents are told of, and no file of a writer.
+// TestTeamMemory finds each file that agents are told of, and no temporary file of a writer.
 func TestTeamMemory(t *testing.T) {
 	root := folder(t)
 	for name, text := range map[string]string{

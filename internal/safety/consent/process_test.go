@@ -206,7 +206,7 @@ func strace(t *testing.T) string {
 	return path
 }
 
-// traced runs a command under strace and returns what it did.
+// traced runs a command under strace and returns its system calls.
 func traced(t *testing.T, cmd *exec.Cmd, options ...string) (trace string, err error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "trace")
@@ -220,9 +220,8 @@ func traced(t *testing.T, cmd *exec.Cmd, options ...string) (trace string, err e
 	return string(data), err
 }
 
-// TestFaultAtEveryCall fails each call of a writer that can touch the store,
-// one after the other, by an error or by the end of the process. The store has
-// the old or the new content, and what was acknowledged.
+// TestFaultAtEveryCall fails each call of a writer that can touch the store, one after the other, by an error or by the
+// end of the process. The store has the old or the new content, and every acknowledged change.
 func TestFaultAtEveryCall(t *testing.T) {
 	strace(t)
 	for _, fault := range []string{

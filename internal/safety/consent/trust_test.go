@@ -317,7 +317,7 @@ func TestSum(t *testing.T) {
 	}
 }
 
-// TestSumOfWhatChanged holds that a sum which named the content and no longer does says what has changed.
+// TestSumOfWhatChanged checks that a sum that no longer matches says what has changed.
 func TestSumOfWhatChanged(t *testing.T) {
 	s, root := store(t), t.TempDir()
 	write(t, root, ".inspan/workflows/a.yaml", "name: a")

@@ -39,8 +39,8 @@ func TestReadPermissions(t *testing.T) {
 	}
 }
 
-// TestLimits reads what makes things stricter and is no rule. What only allows, or is switched off, limits
-// nothing; what is of another form counts as a rule that can't be read.
+// TestLimits reads restrictions that are not rules. A setting that only allows, or is switched off, limits nothing; one
+// of another form counts as an unreadable rule.
 func TestLimits(t *testing.T) {
 	for _, c := range []struct {
 		file string

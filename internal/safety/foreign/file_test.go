@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/internal/safety/foreign"
 )
 
-// TestUnmarshal reads files as people have them: what their programs and editors take beside JSON is
-// left out, and never where it is part of a text.
+// TestUnmarshal reads files as people have them: extensions of JSON that their programs and editors accept are left
+// out, but never inside a text.
 func TestUnmarshal(t *testing.T) {
 	want := map[string]any{"a": []any{"x", "//y", "/*z*/, }"}, "b": map[string]any{"c": "\\\""}}
 	for name, text := range map[string]string{

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestRules translates the rules of Claude Code as its documentation writes them. What denies
-// may come to mean more here, what allows may not.
+// TestRules translates the rules of Claude Code in the form of its documentation. A denial may cover more here, an
+// approval may not.
 func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		action tool.Action

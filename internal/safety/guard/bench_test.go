@@ -36,7 +36,7 @@ func BenchmarkOrdinary(b *testing.B) {
 	}
 }
 
-// BenchmarkBrackets is the worst case: text made of nothing but what might begin a mark.
+// BenchmarkBrackets is the worst case: text made of nothing but possible beginnings of a mark.
 func BenchmarkBrackets(b *testing.B) {
 	text := strings.Repeat("[inspan <untruste [[<< < / ", 1<<20/27)
 	b.SetBytes(int64(len(text)))

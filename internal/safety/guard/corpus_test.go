@@ -75,8 +75,7 @@ func TestCorpusOfHarmlessText(t *testing.T) {
 	}
 }
 
-// TestCorpusOfHiddenText holds that what is hidden from people, or passes itself off as a mark of
-// ours, never goes without a notice.
+// TestCorpusOfHiddenText checks that text that is hidden from people, or imitates our marks, always gets a notice.
 func TestCorpusOfHiddenText(t *testing.T) {
 	all, found := samples(t, "hidden.txt"), 0
 	for _, s := range all {

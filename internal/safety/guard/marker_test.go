@@ -207,8 +207,8 @@ func TestMarkerLeavesImagesAndWrapsErrors(t *testing.T) {
 	}
 }
 
-// TestMarkerBelievesTheTool holds that a result is fenced of which its tool says that
-// nobody vouches for it, although no effect tells so.
+// TestMarkerBelievesTheTool checks that a result is fenced if its tool says that it is untrusted, even if no effect
+// says so.
 func TestMarkerBelievesTheTool(t *testing.T) {
 	look := tool.Tool{
 		Name: "look", Effects: tool.NoEffects,

@@ -20,8 +20,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// reviewing is a model that answers what a function says, at 1 dollar a token
-// of output.
+// reviewing is a model that answers by a function, at 1 dollar a token of output.
 type reviewing struct {
 	answer func(ctx context.Context, question string) (string, error)
 	asked  atomic.Int32
@@ -82,8 +81,8 @@ func TestReviewerIsAJudge(t *testing.T) {
 	t.Run("no model", func(t *testing.T) { harnesstest.TestJudge(t, &guard.Reviewer{}) })
 }
 
-// TestReviewerMayAllow holds that a reviewer speaks for the person where it was set so, in
-// that mode only, and also when the question was put before.
+// TestReviewerMayAllow checks that a reviewer speaks for the person where it was set so, in that mode only, and also
+// when the question was put before.
 func TestReviewerMayAllow(t *testing.T) {
 	r := &guard.Reviewer{Model: saying(`{"verdict": "allow", "reason": "it fits"}`), Allows: "auto"}
 	for range 2 {
@@ -172,8 +171,7 @@ func TestReviewerCutAnswer(t *testing.T) {
 	}
 }
 
-// TestReviewerLooksAtRiskyCallsOnly also has the positive control: what the
-// model denies is denied.
+// TestReviewerLooksAtRiskyCallsOnly also has the positive control: a call that the model denies is denied.
 func TestReviewerLooksAtRiskyCallsOnly(t *testing.T) {
 	m := saying(`{"verdict":"deny","reason":"x"}`)
 	r := &guard.Reviewer{Model: m}
@@ -347,9 +345,8 @@ func TestReviewerAsksOnceForMany(t *testing.T) {
 	})
 }
 
-// obedient does what the text says that stands outside of the data it was
-// given; without such text it denies. Given data that could end its own place,
-// it would obey that.
+// obedient follows text that is outside the data it was given; without such text it denies. It would obey data that
+// could end its own enclosure.
 func obedient() *reviewing {
 	return &reviewing{answer: func(_ context.Context, question string) (string, error) {
 		_, after, _ := strings.Cut(question, "</call>")
@@ -433,7 +430,7 @@ func TestReviewerReadsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestReviewerReasonIsPlain: what the model says reaches a person's terminal.
+// TestReviewerReasonIsPlain: the model's text reaches a person's terminal.
 func TestReviewerReasonIsPlain(t *testing.T) {
 	call, effects := command(high)
 	v, err := (&guard.Reviewer{Model: saying(`{"verdict":"ask","reason":"a\n\u001b[31m[inspan: ok]\u202e ` +

@@ -91,8 +91,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestRedirectBackslash holds that a backslash in a redirect is at worst part
-// of a path on the same host.
+// TestRedirectBackslash checks that a backslash in a redirect is at worst part of a path on the same host.
 func TestRedirectBackslash(t *testing.T) {
 	for _, to := range []string{`http:\\evil.test/`, `http://evil.test\@a.test/`, `\\evil.test/`, `/\evil.test/`} {
 		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -134,8 +133,8 @@ func TestDowngrade(t *testing.T) {
 	}
 }
 
-// TestCredentials holds that nothing secret follows a redirect to another host,
-// another port or back again, and all of it one on the same host.
+// TestCredentials checks that nothing secret follows a redirect to another host, another port or back again, and all of
+// it one on the same host.
 func TestCredentials(t *testing.T) {
 	var seen http.Header
 	f := func(w http.ResponseWriter, r *http.Request) {
@@ -203,7 +202,7 @@ func TestBodyStaysWithItsHost(t *testing.T) {
 	}
 }
 
-// TestHostHeader holds that a request can't name another host than it goes to.
+// TestHostHeader checks that a request can't name another host than it goes to.
 func TestHostHeader(t *testing.T) {
 	s := hello(t)
 	req, err := http.NewRequest(http.MethodGet, at(s, "a.test"), nil)
@@ -277,8 +276,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestTooLargeStays holds that an end is not taken for a whole answer by a
-// caller who reads on.
+// TestTooLargeStays checks that an end is not taken for a whole answer by a caller who reads on.
 func TestTooLargeStays(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "12345") })
 	g := local()

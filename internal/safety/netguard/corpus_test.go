@@ -152,8 +152,7 @@ func deniedEverywhere(t *testing.T, r row) {
 	}
 }
 
-// TestErrorsNameTheHost holds that a refusal says which host and hides what was
-// written as credentials.
+// TestErrorsNameTheHost checks that a refusal names the host and hides credentials.
 func TestErrorsNameTheHost(t *testing.T) {
 	for _, r := range corpus(t) {
 		_, err := targets(guardFor(&resolver{answers: r.answers}), r.address)
@@ -192,8 +191,7 @@ func TestCheckCanonical(t *testing.T) {
 	}
 }
 
-// TestLaxParser holds Check to its rules when the parser of the standard library
-// is told to forget its own.
+// TestLaxParser holds Check to its rules when the parser of the standard library is told to relax its own.
 func TestLaxParser(t *testing.T) {
 	t.Setenv("GODEBUG", "urlstrictcolons=0")
 	addresses := []string{"http://::1/", "http://127.0.0.1:1:2/", "http://example.com:80:80/", "http://2606:4700::1:80/"}
@@ -224,7 +222,7 @@ func TestDeniedEdges(t *testing.T) {
 	}
 }
 
-// TestDeniedCoversNetip compares with what the standard library calls public.
+// TestDeniedCoversNetip compares with the addresses that the standard library calls public.
 func TestDeniedCoversNetip(t *testing.T) {
 	for hi := range 1 << 16 {
 		ip := netip.AddrFrom4([4]byte{byte(hi >> 8), byte(hi), 3, 4})

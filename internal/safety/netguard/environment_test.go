@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestProxies holds which proxy counts for an address.
+// TestProxies checks which proxy counts for an address.
 func TestProxies(t *testing.T) {
 	for name, c := range map[string]struct {
 		env  map[string]string

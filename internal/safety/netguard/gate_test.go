@@ -19,7 +19,7 @@ import (
 
 const secret = "correct-horse-battery-staple-0123456789"
 
-// behind answers what it was sent, and what the gate told it.
+// behind answers with the request and the gate's data about it.
 func behind(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	var big *http.MaxBytesError
@@ -221,7 +221,7 @@ func TestEveryCheck(t *testing.T) {
 	}
 }
 
-// TestWithoutToken holds that the other checks stay, and that nobody can name himself.
+// TestWithoutToken checks that the other checks stay, and that a client can't choose its own name.
 func TestWithoutToken(t *testing.T) {
 	addr := open(t, &netguard.Gate{})
 	typed := map[string][]string{"Content-Type": {"application/json"}, netguard.PrincipalHeader: {"root"}}
@@ -239,7 +239,7 @@ func TestWithoutToken(t *testing.T) {
 	}
 }
 
-// TestOtherAddresses holds that a name of this machine is one only for who is on it.
+// TestOtherAddresses checks that a name of this machine is one only for who is on it.
 func TestOtherAddresses(t *testing.T) {
 	for _, tc := range []struct {
 		local, host string
@@ -293,8 +293,8 @@ func raw(t *testing.T, addr string, send ...string) string {
 	return strings.TrimSpace(line)
 }
 
-// TestBodies holds that a body is bounded also if it does not say how large it is, and
-// that one which never comes does not hold anything up.
+// TestBodies checks that a body is bounded also if it does not say how large it is, and that one which never comes does
+// not hold anything up.
 func TestBodies(t *testing.T) {
 	addr := open(t, &netguard.Gate{MaxBody: 20})
 	head := "POST / HTTP/1.1\r\nHost: " + addr + "\r\nContent-Type: application/json\r\n"
@@ -315,7 +315,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestAnswersMayTakeLong holds that the time for a body does not end the answer.
+// TestAnswersMayTakeLong checks that the time for a body does not end the answer.
 func TestAnswersMayTakeLong(t *testing.T) {
 	const within = 2 * time.Second
 	g := &netguard.Gate{BodyTime: within}
@@ -375,8 +375,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestServe holds that a server which ends lets those finish that it has, and takes no
-// more.
+// TestServe checks that a server which ends lets those finish that it has, and takes no more.
 func TestServe(t *testing.T) {
 	g := &netguard.Gate{}
 	l, err := g.Listen(t.Context(), "127.0.0.1:0", false)

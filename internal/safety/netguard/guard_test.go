@@ -70,7 +70,7 @@ func hello(t *testing.T) *httptest.Server {
 	return s
 }
 
-// TestLocal holds that what is refused works once a person opens the range.
+// TestLocal checks that a refused address works once a person opens the range.
 func TestLocal(t *testing.T) {
 	s := hello(t)
 	for _, host := range []string{"127.0.0.1", "[::ffff:127.0.0.1]", "app.test"} {
@@ -168,8 +168,8 @@ func TestMixedAnswers(t *testing.T) {
 	}
 }
 
-// TestAllow holds that the list is asked for each connection, before the look-up,
-// with the canonical name, and that no connection is used again without.
+// TestAllow checks that the list is asked for each connection, before the look-up, with the canonical name, and that no
+// connection is used again without.
 func TestAllow(t *testing.T) {
 	s := hello(t)
 	names := &resolver{answers: []string{"127.0.0.1", "127.0.0.1"}}
@@ -248,8 +248,8 @@ func TestDialBadInput(t *testing.T) {
 	}
 }
 
-// TestEnvironmentProxy holds that a proxy of the environment is not used. The
-// environment is read once in a process, so a new one does it.
+// TestEnvironmentProxy checks that a proxy of the environment is not used. The environment is read once in a process,
+// so a new one does it.
 func TestEnvironmentProxy(t *testing.T) {
 	const dead = "http://127.0.0.9:1"
 	if os.Getenv("HTTP_PROXY") != dead {

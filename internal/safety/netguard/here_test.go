@@ -7,8 +7,8 @@ import (
 	"github.com/inspan/inspan/internal/safety/netguard"
 )
 
-// TestForServersOfThisMachine holds that only a server at this machine may lead to this machine,
-// and that the ranges of the person are left as they are.
+// TestForServersOfThisMachine checks that only a server at this machine may lead to this machine, and that the ranges
+// of the person are left as they are.
 func TestForServersOfThisMachine(t *testing.T) {
 	local := append(make([]netip.Prefix, 0, 4), netip.MustParsePrefix("10.0.0.0/8"))
 	for address, here := range map[string]bool{
@@ -25,7 +25,7 @@ func TestForServersOfThisMachine(t *testing.T) {
 	}
 }
 
-// TestIsHere holds which hosts are this machine by their text alone.
+// TestIsHere checks which hosts are this machine by their text alone.
 func TestIsHere(t *testing.T) {
 	for host, local := range map[string]bool{
 		"localhost": true, "LocalHost": true, "127.0.0.1": true, "127.9.8.7": true, "::1": true, "::ffff:127.0.0.1": true,

@@ -100,8 +100,8 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// TestInternationalNames holds that a name which is not ASCII is looked up as its punycode, and
-// that one which programs could read in two ways is not looked up.
+// TestInternationalNames checks that a name which is not ASCII is looked up as its punycode, and that one which
+// programs could read in two ways is not looked up.
 func TestInternationalNames(t *testing.T) {
 	for raw, want := range map[string]string{
 		"https://exämple.com/": "xn--exmple-cua.com", "https://ex%C3%A4mple.com/": "xn--exmple-cua.com",

@@ -24,7 +24,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// box is what a boxed process has: a socket.
+// box is the view of a boxed process: a socket.
 type box struct {
 	t      *testing.T
 	socket string
@@ -33,8 +33,7 @@ type box struct {
 	stop   func()
 }
 
-// newBox starts a proxy that allows *.test, all of which is 127.0.0.1, but for
-// inner.test, which is private.
+// newBox starts a proxy that allows *.test: all of these hosts are 127.0.0.1, except for inner.test, which is private.
 func newBox(t *testing.T, p *netguard.Proxy) *box {
 	t.Helper()
 	b := &box{t: t, socket: filepath.Join(t.TempDir(), "s")}
@@ -93,7 +92,7 @@ func (b *box) dial() *net.UnixConn {
 	return conn.(*net.UnixConn)
 }
 
-// answer is the head of what a proxy says, and its body unless a tunnel is open.
+// answer is the head of a proxy's answer, and its body unless a tunnel is open.
 type answer struct {
 	status int
 	body   string
@@ -256,8 +255,7 @@ func TestProxyRefuses(t *testing.T) {
 	}
 }
 
-// echo answers with what it got once its client is done, and then with more
-// than fits into the buffers on the way.
+// echo answers with the data it got once its client is done, and then with more than fits into the buffers on the way.
 func echo(t *testing.T, extra int) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -407,8 +405,8 @@ func TestServeWaits(t *testing.T) {
 	}
 }
 
-// TestStopCutsTunnels holds that Serve ends although a tunnel, a request and a
-// silent connection are open, and that nothing is left behind.
+// TestStopCutsTunnels checks that Serve ends although a tunnel, a request and a silent connection are open, and that
+// nothing is left behind.
 func TestStopCutsTunnels(t *testing.T) {
 	port := echo(t, 0)
 	b := newBox(t, &netguard.Proxy{})
@@ -465,8 +463,7 @@ func TestProxyZero(t *testing.T) {
 	}
 }
 
-// TestMaxConns holds that connections over the number are closed, and that a
-// place is free again when one ends.
+// TestMaxConns checks that connections over the number are closed, and that a place is free again when one ends.
 func TestMaxConns(t *testing.T) {
 	port := echo(t, 0)
 	b := newBox(t, &netguard.Proxy{MaxConns: 1})

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFetchHeader holds that what package managers need goes to a registry, and what else a process writes into
-// a header does not.
+// TestFetchHeader checks that the headers that package managers need reach a registry, and that other text of a process
+// does not.
 func TestFetchHeader(t *testing.T) {
 	t.Parallel()
 	date := "Sun, 06 Nov 1994 08:49:37 GMT"

@@ -55,7 +55,7 @@ func must(t interface{ Fatal(...any) }, err error) {
 	}
 }
 
-// git returns what the real git ignores.
+// git returns the paths that the real git ignores.
 func (w *world) git(t interface{ Fatalf(string, ...any) }, names []string) []string {
 	cmd := exec.Command("git", "-c", "core.excludesFile=/dev/null", "check-ignore", "--no-index", "-z", "--stdin")
 	cmd.Dir = w.dir
@@ -69,7 +69,7 @@ func (w *world) git(t interface{ Fatalf(string, ...any) }, names []string) []str
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
 }
 
-// ours returns what the package says, walking down as a caller does.
+// ours returns the paths that the package ignores, walking down like a caller.
 func ours(ignoreFiles map[string]string, names []string) []string {
 	rules := map[string]*places.Ignores{}
 	var rulesOf func(dir string) *places.Ignores
@@ -201,7 +201,7 @@ func TestNoRules(t *testing.T) {
 	}
 }
 
-// TestManyStars checks that a hostile pattern does not take for ever.
+// TestManyStars checks that a hostile pattern ends soon.
 func TestManyStars(t *testing.T) {
 	r := (*places.Ignores)(nil).Add("", []byte(strings.Repeat("*a", 50)+"b\n"+strings.Repeat("**/a/", 40)+"b"))
 	if r.Ignored(strings.Repeat("a", 5000), false) || r.Ignored(strings.Repeat("a/", 2000)+"c", false) {

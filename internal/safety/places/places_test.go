@@ -19,8 +19,7 @@ func here() places.Map {
 	}
 }
 
-// TestCorpus counts what would be opened wrongly, and what is closed without
-// need.
+// TestCorpus counts wrongly opened and needlessly closed paths.
 func TestCorpus(t *testing.T) {
 	rank := map[string]int{"plain": 0, "guarded": 1, "frozen": 2, "secret": 3}
 	rows, open, closed := 0, 0, 0
@@ -61,8 +60,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestKnownAgrees holds that what is listed by its path is judged the same, and
-// that nothing opens what belongs to inspan.
+// TestKnownAgrees checks that places listed by path get the same verdict, and that nothing opens inspan's own files.
 func TestKnownAgrees(t *testing.T) {
 	m := here()
 	m.Open = []string{"/**"}
@@ -78,8 +76,7 @@ func TestKnownAgrees(t *testing.T) {
 	}
 }
 
-// TestAlso holds that further folders are as the workspace is, and that what is sensitive
-// stays so there.
+// TestAlso checks that further folders are as the workspace is, and that what is sensitive stays so there.
 // TestNamesDecide holds that boxes, which look at names with [places.Named], find every guarded or secret path of the
 // corpus in a workspace: at the path itself, or at a folder above it.
 func TestNamesDecide(t *testing.T) {
@@ -123,8 +120,8 @@ func TestAlso(t *testing.T) {
 	}
 }
 
-// TestApart holds that of a folder where others work a session has only what is its own, also where
-// everything was declared public, in mode yolo, and where its workspace is above.
+// TestApart checks that a session has only its own part of a folder where others work, even if everything was declared
+// public, in mode yolo, and if its workspace is above.
 func TestApart(t *testing.T) {
 	m := places.Map{Root: "/srv/tasks/a", Also: []string{"/srv/tasks/also"}, Apart: []string{"/srv/tasks"}, Open: []string{"/**"}}
 	above, itself := m, m
@@ -151,8 +148,8 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestHomeIsWorkspace holds that what runs by itself is never changed in a home, also where
-// that, or a folder above it, is the workspace.
+// TestHomeIsWorkspace checks that files of a home folder that run by themselves are never changed, even if the home
+// folder or a parent is the workspace.
 func TestHomeIsWorkspace(t *testing.T) {
 	for _, root := range []string{"/home/ann", "/home", "/", "/home/ann/src/project", "/elsewhere"} {
 		m := places.Map{Root: root, Home: "/home/ann", Programs: []string{
@@ -268,7 +265,7 @@ func BenchmarkOf(b *testing.B) {
 	}
 }
 
-// TestSteers holds which names of files programs look for.
+// TestSteers checks which names of files programs look for.
 func TestSteers(t *testing.T) {
 	for name, want := range map[string]bool{
 		"report.txt": false, "a/b/report.md": false, "package.json": true, "a/package.json": true, ".npmrc": true, "a/.git/config": true,

@@ -14,7 +14,7 @@ func strictness(a tool.Action) int {
 	return slices.Index([]tool.Action{tool.Allow, tool.Ask, tool.Deny}, a)
 }
 
-// calls are what sessions do, and what they should not.
+// calls are calls that sessions make, and some that they should not.
 func calls() [][]tool.Effect {
 	out := [][]tool.Effect{
 		nil,
@@ -75,7 +75,7 @@ func drawn(t *testing.T, r *rand.Rand, actions ...tool.Action) []policy.Rule {
 	return out
 }
 
-// TestLaws holds what verdicts have to do with each other, for calls, modes and rules at random.
+// TestLaws checks relations between verdicts, for random calls, modes and rules.
 func TestLaws(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	all, modes := calls(), tool.Modes()
@@ -112,7 +112,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// TestProposalsAllow holds that what is proposed for a call allows it, and nothing that is denied.
+// TestProposalsAllow checks that the rules proposed for a call allow it, and nothing that is denied.
 func TestProposalsAllow(t *testing.T) {
 	for _, mode := range tool.Modes() {
 		for _, effects := range calls() {

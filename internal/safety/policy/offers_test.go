@@ -24,7 +24,7 @@ func granted(t *testing.T, rules ...string) policy.Policy {
 	return p
 }
 
-// TestOffers holds what a question offers beside the narrowest rules.
+// TestOffers checks what a question offers in addition to the narrowest rules.
 func TestOffers(t *testing.T) {
 	edits := event.Offer{Reach: event.ReachEdits, Rules: []string{"edits"}}
 	hosts := func(rules ...string) event.Offer { return event.Offer{Reach: event.ReachHost, Rules: rules} }
@@ -68,8 +68,8 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-// TestChoicesCoverNothingMore attacks rules that a person has allowed: what looks like the same
-// and is another thing still asks, or is denied.
+// TestChoicesCoverNothingMore attacks rules that a person has allowed: a call that looks the same and is different
+// still asks, or is denied.
 func TestChoicesCoverNothingMore(t *testing.T) {
 	for _, tc := range []struct {
 		rule   string
@@ -138,7 +138,7 @@ func TestChoicesCoverNothingMore(t *testing.T) {
 	}
 }
 
-// TestOddNames holds that a name which a rule can't say gets no rule, in place of one for others.
+// TestOddNames checks that a name which a rule can't say gets no rule, in place of one for others.
 func TestOddNames(t *testing.T) {
 	for _, name := range []string{
 		" a", "a ", "a\n", "a\u00a0", "a)", "(a", "a*b", "[a]", "{a,b}", `a\b`, "~", "~/a", "a?", "!a", "'a'", `"a"`, "a\xff", "-rf",
@@ -168,8 +168,8 @@ func TestOddNames(t *testing.T) {
 	}
 }
 
-// TestNoPrefixRunsAnything holds that no prefix is offered that would grant an interpreter, a shell
-// or a program that runs what it is told.
+// TestNoPrefixRunsAnything checks that no offered prefix allows an interpreter, a shell or a program that runs its
+// arguments.
 func TestNoPrefixRunsAnything(t *testing.T) {
 	for _, line := range []string{
 		"bash -c x", "sh x", "zsh x", "dash x", "fish -c x", "ksh x", "csh x", "tcsh x", "pwsh x", "busybox sh", "toybox sh", "rbash x",

@@ -34,7 +34,7 @@ func command(c string) tool.Effect { return tool.Effect{Kind: tool.Execute, Text
 func host(h string) tool.Effect    { return tool.Effect{Kind: tool.Network, Text: h} }
 func asked(h string) tool.Effect   { return tool.Effect{Kind: tool.Network, Text: h, Asked: true} }
 
-// typed is what bash would do.
+// typed is a call of bash with its effects.
 func typed(line string) []tool.Effect {
 	return shell.Explain(line, shell.Place{Root: "/w", Cwd: "/w", Home: "/home/ann"}).Calls()
 }
@@ -98,7 +98,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestWithoutWalls holds that more is asked where there is no sandbox.
+// TestWithoutWalls checks that more calls ask if there is no sandbox.
 func TestWithoutWalls(t *testing.T) {
 	for _, mode := range []tool.Mode{"plan", "ask", "edit", "auto"} {
 		c := call("bash", mode)
@@ -111,7 +111,7 @@ func TestWithoutWalls(t *testing.T) {
 	}
 }
 
-// TestAllHosts holds that who is asked about one host of a call is told of all.
+// TestAllHosts checks that a question about one host of a call names all of them.
 func TestAllHosts(t *testing.T) {
 	effects := []tool.Effect{command("./x"), asked("a.example"), asked("b.example"), asked("*")}
 	v := judge(t, policy.Policy{Map: here()}, call("bash", tool.ModeAuto), effects)
@@ -128,8 +128,8 @@ func TestNoWorkspaceMeansNothingIsInside(t *testing.T) {
 	}
 }
 
-// TestOwn holds that what nobody was asked about goes to the session's own folder, and what a
-// person has approved or named to the machine's.
+// TestOwn checks that an unasked write goes to the session's own folder, and one that a person has approved or named to
+// the machine's.
 func TestOwn(t *testing.T) {
 	for _, tc := range []struct {
 		mode tool.Mode
@@ -157,8 +157,8 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// TestTemporary holds that a session's own temporary folder counts as its
-// workspace: for commands all of it, for files what is not the machine's.
+// TestTemporary checks that a session's own temporary folder counts as its workspace: all of it for commands, and for
+// files everything that is not the machine's.
 func TestTemporary(t *testing.T) {
 	allow, ask, deny := tool.Allow, tool.Ask, tool.Deny
 	own := func(path string, boxed bool) bool {
@@ -340,8 +340,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestDenyWhatCanNotBeKnown holds that a command which might be the denied one
-// asks, also where everything else runs.
+// TestDenyWhatCanNotBeKnown checks that a command which might be the denied one asks, also where everything else runs.
 func TestDenyWhatCanNotBeKnown(t *testing.T) {
 	p := rule(t, tool.Deny, "bash(git push *)")
 	for line, want := range map[string]tool.Action{
@@ -354,8 +353,7 @@ func TestDenyWhatCanNotBeKnown(t *testing.T) {
 	}
 }
 
-// TestDenyHowever holds that a deny rule finds a command wherever it stands in
-// a line, however long.
+// TestDenyHowever checks that a deny rule finds a command at any place in a line, however long.
 func TestDenyHowever(t *testing.T) {
 	p := rule(t, tool.Deny, "bash(git push *)")
 	for name, line := range map[string]string{
@@ -374,7 +372,7 @@ func TestDenyHowever(t *testing.T) {
 	}
 }
 
-// TestDenyFileHowever holds that a rule that denies or asks about a file by its path finds every way to run that file,
+// TestDenyFileHowever checks that a rule that denies or asks about a file by its path finds every way to run that file,
 // and that a rule that allows it covers no further spelling.
 func TestDenyFileHowever(t *testing.T) {
 	for _, tc := range []struct {
@@ -448,8 +446,8 @@ func TestDenyFileHowever(t *testing.T) {
 	}
 }
 
-// TestDenyWhatShellsRun holds that a deny rule finds what the shell, other
-// shells and git themselves would run, and asks where that can't be seen.
+// TestDenyWhatShellsRun checks that a deny rule finds commands that the shell, other shells and git would run, and asks
+// if they can't be seen.
 func TestDenyWhatShellsRun(t *testing.T) {
 	p := rule(t, tool.Deny, "bash(git push *)")
 	for want, lines := range map[tool.Action][]string{
@@ -503,8 +501,8 @@ func TestDenyWhatShellsRun(t *testing.T) {
 	}
 }
 
-// TestDenyWhatBashEvaluates holds that a deny rule finds a command in all text
-// that bash evaluates, or asks where that can't be seen.
+// TestDenyWhatBashEvaluates checks that a deny rule finds a command in all text that bash evaluates, or asks where that
+// can't be seen.
 func TestDenyWhatBashEvaluates(t *testing.T) {
 	p := rule(t, tool.Deny, "bash(touch *)")
 	for _, line := range []string{
@@ -538,8 +536,8 @@ func TestDenyWhatBashEvaluates(t *testing.T) {
 	}
 }
 
-// TestDenyInsideOtherPrograms holds that a deny rule finds commands that other programs get as words or in options, and
-// that an allow rule for such a program still covers the usual forms.
+// TestDenyInsideOtherPrograms checks that a deny rule finds commands that other programs get as words or in options,
+// and that an allow rule for such a program still covers the usual forms.
 func TestDenyInsideOtherPrograms(t *testing.T) {
 	p := rule(t, tool.Deny, "bash(touch *)")
 	for _, line := range []string{
@@ -571,7 +569,7 @@ func TestDenyInsideOtherPrograms(t *testing.T) {
 	}
 }
 
-// TestDenyOptionsHowever holds that options of a deny rule may come in any order, place and cluster, and that a long
+// TestDenyOptionsHowever checks that options of a deny rule may come in any order, place and cluster, and that a long
 // option asks if it may be a short one.
 func TestDenyOptionsHowever(t *testing.T) {
 	for _, tc := range []struct {
@@ -649,7 +647,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// TestProposals holds that what is proposed allows the call, and little else.
+// TestProposals checks that the proposed rules allow the call, and little else.
 func TestProposals(t *testing.T) {
 	for _, tc := range []struct {
 		effects []tool.Effect
@@ -703,8 +701,8 @@ func TestProposals(t *testing.T) {
 	}
 }
 
-// TestLocalServers holds that a tool which would look for a server of the session outside of
-// the sandbox is told what reaches it.
+// TestLocalServers checks that a tool that would look for a server of the session outside the sandbox gets a hint how
+// to reach it.
 func TestLocalServers(t *testing.T) {
 	c := call("web_fetch", "auto")
 	c.Env.Walls.Workspace = true
@@ -733,7 +731,7 @@ func TestBadRules(t *testing.T) {
 	}
 }
 
-// TestOtherHosts holds that a rule can be for all hosts but some, if it denies or asks.
+// TestOtherHosts checks that a rule can be for all hosts but some, if it denies or asks.
 func TestOtherHosts(t *testing.T) {
 	if _, err := policy.ParseRule(tool.Allow, "network(!x.org)", "user"); err == nil {
 		t.Error("a rule allows all hosts but one")
@@ -754,7 +752,7 @@ func TestOtherHosts(t *testing.T) {
 	}
 }
 
-// TestImpossibleRules holds that a rule that can never match is refused with the nearest that can.
+// TestImpossibleRules checks that a rule that can never match is refused with the nearest that can.
 func TestImpossibleRules(t *testing.T) {
 	for text, nearest := range map[string]string{
 		"bash(touch:*)":                 "did you mean bash(touch *)?",
@@ -793,7 +791,7 @@ func TestImpossibleRules(t *testing.T) {
 	}
 }
 
-// TestRead holds what rules become that are written as other agents have them.
+// TestRead checks the translation of rules in the form of other agents.
 func TestRead(t *testing.T) {
 	for _, c := range []struct {
 		action tool.Action
@@ -831,7 +829,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestNames holds which rules can speak of a tool that is there, or may come.
+// TestNames checks which rules can speak of a tool that is there, or may come.
 func TestNames(t *testing.T) {
 	for text, want := range map[string]string{
 		"bash": "", "bash(touch *)": "", "edits": "", "read(x)": "", "deploy": "", "dep*": "", "*": "", "*_issue": "", "mcp__a__b": "",
@@ -875,8 +873,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// TestHostsThatCanNotBeKnown holds that a host which might be the one a rule is
-// for asks, and is never allowed.
+// TestHostsThatCanNotBeKnown checks that a host which might be the one a rule is for asks, and is never allowed.
 func TestHostsThatCanNotBeKnown(t *testing.T) {
 	for _, tc := range []struct {
 		rule, host string
@@ -898,7 +895,7 @@ func TestHostsThatCanNotBeKnown(t *testing.T) {
 	}
 }
 
-// TestMatches holds what the examples of a rule are checked by.
+// TestMatches checks how the examples of a rule are tested.
 func TestMatches(t *testing.T) {
 	for _, tc := range []struct {
 		action  tool.Action
@@ -924,8 +921,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestThrowaway holds what a session may do whose commands run in throwaway copies of the
-// workspace while its mode only reads: what stays in the copy, and nothing else.
+// TestThrowaway checks the permissions of a session whose commands run in throwaway copies of the workspace in a
+// reading mode: changes that stay in the copy, and nothing else.
 func TestThrowaway(t *testing.T) {
 	allow, ask, deny := tool.Allow, tool.Ask, tool.Deny
 	thrown := func(effects ...tool.Effect) []tool.Effect {

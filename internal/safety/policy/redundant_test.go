@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestSwallowed holds which of two rules changes nothing beside the other.
+// TestSwallowed checks which of two rules has no effect next to the other.
 func TestSwallowed(t *testing.T) {
 	type rule struct {
 		action tool.Action
@@ -51,7 +51,7 @@ func TestSwallowed(t *testing.T) {
 	}
 }
 
-// TestTry holds that each rule is tried on a call.
+// TestTry checks that each rule is tried on a call.
 func TestTry(t *testing.T) {
 	p := policy.Policy{Map: here()}
 	for _, text := range []string{"bash(touch *)", "bash(rm *)", "write"} {

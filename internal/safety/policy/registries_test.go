@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestRegistries holds what the rule for package registries allows: what commands fetch there, and nothing else.
+// TestRegistries checks what the rule for package registries allows: fetches by commands, and nothing else.
 func TestRegistries(t *testing.T) {
 	rules := func(list ...string) (out []Rule) {
 		for _, text := range list {

@@ -10,8 +10,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestSecretsByContent holds that what is in a file counts where it can be seen,
-// and its name alone where it can't.
+// TestSecretsByContent checks that the content of a file decides if it can be read, and otherwise its name.
 func TestSecretsByContent(t *testing.T) {
 	contents := map[string]tool.Content{
 		"/w/ca.pem": tool.ContentPlain, "/w/new.key": tool.ContentNone, "/w/made.key": tool.ContentOwn, "/w/old.key": tool.ContentSecret,
@@ -47,8 +46,8 @@ func TestSecretsByContent(t *testing.T) {
 	}
 }
 
-// TestOneLookForOneVerdict holds that a file is looked at once: were it looked at
-// twice, it could be another each time.
+// TestOneLookForOneVerdict checks that a file is looked at once: were it looked at twice, it could be another each
+// time.
 func TestOneLookForOneVerdict(t *testing.T) {
 	looks := 0
 	m := here()
@@ -62,8 +61,8 @@ func TestOneLookForOneVerdict(t *testing.T) {
 	}
 }
 
-// TestRulesThatOpenSecrets holds that only a rule that names the very file opens
-// it, and that nothing opens what is secret by its place.
+// TestRulesThatOpenSecrets checks that only a rule that names exactly the file opens it, and that nothing opens files
+// that are secret by their place.
 func TestRulesThatOpenSecrets(t *testing.T) {
 	effects := []tool.Effect{read("/w/.env")}
 	for rule, want := range map[string]tool.Action{
@@ -110,8 +109,8 @@ func TestRulesThatOpenSecrets(t *testing.T) {
 	}
 }
 
-// TestAskingForSecrets holds that what speaks for the person in general does not
-// answer for a secret, and that the narrowest rule is proposed.
+// TestAskingForSecrets checks that a general answer for the person does not cover a secret, and that the narrowest rule
+// is proposed.
 func TestAskingForSecrets(t *testing.T) {
 	findings := policy.Policy{Map: places.Map{Root: "/w"}}.Findings(call("bash", "auto"),
 		[]tool.Effect{command("x"), read("/w/a b.pem"), write("/w/.env")})

@@ -58,7 +58,7 @@ func BenchmarkRedact(b *testing.B) {
 	}
 }
 
-// BenchmarkGaps reads texts full of what may stand inside a value.
+// BenchmarkGaps reads texts full of characters that may be inside a value.
 func BenchmarkGaps(b *testing.B) {
 	for name, piece := range map[string]string{
 		"colours": "\x1b[32mok\x1b[0m   \x1b[1mgithub.com/x/y\x1b[0m\t0.012s\n", "JSON": `{"name":"value","list":["one","two"],"path":"a\/b"},`,

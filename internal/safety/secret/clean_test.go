@@ -7,8 +7,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/secret"
 )
 
-// TestKnownLater holds that a text which passed a vault is looked at again once a secret is known
-// that it holds.
+// TestKnownLater checks that a text which passed a vault is looked at again once a secret is known that it holds.
 func TestKnownLater(t *testing.T) {
 	const value = "hT7zQ2mWx9KpLr4v"
 	text := "The tool says " + value + " to the world."

@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/internal/safety/secret"
 )
 
-// sample is a text of the corpus. Where a text is stored, ¦ splits what might be
-// taken for a real secret, and « » stand around what must go.
+// sample is a text of the corpus. In stored texts, ¦ splits anything that might be taken for a real secret, and « »
+// enclose the parts that must go.
 type sample struct {
 	name, text string
 	secrets    []string
@@ -71,7 +71,7 @@ func TestCorpus(t *testing.T) {
 		if back := v.Resolve(got); back != s.text {
 			t.Errorf("%s: came back as %q", s.name, back)
 		}
-		// What stands around a secret must be worth reading still.
+		// The text around a secret must stay readable.
 		if kept := len(s.text) - len(strings.Join(s.secrets, "")); len(got) < kept {
 			t.Errorf("%s: too much went: %q", s.name, got)
 		}
@@ -90,7 +90,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestFind holds that what is found is named and lies where it is.
+// TestFind checks the names and positions of the findings.
 func TestFind(t *testing.T) {
 	for _, s := range append(corpus(t, "secrets.txt"), corpus(t, "lookalikes.txt")...) {
 		all := secret.Find(s.text)
@@ -108,7 +108,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestStream holds that a stream says what its whole says, wherever it is cut.
+// TestStream checks that a stream gives the same result as the whole text, wherever it is cut.
 func TestStream(t *testing.T) {
 	sweep(t)
 	for _, s := range append(corpus(t, "secrets.txt"), corpus(t, "lookalikes.txt")...) {
@@ -146,8 +146,8 @@ func stream(t interface{ Fatal(...any) }, v *secret.Vault, pieces ...string) str
 	return b.String()
 }
 
-// TestMixtures holds the rules of the package for pieces of the corpus in any
-// order, which meet where no text of it does.
+// TestMixtures checks the rules of the package for pieces of the corpus in any order, which meet where no text of it
+// does.
 func TestMixtures(t *testing.T) {
 	sweep(t)
 	var pieces []string

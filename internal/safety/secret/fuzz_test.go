@@ -7,8 +7,8 @@ import (
 	"github.com/inspan/inspan/internal/safety/secret"
 )
 
-// FuzzRedact holds what must be true of any text: a stream says what the whole
-// says, nothing known stays, twice is once, and it all comes back.
+// FuzzRedact checks properties of any text: a stream gives the result of the whole, no known value stays, redacting
+// twice changes nothing more, and the text can be restored.
 func FuzzRedact(f *testing.F) {
 	sweep(f)
 	for _, s := range append(corpus(f, "secrets.txt"), corpus(f, "lookalikes.txt")...) {
@@ -51,7 +51,7 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-// odd is a value with gaps inside, of which chance says where.
+// odd is a value with gaps at random places inside.
 func odd(value string, chance uint64) string {
 	gaps := []string{"", "\u200b", "\x1b[1;31m", `"`, "\\\n", "\u00ad'", "\x00", "\r"}
 	out := ""

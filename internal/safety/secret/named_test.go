@@ -48,7 +48,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestNames holds that a value keeps its first name, and that names give nothing away.
+// TestNames checks that a value keeps its first name, and that names give nothing away.
 func TestNames(t *testing.T) {
 	v := new(secret.Vault)
 	if v.Names() != nil && len(v.Names()) != 0 || v.What("[secret:abcdefgh]") != "" || v.What("") != "" {

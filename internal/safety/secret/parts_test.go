@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/secret"
 )
 
-// TestParts holds that what is a secret within a known value is found without the rest of it.
+// TestParts checks that a secret within a known value is found without the rest of the value.
 func TestParts(t *testing.T) {
 	const one, two = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49", "VcB2UcbPzPqVUWnWkT7vQ2mXw9zz1234"
 	pem := "-----BEGIN SIGNING DATA-----\n" + one + "\n" + two + "\n-----END SIGNING DATA-----\n"

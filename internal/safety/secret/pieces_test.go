@@ -7,8 +7,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/secret"
 )
 
-// TestPieces holds that parts of a secret are hidden wherever a shell may leave them, and nothing
-// else is.
+// TestPieces checks that parts of a secret are hidden wherever a shell may leave them, and nothing else is.
 func TestPieces(t *testing.T) {
 	for name, tc := range map[string]struct {
 		value, text, hide, words string // what is hidden stands in <>
@@ -55,8 +54,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// TestPiecesOfNothing holds that a text without placeholders, or with those that are not known, hides
-// nothing.
+// TestPiecesOfNothing checks that a text without placeholders, or with unknown ones, hides nothing.
 func TestPiecesOfNothing(t *testing.T) {
 	v := secret.Vault{Key: []byte("k")}
 	v.Add("TOKEN", "hunter&zq77wkk")

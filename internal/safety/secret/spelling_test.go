@@ -43,8 +43,8 @@ func spread(value, piece string, n int) string {
 	return b.String()
 }
 
-// TestSpellings holds that known values are found with pieces inside that nobody sees, or that a
-// shell takes away: as they are and in other forms, in whole texts and in streams.
+// TestSpellings checks that known values are found with invisible or shell-removed characters inside: in plain and in
+// other forms, in whole texts and in streams.
 func TestSpellings(t *testing.T) {
 	sweep(t)
 	n := 0
@@ -101,7 +101,7 @@ func checkSpelling(t *testing.T, v *secret.Vault, name, text, what string) {
 	}
 }
 
-// TestSpellingsOfShells holds how shells and languages write a value, with what stays around it.
+// TestSpellingsOfShells checks how shells and languages write a value, and that the text around it stays.
 func TestSpellingsOfShells(t *testing.T) {
 	const value = "hunterzq77"
 	for text, want := range map[string]string{
@@ -130,8 +130,8 @@ func TestSpellingsOfShells(t *testing.T) {
 	}
 }
 
-// TestSpellingsThatAreNone holds what is not taken for a secret: what only shares letters with
-// one, and what a person reads as something else.
+// TestSpellingsThatAreNone checks texts that are not taken for a secret: those that only share letters with one, and
+// those that a person reads differently.
 func TestSpellingsThatAreNone(t *testing.T) {
 	for _, text := range []string{
 		"hunter zq77", "hunter\nzq77", "hunter\tzq77", "hunter\\ zq77", "hunterzq7\u200b", "hunter'zq'7", "hunter'zQ77",
@@ -145,8 +145,8 @@ func TestSpellingsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestValuesWithGaps holds that a value which has quotes or unseen characters of its own is found
-// without them, unless what is left is too short or too common.
+// TestValuesWithGaps checks that a value that contains quotes or invisible characters is found without them, unless the
+// rest is too short or too common.
 func TestValuesWithGaps(t *testing.T) {
 	v := vault(t, `it's-a-"key"-77`, "zero\u200bwidth-88", "\x1b[31mcolour-99", `a'b'c'd'e'f'`)
 	for text, want := range map[string]bool{
@@ -160,8 +160,8 @@ func TestValuesWithGaps(t *testing.T) {
 	}
 }
 
-// TestPlaceholdersOfSpellings holds that spellings have placeholders of their own, which the next
-// run makes anew and doesn't mistake.
+// TestPlaceholdersOfSpellings checks that spellings have placeholders of their own, which the next run derives again
+// and does not confuse.
 func TestPlaceholdersOfSpellings(t *testing.T) {
 	key := []byte("a key of this test")
 	first, later := &secret.Vault{Key: key}, &secret.Vault{Key: key}
@@ -184,8 +184,8 @@ func TestPlaceholdersOfSpellings(t *testing.T) {
 	}
 }
 
-// TestManySpellings holds that what a vault keeps of spellings is bounded. What comes then is
-// taken out, and stands for nothing rather than for something else.
+// TestManySpellings checks that a vault keeps a bounded number of spellings. Later ones are removed too, and stand for
+// nothing rather than for something else.
 func TestManySpellings(t *testing.T) {
 	v := vault(t, "hunterzq77", "second-known-2")
 	for i := range 200 {
@@ -203,8 +203,8 @@ func TestManySpellings(t *testing.T) {
 	}
 }
 
-// TestNothingUnseenStays holds, for texts of all kinds with secrets in all spellings, that no
-// secret is in what is left when everything unseen is taken out.
+// TestNothingUnseenStays checks, for texts of all kinds with secrets in all spellings, that no secret remains when all
+// invisible characters are removed.
 func TestNothingUnseenStays(t *testing.T) {
 	sweep(t)
 	r := rand.New(rand.NewPCG(20, 1))
@@ -251,7 +251,7 @@ func TestNothingUnseenStays(t *testing.T) {
 
 var escape = regexp.MustCompile("^\\\\(?:\r?\n|(?:u001[bB]|x1[bB]|e|033)\\[[ -?]{0,61}[@-~]|u[0-9a-fA-F]{4})|^\\^(?:\\[\\[[ -?]{0,61}[@-~]|[?-_])")
 
-// seen is what a person sees of a text, or a shell. Many gaps that follow each other show as one.
+// seen is the visible part of a text, for a person or a shell. Several gaps in a row show as one.
 func seen(s string) string {
 	var b strings.Builder
 	for i, from := 0, 0; i < len(s); {

@@ -61,7 +61,7 @@ func numbered(v *secret.Vault, text string, values ...string) string {
 	})
 }
 
-// written lists how a value may stand in a text, and what of it must go.
+// written lists the ways in which a value may be written in a text, and the parts that must go.
 func written(value string) map[string]string {
 	escaped, _ := json.Marshal(value)
 	var plain bytes.Buffer
@@ -121,7 +121,7 @@ func inASCII(s, format string) string {
 	return b.String()
 }
 
-// TestForms holds that known values are found however they are written.
+// TestForms checks that known values are found however they are written.
 func TestForms(t *testing.T) {
 	sweep(t)
 	n := 0
@@ -152,8 +152,8 @@ func TestForms(t *testing.T) {
 	t.Log(n, "ways of writing a known value")
 }
 
-// TestPlaceholders holds what a placeholder is: the same for the same secret, key and form,
-// whatever else a vault has seen and in which order, and nothing for anybody else.
+// TestPlaceholders checks the nature of a placeholder: it is the same for the same secret, key and form, whatever else
+// a vault has seen and in which order, and worthless to others.
 func TestPlaceholders(t *testing.T) {
 	key := []byte("a key of this test")
 	v := &secret.Vault{Key: key}
@@ -205,7 +205,7 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
-// TestPosing holds that a secret which stands where a placeholder has its name is found.
+// TestPosing checks that a secret in the place of a placeholder's name is found.
 func TestPosing(t *testing.T) {
 	v := vault(t, "hunterzq", "q7w8e9r1")
 	for _, text := range []string{"[secret:hunterzq]", "[secret:aaaaaaaa.q7w8e9r1]", "[secret:12345678hunterzq]"} {
@@ -241,7 +241,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestLongest holds that of two values at one place the longer one counts.
+// TestLongest checks that of two values at one place the longer one counts.
 func TestLongest(t *testing.T) {
 	v := vault(t, "abc-12345", "abc-12345-xyz", "345-xyz-77777")
 	for text, want := range map[string]string{
@@ -260,8 +260,7 @@ func TestLongest(t *testing.T) {
 	}
 }
 
-// TestWriterWaitsForLittle holds that words pass at once, and that only what may
-// be a secret waits.
+// TestWriterWaitsForLittle checks that words pass at once, and that only possible secrets wait.
 func TestWriterWaitsForLittle(t *testing.T) {
 	v := vault(t, "kT7vQ2mXw9")
 	var b strings.Builder
@@ -285,7 +284,7 @@ func TestWriterWaitsForLittle(t *testing.T) {
 	}
 }
 
-// TestWriterIsBounded holds that no stream is held back for long.
+// TestWriterIsBounded checks that no stream is held back for long.
 func TestWriterIsBounded(t *testing.T) {
 	for name, piece := range map[string]string{
 		"one word": "a", "token": "ghp_aB3dE6gH9" + strings.Repeat("k9Zt", 100), "base64": "QUJD/+9a", "key": "-----BEGIN PRIVATE KEY-----\n" +
@@ -322,7 +321,7 @@ func TestWriterIsBounded(t *testing.T) {
 	}
 }
 
-// TestLargeTokens holds that nothing of a token beyond the bound stays.
+// TestLargeTokens checks that nothing of a token beyond the bound stays.
 func TestLargeTokens(t *testing.T) {
 	for _, text := range []string{"ghp_" + strings.Repeat("k9Zt", 9000) + " end", "API_TOKEN=" + strings.Repeat("k9Zt", 9000) + " end"} {
 		var v secret.Vault
@@ -333,8 +332,7 @@ func TestLargeTokens(t *testing.T) {
 	}
 }
 
-// TestManySecrets holds that what a vault remembers is bounded, and what it
-// no longer numbers is still taken out.
+// TestManySecrets checks that a vault's memory is bounded, and that secrets beyond it are still removed.
 func TestManySecrets(t *testing.T) {
 	var v secret.Vault
 	var text strings.Builder
@@ -371,7 +369,7 @@ func TestWriterErrors(t *testing.T) {
 	}
 }
 
-// TestTogether holds that a vault may be used from many places at once.
+// TestTogether checks that a vault may be used from many places at once.
 func TestTogether(t *testing.T) {
 	v := new(secret.Vault)
 	var wg sync.WaitGroup
@@ -391,8 +389,7 @@ func TestTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// TestShapeIsFoundAgain holds that a secret which was found by its shape is found
-// where its shape is lost, too.
+// TestShapeIsFoundAgain checks that a secret which was found by its shape is found where its shape is lost, too.
 func TestShapeIsFoundAgain(t *testing.T) {
 	var v secret.Vault
 	token := "ghp_" + strings.Repeat("a1B2c3D4e5", 4)[:36]
@@ -414,8 +411,8 @@ func TestShapeIsFoundAgain(t *testing.T) {
 	}
 }
 
-// TestSettingIsFoundAgain holds that what a secret setting is set to is found without its name, in
-// the same text and in later ones, unless it could be a word.
+// TestSettingIsFoundAgain checks that the value of a secret setting is found without its name, in the same text and in
+// later ones, unless it could be a word.
 func TestSettingIsFoundAgain(t *testing.T) {
 	for value, want := range map[string]bool{
 		"k7Qz2mXw9vT4": true, "8f3a9c1b2d4e5f60": true, "p-k7Qz2mXw9vT4.b": true, "Hk6VejyojlI24vXp!": true,
@@ -436,8 +433,8 @@ func TestSettingIsFoundAgain(t *testing.T) {
 	}
 }
 
-// TestLearnedSecretsAreBounded holds that a text full of tokens doesn't make all others slow: no
-// more than some are looked for without their shape.
+// TestLearnedSecretsAreBounded checks that a text full of tokens doesn't make all others slow: no more than some are
+// looked for without their shape.
 func TestLearnedSecretsAreBounded(t *testing.T) {
 	var v secret.Vault
 	var text strings.Builder
@@ -455,8 +452,8 @@ func TestLearnedSecretsAreBounded(t *testing.T) {
 	}
 }
 
-// TestWithheld holds that a value that is withheld is hidden, whatever it looks like and however it
-// is written, and that what stands for it stands for nothing, also if its value is known otherwise.
+// TestWithheld checks that a withheld value is hidden in every form, and that its placeholder stands for nothing, even
+// if the value is known otherwise.
 func TestWithheld(t *testing.T) {
 	for _, value := range []string{
 		"company-internal-token-7731", "StaticBearerTok-zzzzzzzzzz-98765", "sk-ant-api03-abcdefghijklmnopqrstuvwx",
@@ -489,7 +486,7 @@ func TestWithheld(t *testing.T) {
 	}
 }
 
-// TestNamedValues holds which placeholders are those of values that were made known by a name.
+// TestNamedValues checks which placeholders are those of values that were made known by a name.
 func TestNamedValues(t *testing.T) {
 	v := &secret.Vault{}
 	v.Add("DEPLOY_TOKEN", "correct-horse-battery-9174")

@@ -58,7 +58,7 @@ func standsAlone(command string) bool {
 	return err == nil && !strings.HasSuffix(command, `\`) && !strings.Contains(command, "\x00")
 }
 
-// TestComposed holds that no command of the corpus is taken for less inside of another one.
+// TestComposed checks that no command of the corpus is taken for less inside of another one.
 func TestComposed(t *testing.T) {
 	tried := 0
 	for _, e := range examples(t) {
@@ -78,7 +78,7 @@ func TestComposed(t *testing.T) {
 	}
 }
 
-// TestPairs holds that of two commands the stronger one counts, and that the effects of both are told.
+// TestPairs checks that the stronger of two commands decides the class, and that the effects of both are reported.
 func TestPairs(t *testing.T) {
 	all := examples(t)
 	for i, e := range all {
@@ -101,7 +101,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestExplainIsPure holds that a plan depends on nothing but the command line and the place.
+// TestExplainIsPure checks that a plan depends on nothing but the command line and the place.
 func TestExplainIsPure(t *testing.T) {
 	for _, e := range examples(t) {
 		a, b := Explain(e.command, repo()), Explain(e.command, repo())
@@ -111,8 +111,7 @@ func TestExplainIsPure(t *testing.T) {
 	}
 }
 
-// TestNowhere holds that without a workspace nothing is proven to write, and that no more is proven
-// than with one.
+// TestNowhere checks that without a workspace nothing is proven to write, and that no more is proven than with one.
 func TestNowhere(t *testing.T) {
 	for _, e := range examples(t) {
 		for _, at := range []Place{{}, {Root: "/srv/repo"}, {Cwd: "/srv/repo"}, {Root: "/srv/other", Cwd: "/srv/repo", Home: "/home/me"}} {

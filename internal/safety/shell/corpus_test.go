@@ -40,9 +40,8 @@ func examples(t testing.TB) []example {
 
 func repo() Place { return Place{Root: "/srv/repo", Cwd: "/srv/repo", Home: "/home/me"} }
 
-// TestCorpus holds the two numbers that matter: commands that are taken for
-// less than they are, of which there may be none, and questions that were not
-// needed.
+// TestCorpus checks the two important numbers: commands classed as weaker than they are, which must be 0, and needless
+// questions.
 func TestCorpus(t *testing.T) {
 	weight := map[Class]int{Read: 0, Workspace: 1, Full: 2}
 	count, allows, asks := map[Class]int{}, 0, 0

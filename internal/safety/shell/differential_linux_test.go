@@ -41,11 +41,9 @@ const box = "INSPAN_TEST_BOX"
 // batch is how many lines one bash runs.
 const batch = 100
 
-// TestProverAgainstBash holds the prover against bash. It makes up lines, runs
-// them in a throwaway box without a network, and compares what they did with
-// what was predicted: a read does nothing, a change inside the workspace
-// changes what was named, and a program that a deny rule names runs only
-// where the rule denies or asks.
+// TestProverAgainstBash checks the prover against bash. It makes up lines, runs them in a throwaway box without a
+// network, and compares the predictions with the effects: a read has none, a change inside the workspace changes what
+// was named, and a program that a deny rule names runs only if the rule denies or asks.
 func TestProverAgainstBash(t *testing.T) {
 	n := *lineCount
 	if n == 0 {
@@ -86,7 +84,7 @@ func TestProverAgainstBash(t *testing.T) {
 			if c.wrong(did) == "" {
 				continue
 			}
-			// What the lines beside it did may have been taken for its own.
+			// Effects of parallel lines may have been taken for its own.
 			if wrong := c.wrong(b.again(t, i, c)); wrong != "" {
 				found++
 				t.Errorf("%q (seed %d): %s", c.line, seed, wrong)
@@ -119,7 +117,7 @@ func corpus(t *testing.T) (out []string) {
 	return out
 }
 
-// claim is what is predicted of a line.
+// claim is the prediction for a line.
 type claim struct {
 	line  string
 	plan  shell.Plan
@@ -145,7 +143,7 @@ func predict(t *testing.T, rules policy.Policy, dir, line string) claim {
 // empty reports whether nothing that the line does can be against the claim.
 func (c claim) empty() bool { return c.plan.Class == shell.Full && !c.free }
 
-// wrong compares the claim with what the line did. Empty: they agree.
+// wrong compares the claim with the effects of the line. Empty means that they agree.
 func (c claim) wrong(did result) string {
 	switch {
 	case c.plan.Class != shell.Full && (did.Ran || did.Connected):
@@ -162,7 +160,7 @@ func (c claim) wrong(did result) string {
 	return ""
 }
 
-// result is what a line did.
+// result is the effects of a line.
 type result struct {
 	Ran       bool     // the program canary
 	Connected bool     // to the listener of the box
@@ -236,7 +234,7 @@ func (b *boxed) run(t *testing.T, all []claim) map[int]result {
 		numbered[i] = c.line
 	}
 	out := b.ask(t, numbered)
-	// Who connected, and what ran too long, is found out line by line.
+	// Which line connected, and which ran too long, is found out line by line.
 	if odd, ok := out[-1]; ok {
 		for i := range all {
 			did := b.again(t, i, all[i])
@@ -309,7 +307,7 @@ func enter(root string) error {
 	if awk, err = filepath.EvalSymlinks(awk); err != nil {
 		return err
 	}
-	// Not a script of a shell: it is out of a rule's reach what those do that are told to run a file.
+	// Not a script of a shell: a rule can't see what a program does that runs a file.
 	canary := "#!" + awk + " -f\nBEGIN { m = ENVIRON[\"INSPAN_MARK\"]; if (m == \"\") m = \"/m/lost\"; print \"x\" >>m }\n"
 	at := func(path string) string { return filepath.Join(root, path) }
 	steps := []func() error{
@@ -384,8 +382,7 @@ func newRunner() *runner {
 	return r
 }
 
-// run runs lines and tells what each did. Under -1 it tells what can't be told
-// of one of them.
+// run runs lines and returns the effects of each. Under -1 it returns those that can't be assigned to a line.
 func (r *runner) run(numbered map[int]string) map[int]result {
 	script := &strings.Builder{}
 	script.WriteString("canary() { echo x >>\"${INSPAN_MARK:-/m/lost}\"; }\n")
@@ -403,7 +400,7 @@ func (r *runner) run(numbered map[int]string) map[int]result {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	// The variables hold what earlier commands may have put in them.
+	// The variables have values that earlier commands may have set.
 	cmd := exec.CommandContext(ctx, "/usr/bin/bash", "--noprofile", "--norc", "/dev/fd/3")
 	cmd.Env = []string{"PATH=/c:/usr/bin:/bin", "HOME=/h", "v=a[$(canary)]", "w=$(canary)", "e=v", "LC_ALL=C.UTF-8"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -462,7 +459,7 @@ func alone() bool {
 	}
 }
 
-// look tells what a line left, and removes it.
+// look returns the traces of a line, and removes them.
 func look(i int) result {
 	did := result{Ran: os.Remove("/m/"+strconv.Itoa(i)) == nil}
 	dir := place(i)

@@ -6,7 +6,7 @@ import (
 	"github.com/inspan/inspan/internal/safety/shell"
 )
 
-// TestIsName holds which names a shell's variables can have.
+// TestIsName checks which names a shell's variables can have.
 func TestIsName(t *testing.T) {
 	for name, want := range map[string]bool{
 		"A": true, "_": true, "a_1": true, "API_KEY": true, "": false, "1A": false, "A-B": false, "A B": false, "A=B": false, "Ä": false,

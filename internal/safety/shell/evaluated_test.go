@@ -2,8 +2,7 @@ package shell
 
 import "testing"
 
-// TestPlainExpansion holds the law on expansions: plain text and plain
-// parameters, however quotes are read.
+// TestPlainExpansion checks the law on expansions: plain text and plain parameters, however quotes are read.
 func TestPlainExpansion(t *testing.T) {
 	for text, want := range map[string]bool{
 		"$x": true, "${x}": true, "$1": true, "$@": true, "${x:-}": true, "${x:-a b}": true, "${x%.*}": true, "${x##*/}": true, `${x//\//_}`: true,
@@ -19,8 +18,8 @@ func TestPlainExpansion(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreNoText holds that nothing is proven of a command that writes a name out in bytes which are no
-// text: neither a judge nor a log could hold it as it is.
+// TestNamesThatAreNoText checks that nothing is proven of a command that writes a name out in bytes which are no text:
+// neither a judge nor a log could hold it as it is.
 func TestNamesThatAreNoText(t *testing.T) {
 	for text, proven := range map[string]bool{`cat $'caf\xc3\xa9'`: true, `cat $'caf\xe9'`: false, `cat $'\351'`: false} {
 		if p := Explain(text, Place{Root: "/w", Cwd: "/w"}); (p.Class != Full) != proven {

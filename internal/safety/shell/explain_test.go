@@ -129,7 +129,7 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// TestGit holds that a plan says when it rests on the repository.
+// TestGit checks that a plan says when it rests on the repository.
 func TestGit(t *testing.T) {
 	for command, want := range map[string]bool{"ls": false, "git status": true, "echo $(git log -1)": true, "git --version": false} {
 		if got := Explain(command, repo()).Git; got != want {
@@ -160,9 +160,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestHostileSizes holds that time grows with the text and not with its square:
-// four times the text may take twelve times as long, on a machine where other
-// things happen too.
+// TestHostileSizes checks that time grows with the text and not with its square: four times the text may take twelve
+// times as long, on a machine where other things happen too.
 func TestHostileSizes(t *testing.T) {
 	const size = 60 << 10
 	for _, piece := range []string{
@@ -196,7 +195,7 @@ func TestHostileSizes(t *testing.T) {
 	}
 }
 
-// TestDenySeesAll holds that rules see commands in what is not proven.
+// TestDenySeesAll checks that rules see commands in unproven lines.
 func TestDenySeesAll(t *testing.T) {
 	for _, command := range []string{
 		"f() { git push; }", "coproc git push", "sudo git push", "select x in a; do git push; done", "x=($(git push))", "echo ${x:=$(git push)}",
@@ -214,7 +213,7 @@ func TestDenySeesAll(t *testing.T) {
 	}
 }
 
-// TestHeld holds that git below the root reads where walls hold whatever it meets there.
+// TestHeld checks that git below the root reads where walls hold whatever it meets there.
 func TestHeld(t *testing.T) {
 	held := repo()
 	held.Held = true
@@ -239,7 +238,7 @@ func BenchmarkExplain(b *testing.B) {
 	}
 }
 
-// TestHomeThatIsSet holds that nobody claims to know where ~ leads in a text that sets HOME.
+// TestHomeThatIsSet checks that no claim is made about the target of ~ in a text that sets HOME.
 func TestHomeThatIsSet(t *testing.T) {
 	for command, known := range map[string]bool{
 		"export HOME=/etc; cat ~/x":              false,
@@ -271,7 +270,7 @@ func TestHomeThatIsSet(t *testing.T) {
 	}
 }
 
-// TestWhyAShellIsNotProven holds that the reason names the script that a shell runs, or its input.
+// TestWhyAShellIsNotProven checks that the reason names the script that a shell runs, or its input.
 func TestWhyAShellIsNotProven(t *testing.T) {
 	for line, want := range map[string]string{
 		"sh deploy.sh prod": "sh runs deploy.sh, whose content is not judged",

@@ -9,8 +9,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// FuzzExplain holds what is true of every text: it ends, it says the same
-// twice, its parts agree with the whole, and more text never makes it less.
+// FuzzExplain checks properties of every text: it ends, the result is the same twice, its parts agree with the whole,
+// and more text never weakens it.
 func FuzzExplain(f *testing.F) {
 	for _, e := range examples(f) {
 		f.Add(e.command)
@@ -58,8 +58,8 @@ func consistent(t *testing.T, p Plan) {
 	}
 }
 
-// TestSpelling holds that how words are quoted does not matter, and that
-// harmless company neither hides nor adds anything.
+// TestSpelling checks that how words are quoted does not matter, and that harmless company neither hides nor adds
+// anything.
 func TestSpelling(t *testing.T) {
 	for _, e := range examples(t) {
 		for name, spelled := range spellings(e.command) {

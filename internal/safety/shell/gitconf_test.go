@@ -38,7 +38,7 @@ func TestGitInert(t *testing.T) {
 	}
 }
 
-// TestOption holds which settings a command line may give.
+// TestOption checks which settings a command line may give.
 func TestGitOption(t *testing.T) {
 	for want, list := range map[bool][]string{
 		true: {
@@ -88,8 +88,8 @@ func TestNotInert(t *testing.T) {
 	}
 }
 
-// TestLikeGit holds the parser against git: whatever git reads out of a file
-// that was taken for inert is a key of the list.
+// TestLikeGit checks the parser against git: whatever git reads out of a file that was taken for inert is a key of the
+// list.
 func FuzzLikeGit(f *testing.F) {
 	f.Add(usual)
 	f.Add("[core]\n\tfsmonitor = x\n")

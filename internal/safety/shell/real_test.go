@@ -58,7 +58,7 @@ func TestReadsOnlyRead(t *testing.T) {
 	t.Logf("%d of %d reads ran; programs are missing here for %q", done, len(reads), left)
 }
 
-// workshop is a scratch repository with a home folder beside it.
+// workshop is a scratch repository and a home folder.
 type workshop struct{ dir, trace string }
 
 func (w workshop) root() string { return filepath.Join(w.dir, "repo") }

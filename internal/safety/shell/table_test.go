@@ -9,7 +9,7 @@ import (
 
 var formed = regexp.MustCompile(`^(-[A-Za-z0-9.]+|-#|-[A-Za-z0-9][:?](path|write|script|scriptpath)?|--[a-z0-9-]+([=?](path|write|script|scriptpath)?|:2(path)?)?)$`)
 
-// TestTables holds that the tables are well formed: a slip there is a hole.
+// TestTables checks that the tables are well formed: a slip there is a hole.
 func TestTables(t *testing.T) {
 	roles := []string{"none", "free", "text", "path", "dir", "text+path", "text+dir", "write", "inout"}
 	total := 0

@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// estate is what a tenant has for two agents, by kind and agent: "session b" and so on.
+// estate is the objects of a tenant for two agents, by kind and agent: "session b" and so on.
 type estate struct {
 	*house
 	owner *house
@@ -81,7 +81,7 @@ func newEstate(t *testing.T) *estate {
 	return e
 }
 
-// questions are those that wait for somebody.
+// questions are the open questions.
 func (h *house) questions() (out []object) {
 	h.t.Helper()
 	for _, q := range h.must("GET", "/api/v1/approvals", nil)["approvals"].([]any) {
@@ -103,7 +103,7 @@ func (e *estate) confined(name, role, field string, ids ...string) *house {
 	return &other
 }
 
-// state is all that the tenant sees of what is B's or everybody's.
+// state is the tenant's view of everything that belongs to B or to all.
 func (e *estate) state() string {
 	e.t.Helper()
 	var out strings.Builder
@@ -204,9 +204,8 @@ func (e *estate) said() map[string]any {
 
 var requestID = regexp.MustCompile(`req_[a-z0-9]+`)
 
-// TestConfined holds, at every endpoint of the server, that an identity that is confined to an agent
-// sees nothing of what another has, is told of that what it would be told of nothing, and changes
-// nothing that is not a session of its agent.
+// TestConfined checks, at every endpoint of the server, that an identity confined to an agent sees nothing of another
+// agent, gets the same answers as for things that do not exist, and changes only sessions of its agent.
 func TestConfined(t *testing.T) {
 	e := newEstate(t)
 	eve := e.confined("eve", "operator", "agents", e.ids["agent a"], e.ids["bare a"])
@@ -335,7 +334,7 @@ func (h *house) socketIsRefused() {
 	}
 }
 
-// ownSessions holds what an identity that is confined to agent A does with that.
+// ownSessions checks what an identity confined to agent A can do with A's sessions.
 func (e *estate) ownSessions(eve *house) {
 	e.t.Helper()
 	own := func(path string, field string, want ...string) {
@@ -399,7 +398,7 @@ func (e *estate) ownSessions(eve *house) {
 	}
 }
 
-// followed is what a stream of the questions begins with.
+// followed is the beginning of a stream of the questions.
 func (h *house) followed() string {
 	h.t.Helper()
 	ctx, stop := context.WithCancel(h.t.Context())
@@ -415,7 +414,7 @@ func (h *house) followed() string {
 	return ""
 }
 
-// TestConfinedWorkers holds that a worker that is confined to an environment has only its work.
+// TestConfinedWorkers checks that a worker that is confined to an environment has only its work.
 func TestConfinedWorkers(t *testing.T) {
 	e := newEstate(t)
 	other := e.made("/v1/environments", elsewhere)
@@ -442,7 +441,7 @@ func TestConfinedWorkers(t *testing.T) {
 	}
 }
 
-// TestConfinedStrict holds what no identity can be confined to.
+// TestConfinedStrict checks to what no identity can be confined.
 func TestConfinedStrict(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

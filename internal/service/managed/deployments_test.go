@@ -68,7 +68,7 @@ func (c *clock) set(at string) {
 	}
 }
 
-// seen waits until whoever waits for a time has seen which it is.
+// seen waits until the scheduler has seen its next time.
 func (c *clock) seen(t *testing.T) {
 	t.Helper()
 	seen := func() bool {
@@ -84,7 +84,7 @@ func (c *clock) seen(t *testing.T) {
 	testkit.WaitFor(t, "somebody to look at the clock", seen)
 }
 
-// deployment and run are what the tests look at.
+// deployment and run have the fields that the tests look at.
 type deployment struct {
 	ID, Status string
 	Agent      struct{ Version int }
@@ -151,8 +151,7 @@ func (h *house) keyed(method, path, key string) {
 	}
 }
 
-// said waits until a session has done something and is idle, and tells what its events are, but for
-// statuses and spans.
+// said waits until a session has done something and is idle, and returns its events, except statuses and spans.
 func (h *house) said(session string) string {
 	h.t.Helper()
 	type list struct{ Data []struct{ Type string } }
@@ -184,7 +183,7 @@ func cron(expression, zone string) object {
 	return object{"type": "cron", "expression": expression, "timezone": zone}
 }
 
-// TestSummerTime holds when schedules run on the days when the clocks change.
+// TestSummerTime checks when schedules run on the days when the clocks change.
 func TestSummerTime(t *testing.T) {
 	t.Parallel()
 	at := newClock("2026-03-07T22:00:00Z")
@@ -218,7 +217,7 @@ func TestSummerTime(t *testing.T) {
 	}
 }
 
-// TestSchedulesAreStrict holds what no schedule can be.
+// TestSchedulesAreStrict checks invalid schedules.
 func TestSchedulesAreStrict(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -315,7 +314,7 @@ func TestDeploymentsRun(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	// One that can't begin says why, and what can't get better pauses.
+	// A run that can't begin says why, and a deployment that can't recover pauses.
 	h.do("POST", "/v1/agents/"+fmt.Sprint(some["agent"])+"/archive", nil)
 	at.set("2026-05-04T10:20:00Z")
 	failed := h.runs(of+"&has_error=true", 1)[0]
@@ -346,7 +345,7 @@ func TestDeploymentsRun(t *testing.T) {
 	h.runs(of+"&trigger_type=schedule", 3)
 }
 
-// TestRunsHaveReasons holds that a run that can't begin is there, with its reason.
+// TestRunsHaveReasons checks that a run that can't begin is there, with its reason.
 func TestRunsHaveReasons(t *testing.T) {
 	t.Parallel()
 	at := newClock("2026-05-04T08:59:30Z")
@@ -383,7 +382,7 @@ func TestRunsHaveReasons(t *testing.T) {
 	}
 }
 
-// TestMissedRuns holds what a server makes up after a rest.
+// TestMissedRuns checks which runs a server makes up for after a rest.
 func TestMissedRuns(t *testing.T) {
 	t.Parallel()
 	for _, skip := range []bool{false, true} {

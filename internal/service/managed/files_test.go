@@ -51,7 +51,7 @@ func (h *house) form(path string, fields ...field) (status int, text string) {
 	return h.sent(req)
 }
 
-// formed is what a form makes.
+// formed is the file made of a form.
 func (h *house) formed(path string, fields ...field) object {
 	h.t.Helper()
 	status, text := h.form(path, fields...)
@@ -68,7 +68,7 @@ func (h *house) uploaded(name, text string) string {
 	return fmt.Sprint(h.formed("/v1/files", field{"file", name, text})["id"])
 }
 
-// TestFiles holds what clients do with files, also over a restart.
+// TestFiles checks the operations of clients on files, also across a restart.
 func TestFiles(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -124,8 +124,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestFileResources holds that files are in the workspace before the first run, come and go, and
-// that nothing is written out of it.
+// TestFileResources checks that files are in the workspace before the first run, come and go, and that nothing is
+// written out of it.
 func TestFileResources(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -191,7 +191,7 @@ func TestFileResources(t *testing.T) {
 	}
 }
 
-// forge serves the repositories below a folder over https, to whoever has the token.
+// forge serves the repositories below a folder over https, for requests with the token.
 func forge(t *testing.T, root, token string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
@@ -220,8 +220,8 @@ func forge(t *testing.T, root, token string) string {
 	return s.URL
 }
 
-// TestRepositoryResource holds that a repository is in the workspace as its checkout says, and that
-// its token is nowhere afterwards: not in the workspace, the logs or what is told of a failure.
+// TestRepositoryResource checks that a repository is in the workspace at its checkout, and that its token remains
+// nowhere: not in the workspace, the logs or the error of a failure.
 func TestRepositoryResource(t *testing.T) {
 	const token = "ghp_nobodyMayReadThis0123456789abcdefgh"
 	root := t.TempDir()
@@ -282,7 +282,7 @@ func TestRepositoryResource(t *testing.T) {
 	}
 }
 
-// TestTenantsFiles holds that nobody sees or uses the files of another tenant.
+// TestTenantsFiles checks that no tenant sees or uses the files of another.
 func TestTenantsFiles(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -53,7 +53,7 @@ func recorded(of, id string, v any) event.Body {
 	return event.Recorded{Of: of, ID: id, Value: raw, By: "ann"}
 }
 
-// pairs are logs, of which the golden files tell what clients see of them.
+// pairs are logs; the golden files have the clients' view of them.
 func pairs() map[string][]event.Body {
 	usage := llm.Usage{Input: 10, CacheRead: 20, CacheWrite: 30, Output: 40}
 	allowed := func(id string) event.Body { return event.Judged{Call: id, Action: tool.Allow, By: "mode"} }
@@ -217,7 +217,7 @@ func fold(thread string) *managed.Fold {
 	}
 }
 
-// TestFold holds what clients see of logs: each of our events, and below it what it is to them.
+// TestFold checks the clients' view of logs: each of our events, followed by its translation.
 func TestFold(t *testing.T) {
 	for name, bodies := range pairs() {
 		t.Run(name, func(t *testing.T) {
@@ -254,7 +254,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// lawful reports what is wrong with what a fold makes of a log.
+// lawful returns what is wrong with the fold of a log.
 func lawful(events []event.Event, thread string) error {
 	f, seen, last := fold(thread), map[string]string{}, ""
 	for _, e := range events {
@@ -302,7 +302,7 @@ func lawful(events []event.Event, thread string) error {
 	return nil
 }
 
-// TestFoldCorpus holds that logs of all versions fold lawfully.
+// TestFoldCorpus checks that logs of all versions fold lawfully.
 func TestFoldCorpus(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "..", "test", "journeys", "testdata", "logs", "*", "*.jsonl"))
 	if err != nil || len(paths) == 0 {
@@ -327,7 +327,7 @@ func TestFoldCorpus(t *testing.T) {
 	}
 }
 
-// FuzzFold holds that whatever stands in a log folds lawfully.
+// FuzzFold checks that every log folds lawfully.
 func FuzzFold(f *testing.F) {
 	var all []event.Body
 	made := pairs()

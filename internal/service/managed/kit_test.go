@@ -48,7 +48,7 @@ func (h *house) load() (*app.App, error) {
 	return app.LoadFrom("/proc/self/exe", config.Where{Settings: filepath.Join(h.dir, "config", "config.toml"), State: filepath.Join(h.dir, "state")})
 }
 
-// open starts a server over what is there.
+// open starts a server over the existing state.
 func (h *house) open() {
 	h.t.Helper()
 	a, err := h.load()
@@ -108,7 +108,7 @@ func (h *house) streamed(ctx context.Context, path string) io.ReadCloser {
 	return res.Body
 }
 
-// run says something to a session, and returns all events up to the end of what comes of it.
+// run sends a session a message, and returns all events up to the end of the run.
 func (h *house) run(session, text string) string {
 	h.t.Helper()
 	ctx, stop := context.WithTimeout(h.t.Context(), testkit.Patience)
@@ -188,7 +188,7 @@ func (h *house) sent(req *http.Request) (status int, text string) {
 	return res.StatusCode, string(raw)
 }
 
-// made is the id of what a request makes.
+// made is the id of the object that a request creates.
 func (h *house) made(path string, body any) string {
 	h.t.Helper()
 	status, text := h.do("POST", path, body)

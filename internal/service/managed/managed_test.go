@@ -14,7 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// TestStrict holds that what can't be is refused, with what is wrong.
+// TestStrict checks that invalid requests are refused with the reason.
 func TestStrict(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -138,7 +138,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestNoFaults holds that no request that is wrong somewhere is answered as a fault of the server.
+// TestNoFaults checks that no request that is wrong somewhere is answered as a fault of the server.
 func TestNoFaults(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -217,7 +217,7 @@ func spoilt(r *rand.Rand, v any) any {
 	return others[r.IntN(len(others))]
 }
 
-// TestBodies holds that no endpoint takes a body that it does not know, also where it needs none.
+// TestBodies checks that no endpoint takes a body that it does not know, also where it needs none.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -251,7 +251,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestMistakesAreNamed holds that a mistake is told with the whole name of what it is in.
+// TestMistakesAreNamed checks that an error has the full path of the wrong field.
 func TestMistakesAreNamed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -283,7 +283,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// TestNames holds that no name is more than what one sees of it, on one line.
+// TestNames checks that a name is one line without hidden characters.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -310,7 +310,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestMethods holds that a path says which methods it takes.
+// TestMethods checks that a path says which methods it takes.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -332,7 +332,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestTenants holds that nobody sees what another tenant has, nor whether it is there.
+// TestTenants checks that no tenant sees another's objects, nor whether they exist.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -382,7 +382,7 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestModels holds that a model that no provider here has stands for the operator's, or is refused.
+// TestModels checks that a model without a provider stands for the operator's, or is refused.
 func TestModels(t *testing.T) {
 	for operators, status := range map[string]int{"script": http.StatusOK, "": http.StatusBadRequest} {
 		t.Run("operator's "+operators, func(t *testing.T) {
@@ -411,8 +411,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestRoster holds that an agent tells its metadata and whom it may have work for it, also where there is none of
-// both, and that what it tells can be sent back.
+// TestRoster checks that an agent has its metadata and its roster of agents in responses, even if both are empty, and
+// that a response can be sent back.
 func TestRoster(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -33,7 +33,7 @@ func (h *house) remember(session string, args object) string {
 	return h.run(session, "call: memory_store "+string(raw))
 }
 
-// version is that of a memory in what a call has brought.
+// version is the version of a memory in the result of a call.
 func version(text string) string {
 	_, after, _ := strings.Cut(text, "version ")
 	return after[:min(12, len(after))]
@@ -49,7 +49,7 @@ func has(t *testing.T, text string, want ...string) {
 	}
 }
 
-// TestMemories holds what clients and agents do with memories, also over a restart.
+// TestMemories checks the operations of clients and agents on memories, also across a restart.
 func TestMemories(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -93,8 +93,8 @@ func TestMemories(t *testing.T) {
 	}
 }
 
-// TestMemoryReadOnly holds that what is read-only is not written, whoever allows it, and that an
-// archived store can be emptied alone.
+// TestMemoryReadOnly checks that a read-only memory is not written, whoever allows it, and that an archived store can
+// only be emptied.
 func TestMemoryReadOnly(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -128,7 +128,7 @@ func TestMemoryReadOnly(t *testing.T) {
 	has(t, h.remember(session, object{"command": "read", "path": "/mnt/memory/notes-2/b"}), "x")
 }
 
-// TestMemoryRules holds that modes and rules for files hold for memories too.
+// TestMemoryRules checks that modes and rules for files hold for memories too.
 func TestMemoryRules(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(*server.Server){
@@ -149,8 +149,8 @@ func TestMemoryRules(t *testing.T) {
 	}
 }
 
-// TestMemoryRaces holds that of what several write at once nothing is lost: each text that was
-// acknowledged is a version, and of those who expect the same one comes first.
+// TestMemoryRaces checks that concurrent writes lose nothing: each acknowledged text is a version, and of writers that
+// expect the same version one wins.
 func TestMemoryRaces(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -203,7 +203,7 @@ func TestMemoryRaces(t *testing.T) {
 	}
 }
 
-// TestMemoryRedact holds that what is redacted is nowhere any more, and what is deleted neither.
+// TestMemoryRedact checks that a redacted text remains nowhere, and neither does a deleted one.
 func TestMemoryRedact(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -253,8 +253,7 @@ func (h *house) onDisk(text string) (found bool) {
 	return found
 }
 
-// TestMemoryQuota holds that contents count into what a tenant may hold on the disk, until they are
-// deleted.
+// TestMemoryQuota checks that contents count toward a tenant's quota until they are deleted.
 func TestMemoryQuota(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -276,7 +275,7 @@ func TestMemoryQuota(t *testing.T) {
 	red.made("/v1/memory_stores/"+store+"/memories", object{"path": "/b", "content": full})
 }
 
-// TestMemoryStrict holds that what can't be is refused, with what is wrong.
+// TestMemoryStrict checks that invalid requests are refused with the reason.
 func TestMemoryStrict(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -345,7 +344,7 @@ func TestMemoryStrict(t *testing.T) {
 	}
 }
 
-// TestTenantsMemories holds that nobody sees or uses the memories of another tenant.
+// TestTenantsMemories checks that no tenant sees or uses the memories of another.
 func TestTenantsMemories(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPages holds of every list that a client gets the rest of it, once, when what the next page
-// begins with has gone meanwhile, also after a restart, and with pages of one.
+// TestPages checks that a client gets the rest of every list once, even if the first entry of the next page was removed
+// meanwhile, also after a restart, and with pages of one.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -120,7 +120,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// page are the ids of a page, and by what the next one is asked for; empty: it is the last.
+// page is the ids of a page, and the key of the next one; empty for the last.
 func (h *house) page(path, from string) (ids []string, next string) {
 	h.t.Helper()
 	by := "page"

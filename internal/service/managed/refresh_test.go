@@ -16,8 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// issuer is a token endpoint whose refresh tokens are good once. The token that it gives is what the
-// MCP server takes.
+// issuer is a token endpoint whose refresh tokens are valid once. The MCP server accepts the tokens that it issues.
 type issuer struct {
 	*httptest.Server
 	taken *atomic.Value
@@ -66,16 +65,15 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// asked is how often somebody has asked for a token.
+// asked is the number of token requests.
 func (i *issuer) asked() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return len(i.forms)
 }
 
-// TestRefresh holds that a token that has ended is refreshed for all sessions at once, also when the
-// server is started again meanwhile, and that a refusal is told to the session and to webhooks. No
-// token comes out.
+// TestRefresh checks that an expired token is refreshed once for all sessions, also if the server restarts meanwhile,
+// and that a refusal is reported to the session and to webhooks. No token leaks.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) {
@@ -129,7 +127,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("it expires at %s", expires)
 	}
 
-	// The MCP server takes the token no more, and the server ends while there is no new one yet.
+	// The MCP server no longer accepts the token, and the server ends before there is a new one.
 	<-i.came
 	i.mu.Lock()
 	i.hold = make(chan struct{})
@@ -159,7 +157,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("%d requests for tokens", i.asked())
 	}
 
-	// No token can be had any more, until somebody has logged in again.
+	// No token is available until a person has logged in again.
 	h.must("POST", one, object{"auth": object{
 		"type": "mcp_oauth", "access_token": "again-that-nobody-may-read", "expires_at": "2020-01-01T00:00:00Z",
 		"refresh": object{"refresh_token": "spent-that-nobody-may-read"},
@@ -193,8 +191,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestRefusedToken holds that a session is told once in a run that an MCP server refuses its token, and
-// that no more than one new token is asked for then.
+// TestRefusedToken checks that a session gets one report per run that an MCP server refuses its token, and that at most
+// one new token is requested then.
 func TestRefusedToken(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -238,7 +236,7 @@ func TestRefusedToken(t *testing.T) {
 	}
 }
 
-// TestRefreshStrict holds what no refresh can be.
+// TestRefreshStrict checks invalid refreshes.
 func TestRefreshStrict(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -22,7 +22,7 @@ func (h *house) skill(text string) object {
 		field{"display_name", "", "Greeting"})
 }
 
-// TestSkills holds that an agent has the skills that it names, in the version that is meant.
+// TestSkills checks that an agent has the skills that it names, in the version that is meant.
 func TestSkills(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -81,7 +81,7 @@ func TestSkills(t *testing.T) {
 	}
 }
 
-// TestSkillsStrict holds that what can't be is refused, with what is wrong.
+// TestSkillsStrict checks that invalid requests are refused with the reason.
 func TestSkillsStrict(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -134,7 +134,7 @@ func TestSkillsStrict(t *testing.T) {
 	}
 }
 
-// TestTenantsSkills holds that nobody sees or uses the skills of another tenant.
+// TestTenantsSkills checks that no tenant sees or uses the skills of another.
 func TestTenantsSkills(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -21,8 +21,8 @@ var someVariable = object{
 	"networking": object{"type": "limited", "allowed_hosts": []any{"api.example.org"}},
 }
 
-// TestVariables holds that commands of a session have what stands for a secret, and that the secret
-// is nowhere else than among the secrets.
+// TestVariables checks that commands of a session get placeholders for secrets, and that the secrets are stored nowhere
+// else.
 func TestVariables(t *testing.T) {
 	t.Parallel()
 	const first, second = "the-value-that-nobody-may-read-9f2c", "another-value-that-nobody-may-read-77ab"
@@ -112,8 +112,8 @@ func own(t *testing.T) string {
 	return ""
 }
 
-// TestVariablesAreSent has a command of a session send what stands for two secrets to a host that is
-// to have one of them. What the host says of it stays outside of the session.
+// TestVariablesAreSent has a command of a session send the placeholders of two secrets to a host that may get one of
+// them. The host's echo of the secret does not enter the session.
 func TestVariablesAreSent(t *testing.T) {
 	t.Parallel()
 	const value, other = "the-value-that-nobody-may-read-9f2c", "another-value-that-nobody-may-read-77ab"
@@ -155,7 +155,8 @@ func TestVariablesAreSent(t *testing.T) {
 	}
 }
 
-// TestLimitedNetworks holds that a session reaches of what the server's rules allow only the hosts of its environment.
+// TestLimitedNetworks checks that a session reaches only the hosts of its environment among those that the server's
+// rules allow.
 func TestLimitedNetworks(t *testing.T) {
 	t.Parallel()
 	host := own(t)

@@ -44,7 +44,7 @@ func peer(t *testing.T, token *atomic.Value) string {
 	return h.URL + "/mcp"
 }
 
-// secrets is the folder of what clients never get back.
+// secrets is the folder of values that clients never get back.
 func (h *house) secrets() string { return filepath.Join(h.dir, "state", "server-secrets") }
 
 // leaks reports whether a text is in any file of the server, but for the folder of secrets.
@@ -62,8 +62,8 @@ func (h *house) leaks(text string) bool {
 	return found
 }
 
-// TestVaults holds that a token reaches the server that it is for as a header, and nothing else: no
-// answer, log, book or workspace; and that it is gone with its credential.
+// TestVaults checks that a token reaches the server that it is for as a header, and nothing else: no answer, log, book
+// or workspace; and that it is gone with its credential.
 func TestVaults(t *testing.T) {
 	t.Parallel()
 	const first, second = "the-first-token-that-nobody-may-read-9f2c", "the-second-token-that-nobody-may-read-77ab"
@@ -99,7 +99,7 @@ func TestVaults(t *testing.T) {
 	if strings.Contains(told, "you are in with Bearer "+first) || strings.Count(told, "you are in") != 1 {
 		t.Errorf("whoever names no vault is in: %s", told)
 	}
-	// what stands for it gives nobody the token, least of all in a file
+	// the placeholder gives no one the token, least of all in a file
 	standIn := "[secret:" + strings.SplitN(strings.SplitN(ran, "[secret:", 2)[1], "]", 2)[0] + "]"
 	written := h.run(start(vault), `call: write {"file_path":"x.txt","content":"`+standIn+`"}`+"\nbash: wc -c x.txt; rev x.txt")
 	if !strings.Contains(written, strconv.Itoa(len(standIn))+" x.txt") {
@@ -161,7 +161,7 @@ func TestVaults(t *testing.T) {
 	}
 }
 
-// TestVaultsStrict holds that what can't be is refused, with what is wrong, and keeps no secret.
+// TestVaultsStrict checks that invalid requests are refused with the reason, and that their secrets are not kept.
 func TestVaultsStrict(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -234,7 +234,7 @@ func TestVaultsStrict(t *testing.T) {
 	}
 }
 
-// TestTenantsVaults holds that nobody sees or uses the vaults of another tenant.
+// TestTenantsVaults checks that no tenant sees or uses the vaults of another.
 func TestTenantsVaults(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -59,7 +59,7 @@ func (n *news) of(id, kind string) string {
 	return strings.Join(out, " ")
 }
 
-// TestNews holds what webhooks are told of agents, sessions and deployments.
+// TestNews checks the notices to webhooks about agents, sessions and deployments.
 func TestNews(t *testing.T) {
 	t.Parallel()
 	at := newClock("2026-05-04T08:59:30Z")
@@ -74,7 +74,7 @@ func TestNews(t *testing.T) {
 	h.made("/v1/agents/"+agent, object{"description": "d"})
 	h.made("/v1/agents/"+agent, object{"description": "d"}) // changes nothing
 
-	// A session that was told nothing has not run.
+	// A session without a message has not run.
 	session := h.made("/v1/sessions", object{"agent": agent, "environment_id": env})
 	say := func(text string) object {
 		return object{"type": "user.message", "content": []any{object{"type": "text", "text": text}}}

@@ -57,7 +57,7 @@ func newYard(t *testing.T) *yard {
 	return y
 }
 
-// session makes a session that is told something.
+// session makes a session with a first message.
 func (y *yard) session(agent, text string) string {
 	y.t.Helper()
 	return y.made("/v1/sessions", object{"agent": agent, "environment_id": y.env, "initial_events": []any{
@@ -78,7 +78,7 @@ func (y *yard) poll(h *house) (w *worker) {
 	return w
 }
 
-// claim claims an item; nil: there is none.
+// claim claims an item; nil if there is none.
 func (y *yard) claim(h *house) *worker {
 	y.t.Helper()
 	status, text := h.do("GET", "/v1/environments/"+y.env+"/work/poll", nil)
@@ -255,7 +255,7 @@ func TestCutCall(t *testing.T) {
 	}
 }
 
-// TestCallsAreNoted holds that a worker has the server know of a call before it makes it.
+// TestCallsAreNoted checks that a worker has the server know of a call before it makes it.
 func TestCallsAreNoted(t *testing.T) {
 	y := newYard(t)
 	id := y.session(y.agent, "call: bash {\"command\":\"touch made\"}\nsay: done")
@@ -283,8 +283,8 @@ func TestCallsAreNoted(t *testing.T) {
 	}
 }
 
-// TestFence lets a lease run out: another worker takes the item, and what the first one sends after
-// that is refused and changes nothing.
+// TestFence lets a lease run out: another worker gets the item, and later requests of the first one are refused and
+// change nothing.
 func TestFence(t *testing.T) {
 	y := newYard(t)
 	y.session(y.agent, "call: bash {\"command\":\"true\"}\nsay: done")
@@ -343,8 +343,8 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestLetGo has a worker let go of an item whose session still runs: another one gets the session at
-// once. When it is idle there is no work, until it is told something.
+// TestLetGo has a worker release an item whose session still runs: another one gets the session at once. When the
+// session is idle there is no work until it gets a message.
 func TestLetGo(t *testing.T) {
 	y := newYard(t)
 	id := y.session(y.agent, "call: bash {\"command\":\"true\"}\nsay: done")
@@ -390,7 +390,7 @@ func TestLetGo(t *testing.T) {
 	third.expect(200, status, text)
 }
 
-// TestEnvironmentInUse holds that no session loses its environment, whose workers it would wait for.
+// TestEnvironmentInUse checks that no session loses its environment, whose workers it would wait for.
 func TestEnvironmentInUse(t *testing.T) {
 	y := newYard(t)
 	id := y.session(y.agent, "call: bash {\"command\":\"true\"}\nsay: done")
@@ -415,8 +415,7 @@ func TestEnvironmentInUse(t *testing.T) {
 	}
 }
 
-// TestConfirmed has a call that asks wait for somebody, and then for a worker. One that is denied
-// takes no result.
+// TestConfirmed has a call that asks wait for a decision, and then for a worker. A denied one accepts no result.
 func TestConfirmed(t *testing.T) {
 	y := newYard(t)
 	agent := y.made("/v1/agents", object{"name": "a", "model": "script", "tools": []any{object{
@@ -518,7 +517,7 @@ func TestWhoWorks(t *testing.T) {
 	}
 }
 
-// TestNotElsewhere has what is on the server refused to sessions that work elsewhere.
+// TestNotElsewhere checks that sessions that work elsewhere can't use resources on the server.
 func TestNotElsewhere(t *testing.T) {
 	y := newYard(t)
 	here := y.made("/v1/environments", someEnv)

@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// memory is what the server's process takes now, and took at most, in MB.
+// memory is the current and the peak memory of the server's process, in MB.
 func (p *process) memory() (now, peak float64) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -108,8 +108,8 @@ func millis(took []time.Duration, percentile int) float64 {
 	return float64(took[min(len(took)-1, len(took)*percentile/100)].Microseconds()) / 1000
 }
 
-// BenchmarkThousandTasks submits 1,000 tasks at once and measures what health takes to answer until
-// all are over, and the memory of the server.
+// BenchmarkThousandTasks submits 1,000 tasks at once and measures the answer time of the health check until all are
+// over, and the memory of the server.
 func BenchmarkThousandTasks(b *testing.B) {
 	for b.Loop() {
 		p := newProcess(b)

@@ -26,7 +26,7 @@ func (l slowLog) Append(ctx context.Context, bodies ...event.Body) ([]event.Even
 	return l.Log.Append(ctx, bodies...)
 }
 
-// tornLog is a log whose disk fails once, when what is to be kept is written already.
+// tornLog is a log whose disk fails once, after the data was already written.
 type tornLog struct {
 	store.Log
 	fails *bool
@@ -41,8 +41,8 @@ func (l tornLog) Append(ctx context.Context, bodies ...event.Body) ([]event.Even
 	return events, err
 }
 
-// TestBookTakesInWhatWasWritten holds that a change is made of all that the log has, also of what
-// the disk is said to have failed at: a client that sends its request again has one task.
+// TestBookTakesInWhatWasWritten checks that a change is based on the whole log, including events whose write reported
+// an error: a client that repeats its request has one task.
 func TestBookTakesInWhatWasWritten(t *testing.T) {
 	books, fails := &session.Store{Dir: t.TempDir()}, true
 	ledger, err := newLedger(t.Context(), func(ctx context.Context) (store.Log, error) {
@@ -78,7 +78,7 @@ func TestBookTakesInWhatWasWritten(t *testing.T) {
 	}
 }
 
-// TestBookIsReadWhileItIsWritten holds that nobody who asks what the book says waits for the disk.
+// TestBookIsReadWhileItIsWritten checks that readers of the book do not wait for the disk.
 func TestBookIsReadWhileItIsWritten(t *testing.T) {
 	log, err := (&session.Store{Dir: t.TempDir()}).Book(t.Context(), "test")
 	if err != nil {

@@ -17,7 +17,7 @@ func repeated(one string, n int) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(one+",", n), ",") + "]"
 }
 
-// TestBudgets holds that a request which holds too much of something is refused, and which field that is.
+// TestBudgets checks that a request which holds too much of something is refused, and which field that is.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -61,7 +61,7 @@ type readCloser struct{ *strings.Reader }
 
 func (readCloser) Close() error { return nil }
 
-// TestMemoryOfBodies holds that reading a body allocates a small multiple of its bytes, whatever it is made of.
+// TestMemoryOfBodies checks that reading a body allocates a small multiple of its bytes, whatever it is made of.
 func TestMemoryOfBodies(t *testing.T) {
 	const most, small = 20, 3 << 20 // bytes for each byte of the body, and for what is small
 	random := rand.New(rand.NewPCG(1, 2))

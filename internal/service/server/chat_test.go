@@ -44,8 +44,8 @@ func (h *house) tasks() []server.Task {
 	return out.Tasks
 }
 
-// TestChat holds that a client which sends the conversation again, with the answer, talks to the
-// same agent, and one that sends another goes to a new one.
+// TestChat checks that a client which sends the conversation again, with the answer, talks to the same agent, and one
+// that sends another goes to a new one.
 func TestChat(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -72,7 +72,7 @@ func TestChat(t *testing.T) {
 	}
 }
 
-// TestChatStream holds the form of a streamed answer, and that a client which goes interrupts it.
+// TestChatStream checks the form of a streamed answer, and that a client which goes interrupts it.
 func TestChatStream(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -118,7 +118,7 @@ func TestChatStream(t *testing.T) {
 	h.when(id, "interrupted", func(t server.Task) bool { return t.Result != nil && t.Result.Stopped == "cancelled" })
 }
 
-// TestResponses holds that a response follows another, once, and the form of a stream.
+// TestResponses checks that a response follows another, once, and the form of a stream.
 func TestResponses(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -163,7 +163,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestChatRefuses holds that what an agent can't do is told.
+// TestChatRefuses checks the errors for requests that an agent can't serve.
 func TestChatRefuses(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -197,7 +197,7 @@ func TestChatRefuses(t *testing.T) {
 	}
 }
 
-// TestChatTakes holds that fields which would change nothing are taken.
+// TestChatTakes checks that fields which would change nothing are taken.
 func TestChatTakes(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -216,8 +216,8 @@ func TestChatTakes(t *testing.T) {
 	}
 }
 
-// TestUnknownModel holds that a model which no provider has is refused where it is named, and that
-// identities of a tenant are not told what the operator's settings lack.
+// TestUnknownModel checks that a model without a provider is refused where it is named, and that identities of a tenant
+// do not learn what the operator's settings lack.
 func TestUnknownModel(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) {
@@ -240,7 +240,7 @@ func TestUnknownModel(t *testing.T) {
 	}
 }
 
-// TestIdleTimeout holds that an open task which nobody talks to is closed.
+// TestIdleTimeout checks that an open task without messages is closed.
 func TestIdleTimeout(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -26,7 +26,7 @@ type gitServer struct {
 	hits atomic.Int64
 }
 
-// newGitServer serves the repositories below a folder, and sends whoever asks for moved elsewhere.
+// newGitServer serves the repositories below a folder, and redirects requests for moved elsewhere.
 func newGitServer(t *testing.T, root, moved string) *gitServer {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "--exec-path").Output()
@@ -77,9 +77,9 @@ func answers(names map[string]string) func(context.Context, string) ([]netip.Add
 	}
 }
 
-// TestCloneFrom holds that a repository comes from public hosts only: hosts of this machine and of
-// private networks are refused in whatever spelling, before a packet is sent, unless the operator
-// has named them; and what the client is told does not say where a name leads.
+// TestCloneFrom checks that repositories come from public hosts only: hosts of this machine and of private networks are
+// refused in any spelling, before a packet is sent, unless the operator has named them. The client does not learn where
+// a name leads.
 func TestCloneFrom(t *testing.T) {
 	gitSettings(t, "[http]\nsslVerify = false\n")
 	f := newGitServer(t, t.TempDir(), "")
@@ -123,9 +123,8 @@ func TestCloneFrom(t *testing.T) {
 	}
 }
 
-// TestClonePinned holds that git connects to the address that was checked, though it could not look
-// the name up itself, and that it follows no redirect, not even of a host that the operator has
-// named.
+// TestClonePinned checks that git connects to the address that was checked, though it could not look the name up
+// itself, and that it follows no redirect, not even of a host that the operator has named.
 func TestClonePinned(t *testing.T) {
 	gitSettings(t, "[http]\nsslVerify = false\n")
 	var inner *gitServer
@@ -167,8 +166,8 @@ func TestClonePinned(t *testing.T) {
 	)
 }
 
-// TestClonePinnedSSH holds that ssh, as the operator has set it, is told to connect to the address
-// that was checked, and to look for the host's key by its name.
+// TestClonePinnedSSH checks that ssh, with the operator's settings, connects to the checked address, and looks up the
+// host's key by its name.
 func TestClonePinnedSSH(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "ssh")
 	gitSettings(t, "[core]\nsshCommand = \"printf '%s\\\\n' >"+log+"\"\n")
@@ -189,7 +188,7 @@ func TestClonePinnedSSH(t *testing.T) {
 	}
 }
 
-// TestBranchNames holds the names of branches against what git itself takes.
+// TestBranchNames compares the accepted names of branches with git's.
 func TestBranchNames(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

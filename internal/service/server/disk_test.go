@@ -66,9 +66,8 @@ func (p *process) ready(want int) (text string) {
 // twoSteps is a prompt for a command that runs until a file is there, and one behind it.
 const twoSteps = "bash: touch began; until [ -e go ]; do sleep 0.02; done; echo one >> done\nbash: echo two >> done"
 
-// TestDiskFull holds that a disk without any room ends no task: what could not be written is tried
-// again, requests are told to come again, the operator is told once, and when there is room all
-// goes on.
+// TestDiskFull checks that a full disk ends no task: failed writes are repeated, requests are asked to come again, the
+// operator gets one warning, and everything continues when there is room.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	p := small(t, "12m", "--disk", "0", "--keep", "always")
@@ -104,8 +103,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestDiskFullMeanwhile holds that a task goes on whose call has run all the time in which there was
-// no room.
+// TestDiskFullMeanwhile checks that a task continues after a call that ran all the time in which there was no room.
 func TestDiskFullMeanwhile(t *testing.T) {
 	t.Parallel()
 	p := small(t, "64m", "--disk", "32", "--keep", "always")
@@ -134,8 +132,8 @@ func (p *process) began(id string) {
 	})
 }
 
-// TestDiskFloor holds that with less room than must stay no task begins, that one at work rests
-// between two calls and says why, and that both go on when there is room again.
+// TestDiskFloor checks that with less room than required no task begins, that a running one pauses between two calls
+// and says why, and that both continue when there is room again.
 func TestDiskFloor(t *testing.T) {
 	t.Parallel()
 	p := small(t, "64m", "--disk", "32", "--keep", "always")
@@ -172,9 +170,8 @@ func TestDiskFloor(t *testing.T) {
 	}
 }
 
-// TestDiskQuota holds that a tenant whose workspaces hold more than they may has its work stopped
-// for that reason and begins nothing, that another goes on, and that removing a workspace makes
-// room.
+// TestDiskQuota checks that the work of a tenant over its quota is stopped for that reason and begins nothing, that
+// another tenant continues, and that removing a workspace makes room.
 func TestDiskQuota(t *testing.T) {
 	t.Parallel()
 	t.Run("folders", func(t *testing.T) { diskQuota(t, nil) })
@@ -290,9 +287,8 @@ func (p *process) untrace() {
 	}
 }
 
-// TestSessionDiskFault holds that a disk that fails under the log of a session for a while loses
-// nothing of it: what is said is refused or taken, the same again counts once, no call is made twice,
-// and the task goes on.
+// TestSessionDiskFault checks that a temporary fault of the disk under a session's log loses nothing: a message is
+// refused or accepted, a repeated one counts once, no call is made twice, and the task continues.
 func TestSessionDiskFault(t *testing.T) {
 	t.Parallel()
 	strace := tracer(t)
@@ -386,8 +382,8 @@ func (p *process) eventually(what string, is func() bool) {
 	}, p.stacks)
 }
 
-// stacks ends a server that a test has waited for in vain. It returns the state of each of its threads, of which a tracer
-// may have left one stopped, and what it printed, the stacks of its goroutines included.
+// stacks ends a server that a test has waited for in vain. It returns the state of each of its threads, as a tracer may
+// have left one stopped, and its output, which includes the stacks of its goroutines.
 func (p *process) stacks() (all string) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -434,8 +430,8 @@ func (p *process) traced() {
 	})
 }
 
-// TestUnmergedCopies holds that a workspace goes with the copies in which agents of its task have worked, and stays
-// while one of them holds changes that nobody has merged, unless these are to be deleted.
+// TestUnmergedCopies checks that a workspace is removed with the copies in which agents of its task have worked, and
+// stays while one of them has unmerged changes, unless these are to be deleted.
 func TestUnmergedCopies(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // where copies lie
 	trees := subagent.Copies()

@@ -16,15 +16,15 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// still is a clock that stands.
+// still is a clock that stands still.
 type still time.Time
 
 func (c still) Now() time.Time { return time.Time(c) }
 
 func (c still) At(time.Time) (<-chan time.Time, func()) { return nil, func() {} }
 
-// TestKillWhenDue kills the real server while many runs are due, again and again. Each deployment
-// has one run for that time, with one session, and its agent is told once what it begins with.
+// TestKillWhenDue kills the real server while many runs are due, again and again. Each deployment has one run for that
+// time, with one session, and its agent gets its first message once.
 func TestKillWhenDue(t *testing.T) {
 	t.Parallel()
 	const many = 20
@@ -45,7 +45,7 @@ func TestKillWhenDue(t *testing.T) {
 		var d struct{ ID string }
 		h.call("POST", "/v1/deployments", map[string]any{
 			"name": fmt.Sprint(i), "agent": agent.ID, "environment_id": env.ID, "initial_events": []any{say("say: one"), say("say: two")},
-			// On one day of the year, so that no other time is due while this goes on.
+			// On one day of the year, so that no other time is due meanwhile.
 			"schedule": map[string]any{"type": "cron", "timezone": "UTC", "expression": time.Now().UTC().Add(-30 * time.Minute).Format("4 15 2 1 *")},
 		}, http.StatusOK, &d)
 		made[d.ID] = true

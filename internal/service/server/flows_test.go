@@ -25,8 +25,8 @@ steps:
   - {id: gone, kind: run, run: mv box gone}
 `
 
-// TestWorkflow has a task perform a workflow: it is listed and checked, waits as any task does, outlives
-// the server, and brings what it returns.
+// TestWorkflow has a task perform a workflow: it is listed and checked, waits as any task does, outlives the server,
+// and returns its result.
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -12,15 +12,15 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// rewound is what the server says of a rewind.
+// rewound is the server's answer to a rewind.
 type rewound struct {
 	To            uint64
 	Changed, Kept []struct{ Path, What string }
 	Done          bool
 }
 
-// TestRewind holds that an idle task is taken back with its files and its conversation, in parts too,
-// and that this is taken back again.
+// TestRewind checks that an idle task is taken back with its files and its conversation, in parts too, and that this is
+// taken back again.
 func TestRewind(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -127,7 +127,7 @@ func TestRewind(t *testing.T) {
 	h.call("POST", path, nil, http.StatusConflict, nil)
 }
 
-// TestRewindNothing holds that there may be nothing to go back to.
+// TestRewindNothing checks that there may be nothing to go back to.
 func TestRewindNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -137,7 +137,7 @@ func TestRewindNothing(t *testing.T) {
 	h.call("POST", "/api/v1/tasks/"+id+"/rewind", map[string]any{"conversation": false}, http.StatusConflict, nil)
 }
 
-// TestRewindAtWork holds that nothing is put back under an agent that works or waits.
+// TestRewindAtWork checks that nothing is put back under an agent that works or waits.
 func TestRewindAtWork(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -146,7 +146,7 @@ func TestRewindAtWork(t *testing.T) {
 	h.call("POST", "/api/v1/tasks/"+id+"/rewind", nil, http.StatusConflict, nil)
 }
 
-// TestEffects holds that the effects that last are listed.
+// TestEffects checks that the effects that last are listed.
 func TestEffects(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -169,8 +169,8 @@ func TestEffects(t *testing.T) {
 	}
 }
 
-// TestFork holds that a task can go on with a copy of another's session in its workspace, which
-// stays until the last of them is over.
+// TestFork checks that a task can continue with a copy of another's session in its workspace, which stays until the
+// last of them is over.
 func TestFork(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

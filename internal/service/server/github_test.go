@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// told is what the agent of a session was told.
+// told is the messages to the agent of a session.
 func (h *house) told(session string) (out []event.Steered, said string) {
 	h.t.Helper()
 	for e, err := range store.Events(h.t.Context(), h.s.Sessions, session) {
@@ -33,8 +33,8 @@ func (h *house) told(session string) (out []event.Steered, said string) {
 	return out, said
 }
 
-// TestGitHub holds that the agent of a task about an issue or a pull request reads it first, as
-// words of strangers, and that a task without its issue fails.
+// TestGitHub checks that the agent of a task about an issue or a pull request reads it first, as words of strangers,
+// and that a task without its issue fails.
 func TestGitHub(t *testing.T) {
 	t.Parallel()
 	hub := httptest.NewServer(&testkit.GitHub{Stand: testkit.Stand{T: t, Token: "secret-of-the-operator"}})

@@ -37,7 +37,7 @@ type process struct {
 	printed   printed
 }
 
-// printed is the file that takes what the command prints to its standard error.
+// printed is the file with the command's standard error.
 type printed string
 
 func (p printed) String() string {
@@ -216,9 +216,8 @@ func kills(t *testing.T) int {
 	return n
 }
 
-// TestKill kills the real server at random moments with many tasks. Every task comes to its end,
-// no call is made twice, no task is there twice, and clients that go on behind the last event that
-// they have seen see each event once.
+// TestKill kills the real server at random moments with many tasks. Every task ends, no call is made twice, no task is
+// there twice, and clients that continue behind their last event see each event once.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	tasks := 30
@@ -279,7 +278,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// ends waits for the end of a task and looks at what it has done.
+// ends waits for the end of a task and checks its work.
 func (p *process) ends(i int, id string, steps int) {
 	p.t.Helper()
 	var task server.Task

@@ -66,7 +66,7 @@ func (h *house) load() (*app.App, error) {
 	return app.LoadFrom("/proc/self/exe", config.Where{Settings: filepath.Join(h.dir, "config", "config.toml"), State: filepath.Join(h.dir, "state")})
 }
 
-// open starts a server over what is there.
+// open starts a server over the existing state.
 func (h *house) open() {
 	h.t.Helper()
 	a, err := h.load()
@@ -102,7 +102,7 @@ func (h *house) close() {
 	h.s = nil
 }
 
-// as is the house for whoever has another token.
+// as is the house for the holder of another token.
 func (h *house) as(token string) *house {
 	v := *h
 	v.token = token
@@ -191,7 +191,7 @@ func (h *house) when(id, what string, so func(server.Task) bool) server.Task {
 	return t
 }
 
-// sessions are the store below the house, for whoever comes beside the server.
+// sessions is the store of the house, for processes other than the server.
 func (h *house) sessions(t *testing.T) store.Store {
 	t.Helper()
 	a, err := h.load()
@@ -201,7 +201,7 @@ func (h *house) sessions(t *testing.T) store.Store {
 	return a.Store()
 }
 
-// results are what the calls of a session have brought.
+// results are the results of a session's calls.
 func (h *house) results(session string) string {
 	h.t.Helper()
 	var out strings.Builder
@@ -239,7 +239,7 @@ func (h *house) repository() string {
 	return "file://" + dir
 }
 
-// stages are those that a task has passed.
+// stages are the stages that a task has passed.
 func stages(t server.Task) string {
 	var out []string
 	for _, m := range t.History {

@@ -29,8 +29,8 @@ func elsewhere(t *testing.T, answer http.HandlerFunc) *server.Remote {
 	return &server.Remote{URL: h.URL, Token: "t"}
 }
 
-// TestRemoteBounds holds that nothing that a server sends or leaves out is waited for without end
-// or kept without bounds, and that the error says which it was.
+// TestRemoteBounds checks that nothing that a server sends or leaves out is waited for without end or kept without
+// bounds, and that the error says which it was.
 func TestRemoteBounds(t *testing.T) {
 	silent := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	for name, tc := range map[string]struct {
@@ -64,7 +64,7 @@ func begun(w http.ResponseWriter, text string) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// endless sends blanks until nobody takes them.
+// endless sends blanks until its client leaves.
 func endless(w http.ResponseWriter) {
 	blanks := strings.Repeat(" ", 1<<20)
 	for {
@@ -81,7 +81,7 @@ func one(seq int) string {
 	return fmt.Sprintf(`{"seq":%d,"time":"2026-11-21T14:03:12Z","session":%q,"kind":"titled","body":{"title":"x"}}`, seq, aSession)
 }
 
-// TestRemoteProgress holds that pages that lead nowhere end the reading of a session.
+// TestRemoteProgress checks that pages that lead nowhere end the reading of a session.
 func TestRemoteProgress(t *testing.T) {
 	for page, want := range map[string]string{
 		`{"events":[],"more":true}`:                         "says that there are more events, and sends none",
@@ -103,8 +103,8 @@ func TestRemoteProgress(t *testing.T) {
 	}
 }
 
-// TestRemotePauses holds that a server whose streams lead nowhere is asked again, but not at once,
-// and that the session counts as out of reach.
+// TestRemotePauses checks that a server whose streams lead nowhere is asked again, but not at once, and that the
+// session counts as out of reach.
 func TestRemotePauses(t *testing.T) {
 	for name, stream := range map[string]func(w http.ResponseWriter){
 		"empty":         func(http.ResponseWriter) {},
@@ -158,8 +158,8 @@ func TestRemotePauses(t *testing.T) {
 	}
 }
 
-// TestRemoteComesBack holds that a session is followed beyond a time in which its server can't be
-// asked, that this is told, and that what ends it is the word of the server only.
+// TestRemoteComesBack checks that a session is followed beyond a time in which its server can't be reached, that this
+// is reported, and that only the server's word ends it.
 func TestRemoteComesBack(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

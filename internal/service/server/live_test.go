@@ -16,8 +16,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// TestRemoteIsLive holds that who follows a session from elsewhere is told the text of a reply while
-// it is written, before the reply, and that its status is that of the events it has seen.
+// TestRemoteIsLive checks that a follower elsewhere gets the text of a reply while it is written, before the reply, and
+// that its status matches the events that it has seen.
 func TestRemoteIsLive(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -62,8 +62,8 @@ func TestRemoteIsLive(t *testing.T) {
 	}
 }
 
-// TestKeyedInputsArriveOnce holds that an input with a key is sent until the server has taken it, and
-// counts once although answers to it were lost.
+// TestKeyedInputsArriveOnce checks that an input with a key is sent until the server has taken it, and counts once
+// although answers to it were lost.
 func TestKeyedInputsArriveOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestMetersAreBounded holds that a model that invents tools does not fill the memory.
+// TestMetersAreBounded checks that a model that invents tools does not fill the memory.
 func TestMetersAreBounded(t *testing.T) {
 	var m meters
 	for i := range 5000 {

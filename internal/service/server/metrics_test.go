@@ -9,8 +9,8 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// TestMetrics holds that measures count what tasks do, for identities without a tenant alone.
-// test/oracle reads them with Prometheus' own parser.
+// TestMetrics checks that the metrics count the work of tasks, for identities without a tenant alone. test/oracle reads
+// them with Prometheus' own parser.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

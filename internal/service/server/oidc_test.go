@@ -19,7 +19,7 @@ import (
 	"github.com/inspan/inspan/internal/service/server"
 )
 
-// issuer is an identity provider that says what its keys are.
+// issuer is an identity provider that publishes its keys.
 type issuer struct {
 	t     *testing.T
 	h     *httptest.Server
@@ -54,7 +54,7 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
-// token is one with claims, on top of those that all have.
+// token is a token with claims, in addition to those of all tokens.
 func (i *issuer) token(more jwt.MapClaims) string {
 	i.t.Helper()
 	claims := jwt.MapClaims{"iss": i.h.URL, "aud": "inspan", "sub": "ann", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix()}
@@ -70,8 +70,8 @@ func (i *issuer) token(more jwt.MapClaims) string {
 	return text
 }
 
-// TestOIDC holds that tokens of the provider are those of the identities whose claims they make, and
-// that all others are refused.
+// TestOIDC checks that tokens of the provider are those of the identities whose claims they make, and that all others
+// are refused.
 func TestOIDC(t *testing.T) {
 	t.Parallel()
 	provider := newIssuer(t)
@@ -108,7 +108,7 @@ func TestOIDC(t *testing.T) {
 		}
 	}
 
-	// Who fits two identities as well is nobody, and only the operator says who fits one.
+	// A token that fits two identities equally well is refused, and only the operator decides who fits one.
 	steal := map[string]any{"name": "steal", "role": "operator", "claims": map[string]string{"sub": "repo:ann/shop:ref:refs/heads/main"}}
 	h.identity("boss", "green", server.Admin).call("POST", "/api/v1/identities", steal, http.StatusForbidden, nil)
 	ci.call("GET", "/api/v1/tasks", nil, http.StatusOK, nil)
@@ -157,7 +157,7 @@ func TestOIDC(t *testing.T) {
 	}
 	viewer.call("GET", "/api/v1/tasks", nil, http.StatusOK, nil)
 
-	// An identity that is gone lets nobody in.
+	// A removed identity gives no access.
 	var list struct{ Identities []struct{ ID, Name string } }
 	h.call("GET", "/api/v1/identities", nil, http.StatusOK, &list)
 	for _, i := range list.Identities {
@@ -168,7 +168,7 @@ func TestOIDC(t *testing.T) {
 	viewer.call("GET", "/api/v1/tasks", nil, http.StatusUnauthorized, nil)
 }
 
-// TestOIDCWithout holds that identities with claims need a provider, and what claims can be.
+// TestOIDCWithout checks that identities with claims need a provider, and the valid forms of claims.
 func TestOIDCWithout(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

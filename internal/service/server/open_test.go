@@ -27,8 +27,7 @@ func (h *house) says(id, text string) server.Task {
 	})
 }
 
-// TestOpen holds that an open task takes messages after each run, over restarts too, until it is
-// closed.
+// TestOpen checks that an open task takes messages after each run, over restarts too, until it is closed.
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -53,8 +52,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenLeftUnread holds that what was said to an idle task is done, although the server ended
-// before it began.
+// TestOpenLeftUnread checks that a message to an idle task is handled, although the server ended before it began.
 func TestOpenLeftUnread(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -75,7 +73,7 @@ func TestOpenLeftUnread(t *testing.T) {
 	h.says(id, "second")
 }
 
-// TestCloseWaiting holds that a task which waits for an answer ends when it is closed.
+// TestCloseWaiting checks that a task which waits for an answer ends when it is closed.
 func TestCloseWaiting(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -88,7 +86,7 @@ func TestCloseWaiting(t *testing.T) {
 	}
 }
 
-// TestSaidTwice holds that what a client sends twice under one key counts once, for each client apart.
+// TestSaidTwice checks that a message sent twice under one key counts once, for each client separately.
 func TestSaidTwice(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -114,7 +112,7 @@ func TestSaidTwice(t *testing.T) {
 	h.call("POST", "/api/v1/tasks/"+id+"/interrupt", nil, http.StatusOK, nil)
 }
 
-// TestInterrupt holds that an open task goes on behind an interrupt, and another one ends.
+// TestInterrupt checks that an open task continues after an interrupt, and that another one ends.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -137,7 +135,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestOpenTimesOut holds that the time of an idle task ends too.
+// TestOpenTimesOut checks that the time of an idle task ends too.
 func TestOpenTimesOut(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -146,8 +144,7 @@ func TestOpenTimesOut(t *testing.T) {
 	h.until(id, event.StageTimedOut)
 }
 
-// TestClientTool holds that a tool of the client is called by a question, and that the answer is
-// its result.
+// TestClientTool checks that a tool of the client is called by a question, and that the answer is its result.
 func TestClientTool(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -182,7 +179,7 @@ func TestClientTool(t *testing.T) {
 	}
 }
 
-// TestDenied holds that a task's own rules tighten what the server allows.
+// TestDenied checks that a task's own rules tighten those of the server.
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -194,8 +191,8 @@ func TestDenied(t *testing.T) {
 	h.until(h.submit(server.Spec{Prompt: "bash: echo hi > made", Folder: h.root, Ask: []string{"bash"}}).ID, event.StageWaiting)
 }
 
-// TestImpossibleRules holds that a rule which can match nothing is refused, and that one in the form of
-// another agent holds.
+// TestImpossibleRules checks that a rule which can match nothing is refused, and that one in the form of another agent
+// holds.
 func TestImpossibleRules(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -218,8 +215,7 @@ func TestImpossibleRules(t *testing.T) {
 	}
 }
 
-// TestBeside holds that a task can work in the workspace of one that stays open, and leaves it
-// there.
+// TestBeside checks that a task can work in the workspace of one that stays open, and leaves it there.
 func TestBeside(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

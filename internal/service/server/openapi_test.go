@@ -106,7 +106,7 @@ func (d *description) holds(h *house, res *http.Response, raw []byte) {
 	}
 }
 
-// TestDescribed holds that the description names each endpoint, with what it reads and writes.
+// TestDescribed checks that the description names each endpoint, with its request and its response.
 func TestDescribed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -141,7 +141,7 @@ func TestDescribed(t *testing.T) {
 	}
 }
 
-// TestBounds holds that what a client asks for is described as strictly as the server takes it.
+// TestBounds checks that requests are described as strictly as the server accepts them.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

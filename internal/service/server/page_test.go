@@ -37,7 +37,7 @@ type shown struct {
 	More  int
 }
 
-// part is what the page gets of a session.
+// part is the page's data about a session.
 type part struct {
 	Total int
 	Items []json.RawMessage
@@ -80,7 +80,7 @@ type page struct {
 	ended bool
 }
 
-// look follows the view of a session until what is seen is so.
+// look follows the view of a session until a condition is true.
 func (h *house) look(session, query string, p *page, so func(*page) bool) {
 	h.t.Helper()
 	ctx, end := context.WithTimeout(h.t.Context(), testkit.Patience)
@@ -130,8 +130,8 @@ func (p *page) merge(t testing.TB, data string) {
 	}
 }
 
-// TestView holds that a page which follows a session, and was away for a part of it, has the same in
-// the end as one that reads it whole: each item under the same place.
+// TestView checks that a page which follows a session, and was away for a part of it, has the same in the end as one
+// that reads it whole: each item under the same place.
 func TestView(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeAsk })
@@ -190,7 +190,7 @@ func TestView(t *testing.T) {
 	h.look(task.Session, "?from=0", p, func(p *page) bool { return p.ended })
 }
 
-// TestViewIsHarmless shows what others have written without what would hide or do something.
+// TestViewIsHarmless shows text of others without anything that hides or acts.
 func TestViewIsHarmless(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeAsk })
@@ -212,7 +212,7 @@ func TestViewIsHarmless(t *testing.T) {
 	}
 }
 
-// TestBoard has all sessions of whoever looks, by their states, and what waits for them.
+// TestBoard has all sessions of its viewer, by state, and those that wait for the viewer.
 func TestBoard(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeAsk })
@@ -324,7 +324,7 @@ func TestSignIn(t *testing.T) {
 	other.call("POST", "/api/v1/sign-in", nil, http.StatusUnauthorized, nil) // it was used
 }
 
-// TestPageFiles are for everybody, also by links of other sites; what they show is not.
+// TestPageFiles checks that the files of the page are public, also by links of other sites, and that the data is not.
 func TestPageFiles(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -384,7 +384,7 @@ func TestPageFiles(t *testing.T) {
 	}
 }
 
-// TestEvals shows the owner how runs of evaluations stand, and nobody else.
+// TestEvals shows the owner the progress of evaluations, and no one else.
 func TestEvals(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Ours, s.State = true, t.TempDir() })
@@ -429,8 +429,8 @@ func TestEvals(t *testing.T) {
 	}
 }
 
-// TestOurs shows the owner sessions of the machine's terminals, takes decisions for them, and goes on
-// with one that nobody runs.
+// TestOurs shows the owner sessions of the machine's terminals, accepts decisions for them, and continues one without a
+// driver.
 func TestOurs(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode, s.Ours = tool.ModeAsk, true })
@@ -503,8 +503,8 @@ func TestOurs(t *testing.T) {
 	}
 }
 
-// BenchmarkBoard is the time of a request for the board of a store with 50,000 sessions, of which 5 wait.
-// The first one, which looks into these, does not count.
+// BenchmarkBoard measures a request for the board of a store with 50,000 sessions, 5 of which wait. The first one,
+// which reads these, does not count.
 func BenchmarkBoard(b *testing.B) {
 	h := newHouse(b, func(s *server.Server) { s.Ours = true })
 	testkit.Archive(b, filepath.Join(h.dir, "state", "sessions"), 50_000)

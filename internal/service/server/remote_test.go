@@ -19,11 +19,11 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// remote is the store of the house for whoever has its token.
+// remote is the store of the house for the holder of its token.
 func (h *house) remote() *server.Remote { return &server.Remote{URL: h.h.URL, Token: h.token} }
 
-// TestRemote holds that a session of a server is read and followed from elsewhere as it is there,
-// and that what is said and decided there counts.
+// TestRemote checks that a server's session is read and followed from elsewhere as it is there, and that remote
+// messages and decisions count.
 func TestRemote(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
@@ -79,7 +79,7 @@ func TestRemote(t *testing.T) {
 	h.traced(session)
 }
 
-// TestBoardFromElsewhere holds that the board and the list of another machine show each session as the page does.
+// TestBoardFromElsewhere checks that the board and the list of another machine show each session as the page does.
 func TestBoardFromElsewhere(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
@@ -173,9 +173,8 @@ func encoded(t *testing.T, e event.Event, err error) string {
 	return string(raw)
 }
 
-// TestRemoteOfOthers holds that the sessions of a tenant are not there for another, and that no
-// visitor appends what only the driver may, decides for longer than the session, or as somebody
-// else.
+// TestRemoteOfOthers checks that a tenant's sessions do not exist for another, and that no visitor appends events of a
+// driver, decides for longer than the session, or acts as someone else.
 func TestRemoteOfOthers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = "ask" })
@@ -226,8 +225,7 @@ func TestRemoteOfOthers(t *testing.T) {
 	}
 }
 
-// TestRemoteToken holds that a token goes in clear text to this machine only, whatever a name looks
-// like.
+// TestRemoteToken checks that a token goes in clear text to this machine only, whatever a name looks like.
 func TestRemoteToken(t *testing.T) {
 	for url, good := range map[string]bool{
 		"http://127.0.0.1:8080": true, "http://localhost:8080": true, "http://LOCALHOST": true, "http://[::1]:8080": true, "https://a.example": true,
@@ -240,8 +238,8 @@ func TestRemoteToken(t *testing.T) {
 	}
 }
 
-// TestServersNameNoVariables holds that no client learns a variable of the server by an address of an
-// MCP server, which is filled in for settings.
+// TestServersNameNoVariables checks that no client learns a variable of the server by an address of an MCP server,
+// which is filled in for settings.
 func TestServersNameNoVariables(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -254,7 +252,7 @@ func TestServersNameNoVariables(t *testing.T) {
 	}
 }
 
-// TestServersElsewhere holds that a tenant can't have the server talk to its own machine.
+// TestServersElsewhere checks that a tenant can't have the server talk to its own machine.
 func TestServersElsewhere(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -21,8 +21,8 @@ func (h *house) invoke(name string, body map[string]any, accept string) (status 
 	return h.do(r)
 }
 
-// TestInvocations holds the runtime contract: a session header is one conversation, over whichever path, and each
-// call brings what its own run has.
+// TestInvocations checks the runtime contract: a session header identifies one conversation, over either path, and each
+// call returns the result of its own run.
 func TestInvocations(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -72,8 +72,8 @@ func TestInvocations(t *testing.T) {
 	}
 }
 
-// TestInvokedInTheBackground holds that such a call is answered at once, that health says busy until its work is
-// done, and that a call without a prompt waits for that.
+// TestInvokedInTheBackground checks that such a call is answered at once, that health says busy until its work is done,
+// and that a call without a prompt waits for that.
 func TestInvokedInTheBackground(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -94,7 +94,7 @@ func TestInvokedInTheBackground(t *testing.T) {
 	}
 }
 
-// TestInvokedLive holds that a client which prefers a stream gets the events as they come, and the task last.
+// TestInvokedLive checks that a client which prefers a stream gets the events as they come, and the task last.
 func TestInvokedLive(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -117,7 +117,8 @@ func TestInvokedLive(t *testing.T) {
 	}
 }
 
-// TestRuntimeTrusted holds that behind such a runtime its own paths need no token and no known host, and all others do.
+// TestRuntimeTrusted checks that behind such a runtime its own paths need no token and no known host, and all others
+// do.
 func TestRuntimeTrusted(t *testing.T) {
 	t.Parallel()
 	for _, trusted := range []bool{false, true} {

@@ -31,8 +31,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestTask holds what becomes of a task in a clone: its stages, what its agent says and what is
-// found.
+// TestTask checks a task in a clone: its stages, its agent's answer and the evidence.
 func TestTask(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -66,8 +65,8 @@ func TestTask(t *testing.T) {
 	}
 }
 
-// TestEvidenceRunsNothing has an agent without a sandbox leave settings by which git runs a program:
-// the server, which looks for what was done, runs none and says so.
+// TestEvidenceRunsNothing has an agent without a sandbox leave settings by which git would run a program: the server,
+// which collects the evidence, runs none and says so.
 func TestEvidenceRunsNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeYolo })
@@ -83,7 +82,7 @@ func TestEvidenceRunsNothing(t *testing.T) {
 	}
 }
 
-// TestContract holds that every task gets the rules, and its own options within the server's.
+// TestContract checks that every task gets the rules, and its own options within the server's.
 func TestContract(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.MaxTurns, s.Contract = 3, "Rule of the house." })
@@ -108,7 +107,7 @@ func TestContract(t *testing.T) {
 	}
 }
 
-// TestBadInput holds that every mistake is told, and is the client's.
+// TestBadInput checks that every mistake is reported as the client's.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -205,8 +204,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// TestStalled holds that a client whose body does not come is told so, and nothing of the
-// connection.
+// TestStalled checks that a client whose body does not come gets that error, and none about the connection.
 func TestStalled(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -231,8 +229,7 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// TestTwice holds that a request with a key counts once, also after a restart, and only for who
-// sent it.
+// TestTwice checks that a request with a key counts once, also after a restart, and only for who sent it.
 func TestTwice(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -261,7 +258,7 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestOneServer holds that a store has one server.
+// TestOneServer checks that a store has one server.
 func TestOneServer(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -271,8 +268,8 @@ func TestOneServer(t *testing.T) {
 	}
 }
 
-// TestCancel holds that a task can be cancelled while it waits for its turn and while it works, and
-// that its time ends.
+// TestCancel checks that a task can be cancelled while it waits for its turn and while it works, and that its time
+// ends.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.AtOnce = 1 })
@@ -295,8 +292,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestRestart holds that tasks go on where they were: a call that was finished is not made again,
-// one that ran when the server died is not either, and a queued task begins.
+// TestRestart checks that tasks continue where they were: neither a finished call nor one that was running when the
+// server died is made again, and a queued task begins.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.AtOnce = 1 })
@@ -316,8 +313,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestDrain holds that a server which is asked to end finishes the calls that run, begins none, and
-// takes no tasks; the next goes on behind them.
+// TestDrain checks that a server that is asked to end finishes running calls, begins none and accepts no tasks, and
+// that the next one continues.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -348,7 +345,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestEndingIsSaid holds that a server which ends speaks of running calls only if there are some.
+// TestEndingIsSaid checks that a server which ends speaks of running calls only if there are some.
 func TestEndingIsSaid(t *testing.T) {
 	t.Parallel()
 	for name, one := range map[string]struct {
@@ -395,7 +392,7 @@ func TestEndingIsSaid(t *testing.T) {
 	}
 }
 
-// TestPing holds what health says, and that nobody needs a token for it.
+// TestPing checks the answer of the health check, which needs no token.
 func TestPing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -461,8 +458,7 @@ func (h *house) follow(path, after string, most int, kind string) seen {
 	return out
 }
 
-// TestStream holds that a client which is cut off anywhere, and goes on behind the last event that
-// it has seen, sees each once.
+// TestStream checks that a client that is cut off anywhere, and continues behind its last event, sees each event once.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -501,8 +497,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestLive holds that a live stream has what is not stored in its place: text as it is written
-// comes before the reply that holds it.
+// TestLive checks that a live stream has transient events in order: text comes while it is written, before the reply
+// that contains it.
 func TestLive(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -518,7 +514,7 @@ func TestLive(t *testing.T) {
 	h.until(task.ID, event.StageCompleted)
 }
 
-// TestMode holds that a task may be allowed less than the server's tasks, not more.
+// TestMode checks that a task may be allowed less than the server's tasks, not more.
 func TestMode(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Options.Mode = tool.ModeEdit })
@@ -526,7 +522,7 @@ func TestMode(t *testing.T) {
 	h.call("POST", "/api/v1/tasks", server.Spec{Prompt: "bash: true", Mode: tool.ModePlan}, http.StatusCreated, nil)
 }
 
-// TestTwiceForOthers holds that a key counts for what was sent with it, whatever that was.
+// TestTwiceForOthers checks that a key is bound to the content that was sent with it.
 func TestTwiceForOthers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -551,7 +547,7 @@ func TestTwiceForOthers(t *testing.T) {
 	}
 }
 
-// TestElsewhere holds that a task whose session another process drives waits for that.
+// TestElsewhere checks that a task whose session another process drives waits for that.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -577,7 +573,7 @@ func TestElsewhere(t *testing.T) {
 	h.until(task.ID, event.StageCompleted)
 }
 
-// TestOpensInTurn holds that sessions are opened one at a time, however many tasks may work: requests to the server
+// TestOpensInTurn checks that sessions are opened one at a time, however many tasks may work: requests to the server
 // would wait behind them.
 func TestOpensInTurn(t *testing.T) {
 	t.Parallel()
@@ -617,8 +613,8 @@ func TestOpensInTurn(t *testing.T) {
 	}
 }
 
-// TestWhoActs holds that the agent of a task, and one that works for it, are told apart by their events, by the hooks
-// of both formats and by the environment of their commands, as those of a terminal are.
+// TestWhoActs checks that the agent of a task, and one that works for it, can be told apart by their events, by the
+// hooks of both formats and by the environment of their commands, like those of a terminal.
 func TestWhoActs(t *testing.T) {
 	t.Parallel()
 	var ours, claude string
@@ -698,7 +694,7 @@ func TestWhoActs(t *testing.T) {
 	}
 }
 
-// orNil is what a field that is left out when it is empty holds.
+// orNil is the value of a field that is omitted when empty.
 func orNil(text string) any {
 	if text == "" {
 		return nil

@@ -35,8 +35,8 @@ func filling(s *server.Server) {
 		`{"path":"a","content":"1"}`, `{"path":"b","content":"2"}`, `{"path":"c","content":"3"}`))
 }
 
-// TestApprovalOfASet holds that the questions of a set can be decided by one answer that names them, and
-// each alone, and that an answer is for no others.
+// TestApprovalOfASet checks that the questions of a set can be decided by one answer that names them, and each alone,
+// and that an answer is for no others.
 func TestApprovalOfASet(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, filling)
@@ -66,8 +66,8 @@ func TestApprovalOfASet(t *testing.T) {
 	}
 }
 
-// TestPageOfASet holds that the page gets a set as one question with each call whole, and that the
-// decision that it sends is for all of them.
+// TestPageOfASet checks that the page gets a set as one question with each call whole, and that the decision that it
+// sends is for all of them.
 func TestPageOfASet(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, filling)
@@ -94,8 +94,7 @@ func TestPageOfASet(t *testing.T) {
 	}
 }
 
-// TestSetByItsID holds that the id by which the page knows a set answers it wherever questions are
-// answered, once for each key.
+// TestSetByItsID checks that the page's id of a set answers it wherever questions are answered, once for each key.
 func TestSetByItsID(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, filling)

@@ -63,8 +63,8 @@ func (h *house) joinsAs(setup server.Setup, at string) *among {
 	return m
 }
 
-// TestAmong has two servers of one store: the one that stands by passes requests on, leaves out those
-// of web pages of others and of servers that stand by themselves, and leads when the other has ended.
+// TestAmong has two servers of one store: the standby forwards requests, except those from web pages of others and from
+// other standbys, and leads when the other has ended.
 func TestAmong(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -111,8 +111,8 @@ func TestAmong(t *testing.T) {
 	two.until(two.submit(server.Spec{Prompt: "say: again"}).ID, event.StageCompleted)
 }
 
-// TestOneOwner holds that a server with another owner's token than the last leader neither stands by nor leads, and says
-// why, unless it is to bring a new one.
+// TestOneOwner checks that a server with another owner's token than the last leader neither stands by nor leads, and
+// says why, unless it is to bring a new one.
 func TestOneOwner(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -163,7 +163,7 @@ func (a *askedBooks) Book(ctx context.Context, name string) (store.Log, error) {
 	return a.Store.(store.Booker).Book(ctx, name)
 }
 
-// TestStartsAfterKill holds that a server waits a moment for the one before it, which was killed, to let go.
+// TestStartsAfterKill checks that a server waits a moment for the one before it, which was killed, to let go.
 func TestStartsAfterKill(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -221,7 +221,8 @@ func (n *napped) Read(ctx context.Context, after uint64) iter.Seq2[event.Event, 
 	return n.Log.Read(ctx, after)
 }
 
-// TestLeaderWakes holds that a server which has led and then slept answers 503 until the book says that it still leads.
+// TestLeaderWakes checks that a server which has led and then slept answers 503 until the book says that it still
+// leads.
 func TestLeaderWakes(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -246,8 +247,8 @@ func TestLeaderWakes(t *testing.T) {
 	}
 }
 
-// TestLeaderHangs has a leader that takes a request and answers nothing. Whoever waits for the answer is told
-// to try again as soon as another server leads.
+// TestLeaderHangs has a leader that accepts a request and does not answer. The waiting client is asked to try again as
+// soon as another server leads.
 func TestLeaderHangs(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{})
@@ -347,8 +348,8 @@ func (e engine) Stuck(context.Context, string) (string, error) { return e.stuck,
 
 func (engine) Close() error { return nil }
 
-// TestEngine has another server than the one that is asked drive the sessions of tasks: what is said
-// and decided reaches them, and they end as they do without.
+// TestEngine has another server than the one that is asked drive the sessions of tasks: messages and decisions reach
+// them, and they end as they do without an engine.
 func TestEngine(t *testing.T) {
 	t.Parallel()
 	e := engine{woken: make(chan string, 100), yes: &atomic.Int32{}}
@@ -401,7 +402,7 @@ func TestEngine(t *testing.T) {
 	}
 }
 
-// TestStuck has no worker be able to go on with a task: it says so, and ends when it is cancelled.
+// TestStuck has a task that no worker can continue: it says so, and ends when it is cancelled.
 func TestStuck(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.Engine = engine{woken: make(chan string, 100), stuck: "the volume is gone"} })
@@ -413,7 +414,7 @@ func TestStuck(t *testing.T) {
 	h.until(stuck.ID, event.StageCancelled)
 }
 
-// TestWorkspaceGone holds that no agent works in an empty folder in place of its workspace.
+// TestWorkspaceGone checks that no agent works in an empty folder in place of its workspace.
 func TestWorkspaceGone(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -442,7 +443,7 @@ func (h *house) openQuestion(task string) string {
 	return ""
 }
 
-// TestFree holds that the session of a task that is not over stays where it is.
+// TestFree checks that the session of a task that is not over stays where it is.
 func TestFree(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

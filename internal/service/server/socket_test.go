@@ -52,8 +52,8 @@ func (h *house) heard(conn *websocket.Conn, kind string) (all string, seq uint64
 	}
 }
 
-// TestSocket holds that prompts and events go over a WebSocket, that mistakes are told and end
-// nothing, and that a conversation with a name goes on in another connection.
+// TestSocket checks that prompts and events go over a WebSocket, that mistakes are reported and end nothing, and that a
+// named conversation continues in another connection.
 func TestSocket(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

@@ -6,7 +6,7 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// TestStages holds which moves there are, and that every stage has a way to each end.
+// TestStages checks which moves there are, and that every stage has a way to each end.
 func TestStages(t *testing.T) {
 	all := []event.Stage{
 		event.StageSubmitted, event.StageQueued, event.StageHydrating, event.StageRunning, event.StageWaiting, event.StageIdle,

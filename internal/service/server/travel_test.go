@@ -17,8 +17,8 @@ import (
 	"github.com/inspan/inspan/store"
 )
 
-// TestTravel holds that a workspace which travels is in the store from its first event to the end of its
-// task, that a server which has lost its folder makes it anew, and what can't be where workspaces travel.
+// TestTravel checks that a travelling workspace is in the store from its first event to the end of its task, that a
+// server that has lost its folder makes it again, and what is impossible for travelling workspaces.
 func TestTravel(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, (*server.Server).Travel)
@@ -72,8 +72,8 @@ func TestTravel(t *testing.T) {
 	}
 }
 
-// TestTravelIsFollowed holds that the session of a task has the first state of its workspace before anything
-// is said to it, and that a file that a door adds later is in a state.
+// TestTravelIsFollowed checks that the session of a task has the first state of its workspace before anything is said
+// to it, and that a file that a door adds later is in a state.
 func TestTravelIsFollowed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) {
@@ -110,8 +110,8 @@ func TestTravelIsFollowed(t *testing.T) {
 	}
 }
 
-// TestTravelIsClosed holds that an agent which knows the names of its workspace's states can't read them: they
-// have what is closed to it there.
+// TestTravelIsClosed checks that an agent that knows the names of its workspace's states can't read them: they contain
+// files that are closed to it.
 func TestTravelIsClosed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, (*server.Server).Travel)
@@ -148,8 +148,8 @@ func TestTravelIsClosed(t *testing.T) {
 	}
 }
 
-// TestFleeting holds that a worker clears the workspaces of tasks that are over away, also those that stay in the
-// store, but not one that could not leave the worker.
+// TestFleeting checks that a worker removes the workspaces of finished tasks, including those that stay in the store,
+// but not one that could not leave the worker.
 func TestFleeting(t *testing.T) {
 	t.Parallel()
 	e := engine{woken: make(chan string, 100)}
@@ -189,8 +189,8 @@ func TestFleeting(t *testing.T) {
 	}
 }
 
-// TestTravelIsApart holds that no two tasks share a workspace that travels, which each would take from the other,
-// and that who sees a session can't read the states of its workspace, nor anybody behind its end.
+// TestTravelIsApart checks that no two tasks share a workspace that travels, which each would take from the other, and
+// that who sees a session can't read the states of its workspace, nor anybody behind its end.
 func TestTravelIsApart(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, (*server.Server).Travel)
@@ -226,7 +226,7 @@ func TestTravelIsApart(t *testing.T) {
 	}
 }
 
-// TestTravelLacksRoom holds that a workspace which does not fit on a machine keeps nobody else from working there.
+// TestTravelLacksRoom checks that a workspace that does not fit on a machine keeps no other from working there.
 func TestTravelLacksRoom(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, (*server.Server).Travel)

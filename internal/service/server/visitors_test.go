@@ -43,8 +43,8 @@ func (h *house) decide(task string, status int, body map[string]any) string {
 	return ""
 }
 
-// TestApproval holds that what asks is in the list until somebody decides, that the decision is by
-// whom it was, and that it counts for the question that was seen.
+// TestApproval checks that a question is in the list until it is decided, that the decision names its author, and that
+// it counts for the question that was seen.
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -77,7 +77,7 @@ func TestApproval(t *testing.T) {
 	h.call("POST", "/api/v1/approvals/"+yes+"/call_s0_0", map[string]any{"decision": "allow"}, http.StatusConflict, nil)
 }
 
-// TestApprovalLater holds that a question outlasts the server, and is answered at the next.
+// TestApprovalLater checks that a question outlasts the server, and is answered at the next.
 func TestApprovalLater(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -92,7 +92,7 @@ func TestApprovalLater(t *testing.T) {
 	}
 }
 
-// TestWaitingTakesNoPlace holds that tasks which wait for somebody keep no other from working.
+// TestWaitingTakesNoPlace checks that tasks that wait for a person keep no other from working.
 func TestWaitingTakesNoPlace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.AtOnce = 1 })
@@ -103,7 +103,7 @@ func TestWaitingTakesNoPlace(t *testing.T) {
 	h.until(asks, event.StageCancelled)
 }
 
-// TestUnattended holds that a task which nobody decides for is denied what would ask.
+// TestUnattended checks that calls that would ask are denied in a task without a person.
 func TestUnattended(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -114,7 +114,7 @@ func TestUnattended(t *testing.T) {
 	}
 }
 
-// TestMessage holds that words reach the agent while it works, and nobody when it does not.
+// TestMessage checks that messages reach the agent while it works, and are refused otherwise.
 func TestMessage(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -138,8 +138,8 @@ func unnumbered(answer string) string {
 	return before + after
 }
 
-// TestTenants holds that one tenant can't see, count, talk to, decide for or cancel what another
-// has, and is told of it what it would be told of nothing.
+// TestTenants checks that a tenant can't see, count, address, decide for or cancel anything of another, and gets the
+// same answers as for things that do not exist.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -195,7 +195,7 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// TestFair holds that a tenant with many tasks leaves places to another, and that bounds hold.
+// TestFair checks that a tenant with many tasks leaves places to another, and that bounds hold.
 func TestFair(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(s *server.Server) { s.AtOnce = 2 })
@@ -232,8 +232,8 @@ func TestFair(t *testing.T) {
 	blue.call("POST", "/api/v1/tasks", server.Spec{Prompt: "x"}, http.StatusTooManyRequests, nil) // over a restart, too
 }
 
-// TestIdentities holds that roles bound what somebody may do, that a token is worth nothing once it
-// is removed or its time is over, and that no token is kept.
+// TestIdentities checks that roles bound permissions, that a removed or expired token is worthless, and that no token
+// is stored.
 func TestIdentities(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -283,7 +283,7 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// TestBeyondTheWorkspace holds that an identity of a tenant can't approve what reaches the machine.
+// TestBeyondTheWorkspace checks that an identity of a tenant can't approve calls that reach the machine.
 func TestBeyondTheWorkspace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -306,8 +306,8 @@ func TestBeyondTheWorkspace(t *testing.T) {
 	h.until(id, event.StageCompleted)
 }
 
-// TestRemovedInTheMiddle holds that a stream shows nothing more to an identity that was removed, and
-// that what it says over a connection of before does not count.
+// TestRemovedInTheMiddle checks that a stream shows nothing more to a removed identity, and that its messages over an
+// older connection do not count.
 func TestRemovedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -362,7 +362,7 @@ func TestRemovedInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestCancelledBySend holds that a task whose run is interrupted otherwise is cancelled, too.
+// TestCancelledBySend checks that a task whose run is interrupted otherwise is cancelled, too.
 func TestCancelledBySend(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

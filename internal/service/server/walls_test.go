@@ -17,7 +17,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// as is the process for whoever has another token.
+// as is the process for the holder of another token.
 func (p *process) as(token string) *process {
 	v := *p
 	v.token = token
@@ -54,7 +54,7 @@ func (p *process) submit(spec server.Spec) (id string) {
 	return task.ID
 }
 
-// attend waits until a task is completed, and meanwhile approves what it may.
+// attend waits until a task is completed, and meanwhile approves everything it may.
 func (p *process) attend(id string) server.Task {
 	p.t.Helper()
 	for {
@@ -75,8 +75,7 @@ func (p *process) until(id string, stages ...event.Stage) (task server.Task) {
 	return task
 }
 
-// said is all that a session has in its log, and those that work for it, so all that its models
-// have seen.
+// said is the whole log of a session, and of those that work for it: everything that its models have seen.
 func (p *process) said(session string) (all string) {
 	p.t.Helper()
 	logs, err := filepath.Glob(filepath.Join(p.home, "state", "sessions", session+"*", "log.jsonl"))
@@ -93,14 +92,14 @@ func (p *process) said(session string) (all string) {
 	return all
 }
 
-// treasure is what an agent of another tenant must not see. It is written in two parts, so that no
-// prompt holds it.
+// treasure is a text that an agent of another tenant must not see. It is written in two parts, so that no prompt
+// contains it.
 const treasure = "TREASURE-of-red"
 
-// TestWalls holds that no agent reaches the workspace of another task, or what it has remembered:
-// not by file tools, not by commands that are proven to only read, not in the sandbox, and not with
-// the approval of its tenant. The owner's token is closed like that, wherever its file lies. Where no
-// sandbox holds commands, its tenant can't approve any, and mode yolo is for tasks of no tenant.
+// TestWalls checks that no agent reaches the workspace of another task, or its memory: not by file tools, not by
+// commands that are proven to only read, not in the sandbox, and not with the approval of its tenant. The owner's token
+// is closed in the same way, wherever its file is. Without a sandbox for commands, a tenant can't approve any, and mode
+// yolo is for tasks without a tenant.
 func TestWalls(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
@@ -135,7 +134,7 @@ func (p *process) settings(text string) {
 	}
 }
 
-// tryWalls has the agents of one tenant try to reach what another has, in modes.
+// tryWalls has the agents of one tenant try to reach another tenant's files, in all modes.
 func (p *process) tryWalls(modes ...tool.Mode) {
 	t := p.t.(*testing.T)
 	t.Helper()
@@ -224,8 +223,8 @@ func (p *process) tryWalls(modes ...tool.Mode) {
 	}
 }
 
-// TestOthersProcesses holds that no command sees what else runs on the machine, and with which
-// arguments, in the boxes of any mode.
+// TestOthersProcesses checks that no command sees other processes of the machine and their arguments, in the boxes of
+// any mode.
 func TestOthersProcesses(t *testing.T) {
 	p := newProcess(t)
 	p.start("--keep", "always")
@@ -241,7 +240,7 @@ func TestOthersProcesses(t *testing.T) {
 	}
 }
 
-// approve has the tenant approve what it may, and deny the rest.
+// approve has the tenant approve everything it may, and deny the rest.
 func (p *process) approve(task string) {
 	p.t.Helper()
 	var list struct{ Approvals []server.Approval }
@@ -261,8 +260,8 @@ func (p *process) approve(task string) {
 	}
 }
 
-// TestOwnWorkspace holds that the walls leave an agent its own workspace, with git, with agents
-// that work for it in a copy, and with what the machine has for everybody.
+// TestOwnWorkspace checks that the walls leave an agent its own workspace, with git, with agents that work for it in a
+// copy, and with the machine's public files.
 func TestOwnWorkspace(t *testing.T) {
 	p := newProcess(t)
 	p.start("--keep", "always")

@@ -57,8 +57,8 @@ func opens(t *testing.T, text string) (hosts []string) {
 	return hosts
 }
 
-// TestWebForOtherDevices holds that a server at all addresses prints those that other devices can open, and the
-// code only where nobody else reads it.
+// TestWebForOtherDevices checks that a server at all addresses prints those that other devices can open, and the code
+// only where no one else reads it.
 func TestWebForOtherDevices(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
@@ -85,7 +85,7 @@ func TestWebForOtherDevices(t *testing.T) {
 	}
 }
 
-// TestWebBesideServerForAll holds that inspan web gets its code from a server that listens on all addresses.
+// TestWebBesideServerForAll checks that inspan web gets its code from a server that listens on all addresses.
 func TestWebBesideServerForAll(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)

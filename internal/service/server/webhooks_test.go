@@ -29,7 +29,7 @@ import (
 	"github.com/inspan/inspan/internal/testkit"
 )
 
-// told is what a receiver was told.
+// told is what a receiver got.
 type told struct {
 	ID   string
 	Type string
@@ -94,7 +94,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(status)
 }
 
-// until waits until what was told is so.
+// until waits until the receiver's requests meet a condition.
 func (r *receiver) until(so func([]told) bool) []told {
 	r.t.Helper()
 	for late := time.After(testkit.Patience); ; {
@@ -112,7 +112,7 @@ func (r *receiver) until(so func([]told) bool) []told {
 	}
 }
 
-// types are the types of what was told of one thing.
+// types are the types of the notices about one object.
 func types(all []told, of string) (out []string) {
 	for _, e := range all {
 		if e.Of == of {
@@ -204,7 +204,7 @@ type letters struct {
 	} `json:"dead_letters"`
 }
 
-// TestWebhooks has a webhook told of tasks, over a restart too.
+// TestWebhooks has a webhook notified of tasks, also across a restart.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	var dir string
@@ -272,8 +272,8 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
-// TestWebhookRetries holds that what is not taken is tried again in order, and then a dead letter
-// that can be sent again.
+// TestWebhookRetries checks that a refused delivery is retried in order, and then becomes a dead letter that can be
+// sent again.
 func TestWebhookRetries(t *testing.T) {
 	t.Parallel()
 	var dir string
@@ -328,8 +328,8 @@ func TestWebhookRetries(t *testing.T) {
 	h.call("POST", path+"/"+list.Letters[0].ID, nil, http.StatusNotFound, nil)
 }
 
-// TestDeadWebhookIsDisabled holds that a webhook that takes nothing for a day is disabled, that all
-// it was not told is dead letters, and that the audit log says so.
+// TestDeadWebhookIsDisabled checks that a webhook that takes nothing for a day is disabled, that all it was not told is
+// dead letters, and that the audit log says so.
 func TestDeadWebhookIsDisabled(t *testing.T) {
 	t.Parallel()
 	var dir string
@@ -370,8 +370,8 @@ func TestDeadWebhookIsDisabled(t *testing.T) {
 	}
 }
 
-// TestSlowReceiverHoldsUpNothing holds that tasks, requests and other webhooks go on while a
-// receiver does not answer.
+// TestSlowReceiverHoldsUpNothing checks that tasks, requests and other webhooks continue while a receiver does not
+// answer.
 func TestSlowReceiverHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	var dir string
@@ -395,7 +395,7 @@ func TestSlowReceiverHoldsUpNothing(t *testing.T) {
 	}
 }
 
-// TestWebhookAddresses holds what a webhook can't call, and that it follows no redirect.
+// TestWebhookAddresses checks which addresses a webhook can't call, and that it follows no redirect.
 func TestWebhookAddresses(t *testing.T) {
 	t.Parallel()
 	var dir string
@@ -443,8 +443,8 @@ func TestWebhookAddresses(t *testing.T) {
 	}
 }
 
-// TestTenantsWebhooks holds that a webhook of a tenant is told of that tenant alone, and seen by no
-// other.
+// TestTenantsWebhooks checks that a webhook of a tenant gets the events of that tenant alone, and that no other tenant
+// sees it.
 func TestTenantsWebhooks(t *testing.T) {
 	t.Parallel()
 	var dir string
@@ -474,8 +474,8 @@ func TestTenantsWebhooks(t *testing.T) {
 	}
 }
 
-// TestKillDelivers kills the real server while it delivers. The receiver is told everything at least
-// once, what comes twice has the same id, and what it is told of a task is in order.
+// TestKillDelivers kills the real server while it delivers. The receiver gets every event at least once, repeated
+// deliveries have the same id, and the events of a task come in order.
 func TestKillDelivers(t *testing.T) {
 	t.Parallel()
 	p := newProcess(t)
@@ -533,8 +533,8 @@ func TestKillDelivers(t *testing.T) {
 	t.Logf("%d deliveries of %d events", len(got), len(fresh))
 }
 
-// TestWebhookRenewed holds that of many who renew a secret at once each gets one, the last of which
-// counts, and that the same request counts once.
+// TestWebhookRenewed checks that of many clients that renew a secret at once each gets one, that the last one counts,
+// and that a repeated request counts once.
 func TestWebhookRenewed(t *testing.T) {
 	t.Parallel()
 	var dir string

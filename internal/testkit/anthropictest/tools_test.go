@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTools holds that the fake objects to the tools that the vendor objects to.
+// TestTools checks that the fake objects to the tools that the vendor objects to.
 func TestTools(t *testing.T) {
 	const draft = "must match JSON Schema draft 2020-12"
 	for tool, want := range map[string]string{

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTools holds that the fake objects to the tools that the server can't read.
+// TestTools checks that the fake objects to the tools that the server can't read.
 func TestTools(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"anyOf":[{"type":"string"}]}}}`: "",
@@ -26,7 +26,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-// TestMessages holds that the fake objects to the messages that the server, or a template, can't read.
+// TestMessages checks that the fake objects to the messages that the server, or a template, can't read.
 func TestMessages(t *testing.T) {
 	const (
 		user   = `{"role":"user","content":"hi"}`

@@ -9,7 +9,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestValidateAs holds that the fake objects to what each server does.
+// TestValidateAs checks that the fake objects to what each server refuses.
 func TestValidateAs(t *testing.T) {
 	const (
 		user    = `{"role":"user","content":"hi"}`
@@ -78,7 +78,7 @@ func TestValidateAs(t *testing.T) {
 	}
 }
 
-// TestGPTOSS holds that a thought and a text of one message with calls are too much for gpt-oss.
+// TestGPTOSS checks that a thought and a text of one message with calls are too much for gpt-oss.
 func TestGPTOSS(t *testing.T) {
 	body := `{"model":"gpt-oss-20b","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"x","reasoning_content":"y","tool_calls":[` +
 		`{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"}]}`
@@ -89,7 +89,7 @@ func TestGPTOSS(t *testing.T) {
 	}
 }
 
-// TestForms holds the forms in which errors and lists come.
+// TestForms checks the forms in which errors and lists come.
 func TestForms(t *testing.T) {
 	refuse := func(*http.Request, []byte) Answer { return Answer{Status: 400, Message: "no", Type: "t"} }
 	for _, c := range []struct{ dialect, method, path, want string }{

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestValidateResponses holds that the fake objects to what the vendor does.
+// TestValidateResponses checks that the fake objects to what the vendor refuses.
 func TestValidateResponses(t *testing.T) {
 	const (
 		user   = `{"role":"user","content":"hi"}`

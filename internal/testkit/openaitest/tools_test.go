@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTools holds that both wires object to the tools that the vendor objects to.
+// TestTools checks that both wires object to the tools that the vendor objects to.
 func TestTools(t *testing.T) {
 	for schema, want := range map[string]string{
 		`{"type":"object","properties":{}}`: "",

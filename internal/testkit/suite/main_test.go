@@ -60,7 +60,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestBroken holds that what is no failed test is a failure all the same.
+// TestBroken checks that a problem other than a failed test counts as a failure too.
 func TestBroken(t *testing.T) {
 	head := "package a\n\nimport \"testing\"\n\n"
 	for name, tt := range map[string]struct{ text, want string }{
@@ -80,7 +80,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestStopped holds that a package that stopped in mid-run is run again as a whole.
+// TestStopped checks that a package that stopped in mid-run is run again as a whole.
 func TestStopped(t *testing.T) {
 	got, code := played(t, map[string]string{"a/a_test.go": `package a
 
@@ -103,7 +103,7 @@ func TestB(*testing.T) {}
 	}
 }
 
-// played reports on a module, and returns what is printed and the exit code.
+// played reports on a module, and returns the output and the exit code.
 func played(t *testing.T, files map[string]string) (string, int) {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -55,8 +55,8 @@ func write(ctx context.Context, s *session.Store, bodies []event.Body) error {
 	return errors.Join(err, l.Close(), os.Chtimes(filepath.Join(s.Dir, l.ID(), "log.jsonl"), at, at))
 }
 
-// BenchmarkYear measures what a person does with 10,000 sessions: without the indexes, as the first
-// time, and with them.
+// BenchmarkYear measures a person's commands over 10,000 sessions: without the indexes, as the first time, and with
+// them.
 func BenchmarkYear(b *testing.B) {
 	s := &session.Store{Dir: b.TempDir(), Sync: session.SyncKill}
 	year(b, s, 10_000)

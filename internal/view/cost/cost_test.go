@@ -102,7 +102,7 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestAllThatIsPaidFor holds that summaries, reviews and what calls spend count too.
+// TestAllThatIsPaidFor checks that summaries, reviews and the spending of calls count too.
 func TestAllThatIsPaidFor(t *testing.T) {
 	spends := event.Ended{Call: "bash", Outcome: event.OutcomeFailed, Parts: llm.Say("x"), Cost: 2}
 	all := tallies(t, "s", log("s", calls("bash", "read_file"),
@@ -194,7 +194,7 @@ func TestSuppose(t *testing.T) {
 	if o := cost.Recorded(turns); o.Dollars != 11 || o.Turns != 3 {
 		t.Errorf("recorded %+v", o)
 	}
-	// The second turn is long, but goes on with the calls of a local model.
+	// The second turn is long, but continues with the calls of a local model.
 	want := cost.Outcome{Strategy: "hybrid", Dollars: 11, Turns: 3, Local: 2, Rules: []cost.Share{
 		{Rule: "short", Turns: 2}, {Rule: "long", Turns: 1, Cloud: 1, Dollars: 11},
 	}}
@@ -211,8 +211,8 @@ func TestSuppose(t *testing.T) {
 	}
 }
 
-// TestSupposeCountsCaches holds what the prompt of a turn would have cost with the caches that a
-// strategy would have had: cold after a switch, a long pause and a compaction, warm else.
+// TestSupposeCountsCaches checks the hypothetical cost of a turn's prompt with the caches that a strategy would have
+// had: cold after a switch, a long pause and a compaction, and warm otherwise.
 func TestSupposeCountsCaches(t *testing.T) {
 	m := hybrid()
 	m.Routes[1].Model = &priced{info: llm.Info{Provider: "far", Model: "b", Prices: llm.Prices{{Input: 10, CacheRead: 1, CacheWrite: 12}}}}

@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// rows are all groupings of what was spent, and the warnings.
+// rows are all groupings of the costs, and the warnings.
 func rows(t *testing.T, s *session.Store, of cost.Spending) (out map[string][]cost.Row, warned int) {
 	t.Helper()
 	tallies, err := cost.Spent(t.Context(), s, of, func(string) { warned++ })
@@ -34,8 +34,7 @@ func rows(t *testing.T, s *session.Store, of cost.Spending) (out map[string][]co
 	return out, warned
 }
 
-// TestIndex holds that sums with an index are those without, whatever has happened to the sessions
-// and to the index.
+// TestIndex checks that sums with an index are those without, whatever has happened to the sessions and to the index.
 func TestIndex(t *testing.T) {
 	s := &session.Store{Dir: t.TempDir(), Sync: session.SyncKill}
 	year(t, s, 12)
@@ -94,7 +93,7 @@ func TestIndex(t *testing.T) {
 	same("an index that can't be written", time.Time{})
 }
 
-// TestIndexSavesReading holds that a session that has not changed is not read again.
+// TestIndexSavesReading checks that a session that has not changed is not read again.
 func TestIndexSavesReading(t *testing.T) {
 	s := &session.Store{Dir: t.TempDir(), Sync: session.SyncKill}
 	year(t, s, 1)
@@ -109,7 +108,7 @@ func TestIndexSavesReading(t *testing.T) {
 	}
 }
 
-// spend has a session go on and pay for a reply.
+// spend has a session continue and pay for a reply.
 func spend(t *testing.T, s *session.Store, id string) {
 	t.Helper()
 	l, err := s.Open(t.Context(), id)

@@ -20,7 +20,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// billed is what the events of a session say was paid for, by looking at each of them alone.
+// billed is the cost according to the events of a session, each looked at by itself.
 func billed(session string, events []event.Event) (used llm.Usage, dollars cost.Money) {
 	for _, e := range events {
 		if e.Session != session || e.Transient() {
@@ -94,7 +94,7 @@ func addsUp(t failer, session string, events []event.Event) []cost.Tally {
 	return all
 }
 
-// TestEveryTokenOfTheCorpus holds the sums for each log that a version has written.
+// TestEveryTokenOfTheCorpus checks the sums for each log that a version has written.
 func TestEveryTokenOfTheCorpus(t *testing.T) {
 	paths, err := filepath.Glob("../../../test/journeys/testdata/logs/*/*.jsonl")
 	shown, err2 := filepath.Glob("../../front/tui/testdata/logs/*.jsonl")
@@ -236,7 +236,7 @@ func (c *chance) step() {
 	}
 }
 
-// TestEveryTokenOfAnySession holds the sums for sessions of all that can happen in one.
+// TestEveryTokenOfAnySession checks the sums for sessions of all that can happen in one.
 func TestEveryTokenOfAnySession(t *testing.T) {
 	sessions := 0
 	for sessions < 1000 { // rapid makes 100 at a time
@@ -313,8 +313,8 @@ func opening() []event.Body {
 	}
 }
 
-// TestPartsPayInTheirOrder holds what falls to which part: what the vendor counted for the request
-// before falls to its parts, the rest to what is new, and what was cached to the first ones.
+// TestPartsPayInTheirOrder checks how costs are divided: the vendor's count for the earlier request falls to its parts,
+// the rest to the new part, and cached tokens to the first parts.
 func TestPartsPayInTheirOrder(t *testing.T) {
 	rows := causes(t, append(opening(),
 		by("home/m", llm.Usage{CacheWrite: 800, Output: 10, Reasoning: 4}, 0, read("1", "big.json")),
@@ -345,8 +345,8 @@ func TestPartsPayInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestLostCaches holds that what is paid in full although the request before had it in the cache
-// falls to what lost it.
+// TestLostCaches checks that tokens paid in full although the earlier request had them in the cache are charged to the
+// cause of the loss.
 func TestLostCaches(t *testing.T) {
 	warm, cold := llm.Usage{CacheWrite: 800}, llm.Usage{CacheRead: 100, CacheWrite: 900}
 	first := append(opening(), by("home/m", warm, 1))
@@ -379,7 +379,7 @@ func TestLostCaches(t *testing.T) {
 	}
 }
 
-// TestWhatElseIsPaid holds the causes of all bills that are not for a reply.
+// TestWhatElseIsPaid checks the causes of all bills that are not for a reply.
 func TestWhatElseIsPaid(t *testing.T) {
 	u := llm.Usage{Input: 7}
 	rows := causes(t, append(opening(),
@@ -403,8 +403,8 @@ func TestWhatElseIsPaid(t *testing.T) {
 	}
 }
 
-// TestMoneyIsExact holds the rule of rounding: prices with six decimals lose nothing, and the parts
-// of a bill are the bill.
+// TestMoneyIsExact checks the rule of rounding: prices with six decimals lose nothing, and the parts of a bill are the
+// bill.
 func TestMoneyIsExact(t *testing.T) {
 	for dollars, want := range map[float64]string{
 		0.1 + 0.2: "0.3", 3 * 0.0000001: "0.0000003", 1e-12: "0.000000000001", 12: "12", 0: "0", -1: "0",
@@ -458,7 +458,7 @@ func FuzzNoTokenIsLost(f *testing.F) {
 	})
 }
 
-// TestPartsOfAPrompt holds the cause of all that can stand in one.
+// TestPartsOfAPrompt checks the cause of all that can stand in one.
 func TestPartsOfAPrompt(t *testing.T) {
 	text := strings.Repeat("x", 400)
 	image := llm.Image{MediaType: "image/png", Digest: "d"}
@@ -491,8 +491,8 @@ func TestPartsOfAPrompt(t *testing.T) {
 	}
 }
 
-// TestPromptsThatChange holds that what stands for a conversation takes its place, and that another
-// model counts anew.
+// TestPromptsThatChange checks that a replacement takes the place of its conversation, and that another model counts
+// from the beginning.
 func TestPromptsThatChange(t *testing.T) {
 	before := append(opening(), by("home/m", llm.Usage{Input: 400, Output: 1}, 0), event.Stopped{Reason: event.ReasonDone})
 	var st loop.State

@@ -53,8 +53,7 @@ func explained(t *testing.T, s store.Store, q cost.Question) (cost.Report, map[s
 	return report, rows
 }
 
-// TestTree holds that a session and those that have worked for it add up, each once, also where the
-// log of one is gone.
+// TestTree checks that a session and those that have worked for it add up, each once, even if the log of one is gone.
 func TestTree(t *testing.T) {
 	s := new(store.Memory)
 	one := llm.Usage{Output: 1}
@@ -106,7 +105,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestDays holds which days count.
+// TestDays checks which days count.
 func TestDays(t *testing.T) {
 	s := new(store.Memory)
 	written(t, s, "", "", event.Opened{}, by("home/m", llm.Usage{Output: 1}, 1))
@@ -127,7 +126,7 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// TestAdviceIsTrue holds that advice names only settings that there are.
+// TestAdviceIsTrue checks that advice names only settings that there are.
 func TestAdviceIsTrue(t *testing.T) {
 	named := 0
 	for _, text := range cost.Advice() {

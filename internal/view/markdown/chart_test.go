@@ -94,7 +94,7 @@ func many(series, values int) (out []markdown.Series) {
 	return out
 }
 
-// harmless holds what is true of all text that is drawn.
+// harmless checks properties of all drawn text.
 func harmless(t *testing.T, s string, width int) {
 	t.Helper()
 	for line := range strings.SplitSeq(s, "\n") {
@@ -136,8 +136,7 @@ func TestSVG(t *testing.T) {
 	}
 }
 
-// wellFormed holds that an SVG can be read by anything, does nothing, and has no
-// number that is none.
+// wellFormed checks that any program can read an SVG, that the SVG does nothing, and that all its numbers are valid.
 func wellFormed(t *testing.T, svg string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(svg))
@@ -202,7 +201,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestBarsAreTrue holds that bars are as long as their values are large.
+// TestBarsAreTrue checks that bars are as long as their values are large.
 func TestBarsAreTrue(t *testing.T) {
 	c := markdown.Chart{Kind: markdown.Bar, Series: []markdown.Series{{Values: []float64{80, 40, 10, -40}}}}
 	lines := strings.Split(c.Text(60), "\n")
@@ -224,7 +223,7 @@ func TestBarsAreTrue(t *testing.T) {
 	}
 }
 
-// TestBinsCountAll holds that a histogram leaves nothing out.
+// TestBinsCountAll checks that a histogram leaves nothing out.
 func TestBinsCountAll(t *testing.T) {
 	for range 200 {
 		var values []float64
@@ -351,8 +350,8 @@ func FuzzChart(f *testing.F) {
 	})
 }
 
-// TestDrawn holds that a chart in markdown is drawn anew for each width, whatever is in
-// it, and that nothing else is.
+// TestDrawn checks that a chart in markdown is drawn again for each width, whatever it contains, and that nothing else
+// is.
 func TestDrawn(t *testing.T) {
 	for name, c := range charts() {
 		if c.Check() != nil {
@@ -382,8 +381,8 @@ func TestDrawn(t *testing.T) {
 	}
 }
 
-// TestNumbersStay holds that the numbers of bars are the last thing to go where a
-// terminal is narrow, and that names of full width are measured as they are shown.
+// TestNumbersStay checks that the numbers of bars are the last thing to go where a terminal is narrow, and that names
+// of full width are measured as they are shown.
 func TestNumbersStay(t *testing.T) {
 	c := markdown.Chart{Kind: markdown.Bar, Labels: []string{"漢字という名前", "cart.go"}, Series: []markdown.Series{{Values: []float64{1234.5, 7}}}}
 	for _, width := range []int{80, 20, 14, 12, 10} {

@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/internal/view/markdown"
 )
 
-// check holds what is true of everything that is shown: lines fit, nothing
-// but colours drives the terminal, each line stands for itself.
+// check checks properties of all displayed text: lines fit, only colours drive the terminal, and each line stands for
+// itself.
 func check(t *testing.T, text string, width int, s markdown.Style) {
 	t.Helper()
 	sgr := regexp.MustCompile(`\x1b\[[0-9;]*m`)

@@ -7,8 +7,7 @@ import (
 	"github.com/inspan/inspan/internal/view/markdown"
 )
 
-// Bare addresses are marked as <links>, what belongs to the text around them is
-// not.
+// Bare addresses are marked as <links>, without characters of the surrounding text.
 func TestBareLinks(t *testing.T) {
 	long := strings.Repeat("a", 257)
 	for text, want := range map[string]string{

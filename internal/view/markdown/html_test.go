@@ -52,7 +52,7 @@ func TestHTML(t *testing.T) {
 		`![a](data:image/png;base64,AA"onload=b)`:   "<p>[image: a]</p>\n",
 		"x ![a](data:image/png;base64,AA&quot;b)":   "<p>x [image: a]</p>\n",
 		"![a](data:image/png;base64,AAAA":           "<p>[image: a]</p>\n",
-		// what is HTML is text
+		// HTML is text
 		"a <b>c</b><br/>d":              "<p>a &lt;b&gt;c&lt;/b&gt;<br>d</p>\n",
 		"<script>\nalert(1)\n</script>": "<pre>&lt;script&gt;\nalert(1)\n&lt;/script&gt;</pre>\n",
 		"<!-- a -->":                    "<pre>&lt;!-- a --&gt;</pre>\n",
@@ -65,8 +65,7 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// inert holds that a page does nothing: only tags and attributes that are known,
-// all of them closed, and no address but those that are allowed.
+// inert checks that a page does nothing: it has only known tags and attributes, all closed, and only allowed addresses.
 func inert(t *testing.T, page string) {
 	t.Helper()
 	link, data := regexp.MustCompile(`(?i)^(https?://|mailto:).`), regexp.MustCompile(`^data:image/(png|jpeg|gif);base64,[A-Za-z0-9+/=]+$`)

@@ -16,7 +16,7 @@ import (
 	"github.com/inspan/inspan/internal/view/markdown"
 )
 
-// drawing is an image as it stands in markdown.
+// drawing is an image in markdown.
 func drawing(t testing.TB, w, h int, at func(x, y int) color.Color) string {
 	t.Helper()
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
@@ -64,7 +64,7 @@ func TestPicture(t *testing.T) {
 			drawing(t, 60, 4, func(x, _ int) color.Color { return color.NRGBA{uint8(x % 2 * 255), 0, 0, 255} }),
 			"[38;5;88]" + strings.Repeat("█", 30),
 		},
-		// what is not drawn
+		// not drawn
 		"beside text":          {"x " + drawing(t, 2, 2, stripes), "x [image: a cat]"},
 		"two":                  {drawing(t, 2, 2, stripes) + drawing(t, 2, 2, stripes), "[image: a cat][image: a cat]"},
 		"broken base64":        {"![a](data:image/png;base64,AAAAA)", "[image: a, PNG, 3 bytes]"},
@@ -104,7 +104,7 @@ func TestPictureWithoutColours(t *testing.T) {
 	}
 }
 
-// TestPictureBounds holds how much room a picture takes at most.
+// TestPictureBounds checks how much room a picture takes at most.
 func TestPictureBounds(t *testing.T) {
 	for _, tc := range []struct{ w, h, width, columns, rows int }{
 		{500, 100, 1000, 120, 12},

@@ -8,8 +8,8 @@ import (
 	"github.com/inspan/inspan/internal/view/markdown"
 )
 
-// TestShrink holds that each pixel is the mean of what it stands for, whatever the
-// sizes and wherever the part lies, and that no pixel of the part is left out.
+// TestShrink checks that each pixel is the mean of those that it replaces, for all sizes and positions of the part, and
+// that no pixel of the part is left out.
 func TestShrink(t *testing.T) {
 	img := image.NewNRGBA(image.Rect(-3, -2, 8, 7))
 	seen := map[image.Point]bool{}
@@ -49,7 +49,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-// TestMeanOfClear holds that what is not seen has no colour of its own in a mean.
+// TestMeanOfClear checks that transparent pixels add no colour to a mean.
 func TestMeanOfClear(t *testing.T) {
 	img := image.NewNRGBA(image.Rect(0, 0, 2, 1))
 	img.Set(0, 0, color.NRGBA{R: 200, A: 255})

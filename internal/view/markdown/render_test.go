@@ -102,7 +102,7 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// paint is what code looks like, each colour as a letter before its text.
+// paint is highlighted code, each colour as a letter before its text.
 func paint(code, language string) string {
 	out := markdown.Code(code, language, markdown.Style{})
 	for sgr, letter := range map[string]string{
@@ -114,8 +114,7 @@ func paint(code, language string) string {
 	return strings.ReplaceAll(out, "«.", "»")
 }
 
-// What goes on over line ends is known although each line is shown before the
-// next is read.
+// Constructs over several lines are recognised although each line is shown before the next is read.
 func TestCodeOverLines(t *testing.T) {
 	for _, tc := range []struct{ language, code, want string }{
 		{"go", "/* a\nb\n*/ x := `c\n\nd` + 1", "«C/* a»\n«Cb»\n«C*/» x := «S`c»\n\n«Sd`» + «N1»"},

@@ -11,14 +11,14 @@ import (
 	"github.com/inspan/inspan/internal/view/markdown"
 )
 
-// fataler is what tests and properties have in common.
+// fataler is the common part of tests and properties.
 type fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// feed writes pieces and puts together what is settled. With tails, it looks at
-// the tail after each and expects that looking changes nothing.
+// feed writes pieces and joins the settled lines. With tails, it looks at the tail after each and checks that looking
+// changes nothing.
 func feed(t fataler, s *markdown.Stream, pieces []string, tails bool) string {
 	t.Helper()
 	var settled []string
@@ -76,7 +76,7 @@ func TestPiecesGiveTheWhole(t *testing.T) {
 	})
 }
 
-// What is settled after each line, and what the tail shows.
+// The settled text after each line, and the tail.
 func TestSettled(t *testing.T) {
 	type step struct{ write, settled, tail string }
 	for name, steps := range map[string][]step{
@@ -139,7 +139,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// The tail costs what is not settled, not what is.
+// The cost of the tail depends on the unsettled text only.
 func TestTailIsBounded(t *testing.T) {
 	s := &markdown.Stream{Width: 80}
 	cost := func() float64 { return testing.AllocsPerRun(5, func() { s.Tail() }) }

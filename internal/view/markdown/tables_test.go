@@ -9,9 +9,8 @@ import (
 	"github.com/inspan/inspan/internal/view/markdown"
 )
 
-// TestTables holds that text that people read as it is written has tables and images that
-// they can read, however small the pieces are that it comes in, and that all else is as
-// it was.
+// TestTables checks that text that people read as it is written has tables and images that they can read, however small
+// the pieces are that it comes in, and that all else is as it was.
 func TestTables(t *testing.T) {
 	const table = "|file|n|\n|:---|--:|\n|cart.go|7|\n|漢字|12|\n"
 	for name, tc := range map[string]struct {
@@ -65,7 +64,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestTablesComeAtOnce holds that words need not wait for the end of their line.
+// TestTablesComeAtOnce checks that words need not wait for the end of their line.
 func TestTablesComeAtOnce(t *testing.T) {
 	var s markdown.Tables
 	if got := s.Write("Some wo"); got != "Some wo" {

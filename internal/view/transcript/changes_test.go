@@ -11,8 +11,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestUndoneChanges holds that what is changed now is known: not what was undone, and again what
-// was undone and done again.
+// TestUndoneChanges checks which changes are in effect: not undone ones, and again those that were undone and done
+// again.
 func TestUndoneChanges(t *testing.T) {
 	edit := func(call, path string) []event.Body {
 		return []event.Body{

@@ -47,8 +47,8 @@ func corpus(t *testing.T) map[string][]event.Event {
 	return out
 }
 
-// live is a log as whoever drives the session saw it: with what the model wrote word by
-// word, what calls showed while they ran, a reply that broke off and a wait.
+// live is a log as its driver saw it: with the model's text word by word, progress of calls, an interrupted reply and a
+// wait.
 func live(events []event.Event) (out []event.Event) {
 	for _, e := range events {
 		at := func(b event.Body) { out = append(out, event.Event{Time: e.Time, Session: e.Session, Body: b}) }
@@ -75,8 +75,7 @@ func live(events []event.Event) (out []event.Event) {
 	return out
 }
 
-// lasting are the items that remain of what a reader was given, each once and in the order
-// of the log.
+// lasting are the items that remain of those given to a reader, each once and in the order of the log.
 func lasting(items []transcript.Item) (out []transcript.Item) {
 	seen := map[transcript.Item]bool{}
 	for _, item := range items {
@@ -120,7 +119,7 @@ func folded(events []event.Event) (*transcript.Fold, []transcript.Item) {
 	return f, lasting(items)
 }
 
-// public compares what readers can see.
+// public compares the exported data of items.
 func public() gocmp.Option {
 	return cmpopts.IgnoreUnexported(transcript.Fold{}, transcript.Run{}, transcript.Reply{}, transcript.Call{})
 }
@@ -141,7 +140,7 @@ func TestTransientsChangeNothing(t *testing.T) {
 	}
 }
 
-// TestBatches holds that who looks at the items only now and then sees the same.
+// TestBatches checks that who looks at the items only now and then sees the same.
 func TestBatches(t *testing.T) {
 	for path, events := range corpus(t) {
 		_, want := folded(live(events))
@@ -166,7 +165,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestTwice holds that an event that comes again, as after a reconnect, changes nothing.
+// TestTwice checks that an event that comes again, as after a reconnect, changes nothing.
 func TestTwice(t *testing.T) {
 	for path, events := range corpus(t) {
 		f, want := folded(events)
@@ -181,7 +180,7 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// TestSpentAsTheLoopCounts holds the costs against the state that limits are checked with.
+// TestSpentAsTheLoopCounts checks the costs against the state that limits are checked with.
 func TestSpentAsTheLoopCounts(t *testing.T) {
 	for path, events := range corpus(t) {
 		f, state := &transcript.Fold{}, &loop.State{}

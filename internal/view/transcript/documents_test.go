@@ -81,8 +81,8 @@ func TestExportsPassErrorsOn(t *testing.T) {
 	}
 }
 
-// TestExportsMarkWhatWasRewound holds that exports keep what was rewound and say so, and
-// that a rewind that was taken back counts for nothing.
+// TestExportsMarkWhatWasRewound checks that exports keep rewound parts and mark them, and that an undone rewind does
+// not count.
 func TestExportsMarkWhatWasRewound(t *testing.T) {
 	said := func(text string) event.Body { return event.Say(text) }
 	start := []event.Body{event.Opened{App: "a 1"}, said("one"), replied(event.Replied{}), said("two"), replied(event.Replied{})}

@@ -24,7 +24,7 @@ var _ = []transcript.Item{ // all that there are
 	(*transcript.Question)(nil), (*transcript.Wait)(nil), (*transcript.Child)(nil), (*transcript.Stop)(nil),
 }
 
-// session folds bodies, one a second, and notes what each of them shows.
+// session folds bodies, one a second, and notes the items of each.
 type session struct {
 	transcript.Fold
 	seq  uint64
@@ -49,7 +49,7 @@ func (s *session) do(bodies ...event.Body) string {
 	return strings.Join(out, ", ")
 }
 
-// shown is what a test reads of an item.
+// shown is the part of an item that a test reads.
 func shown(item transcript.Item) string {
 	switch i := item.(type) {
 	case *transcript.Said:
@@ -72,7 +72,7 @@ func shown(item transcript.Item) string {
 	return "?"
 }
 
-// step is an event and what it shows.
+// step is an event and its items.
 type step struct {
 	body event.Body
 	want string
@@ -233,8 +233,8 @@ func TestApproved(t *testing.T) {
 	}
 }
 
-// TestOneAnswerForASet holds that a decision closes each question that it names, with its answer, and
-// only those of the same parent.
+// TestOneAnswerForASet checks that a decision closes each question that it names, with its answer, and only those of
+// the same parent.
 func TestOneAnswerForASet(t *testing.T) {
 	nested := func(id, parent string) event.Body {
 		return event.Judged{Call: id, Parent: parent, Tool: "bash", Args: []byte(`{"command":"x"}`), Action: tool.Ask}
@@ -315,7 +315,7 @@ func TestModelThatAnswersIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestWithdrawn holds that a message is taken back while it waits, and no longer.
+// TestWithdrawn checks that a message is taken back while it waits, and no longer.
 func TestWithdrawn(t *testing.T) {
 	var s session
 	s.follow(t, []step{
@@ -332,8 +332,8 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestQueueInTurn holds that each run begins with one of the messages that wait, so that the others
-// can be taken back for longer.
+// TestQueueInTurn checks that each run begins with one of the messages that wait, so that the others can be taken back
+// for longer.
 func TestQueueInTurn(t *testing.T) {
 	var s session
 	s.follow(t, []step{
@@ -398,8 +398,8 @@ func TestForkLeavesWhatGoesOn(t *testing.T) {
 	}
 }
 
-// TestWhatIsOverIsLetGo holds that the fold keeps nothing of what has ended: how much is
-// remembered of a long session is for whoever shows it to decide.
+// TestWhatIsOverIsLetGo checks that the fold keeps nothing that has ended: its reader decides how much of a long
+// session to remember.
 func TestWhatIsOverIsLetGo(t *testing.T) {
 	var s session
 	var over []weak.Pointer[transcript.Call]

@@ -68,7 +68,7 @@ func exported(t *testing.T, raw []byte) []exportedSpan {
 	return request.Resources[0].Scopes[0].Spans
 }
 
-// TestOTLPUntil holds that what goes on lasts as long as anything is known, and that failures are told.
+// TestOTLPUntil checks that open spans last as long as the log is known, and that failures are exported.
 func TestOTLPUntil(t *testing.T) {
 	start := time.Unix(100, 0)
 	trace := transcript.Trace{Session: "s", Until: time.Unix(160, 0), Spans: []transcript.Span{
@@ -111,7 +111,7 @@ func TestOTLPUntil(t *testing.T) {
 	}
 }
 
-// TestOTLPNamesTheAgent holds that a run is that of the kind of agent whose session it is.
+// TestOTLPNamesTheAgent checks that a run is that of the kind of agent whose session it is.
 func TestOTLPNamesTheAgent(t *testing.T) {
 	for kind, want := range map[string]string{"": "inspan", "worker": "worker"} {
 		spans := transcript.NewSpans(false)
@@ -125,8 +125,8 @@ func TestOTLPNamesTheAgent(t *testing.T) {
 	}
 }
 
-// TestWhoAnswered holds that a reply is told with the vendor's id of it and the server that sent it, and that a call of
-// a tool that is not there is told as such, without the kind that it would have.
+// TestWhoAnswered checks that a reply has the vendor's id and the server that sent it, and that a call of an unknown
+// tool is marked as such, without the kind that it would have.
 func TestWhoAnswered(t *testing.T) {
 	start := time.Unix(100, 0)
 	var spans transcript.Spans
@@ -165,8 +165,8 @@ func TestWhoAnswered(t *testing.T) {
 	}
 }
 
-// TestFinishReasons holds that the end of a reply is told in the words of the conventions, also of one that was
-// refused, and that a request without a reply tells none.
+// TestFinishReasons checks that the end of a reply is given in the words of the conventions, also for a refused one,
+// and that a request without a reply has none.
 func TestFinishReasons(t *testing.T) {
 	start := time.Unix(100, 0)
 	for outcome, want := range map[string]string{

@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestPendingIsThatOfTheStatus holds at every event of the logs that the open questions are those that the
-// kernel waits for.
+// TestPendingIsThatOfTheStatus checks at every event of the logs that the open questions are those that the kernel
+// waits for.
 func TestPendingIsThatOfTheStatus(t *testing.T) {
 	asked := 0
 	for _, path := range logs(t) {

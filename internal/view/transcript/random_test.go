@@ -16,8 +16,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// anyBody is something that could stand in a log, or come beside it. Few ids are used, so
-// that events meet.
+// anyBody is a random body in a log, or a transient one. It uses few ids, so that events refer to each other.
 func anyBody(r *rand.Rand) event.Body {
 	id := fmt.Sprint(r.IntN(4))
 	n := uint64(r.IntN(60))
@@ -67,8 +66,7 @@ func anyBody(r *rand.Rand) event.Body {
 	return bodies[r.IntN(len(bodies))]
 }
 
-// anyLog is a log with what came beside it. It ends with a stop, so that nothing is being
-// written.
+// anyLog is a log with transient events. It ends with a stop, so nothing is in progress.
 func anyLog(seed uint64) (events []event.Event) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	var seq uint64
@@ -86,8 +84,8 @@ func anyLog(seed uint64) (events []event.Event) {
 	return append(events, event.Event{Seq: seq + 1, Time: time.Unix(int64(seq), 0), Body: event.Stopped{Reason: event.ReasonDone}})
 }
 
-// TestAnyOrder holds for logs that no driver writes that nothing breaks, that transient
-// events leave nothing behind, and that what is open is on the lists of what goes on.
+// TestAnyOrder checks, for logs that no driver writes, that nothing breaks, that transient events leave nothing behind,
+// and that open items are on the lists of current ones.
 func TestAnyOrder(t *testing.T) {
 	for seed := range uint64(500) {
 		events := anyLog(seed)

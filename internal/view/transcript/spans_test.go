@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// spansOf folds bodies whose events are a second apart, and says each span in a line: its id, its
-// parent, its name, its seconds and what came of it.
+// spansOf folds bodies whose events are a second apart, and prints each span in a line: its id, parent, name, seconds
+// and outcome.
 func spansOf(bodies ...event.Body) string {
 	var s transcript.Spans
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -35,7 +35,7 @@ func spansOf(bodies ...event.Body) string {
 	return out.String()
 }
 
-// TestSpans holds what becomes a span, where it begins and ends, and what it is a part of.
+// TestSpans checks which things become spans, where these begin and end, and their parents.
 func TestSpans(t *testing.T) {
 	call := func(id, name string) llm.Parts { return llm.Parts{llm.Call{ID: id, Name: name}} }
 	three := 3
@@ -167,9 +167,8 @@ call-10 call-4 bash 10-11 ok
 	}
 }
 
-// TestSpansOfLogs holds, for every log that there is, that all that was asked and started has its
-// span, that each is a part of one that began before it, that none ends before it begins, and that
-// what is seen while it goes on is what is seen later.
+// TestSpansOfLogs checks, for every log of the corpus, that every request and every call has its span, that the parent
+// of each began before it, that none ends before it begins, and that spans seen live equal those seen later.
 func TestSpansOfLogs(t *testing.T) {
 	for _, path := range logs(t) {
 		events, _ := readLog(t, path)

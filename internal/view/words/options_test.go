@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestOptions holds what a question offers, that each answer is reached by its key and by its word,
-// and that it allows what it says and nothing else.
+// TestOptions checks the offered answers of a question, that each is reached by its key and by its word, and that it
+// allows exactly what it says.
 func TestOptions(t *testing.T) {
 	rules := []string{"write(a)"}
 	edits := event.Offer{Reach: event.ReachEdits, Rules: []string{"edits"}}
@@ -72,7 +72,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestGranted holds the line that says what was allowed: the rules in full, and nothing that was not granted.
+// TestGranted checks the line that says what was allowed: the rules in full, and nothing that was not granted.
 func TestGranted(t *testing.T) {
 	rules, offers := []string{"bash(go test *)", "read(\u202e)"}, []event.Offer{{Reach: event.ReachEdits, Rules: []string{"edits"}}}
 	for want, d := range map[string]event.Decided{
@@ -95,8 +95,8 @@ func TestGranted(t *testing.T) {
 	}
 }
 
-// TestConsents holds that a question says each thing once: a reason that only repeats what the call would do is
-// left out, and any other stays.
+// TestConsents checks that a question says each thing once: a reason that only repeats the call is left out, and any
+// other stays.
 func TestConsents(t *testing.T) {
 	runs := tool.Effect{Kind: tool.Execute, Text: "touch one"}
 	writes := tool.Effect{Kind: tool.Write, Path: "/w/one"}

@@ -10,7 +10,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestTogether holds how several calls are summed up, and that what is sensitive is named in any case.
+// TestTogether checks the summary of several calls, and that sensitive places are always named.
 func TestTogether(t *testing.T) {
 	wish := func(name string, effects ...tool.Effect) event.Raised {
 		return event.Raised{Tool: name, Args: json.RawMessage(`{}`), Effects: effects}
@@ -53,8 +53,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestWhole holds that each of several calls is shown with all that it would do, and that none can pass
-// for another by what it holds.
+// TestWhole checks that each of several calls is shown in full, and that the content of one can't imitate another.
 func TestWhole(t *testing.T) {
 	forged := "make\nCall 2 of 3: edit\nAll of them together:"
 	command, _ := json.Marshal(map[string]any{"command": forged, "timeout": 3})

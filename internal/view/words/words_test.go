@@ -58,7 +58,7 @@ func TestOneLine(t *testing.T) {
 	}
 }
 
-// FuzzShown holds what is promised of text that is shown.
+// FuzzShown checks the promises about displayed text.
 func FuzzShown(f *testing.F) {
 	f.Add("a\tb\x1b[31m\u202e漢字漢字 👩‍👩‍👧 long line of words\n\xff", 5)
 	f.Add(" 0\x88", 5)
@@ -391,8 +391,7 @@ func TestAnsweredBy(t *testing.T) {
 	}
 }
 
-// TestFailed holds that a command which ends with another code than 0 has failed, whatever the
-// outcome of its call.
+// TestFailed checks that a command which ends with another code than 0 has failed, whatever the outcome of its call.
 func TestFailed(t *testing.T) {
 	code := func(n int) *int { return &n }
 	for want, b := range map[string]event.Ended{

@@ -101,8 +101,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestCommentOnce holds that a comment is there once, however often it is asked for, also where the
-// site failed after it had made it.
+// TestCommentOnce checks that a comment is there once, however often it is asked for, also where the site failed after
+// it had made it.
 func TestCommentOnce(t *testing.T) {
 	for kind, s := range sites(t) {
 		lost := true
@@ -178,8 +178,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestLimits holds how long is waited for a site that wants no requests for a while, and for what
-// nothing is tried again.
+// TestLimits checks how long a request waits for a site that asks for a pause, and when it is not repeated.
 func TestLimits(t *testing.T) {
 	reset := func(d time.Duration) string { return fmt.Sprint(time.Now().Add(d).Unix()) }
 	for _, c := range []struct {
@@ -225,7 +224,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestGivesUp holds that a site which keeps failing is asked three times, and what is said then.
+// TestGivesUp checks that a failing site gets three requests, and the error after that.
 func TestGivesUp(t *testing.T) {
 	for kind, s := range sites(t) {
 		asked := 0
@@ -250,8 +249,7 @@ func TestNoToken(t *testing.T) {
 	}
 }
 
-// TestApp holds that an app proves that it has its key, gets a token for a project once, and does the
-// rest with that.
+// TestApp checks that an app proves that it has its key, gets a token for a project once, and does the rest with that.
 func TestApp(t *testing.T) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestTokenStaysHome holds which site a name leads to, and that a token goes to no other than its own.
+// TestTokenStaysHome checks which site a name leads to, and that a token goes to no other than its own.
 func TestTokenStaysHome(t *testing.T) {
 	environment := map[string]string{
 		"GITHUB_TOKEN": "hub", "GITLAB_TOKEN": "lab", "GITLAB_API_URL": "https://git.corp.test/api/v4",

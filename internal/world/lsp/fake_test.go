@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// fakeServer is a language server that does what its kind says, well or not.
+// fakeServer is a language server that behaves well or badly, by its kind.
 type fakeServer struct {
 	kind string
 	in   *bufio.Reader
@@ -247,8 +247,7 @@ func (f *fakeServer) echo(m fakeMessage) {
 	f.answer(m.ID, fmt.Sprintf(`[{"uri":%q,"range":{"start":%s,"end":%s}}]`, doc.URI, in.Position, in.Position))
 }
 
-// wild answers what no server should. The kind is what it answers, with URI for
-// the document's.
+// wild gives answers that no server should give. The kind is the answer, with URI for the document's.
 func (f *fakeServer) wild(m fakeMessage) {
 	var in struct {
 		Doc struct{ URI string } `json:"textDocument"`

@@ -259,7 +259,7 @@ func TestPulledDiagnostics(t *testing.T) {
 	}
 }
 
-// TestStartedAgain holds that a server that ended twice is there again after a pause.
+// TestStartedAgain checks that a server that ended twice is there again after a pause.
 func TestStartedAgain(t *testing.T) {
 	p := faked(t, "dies twice")
 	if _, err := p.hover(); err == nil || !strings.Contains(err.Error(), "exit code 3") {
@@ -271,8 +271,8 @@ func TestStartedAgain(t *testing.T) {
 	}
 }
 
-// TestFirstDiagnosis holds that what a server says of half of a project is not taken for
-// all of it: it is waited for, and where that takes too long the report says so.
+// TestFirstDiagnosis checks that diagnoses of a half-loaded project do not count for all of it: inspan waits for the
+// server, and the report says if that takes too long.
 func TestFirstDiagnosis(t *testing.T) {
 	for kind, want := range map[string]lsp.Report{"loads": {Settled: true}, "loads on": {Loading: true}} {
 		t.Run(kind, func(t *testing.T) {
@@ -288,8 +288,8 @@ func TestFirstDiagnosis(t *testing.T) {
 	}
 }
 
-// TestLocalServers holds that a server of the project is taken where there is none in
-// PATH, that whoever is asked sees which one it is, and that it goes after the other.
+// TestLocalServers checks that a server of the project is used if PATH has none, that the question names it, and that
+// the server in PATH comes first.
 func TestLocalServers(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -326,7 +326,7 @@ func TestLocalServers(t *testing.T) {
 	}
 }
 
-// TestNames holds what can be the name of something.
+// TestNames checks what can be the name of a symbol.
 func TestNames(t *testing.T) {
 	for _, tc := range []struct{ path, names, not string }{
 		{"a.go", "x Total _a größe x1", "1x a-b a.b func a$ x! type"},

@@ -129,7 +129,7 @@ func (p *project) put(name, text string) {
 	}
 }
 
-// at is where a text first stands in a file.
+// at is the first position of a text in a file.
 func (p *project) at(name, text string) (string, lsp.Position) {
 	p.t.Helper()
 	data, err := os.ReadFile(p.path(name))

@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestGoplsBehindWalls runs it as a session does: in the box of the workspace,
-// where its caches are the sandbox's and there is no network.
+// TestGoplsBehindWalls runs gopls as a session does: in the workspace box, with the sandbox's caches and without a
+// network.
 func TestGoplsBehindWalls(t *testing.T) {
 	bin := gopls(t)
 	t.Setenv("PATH", filepath.Dir(bin)+string(filepath.ListSeparator)+os.Getenv("PATH"))
@@ -60,7 +60,7 @@ func TestGoplsBehindWalls(t *testing.T) {
 	}
 }
 
-// BenchmarkWarmDefinition is what a query costs when the server runs.
+// BenchmarkWarmDefinition measures the cost of a query while the server runs.
 func BenchmarkWarmDefinition(b *testing.B) {
 	p := newProject(b, goplsServer(b), shop())
 	path, at := p.at("shop.go", "Total(1)")

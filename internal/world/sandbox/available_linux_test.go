@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestNice holds that commands of an environment that is told so stand back behind this program, in
-// each box, and that others don't.
+// TestNice checks that commands of an environment with lower priority yield to this program, in each box, and that
+// others don't.
 func TestNice(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

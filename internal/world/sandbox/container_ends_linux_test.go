@@ -157,8 +157,7 @@ func TestContainerKeeperFails(t *testing.T) {
 	})
 }
 
-// TestContainerLeaves checks that what a command leaves behind goes on until
-// it is ended, and that this is told.
+// TestContainerLeaves checks that processes left by a command run on until they are ended, and are reported.
 func TestContainerLeaves(t *testing.T) {
 	engines(t, func(t *testing.T, d *dock) {
 		env, _, _ := d.boxedIn(t)
@@ -229,7 +228,7 @@ func TestContainersOfTheDead(t *testing.T) {
 	})
 }
 
-// stub is an engine that notes what it is told and does as it is bid.
+// stub is an engine that records its commands and does what the test says.
 func stub(t *testing.T, run string) (engine, notes string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -242,8 +241,7 @@ func stub(t *testing.T, run string) (engine, notes string) {
 	return engine, notes
 }
 
-// TestEngineIsTold checks the command line of the engine: what it must have,
-// and that nothing secret is in it.
+// TestEngineIsTold checks the command line of the engine: the required arguments, and that it contains no secret.
 func TestEngineIsTold(t *testing.T) {
 	self := keeperHere(t)
 	engine, notes := stub(t, "echo no way >&2; exit 125")
@@ -357,8 +355,7 @@ func TestContainerStartCancelled(t *testing.T) {
 	}
 }
 
-// TestContainerIsChecked checks that nothing is started in a container that is
-// not as closed as the engine was told.
+// TestContainerIsChecked checks that nothing starts in a container that is less closed than requested.
 func TestContainerIsChecked(t *testing.T) {
 	d := needDock(t, "podman")
 	real, err := exec.LookPath(d.engine)

@@ -31,8 +31,7 @@ var docks = struct {
 	self string
 }{list: make(map[string]*dock)}
 
-// needDock returns an engine, or skips the test. What it needs is made of what
-// is on this machine; nothing is pulled.
+// needDock returns an engine, or skips the test. It is made from files of this machine; nothing is pulled.
 func needDock(t testing.TB, name string) *dock {
 	t.Helper()
 	docks.Lock()
@@ -128,7 +127,7 @@ func makeFolder() (err error) {
 	return err
 }
 
-// command is the engine's command line with what it needs here.
+// command is the engine's command line with the arguments that this machine needs.
 func (d *dock) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(d.engine, args...)
 	cmd.Env = os.Environ()
@@ -219,7 +218,7 @@ func (d *dock) empty(t testing.TB) {
 		func() string { return fmt.Sprintf("%q", list) })
 }
 
-// close removes what was made for the tests.
+// close removes everything that was made for the tests.
 func closeDocks() {
 	for _, d := range docks.list {
 		if d.why == "" {

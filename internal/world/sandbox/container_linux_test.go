@@ -92,8 +92,8 @@ func TestProbeContainer(t *testing.T) {
 	})
 }
 
-// TestNoContainer checks what is said where there is no engine or no image, and
-// that nothing is started then: least of all without a container.
+// TestNoContainer checks the errors without an engine or an image, and that nothing starts then, least of all without a
+// container.
 func TestNoContainer(t *testing.T) {
 	empty := t.TempDir()
 	stub := filepath.Join(empty, "stub")
@@ -141,7 +141,7 @@ func TestNoContainer(t *testing.T) {
 	}
 }
 
-// TestContainerWalls holds what boxes in containers let through and what not.
+// TestContainerWalls checks what boxes in containers allow and deny.
 func TestContainerWalls(t *testing.T) {
 	engines(t, func(t *testing.T, d *dock) {
 		env, home, state := d.boxedIn(t)
@@ -226,7 +226,7 @@ func inside(t testing.TB, env tool.Env, box tool.Box, text string) (int, string,
 	return code, out.String(), p.(tool.Refuser).Refused()
 }
 
-// TestContainerTakesAway checks what appears in the workspace and must not stay.
+// TestContainerTakesAway checks that forbidden files that appear in the workspace are removed.
 func TestContainerTakesAway(t *testing.T) {
 	engines(t, func(t *testing.T, d *dock) {
 		env, _, _ := d.boxedIn(t)
@@ -247,8 +247,7 @@ func TestContainerTakesAway(t *testing.T) {
 	})
 }
 
-// TestContainerMounts checks that what is mounted in a workspace is as closed
-// as the rest of it.
+// TestContainerMounts checks that mounts in a workspace are as closed as the rest of it.
 func TestContainerMounts(t *testing.T) {
 	engines(t, func(t *testing.T, d *dock) {
 		env, _, _ := d.boxedIn(t)

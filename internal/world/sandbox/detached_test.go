@@ -112,7 +112,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestEndLeavesStrangersAlone gives a number that no longer means what was meant.
+// TestEndLeavesStrangersAlone passes a process number that now belongs to another process.
 func TestEndLeavesStrangersAlone(t *testing.T) {
 	pid, gone := victims(t, `trap 'exit 9' TERM; trap 'exit 3' WINCH; echo ready; while :; do sleep 0.01; done`)
 	if killed, err := sandbox.End(t.Context(), pid, testkit.Patience, func() bool { return false }); killed || err != nil {

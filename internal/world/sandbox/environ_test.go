@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// without returns what an environment has beside our settings, as names.
+// without returns the names in an environment that are not our settings.
 func without(env []string) []string {
 	env = slices.DeleteFunc(env, func(kv string) bool { return slices.Contains(settings(false), kv) })
 	for i, kv := range env {
@@ -28,10 +28,10 @@ func TestEnviron(t *testing.T) {
 		// secrets by their value
 		"https_proxy=http://u:p@proxy", "DATABASE_URL=postgres://app:hunter2hunter2@db/x", "PLAIN=ghp_f7Kq2LmX9vRt4YsB6nWc3ZpD8hJg5EaU1oQi",
 		"DB_PASS=hunter2hunter2",
-		// what steers
+		// variables that steer programs
 		"BASH_ENV=j", "ENV=j", "LD_PRELOAD=/x.so", "PROMPT_COMMAND=x", "BASH_FUNC_cat%%=() { x; }", "GIT_DIR=/x", "GIT_CONFIG_GLOBAL=/x",
 		"GIT_EXTERNAL_DIFF=x", "INSPAN_MODEL=m", "INSPAN_API_KEY=n",
-		// of shells, and what ours stand on top of
+		// variables of shells, and those that our settings replace
 		"PWD=/w", "SHLVL=1", "PAGER=less", "TERM=xterm",
 	}
 	o := Options{Environ: []string{"NAMED_TOKEN"}, Keys: []string{"MINE", "ANTHROPIC_API_KEY"}}
@@ -95,8 +95,8 @@ func TestWithhold(t *testing.T) {
 	}
 }
 
-// TestEditors holds that a command without a terminal gets an editor that does nothing, and one on a
-// terminal the person's.
+// TestEditors checks that a command without a terminal gets an editor that does nothing, and one on a terminal the
+// person's.
 func TestEditors(t *testing.T) {
 	ours := []string{"EDITOR=nano", "PATH=/bin"}
 	plain := environ(ours, Options{}, "/w", tool.Command{})

@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// goBuild is a script that builds without settings of the person, and prints what it compiled.
+// goBuild is a script that builds without settings of the person, and prints the compiled packages.
 const goBuild = "GOFLAGS= GOTOOLCHAIN=local go build -v ./..."
 
 // warm makes a module in the workspace, and builds it as the person would, into their own cache.
@@ -41,7 +41,7 @@ func warm(t testing.TB, root, home, text string) (own string, vars []string) {
 	return own, []string{"PATH=" + filepath.Join(goroot, "bin") + ":/usr/bin:/bin", "CGO_ENABLED=0", "GORACE=" + os.Getenv("GORACE")}
 }
 
-// TestFirstBuild: a box builds with what the person has compiled, and can't change it.
+// TestFirstBuild: a box builds with the person's compiled packages, and can't change them.
 func TestFirstBuild(t *testing.T) {
 	env, home, _ := boxes.New(t)
 	boxes.Need(t, env, tool.BoxWorkspace)
@@ -73,7 +73,7 @@ func TestFirstBuild(t *testing.T) {
 	}
 }
 
-// TestColdBuild: who has compiled nothing yet is told that a build takes long.
+// TestColdBuild: without compiled packages, the result says that a build takes long.
 func TestColdBuild(t *testing.T) {
 	env, home, _ := boxes.New(t)
 	boxes.Need(t, env, tool.BoxWorkspace)
@@ -96,7 +96,7 @@ func TestColdBuild(t *testing.T) {
 	}
 }
 
-// files lists what a folder holds, with times and sizes.
+// files lists the content of a folder, with times and sizes.
 func files(t testing.TB, dir string) string {
 	t.Helper()
 	var out strings.Builder

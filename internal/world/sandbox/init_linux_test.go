@@ -38,8 +38,8 @@ func leavesBehind() {
 	os.Exit(7)
 }
 
-// TestFirst holds that a program which is process 1 reaps what others leave behind, passes signals on, and ends
-// with the exit code of its work.
+// TestFirst checks that a program that is process 1 reaps orphans, passes signals on, and ends with the exit code of
+// its work.
 func TestFirst(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), sandbox.Self())
 	cmd.Env = append(os.Environ(), "SANDBOX_TEST_FIRST=1")

@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/protocol"
 )
 
-// TestEndsBeforeItBegins holds that a keeper ends, and leaves no command, whose inspan has ended when
-// it had just asked for one.
+// TestEndsBeforeItBegins checks that a keeper ends, and leaves no command, whose inspan has ended when it had just
+// asked for one.
 func TestEndsBeforeItBegins(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

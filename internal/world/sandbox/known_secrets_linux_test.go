@@ -14,8 +14,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestKnownSecrets changes a home in random ways and checks after each that the secrets that boxes
-// close are those that a look at every place finds.
+// TestKnownSecrets changes a home in random ways and checks after each that the boxes close the same secrets that a
+// look at every place finds.
 func TestKnownSecrets(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -79,7 +79,7 @@ func TestKnownSecretsJustChanged(t *testing.T) {
 	}
 }
 
-// happens does something to what has a name in a home, or to a folder on the way, and says what.
+// happens changes a named entry of a home, or a folder on the way, and describes the change.
 func happens(random *rand.Rand, home, away, name string) string {
 	path := filepath.Join(home, name)
 	_ = os.MkdirAll(filepath.Dir(path), 0o700) // each may fail: what is there is in the way
@@ -103,7 +103,7 @@ func happens(random *rand.Rand, home, away, name string) string {
 	return fmt.Sprint("move back to ", name, os.Rename(list[random.IntN(len(list))], path))
 }
 
-// lookedFor is what a look at every place finds.
+// lookedFor is the result of a look at every place.
 func lookedFor(m places.Map) []string {
 	var out []string
 	for _, k := range m.Known() {

@@ -31,8 +31,7 @@ func TestLocalNeedsDirectory(t *testing.T) {
 	}
 }
 
-// TestFailedChange checks that a change that fails leaves the old file and nothing
-// beside it.
+// TestFailedChange checks that a failing change leaves the old file and no other.
 func TestFailedChange(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write anywhere")

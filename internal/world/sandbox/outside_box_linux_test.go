@@ -9,9 +9,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestMakingIsKnownBefore checks that all boxes of a session know of one that may make
-// repositories before its command can run. Else a job that runs beside it takes away
-// what git has half made.
+// TestMakingIsKnownBefore checks that all boxes of a session know of one that may make repositories before its command
+// can run. Otherwise a parallel job removes what git has half made.
 func TestMakingIsKnownBefore(t *testing.T) {
 	root := t.TempDir()
 	git := filepath.Join(root, ".git")

@@ -26,7 +26,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// TestChildren holds that the check of children passes here, and finds fault where none can start.
+// TestChildren checks that the check of children passes here, and finds fault where none can start.
 func TestChildren(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

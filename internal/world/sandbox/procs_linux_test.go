@@ -64,8 +64,7 @@ func TestCancelDaemon(t *testing.T) {
 	boxes.WaitForEnd(t, pid)
 }
 
-// TestKillLater checks that what a process left behind runs on, and ends with
-// Kill.
+// TestKillLater checks that a process left behind runs on, and ends with Kill.
 func TestKillLater(t *testing.T) {
 	for name, script := range map[string]string{
 		"daemon": daemon,

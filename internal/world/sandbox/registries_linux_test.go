@@ -25,8 +25,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestRegistries holds that each workspace box fetches from registries, over http and https, and does nothing else
-// there, that it reaches no other host, and that what it fetched is counted.
+// TestRegistries checks that each workspace box fetches from registries, over http and https, and can do nothing else
+// there, that it reaches no other host, and that fetches are counted.
 func TestRegistries(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("NO CURL HERE")

@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestFetchedOnce has Go fetch a module in a box that reaches hosts, from what the person
-// has, and use it in one that reaches none. Until then their own folder is read.
+// TestFetchedOnce has Go fetch a module in a box with hosts, starting from the person's cache, and use it in a box
+// without hosts. Until then the person's own folder is read.
 func TestFetchedOnce(t *testing.T) {
 	said, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE", "GOROOT").Output()
 	lines := strings.Fields(string(said))
@@ -51,7 +51,7 @@ func TestFetchedOnce(t *testing.T) {
 	if code, out, _ := boxes.Run(t, env, with, "go mod download", vars...); code != 0 {
 		t.Fatalf("%d %s", code, out)
 	}
-	// where go keeps the state of the checksum database, and Maven what it fetches
+	// where go keeps the state of the checksum database, and Maven its downloads
 	if code, out, _ := boxes.Run(t, env, with, `touch "${MAVEN_OPTS##* -Dmaven.repo.local.tail=}" 2>/dev/null && exit 9; set -e
 mkdir -p "$(go env GOPATH)/pkg/sumdb/sum.golang.org"
 set -- $MAVEN_OPTS; touch "${1#-Dmaven.repo.local=}/fetched"`, vars...); code != 0 {
@@ -71,8 +71,8 @@ set -- $MAVEN_OPTS; touch "${1#-Dmaven.repo.local=}/fetched"`, vars...); code !=
 	}
 }
 
-// TestCachesEndWithTheSession holds that what a session leaves in a cache is not there for the next
-// one, which would run it, and that a program with a cache of its own finds that again, alone.
+// TestCachesEndWithTheSession checks that the next session does not see, and so does not run, what a session left in a
+// cache, and that a program with a cache of its own finds that cache again, alone.
 func TestCachesEndWithTheSession(t *testing.T) {
 	env, _, state := boxes.New(t)
 	boxes.Need(t, env, tool.BoxWorkspace)
@@ -120,7 +120,7 @@ func TestCachesEndWithTheSession(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(state, "cache", "session-*")); len(left) != 2 { // a folder and its note
 		t.Errorf("sessions left %q", left)
 	}
-	// A session that was killed leaves its folder to whoever comes by.
+	// The next session removes the folder of a killed one.
 	killed := filepath.Join(state, "cache", "session-KILLED")
 	if err := os.MkdirAll(filepath.Join(killed, "xdg"), 0o700); err != nil {
 		t.Fatal(err)

@@ -26,8 +26,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestSwap has a command send what stands for a secret, over http and https: to a host that is to have
-// the secret, that comes; to another, what stands for it.
+// TestSwap has a command send the placeholder of a secret, over http and https: a host of the secret gets the secret,
+// any other host the placeholder.
 func TestSwap(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("NO CURL HERE")
@@ -36,7 +36,7 @@ func TestSwap(t *testing.T) {
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		_, password, _ := r.BasicAuth()
-		// in letters that no rule of what is shown finds
+		// in letters that no rule for printed text finds
 		said := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "%s|%s|%s|%s", r.Header.Get("X-Key"), password, body, r.URL.RawQuery))
 		fmt.Fprint(w, "got:"+said+":")
 	})
@@ -124,7 +124,7 @@ func TestSwap(t *testing.T) {
 	open.TLS = sealed.TLS.Clone()
 	open.StartTLS()
 	t.Cleanup(open.Close)
-	// in one connection: the proxy opens no other, and adds nothing to what the host says
+	// in one connection: the proxy opens no other, and adds nothing to the host's answer
 	u, _ := url.Parse(open.URL)
 	same := "example.com:" + u.Port()
 	_, out := sent(t, env, box, fmt.Sprintf("curl -s -i -m 20 -H 'X-Key: placeholder_header' https://%s https://%s", same, same))

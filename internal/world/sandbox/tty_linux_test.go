@@ -9,8 +9,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestTerminalInABox checks that a terminal works inside of walls, and that it is no way
-// to put words into that of others.
+// TestTerminalInABox checks that a terminal works inside a box, and that it can't be used to type into other terminals.
 func TestTerminalInABox(t *testing.T) {
 	env := boxes.Kept(t)
 	if !env.Walls.Workspace {

@@ -10,8 +10,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestFlat holds that where no overlay can be laid over a repository it is closed, and never open
-// itself.
+// TestFlat checks that where no overlay can be laid over a repository it is closed, and never open itself.
 func TestFlat(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -46,8 +45,8 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// TestReady holds that a box that was made ready serves the first command, and that none are
-// made ready once they are not wanted any more, or the environment is closed.
+// TestReady checks that a box that was made ready serves the first command, and that none are made ready once they are
+// not wanted any more, or the environment is closed.
 func TestReady(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

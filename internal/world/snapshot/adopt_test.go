@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAdopt holds that a workspace that moved can go back to each checkpoint from before and after, whether or not its new
-// place had checkpoints already, and that the old store is gone.
+// TestAdopt checks that a workspace that moved can go back to each checkpoint from before and after, whether or not its
+// new place had checkpoints already, and that the old store is gone.
 func TestAdopt(t *testing.T) {
 	for _, had := range []bool{false, true} {
 		from, to := newStore(t), newStore(t)
@@ -39,7 +39,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdoptHoldsBack holds that nothing is taken over while a restore is unfinished where that would be lost.
+// TestAdoptHoldsBack checks that nothing is taken over while a restore is unfinished where that would be lost.
 func TestAdoptHoldsBack(t *testing.T) {
 	from, to := newStore(t), newStore(t)
 	for _, s := range []*Store{from, to} {

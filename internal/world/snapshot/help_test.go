@@ -31,8 +31,8 @@ func newStore(t testing.TB) *Store {
 	return &Store{Dir: filepath.Join(top, "store"), Root: root}
 }
 
-// lay makes what a table says below root: a path that ends with a slash is a
-// folder, a text that starts with "-> " a link.
+// lay makes the entries of a table below root: a path that ends with a slash is a folder, a text that starts with "-> "
+// a link.
 func lay(t testing.TB, root string, files map[string]string) {
 	t.Helper()
 	for path, text := range files {
@@ -136,7 +136,7 @@ func whys(list []Change) map[string]string {
 	return out
 }
 
-// kinds lists paths and what happens to them.
+// kinds lists paths with their kinds of change.
 func kinds(list []Change) map[string]Kind {
 	out := map[string]Kind{}
 	for _, c := range list {

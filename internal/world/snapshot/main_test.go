@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// childEnv makes the test binary do one thing to a store and say what came of
-// it: "VERB N DIR ROOT ARGS...", where it kills itself before the Nth change
-// of a file system, if N isn't 0.
+// childEnv makes the test binary perform one action on a store and print the result: "VERB N DIR ROOT ARGS...". It
+// kills itself before the Nth change of a file system, unless N is 0.
 const childEnv = "SNAPSHOT_TEST_CHILD"
 
 func TestMain(m *testing.M) {

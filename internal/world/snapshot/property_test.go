@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// act does something random to a random path; what can't be done there isn't.
+// act performs a random action on a random path; impossible ones are skipped.
 func act(t *rapid.T, root string) {
 	names := rapid.SampledFrom([]string{"a", "b", "c", "d\xff"})
 	draw := func(label string) string {
@@ -51,7 +51,7 @@ func acts(t *rapid.T, root string, most int) {
 	}
 }
 
-// history is what happened to a workspace, as seen from outside.
+// history is the history of a workspace, as seen from outside.
 type history struct {
 	to      string
 	want    map[string]string      // at to
@@ -96,8 +96,8 @@ func union(a, b map[string]string) map[string]bool {
 	return out
 }
 
-// without is what a path is to become, in small: the texts here are of one line. It is what
-// it is at to where somebody else has changed it too in a way that can't be told apart.
+// without is the expected content of a path, in a small model: texts have one line. It is the current content if
+// someone else has changed it too and the changes can't be separated.
 func (h history) without(name string) (want string, both bool) {
 	want = h.now[name]
 	for _, leg := range slices.Backward(h.touched[name]) {
@@ -119,7 +119,7 @@ func (h history) without(name string) (want string, both bool) {
 	return want, false
 }
 
-// fields are the mode and the text of a file; without a text it is none.
+// fields are the mode and the text of a file; without a text there is no file.
 func fields(state string) [2]string {
 	mode, text, _ := strings.Cut(state, " ")
 	if !strings.HasPrefix(mode, "-r") {
@@ -128,7 +128,7 @@ func fields(state string) [2]string {
 	return [2]string{mode, text}
 }
 
-// three merges what can't be divided.
+// three merges texts that can't be divided.
 func three(ours, base, theirs string) (string, bool) {
 	switch {
 	case ours == base:
@@ -139,7 +139,7 @@ func three(ours, base, theirs string) (string, bool) {
 	return "", false
 }
 
-// check compares what a restore made of a workspace with what it had to.
+// check compares the restored workspace with the expected one.
 func (h history) check(t *rapid.T, after map[string]string, r Restored, force bool) {
 	kept, changed := whys(r.Kept), kinds(r.Changes)
 	for name := range union(h.now, after) {

@@ -159,7 +159,7 @@ func TestSpecialBitsAreNeitherGivenNorTaken(t *testing.T) {
 	}
 }
 
-// TestWhatIsSkippedNowIsNotTouched leaves out what an earlier checkpoint kept.
+// TestWhatIsSkippedNowIsNotTouched leaves out paths that an earlier checkpoint kept.
 func TestWhatIsSkippedNowIsNotTouched(t *testing.T) {
 	s := newStore(t)
 	lay(t, s.Root, map[string]string{"a": "1", "d/x": "2", "d/gone": "3", "e": "4"})

@@ -71,8 +71,8 @@ func fetch(t testing.TB, s *Store, b folderBlobs, name string) Sent {
 	return sent
 }
 
-// TestTravel holds that another machine gets a workspace as it is, .git and all, and that what follows
-// costs what has changed.
+// TestTravel checks that another machine gets a workspace as it is, including .git, and that a later state costs only
+// the changes.
 func TestTravel(t *testing.T) {
 	b := folderBlobs(t.TempDir())
 	one, two := traveller(t), traveller(t)
@@ -115,7 +115,7 @@ func TestTravel(t *testing.T) {
 	}
 }
 
-// TestTravelOfGit holds that git says the same of a repository on both machines.
+// TestTravelOfGit checks that git says the same of a repository on both machines.
 func TestTravelOfGit(t *testing.T) {
 	b := folderBlobs(t.TempDir())
 	one, two := traveller(t), traveller(t)
@@ -145,7 +145,7 @@ func TestTravelOfGit(t *testing.T) {
 	}
 }
 
-// TestManyBigFiles holds that big files, however many, are sent once.
+// TestManyBigFiles checks that big files, however many, are sent once.
 func TestManyBigFiles(t *testing.T) {
 	b := folderBlobs(t.TempDir())
 	one, two := traveller(t), traveller(t)
@@ -168,8 +168,8 @@ func TestManyBigFiles(t *testing.T) {
 	}
 }
 
-// TestChain holds that a long row of states stays small, and that each of its packs is needed by the one
-// who has only the last.
+// TestChain checks that a long row of states stays small, and that each of its packs is needed by the one who has only
+// the last.
 func TestChain(t *testing.T) {
 	b := folderBlobs(t.TempDir())
 	one, two := traveller(t), traveller(t)
@@ -220,7 +220,7 @@ func TestChain(t *testing.T) {
 	}
 }
 
-// TestForgotten holds that a machine which has lost what it knew of the packs sends all again.
+// TestForgotten checks that a machine without its indexes of packs sends everything again.
 func TestForgotten(t *testing.T) {
 	b := folderBlobs(t.TempDir())
 	one, two := traveller(t), traveller(t)
@@ -237,7 +237,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// TestTooLarge holds that a workspace above the quota is not sent, and none above it is made.
+// TestTooLarge checks that a workspace above the quota is not sent, and none above it is made.
 func TestTooLarge(t *testing.T) {
 	b := folderBlobs(t.TempDir())
 	one, two := traveller(t), traveller(t)
@@ -260,8 +260,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestBlobsFail holds that a store which fails at any blob makes Send fail with its error, and that the
-// next one goes on.
+// TestBlobsFail checks that a store that fails at any blob makes Send fail with its error, and that the next Send
+// continues.
 func TestBlobsFail(t *testing.T) {
 	errAway := errors.New("away")
 	for n := 0; ; n++ {
@@ -296,7 +296,7 @@ func (b *failingBlobs) Put(ctx context.Context, r io.Reader) (string, error) {
 	return b.folderBlobs.Put(ctx, r)
 }
 
-// TestSendIsKilledAnywhere holds that after a kill the next state is as good as without.
+// TestSendIsKilledAnywhere checks that after a kill the next state is as good as without.
 func TestSendIsKilledAnywhere(t *testing.T) {
 	for n := 1; ; n += few() {
 		b := folderBlobs(t.TempDir())
@@ -316,8 +316,8 @@ func TestSendIsKilledAnywhere(t *testing.T) {
 	}
 }
 
-// TestFetchIsKilledAnywhere holds that after a kill the workspace is the old one, gone, or the new one,
-// and that another Fetch makes it.
+// TestFetchIsKilledAnywhere checks that after a kill the workspace is the old one, gone, or the new one, and that
+// another Fetch makes it.
 func TestFetchIsKilledAnywhere(t *testing.T) {
 	b := folderBlobs(t.TempDir())
 	one := traveller(t)
@@ -401,8 +401,8 @@ func (f *forge) manifest(root digest, change func(*manifest)) string {
 	return name
 }
 
-// TestHostileStates holds that whatever the blobs say, nothing is written outside of the workspace, what
-// is not as its digest says is not taken, and the workspace stays as it was.
+// TestHostileStates checks that, whatever the blobs contain, nothing is written outside the workspace, data that does
+// not match its digest is refused, and the workspace stays as it was.
 func TestHostileStates(t *testing.T) {
 	file := func(f *forge, name, text string) entry {
 		return entry{name: name, kind: isFile, perm: 0o644, size: int64(len(text)), sum: f.object([]byte(text))}
@@ -506,7 +506,7 @@ func TestHostileStates(t *testing.T) {
 	}
 }
 
-// TestLinkInTheWay holds that a link in the place of the folder that a workspace is made in is not followed.
+// TestLinkInTheWay checks that a link in the place of the folder that a workspace is made in is not followed.
 func TestLinkInTheWay(t *testing.T) {
 	b := folderBlobs(t.TempDir())
 	one, two := traveller(t), traveller(t)
@@ -538,8 +538,8 @@ func (b removableBlobs) Remove(_ context.Context, name string) error {
 	return os.Remove(filepath.Join(string(b.folderBlobs), name))
 }
 
-// TestSendTakesBack holds that a state which is none, as the workspace is too large, leaves nothing in blobs, and
-// that all that states have left can be removed, and nothing else.
+// TestSendTakesBack checks that a failed state, such as of a workspace that is too large, leaves no blobs, and that all
+// blobs of states can be removed, and nothing else.
 func TestSendTakesBack(t *testing.T) {
 	b := removableBlobs{folderBlobs(t.TempDir())}
 	s := traveller(t)
@@ -565,8 +565,8 @@ func TestSendTakesBack(t *testing.T) {
 	}
 }
 
-// TestWithoutStates holds that an agent can read what its session has in blobs, but no state of its
-// workspace, which has more than the agent may read there.
+// TestWithoutStates checks that an agent can read its session's blobs, but no state of its workspace, which contains
+// more than the agent may read there.
 func TestWithoutStates(t *testing.T) {
 	b := folderBlobs(t.TempDir())
 	s := traveller(t)
@@ -670,7 +670,7 @@ func BenchmarkUnchanged(b *testing.B) {
 	}
 }
 
-// BenchmarkFetch makes a workspace of so many files anew.
+// BenchmarkFetch makes a workspace of so many files from scratch.
 func BenchmarkFetch(b *testing.B) {
 	for _, files := range []int{1_000, 20_000} {
 		b.Run(fmt.Sprint(files), func(b *testing.B) {

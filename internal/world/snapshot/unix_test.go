@@ -16,8 +16,7 @@ import (
 
 func pipe(path string) error { return syscall.Mkfifo(path, 0o644) }
 
-// mortal makes a child run as somebody to whom permissions mean something, who
-// owns the store and the workspace.
+// mortal makes a child run as an unprivileged user who owns the store and the workspace.
 func mortal(t *testing.T, s *Store, cmd *exec.Cmd) *exec.Cmd {
 	t.Helper()
 	if os.Getuid() != 0 {

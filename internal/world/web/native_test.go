@@ -10,8 +10,7 @@ import (
 	"github.com/inspan/inspan/internal/world/web"
 )
 
-// TestVendorsSearch holds the requests and answers of engines that are models to
-// what each vendor documents.
+// TestVendorsSearch compares the requests and answers of engines that are models with each vendor's documentation.
 func TestVendorsSearch(t *testing.T) {
 	heron := web.Hit{Title: "The heron", Address: "https://www.birds.test/a", Snippet: "It is grey."}
 	for _, tt := range []struct {
@@ -74,8 +73,7 @@ func TestVendorsSearch(t *testing.T) {
 	}
 }
 
-// TestVendorsFail holds that what can't be searched, and answers that are none,
-// are told.
+// TestVendorsFail checks the errors for impossible searches and invalid answers.
 func TestVendorsFail(t *testing.T) {
 	both := web.Query{Text: "x", Count: 3, Domains: []string{"a.test"}, Exclude: []string{"b.a.test"}}
 	for _, tt := range []struct {

@@ -37,8 +37,7 @@ func page(t testing.TB, html string) web.Page {
 	return p
 }
 
-// TestPages reads the pages in testdata. After a change that is meant, go test
-// -update writes what they become.
+// TestPages reads the pages in testdata. After an intended change, go test -update writes the results.
 func TestPages(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.html")
 	if err != nil || len(files) == 0 {
@@ -70,7 +69,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestHiddenDeep holds that nesting does not bring out what is hidden.
+// TestHiddenDeep checks that nesting does not reveal hidden text.
 func TestHiddenDeep(t *testing.T) {
 	for name, html := range map[string]string{
 		"in deep elements":   strings.Repeat("<div>", 1000) + "<div hidden><i>SECRET</i></div>seen",
@@ -96,7 +95,7 @@ func TestHiddenDeep(t *testing.T) {
 	}
 }
 
-// TestShapes is for what the pages in testdata do not have.
+// TestShapes has cases that the pages in testdata lack.
 func TestShapes(t *testing.T) {
 	prose := strings.Repeat("Herons stand still for a long time. ", 20)
 	for _, tt := range []struct{ name, html, want string }{
@@ -219,9 +218,8 @@ func large(size int) map[string]string {
 	}
 }
 
-// TestLarge holds that no page takes or becomes more than its size is worth, whatever
-// is in it: four times the page may take twelve times as long, on a machine where other
-// things happen too.
+// TestLarge checks that no page takes or becomes more than its size is worth, whatever is in it: four times the page
+// may take twelve times as long, on a machine where other things happen too.
 func TestLarge(t *testing.T) {
 	const size = 1 << 20
 	small := large(size / 4)
@@ -282,8 +280,8 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// FuzzHTML holds that any bytes become valid text of bounded size, that hidden
-// text stays away, and that a page reads the same twice.
+// FuzzHTML checks that any bytes become valid text of bounded size, that hidden text stays away, and that a page reads
+// the same twice.
 func FuzzHTML(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.html")
 	for _, file := range files {

@@ -28,7 +28,7 @@ type asked struct {
 	body         map[string]any
 }
 
-// engine serves one answer and reports what it was asked.
+// engine serves one answer and reports its request.
 func engine(t *testing.T, provider, answer string) (web.Search, *asked) {
 	t.Helper()
 	var a asked
@@ -56,7 +56,7 @@ func client() *http.Client {
 	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// TestEngines holds requests and answers to what each service documents.
+// TestEngines compares requests and answers with each service's documentation.
 func TestEngines(t *testing.T) {
 	q := web.Query{
 		Text: "grey heron", Count: 5, Domains: []string{"birds.test", "org.test"},
@@ -156,7 +156,7 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// TestPlainQuery holds that what was not asked for is not sent.
+// TestPlainQuery checks that unset options are not sent.
 func TestPlainQuery(t *testing.T) {
 	for provider, answer := range map[string]string{
 		"brave":  `{"type":"search"}`,

@@ -13,7 +13,7 @@ import (
 	"github.com/inspan/inspan/internal/world/worktree"
 )
 
-// TestLeftOut holds that what is too large, or a repository of its own, is told.
+// TestLeftOut checks that files that are too large and nested repositories are reported.
 func TestLeftOut(t *testing.T) {
 	b := newBench(t)
 	b.write("large", strings.Repeat("x", worktree.MaxFile+1))
@@ -43,8 +43,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestChanges holds what is told of each kind of change, committed or not, and that
-// what was taken over does not come again.
+// TestChanges checks the report for each kind of change, committed or not, and that merged changes do not come again.
 func TestChanges(t *testing.T) {
 	b := newBench(t)
 	b.write("moved", "m\n")
@@ -99,8 +98,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestSameTick holds that a change is seen that leaves size and time as they were
-// when git looked last.
+// TestSameTick checks that a change is seen that leaves size and time as they were when git looked last.
 func TestSameTick(t *testing.T) {
 	b := newBench(t)
 	for i := range 30 {
@@ -112,7 +110,7 @@ func TestSameTick(t *testing.T) {
 	}
 }
 
-// TestLineEnds holds that files come with the line ends that the workspace has.
+// TestLineEnds checks that files come with the line ends that the workspace has.
 func TestLineEnds(t *testing.T) {
 	b := newBench(t)
 	b.git("config", "core.autocrlf", "true")
@@ -172,8 +170,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestExec holds that a file system or setting without permissions does not take them
-// from files.
+// TestExec checks that a file system or setting without permissions does not take them from files.
 func TestExec(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("has none")

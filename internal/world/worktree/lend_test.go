@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLend holds that what is lent has the history of a branch, also of one that was not cloned whole
-// and from a worktree, and nothing else of the repository.
+// TestLend checks that the lent repository has the history of a branch, also of a shallow clone and from a worktree,
+// and nothing else of the repository.
 func TestLend(t *testing.T) {
 	b := newBench(t)
 	b.git("branch", "-M", "main")
@@ -49,8 +49,7 @@ func TestLend(t *testing.T) {
 	}
 }
 
-// TestLendRefuses holds that nothing is lent through which objects of another repository would be
-// read.
+// TestLendRefuses checks that nothing is lent through which objects of another repository would be read.
 func TestLendRefuses(t *testing.T) {
 	for what, c := range map[string]struct {
 		does func(b *bench)

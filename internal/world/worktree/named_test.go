@@ -12,8 +12,8 @@ import (
 	"github.com/inspan/inspan/internal/world/worktree"
 )
 
-// TestNamed holds that what the person's git or the repository's settings run in the workspace asks
-// before it is changed, made or replaced, and that other values of settings close nothing.
+// TestNamed checks that files that the person's git or the repository's settings run in the workspace ask before they
+// are changed, made or replaced, and that other settings close nothing.
 func TestNamed(t *testing.T) {
 	dir := keep.Real(t.TempDir())
 	root, home := filepath.Join(dir, "top/ws"), filepath.Join(dir, "home")

@@ -45,7 +45,7 @@ func resolved(t *testing.T, dir string) string {
 	return dir
 }
 
-// git runs git as whoever uses a store does.
+// git runs git as users of a store do.
 func git(ctx context.Context, dir string, stdin []byte, args ...string) ([]byte, int, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(stdin)
@@ -153,8 +153,7 @@ func (b *bench) state() string {
 	return fmt.Sprint(files(b.T, b.root), string(index), b.git("for-each-ref"), b.git("stash", "list"), b.git("symbolic-ref", "HEAD"))
 }
 
-// TestBring holds what a copy gets of that which git ignores, that it is the copy's own, and what it is
-// told to lack.
+// TestBring checks which ignored files a copy gets, that they are the copy's own, and which it reports as missing.
 func TestBring(t *testing.T) {
 	b := newBench(t)
 	b.write(".gitignore", "node_modules/\nbuild/\n*.env\n*.log\n")
@@ -213,8 +212,7 @@ func TestBring(t *testing.T) {
 
 const odd = "o d\n\"ü\t*?[x]"
 
-// TestMake holds that a copy has what the workspace has, and that the workspace stays
-// as it is.
+// TestMake checks that a copy has the content of the workspace, and that the workspace stays as it is.
 func TestMake(t *testing.T) {
 	b := newBench(t)
 	b.write("gone.txt", "x")
@@ -265,7 +263,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestMakeOfUnfinishedMerge holds that a file in conflict comes as it stands.
+// TestMakeOfUnfinishedMerge checks that a file in conflict is copied as it stands.
 func TestMakeOfUnfinishedMerge(t *testing.T) {
 	b := newBench(t)
 	b.git("checkout", "--quiet", "-b", "other")
@@ -283,8 +281,7 @@ func TestMakeOfUnfinishedMerge(t *testing.T) {
 	}
 }
 
-// TestWithoutCommits holds that a repository need not have a commit, an index or a
-// name for its user.
+// TestWithoutCommits checks that a repository need not have a commit, an index or a name for its user.
 func TestWithoutCommits(t *testing.T) {
 	b := &bench{T: t, root: resolved(t, t.TempDir()), store: &worktree.Store{Dir: t.TempDir(), Git: git}}
 	b.git("init", "--quiet")
@@ -298,8 +295,8 @@ func TestWithoutCommits(t *testing.T) {
 	}
 }
 
-// TestSubfolder holds that a workspace below the top of its repository has its
-// counterpart, and that what was changed beside it is told and not brought over.
+// TestSubfolder checks that a workspace below the top of its repository has its counterpart, and that changes outside
+// it are reported and not merged.
 func TestSubfolder(t *testing.T) {
 	b := newBench(t)
 	top := b.root
@@ -321,7 +318,7 @@ func TestSubfolder(t *testing.T) {
 	}
 }
 
-// TestLinkedWorktree holds that a workspace may itself be a worktree.
+// TestLinkedWorktree checks that a workspace may itself be a worktree.
 func TestLinkedWorktree(t *testing.T) {
 	b := newBench(t)
 	main := b.root
@@ -335,8 +332,8 @@ func TestLinkedWorktree(t *testing.T) {
 	}
 }
 
-// TestAgain holds that a name means one copy, at the same base, whatever was done in
-// it, and that another name or workspace means another.
+// TestAgain checks that a name means one copy, at the same base, whatever was done in it, and that another name or
+// workspace means another.
 func TestAgain(t *testing.T) {
 	b := newBench(t)
 	first := b.make("x")
@@ -358,8 +355,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestHalfMade holds that a copy whose making was broken off after any run of git is
-// made anew.
+// TestHalfMade checks that a copy whose making was interrupted after any run of git is made again.
 func TestHalfMade(t *testing.T) {
 	for last := 1; ; last++ {
 		b := newBench(t)
@@ -395,8 +391,8 @@ func TestHalfMade(t *testing.T) {
 	}
 }
 
-// TestDamaged holds that a copy whose folder was lost is made anew, and that one whose
-// .git was turned elsewhere is still the one it was.
+// TestDamaged checks that a copy whose folder was lost is made again, and that one whose .git leads elsewhere is still
+// the same copy.
 func TestDamaged(t *testing.T) {
 	b := newBench(t)
 	tree := b.make("x")
@@ -426,8 +422,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestNoProgramRuns holds that hooks do not run, and that a repository whose settings
-// name programs is refused, now and later.
+// TestNoProgramRuns checks that hooks do not run, and that a repository whose settings name programs is refused, now
+// and later.
 func TestNoProgramRuns(t *testing.T) {
 	b := newBench(t)
 	marker := filepath.Join(t.TempDir(), "ran")
@@ -452,8 +448,7 @@ func TestNoProgramRuns(t *testing.T) {
 	}
 }
 
-// TestNoRepository holds what is told where there is none, and where the store is in
-// the way.
+// TestNoRepository checks the errors without a repository, and with a store inside the workspace.
 func TestNoRepository(t *testing.T) {
 	s := &worktree.Store{Dir: t.TempDir(), Git: git}
 	if _, err := s.Make(t.Context(), t.TempDir(), "x"); !errors.Is(err, worktree.ErrNoRepository) {
@@ -470,8 +465,8 @@ func TestNoRepository(t *testing.T) {
 	}
 }
 
-// TestRemove holds that a copy goes with all that is in it, that others stay, and that
-// removing it twice is no error.
+// TestRemove checks that a copy is removed with all its content, that others stay, and that a second removal is not an
+// error.
 func TestRemove(t *testing.T) {
 	b := newBench(t)
 	lost := filepath.Join(resolved(t, t.TempDir()), "of the person, on a disk that is away")
@@ -505,7 +500,7 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestAtOnce holds that copies can be made side by side.
+// TestAtOnce checks that copies can be made side by side.
 func TestAtOnce(t *testing.T) {
 	b := newBench(t)
 	var wg sync.WaitGroup
@@ -527,7 +522,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestSubmodule holds that the copy is known to lack the content of a submodule, that the recorded commit of the
+// TestSubmodule checks that the copy is known to lack the content of a submodule, that the recorded commit of the
 // submodule stays, and that a change of it is reported.
 func TestSubmodule(t *testing.T) {
 	b := newBench(t)

@@ -6,7 +6,7 @@ import (
 	"github.com/inspan/inspan/llm/internal/family"
 )
 
-// TestOf holds that a family is found however a server spells its models.
+// TestOf checks that a family is found however a server spells its models.
 func TestOf(t *testing.T) {
 	for id, want := range map[string]string{
 		"deepseek/deepseek-chat": "deepseek", "DeepSeek-V3.1": "deepseek", "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B": "deepseek",
@@ -26,7 +26,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestWants holds what the families want that want something.
+// TestWants checks the requirements of the families that have some.
 func TestWants(t *testing.T) {
 	for id, want := range map[string]family.Family{
 		"openrouter/deepseek-v4":        {Name: "deepseek", EmptyThought: true},

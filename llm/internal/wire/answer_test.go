@@ -35,7 +35,7 @@ func answer(t *testing.T, status int, header map[string]string, body []byte) (*R
 	})
 }
 
-// TestEncodings holds that a body is read however it was compressed, and cut in it is an error.
+// TestEncodings checks that a body is read however it was compressed, and cut in it is an error.
 func TestEncodings(t *testing.T) {
 	text := strings.Repeat("data: {\"a\":1}\n\n", 1000)
 	packed := func(w func(io.Writer) io.WriteCloser) []byte {
@@ -88,7 +88,7 @@ func TestEncodings(t *testing.T) {
 	}
 }
 
-// TestElsewhere holds what is said of answers that are no model's.
+// TestElsewhere checks the errors for answers that are not a model's.
 func TestElsewhere(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
@@ -125,7 +125,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestWhole holds that one JSON value is told from a stream by its first character, whatever its type.
+// TestWhole checks that the first character tells a JSON value, of whatever type, from a stream.
 func TestWhole(t *testing.T) {
 	for body, want := range map[string]bool{
 		`{"a":1}`: true, "\xef\xbb\xbf\n [1]": true, "data: {}\n\n": false, ": ping\n\ndata: {}": false, "event: x\n": false, "": false,
@@ -145,7 +145,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestRetryInfo holds the wait that only the body of an error tells.
+// TestRetryInfo checks the wait that only the body of an error tells.
 func TestRetryInfo(t *testing.T) {
 	for body, want := range map[string]time.Duration{
 		`{"error":{"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}`: 34500 * time.Millisecond,
@@ -170,7 +170,7 @@ func (endless) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: endless{}}, nil
 }
 
-// TestEndless holds that neither a body nor a reply goes on for ever.
+// TestEndless checks that both bodies and replies are bounded.
 func TestEndless(t *testing.T) {
 	for _, c := range []struct {
 		maxOutput, chunks int // chunks of 256 KiB

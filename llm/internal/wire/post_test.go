@@ -68,7 +68,7 @@ func answerOnce(conn net.Conn, requests chan<- string) {
 	}
 }
 
-// TestUntrusted holds that a server whose certificate is not trusted, or that speaks no TLS, is not asked again.
+// TestUntrusted checks that a server whose certificate is not trusted, or that speaks no TLS, is not asked again.
 func TestUntrusted(t *testing.T) {
 	quiet := log.New(io.Discard, "", 0)
 	sealed := httptest.NewUnstartedServer(http.NotFoundHandler())

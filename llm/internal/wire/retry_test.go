@@ -8,7 +8,7 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// TestRetryAfter holds all spellings, at 12:00 of a day in 2026.
+// TestRetryAfter checks all spellings, at 12:00 of a day in 2026.
 func TestRetryAfter(t *testing.T) {
 	const month = 31 * 24 * time.Hour
 	for value, want := range map[string]time.Duration{ // in every header that counts seconds
@@ -60,7 +60,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestRetryAfterOfSeveral holds which header decides.
+// TestRetryAfterOfSeveral checks which header decides.
 func TestRetryAfterOfSeveral(t *testing.T) {
 	check(t, time.Second, "", "Retry-After-Ms", "1000", "Retry-After", "2")
 	check(t, 2*time.Second, "", "Retry-After-Ms", "soon", "Retry-After", "2")
@@ -75,7 +75,7 @@ func TestRetryAfterOfSeveral(t *testing.T) {
 	)
 }
 
-// TestRetryAfterClocks holds that times of day count from the server's clock.
+// TestRetryAfterClocks checks that times of day count from the server's clock.
 func TestRetryAfterClocks(t *testing.T) {
 	for _, date := range []string{"Wed, 18 Nov 2026 09:00:00 GMT", "Tue, 24 Nov 2026 09:00:00 GMT"} {
 		at, err := http.ParseTime(date)
@@ -100,7 +100,7 @@ func check(t *testing.T, want time.Duration, message string, headers ...string) 
 	}
 }
 
-// TestCompleteIsBounded holds that no adapter can ask for longer than the headers can.
+// TestCompleteIsBounded checks that no adapter can ask for longer than the headers can.
 func TestCompleteIsBounded(t *testing.T) {
 	for asked, want := range map[time.Duration]time.Duration{-1: 0, 1: 1, 56 * 365 * 24 * time.Hour: longestWait} {
 		e := llm.AsError((&Reply{}).Complete(&llm.Error{Kind: llm.KindQuota, RetryAfter: asked}))

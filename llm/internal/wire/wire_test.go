@@ -142,7 +142,7 @@ func TestShortID(t *testing.T) {
 	}
 }
 
-// Every byte is seen wherever it stands among eight that are read at once.
+// Every byte is seen at every position among eight that are read at once.
 func TestAppendStringSeesEveryByte(t *testing.T) {
 	for c := range 256 {
 		for at := range 17 {

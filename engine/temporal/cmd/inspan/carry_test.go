@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// apart is a machine that shares no folder with others: what it has at the path of the house is in a folder of
-// its own. Only root can make such machines.
+// apart is a machine that shares no folder with others: it has its own folder at the path of the house. Only root can
+// make such machines.
 func (h *house) apart() *house {
 	h.t.Helper()
 	if out, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil {
@@ -43,9 +43,9 @@ func gone(path string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// TestServersApart has a server and two workers that share nothing but the store. A worker is killed in the
-// middle of a command: the other goes on with the workspace as the last finished command has left it, and
-// the server tells of the commits in the end. When the task is over, workers keep nothing.
+// TestServersApart has a server and two workers that share only the store. It kills a worker in the middle of a
+// command: the other one continues with the workspace as the last finished command left it, and the server reports the
+// commits at the end. When the task is over, workers keep nothing.
 func TestServersApart(t *testing.T) {
 	h := newHouse(t)
 	at := engine(t)

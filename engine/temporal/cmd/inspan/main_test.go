@@ -22,7 +22,7 @@ import (
 	"github.com/inspan/inspan/engine/postgres/testkit"
 )
 
-// cluster is the database of all tests here; nil: there is none. Program is inspan as it is built here.
+// cluster is the database of all tests of this package; nil if there is none. Program is inspan as built here.
 var (
 	cluster *testkit.Cluster
 	program string
@@ -99,7 +99,7 @@ type served struct {
 	done chan struct{}
 }
 
-// said is what a process has written.
+// said is the output of a process.
 type said struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -169,7 +169,7 @@ func (h *house) until(what string, is func() bool) {
 	}
 }
 
-// call sends a request to a server. A server that is away, or nobody who leads, is no answer.
+// call sends a request to a server. It retries while the server is away or no server leads.
 func (s *served) call(method, path string, in, out any) (status int) {
 	s.h.t.Helper()
 	token, err := os.ReadFile(s.h.files("state", "server.token"))
@@ -203,7 +203,7 @@ func (s *served) call(method, path string, in, out any) (status int) {
 	return res.StatusCode
 }
 
-// task is what is looked at of a task.
+// task has the fields of a task that the tests look at.
 type task struct {
 	ID, Stage, Why, Session string
 	Result                  struct{ Says string }
@@ -230,9 +230,9 @@ func (s *served) reaches(id, stage string) (t task) {
 	return t
 }
 
-// TestServers has several servers of one store: requests to one that stands by are answered, one that
-// is killed is followed by another that goes on with its task, and one that was stopped for longer
-// than its lease ends when it wakes. No command of an agent runs twice.
+// TestServers has several servers of one store. A standby answers requests, another server continues the task of a
+// killed one, and a server that was stopped for longer than its lease ends when it wakes. No command of an agent runs
+// twice.
 func TestServers(t *testing.T) {
 	h := newHouse(t)
 	first := h.serve()
@@ -286,7 +286,7 @@ func TestServers(t *testing.T) {
 // serverProgram names the development server that engine/temporal/devserver is built to.
 const serverProgram = "INSPAN_TEMPORAL_SERVER"
 
-// engine starts a Temporal server, and returns the URL by which servers name it.
+// engine starts a Temporal server, and returns its URL.
 func engine(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv(serverProgram)
@@ -383,8 +383,8 @@ func TestServersWithEngine(t *testing.T) {
 	h.ran(work, "ran\nnone\n")
 }
 
-// TestStuck has a worker that lacks the volume with the workspaces: the task says why nothing happens, ends
-// if it is cancelled then, and goes on once there is a worker that has the volume.
+// TestStuck has a worker without the volume that holds the workspaces. The task says why nothing happens, ends if it is
+// cancelled then, and continues once a worker has the volume.
 func TestStuck(t *testing.T) {
 	h := newHouse(t)
 	at := engine(t)
@@ -410,7 +410,7 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// ran compares what commands of an agent have left.
+// ran compares the traces of an agent's commands.
 func (h *house) ran(work, want string) {
 	h.t.Helper()
 	got, err := os.ReadFile(filepath.Join(work, "effects"))

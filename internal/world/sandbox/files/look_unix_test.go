@@ -82,8 +82,7 @@ func TestFilesByContent(t *testing.T) {
 	}
 }
 
-// TestLookIsWhatIsRead holds that what comes into a file after it was looked
-// through is not read.
+// TestLookIsWhatIsRead checks that text that gets into a file after its scan is not read.
 func TestLookIsWhatIsRead(t *testing.T) {
 	env := guarded(t)
 	path := filepath.Join(env.Root, "ca.pem")
@@ -103,8 +102,7 @@ func TestLookIsWhatIsRead(t *testing.T) {
 	}
 }
 
-// TestOwnFiles holds that a session may read and change what it made, until
-// somebody else has written to it.
+// TestOwnFiles checks that a session may read and change its own files until someone else has written to them.
 func TestOwnFiles(t *testing.T) {
 	env := guarded(t)
 	path := filepath.Join(env.Root, "server.key")
@@ -133,8 +131,8 @@ func TestOwnFiles(t *testing.T) {
 	}
 }
 
-// TestOpened holds that what was allowed opens single files that only their names
-// make secret, and with All everything but what is inspan's and what rules close.
+// TestOpened checks that an approval opens single files that are secret only by name, and with All everything except
+// inspan's own files and places closed by rules.
 func TestOpened(t *testing.T) {
 	env := guarded(t)
 	in := func(name string) string { return filepath.Join(env.Root, name) }

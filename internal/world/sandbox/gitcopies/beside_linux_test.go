@@ -13,8 +13,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestFoldersBeside holds that boxes have a folder beside the workspace as they have the workspace: written in the
-// workspace box but for what names programs, read in others, with secrets closed in each.
+// TestFoldersBeside checks that boxes have an additional folder like the workspace: writable in the workspace box
+// except for files that name programs, readable in others, with secrets closed in each.
 func TestFoldersBeside(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -94,8 +94,8 @@ func TestFoldersBeside(t *testing.T) {
 	}
 }
 
-// TestPackageOfMany works in one folder of a repository: a commit is taken over, also with what the person has
-// changed elsewhere, and a checkout as far as it needs no files there. One that does leaves the branch as it is.
+// TestPackageOfMany works in one folder of a repository: a commit is taken over, together with the person's changes
+// elsewhere, and a checkout if it needs no files there. A checkout that does leaves the branch as it is.
 func TestPackageOfMany(t *testing.T) {
 	t.Parallel()
 	top, err := filepath.EvalSymlinks(t.TempDir())

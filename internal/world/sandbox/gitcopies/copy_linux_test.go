@@ -48,8 +48,8 @@ func IsRepository(t *testing.T) (env tool.Env, outside func(text string) string)
 	return env, outside
 }
 
-// TestGitCopies has git work in boxes, call after call, as people work with it. What it has done is
-// in the repository after each, and nothing is told.
+// TestGitCopies has git work in boxes, call after call, as people do. Its results are in the repository after each
+// call, without any report.
 func TestGitCopies(t *testing.T) {
 	t.Parallel()
 	for name, steps := range map[string][]string{
@@ -97,7 +97,7 @@ func TestGitCopies(t *testing.T) {
 	}
 }
 
-// gitTree lists the files of the repository with what they hold.
+// gitTree lists the files of the repository with their content.
 func gitTree(t *testing.T, root string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -116,8 +116,8 @@ func gitTree(t *testing.T, root string) map[string]string {
 	return out
 }
 
-// TestGitCopiesHold has a box leave what would have a git outside run a program, lead it elsewhere,
-// or destroy what the repository holds. Each time the repository stays as it was, and it is told.
+// TestGitCopiesHold has a box leave files that would make an outside git run a program, lead it elsewhere, or destroy
+// the repository. Each time the repository stays as it was, and there is a report.
 func TestGitCopiesHold(t *testing.T) {
 	t.Parallel()
 	env, outside := IsRepository(t)
@@ -186,9 +186,9 @@ func TestGitCopiesHold(t *testing.T) {
 	outside("git reset -q --hard && git fsck --full --no-dangling --no-progress && git log -1 side && git worktree list | grep tree")
 }
 
-// TestGitCopiesAreTakenOverAtTheEnd holds that nothing outside sees what a box writes in a
-// repository before the command has ended, that what goes on gives the rest when it ends, and that
-// what others did meanwhile stays.
+// TestGitCopiesAreTakenOverAtTheEnd checks that nothing outside sees a box's changes of a repository before the command
+// has ended, that a process that runs on delivers the rest when it ends, and that changes of others in the meantime
+// stay.
 func TestGitCopiesAreTakenOverAtTheEnd(t *testing.T) {
 	t.Parallel()
 	env, outside := IsRepository(t)
@@ -226,7 +226,7 @@ func TestGitCopiesAreTakenOverAtTheEnd(t *testing.T) {
 		outside("git log -1 --format=%s") != "person" {
 		t.Errorf("refused %q", refused)
 	}
-	// What a command leaves running gives what it does later when it ends.
+	// A process that a command leaves running delivers its later work when it ends.
 	p, err := env.Procs.Start(t.Context(), tool.Command{
 		Args: []string{"bash", "-c", "git commit -q --allow-empty -m first; (" + meets + "; git tag later) >/dev/null 2>&1 & disown"},
 		Dir:  env.Root, Box: mixedBox, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/"},
@@ -243,8 +243,8 @@ func TestGitCopiesAreTakenOverAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestNestsAreSettled has a command make repositories below the workspace whose settings name
-// programs, in every way there is, and go on: what names them is gone while it still runs.
+// TestNestsAreSettled has a command make repositories below the workspace whose settings name programs, in every
+// possible way, and run on: these settings are removed while it still runs.
 func TestNestsAreSettled(t *testing.T) {
 	t.Parallel()
 	env, _ := IsRepository(t)
@@ -336,8 +336,8 @@ func TestNestsAreNotSeen(t *testing.T) {
 	}
 }
 
-// TestOurGitBesideAJob has a job swap what leads git to its settings, over and over, while git of
-// ours and of the person works on the same repository: no filter of the job's ever runs.
+// TestOurGitBesideAJob has a job swap the files that lead git to its settings, over and over, while inspan's and the
+// person's git work on the same repository: no filter of the job ever runs.
 func TestOurGitBesideAJob(t *testing.T) {
 	t.Parallel()
 	env, outside := IsRepository(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// BenchmarkCommit is what a commit in a box costs, and a plain command beside it.
+// BenchmarkCommit measures the cost of a commit in a box, and of a plain command.
 func BenchmarkCommit(b *testing.B) {
 	env, _, _ := boxes.New(b)
 	if code, out, _ := boxes.Run(b, env, tool.Box{Level: tool.BoxNone},

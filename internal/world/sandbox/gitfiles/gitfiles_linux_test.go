@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestGitFiles holds the list of what a box may leave in a git directory against the list of what
-// there can be, and that against the git that is installed: each file of which it knows is on the
-// list, so that somebody has looked whether it can name a program.
+// TestGitFiles compares the list of files that a box may leave in a git directory with the list of possible files, and
+// that one with the installed git: each file that git knows is on the list, so someone has checked whether it can name
+// a program.
 func TestGitFiles(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/gitfiles.txt")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestIndex holds that an index counts in every form in which git writes it, and in none if it lists a path that git
+// TestIndex checks that an index counts in every form in which git writes it, and in none if it lists a path that git
 // would not add: outside of the working tree, or in its own folder.
 func TestIndex(t *testing.T) {
 	t.Parallel()
@@ -72,7 +72,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestIndexOffsets holds that no table leads git's threads to other entries than those that were checked.
+// TestIndexOffsets checks that no table leads git's threads to other entries than those that were checked.
 func TestIndexOffsets(t *testing.T) {
 	table := []byte("\x00\x00\x00\x01")
 	for _, n := range []uint32{12, 2, 156, 1} {
@@ -88,7 +88,7 @@ func TestIndexOffsets(t *testing.T) {
 	}
 }
 
-// TestConflictPaths holds that rerere gets only paths of the working tree.
+// TestConflictPaths checks that rerere gets only paths of the working tree.
 func TestConflictPaths(t *testing.T) {
 	id := strings.Repeat("a", 40)
 	for text, ok := range map[string]bool{
@@ -115,7 +115,7 @@ func glob(t *testing.T, dir string, names ...string) (out []string) {
 	return out
 }
 
-// TestTreePath holds which paths git may have in a working tree.
+// TestTreePath checks which paths git may have in a working tree.
 func TestTreePath(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"a": true, "a/b c": true, ".gitignore": true, ".github/x": true, "a/.gitmodules": true, "git~2": true, "a:b": true, `a\b`: true,

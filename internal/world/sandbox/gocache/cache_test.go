@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// built runs the real go command, and returns what it had to compile. Without a lower layer it
-// keeps its cache itself.
+// built runs the real go command, and returns the packages that it had to compile. Without a lower layer it keeps its
+// cache itself.
 func built(t *testing.T, source, top, lower string) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-v", "./...")
@@ -223,7 +223,7 @@ func TestBrokenConnections(t *testing.T) {
 	}
 }
 
-// TestDamaged: what is not as it was written is no hit.
+// TestDamaged: an entry that differs from what was written is not a hit.
 func TestDamaged(t *testing.T) {
 	id := bytes.Repeat([]byte{7}, 32)
 	name := hex.EncodeToString(id)
@@ -249,7 +249,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestTrim: what nobody has used for days goes once a day, from the upper layer only.
+// TestTrim: entries unused for days are removed once a day, from the upper layer only.
 func TestTrim(t *testing.T) {
 	top, lower := t.TempDir(), t.TempDir()
 	id := func(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }

@@ -15,8 +15,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestSockets checks that no socket of others can be reached through what a box
-// may see.
+// TestSockets checks that no socket of others can be reached through visible places of a box.
 func TestSockets(t *testing.T) {
 	t.Parallel()
 	env, home, _ := boxes.New(t)
@@ -39,8 +38,8 @@ func TestSockets(t *testing.T) {
 	}
 }
 
-// TestSocketsMadeMeanwhile checks that a command reaches no socket that somebody outside makes while
-// it runs, and all that processes of its sandbox make.
+// TestSocketsMadeMeanwhile checks that a command reaches no socket that someone outside makes while it runs, and all
+// sockets that processes of its sandbox make.
 func TestSocketsMadeMeanwhile(t *testing.T) {
 	env, _, _ := boxes.New(t)
 	boxes.Need(t, env, tool.BoxWorkspace)
@@ -123,7 +122,8 @@ func TestBareRepositories(t *testing.T) {
 		".git/config": "[core]\n\thooksPath = hooks\n",
 	})
 	box := tool.Box{Level: tool.BoxWorkspace}
-	// What names programs goes while the command runs, and what makes a repository of the folder at the end.
+	// Files that name programs are removed while the command runs, and those that make the folder a repository at the
+	// end.
 	const waits = "; for i in $(seq 1000); do [ -e b/config ] || exit 0; sleep 0.05; done; exit 1"
 	if code, _, refused := boxes.Run(t, env, box, "mkdir -p b/objects b/refs; echo x >b/HEAD; echo x >b/config"+waits); code != 0 || len(refused) != 2 ||
 		!boxes.Gone(filepath.Join(env.Root, "b/HEAD")) || !boxes.Gone(filepath.Join(env.Root, "b/config")) {
@@ -139,8 +139,8 @@ func TestBareRepositories(t *testing.T) {
 	}
 }
 
-// TestFoldersForSecrets checks that a folder whose name says that it holds secrets is looked into like any other: what is in
-// it and holds some is closed, and so is what names programs.
+// TestFoldersForSecrets checks that a folder whose name suggests secrets is scanned like any other: files in it that
+// contain some are closed, and so are files that name programs.
 func TestFoldersForSecrets(t *testing.T) {
 	env, _, _ := boxes.New(t)
 	boxes.Need(t, env, tool.BoxRead)
@@ -279,7 +279,7 @@ func TestBlind(t *testing.T) {
 	}
 }
 
-// TestDevicesThatAreNamed holds that a device which a command names is one inside too.
+// TestDevicesThatAreNamed checks that a device which a command names is one inside too.
 func TestDevicesThatAreNamed(t *testing.T) {
 	env, _, _ := boxes.New(t)
 	boxes.Need(t, env, tool.BoxWorkspace)
@@ -290,8 +290,8 @@ func TestDevicesThatAreNamed(t *testing.T) {
 	}
 }
 
-// TestDebuggers holds that a debugger traces what it has started, and neither the keeper
-// of its box nor anything in a read box.
+// TestDebuggers checks that a debugger traces its own children, and neither the keeper of its box nor anything in a
+// read box.
 func TestDebuggers(t *testing.T) {
 	env, _, _ := boxes.New(t)
 	boxes.Need(t, env, tool.BoxWorkspace)

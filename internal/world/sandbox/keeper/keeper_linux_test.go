@@ -2,7 +2,7 @@ package keeper
 
 import "testing"
 
-// BenchmarkConditions measures how long it takes to see what others can change of a keeper.
+// BenchmarkConditions measures how long it takes to read what others can change about a keeper.
 func BenchmarkConditions(b *testing.B) {
 	for b.Loop() {
 		currentConditions()

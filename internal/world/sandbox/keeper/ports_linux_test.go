@@ -19,7 +19,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// greeter is a server that says a word to whoever connects.
+// greeter is a server that sends a word to each client.
 const greeter = `import socket, sys
 family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
 s = socket.socket(family)
@@ -46,7 +46,7 @@ func freePort(t *testing.T) int {
 	return n
 }
 
-// greeting is what a server of the machine says; empty: nothing.
+// greeting is the word of a server of the machine; empty if there is none.
 func greeting(host string, port int) string {
 	c, err := net.DialTimeout("tcp", net.JoinHostPort(host, fmt.Sprint(port)), time.Second)
 	if err != nil {
@@ -66,8 +66,8 @@ func greets(t *testing.T, host string, port int, want string) {
 		func() string { return fmt.Sprintf("it says %q", got) })
 }
 
-// TestPortsOfWhatIsKept reaches what a kept command listens on from the machine, while its
-// session goes on and afterwards, and nothing else of the session.
+// TestPortsOfWhatIsKept reaches the ports of a kept command from the machine, while its session runs and afterwards,
+// and nothing else of the session.
 func TestPortsOfWhatIsKept(t *testing.T) {
 	t.Parallel()
 	env, _, _ := boxes.New(t)

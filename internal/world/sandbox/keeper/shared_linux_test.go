@@ -23,9 +23,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestOneLoopback checks that what listens on the loopback address in one box is
-// reached from others of the session, with the clients that people use, and
-// from nowhere else.
+// TestOneLoopback checks that other boxes of the session reach a server on the loopback address of one box, with the
+// clients that people use, and that nothing else does.
 func TestOneLoopback(t *testing.T) {
 	t.Parallel()
 	client := t.TempDir()
@@ -164,8 +163,8 @@ func TestOneTmp(t *testing.T) {
 	boxes.Succeeds(t, env, boxes.Writable, own("test ! -e /tmp/own-x.log")) // opened anew
 }
 
-// TestTmpOfTheMachine checks that what the machine has in its /tmp is read where
-// it was opened, stays as it is, and leaves nothing in the session's.
+// TestTmpOfTheMachine checks that an opened path in the machine's /tmp can be read, stays as it is, and leaves nothing
+// in the session's.
 func TestTmpOfTheMachine(t *testing.T) {
 	env, _, _ := boxes.New(t)
 	boxes.Need(t, env, tool.BoxWorkspace)
@@ -208,8 +207,7 @@ func TestTmpOfTheMachine(t *testing.T) {
 	}
 }
 
-// TestTmpAfterKill checks that what a session left that was killed goes when the
-// next one comes, and not what is still used.
+// TestTmpAfterKill checks that the next session removes the folders of killed sessions, and none that is still used.
 func TestTmpAfterKill(t *testing.T) {
 	env, _, _ := boxes.New(t)
 	boxes.Need(t, env, tool.BoxWorkspace)
@@ -330,8 +328,8 @@ func BenchmarkBox(b *testing.B) {
 	}
 }
 
-// BenchmarkKeeperMemory reads how much memory a keeper has to itself that waits, in KB: what
-// it shares with inspan and other keepers, the program, is not counted.
+// BenchmarkKeeperMemory reads the private memory of a waiting keeper, in KB: memory shared with inspan and other
+// keepers, such as the program, does not count.
 func BenchmarkKeeperMemory(b *testing.B) {
 	env := boxes.Kept(b)
 	var private int
@@ -362,8 +360,7 @@ func BenchmarkKeeperMemory(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// TestCloseBeforeTheEnd holds that an environment can be closed before what runs in its
-// boxes has ended.
+// TestCloseBeforeTheEnd checks that an environment can be closed before the processes in its boxes have ended.
 func TestCloseBeforeTheEnd(t *testing.T) {
 	env, _, _ := boxes.New(t) // its workspace stands in the session's /tmp
 	boxes.Need(t, env, tool.BoxWorkspace)

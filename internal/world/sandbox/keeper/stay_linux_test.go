@@ -21,14 +21,13 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// keepShapes are those of the supervisor's test, and what goes on printing.
+// keepShapes are those of the supervisor's test, and a process that keeps printing.
 func keepShapes() []shape {
 	talks := "while echo MARK; do sleep 0.02; done"
 	return append(shapes(), shape{name: "talking job", script: talks}, shape{name: "talking child", script: "{ " + talks + "; } &"})
 }
 
-// leaver plays an inspan that starts every shape, lets go of it and ends. It prints what
-// was kept.
+// leaver plays an inspan that starts every shape, detaches from it and ends. It prints the kept processes.
 func leaver() {
 	level, mark, root := tool.Level(os.Getenv("SANDBOX_TEST_LEVEL")), os.Getenv("SANDBOX_TEST_MARK"), os.Getenv("SANDBOX_TEST_ROOT")
 	self, err := os.Executable()
@@ -65,8 +64,8 @@ func leaver() {
 	os.Exit(0)
 }
 
-// TestKeep lets go of processes of every shape: they go on when the program has ended, what
-// they print does not end them, and one word ends them all.
+// TestKeep detaches from processes of every shape: they continue after the program has ended, printing does not end
+// them, and one request ends them all.
 func TestKeep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a while")
@@ -131,7 +130,7 @@ func letGo(t *testing.T, level tool.Level) {
 	}
 }
 
-// goOn looks whether what was kept goes on, and prints.
+// goOn checks that kept processes run, and print.
 func goOn(t *testing.T, mark, refused, dir string) {
 	t.Helper()
 	for _, s := range keepShapes() {
@@ -150,8 +149,8 @@ func goOn(t *testing.T, mark, refused, dir string) {
 	}
 }
 
-// TestKeptOutputIsWhole has what a kept command has printed read on when it has ended: its
-// file is one that takes no more for the time being.
+// TestKeptOutputIsWhole checks that the rest of a kept command's output is read after its end, even if its file accepts
+// no more for the time being.
 func TestKeptOutputIsWhole(t *testing.T) {
 	env := keptEnv(t)
 	const size = 100 << 10 // more than a pipe holds, and less than two

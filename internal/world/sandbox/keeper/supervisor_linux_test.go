@@ -22,8 +22,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// shape is a way in which a command leaves processes around. S stands for a
-// process that waits for long and carries the mark among its arguments.
+// shape is a way in which a command leaves processes behind. S stands for a long-waiting process with the mark among
+// its arguments.
 type shape struct {
 	name, script string
 	hidden       bool // neither its environment nor its session lead back to the command
@@ -45,14 +45,13 @@ func shapes() []shape {
 	}
 }
 
-// text is the whole script. It says "ready" and goes on or ends.
+// text is the whole script. It prints "ready" and continues or ends.
 func (s shape) text(mark, end string) string {
 	body := strings.ReplaceAll(strings.ReplaceAll(s.script, "S &", "perl -e 'sleep 300' MARK &"), "S |", "perl -e 'sleep 300' MARK |")
 	return strings.ReplaceAll("{ "+body+" } >/dev/null 2>&1 </dev/null; echo ready; "+end, "MARK", mark)
 }
 
-// orphans waits for all that carry the mark to end and kills and counts those
-// that don't.
+// orphans waits for all processes with the mark to end, and kills and counts those that don't.
 func orphans(mark string) int {
 	var left []int
 	testkit.Poll(testkit.Patience, func() bool { left = boxes.Marked(mark); return len(left) == 0 })
@@ -112,9 +111,8 @@ func ways() []string {
 	return []string{"exit", "cancel", "kill", "keeper", "parent", "both"}
 }
 
-// promised reports whether nothing may be left. Without a namespace, who kills
-// keepers can free what hides from them, and who kills both frees all but the
-// command itself.
+// promised reports whether no process may be left. Without a namespace, killing keepers can free processes that hide
+// from them, and killing both frees all but the command itself.
 func promised(level tool.Level, way string, s shape) bool {
 	if level == tool.BoxWorkspace {
 		return true
@@ -122,7 +120,7 @@ func promised(level tool.Level, way string, s shape) bool {
 	return way != "both" && (way != "keeper" || !s.hidden)
 }
 
-// TestSupervisor counts what outlives commands of all shapes in all boxes.
+// TestSupervisor counts the processes that outlive commands of all shapes in all boxes.
 func TestSupervisor(t *testing.T) {
 	most := 1000
 	if testing.Short() || testkit.Race {

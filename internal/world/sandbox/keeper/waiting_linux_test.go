@@ -133,8 +133,7 @@ func TestWallsBuiltAnew(t *testing.T) {
 	}
 }
 
-// TestLateKill checks that what comes too late for a command does nothing to the next one
-// of its keeper.
+// TestLateKill checks that a late signal for a command does not affect the next one of its keeper.
 func TestLateKill(t *testing.T) {
 	for _, level := range levels {
 		env, _, _ := boxes.New(t)
@@ -200,8 +199,8 @@ func TestFewWait(t *testing.T) {
 	}
 }
 
-// TestWaitsBesideOthers checks that a keeper in whose box a workspace was made to be seen goes
-// on waiting while commands run that see no such place.
+// TestWaitsBesideOthers checks that a keeper whose box shows a workspace keeps waiting while commands run that do not
+// see that place.
 func TestWaitsBesideOthers(t *testing.T) {
 	env, _, _ := boxes.New(t) // its workspace is in the folder for temporary files
 	boxes.Need(t, env, tool.BoxRead)
@@ -221,7 +220,7 @@ func TestWaitsBesideOthers(t *testing.T) {
 	}
 }
 
-// keepers lists those that this process or a holder of its has started.
+// keepers lists the keepers that this process or one of its holders has started.
 func keepers(t *testing.T) (out []int) {
 	t.Helper()
 	list, err := filepath.Glob("/proc/[0-9]*/cmdline")

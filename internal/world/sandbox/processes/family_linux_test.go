@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFamilyOver checks that signals for a family that is gone reach nobody who came after it: a keeper has
-// one command after another.
+// TestFamilyOver checks that signals for a family that is gone reach no later one: a keeper runs one command after
+// another.
 func TestFamilyOver(t *testing.T) {
 	rings := make(chan os.Signal, 1)
 	next := exec.Command("cat")

@@ -11,7 +11,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestResultsAreHandedOut holds that a new file which a tool has written to /tmp, or a command says it writes there,
+// TestResultsAreHandedOut checks that a new file which a tool has written to /tmp, or a command says it writes there,
 // is there when the session has ended, and nothing else of the session's.
 func TestResultsAreHandedOut(t *testing.T) {
 	self, err := os.Executable()

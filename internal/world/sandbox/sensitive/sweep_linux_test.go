@@ -14,8 +14,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestSweepStaysInside checks that what is taken away is not reached through
-// links that a process puts in the place of folders meanwhile.
+// TestSweepStaysInside checks that a removal does not follow links that a process puts in place of folders meanwhile.
 func TestSweepStaysInside(t *testing.T) {
 	t.Parallel()
 	env, home, _ := boxes.New(t)
@@ -48,7 +47,7 @@ wait`
 	}
 }
 
-// TestSweepLinks checks what sensitive names that are links lead to.
+// TestSweepLinks checks the targets of links with sensitive names.
 func TestSweepLinks(t *testing.T) {
 	env, _, _ := boxes.New(t)
 	boxes.Need(t, env, tool.BoxWorkspace)

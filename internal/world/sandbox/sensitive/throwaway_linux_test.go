@@ -20,7 +20,7 @@ import (
 
 var throwaway = tool.Box{Level: tool.BoxWorkspace, Throwaway: true}
 
-// thrown opens a workspace that can be thrown away, and returns it with what is in it.
+// thrown opens a throwaway workspace, and returns it with its content.
 func thrown(t *testing.T) (env tool.Env, home, state string, before map[string]string) {
 	t.Helper()
 	env, home, state = boxes.New(t)
@@ -80,8 +80,8 @@ func same(t *testing.T, env tool.Env, before map[string]string, what string) {
 	}
 }
 
-// TestThrowaway holds that a box sees the workspace as it is, changes what it likes there,
-// and leaves it as it was, to the byte and the time.
+// TestThrowaway checks that a box sees the workspace as it is, changes anything there, and leaves it as it was, to the
+// byte and the time.
 func TestThrowaway(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()) // so that what is left is ours
 	env, _, _, before := thrown(t)
@@ -108,7 +108,7 @@ test "$(cat moved)" = new; echo said >/tmp/kept`)
 	if code != 0 || out != "plainsaid\n" {
 		t.Errorf("the next box: exit code %d, %q", code, out)
 	}
-	// What changes outside is seen by the next one, whoever has changed it.
+	// The next one sees outside changes, whoever made them.
 	boxes.Put(t, env.Root, map[string]string{"plain": "dirty", "untracked": "u"})
 	if code, out, _ = boxes.Run(t, env, throwaway, "cat plain untracked; rm untracked"); out != "dirtyu" {
 		t.Errorf("a later box: exit code %d, %q", code, out)
@@ -181,7 +181,7 @@ func TestThrowawayHolds(t *testing.T) {
 	}
 }
 
-// TestThrowawayIsNoWider holds that such a box can't be had with anything beside that stays.
+// TestThrowawayIsNoWider checks that such a box can't have any other permanent write access.
 func TestThrowawayIsNoWider(t *testing.T) {
 	env, home, _, _ := thrown(t)
 	for name, box := range map[string]tool.Box{
@@ -204,7 +204,7 @@ func TestThrowawayIsNoWider(t *testing.T) {
 	}
 }
 
-// TestThrowawayIsNotKept holds that a job in such a box ends with the session.
+// TestThrowawayIsNotKept checks that a job in such a box ends with the session.
 func TestThrowawayIsNotKept(t *testing.T) {
 	env, _, _, before := thrown(t)
 	p, err := env.Procs.Start(t.Context(), tool.Command{Args: []string{"sh", "-c", "echo x >new; sleep 60"}, Dir: env.Root, Box: throwaway})
@@ -222,8 +222,7 @@ func TestThrowawayIsNotKept(t *testing.T) {
 	same(t, env, before, "after it was killed")
 }
 
-// TestThrowawayNeedsAPlace holds that a box is refused, and nothing else is built, where
-// the kernel can't make one.
+// TestThrowawayNeedsAPlace checks that a box is refused, and nothing else is built, where the kernel can't make one.
 func TestThrowawayNeedsAPlace(t *testing.T) {
 	env, _, _, _ := thrown(t)
 	self, err := os.Executable()
@@ -246,8 +245,8 @@ func TestThrowawayNeedsAPlace(t *testing.T) {
 	}
 }
 
-// TestThrowawayReachesNobody holds that such a box reaches no socket of others in the
-// workspace, and that nothing in it runs as its owner.
+// TestThrowawayReachesNobody checks that such a box reaches no socket of others in the workspace, and that nothing in
+// it runs as its owner.
 func TestThrowawayReachesNobody(t *testing.T) {
 	env, _, _, _ := thrown(t)
 	l, err := net.Listen("unix", filepath.Join(env.Root, "sock"))

@@ -52,8 +52,8 @@ func save(t *testing.T, path, text string) {
 	}
 }
 
-// TestChangedOutside checks that a box ends when a person changes what it was
-// closed from, and that what the person wrote stays.
+// TestChangedOutside checks that a box ends when a person changes a place that is closed to it, and that the person's
+// text stays.
 func TestChangedOutside(t *testing.T) {
 	for _, name := range []string{".env", "a/b/.env", ".mcp.json"} {
 		env, _, _ := boxes.New(t)

@@ -27,7 +27,7 @@ func TestWalls(t *testing.T) {
 	}
 }
 
-// TestNoKeeper checks that no box is weaker than what was asked for.
+// TestNoKeeper checks that no box is weaker than requested.
 func TestNoKeeper(t *testing.T) {
 	env := boxes.Unwalled(t)
 	for _, level := range []tool.Level{tool.BoxRead, tool.BoxWorkspace} {
@@ -45,7 +45,7 @@ func TestNoKeeper(t *testing.T) {
 	}
 }
 
-// outsider is what attempts try to reach.
+// outsider is the target that attempts try to reach.
 func outsider(t *testing.T, home string) []string {
 	t.Helper()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -145,8 +145,8 @@ func TestEscapesOlder(t *testing.T) {
 	}
 }
 
-// TestReadBoxOlder holds that there is a read box without Landlock wherever there is a workspace
-// box, and that nothing in it reaches beyond it.
+// TestReadBoxOlder checks that there is a read box without Landlock wherever there is a workspace box, and that nothing
+// in it reaches beyond it.
 func TestReadBoxOlder(t *testing.T) {
 	t.Parallel()
 	for _, landlock := range []int{5, 3, -1} {
@@ -189,7 +189,7 @@ func TestReadBoxOlder(t *testing.T) {
 	}
 }
 
-// TestBoxWorks checks what boxes must let through, also on older kernels.
+// TestBoxWorks checks what boxes must allow, also on older kernels.
 func TestBoxWorks(t *testing.T) {
 	t.Parallel()
 	for name, landlock := range map[string]int{"read": 0, "workspace": 0, "read older": 5, "read without Landlock": -1} {
@@ -259,7 +259,7 @@ func tree(t *testing.T, root string) string {
 	return out.String()
 }
 
-// TestBoxGit checks what of a repository is open to those who may change it.
+// TestBoxGit checks which parts of a repository are open to a box that may change it.
 func TestBoxGit(t *testing.T) {
 	env, _, _ := boxes.New(t)
 	boxes.Need(t, env, tool.BoxWorkspace)
@@ -291,7 +291,7 @@ func TestBoxGit(t *testing.T) {
 	}
 }
 
-// TestMasksStay checks that what covers secrets can't be taken off.
+// TestMasksStay checks that the masks of secrets can't be removed.
 func TestMasksStay(t *testing.T) {
 	env, _, _ := boxes.New(t)
 	boxes.Need(t, env, tool.BoxWorkspace)
@@ -331,7 +331,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestBoxOpens checks that what a box names is opened, but secrets.
+// TestBoxOpens checks that the paths that a box names are opened, except secrets.
 func TestBoxOpens(t *testing.T) {
 	env, home, _ := boxes.New(t)
 	vars := outsider(t, home)
@@ -369,8 +369,8 @@ func TestFreshSecrets(t *testing.T) {
 	}
 }
 
-// attempts are what boxes must stop. Each script ends with 0 if it had its
-// effect; without a box it must, which shows that the attempt is a true one.
+// attempts are actions that boxes must stop. Each script ends with 0 if it had its effect; without a box it must, which
+// shows that the attempt is real.
 type attempt struct {
 	name, script    string
 	read, workspace bool   // stopped in the box

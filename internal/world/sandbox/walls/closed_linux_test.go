@@ -13,9 +13,8 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestPlacesOutOfReach checks that places which can't be closed where they are
-// are closed all the same, and keep no box from being built: in a place that is
-// closed itself, in a folder of nobody, beside what is to be seen.
+// TestPlacesOutOfReach checks that places that can't be closed where they are are closed all the same, and keep no box
+// from being built: in a closed place, in an unowned folder, next to visible files.
 func TestPlacesOutOfReach(t *testing.T) {
 	env, home, state := boxes.New(t)
 	boxes.Need(t, env, tool.BoxWorkspace)
@@ -32,7 +31,7 @@ func TestPlacesOutOfReach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The whole of what is above is the workspace, so that all places lie in it.
+	// The parent folder is the workspace, so that all places are inside it.
 	root := filepath.Dir(env.Root)
 	m := places.Map{Home: home, State: []string{state, filepath.Join(state, "inner")}, Shared: []string{filepath.Join(state, "plugins")}}
 	wide, err := sandbox.Local(root, nil, sandbox.Options{Self: self, Map: m})
@@ -57,8 +56,7 @@ func TestPlacesOutOfReach(t *testing.T) {
 	}
 }
 
-// TestSudoers checks what Debian has in /etc: a file that only root reads in a
-// folder that all read, which is closed itself.
+// TestSudoers checks a case of Debian's /etc: a closed file that only root reads in a folder that all may read.
 func TestSudoers(t *testing.T) {
 	const dir = "/etc/sudoers.d"
 	if _, err := os.Lstat(dir); os.Geteuid() != 0 || !errors.Is(err, fs.ErrNotExist) {
@@ -78,8 +76,7 @@ func TestSudoers(t *testing.T) {
 	}
 }
 
-// TestClosedByAnyName checks that what is closed in the workspace stays so below a folder
-// whose name is not UTF-8.
+// TestClosedByAnyName checks that closed places of the workspace stay closed below a folder whose name is not UTF-8.
 func TestClosedByAnyName(t *testing.T) {
 	t.Parallel()
 	env, _, _ := boxes.New(t)

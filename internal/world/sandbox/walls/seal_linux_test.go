@@ -21,7 +21,7 @@ import (
 	"github.com/inspan/inspan/internal/world/sandbox/walls"
 )
 
-// breakouts are what a sealed process tries. Each is told the folder of the test and the test's own process.
+// breakouts are the attempts of a sealed process. Each gets the folder of the test and the test's own process.
 func breakouts() map[string]func(dir string, parent int) error {
 	return map[string]func(dir string, parent int) error{
 		"read a file":     func(dir string, _ int) error { _, err := os.ReadFile(filepath.Join(dir, "there")); return err },
@@ -56,7 +56,7 @@ func failed(errno syscall.Errno) error {
 	return nil
 }
 
-// sealed is the process of TestSeal: it tells what came of each attempt.
+// sealed is the process of TestSeal: it reports the outcome of each attempt.
 func sealed() {
 	var at struct {
 		Dir    string
@@ -105,7 +105,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestSeal holds that a process which has sealed itself off can compute and print, and nothing else.
+// TestSeal checks that a process which has sealed itself off can compute and print, and nothing else.
 func TestSeal(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "there"), []byte("secret"), 0o600); err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// TestProfile holds the profiles for macOS against golden files. Run with
-// INSPAN_UPDATE=1 to write them.
+// TestProfile checks the profiles for macOS against golden files. Run with INSPAN_UPDATE=1 to write them.
 func TestProfile(t *testing.T) {
 	m := places.Map{Root: "/ws \"x\"", Home: "/Users/u", State: []string{"/Users/u/state"}, Shared: []string{"/Users/u/state/plugins"}}
 	apart := places.Map{Root: "/tasks/a", Apart: []string{"/tasks"}}

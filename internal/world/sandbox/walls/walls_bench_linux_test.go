@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkStages measures what a keeper does for a command before it is forked, each on a
-// thread of its own that ends with it, as a keeper's does. BenchmarkStart has the whole.
+// BenchmarkStages measures a keeper's work for a command before the fork, each stage on a thread of its own that ends
+// with it, as in a keeper. BenchmarkStart measures the whole.
 func BenchmarkStages(b *testing.B) {
 	abi := landlockABI()
 	for name, do := range map[string]func() error{
