@@ -178,8 +178,7 @@ func (k *keyboard) edit(q *prompt, text string) (line string, sent, ended bool) 
 		k.key = choice
 		return text, true, false
 	}
-	text = arrows.Replace(text)
-	for _, r := range ansi.Strip(text) { // without other keys that write nothing
+	for _, r := range ansi.Strip(withArrows(text)) { // without other keys that write nothing
 		switch {
 		case r == arrowUp:
 			k.choose(q, -1)
@@ -211,7 +210,11 @@ const (
 	arrowDown = '\U000F0001'
 )
 
-var arrows = strings.NewReplacer("\x1b[A", string(arrowUp), "\x1bOA", string(arrowUp), "\x1b[B", string(arrowDown), "\x1bOB", string(arrowDown))
+// withArrows replaces the sequences that terminals send for the arrow keys by these characters.
+func withArrows(text string) string {
+	up, down := string(arrowUp), string(arrowDown)
+	return strings.NewReplacer("\x1b[A", up, "\x1bOA", up, "\x1b[B", down, "\x1bOB", down).Replace(text)
+}
 
 // choose replaces the line by the next choice in a direction, unless the person has written something else.
 func (k *keyboard) choose(q *prompt, by int) {
