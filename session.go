@@ -84,8 +84,8 @@ func needModel(inputs ...event.Body) bool {
 
 // Run appends the inputs, which may include an event.Switched, and drives the session until the run has stopped or
 // all remaining calls wait for a decision. It yields every event as it happens, transient ones included. Without
-// inputs it continues the session from its current state. It leaves out an input whose key (Message) the session has
-// accepted before.
+// inputs it continues the session from its current state. It leaves out an input whose key (see [event.Key]) the
+// session has accepted before.
 //
 // Breaking out of the loop, or the end of ctx, stops the work like a crash: the log stays as it is, and the next Run
 // continues from there. To interrupt a run and keep the model's partial reply, use [Session.Send] with an

@@ -28,9 +28,9 @@ type question struct {
 	passed   bool // the decision is in the child's log, or being written there
 }
 
-// recordQuestion records a question of a child in the session's log, once, and remembers the child: it is about a call of
-// the child, or of a child of that. If it was decided while the child did not work, the child gets the
-// decision.
+// recordQuestion records a question of a child, about one of its calls or one of its own children's, in the session's
+// log. A question that is already there is not recorded again. If it was decided while the child did not work, the
+// child gets the decision now.
 func (t *Team) recordQuestion(ctx context.Context, k *child, p inspan.Pending) {
 	name := questionKey{k.id, p.Question}
 	t.mu.Lock()

@@ -101,7 +101,8 @@ func dropItems(list string, known func(string) bool) string {
 // factsText lists the facts that the log proves.
 func (p Plan) factsText() string {
 	f := p.src.Facts
-	files := f.Changed[max(0, len(f.Changed)-maxNamed>>p.halvings):]
+	maxFiles, maxFailed := maxNamed>>p.halvings, 20>>p.halvings
+	files := f.Changed[max(0, len(f.Changed)-maxFiles):]
 	var b strings.Builder
 	p.writeList(&b, "Changed files, the last ones last:", files)
 	if n := len(f.Changed) - len(files); n > 0 {
@@ -113,7 +114,7 @@ func (p Plan) factsText() string {
 	}
 	b.WriteString(cleanOrNone(tests) + "\n")
 	var failed []string
-	for _, r := range f.Failed[max(0, len(f.Failed)-20>>p.halvings):] {
+	for _, r := range f.Failed[max(0, len(f.Failed)-maxFailed):] {
 		failed = append(failed, r.describe())
 	}
 	p.writeList(&b, "Commands that failed when they were last run:", failed)

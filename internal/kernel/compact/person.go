@@ -338,7 +338,8 @@ func (p Plan) personText() string {
 			events = append(events, fmt.Sprint(m.event))
 		}
 	}
-	if n := len(events) - maxNamed>>p.halvings; n > 0 {
+	maxEvents := maxNamed >> p.halvings
+	if n := len(events) - maxEvents; n > 0 {
 		events = append([]string{fmt.Sprintf("%d before these", n)}, events[n:]...)
 	}
 	if len(events) > 0 {

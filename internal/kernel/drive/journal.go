@@ -17,9 +17,10 @@ var ErrConsumerGone = errors.New("the consumer broke off")
 
 // journal appends the driver's events to the log, and reads the events of others.
 //
-// Every append names the driver's claim and the last event that it knows. Consequences of the state (decide) are not
+// Its appends name the driver's claim and the last event that it knows. Consequences of the state (decide) are not
 // stored if the log has grown; the loop must be asked again. Facts about the world (record) are stored after all newer
-// events. If there are two drivers, the later claim wins, and the other driver ends with [event.ErrFenced].
+// events. If there are two drivers, the later claim wins, and the other driver ends with [event.ErrFenced]. Only
+// inputs, which any process may append, go to the log without a claim, and are read back like those of others.
 type journal struct {
 	log     event.Log
 	secrets *redact.Secrets // removes secrets from all events that are appended or shown
@@ -59,8 +60,8 @@ func (j *journal) record(ctx context.Context, bodies ...event.Body) error {
 	return j.persist(ctx, func() ([]event.Body, error) { return bodies, nil })
 }
 
-// persist is like record, for bodies that depend on the state: it calls the function again whenever the log has
-// grown. Nothing is attached to them.
+// persist is like record, but attaches nothing. The bodies may depend on the state, so it calls the function again
+// whenever the log has grown.
 func (j *journal) persist(ctx context.Context, bodies func() ([]event.Body, error)) error {
 	for {
 		made, err := bodies()

@@ -198,8 +198,8 @@ const editedCall = "[inspan says; it is not the person:]\nThe user changed the a
 const unknownSecret = "[inspan says; it is not the person:]\nThis command contains a placeholder for a secret that is not known here, " +
 	"so the command gets the placeholder itself. A shell reads its brackets as a pattern, so the result may be wrong."
 
-// examine determines the effects of the call and the policy's findings. The first verdict asks if the call would give
-// away a secret. The error is [tool.ErrInvalid] or a panic of the tool.
+// examine determines the effects of the call and the policy's findings. It returns the first of the verdicts to combine,
+// which asks if the call would give away a secret. The error is [tool.ErrInvalid] or a panic of the tool.
 func (t *trial) examine(ctx context.Context) (first tool.Verdict, err error) {
 	vault := t.cfg.Secrets.Vault
 	call := t.revealed()

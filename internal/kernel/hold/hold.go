@@ -27,19 +27,19 @@ import (
 type verdict struct {
 	effects []tool.Effect       // in their stored form
 	stored  func(string) string // returns a text in its stored form
-	asked   bool                // a person was asked, and saw the variables
+	asked   bool                // a person was asked, and saw the variables that the shell exports
 }
 
 // Env returns the environment for a call that is about to run, confined to its verdict. Asked means that a person was
 // asked about the call. Pass holds the sensitive places that rules open. Vault resolves the placeholders in the effects.
 func Env(c *tool.Call, judged redact.Resolved, asked bool, pass tool.Pass, vault *secret.Vault) tool.Env {
 	effects, resolved := judged.Effects, redact.Effects(judged.Effects, vault.Resolve)
-	env, anything, external := temporary(opened(c, resolved, pass), resolved), false, false
+	env, unbounded, external := temporary(opened(c, resolved, pass), resolved), false, false
 	for _, e := range effects {
-		anything = anything || e.Kind == tool.External && e.Text == ""
+		unbounded = unbounded || e.Kind == tool.External && e.Text == ""
 		external = external || e.Kind == tool.External
 	}
-	if anything {
+	if unbounded {
 		return env
 	}
 	by := verdict{effects, judged.Hide, asked}
@@ -49,9 +49,10 @@ func Env(c *tool.Call, judged redact.Resolved, asked bool, pass tool.Pass, vault
 	if env.HTTP != nil {
 		env.HTTP = client{env.HTTP, by}
 	}
+	// In yolo, processes with external effects are bound only to the variables that a person has seen.
 	if free := c.Mode == tool.ModeYolo; env.Procs != nil && (!free || !external || asked) {
 		env.Procs = procs{
-			Procs: env.Procs, verdict: by, yolo: free, anything: external,
+			Procs: env.Procs, verdict: by, yolo: free, external: external,
 			reads:     env.Walls.Read && !free && tool.ReadOnly(effects),
 			throwaway: slices.ContainsFunc(effects, func(e tool.Effect) bool { return e.Throwaway }),
 		}
@@ -257,7 +258,7 @@ type procs struct {
 	reads     bool // the call only reads, so it must use the read box
 	throwaway bool // its changes of the workspace must be discarded
 	yolo      bool // mode yolo, which does not ask about variables of other commands
-	anything  bool // it has an external effect, so its access is not known
+	external  bool // it has an external effect, so its access is not known
 }
 
 // Start implements [tool.Procs].
@@ -270,7 +271,7 @@ func (p procs) Start(ctx context.Context, c tool.Command) (tool.Process, error) 
 	if c.Keep && !slices.ContainsFunc(p.verdict.effects, func(e tool.Effect) bool { return e.Kind == tool.Keep }) {
 		return nil, notJudged("run", c.Args[0], "to continue after the session")
 	}
-	if p.anything {
+	if p.external {
 		return p.Procs.Start(ctx, c)
 	}
 	if p.reads && c.Box.Level == tool.BoxDefault {

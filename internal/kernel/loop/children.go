@@ -26,12 +26,6 @@ type Question struct {
 	Seq uint64 `json:"seq,omitempty"` // of its event; 0 if it was raised before a compaction by version 0.1
 }
 
-// Await means: wait until a call ends or the log grows. Either no call can start while others run, or the model has
-// given its final answer and background children or jobs are still running.
-type Await struct{}
-
-func (Await) next() {}
-
 // spawned records a new child, or that a known one works again.
 func (s *State) spawned(b event.Spawned) {
 	if c := s.child(b.Child); c != nil {

@@ -44,8 +44,12 @@ type End struct{ Ended []event.Ended }
 // Steer means: tell the model something. Append the body.
 type Steer struct{ Steered event.Steered }
 
-// Wait means: nothing can be done before an input arrives. Calls wait for decisions; if there are none, the session
-// waits for a message. Running calls, if any, wait for decisions on their nested calls.
+// Await means: wait until a call ends or the log grows. Either no call can start while others run, or the model has
+// given its final answer and background children or jobs are still running.
+type Await struct{}
+
+// Wait means: nothing can be done before an input arrives. Calls are those that wait for a decision. If there are none,
+// the session waits for a message. Calls that are still running wait for decisions on their nested calls.
 type Wait struct{ Calls []Call }
 
 // Stop means: the run is over. Append the body.
@@ -59,6 +63,7 @@ func (Judge) next()    {}
 func (RunCalls) next() {}
 func (End) next()      {}
 func (Steer) next()    {}
+func (Await) next()    {}
 func (Wait) next()     {}
 func (Stop) next()     {}
 

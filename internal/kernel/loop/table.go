@@ -7,7 +7,7 @@ import (
 )
 
 // table holds the calls of a reply, or the nested calls of one call, with counts that depend on their phases. So only
-// move may change a phase.
+// move may change a phase. Other code, such as loseCalls, must drop the table if it does.
 type table struct {
 	calls   []Call // shares the memory of Run.Calls or Call.Nested
 	in      map[phase]int
