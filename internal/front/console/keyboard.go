@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -231,12 +230,12 @@ func (k *keyboard) choose(q *prompt, by int) {
 	fmt.Fprint(k.echo, q.choices[q.at])
 }
 
-// beginNote begins a note behind the word of a choice; an empty line becomes the first choice.
+// beginNote begins a note behind the word or key of a choice that allows the call; an empty line becomes the first one.
 func (k *keyboard) beginNote(q *prompt) {
 	if len(q.line) == 0 {
 		k.choose(q, 1)
 	}
-	if !slices.Contains(q.choices, string(q.line)) && words.Choice(string(q.line)) == "" {
+	if key := words.Choice(string(q.line)); key == "" || key == "n" {
 		return
 	}
 	q.line = append(q.line, ':', ' ')

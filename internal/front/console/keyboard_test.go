@@ -40,6 +40,7 @@ func TestKeysAtATerminal(t *testing.T) {
 		{"", "\x1b[A\r", nil, "Denied by the user."},
 		{"", "\tgently\r", []string{"a"}, "told the model: gently"},
 		{"", "not\t that\r", nil, "Denied by the user: not that"},
+		{"", "\x1b[A\t\r", nil, "Denied by the user."},
 		{"", "\x04", nil, "cancelled"},
 	} {
 		t.Run(fmt.Sprintf("%q", tc.early+tc.keys), func(t *testing.T) {

@@ -212,7 +212,7 @@ func servers(ctx context.Context, a *app.App, root string) (out []Finding) {
 				mcp.Changed: "review its tools: inspan mcp agree " + s.Name, mcp.Login: "inspan mcp login " + s.Name,
 			}[s.State]
 			if f.Remedy == "" {
-				f.Remedy = "try it with 'inspan mcp list', or remove it: inspan mcp remove " + s.Name
+				f.Remedy = "correct that and try again with 'inspan mcp list', or remove it: inspan mcp remove " + s.Name
 			}
 		}
 		out = append(out, f)

@@ -492,16 +492,19 @@ func (t *Talk) Import(ctx context.Context) (wrote bool, err error) {
 	m := menu{
 		title: "Import their settings? Your own stay as they are.", question: "Number (Enter: 3): ", usual: "3",
 		rows: [][2]string{
-			{"Import", does},
+			{"Yes", "import: " + does},
 			{"Show", "list every item, and what becomes of it"},
-			{"Not now", "'inspan import' does it later"},
+			{"No", "'inspan import' does it later"},
 		},
 	}
 	for {
 		said, err := t.pick(ctx, m)
 		switch {
-		case err != nil || said == "" || said == "3":
+		case err != nil:
 			return false, err
+		case said == "" || said == "3":
+			fmt.Fprintln(t.Out, "Nothing was imported; 'inspan import' does it later.")
+			return false, nil
 		case said == "2":
 			found.Print(t.Out)
 		case said == "1":
