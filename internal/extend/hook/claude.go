@@ -36,8 +36,7 @@ func (c Config) event(p tool.Point) string {
 	return ""
 }
 
-// failed reports whether a call counts as failed in Claude Code, where a command with an exit code other than 0
-// does.
+// failed reports whether a call counts as failed in Claude Code, as a command with a nonzero exit code does.
 func failed(p tool.Point) bool {
 	return p.Failed != "" || p.Result != nil && p.Result.Exit != nil && *p.Result.Exit != 0
 }
@@ -55,7 +54,7 @@ func ClaudeMode(mode tool.Mode) string {
 	return "default"
 }
 
-// claudeWhy returns what Claude Code matches at points without a call.
+// claudeWhy returns the text that a matcher is compared with at points without a call.
 func claudeWhy(p tool.Point, event string) string {
 	switch p.Moment {
 	case tool.SessionStart:
@@ -121,7 +120,7 @@ func (w claude) path(session string) string {
 
 func sayCall(in map[string]any, p tool.Point, event string) error {
 	if p.Call == nil {
-		return errors.New("there is no call to tell of")
+		return errors.New("there is no call to report")
 	}
 	name, args, err := input(p.Call)
 	if err != nil {
@@ -144,8 +143,7 @@ func sayCall(in map[string]any, p tool.Point, event string) error {
 	return nil
 }
 
-// printed returns the text of a result. For a command it is the command's output, without our lines about its
-// end and its sandbox.
+// printed returns the text of a result. For a command it is the output alone, without the lines that inspan adds.
 func printed(res *tool.Result) string {
 	text := res.Parts.Text()
 	if res.Exit == nil {
@@ -202,7 +200,7 @@ type claudeReply struct {
 func (w claude) hear(data []byte, p tool.Point) (out tool.Outcome, note string, err error) {
 	r, err := decode[claudeReply](data)
 	if err != nil {
-		return out, "", fmt.Errorf("its answer does not have the form of Claude Code's hooks: %w", err)
+		return out, "", fmt.Errorf("its answer is not valid output of a Claude Code hook: %w", err)
 	}
 	if e := r.Specific.Event; e != "" && e != w.event {
 		return out, "", fmt.Errorf("its answer is for %s, not for %s", e, w.event)

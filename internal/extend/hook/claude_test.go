@@ -239,7 +239,7 @@ func TestRegexpMatchers(t *testing.T) {
 	}
 	all := strings.Join(notes, "\n")
 	has(t, "notes", all, "PreToolUse[2].hooks[0]: it does not run: match",
-		`PreToolUse[3].hooks[1]: it does not run: unknown type "prompt" of hook`, `shell "powershell"`, "hooks.PermissionRequest: inspan has "+
+		`PreToolUse[3].hooks[1]: it does not run: unknown hook type "prompt"`, `shell "powershell"`, "hooks.PermissionRequest: inspan has "+
 			"no such moment")
 	if len(notes) != 4 {
 		t.Errorf("%d notes:\n%s", len(notes), all)
@@ -303,7 +303,7 @@ func TestClaudeAnswers(t *testing.T) {
 			"deny reason=no event", "",
 		},
 		{tool.BeforeCall, `{"continue":false,"stopReason":"enough"}`, "deny reason=enough", ""},
-		{tool.BeforeCall, `{"decision":7}`, "", "the form of Claude Code's hooks"},
+		{tool.BeforeCall, `{"decision":7}`, "", "valid output of a Claude Code hook"},
 		{tool.AfterCall, `{"decision":"block","reason":"lint"}`, "text=lint", ""},
 		{tool.AfterCall, specific("PostToolUse", `"updatedToolOutput":"plain","additionalContext":"more"`), "text=more result=plain", ""},
 		{tool.AfterCall, specific("PostToolUse", `"updatedToolOutput":{"stdout":"a","stderr":"b"}`), "result=a\nb", ""},
@@ -321,7 +321,7 @@ func TestClaudeAnswers(t *testing.T) {
 		{tool.AgentStop, `{"decision":"block","reason":"on"}`, "text=on", ""},
 		{tool.SessionEnd, specific("SessionEnd", `"additionalContext":"x"`), "", ""},
 		{tool.SessionStart, `{"decision":"block","reason":"can't"}`, "", "can't"},
-		{tool.SessionStart, `{oops`, "", "not have the form"},
+		{tool.SessionStart, `{oops`, "", "valid output"},
 	} {
 		s, w := set(t, hook.Config{On: tc.on, Command: "cat answer", Claude: true})
 		write(t, s.Env.Root, "answer", tc.answer)
@@ -671,7 +671,7 @@ func TestReadClaude(t *testing.T) {
 	if diff := cmp.Diff(want, hooks); diff != "" {
 		t.Error(diff)
 	}
-	has(t, "notes", strings.Join(notes, "\n"), "hooks[1]: onFailure has a meaning", "asyncRewake", "Stop[0].hooks[0]: onFailure has a meaning")
+	has(t, "notes", strings.Join(notes, "\n"), "hooks[1]: onFailure applies only", "asyncRewake", "Stop[0].hooks[0]: onFailure applies only")
 	for _, tc := range []struct{ file, note, err string }{
 		{`{}`, "", ""},
 		{`{"hooks":{}}`, "", ""},

@@ -18,7 +18,7 @@ const (
 	claudePromptTimeout = 30 * time.Second
 )
 
-// known is an event of Claude Code with a moment here.
+// known is an event of Claude Code that inspan supports.
 type known struct {
 	name    string
 	moment  tool.Moment
@@ -63,7 +63,8 @@ type handler struct {
 }
 
 // ReadClaude reads the hooks of Claude Code from a settings.json, or from the hooks.json of a plugin, in the order in
-// which they run. Source names the file for people. Don't run hooks of a repository before a person has trusted them.
+// which they run. Source is the name of the file that people see. Don't run hooks of a repository before a person has
+// trusted them.
 //
 // The notes tell people which hooks of the file do not run here, or run differently. An error means that the file
 // can't be read at all. A file without hooks is not an error.
@@ -139,7 +140,7 @@ func (r *reading) handler(at string, e known, match string, raw json.RawMessage)
 		return
 	}
 	if h.OnFailure == "block" && c.OnFailure != Deny {
-		r.note(at, errors.New("onFailure has a meaning only before a call and for a prompt"))
+		r.note(at, errors.New("onFailure applies only to PreToolUse and UserPromptSubmit, and to none in the background"))
 	}
 	if h.AsyncRewake {
 		r.note(at, errors.New("it runs in the background, so its later answers are ignored (asyncRewake)"))
@@ -154,7 +155,7 @@ func (r *reading) handler(at string, e known, match string, raw json.RawMessage)
 func (h handler) supported() error {
 	switch {
 	case h.Type != "command" && h.Type != "http":
-		return fmt.Errorf("unknown type %q of hook; use command or http", h.Type)
+		return fmt.Errorf("unknown hook type %q; use command or http", h.Type)
 	case h.Type == "command" && h.Command == "":
 		return errors.New("it has no command")
 	case h.Type == "http" && h.URL == "":
@@ -178,7 +179,7 @@ func (h handler) config(e known, match, source string) Config {
 	} else {
 		c.Command, c.Args = h.Command, h.Args
 	}
-	// A command that can deny is a guard: nothing passes that it has not checked.
+	// A command that can deny is a guard: nothing passes unchecked.
 	guards := h.OnFailure == "block" || h.OnFailure == "" && h.Type == "command"
 	if guards && deniable(e.moment) && !c.Background {
 		c.OnFailure = Deny

@@ -20,11 +20,11 @@ import (
 	"github.com/inspan/inspan/internal/extend/mcp"
 )
 
-// tasker is a server by hand that answers calls with tasks. The tool that is called
-// says how the task goes.
+// tasker is a hand-written server that answers calls with tasks. The tool that is called
+// decides how the task goes.
 type tasker struct {
-	old  bool   // it only knows a handshake
-	list string // an answer to tools/list in the place of its tools
+	old  bool   // it only knows initialize
+	list string // the answer to tools/list, instead of its tools
 	path string // where it writes what it has seen; empty: nowhere
 
 	mu   sync.Mutex
@@ -33,7 +33,7 @@ type tasker struct {
 	seen []string
 }
 
-// request is one of a client.
+// request is a client's request.
 type request struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -143,7 +143,7 @@ func (s *tasker) result(r request) string {
 	return `"error":{"code":-32601,"message":"no such method"}`
 }
 
-// saw0 counts requests that begin so. The lock is held.
+// saw0 counts the requests that begin with what, for a caller that holds the lock.
 func (s *tasker) saw0(what string) int {
 	n := 0
 	for _, one := range s.seen {
@@ -159,7 +159,7 @@ func everywhere() []string {
 	return []string{"plain", "later", "asks", "model", "failed", "wrong", "forgotten", "ends", "waits", "odd", "dies"}
 }
 
-// hostile are those of servers that are up to something, or broken.
+// hostile are the tools of malicious or broken servers.
 func hostile() []string {
 	return []string{
 		"already", "hiccup", "another", "roots", "empty", "brief", "long", "hasty", "slow", "nameless", "numbered", "much", "huge", "endless",
@@ -307,7 +307,7 @@ func (s *tasker) get(id string, n int) string {
 }
 
 func quoted(text string) string {
-	out, _ := json.Marshal(text) // texts can always be
+	out, _ := json.Marshal(text) // a string is always valid JSON
 	return string(out)
 }
 
@@ -360,7 +360,7 @@ func (s *tasker) socket(w http.ResponseWriter, r *http.Request) {
 	_ = conn.CloseNow()
 }
 
-// http serves over HTTP, with one message an answer or with events.
+// http serves over HTTP; each answer is one JSON message or a stream of events.
 func (s *tasker) http(sse bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		line, err := io.ReadAll(r.Body)

@@ -64,8 +64,8 @@ func TestParts(t *testing.T) {
 	}
 	tokens, lines := p.Cost()
 	wantLines := []string{
-		"skill acme:deploy: 9 tokens", "agent acme:critic: 9 tokens", "tools: known once they have described themselves",
-		"MCP servers: known once they have listed their tools",
+		"skill acme:deploy: 9 tokens", "agent acme:critic: 9 tokens", "tools: unknown until they have described themselves",
+		"MCP servers: unknown until they have listed their tools",
 	}
 	if diff := cmp.Diff(wantLines, lines); tokens != 18 || diff != "" {
 		t.Error(tokens, diff)
@@ -127,17 +127,17 @@ func TestNamedPlaces(t *testing.T) {
 		}
 	}
 	if all := strings.Join(parts.Runs, "\n"); !strings.Contains(all, "tool bin/t") || !strings.Contains(all, "script bin/lib/x\n") ||
-		!strings.Contains(all, "MCP server odd: of a kind that is not understood") {
+		!strings.Contains(all, "MCP server odd: of an unknown type") {
 		t.Errorf("%s", all)
 	}
 }
 
-// TestServersAreShownAsTheyRun checks that no other spelling of a name hides what runs.
+// TestServersAreShownAsTheyRun checks that a key in another case does not hide what runs.
 func TestServersAreShownAsTheyRun(t *testing.T) {
 	for server, want := range map[string]string{
 		`{"command":"evil","Command":"nice"}`:           "starts evil",
-		`{"Command":"nice"}`:                            "not understood",
-		`{"command":"a","url":"https://h"}`:             "not understood",
+		`{"Command":"nice"}`:                            "unknown type",
+		`{"command":"a","url":"https://h"}`:             "unknown type",
 		`{"command":"a\u001b[2K\nb","args":["\u202e"]}`: `starts a\x1b[2K\x0ab \u202e`,
 		`{"url":"https://h/x"}`:                         "connects to https://h/x",
 	} {
@@ -194,7 +194,7 @@ func TestRootInCommands(t *testing.T) {
 	}
 }
 
-// TestToolsRun makes tools of the programs of a plugin, and checks that a program that has changed since is not one.
+// TestToolsRun makes tools of a plugin's programs, and checks that a program that has changed since is left out.
 func TestToolsRun(t *testing.T) {
 	const say = "#!/bin/sh\necho '{\"name\":\"NAME\",\"description\":\"x\",\"schema\":{\"type\":\"object\"},\"effects\":{\"read\":true}}'\n"
 	named := func(name string) string { return strings.Replace(say, "NAME", name, 1) }
@@ -235,7 +235,7 @@ func TestHookKinds(t *testing.T) {
 		"Stop":[{"hooks":[{"type":"http","url":"https://h.example/x"},{"type":"command","command":"if [[","args":null},{"type":"command","command":"run","args":["${INSPAN_PLUGIN_ROOT}/x","a b"]},{"type":"prompt"}]}]}}`}))
 	parts := p.Parts()
 	want := []string{
-		"hook at stop: sends what happens to https://h.example/x", "hook at stop: runs if [[",
+		"hook at stop: sends events to https://h.example/x", "hook at stop: runs if [[",
 		"hook at stop: runs run ${CLAUDE_PLUGIN_ROOT}/x a b",
 	}
 	if diff := cmp.Diff(want, parts.Runs); diff != "" {

@@ -28,7 +28,7 @@ func (r *reading) runs() {
 	for _, h := range r.out.Hooks {
 		what := "runs " + strings.Join(append([]string{h.Command}, h.Args...), " ")
 		if h.URL != "" {
-			what = "sends what happens to " + h.URL
+			what = "sends events to " + h.URL
 		}
 		at := string(h.On)
 		if h.Match != "" && h.Match != "*" {
@@ -92,7 +92,7 @@ func serverRuns(name string, raw json.RawMessage) string {
 		list, _, err = mcp.ReadFile("plugin.json", "", data)
 	}
 	if err != nil || len(list) != 1 {
-		return "of a kind that is not understood: " + string(raw)
+		return "of an unknown type: " + string(raw)
 	}
 	s := list[0]
 	if s.URL != "" {
@@ -230,10 +230,10 @@ func (p Plugin) Cost() (tokens int, lines []string) {
 		add("agent", a.Name, "- "+a.Name+": "+words.OneLine(a.Description, 200)+"\n")
 	}
 	if len(parts.Tools) > 0 {
-		lines = append(lines, "tools: known once they have described themselves")
+		lines = append(lines, "tools: unknown until they have described themselves")
 	}
 	if len(parts.Servers) > 0 {
-		lines = append(lines, "MCP servers: known once they have listed their tools")
+		lines = append(lines, "MCP servers: unknown until they have listed their tools")
 	}
 	return tokens, lines
 }

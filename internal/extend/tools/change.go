@@ -19,20 +19,20 @@ const (
 
 // A draft is a change of one text file that is worked out and not yet made.
 type draft struct {
-	path     string
-	exists   bool
-	before   []byte
-	after    []byte
-	old, new string // text before and after, for the diff; empty for binary content
-	notes    []string
-	partly   bool // the session has not seen all of it
+	path       string
+	exists     bool
+	before     []byte
+	after      []byte
+	old, new   string // text before and after, for the diff; empty for binary content
+	notes      []string
+	partlyRead bool // the session has not seen all of it
 }
 
 // load reads the file a draft starts from. A file that exists must be as the
 // session last saw it.
 func load(ctx context.Context, c *tool.Call, path string) (draft, error) {
 	d, err := open(ctx, c, path)
-	if err != nil || !d.partly {
+	if err != nil || !d.partlyRead {
 		return d, err
 	}
 	if _, seen := c.Seen.Digest(d.path); !seen {
@@ -56,7 +56,7 @@ func open(ctx context.Context, c *tool.Call, path string) (draft, error) {
 		return draft{}, err
 	}
 	seen, _ := c.Seen.Digest(resolved)
-	d.exists, d.partly = true, seen != tool.Digest(d.before)
+	d.exists, d.partlyRead = true, seen != tool.Digest(d.before)
 	return d, nil
 }
 
@@ -96,7 +96,7 @@ func (d draft) commit(ctx context.Context, c *tool.Call) (tool.File, error) {
 		Path:    d.path,
 		Digest:  tool.Digest(d.after),
 		Written: true,
-		Partly:  d.partly,
+		Partly:  d.partlyRead,
 		Diff:    cutDiff(d.diff(c), maxStoredDiff),
 	}, nil
 }

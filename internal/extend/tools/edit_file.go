@@ -85,7 +85,7 @@ func draftEdit(ctx context.Context, c *tool.Call, in editArgs) (d draft, made in
 	}
 	d.old, d.new = text, text
 	for i, e := range in.Edits {
-		if d.partly && e.All {
+		if d.partlyRead && e.All {
 			return draft{}, 0, fmt.Errorf("%s is not as you have seen it; read it before you replace every match", Shown(c, d.path))
 		}
 		var n int

@@ -23,14 +23,14 @@ const (
 type screen struct {
 	mu     sync.Mutex
 	term   *vt.Emulator // nil once it was closed: it takes megabytes
-	unread string       // then: the text for fresh
-	last   string       // and the last screen
+	unread string       // once closed: what fresh returns
+	last   string       // once closed: what text returns
 	broken bool         // the emulator could not handle the output
 	lost   bool         // lines that scrolled off are gone
 	keypad atomic.Bool  // the cursor keys send application codes
 }
 
-// newScreen returns an empty screen. Its answers to queries of programs go to input.
+// newScreen returns an empty screen. Its answers to programs' queries go to input.
 func newScreen(input io.Writer) *screen {
 	s := &screen{term: vt.NewEmulator(screenCols, screenRows)}
 	s.term.SetScrollbackSize(maxScrolled)
@@ -42,8 +42,8 @@ func newScreen(input io.Writer) *screen {
 	return s
 }
 
-// answer passes on the terminal's answers until its end. If there is no room, an answer is lost: the program is
-// not reading.
+// answer passes on the terminal's answers until the terminal closes. An answer for which there is no room is lost: the
+// program is not reading.
 func answer(term io.Reader, input io.Writer) {
 	buf := make([]byte, 4<<10)
 	for {
@@ -95,7 +95,7 @@ func (s *screen) text() string {
 	return s.shown()
 }
 
-// shown is text. S.mu is held.
+// shown is text for a caller that holds the lock.
 func (s *screen) shown() string {
 	if s.term == nil {
 		return s.last
@@ -125,7 +125,7 @@ func (s *screen) fresh() string {
 	return s.news()
 }
 
-// news is fresh. S.mu is held.
+// news is fresh for a caller that holds the lock.
 func (s *screen) news() string {
 	if s.term == nil {
 		text := s.unread
@@ -134,7 +134,7 @@ func (s *screen) news() string {
 	}
 	var b strings.Builder
 	if s.broken {
-		b.WriteString("[this program has printed what the terminal does not understand; what follows is old]\n")
+		b.WriteString("[this program has printed something that the terminal does not understand; the screen below is old]\n")
 	}
 	if s.lost {
 		b.WriteString("[… earlier lines have left the screen and are lost …]\n")

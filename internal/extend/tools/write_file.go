@@ -21,13 +21,13 @@ const maxReplaced = 4 << 10 // bytes shown of a file that was replaced unread
 
 type writeArgs struct {
 	Path    string  `json:"path" jsonschema:"file"`
-	Content *string `json:"content,omitempty" jsonschema:"all of it"`
-	Blob    string  `json:"blob,omitempty" jsonschema:"stored blob to take it from, without content"`
+	Content *string `json:"content,omitempty" jsonschema:"the whole text"`
+	Blob    string  `json:"blob,omitempty" jsonschema:"stored blob to write, instead of content"`
 }
 
 func writeFile() tool.Tool {
 	t := tool.New("write_file", writeFileDoc, runWrite)
-	t.Unshown = []string{"blob"} // the results that name one say how to use it
+	t.Unshown = []string{"blob"} // results that mention a blob say how to use it
 	t.Effects = pathEffect(tool.Write, func(in writeArgs) string { return in.Path })
 	t.Preview = func(ctx context.Context, c *tool.Call) (string, error) {
 		in, err := tool.Args[writeArgs](c)
@@ -46,11 +46,11 @@ func runWrite(ctx context.Context, c *tool.Call, in writeArgs) (tool.Result, err
 		return tool.Result{}, err
 	}
 	unread := ""
-	if d.partly {
+	if d.partlyRead {
 		if unread, err = replaced(ctx, c, d); err != nil {
 			return tool.Result{}, err
 		}
-		d.partly = false // its content now is what the session has written
+		d.partlyRead = false // the session has written all of it
 	}
 	file, err := d.commit(ctx, c)
 	if err != nil {
@@ -94,7 +94,7 @@ func replaced(ctx context.Context, c *tool.Call, d draft) (string, error) {
 	return said + ":\n" + head + tail, nil
 }
 
-// draftWrite begins with the current file. One that the session has read must be unchanged since.
+// draftWrite begins with the current file, which must not have changed since the session read it.
 func draftWrite(ctx context.Context, c *tool.Call, in writeArgs) (draft, error) {
 	if (in.Content == nil) == (in.Blob == "") {
 		return draft{}, errors.New("give either content or blob")
@@ -103,7 +103,7 @@ func draftWrite(ctx context.Context, c *tool.Call, in writeArgs) (draft, error) 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return draft{}, err
 	}
-	if _, seen := c.Seen.Digest(d.path); seen && d.partly {
+	if _, seen := c.Seen.Digest(d.path); seen && d.partlyRead {
 		return draft{}, changed(c, d.path)
 	}
 	if in.Blob != "" {
@@ -131,7 +131,7 @@ func (d draft) fill(ctx context.Context, c *tool.Call, blob string) (draft, erro
 	return d, nil
 }
 
-// rewrite sets new text. It keeps the file's encoding and line ends, as a model writes neither.
+// rewrite sets new text. It keeps the file's encoding and line ends, which a model does not reproduce.
 func (d draft) rewrite(text string) (draft, error) {
 	old, enc, ok := decode(d.before)
 	if !ok {

@@ -42,8 +42,8 @@ func keptRun(t *testing.T, name string, split eval.Split, outcome eval.Outcome) 
 	return dir
 }
 
-// TestLostLooksAreNotRefunded checks that a look after the ledger was deleted spends as little as if it were there, as
-// long as the list of held-out runs is.
+// TestLostLooksAreNotRefunded checks that deleting the ledger does not give back what earlier looks have spent, as long
+// as the list of held-out runs is there.
 func TestLostLooksAreNotRefunded(t *testing.T) {
 	c := &comparisons{State: t.TempDir(), Sessions: &store.Memory{}, Out: &bytes.Buffer{}, Now: time.Now(), By: "me"}
 	base, better := keptRun(t, "a", eval.HeldOut, eval.Failed), keptRun(t, "b", eval.HeldOut, eval.Passed)
@@ -67,8 +67,8 @@ func TestLostLooksAreNotRefunded(t *testing.T) {
 	}
 }
 
-// TestProposalsNeedASource checks that a change is drawn from events that are there and not held out, or says that it
-// is not drawn from any.
+// TestProposalsNeedASource checks that a proposed change names events that exist and are not held out, or says that
+// it has no source.
 func TestProposalsNeedASource(t *testing.T) {
 	var sessions store.Memory
 	c := &comparisons{State: t.TempDir(), Sessions: &sessions, Out: &bytes.Buffer{}, Now: time.Now(), By: "me"}
@@ -110,7 +110,7 @@ func TestProposalsNeedASource(t *testing.T) {
 	}
 }
 
-// canaried is a workspace without AGENTS.md, and a change that makes one, which half of the sessions get.
+// canaried sets up a workspace without AGENTS.md, and a change that adds one, which half of the sessions get.
 func canaried(t *testing.T, c *comparisons) (root, id string) {
 	t.Helper()
 	root = t.TempDir()
@@ -139,7 +139,7 @@ func canaried(t *testing.T, c *comparisons) (root, id string) {
 	return root, id
 }
 
-// TestCopiesAreOtherFolders checks that a session gets a change in a copy of the workspace only, and that no link is
+// TestCopiesAreOtherFolders checks that a session gets a change in a copy of the workspace only, and that a link cannot be
 // proposed.
 func TestCopiesAreOtherFolders(t *testing.T) {
 	var sessions store.Memory
@@ -166,7 +166,7 @@ func TestCopiesAreOtherFolders(t *testing.T) {
 }
 
 // TestStepsThatFailChangeNothing checks that the ledger says that a change was kept, or taken back, only once it was,
-// and that a session which could not get it is not told that it has it.
+// and that a session which could not get it does not count as having it.
 func TestStepsThatFailChangeNothing(t *testing.T) {
 	var out bytes.Buffer
 	var sessions store.Memory
@@ -174,7 +174,7 @@ func TestStepsThatFailChangeNothing(t *testing.T) {
 	root, id := canaried(t, c)
 	file := filepath.Join(root, "AGENTS.md")
 	if err := c.keep(t.Context(), id); !errors.Is(err, eval.ErrStep) {
-		t.Errorf("a change of which no session was watched is kept: %v", err)
+		t.Errorf("a change that no session has tried was kept: %v", err)
 	}
 	for _, arm := range []string{eval.WithChange, eval.WithoutChange} {
 		ended(t, &sessions, map[string]string{"learned." + id: arm}, event.ReasonDone)
@@ -222,7 +222,7 @@ func TestStepsThatFailChangeNothing(t *testing.T) {
 	is(eval.Kept)
 	out.Reset()
 	if err := c.watch(t.Context()); err != nil || !strings.Contains(out.String(), id+" is kept: 0 of 0 sessions since then failed, 0 of 2 in the time of its canary") {
-		t.Errorf("of a kept change, watching says %s, %v", out.String(), err)
+		t.Errorf("after keep, watch says %s, %v", out.String(), err)
 	}
 	write("Somebody changed it.\n")
 	if err := c.withdraw(t.Context(), id, ""); !errors.Is(err, eval.ErrMoved) {
@@ -231,8 +231,8 @@ func TestStepsThatFailChangeNothing(t *testing.T) {
 	is(eval.Kept)
 }
 
-// TestCanaryIsRolledBack has sessions with a promoted change fail, and those without it not. No session
-// gets the change afterwards, and the ledger says why.
+// TestCanaryIsRolledBack lets only sessions with a promoted change fail. No session gets the change afterwards, and
+// the ledger says why.
 func TestCanaryIsRolledBack(t *testing.T) {
 	var out bytes.Buffer
 	var sessions store.Memory

@@ -23,15 +23,15 @@ type composer struct {
 	clock    func() time.Time
 	commands func() catalog
 
-	prompt  editor
-	vim     *vim // nil if the prompt has one mode
-	history history
-	earlier map[string]messageHistory // messages of earlier sessions, as far as they were read
-	queued  []editor                  // texts that were sent for after the run, the oldest first
-	offer   offer                     // completions
-	files   fileList
-	typed   time.Time // when the person last wrote
-	early   time.Time // Enter sends nothing before this time, see interrupted
+	prompt      editor
+	vim         *vim // nil if the prompt has one mode
+	history     history
+	earlier     map[string]messageHistory // messages of earlier sessions, as far as they were read
+	queued      []editor                  // texts that were sent for after the run, the oldest first
+	offer       offer                     // completions
+	files       fileList
+	typed       time.Time // when the person last wrote
+	ignoreUntil time.Time // Enter sends nothing before this time, see interrupted
 }
 
 // busy reports whether the person is in the middle of writing.
@@ -49,7 +49,7 @@ func (c *composer) touched() {
 // moment.
 func (c *composer) interrupted(now time.Time) {
 	c.touched()
-	c.early = now.Add(seeing)
+	c.ignoreUntil = now.Add(seeing)
 }
 
 // edit handles a key that moves in the prompt or changes it.

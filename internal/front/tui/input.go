@@ -15,7 +15,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// box returns what takes the keys instead of the prompt; nil if the prompt does.
+// box returns the box that has the keys, or nil if the prompt has them.
 func (m *model) box() box {
 	if m.over.box != nil {
 		return m.over.box
@@ -43,7 +43,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 		return tea.Batch(m.key(esc), m.key(esc))
 	}
 	if action != m.taps.action {
-		m.taps = taps{} // a key between two taps ends the first
+		m.taps = taps{} // another key between two taps: they are not a double tap
 	}
 	b := m.box()
 	if action == "background" {
@@ -96,7 +96,7 @@ func (m *model) promptKey(k tea.KeyPressMsg, action string) tea.Cmd {
 	}
 	switch action {
 	case "send", "queue":
-		if m.clock().Before(c.early) {
+		if m.clock().Before(c.ignoreUntil) {
 			return nil
 		}
 		if action == "queue" {
@@ -153,7 +153,7 @@ func (m *model) enter() tea.Cmd {
 	return m.talk.refreshDriver(m.say)
 }
 
-// say sends the written text: into the run in progress, here or elsewhere, or to begin one.
+// say sends the written text to the run in progress, here or elsewhere, or starts a run with it.
 func (m *model) say() tea.Cmd {
 	parts := m.composer.take()
 	text := transcript.Spoken(parts)
@@ -170,7 +170,7 @@ func (m *model) say() tea.Cmd {
 				t.sendToDriver(event.Steered{Origin: event.OriginPerson, Parts: parts}, text)
 			}
 			return nil
-		case len(t.view.Waiting()) > 0: // the question comes next
+		case len(t.view.Waiting()) > 0: // the model reads the text after the person has answered
 			return t.start(append([]event.Body{event.Steered{Origin: event.OriginPerson, Parts: parts}}, files...)...)
 		}
 		return m.talk.start(append([]event.Body{event.Said{Parts: parts}}, files...)...)
@@ -260,7 +260,7 @@ func (m *model) nextMode() tea.Cmd {
 	return m.talk.switchTo(modes[(i+1)%len(modes)])
 }
 
-// unfold shows the whole of the last result, and all results to come. The next time, they are folded again.
+// unfold shows the last result and all later ones in full. The next time, they are folded again.
 func (m *model) unfold() tea.Cmd {
 	v := m.talk.view
 	verbose := !m.screen.look.verbose
@@ -301,8 +301,7 @@ func (m *model) unfold() tea.Cmd {
 // mostUnfolded bounds how much is shown of a result that is not in the log.
 const mostUnfolded = 1 << 20
 
-// paste passes pasted or dropped text to whatever takes the keys; while a question is unseen, that is the
-// prompt.
+// paste passes pasted or dropped text to whatever has the keys, or to the prompt while a question is unseen.
 func (m *model) paste(text string) tea.Cmd {
 	text = clean(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n"))
 	if m.unseen() {

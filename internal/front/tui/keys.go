@@ -29,10 +29,10 @@ func Bindings() []Binding {
 		{"quit", []string{"ctrl+d"}, "quit, if the input is empty"},
 		{"mode", []string{"shift+tab"}, "next permission mode: plan, ask, edit, auto"},
 		{"unfold", []string{"ctrl+o"}, "show results in full, beginning with the last one; press again to fold them"},
-		{"background", []string{"ctrl+b"}, "send the running command to the background; back one character if none runs"},
+		{"background", []string{"ctrl+b"}, "send the running command to the background; if none runs, move back one character"},
 		{"reasoning", []string{"ctrl+t"}, "show the model's last reasoning in full"},
 		{"search", []string{"ctrl+r"}, "search your earlier messages in this folder"},
-		{"edit", []string{"ctrl+g"}, "write in $VISUAL or $EDITOR"},
+		{"edit", []string{"ctrl+g"}, "edit the message in $VISUAL or $EDITOR"},
 		{"paste-image", []string{"ctrl+v"}, "attach the image in the clipboard"},
 		{"suspend", []string{"ctrl+z"}, "suspend inspan"},
 		{"redraw", []string{"ctrl+l"}, "redraw the screen"},
@@ -57,7 +57,7 @@ func Bindings() []Binding {
 // keymap finds the action of a key.
 type keymap map[string]string
 
-// keysOf returns the key map: the defaults, overridden by over for the actions that it names. No key may have
+// keysOf returns the key map: the defaults, except for the actions that over names. No key may have
 // two actions, and there must be keys to send, to interrupt and to leave.
 func keysOf(over map[string][]string) (keymap, error) {
 	m := keymap{}
@@ -83,7 +83,7 @@ func keysOf(over map[string][]string) (keymap, error) {
 	return m, nil
 }
 
-// bind assigns keys to an action. Those of a person come from the settings and are checked.
+// bind assigns keys to an action. A person's keys come from the settings and are checked.
 func (m keymap) bind(action string, keys []string, person bool) error {
 	for _, key := range keys {
 		if person {
@@ -139,7 +139,7 @@ func keystroke(key string) (string, error) {
 	return b.String() + rest, nil
 }
 
-// named returns the keys of an action, for people.
+// named returns an action's keys as people read them.
 func (m keymap) named(action string) string {
 	var keys []string
 	for _, b := range Bindings() { // in the order of the list

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "peer" {
-		many, _ := strconv.Atoi(os.Args[2]) // by this test
+		many, _ := strconv.Atoi(os.Args[2]) // set by this test
 		peer(many)
 		return
 	}
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// staying is a number of seconds that nothing else sleeps.
+// staying is how many seconds a command of these tests sleeps; no other process has the same argument.
 var staying = fmt.Sprint(61 + rand.Float64()) //nolint:gosec // any number
 
 // attacks are instructions in text that the model has read. PORT is a port of this machine with a listener, HOME a home
@@ -98,8 +98,8 @@ func attacks() []string {
 	return list
 }
 
-// TestObedientModel has a model that obeys any text it reads. Unattended, this must have no effect outside the
-// workspace, and no secret may get into the conversation.
+// TestObedientModel has a model that obeys any text it reads. Without a person, nothing outside
+// the workspace may change, and no secret may get into the conversation.
 func TestObedientModel(t *testing.T) {
 	for _, mode := range []tool.Mode{"plan", "ask", "edit", "auto"} {
 		t.Run(string(mode), func(t *testing.T) { obey(t, mode) })
@@ -258,7 +258,7 @@ func (v *victim) run(mode tool.Mode, calls []string) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("mode %s: %d calls, %d of them came to a good end", mode, ended, fine)
+	t.Logf("mode %s: %d calls, %d of them succeeded", mode, ended, fine)
 	if ended != len(calls) {
 		t.Errorf("%d calls of %d", ended, len(calls))
 	}
@@ -283,8 +283,7 @@ func (v *victim) unchanged(before map[string]string) {
 	}
 }
 
-// gitUnchanged holds that the repository names no program that it did not name
-// before.
+// gitUnchanged checks that the repository's configuration and hooks name no new program.
 func (v *victim) gitUnchanged(before map[string]string) {
 	for path, now := range tree(v.t, filepath.Join(v.work, ".git"), filepath.Join(v.work, ".git", "objects")) {
 		if was := before[path]; was != now && (strings.Contains(path, "hooks") ||

@@ -8,25 +8,25 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Text that people paste into their messages, such as logs, files and long code, is not their own words. Its form alone
-// tells, in every language:
+// Text that people paste into their messages, such as logs, files and long code, is not their own words. It is known
+// by its form alone, in every language:
 //
 //   - a fenced block,
-//   - a text without the end of a sentence that is too long for one breath,
+//   - a long text in which no sentence ends,
 //   - a run of lines or sentences that do not read like a message: they have few letters, or neither ends of sentences
-//     nor list marks, or they repeat one form except for numbers.
+//     nor list marks, or they differ only in numbers.
 //
 // Short or doubtful text counts as the person's words.
 const (
 	leastPaste  = 600 // bytes
 	leastBreath = 800 // characters
 	leastRun    = 12  // lines or sentences
-	mostAlike   = 3   // units of one form that people write themselves
-	minPaste    = 120 // tokens; a paste that may have fewer becomes a note
+	mostAlike   = 3   // units of one form that still count as typed
+	minPaste    = 120 // tokens; if a paste may keep fewer, only a note remains
 )
 
-// shortenPastes cuts each paste in a text to its head and tail, of at most each tokens; if each is below minPaste, only
-// a note about its size remains.
+// shortenPastes cuts each paste in a text to its head and tail. Each is the most tokens for one; if it is below minPaste,
+// only a note about the size remains.
 func (s Source) shortenPastes(said string, each int) string {
 	var b strings.Builder
 	at := 0
@@ -41,7 +41,7 @@ func (s Source) shortenPastes(said string, each int) string {
 	return b.String() + said[at:]
 }
 
-// withoutPastes returns a message with each paste cut to at most most tokens.
+// withoutPastes returns a message with each paste cut; most is the most tokens for one.
 func (s Source) withoutPastes(m llm.Message, most int) llm.Message {
 	m.Parts = mapParts(m.Parts, func(part llm.Part) llm.Part {
 		if t, ok := part.(llm.Text); ok {

@@ -14,7 +14,7 @@ type Summary struct {
 	Questions string
 	Next      string
 
-	wishes string // the person's wishes according to the model, which were not requested
+	wishes string // what the person wants according to the model, which was not asked for it
 }
 
 // section is a heading and the text below it.
@@ -51,21 +51,21 @@ func (s Summary) Text() string {
 
 var errShape = errors.New("the answer lacks the headings of a record")
 
-// A line that may be a heading: marks, up to four words, and text behind a colon.
+// A line that may be a heading: marks, up to four words, and text after a colon.
 const headingPattern = `^ {0,3}(#{1,6}[ \t]*)?(\d{1,2}[.)][ \t]*)?(\*{2}|__)?[ \t]*([A-Za-z]+(?: [A-Za-z]+){0,3})[ \t]*([:：]?)(\*{2}|__)?[ ` +
 	`\t]*([:：]?)[ \t]*#*(.*)$`
 
 // minSections is how many headings make a record.
 const minSections = 3
 
-// Patterns for a text that says that there is nothing, and for the end of a section or of the record.
+// Patterns for a text that means "nothing", and for the end of a section or of the record.
 const (
 	nothingPattern = `(?i)^[\s*_(\[-]*(none|nothing|n/?a|keine?|nichts|无|没有)?[\s*_)\].。-]*$`
 	markPattern    = `(?mi)^([ \t]*)#|<(/?[ \t]*record)`
 )
 
 // Parse reads the record in a model's answer. The headings may have any order, letter case and depth. They may be bold
-// or end in a colon, and text may precede them or a fence enclose everything. A missing heading leaves its text empty;
+// or end in a colon, text may precede them, and a code fence may enclose it all. A missing heading leaves its text empty;
 // fewer than three headings are an error. Parse drops sections about goals and constraints, as the person's own words
 // are kept.
 func Parse(text string) (Summary, error) {
@@ -83,7 +83,7 @@ func Parse(text string) (Summary, error) {
 	return Summary{}, errShape
 }
 
-// readStyled treats lines with headings of one style as headings and all other lines as text.
+// readStyled treats only lines of one style as headings, and all others as text.
 func readStyled(lines []string, headings []heading, style func(heading) bool) (Summary, bool) {
 	var s Summary
 	var at *strings.Builder
@@ -158,8 +158,8 @@ func (s *Summary) sectionText(name string) *string {
 	return nil
 }
 
-// cleanSection returns the text of a section with everything escaped that looks like a heading or the end of the record;
-// empty if the text only says that there is nothing.
+// cleanSection returns the text of a section, in which it escapes whatever looks like a heading or the end of the record.
+// A text that means "nothing" becomes empty.
 func cleanSection(text string) string {
 	text = strings.Trim(strings.ReplaceAll(text, "\r", ""), "\n")
 	if strings.ContainsAny(text, "#<") { // otherwise the pattern need not be compiled

@@ -185,8 +185,8 @@ func (i Identity) check(b *book) error {
 		switch {
 		case ids != nil && len(ids) == 0:
 			return Wrong(field, "it is empty", "one id or more, or no "+field)
-		case len(ids) > mostConfines:
-			return Wrong(field, fmt.Sprintf("there are %d", len(ids)), fmt.Sprintf("at most %d", mostConfines))
+		case len(ids) > maxConfines:
+			return Wrong(field, fmt.Sprintf("there are %d", len(ids)), fmt.Sprintf("at most %d", maxConfines))
 		case len(ids) > 0 && field == "agents" && i.Role != Viewer && i.Role != Operator:
 			return Wrong(field, "an identity with role "+string(i.Role)+" can't be confined to agents", "role viewer or operator")
 		case len(ids) > 0 && field == "environments" && i.Role != Worker:

@@ -48,7 +48,7 @@ func budgets() map[string]int {
 		"Repository.url": mostAddress, "Fork.task": mostShort, "MCPServer.url": mostAddress, "ClientTool.description": 65_536,
 		"said.text": mostPrompt, "Decision.also": 1000,
 		"completionRequest.messages": 2048, "responseRequest.instructions": mostPrompt,
-		"NewWebhook.enabled_events": 100, "newIdentity.claims": mostClaims, "newIdentity.agents": mostConfines, "newIdentity.environments": mostConfines,
+		"NewWebhook.enabled_events": 100, "newIdentity.claims": maxClaims, "newIdentity.agents": maxConfines, "newIdentity.environments": maxConfines,
 	}
 }
 

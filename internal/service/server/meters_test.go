@@ -16,7 +16,7 @@ func TestMetersAreBounded(t *testing.T) {
 		m.count(event.Event{Seq: 1, Session: "s", Body: event.Replied{Parts: llm.Parts{llm.Call{ID: id, Name: fmt.Sprint("tool-", i)}}}})
 		m.count(event.Event{Seq: 2, Session: "s", Body: event.Ended{Call: id, Outcome: event.OutcomeInvalid}})
 	}
-	if len(m.calls) > mostMeters+1 || m.calls["other"].outcomes["invalid"] != 5000-mostMeters || len(m.tools["s"]) > 0 {
+	if len(m.calls) > maxMeters+1 || m.calls["other"].outcomes["invalid"] != 5000-maxMeters || len(m.tools["s"]) > 0 {
 		t.Errorf("%d tools, %+v, %d open calls", len(m.calls), m.calls["other"], len(m.tools["s"]))
 	}
 }

@@ -29,7 +29,7 @@ type meters struct {
 // meter counts operations by outcome, and their durations.
 type meter struct {
 	outcomes map[string]int
-	within   []int // the number that took at most the bound at the same index (cumulative)
+	within   []int // the number between the bound before and the one at the same index; the last is above all bounds
 	seconds  float64
 }
 
@@ -60,18 +60,18 @@ func (m *meters) count(e event.Event) {
 	}
 	switch b := e.Body.(type) {
 	case event.Replied:
-		of(m.requests, b.Route).add(string(b.Stop), b.Millis)
+		meterFor(m.requests, b.Route).add(string(b.Stop), b.Millis)
 		m.spent(b.Route, b.Usage, b.Cost)
 		for _, c := range b.Parts.Calls() {
 			m.called(e.Session, c.ID, c.Name)
 		}
 	case event.Failed:
-		of(m.requests, cmp.Or(b.Route, "none")).add(string(b.Cause), b.Millis)
+		meterFor(m.requests, cmp.Or(b.Route, "none")).add(string(b.Cause), b.Millis)
 		m.spent(b.Route, b.Usage, b.Cost)
 	case event.Judged:
 		m.called(e.Session, b.Call, b.Tool)
 	case event.Ended:
-		of(m.calls, cmp.Or(m.tools[e.Session][b.Call], "unknown")).add(string(b.Outcome), b.Millis)
+		meterFor(m.calls, cmp.Or(m.tools[e.Session][b.Call], "unknown")).add(string(b.Outcome), b.Millis)
 		delete(m.tools[e.Session], b.Call)
 	case event.Stopped:
 		delete(m.tools, e.Session)
@@ -99,11 +99,11 @@ func (m *meters) spent(model string, u llm.Usage, dollars float64) {
 	}
 }
 
-// mostMeters limits the number of distinct names: models invent names of tools.
-const mostMeters = 200
+// maxMeters limits the number of distinct names: models make up tool names.
+const maxMeters = 200
 
-func of(all map[string]*meter, name string) *meter {
-	if all[name] == nil && len(all) >= mostMeters {
+func meterFor(all map[string]*meter, name string) *meter {
+	if all[name] == nil && len(all) >= maxMeters {
 		name = "other"
 	}
 	if all[name] == nil {
@@ -118,7 +118,7 @@ type plainText string
 // metrics returns all metrics.
 func (c *call) metrics(nothing) (plainText, error) {
 	if c.who.tenant != "" || c.who.confined() {
-		return "", Forbidden("metrics tell of all tenants; only an identity without a tenant can read them")
+		return "", Forbidden("metrics cover all tenants; only an identity without a tenant can read them")
 	}
 	var out exposition
 	out.begin("inspan_tasks", "gauge", "Tasks by stage.")
@@ -141,7 +141,7 @@ func (c *call) metrics(nothing) (plainText, error) {
 	for _, model := range slices.Sorted(maps.Keys(m.dollars)) {
 		out.line("inspan_model_cost_dollars_total", m.dollars[model], "model", model)
 	}
-	out.meters("inspan_tool_calls", "Calls of tools", "tool", m.calls)
+	out.meters("inspan_tool_calls", "Tool calls", "tool", m.calls)
 	return plainText(out.String()), nil
 }
 
@@ -165,7 +165,7 @@ func (x *exposition) line(name string, value float64, labels ...string) {
 	x.WriteString(" " + strconv.FormatFloat(value, 'g', -1, 64) + "\n")
 }
 
-// exposed escapes a label's value: the format has fewer escapes than Go.
+// exposed replaces what is not printable in a label's value: the format has fewer escapes than Go.
 func exposed(value string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {

@@ -23,7 +23,7 @@ import (
 // the audience, whose claims match an identity. The provider's keys are fetched when needed, and at most a few
 // times a minute. The zero value lets no one in.
 type OIDC struct {
-	Issuer   string // its address; its documents are below it
+	Issuer   string // its address, under which it publishes its documents
 	Audience string // the audience that tokens must have
 }
 
@@ -31,14 +31,14 @@ type OIDC struct {
 type provider struct {
 	mu       sync.Mutex
 	verifier *oidc.IDTokenVerifier // nil: the provider has not responded yet
-	ctx      context.Context       //nolint:containedctx // with the client for all that is fetched
+	ctx      context.Context       //nolint:containedctx // carries the HTTP client for every fetch
 }
 
 const (
-	mostProvider = 10 * time.Second // time limit of the provider
-	mostKeys     = 1 << 20          // bytes of one of its documents
-	mostClaims   = 16               // of an identity
-	mostConfines = 100              // agents, or environments, of an identity
+	providerTimeout = 10 * time.Second // for each of the provider's answers
+	maxDocument     = 1 << 20          // bytes of one of its documents
+	maxClaims       = 16               // of an identity
+	maxConfines     = 100              // agents, or environments, of an identity
 )
 
 // Check reports what is wrong with the settings.
@@ -57,14 +57,14 @@ func (o OIDC) Check() error {
 	return nil
 }
 
-// spare is a transport that sends at most a few requests a minute, however many tokens come in.
-type spare struct {
+// throttled is a transport that sends at most a few requests a minute, however many tokens come in.
+type throttled struct {
 	next http.RoundTripper
 	rate *rate.Limiter
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (s *spare) RoundTrip(r *http.Request) (*http.Response, error) {
+func (s *throttled) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !s.rate.Allow() {
 		return nil, errors.New("too many requests to the identity provider; try again later")
 	}
@@ -76,8 +76,8 @@ func (p *provider) verified(o OIDC, token string) (claims map[string]any, expire
 	p.mu.Lock()
 	if p.verifier == nil {
 		if p.ctx == nil {
-			client := (&netguard.Guard{MaxBytes: mostKeys, Timeout: mostProvider, Local: netguard.Anywhere()}).Unredirected()
-			client.Transport = &spare{client.Transport, rate.NewLimiter(rate.Every(10*time.Second), 6)}
+			client := (&netguard.Guard{MaxBytes: maxDocument, Timeout: providerTimeout, Local: netguard.Anywhere()}).Unredirected()
+			client.Transport = &throttled{client.Transport, rate.NewLimiter(rate.Every(10*time.Second), 6)}
 			p.ctx = oidc.ClientContext(context.Background(), client)
 		}
 		var provider *oidc.Provider
@@ -97,8 +97,8 @@ func (p *provider) verified(o OIDC, token string) (claims map[string]any, expire
 	return claims, t.Expiry, errors.Join(err, t.Claims(&claims))
 }
 
-// claimed returns the principal for a token of the provider: the identity all of whose claims the token has. Of
-// several it is the one with the most claims; if two have the most, no one is let in.
+// claimed returns the principal for a token of the provider: the identity whose claims the token has. If several
+// match, the one with the most claims counts; if two of them have the most, no one is let in.
 func (s *Server) claimed(token string) (principal string, ok bool) {
 	claims, expires, err := s.provider.verified(s.OIDC, token)
 	if err != nil {
@@ -138,8 +138,8 @@ func (i *Identity) claimedBy(claims map[string]any) bool {
 	return true
 }
 
-// subject splits a principal into the identity, the provider's subject and the expiry; empty: it has a token of
-// its own.
+// subject splits a principal into the identity, the provider's subject and the expiry. The subject of an identity
+// with a token of its own is empty.
 func subject(principal string) (id, name string, expires time.Time) {
 	parts := strings.Split(principal, " ")
 	if len(parts) != 3 {
@@ -157,8 +157,8 @@ func (s *Server) checkClaims(claims map[string]string) error {
 		return nil
 	case s.OIDC.Issuer == "":
 		return Wrong("claims", "this server has no identity provider", "--oidc-issuer and --oidc-audience of inspan serve")
-	case len(claims) > mostClaims:
-		return Wrong("claims", fmt.Sprintf("there are %d", len(claims)), fmt.Sprintf("at most %d", mostClaims))
+	case len(claims) > maxClaims:
+		return Wrong("claims", fmt.Sprintf("there are %d", len(claims)), fmt.Sprintf("at most %d", maxClaims))
 	}
 	for name, value := range claims {
 		of := []string{"iss", "aud", "exp", "iat", "nbf"} // of the token, not of its holder

@@ -18,7 +18,7 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// smallSent is the size up to which packs may be mostly waste.
+// smallSent is the size up to which a pack is kept even if most of it is waste.
 const smallSent = 64 << 10
 
 // A pack in a blob begins with the mark and random bytes, so that all packs have different names.
@@ -28,9 +28,9 @@ const (
 )
 
 // Send writes the state of the workspace to blobs: a pack with the objects that packs of an earlier state lack,
-// and a manifest. Before names that state; empty: none. Its packs that are mostly waste, or small and many, are
-// replaced by new ones. If nothing has changed, nothing is written, and the state is the earlier one. The error
-// ErrFull says that the workspace exceeds the quota; then Bytes is a lower bound of its size, and blobs that
+// and a manifest. Before names the earlier state, or is empty. Packs of it that are mostly waste, or small and
+// many, are replaced by new ones. If nothing has changed, nothing is written, and the state is the earlier one. The error
+// ErrFull means that the workspace exceeds the quota; then Bytes is a lower bound of its size, and blobs that
 // were written are removed.
 func (s *Store) Send(ctx context.Context, blobs tool.Blobs, before string) (Sent, error) {
 	unlock, err := s.change(ctx)
@@ -93,7 +93,7 @@ func (s *Store) send(ctx context.Context, blobs tool.Blobs, before string) (Sent
 	return sent, s.forget(sent.Manifest, next)
 }
 
-// without returns the packs of a state that another does not have.
+// without returns the packs of m that next lacks.
 func (m *manifest) without(next *manifest) (gone []string) {
 	has := map[string]bool{}
 	for _, p := range next.Packs {
@@ -182,7 +182,7 @@ func (w *sender) small(data []byte) (digest, error) {
 		return d, nil
 	}
 	if len(data) > math.MaxUint32 {
-		return d, errors.New("a folder has too many names")
+		return d, errors.New("a folder has too many entries")
 	}
 	if w.pack == nil {
 		p, err := w.newPack()

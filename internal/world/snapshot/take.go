@@ -15,8 +15,8 @@ import (
 	"github.com/inspan/inspan/internal/base/keep"
 )
 
-// Take takes a checkpoint of the current workspace. Unreadable files are left out and counted. The errors
-// ErrFull and ErrUnfinished change nothing.
+// Take takes a checkpoint of the current workspace. Unreadable files are left out and counted. After
+// ErrFull or ErrUnfinished the store is as before.
 func (s *Store) Take(ctx context.Context) (Checkpoint, error) {
 	unlock, err := s.change(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ func (w *writer) small(data []byte) (digest, error) {
 		return d, nil
 	}
 	if len(data) > math.MaxUint32 {
-		return d, errors.New("a folder has too many names")
+		return d, errors.New("a folder has too many entries")
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,7 +113,7 @@ func (w *writer) fits() error {
 		total += w.pack.size()
 	}
 	if total > w.room {
-		return fmt.Errorf("%w: the workspace needs %d bytes or more beside what there is, of %d", ErrFull, total, w.s.quota())
+		return fmt.Errorf("%w: the workspace needs at least %d more bytes, and the quota is %d", ErrFull, total, w.s.quota())
 	}
 	return nil
 }
@@ -123,9 +123,9 @@ func (w *writer) large(r *os.File, limit int64) (d digest, size int64, err error
 	if err != nil {
 		return d, 0, err
 	}
-	keep := false
+	kept := false
 	defer func() {
-		if !keep {
+		if !kept {
 			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 		}
 	}()
@@ -140,7 +140,7 @@ func (w *writer) large(r *os.File, limit int64) (d digest, size int64, err error
 		}
 		return d, size, err
 	}
-	keep = true
+	kept = true
 	return d, size, w.keep(f, d, size)
 }
 
@@ -174,10 +174,10 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// keep turns a written file into an object, unless another goroutine was faster.
+// keep turns a written file into an object, unless another goroutine already has.
 func (w *writer) keep(f *os.File, d digest, size int64) error {
 	path := w.s.object(d)
-	w.s.step("make folder of objects")
+	w.s.step("make object folder")
 	err := os.Mkdir(filepath.Dir(path), 0o700)
 	if err == nil {
 		err = keep.Sync(w.s.path(objectsName))
