@@ -45,7 +45,14 @@ func gitInsides(git string) []Place {
 			}
 		}
 	}
-	add(git)
+	eachGitDir(git, add)
+	return out
+}
+
+// eachGitDir calls visit for a repository and for each folder that may be one of its submodules or worktrees, which
+// can have any names.
+func eachGitDir(git string, visit func(dir string)) {
+	visit(git)
 	for _, below := range []string{"modules", "worktrees"} {
 		_ = filepath.WalkDir(filepath.Join(git, below), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.IsDir() {
@@ -54,11 +61,10 @@ func gitInsides(git string) []Place {
 			if objects(path) {
 				return fs.SkipDir
 			}
-			add(path)
+			visit(path)
 			return nil
 		})
 	}
-	return out
 }
 
 // GitHooks lists places in a git directory and its submodules that are closed in a box although it has a copy:
@@ -268,21 +274,17 @@ func NamingPrograms(git string) []Place {
 // tree.
 func Unsafe(git string) []Place {
 	out := NamingPrograms(git)
-	dirs := []string{git}
-	for _, below := range []string{"modules", "worktrees"} {
-		entries, _ := paths.ReadFolder(filepath.Join(git, below)) // there may be none
-		for _, e := range entries {
-			dirs = append(dirs, filepath.Join(git, below, e.Name()))
-		}
-	}
-	for _, dir := range dirs {
+	eachGitDir(git, func(dir string) {
 		entries, _ := paths.ReadFolder(dir)
+		if dir != git && !IsRepository(entries) {
+			return // a branch can have the name index
+		}
 		for _, e := range entries {
 			if path := filepath.Join(dir, e.Name()); (e.Name() == "index" || strings.HasPrefix(e.Name(), "sharedindex.")) && !soundIndex(path) {
 				out = append(out, Place{Path: path, Guard: places.Frozen, Why: "lists paths that no working tree has"})
 			}
 		}
-	}
+	})
 	return out
 }
 
