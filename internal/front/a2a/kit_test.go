@@ -55,7 +55,7 @@ func newHouse(t testing.TB, mode tool.Mode) *house {
 	if err := os.MkdirAll(h.root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Walls(t, "/proc/self/exe", h.state)
+	testkit.Findings(t, "/proc/self/exe", h.state)
 	h.start(mode)
 	t.Cleanup(func() { h.stop(); http.DefaultClient.CloseIdleConnections() })
 	return h

@@ -37,7 +37,7 @@ func newHome(t testing.TB, url string) home {
 			t.Fatal(err)
 		}
 	}
-	testkit.Walls(t, h.bin, filepath.Join(h.dir, "state"))
+	testkit.Findings(t, h.bin, filepath.Join(h.dir, "state"))
 	settings := fmt.Sprintf("model = 'fake/m'\n[providers.fake]\nkind = 'anthropic'\nbase_url = '%s'\n[providers.fake.models.m]\n"+
 		"price = { input = 1.0, output = 1.0 }\n", url)
 	if err := os.WriteFile(filepath.Join(h.dir, "config", "config.toml"), []byte(settings), 0o600); err != nil {

@@ -63,7 +63,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("EXAMPLES", examples)
 			env.Setenv("UNIQUE", "inspan-script-"+rand.Text())
-			testkit.Walls(t, "inspan", filepath.Join(env.WorkDir, ".state"))
+			testkit.Findings(t, "inspan", filepath.Join(env.WorkDir, ".state"))
 			env.Defer(func() { endAll(filepath.Join(env.WorkDir, ".state", "sessions")) })
 			return nil
 		},

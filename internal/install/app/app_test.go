@@ -35,7 +35,7 @@ func load(t *testing.T, settings string, keys ...string) *app.App {
 	if err := os.WriteFile(filepath.Join(dir, "config.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Walls(t, "/proc/self/exe", filepath.Join(dir, "state"))
+	testkit.Findings(t, "/proc/self/exe", filepath.Join(dir, "state"))
 	a, err := app.Load("")
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func newBench(t *testing.T) *bench {
 	set := &config.Installation{
 		StateDir: filepath.Join(dir, "state"), ConfigPath: filepath.Join(dir, "settings", "config.toml"), Self: sandbox.Self(),
 	}
-	testkit.Walls(t, testkit.Command(t), set.StateDir)
+	testkit.Findings(t, testkit.Command(t), set.StateDir)
 	store := &session.Store{Dir: set.SessionsDir()}
 	b := &bench{T: t, dir: dir, suite: filepath.Join(dir, "suite")}
 	b.Runner = &eval.Runner{Table: &running.Table{Installation: set, Sessions: store}, Program: testkit.Command(t), Jobs: 2}

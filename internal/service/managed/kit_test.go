@@ -37,7 +37,7 @@ type house struct {
 func newHouse(t *testing.T, set func(*server.Server)) *house {
 	t.Helper()
 	h := &house{t: t, dir: t.TempDir(), set: set, token: ownersToken}
-	testkit.Walls(t, "/proc/self/exe", filepath.Join(h.dir, "state"))
+	testkit.Findings(t, "/proc/self/exe", filepath.Join(h.dir, "state"))
 	h.open()
 	t.Cleanup(h.close)
 	return h

@@ -60,7 +60,7 @@ func newProcess(t testing.TB) *process {
 	if err := os.WriteFile(filepath.Join(p.home, "state", "server.token"), []byte(ownersToken), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Walls(t, p.bin, filepath.Join(p.home, "state"))
+	testkit.Findings(t, p.bin, filepath.Join(p.home, "state"))
 	t.Cleanup(p.kill)
 	return p
 }

@@ -55,7 +55,7 @@ func newHouse(t testing.TB, set func(*server.Server)) *house {
 	if err := os.Mkdir(h.root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Walls(t, "/proc/self/exe", filepath.Join(dir, "state"))
+	testkit.Findings(t, "/proc/self/exe", filepath.Join(dir, "state"))
 	h.open()
 	t.Cleanup(h.close)
 	return h
