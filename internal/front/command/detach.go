@@ -110,10 +110,14 @@ func (c *command) program() string {
 
 // given returns the flags that were given and that a detached process also takes, except some.
 func (c *command) given(cmd *cobra.Command, but ...string) []string {
+	return flagsFor(c.detached(), cmd, but...)
+}
+
+// flagsFor returns the flags that were given to a command and that another one takes too, except some.
+func flagsFor(other, cmd *cobra.Command, but ...string) []string {
 	var args []string
-	takes := c.detached().Flags()
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		taken := takes.Lookup(f.Name) != nil || cmd.InheritedFlags().Lookup(f.Name) != nil
+		taken := other.Flags().Lookup(f.Name) != nil || cmd.InheritedFlags().Lookup(f.Name) != nil
 		if !f.Changed || !taken || slices.Contains(but, f.Name) {
 			return
 		}

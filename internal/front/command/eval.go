@@ -244,22 +244,10 @@ func (e *evaluation) run(ctx context.Context, path string) error {
 	if err := wordOf("--split", cmp.Or(e.Split, "dev"), []string{"train", "dev", "held-out"}); err != nil {
 		return err
 	}
-	s, err := eval.OpenSuite(path, e.Repos)
+	p, err := e.plan(path)
 	if err != nil {
 		return err
 	}
-	p := eval.Plan{
-		Suite: s, Repos: e.Repos, Mode: e.Mode, Flags: e.Flags, Version: e.Version, Split: eval.Split(e.Split), Only: e.Only,
-		Tries: e.Tries, Visible: e.Visible, Outside: e.Outside,
-	}
-	if p.Config, p.Settings, err = e.settings(); err != nil {
-		return err
-	}
-	p.Model = e.Model
-	if p.Proposal, err = e.proposal(); err != nil {
-		return err
-	}
-	p.Without = e.Without != ""
 	r := e.runner()
 	run, err := r.Begin(p)
 	if err != nil {
@@ -267,6 +255,24 @@ func (e *evaluation) run(ctx context.Context, path string) error {
 	}
 	fmt.Fprintf(e.Err, "run %s of %s\n", run.ID, run.Suite)
 	return e.on(ctx, r, run.ID)
+}
+
+// plan returns the run of a suite that the options describe.
+func (e *evaluation) plan(path string) (eval.Plan, error) {
+	s, err := eval.OpenSuite(path, e.Repos)
+	if err != nil {
+		return eval.Plan{}, err
+	}
+	p := eval.Plan{
+		Suite: s, Repos: e.Repos, Mode: e.Mode, Flags: e.Flags, Version: e.Version, Split: eval.Split(e.Split), Only: e.Only,
+		Tries: e.Tries, Visible: e.Visible, Outside: e.Outside, Without: e.Without != "",
+	}
+	if p.Config, p.Settings, err = e.settings(); err != nil {
+		return p, err
+	}
+	p.Model = e.Model
+	p.Proposal, err = e.proposal()
+	return p, err
 }
 
 // proposal returns the ledger's change for the trials; nil: none.

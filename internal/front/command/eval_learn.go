@@ -24,8 +24,7 @@ import (
 func (c *command) evalLearn() *cobra.Command {
 	return group("learn", "Improve by small changes that earn their place on held-out tasks",
 		c.learnFailures(), c.learnPropose(), c.learnList(), c.learnShow(), c.learnTry(), c.learnPromote(), c.learnCanary(),
-		c.learnArm(), c.learnWatch(),
-		c.learnKeep(), c.learnWithdraw())
+		c.learnArm(), c.learnWatch(), c.learnKeep(), c.learnWithdraw(), c.learnNight(), c.learnReport())
 }
 
 // learned is the function of a learn command.

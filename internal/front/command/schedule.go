@@ -103,6 +103,9 @@ func (c *command) addSchedule(cmd *cobra.Command, f *scheduleFlags, args []strin
 		}
 		one.Overlap = schedule.Queue
 	} else if len(args) > 0 {
+		if args[0] == "learn" {
+			return misused("learning is scheduled with: inspan eval learn night SUITE --every \"0 2 * * *\"")
+		}
 		one.Cron, args = args[0], args[1:]
 		one.Overlap, one.CatchUp = schedule.Skip, schedule.Once
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/view/words"
+	"github.com/inspan/inspan/internal/world/sandbox"
 )
 
 // every is how often [Set.Keep] checks the schedules.
@@ -137,6 +138,12 @@ func (s *Set) alone(id string) (*os.File, error) {
 // The session is created first and recorded in the schedule's file before its run starts. After a crash another
 // process starts the run in that session, which accepts the task only once.
 func (s *Set) begin(ctx context.Context, one Schedule, o Occasion) (_ Occasion, wait bool, err error) {
+	if len(one.Learn) > 0 {
+		if err := s.learn(one, o); err != nil {
+			o.Why = err.Error()
+		}
+		return o, false, nil
+	}
 	if o.Session == "" && one.Overlap != Parallel && s.goesOn(ctx, one) {
 		o.Skipped, o.Why = true, "the previous run had not ended"
 		return o, one.Overlap == Queue, nil
@@ -165,6 +172,24 @@ func (s *Set) begin(ctx context.Context, one Schedule, o Occasion) (_ Occasion, 
 	_ = s.Table.Sessions.Remove(ctx, o.Session) // it is empty, and would be listed
 	o.Session = ""
 	return o, false, nil
+}
+
+// learn starts a night of learning, which is no session. Nights take turns by themselves, and an occasion has one,
+// so a crash before the occasion is recorded starts nothing twice.
+func (s *Set) learn(one Schedule, o Occasion) error {
+	log, err := os.OpenFile(s.file(one.ID+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	args := slices.Concat([]string{"eval", "learn", "night", "--cwd=" + one.Root, "--occasion=" + one.ID + "/" + o.Key}, one.Learn)
+	p, err := sandbox.Detach(s.Program, args, log, nil)
+	if err != nil {
+		return err
+	}
+	p.Close()
+	go func() { _, _ = p.Wait() }() // no process is left over when it ends before this one
+	return nil
 }
 
 // failure returns why no run has begun.

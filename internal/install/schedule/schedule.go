@@ -64,6 +64,7 @@ type Schedule struct {
 	Root  string   `json:"root"` // folder of the runs
 	Flow  []string `json:"flow,omitempty"`
 	Task  string   `json:"task,omitempty"`
+	Learn []string `json:"learn,omitempty"` // arguments of 'inspan eval learn night', in place of a workflow or a task
 	Flags []string `json:"flags,omitempty"` // of inspan run, such as --mode=auto
 	// Inputs maps workflow inputs to the path of the value in the event, such as issue.number; empty: the whole
 	// event.
@@ -106,7 +107,7 @@ func (s *Schedule) Check() error {
 		return misused("a schedule needs one of a cron expression and --on")
 	case !known(s.ID):
 		return misused("--name: %q is not a name; use up to 64 lower case letters, digits and dashes", words.OneLine(s.ID, 80))
-	case !s.answers() && (len(s.Flow) == 0) == (s.Task == ""):
+	case !s.answers() && len(s.Learn) == 0 && (len(s.Flow) == 0) == (s.Task == ""):
 		return misused("nothing to run; use either --workflow NAME or --task TEXT")
 	case !slices.Contains([]Overlap{Skip, Queue, Parallel}, s.Overlap):
 		return misused("--overlap: unknown value %q; use skip, queue or parallel", s.Overlap)

@@ -81,6 +81,8 @@ func (s *Schedule) runs() string {
 	switch {
 	case len(s.Flow) > 0:
 		return "workflow " + strings.Join(s.Flow, " ")
+	case len(s.Learn) > 0:
+		return "inspan eval learn night " + strings.Join(s.Learn, " ")
 	case s.Task == "":
 		return "answers steps that wait for it"
 	}

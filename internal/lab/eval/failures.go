@@ -35,16 +35,26 @@ func Failures(ctx context.Context, out io.Writer, sessions store.Store, r Run) e
 		if trial.Session == "" {
 			continue
 		}
-		h, err := deeds(ctx, sessions, trial.Session)
-		if errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(out, "  session %s is gone\n", trial.Session)
-			continue
-		}
-		if err != nil {
+		if err := writeDeeds(ctx, out, sessions, trial.Session); err != nil {
 			return err
 		}
-		for _, d := range h.done[max(0, len(h.done)-lastDeeds):] {
-			fmt.Fprintf(out, "  %s:%d  %s  %s\n", trial.Session, d.Seq, d.Kind, d.Text)
+	}
+	return nil
+}
+
+// writeDeeds writes the last deeds of a session.
+func writeDeeds(ctx context.Context, out io.Writer, sessions store.Store, session string) error {
+	h, err := deeds(ctx, sessions, session)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = fmt.Fprintf(out, "  session %s is gone\n", session)
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	for _, d := range h.done[max(0, len(h.done)-lastDeeds):] {
+		if _, err := fmt.Fprintf(out, "  %s:%d  %s  %s\n", session, d.Seq, d.Kind, d.Text); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -694,7 +694,10 @@ func TestQuietCommits(t *testing.T) {
 			t.Fatal(err)
 		}
 		appended(t, l, []event.Body{
-			event.Claimed{Epoch: 1}, event.Opened{Format: 1, Root: repo}, event.Say("commit"), event.Asked{Turn: 1},
+			event.Claimed{Epoch: 1},
+			event.Opened{Format: 1, Root: repo},
+			event.Say("commit"),
+			event.Asked{Turn: 1},
 			event.Replied{Parts: llm.Parts{llm.Call{ID: "c", Name: "bash", Args: []byte("{}")}}, Stop: llm.StopCalls},
 			event.Judged{Call: "c", Action: tool.Allow, Effects: []tool.Effect{{Kind: tool.Execute, Text: "git commit -q -m x"}}},
 			event.Started{Call: "c"},
