@@ -26,7 +26,7 @@ import (
 
 func newEvalCommand(c *command) *cobra.Command {
 	tries := []*cobra.Command{
-		c.evalValidate(), c.evalRun(), c.evalResume(), c.evalList(), c.evalShow(), c.evalLabel(), c.evalCalibrate(),
+		c.evalValidate(), c.evalRun(), c.evalMatrix(), c.evalResume(), c.evalList(), c.evalShow(), c.evalLabel(), c.evalCalibrate(),
 	}
 	return group("eval", "Measure configurations of inspan on tasks with checkers", append(tries, evalComparisons(c)...)...)
 }
@@ -73,11 +73,8 @@ func (c *command) evalRun() *cobra.Command {
 			"  inspan eval run suites/mine --proposal 0123456789ab",
 		Args: exactly(1, 1, "a SUITE"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
-			if err := (app.Options{Mode: e.Mode}).Check(); err != nil {
+			if err := e.check(); err != nil {
 				return err
-			}
-			if e.Jobs < 1 || e.Tries < 1 {
-				return misused("--jobs and --tries must be 1 or more")
 			}
 			ctx, stop := signals(cmd.Context())
 			defer stop()
@@ -89,15 +86,64 @@ func (c *command) evalRun() *cobra.Command {
 	fl.StringVar(&e.With, "proposal", "", "`proposal` of 'inspan eval learn' whose change all trials have: in a file of their workspaces, or in their settings")
 	fl.StringVar(&e.Without, "without", "", "`proposal` whose file or settings all trials have as they are without the change, to compare")
 	fl.StringVar(&e.Model, "model", "", "model as `provider/model` (default: as the settings have it)")
-	fl.StringVar((*string)(&e.Mode), "mode", "", "permission `mode` of the trials (default: as the settings have it)")
 	fl.StringVar(&e.Split, "split", "", "`split` to try: train, dev or held-out (default: all that is not held out)")
+	addEvalTrials(cmd, &e)
+	addEvalBounds(cmd, &e)
+	return cmd
+}
+
+func (c *command) evalMatrix() *cobra.Command {
+	var e evaluation
+	var configs, models []string
+	cmd := &cobra.Command{
+		Use:   "matrix SUITE",
+		Short: "Try the tasks of a suite with each model and each configuration, and print a table",
+		Long: "Each pair of a --config and a --model is a run of its own, which 'inspan eval show' and 'inspan eval compare' take.\n" +
+			"--budget and --time are for all of them. If it was interrupted, give the command again: trials that have ended are not repeated.",
+		Example: "  inspan eval matrix suites/mine --model anthropic/claude-sonnet-5-5 --model ollama/qwen3-coder --tries 3\n" +
+			"  inspan eval matrix suites/mine --config a.toml --config b.toml",
+		Args: exactly(1, 1, "a SUITE"),
+		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
+			if len(configs)+len(models) < 2 {
+				return misused("a matrix needs two or more of --model and --config")
+			}
+			if err := e.check(); err != nil {
+				return err
+			}
+			ctx, stop := signals(cmd.Context())
+			defer stop()
+			return e.matrix(ctx, args[0], configs, models)
+		}),
+	}
+	fl := cmd.Flags()
+	fl.StringArrayVar(&configs, "config", nil, "settings `file` of trials; repeatable (default: your own settings)")
+	fl.StringArrayVar(&models, "model", nil, "model as `provider/model`; repeatable (default: as the settings have it)")
+	fl.StringVar(&e.Split, "split", "", "`split` to try: train or dev (default: both)")
+	addEvalTrials(cmd, &e)
+	addEvalBounds(cmd, &e)
+	return cmd
+}
+
+// addEvalTrials declares the flags about the trials of new runs.
+func addEvalTrials(cmd *cobra.Command, e *evaluation) {
+	fl := cmd.Flags()
+	fl.StringVar((*string)(&e.Mode), "mode", "", "permission `mode` of the trials (default: as the settings have it)")
 	fl.StringArrayVar(&e.Only, "task", nil, "`glob` over the ids of tasks to try; repeatable")
 	fl.IntVar(&e.Tries, "tries", 1, "`number` of trials of each task")
 	fl.BoolVar(&e.Visible, "visible", false, "allow a run in which the agent can see the checkers")
 	fl.BoolVar(&e.Outside, "open-checks", false, "allow checkers that run without the sandbox (open = true)")
 	fl.StringVar(&e.Repos, "repos", "", "`folder` with clones of the repositories that rows of SWE-bench name")
-	addEvalBounds(cmd, &e)
-	return cmd
+}
+
+// check returns an error if the options of new runs are invalid.
+func (e *evaluation) check() error {
+	if err := (app.Options{Mode: e.Mode}).Check(); err != nil {
+		return err
+	}
+	if e.Jobs < 1 || e.Tries < 1 {
+		return misused("--jobs and --tries must be 1 or more")
+	}
+	return wordOf("--split", cmp.Or(e.Split, "dev"), []string{"train", "dev", "held-out"})
 }
 
 // addEvalBounds declares the flags for starting or resuming a run.
@@ -241,9 +287,6 @@ func (e *evaluation) validate(path string) error {
 
 // run starts a new run of a suite.
 func (e *evaluation) run(ctx context.Context, path string) error {
-	if err := wordOf("--split", cmp.Or(e.Split, "dev"), []string{"train", "dev", "held-out"}); err != nil {
-		return err
-	}
 	p, err := e.plan(path)
 	if err != nil {
 		return err
@@ -255,6 +298,74 @@ func (e *evaluation) run(ctx context.Context, path string) error {
 	}
 	fmt.Fprintf(e.Err, "run %s of %s\n", run.ID, run.Suite)
 	return e.on(ctx, r, run.ID)
+}
+
+// matrix starts a run of a suite for each configuration with each model, one after the other, and prints a table.
+func (e *evaluation) matrix(ctx context.Context, path string, configs, models []string) error {
+	if eval.Split(e.Split) == eval.HeldOut {
+		return misused("a matrix shows results, which held-out tasks must not; try dev tasks")
+	}
+	if len(configs) == 0 {
+		configs = []string{""}
+	}
+	if len(models) == 0 {
+		models = []string{""}
+	}
+	var runs []summed
+	spent, until := 0.0, time.Now().Add(e.Time)
+	for _, config := range configs {
+		for _, model := range models {
+			one := *e
+			one.Config, one.Model = config, model
+			p, err := one.plan(path)
+			if err != nil {
+				return err
+			}
+			r := one.runner()
+			if e.Budget > 0 {
+				r.Budget = max(e.Budget-spent, 1e-9) // 0 would be no limit
+			}
+			if e.Time > 0 {
+				r.Time = max(time.Until(until), time.Nanosecond)
+			}
+			run, err := r.Begin(p)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(e.Err, "run %s: %s, %s\n", run.ID, run.Config, text.Visible(cmp.Or(run.Model, "default model")))
+			if run, err = r.Go(ctx, run.ID); run == nil {
+				return err
+			}
+			runs = append(runs, sumOf(run))
+			if spent += runs[len(runs)-1].Cost; err != nil {
+				return errors.Join(e.printMatrix(runs), fmt.Errorf("%w; give the command again to continue", err))
+			}
+		}
+	}
+	return e.printMatrix(runs)
+}
+
+// printMatrix prints the runs of a matrix.
+func (e *evaluation) printMatrix(runs []summed) error {
+	if e.JSON {
+		return printJSON(e.Out, runs)
+	}
+	w := text.NewTable(e.Out, "CONFIG", "MODEL", "PASSED", "FAILED", "BROKEN", "COST", "COST A SUCCESS", "RUN")
+	for _, s := range runs {
+		each, total := "-", 0.0
+		for _, t := range s.Trials {
+			total += t.Cost // also of cached ones, which were paid once
+		}
+		if *s.Passed > 0 {
+			each = fmt.Sprintf("$%.4f", total/float64(*s.Passed))
+		}
+		w.Row(s.Config, text.Visible(cmp.Or(s.Model, "default")), *s.Passed, *s.Failed, s.Broken, fmt.Sprintf("$%.2f", s.Cost), each, s.ID)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(e.Out, "To see which differences may be chance: inspan eval compare RUN RUN ...")
+	return err
 }
 
 // plan returns the run of a suite that the options describe.

@@ -43,10 +43,7 @@ func (c *command) learnNight() *cobra.Command {
 		if n.Budget <= 0 {
 			return misused("night needs a --budget, in US dollars")
 		}
-		if n.Jobs < 1 || n.Tries < 1 {
-			return misused("--jobs and --tries must be 1 or more")
-		}
-		if err := (app.Options{Mode: n.Mode}).Check(); err != nil {
+		if err := n.check(); err != nil {
 			return err
 		}
 		a, root, err := c.at(cwd)

@@ -276,6 +276,11 @@ func (w *work) perform(ctx context.Context, j job, c claim, p place, money float
 	if err != nil {
 		return t, fmt.Errorf("check: %w", err)
 	}
+	for _, a := range j.task.Check.Asserts {
+		if !a.holds(seen.answer, t.Cost, t.Seconds) {
+			v.fail("it does not hold: " + a.name)
+		}
+	}
 	t.Printed = strings.ToValidUTF8(v.said[max(0, len(v.said)-mostSaid):], "\uFFFD")
 	t.Checks, err = w.grade(ctx, j.task, p, seen, &v)
 	t.Score, t.Outcome = v.score, Failed

@@ -26,6 +26,8 @@ type row struct {
 	Match    string   `json:"match"` // regular expression, instead of answer
 	Tags     []string `json:"tags"`
 	Split    Split    `json:"split"`
+	// Assert are conditions as in promptfoo, instead of answer and match.
+	Assert []map[string]any `json:"assert"`
 
 	Instance  string `json:"instance_id"`
 	Repo      string `json:"repo"`
@@ -85,8 +87,10 @@ func readRow(line []byte, repos string) (*Task, error) {
 	switch {
 	case r.Instance != "":
 		return t, r.change(t, repos)
+	case r.Question != "" && len(r.Assert) > 0 && r.Answer == "" && r.Match == "":
+		return t, t.assert(r.Assert)
 	case r.Question == "" || (r.Answer == "") == (r.Match == ""):
-		return nil, errors.New("it is neither a question with an answer or a match, nor a row of SWE-bench with an instance_id")
+		return nil, errors.New("it is neither a question with one of answer, match and assert, nor a row of SWE-bench with an instance_id")
 	}
 	t.Check.Answer = r.Answer
 	if r.Match != "" {

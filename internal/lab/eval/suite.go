@@ -46,8 +46,8 @@ type suiteSpec struct {
 // ErrChanged says that a suite has changed since it was pinned, or since a run of it began.
 var ErrChanged = errors.New("the suite has changed")
 
-// OpenSuite reads the suite at a path: a folder of tasks, one task, a folder of the .txt format, or a file of
-// rows (.jsonl). Repos is the folder with the repositories that rows name; it may be empty. The error names all
+// OpenSuite reads the suite at a path: a folder of tasks, one task, a folder of the .txt format, a file of
+// rows (.jsonl), or a configuration of promptfoo (.yaml). Repos is the folder with the repositories that rows name; it may be empty. The error names all
 // problems; one that wraps [ErrChanged] says that the pin does not match.
 func OpenSuite(path, repos string) (*Suite, error) {
 	s, err := readSuite(path, repos)
@@ -71,7 +71,11 @@ func readSuite(path, repos string) (*Suite, error) {
 	s := &Suite{Name: filepath.Base(path), Path: keep.Real(path)}
 	if !info.IsDir() {
 		s.Name = strings.TrimSuffix(s.Name, filepath.Ext(s.Name))
-		err = s.readRows(repos)
+		if ext := filepath.Ext(path); ext == ".yaml" || ext == ".yml" {
+			err = s.readPromptfoo()
+		} else {
+			err = s.readRows(repos)
+		}
 	} else {
 		err = s.readFolder()
 	}

@@ -68,6 +68,7 @@ type Checker struct {
 	Patch    string         // applied to the workspace first
 	Answer   string         // instead of commands: the required last message of the agent
 	Match    *regexp.Regexp // instead of Answer: a pattern for it
+	Asserts  []*Assert      // instead of Answer: conditions that must all hold
 	Reward   string         // file below the copied folder in which the commands leave a score; empty: none
 	MaxTime  time.Duration
 	Open     bool // it reaches processes that the agent left running, so it runs without a sandbox
