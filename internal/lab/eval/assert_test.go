@@ -109,3 +109,32 @@ func TestAssertsThatAreNotRead(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestProgramsGrade checks that a program of a task judges by its exit code or by a score, sees the answer, and can't
+// be replaced by the agent.
+func TestProgramsGrade(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.walls()
+	const spec = "[[grader]]\nname = \"g\"\nrequired = true\npass = 0.7\ncommand = [\"sh\", \"$CHECK/g.sh\"]\n"
+	for id, one := range map[string]struct{ ask, program string }{
+		"passed-by-code":   {"say: hi", "grep -q '\"answer\":\"hi\"'"},
+		"failed-by-code":   {"say: ho", "grep -q '\"answer\":\"hi\"'"},
+		"passed-by-score":  {"say: hi", `echo '{"score": 0.7, "why": "it is short"}'`},
+		"failed-by-score":  {"say: hi", `echo '{"score": 0.6, "why": "it is long"}'`},
+		"failed-by-agent":  {"bash: mkdir -p ../check; echo true > ../check/g.sh; echo true > g.sh\nsay: hi", "exit 1"},
+		"failed-by-signal": {"say: hi", "kill -9 $$"},
+	} {
+		b.task(id, spec, one.ask, "true")
+		b.put("suite/"+id+"/check/g.sh", one.program+"\n")
+	}
+	got := b.run()
+	for key, one := range got {
+		if !strings.HasPrefix(key, string(one.Outcome)) || len(one.Checks) != 1 {
+			t.Errorf("%s: %+v", key, one)
+		}
+	}
+	if one := got["failed-by-score#1"]; one.Checks[0].Note != "it is long" || one.Checks[0].Score != 0.6 {
+		t.Errorf("%+v", one)
+	}
+}

@@ -23,7 +23,7 @@ import (
 )
 
 // Grader judges how a task was done, in addition to its checker. It has exactly one of Ran, Untouched, Errors,
-// Asked and Rubric.
+// Asked, Command and Rubric.
 type Grader struct {
 	Name     string `toml:"name"`
 	Required bool   `toml:"required"` // if it fails, the trial fails
@@ -36,16 +36,19 @@ type Grader struct {
 	Errors []int `toml:"errors"`
 	// Asked says whether inspan must have asked the agent for more before it let it end.
 	Asked *bool `toml:"asked"`
-	// Rubric is the text by which a model judges; Model is that model, and Pass the least score from 0 to 1, by
-	// default 0.5. It is meaningless before it is calibrated, see 'inspan eval calibrate'.
+	// Command is a program that judges, run like a checker. It reads a [judged] as JSON. It passes the work by ending
+	// with 0, or prints a score with a reason, as a rubric's model does.
+	Command []string `toml:"command"`
+	// Rubric is the text by which a model judges; Model is that model. It is meaningless before it is calibrated, see
+	// 'inspan eval calibrate'.
 	Rubric string  `toml:"rubric"`
 	Model  string  `toml:"model"`
-	Pass   float64 `toml:"pass"`
+	Pass   float64 `toml:"pass"` // least score of a command or rubric, from 0 to 1; 0 means 0.5
 }
 
 func (g Grader) validate() error {
 	ways := 0
-	for _, way := range []bool{g.Ran != "", len(g.Untouched) > 0, len(g.Errors) > 0, g.Asked != nil, g.Rubric != ""} {
+	for _, way := range []bool{g.Ran != "", len(g.Untouched) > 0, len(g.Errors) > 0, g.Asked != nil, len(g.Command) > 0, g.Rubric != ""} {
 		if way {
 			ways++
 		}
@@ -54,8 +57,8 @@ func (g Grader) validate() error {
 	case g.Name == "":
 		return errors.New("it needs a name")
 	case ways != 1:
-		return fmt.Errorf("%s: it needs one of ran, untouched, errors, asked and rubric", g.Name)
-	case g.Rubric != "" && (g.Pass < 0 || g.Pass > 1):
+		return fmt.Errorf("%s: it needs one of ran, untouched, errors, asked, command and rubric", g.Name)
+	case g.Pass < 0 || g.Pass > 1:
 		return fmt.Errorf("%s: pass is a score from 0 to 1, not %v", g.Name, g.Pass)
 	}
 	for _, glob := range g.Untouched {
@@ -168,6 +171,10 @@ func (w *work) grade(ctx context.Context, t *Task, p place, s *seen, v *verdict)
 			c.Passed = c.Note == ""
 		case g.Asked != nil:
 			c.Passed, c.Note = *g.Asked == (s.asked > 0), fmt.Sprintf("it was asked %d times", s.asked)
+		case len(g.Command) > 0:
+			if c, err = w.commanded(ctx, g, t, p, s); err != nil {
+				return list, err
+			}
 		default:
 			if c, err = w.rubric(ctx, g, t.Prompt, s.transcript.String()); err != nil {
 				return list, err
@@ -243,6 +250,49 @@ func (s *seen) touched(globs []string, t *Task, p place) string {
 		return nil
 	})
 	return changed
+}
+
+// judged is the work that a program judges.
+type judged struct {
+	Task       string `json:"task"`       // the prompt
+	Answer     string `json:"answer"`     // the agent's last message
+	Transcript string `json:"transcript"` // its messages and calls, with their results
+}
+
+// commanded runs a program that judges. As with a checker, an error says that it could not begin.
+func (w *work) commanded(ctx context.Context, g Grader, t *Task, p place, s *seen) (Check, error) {
+	c := Check{Name: g.Name}
+	if err := p.bringChecker(t); err != nil {
+		return c, err
+	}
+	in, err := json.Marshal(judged{t.Prompt, s.answer, s.transcript.String()})
+	if err != nil {
+		return c, err
+	}
+	args := make([]string, len(g.Command))
+	for i, arg := range g.Command {
+		args[i] = strings.ReplaceAll(p.filled(t, arg), "$CHECK", p.checked())
+	}
+	o := w.walls(t)
+	o.State = p.state()
+	_, most := t.limits()
+	limited, stop := context.WithTimeout(ctx, most)
+	defer stop()
+	said, code, err := p.command(limited, args, bytes.NewReader(in), o, false)
+	switch {
+	case limited.Err() != nil && ctx.Err() == nil:
+		c.Note = "it took longer than " + most.String()
+	case err != nil:
+		return c, fmt.Errorf("the grader %s could not begin: %w", g.Name, err)
+	case code != 0:
+		c.Note = words.OneLine(said, 300)
+	default:
+		c.Passed, c.Score = true, 1
+		if score, why, err := parseGrade(said); err == nil {
+			c.Score, c.Note, c.Passed = score, why, score >= cmp.Or(g.Pass, 0.5)
+		}
+	}
+	return c, nil
 }
 
 // rubric asks a model whether work meets a rubric.
