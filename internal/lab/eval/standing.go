@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/inspan/inspan/internal/base/keep"
@@ -41,7 +42,15 @@ type StandingTry struct {
 	State   string `json:"state" jsonschema:"passed, failed, broken, done, running or open"`
 	Session string `json:"session,omitempty"`
 	Reason  string `json:"reason,omitempty"`
+	// The rest is of trials that have ended, except held-out ones.
+	Cost    float64 `json:"cost,omitempty" jsonschema:"US dollars"`
+	Seconds float64 `json:"seconds,omitempty"`
+	Checks  []Check `json:"checks,omitempty" jsonschema:"of the graders"`
+	Printed string  `json:"printed,omitempty" jsonschema:"the end of the output of a checker that failed"`
 }
+
+// mostShown is how much of a checker's output is shown of each trial.
+const mostShown = 1000
 
 // The states of trials in addition to the outcomes.
 const (
@@ -146,7 +155,10 @@ func (s *Standing) states(run *Run, claims []claim) map[claimKey]StandingTry {
 	}
 	for i := range run.Trials {
 		t := &run.Trials[i]
-		one := StandingTry{State: string(t.Outcome), Session: t.Session, Reason: t.Reason}
+		one := StandingTry{State: string(t.Outcome), Session: t.Session, Reason: t.Reason, Cost: t.Cost, Seconds: t.Seconds, Checks: t.Checks}
+		if t.Outcome == Failed {
+			one.Printed = strings.ToValidUTF8(t.Printed[max(0, len(t.Printed)-mostShown):], "")
+		}
 		if s.HeldOut && t.Outcome != Broken {
 			one = StandingTry{State: tryDone}
 		}

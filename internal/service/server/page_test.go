@@ -395,7 +395,8 @@ func TestEvals(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"run.json":     `{"id":"r1","suite":"mine","tasks":["a","b"],"tries":1,"budget":5}`,
-		"trials.jsonl": `{"task":"b","try":1,"outcome":"failed","reason":"no","session":"x","cost":2}` + "\n",
+		"trials.jsonl": `{"task":"b","try":1,"outcome":"failed","reason":"no","session":"x","cost":2,"printed":"two tests failed",` +
+			`"checks":[{"name":"style","passed":false,"score":0.2,"note":"it is long"}]}` + "\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -407,7 +408,11 @@ func TestEvals(t *testing.T) {
 		Cost, Budget float64
 		Tasks        []struct {
 			Task  string
-			Tries []struct{ State, Session, Reason string }
+			Tries []struct {
+				State, Session, Reason, Printed string
+				Cost                            float64
+				Checks                          []struct{ Note string }
+			}
 		}
 	}
 	var b struct{ Evals []run }
@@ -419,6 +424,9 @@ func TestEvals(t *testing.T) {
 	h.call("GET", "/api/v1/evals/r1", nil, http.StatusOK, &one)
 	if len(one.Tasks) != 2 || one.Tasks[1].Tries[0].State != "failed" || one.Tasks[1].Tries[0].Reason != "no" || one.Cost != 2 || one.Budget != 5 {
 		t.Errorf("%+v", one)
+	}
+	if try := one.Tasks[1].Tries[0]; try.Printed != "two tests failed" || try.Cost != 2 || len(try.Checks) != 1 || try.Checks[0].Note != "it is long" {
+		t.Errorf("%+v", try)
 	}
 	h.call("GET", "/api/v1/evals/r2", nil, http.StatusNotFound, nil)
 	ann.call("GET", "/api/v1/evals/r1", nil, http.StatusNotFound, nil)

@@ -57,6 +57,17 @@ export function evalView() {
       <thead><tr><th scope="col">Task</th>${r.tasks[0].tries.map((_, i) => html`<th scope="col" class="number">${i + 1}</th>`)}</tr></thead>
       <tbody>${r.tasks.map((t) => html`<tr><th scope="row">${t.task}</th>${t.tries.map((one) => html`<td class="number" title=${one.reason ?? ""}>
         ${one.session ? html`<a href="/s/${one.session}">${mark(one.state)}</a>` : mark(one.state)}
-        ${one.reason ? html`<span class="why">${one.reason}</span>` : nothing}</td>`)}</tr>`)}</tbody>
+        ${one.reason ? html`<span class="why">${one.reason}</span>` : nothing}
+        ${one.cost || one.seconds ? html`<br><span class="faint">${dollars(one.cost ?? 0)}, ${lasting(1000 * (one.seconds ?? 0))}</span>` : nothing}</td>`)}</tr>
+        ${t.tries.map((one, i) => one.printed || one.checks ? html`<tr><td colspan=${1 + t.tries.length}>${findings(t.task, one, i)}</td></tr>` : nothing)}`)}</tbody>
     </table>`;
 }
+
+// findings are what graders and the checker said about a trial.
+const findings = (task, one, i) => html`
+  <details>
+    <summary>${task}, try ${i + 1}: what the checks say</summary>
+    <ul>${(one.checks ?? []).map((c) => html`<li>${mark(c.passed ? "passed" : "failed", c.name)}, ${c.score.toFixed(2)} <span class="why">${c.note ?? ""}</span></li>`)}</ul>
+    ${one.printed ? html`<pre>${one.printed}</pre>` : nothing}
+  </details>`;
+
