@@ -125,7 +125,7 @@ func printed(t *testing.T, fset *token.FileSet, node any) string {
 func TestAPI(t *testing.T) {
 	var lines []string
 	for _, dir := range []string{
-		".", "coding", "llm", "tool", "event", "harnesstest", "mcptool", "store", "llm/anthropic", "llm/catalog", "llm/cloud", "llm/gemini",
+		".", "coding", "files", "llm", "tool", "event", "harnesstest", "mcptool", "store", "llm/anthropic", "llm/catalog", "llm/cloud", "llm/gemini",
 		"llm/limit", "llm/ollama", "llm/openai", "llm/prompted", "llm/router", "llm/script", "workflow",
 	} {
 		p, fset := pkg(t, dir)

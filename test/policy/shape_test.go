@@ -36,7 +36,7 @@ var roles = []struct {
 	{"models", []string{"llm/..."}},
 	{"kernel", []string{"internal/kernel/...", "."}},
 	{"view", []string{"internal/view/..."}},
-	{"extend", []string{"internal/extend/...", "mcptool"}},
+	{"extend", []string{"internal/extend/...", "mcptool", "files"}},
 	{"delegate", []string{"internal/delegate/...", "workflow"}},
 	{"install", []string{"internal/install/...", "coding"}},
 	{"lab", []string{"internal/lab/..."}},

@@ -45,6 +45,11 @@ func Core(sh *Shell, edit string) []tool.Tool {
 	return list
 }
 
+// Files returns the tools for files alone, in the model's order. They need no processes.
+func Files() []tool.Tool {
+	return []tool.Tool{readFile(), writeFile(), editFile(), deleteFile(), listFiles(), findFiles(), searchFiles()}
+}
+
 // WithLSP adds the tool that asks language servers, and makes the tools that change files report errors that
 // the change caused, if a server runs.
 func WithLSP(m *lsp.Manager, list []tool.Tool) []tool.Tool {
