@@ -12,6 +12,11 @@ type Tasked struct {
 	Call   string     `json:"call,omitempty"` // call of By that asked for it: the same TaskAdd of the same call counts once
 	Text   string     `json:"text,omitempty"` // the task, or its result
 	Taint             // of Text
+
+	// After and For are of TaskAdd: the ids of tasks that must be done before it can be claimed, and the session that
+	// alone can claim it, as long as that works. One that names a task that was never added does nothing.
+	After []string `json:"after,omitempty"`
+	For   string   `json:"for,omitempty"`
 }
 
 // TaskAction is a change to a task.

@@ -265,8 +265,17 @@ var (
 // numberOf returns the figure for a number word.
 func numberOf(word string) string {
 	words := [][]string{
-		{"two", "zwei"}, {"three", "drei"}, {"four", "vier"}, {"five", "fünf"}, {"six", "sechs"}, {"seven", "sieben"}, {"eight", "acht"},
-		{"nine", "neun"}, {"ten", "zehn"}, {"eleven", "elf"}, {"twelve", "zwölf"},
+		{"two", "zwei"},
+		{"three", "drei"},
+		{"four", "vier"},
+		{"five", "fünf"},
+		{"six", "sechs"},
+		{"seven", "sieben"},
+		{"eight", "acht"},
+		{"nine", "neun"},
+		{"ten", "zehn"},
+		{"eleven", "elf"},
+		{"twelve", "zwölf"},
 	}
 	return strconv.Itoa(2 + slices.IndexFunc(words, func(same []string) bool { return slices.Contains(same, strings.ToLower(word)) }))
 }

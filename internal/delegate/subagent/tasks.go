@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/inspan/inspan"
@@ -30,11 +31,12 @@ const (
 )
 
 type teamArgs struct {
-	Action string `json:"action" enum:"members,send,tasks,add_task,claim,done,release"`
-	To     string `json:"to,omitempty" jsonschema:"for send: an agent's name such as k3f9a2, its kind if there is one of it, parent, or all"`
-	Text   string `json:"text,omitempty" jsonschema:"for send: the message; for add_task: what is to be done; for done: what came of it"`
-	Task   string `json:"task,omitempty" jsonschema:"for claim, done and release: number of the task"`
-	Own    bool   `json:"own,omitempty" jsonschema:"for one who works for another and has agents too: the list and the agents are its own, not those it is among"`
+	Action string   `json:"action" enum:"members,send,tasks,add_task,claim,done,release"`
+	To     string   `json:"to,omitempty" jsonschema:"for send: an agent's name such as k3f9a2, its kind if there is one of it, parent, or all; for add_task: the one that is to do it"`
+	Text   string   `json:"text,omitempty" jsonschema:"for send: the message; for add_task: what is to be done; for done: what came of it"`
+	Task   string   `json:"task,omitempty" jsonschema:"for claim, done and release: number of the task"`
+	After  []string `json:"after,omitempty" jsonschema:"for add_task: numbers of the tasks that must be done first"`
+	Own    bool     `json:"own,omitempty" jsonschema:"for one who works for another and has agents too: the list and the agents are its own, not those it is among"`
 }
 
 // newTeamTool returns the tool with which the members of a team work together. Lead is the team of the agent that has
@@ -225,6 +227,19 @@ func (t *Team) task(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 		if b.ID, b.Action = "", event.TaskAdd; b.Text == "" {
 			return tool.Result{}, errors.New("text is empty")
 		}
+		for _, id := range in.After {
+			b.After = append(b.After, strings.TrimPrefix(id, "#"))
+		}
+		if in.To != "" {
+			to, names, err := t.mailboxes(c.Session, in.To)
+			if err == nil && len(to) > 1 {
+				err = fmt.Errorf("a task is for one agent, not for %s", strings.Join(names, ", "))
+			}
+			if err != nil {
+				return tool.Result{}, err
+			}
+			b.For = to[0].ID()
+		}
 	case "claim":
 		b.Action, b.Text = event.TaskClaim, ""
 	case "release":
@@ -283,6 +298,11 @@ func (t *Team) outcome(b event.Tasked, before, after inspan.Tasks) (tool.Result,
 		if again := before.Added(b.By, b.Call); again != nil {
 			return tool.Text("It is task " + again.ID + "."), nil
 		}
+		for _, id := range b.After {
+			if n, err := strconv.Atoi(id); err != nil || n < 1 || n > after.Last {
+				return tool.Result{}, fmt.Errorf("there is no task %q to come after", id)
+			}
+		}
 		return tool.Result{}, errors.New("the list is full of what is not done")
 	}
 	was, is := before.Find(b.ID), after.Find(b.ID)
@@ -291,6 +311,10 @@ func (t *Team) outcome(b event.Tasked, before, after inspan.Tasks) (tool.Result,
 		return tool.Result{}, fmt.Errorf("there is no task %q", b.ID)
 	case was.Done:
 		return tool.Result{}, fmt.Errorf("task %s is done, by %s", b.ID, t.holder(was.Holder, b.By))
+	case b.Action == event.TaskClaim && is.Holder == "" && is.For != "" && is.For != b.By:
+		return tool.Result{}, fmt.Errorf("task %s is for %s", b.ID, t.holder(is.For, b.By))
+	case b.Action == event.TaskClaim && is.Holder == "":
+		return tool.Result{}, fmt.Errorf("task %s waits for %s, which must be done first", b.ID, numbered(after.WaitsFor(is)))
 	case b.Action == event.TaskClaim && is.Holder != b.By:
 		return tool.Result{}, fmt.Errorf("task %s is %s's already", b.ID, t.holder(is.Holder, b.By))
 	case b.Action == event.TaskClaim:
@@ -303,6 +327,14 @@ func (t *Team) outcome(b event.Tasked, before, after inspan.Tasks) (tool.Result,
 		return tool.Text("Task " + b.ID + " is open again."), nil
 	}
 	return tool.Text("Task " + b.ID + " is done."), nil
+}
+
+// numbered names tasks.
+func numbered(ids []string) string {
+	if len(ids) == 1 {
+		return "task " + ids[0]
+	}
+	return "tasks " + strings.Join(ids[:len(ids)-1], ", ") + " and " + ids[len(ids)-1]
 }
 
 // holder names the holder of a task, for a member of the team.
@@ -355,6 +387,12 @@ func (t *Team) tasks() tool.Result {
 	res := tool.Result{}
 	for _, task := range list.List {
 		state := "open"
+		if waits := list.WaitsFor(&task); len(waits) > 0 {
+			state = "waits for " + numbered(waits)
+		}
+		if task.For != "" {
+			state += ", for " + t.holder(task.For, "")
+		}
 		switch {
 		case task.Done:
 			state = "done by " + t.holder(task.Holder, "")

@@ -136,6 +136,13 @@ func TestTaskCalls(t *testing.T) {
 		{team("11", "claim", "task", "2"), "Task 2 is yours"},
 		{team("12", "tasks"), "1 [done by parent] the first\n2 [parent has it] the second"},
 		{team("13", "release", "task", "2"), "is open again"},
+		{call("19", "team", map[string]any{"action": "add_task", "text": "the third", "after": []string{"#2", "1"}}), "It is task 3."},
+		{team("20", "claim", "task", "3"), "task 3 waits for task 2, which must be done first"},
+		{team("21", "tasks"), "3 [waits for task 2] the third"},
+		{call("22", "team", map[string]any{"action": "add_task", "text": "x", "after": []string{"4"}}), `no task "4" to come after`},
+		{team("23", "add_task", "text", "x", "to", "k3f9a2"), "no other agent works"},
+		{team("24", "done", "task", "2"), "is done"},
+		{team("25", "claim", "task", "3"), "Task 3 is yours: the third"},
 		{team("14", "steal"), `"steal" is none of`},
 		{team("15", "send", "to", "all", "text", "x"), "no other agent works"},
 		{team("16", "send", "to", "parent", "text", "x"), "work for nobody"},
@@ -187,9 +194,11 @@ func TestMail(t *testing.T) {
 			return llm.Parts{
 				team("1", "send", "to", "all", "text", "to all of you"), team("2", "send", "to", "plan", "text", "to the planner"),
 				team("3", "send", "to", "parent", "text", "to the parent"), team("4", "send", "to", "wizard", "text", "x"),
-				team("5", "send", "to", "worker", "text", "to the worker"),
+				team("5", "send", "to", "worker", "text", "to the worker"), team("6", "add_task", "to", "plan", "text", "draw a map"),
 			}, nil
 		case task == "sender" && turn == 2:
+			return llm.Parts{team("7", "claim", "task", "1"), team("8", "tasks")}, nil
+		case task == "sender" && turn == 3:
 			close(told)
 			return llm.Say(lastText(req)), nil
 		case task != "start" && turn == 0:
@@ -218,7 +227,8 @@ func TestMail(t *testing.T) {
 		}
 	}
 	if strings.Contains(heard["listener"], "to the planner") || strings.Contains(heard["sender"], "[agent worker ") ||
-		!strings.Contains(heard["sender"], `no agent \"wizard\" works; there are plan `) {
+		!strings.Contains(heard["sender"], `no agent \"wizard\" works; there are plan `) ||
+		!strings.Contains(heard["sender"], "task 1 is for plan ") || !strings.Contains(heard["sender"], "1 [open, for plan ") {
 		t.Errorf("the sender heard %s", heard["sender"])
 	}
 	for _, c := range s.Status().Children {

@@ -23,8 +23,12 @@ type Task struct {
 	By     string `json:"by"`               // session that added it
 	Call   string `json:"call,omitempty"`   // call that added it, of that session
 	Holder string `json:"holder,omitempty"` // session that claimed or finished it; empty if none
-	Done   bool   `json:"done,omitempty"`
-	Result string `json:"result,omitempty"` // the outcome
+	// After are the tasks that must be done before it can be claimed, and For is the session that alone can claim
+	// it; empty: any can.
+	After  []string `json:"after,omitempty"`
+	For    string   `json:"for,omitempty"`
+	Done   bool     `json:"done,omitempty"`
+	Result string   `json:"result,omitempty"` // the outcome
 	event.Taint
 }
 
@@ -36,6 +40,16 @@ func (t Tasks) Find(id string) *Task {
 		}
 	}
 	return nil
+}
+
+// WaitsFor returns the tasks that must be done before a task can be claimed.
+func (t Tasks) WaitsFor(task *Task) (ids []string) {
+	for _, id := range task.After {
+		if first := t.Find(id); first != nil && !first.Done { // a task that is no longer listed was done
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // After returns the list after an event. Session is the owner of the list; it may release and finish the tasks of
@@ -63,7 +77,7 @@ func (t Tasks) tasked(session string, b event.Tasked) Tasks {
 	}
 	allowed := task.Holder == b.By || b.By == session
 	switch {
-	case b.Action == event.TaskClaim && task.Holder == "":
+	case b.Action == event.TaskClaim && task.Holder == "" && (task.For == "" || task.For == b.By) && len(t.WaitsFor(task)) == 0:
 		task.Holder = b.By
 	case b.Action == event.TaskRelease && allowed:
 		task.Holder = ""
@@ -88,6 +102,11 @@ func (t Tasks) add(b event.Tasked) Tasks {
 	if known := t.Added(b.By, b.Call); known != nil && known.Text == b.Text {
 		return t
 	}
+	for _, id := range b.After { // only earlier tasks, so that none waits for itself
+		if n, err := strconv.Atoi(id); err != nil || n < 1 || n > t.Last || strconv.Itoa(n) != id {
+			return t
+		}
+	}
 	if len(t.List) >= MaxTasks {
 		i := slices.IndexFunc(t.List, func(task Task) bool { return task.Done })
 		if i < 0 {
@@ -96,16 +115,20 @@ func (t Tasks) add(b event.Tasked) Tasks {
 		t.List = slices.Delete(t.List, i, i+1)
 	}
 	t.Last++
-	t.List = append(t.List, Task{ID: strconv.Itoa(t.Last), Text: b.Text, By: b.By, Call: b.Call, Taint: b.Taint})
+	t.List = append(t.List, Task{ID: strconv.Itoa(t.Last), Text: b.Text, By: b.By, Call: b.Call, After: b.After, For: b.For, Taint: b.Taint})
 	return t
 }
 
-// release reopens the unfinished tasks of matching holders.
-func (t Tasks) release(match func(holder string) bool) Tasks {
+// release reopens the unfinished tasks of matching sessions, for all.
+func (t Tasks) release(match func(session string) bool) Tasks {
 	t.List = slices.Clone(t.List)
 	for i := range t.List {
-		if task := &t.List[i]; !task.Done && task.Holder != "" && match(task.Holder) {
+		task := &t.List[i]
+		if !task.Done && task.Holder != "" && match(task.Holder) {
 			task.Holder = ""
+		}
+		if task.For != "" && match(task.For) {
+			task.For = ""
 		}
 	}
 	return t

@@ -36,16 +36,26 @@ func TestTasks(t *testing.T) {
 	called := func(call, text string) event.Body {
 		return event.Tasked{Action: event.TaskAdd, By: "s", Call: call, Text: text}
 	}
+	later := func(by string, after ...string) event.Body {
+		return event.Tasked{Action: event.TaskAdd, By: "s", Text: "t", After: after, For: by}
+	}
 	for name, tc := range map[string]struct {
 		bodies []event.Body
 		want   string
 	}{
-		"numbers":              {[]event.Body{add, add, add}, "1 2 3"},
-		"the first claim wins": {[]event.Body{add, do("claim", "1", "a"), do("claim", "1", "b")}, "1:a"},
-		"no such task":         {[]event.Body{add, do("claim", "2", "a"), do("done", "", "a")}, "1"},
-		"released":             {[]event.Body{add, do("claim", "1", "a"), do("release", "1", "a"), do("claim", "1", "b")}, "1:b"},
-		"not by others":        {[]event.Body{add, do("claim", "1", "a"), do("release", "1", "b"), do("done", "1", "b")}, "1:a"},
-		"but by the session":   {[]event.Body{add, add, do("claim", "1", "a"), do("release", "1", "s"), do("done", "2", "s")}, "1 2:s!"},
+		"it waits for others":      {[]event.Body{add, add, later("", "1", "2"), do("done", "1", "s"), do("claim", "3", "a")}, "1:s! 2 3"},
+		"until they are done":      {[]event.Body{add, later("", "1"), do("done", "1", "s"), do("claim", "2", "a")}, "1:s! 2:a"},
+		"for nothing that comes":   {[]event.Body{add, later("", "2"), later("", "3"), later("", "0"), later("", "01"), later("", "x")}, "1"},
+		"it is for one":            {[]event.Body{later("a"), do("claim", "1", "b")}, "1"},
+		"who can claim it":         {[]event.Body{later("a"), do("claim", "1", "a")}, "1:a"},
+		"until that one has ended": {[]event.Body{later("a"), event.Returned{Child: "a"}, do("claim", "1", "b")}, "1:b"},
+		"or is in another session": {[]event.Body{later("a"), event.Forked{From: "x"}, do("claim", "1", "b")}, "1:b"},
+		"numbers":                  {[]event.Body{add, add, add}, "1 2 3"},
+		"the first claim wins":     {[]event.Body{add, do("claim", "1", "a"), do("claim", "1", "b")}, "1:a"},
+		"no such task":             {[]event.Body{add, do("claim", "2", "a"), do("done", "", "a")}, "1"},
+		"released":                 {[]event.Body{add, do("claim", "1", "a"), do("release", "1", "a"), do("claim", "1", "b")}, "1:b"},
+		"not by others":            {[]event.Body{add, do("claim", "1", "a"), do("release", "1", "b"), do("done", "1", "b")}, "1:a"},
+		"but by the session":       {[]event.Body{add, add, do("claim", "1", "a"), do("release", "1", "s"), do("done", "2", "s")}, "1 2:s!"},
 		"done": {
 			[]event.Body{add, do("claim", "1", "a"), do("done", "1", "a"), do("claim", "1", "b"), do("release", "1", "s")},
 			"1:a!",
