@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	wire "github.com/coder/acp-go-sdk"
@@ -187,8 +188,11 @@ func (a *agent) initialize(ctx context.Context, p initialization) (any, error) {
 	})
 }
 
-// setUp is the only authentication method: to set up a model outside of the editor.
-const setUp = "setup"
+// The authentication methods: to set up a model outside of the editor, or in a terminal of it.
+const (
+	setUp         = "setup"
+	terminalSetUp = "terminal-setup"
+)
 
 // authMethods is empty if there is a usable model. Otherwise it says how to get one, since there is nothing to
 // log in to here.
@@ -198,7 +202,14 @@ func (a *agent) authMethods(ctx context.Context) []wire.AuthMethod {
 		return []wire.AuthMethod{}
 	}
 	text := err.Error() + "\nThen start inspan again."
-	return []wire.AuthMethod{{Agent: &wire.AuthMethodAgent{Id: setUp, Name: "Set up a model", Description: &text}}}
+	list := []wire.AuthMethod{{Agent: &wire.AuthMethodAgent{Id: setUp, Name: "Set up a model", Description: &text}}}
+	if client, _ := a.capabilities(); client.Auth.Terminal {
+		here := "inspan asks for a model, and for a key if it needs one."
+		list = slices.Insert(list, 0, wire.AuthMethod{Terminal: &wire.AuthMethodTerminalInline{
+			Id: terminalSetUp, Name: "Set up a model in the terminal", Description: &here, Args: []string{"--setup"}, Type: "terminal",
+		}})
+	}
+	return list
 }
 
 // noModel returns why there is no usable model.

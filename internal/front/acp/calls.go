@@ -124,7 +124,7 @@ func (v *view) call(e event.Event, c *transcript.Call) {
 // newCall reports a new call.
 func (v *view) newCall(c *transcript.Call) {
 	d := describe(c.Call, nil)
-	v.reportText(wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
+	v.report(wire.SessionUpdate{ToolCall: &wire.SessionUpdateToolCall{
 		ToolCallId: wire.ToolCallId(c.Call.ID), Title: d.title, Kind: d.kind, Status: wire.ToolCallStatusPending, RawInput: d.input,
 	}})
 }
@@ -132,7 +132,7 @@ func (v *view) newCall(c *transcript.Call) {
 // updateCall reports a change of a call.
 func (v *view) updateCall(c *transcript.Call, u wire.SessionToolCallUpdate) {
 	u.ToolCallId = wire.ToolCallId(c.Call.ID)
-	v.reportText(wire.SessionUpdate{ToolCallUpdate: &u})
+	v.report(wire.SessionUpdate{ToolCallUpdate: &u})
 }
 
 // progress shows the end of a running call's output.
@@ -175,7 +175,7 @@ func (v *view) endCall(c *transcript.Call) {
 	}
 	v.updateCall(c, u)
 	if b.Todo != nil {
-		v.reportText(plan(b.Todo))
+		v.report(plan(b.Todo))
 	}
 }
 

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"fmt"
 	"strings"
 
 	wire "github.com/coder/acp-go-sdk"
@@ -22,6 +23,9 @@ type view struct {
 	past    bool // the folded events happened before
 	// quiet suppresses the reports: the client knows the events already, or does not want them.
 	quiet bool
+
+	asked uint64 // event of the last request to the model
+	of    string // id of the message that text belongs to, the same when it is replayed
 
 	reply   reply
 	void    bool // the reported text of the last reply does not count
@@ -47,13 +51,18 @@ func newView(st *session) *view {
 
 // apply reports the effect of one event.
 func (v *view) apply(e event.Event) {
+	if _, asked := e.Body.(event.Asked); asked {
+		v.asked = e.Seq
+	}
 	for _, item := range v.fold.Apply(e) {
+		v.of = text.UUID(fmt.Sprint(v.session.id, " event ", e.Seq))
 		switch i := item.(type) {
 		case *transcript.Said:
 			if i.Seq == e.Seq { // otherwise it was reported when it was said
 				v.reportMessage(i.Parts, i.By)
 			}
 		case *transcript.Reply:
+			v.of = text.UUID(fmt.Sprint(v.session.id, " reply ", v.asked))
 			v.reportReply(i)
 		case *transcript.Call:
 			v.call(e, i)
@@ -96,10 +105,24 @@ func (v *view) reportChild(c *transcript.Child) {
 	v.notice(text, notable)
 }
 
-func (v *view) reportText(u wire.SessionUpdate) {
+func (v *view) report(u wire.SessionUpdate) {
 	if !v.quiet {
 		v.session.agent.update(v.session.id, u)
 	}
+}
+
+// reportText reports a piece of a message, with the id of the message.
+func (v *view) reportText(u wire.SessionUpdate) {
+	of := v.of
+	switch {
+	case u.AgentMessageChunk != nil:
+		u.AgentMessageChunk.MessageId = &of
+	case u.AgentThoughtChunk != nil:
+		u.AgentThoughtChunk.MessageId = &of
+	case u.UserMessageChunk != nil:
+		u.UserMessageChunk.MessageId = &of
+	}
+	v.report(u)
 }
 
 // message reports text as the agent's own words.
@@ -154,7 +177,7 @@ func (v *view) reportMessage(parts llm.Parts, by string) {
 func (v *view) reportTitle(title string) {
 	if title = words.OneLine(title, 200); title != "" && title != v.title {
 		v.title = title
-		v.reportText(wire.SessionUpdate{SessionInfoUpdate: &wire.SessionSessionInfoUpdate{Title: &title}})
+		v.report(wire.SessionUpdate{SessionInfoUpdate: &wire.SessionSessionInfoUpdate{Title: &title}})
 	}
 }
 
@@ -208,7 +231,7 @@ func (v *view) reportWords(s string) {
 func (v *view) reportUsage() {
 	used, size := v.fold.Spent.Prompt.Prompt()+v.fold.Spent.Prompt.Output, v.fold.Session.Window
 	if size > 0 && used > 0 {
-		v.reportText(wire.SessionUpdate{UsageUpdate: &wire.SessionUsageUpdate{
+		v.report(wire.SessionUpdate{UsageUpdate: &wire.SessionUsageUpdate{
 			Used: used, Size: size,
 			Cost: &wire.Cost{Amount: v.fold.Spent.Cost, Currency: "USD"},
 		}})
@@ -233,7 +256,7 @@ func (v *view) reportSwitch(b event.Switched) {
 		return // the response says what applies
 	}
 	if changed {
-		v.reportText(wire.SessionUpdate{CurrentModeUpdate: &wire.SessionCurrentModeUpdate{CurrentModeId: wire.SessionModeId(v.session.mode())}})
+		v.report(wire.SessionUpdate{CurrentModeUpdate: &wire.SessionCurrentModeUpdate{CurrentModeId: wire.SessionModeId(v.session.mode())}})
 	}
 	if other && !v.quiet {
 		v.session.tellOptions()

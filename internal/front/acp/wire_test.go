@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +124,11 @@ func TestUnconfigured(t *testing.T) {
 	if err != nil || len(r.AuthMethods) != 1 || r.AuthMethods[0].Agent == nil ||
 		!strings.Contains(*r.AuthMethods[0].Agent.Description, "nowhere") {
 		t.Errorf("initialize: %+v, %v", r, err)
+	}
+	there := wire.ClientCapabilities{Auth: wire.AuthCapabilities{Terminal: true}}
+	r, err = e.conn.Initialize(t.Context(), wire.InitializeRequest{ProtocolVersion: 1, ClientCapabilities: there})
+	if err != nil || len(r.AuthMethods) != 2 || r.AuthMethods[0].Terminal == nil || !slices.Equal(r.AuthMethods[0].Terminal.Args, []string{"--setup"}) {
+		t.Errorf("initialize of a client with terminals: %+v, %v", r, err)
 	}
 	_, err1 := e.conn.Authenticate(t.Context(), wire.AuthenticateRequest{MethodId: "setup"})
 	_, err2 := e.conn.NewSession(t.Context(), wire.NewSessionRequest{Cwd: root, McpServers: []wire.McpServer{}})

@@ -11,6 +11,7 @@ import (
 
 func (c *command) acp() *cobra.Command {
 	var f runFlags
+	var setUp bool
 	cmd := &cobra.Command{
 		Use:   "acp",
 		Short: "Serve an editor over the Agent Client Protocol",
@@ -19,6 +20,9 @@ func (c *command) acp() *cobra.Command {
 		Example: "  inspan acp                    # the command to set in the editor\n  inspan acp --mode plan",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if setUp {
+				return c.setUpHere(cmd)
+			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}
@@ -34,6 +38,7 @@ func (c *command) acp() *cobra.Command {
 	}
 	f.add(cmd)
 	f.addNew(cmd)
+	setUpFlag(cmd, &setUp)
 	_ = cmd.Flags().MarkHidden("output") // the editor gets the protocol
 	return cmd
 }

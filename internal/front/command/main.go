@@ -154,6 +154,7 @@ func mended(err error) error {
 
 func (c *command) root() *cobra.Command {
 	var f screenFlags
+	var setUp bool
 	root := &cobra.Command{
 		Use:   "inspan",
 		Short: "inspan is an agent: a model works in your files and asks before it changes them",
@@ -169,12 +170,16 @@ func (c *command) root() *cobra.Command {
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if setUp {
+				return c.setUpHere(cmd)
+			}
 			if err := f.take(cmd, args); err != nil {
 				return err
 			}
 			return c.front(cmd, &f)
 		},
 	}
+	setUpFlag(root, &setUp)
 	root.SetOut(c.console.Out) // before cobra makes its own commands, which store it
 	root.SetErr(c.console.Err)
 	f.add(root)

@@ -34,19 +34,28 @@ func (c *command) setup() *cobra.Command {
 			"'inspan models logout PROVIDER' forgets a key.\n" +
 			"At the end, inspan offers to import what Claude Code, Codex, opencode, Gemini CLI, Cursor and Copilot have here.",
 		Args: exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !isTerminal(c.in) || !isTerminal(c.console.Out) {
-				return config.Error{Err: errors.New("inspan setup needs a terminal; without one, set a key such as ANTHROPIC_API_KEY, " +
-					"and choose a model with 'inspan config set model PROVIDER/MODEL'")}
-			}
-			a, root, err := c.at(".")
-			if err != nil {
-				return err
-			}
-			_, err = c.setUp(cmd, a, root)
-			return err
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.setUpHere(cmd) },
 	}
+}
+
+// setUpFlag declares the flag by which an editor starts the set-up in a terminal: it starts the command that it has
+// for the protocol, or the program alone, with this flag.
+func setUpFlag(cmd *cobra.Command, given *bool) {
+	cmd.Flags().BoolVar(given, "setup", false, "set up a model, as 'inspan setup' does")
+	_ = cmd.Flags().MarkHidden("setup")
+}
+
+func (c *command) setUpHere(cmd *cobra.Command) error {
+	if !isTerminal(c.in) || !isTerminal(c.console.Out) {
+		return config.Error{Err: errors.New("inspan setup needs a terminal; without one, set a key such as ANTHROPIC_API_KEY, " +
+			"and choose a model with 'inspan config set model PROVIDER/MODEL'")}
+	}
+	a, root, err := c.at(".")
+	if err != nil {
+		return err
+	}
+	_, err = c.setUp(cmd, a, root)
+	return err
 }
 
 // talk sets inspan up with the person. Where the terminal can draw, they choose with arrows.

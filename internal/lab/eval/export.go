@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -156,7 +155,7 @@ func (r *Run) Harbor(ctx context.Context, dir string, planned int, sessions stor
 		}
 	}
 	return writeFiles(dir, map[string]string{
-		"result.json": string(text.Filled(harborTexts, "job", "$ID", uuidOf(r.ID), "$BEGAN", r.Began, "$ENDED", j.ended,
+		"result.json": string(text.Filled(harborTexts, "job", "$ID", text.UUID(r.ID), "$BEGAN", r.Began, "$ENDED", j.ended,
 			"$TOTAL", max(planned, len(r.Trials)), "$TRIALS", len(r.Trials), "$EVAL", "inspan__"+j.name+"__"+r.Suite, "$GRADED", j.graded,
 			"$ERRORS", j.errors, "$MEAN", j.sum/float64(len(r.Trials)), "$SCORES", j.scores, "$EXCEPTIONS", j.broken)),
 		"config.json": string(text.Filled(harborTexts, "jobconfig", "$JOB", filepath.Base(dir), "$TRIES", max(1, r.Tries), "$MODEL", r.Model,
@@ -168,7 +167,7 @@ func (r *Run) Harbor(ctx context.Context, dir string, planned int, sessions stor
 func trialName(task string, try int) string {
 	const most = 32
 	if len(task) > most {
-		task = task[:most-9] + "-" + uuidOf(task)[:8]
+		task = task[:most-9] + "-" + text.UUID(task)[:8]
 	}
 	return fmt.Sprintf("%s__%d", task, try)
 }
@@ -212,7 +211,7 @@ func (j *harborJob) trial(t *Trial, d details) error {
 	}
 	config := text.Filled(harborTexts, "config", "$PATH", path, "$TRIAL", name, "$MODEL", j.Model)
 	files["config.json"] = string(config)
-	files["result.json"] = string(text.Filled(harborTexts, "trial", "$ID", uuidOf(j.ID+"/"+name), "$TASK", t.Task, "$TRIAL", name,
+	files["result.json"] = string(text.Filled(harborTexts, "trial", "$ID", text.UUID(j.ID+"/"+name), "$TASK", t.Task, "$TRIAL", name,
 		"$URI", "inspan:"+t.Session, "$PATH", path, "$SUITE", j.Suite, "$DIGEST", j.Digest, "$CONFIG", config, "$VERSION", j.Version,
 		"$NAME", j.name, "$PROVIDER", j.provider, "$INPUT", input, "$CACHE", cache, "$OUTPUT", output, "$COST", price,
 		"$SESSION", t.Session, "$TURNS", t.Turns, "$PINNED", j.Pinned, "$REWARDS", rewards, "$EXCEPTION", exception,
@@ -235,11 +234,4 @@ func writeFiles(dir string, files map[string]string) error {
 		}
 	}
 	return nil
-}
-
-// uuidOf returns a UUID that is always the same for a text.
-func uuidOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8, for private use
-	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }

@@ -151,6 +151,13 @@ const running = (word) =>
     }
   });
 
+// messages are the texts of a session by the ids of their messages.
+const messages = (editor, id, kind) => {
+  const out = {};
+  for (const u of editor.of(id, kind)) out[u.messageId] = (out[u.messageId] ?? "") + (u.content.text ?? "");
+  return out;
+};
+
 const all = { fs: { readTextFile: true, writeTextFile: true }, elicitation: { form: {} }, terminal: true };
 const file = join(root, "cart.go");
 const unsaved = "package cart\n\n// not saved yet\nconst limit = 10\n";
@@ -292,6 +299,13 @@ const spoken = second.text(sessionId, "user_message_chunk");
 assert.match(spoken, /reason: what is in it[\s\S]*\[image\]@cart.go@cart.go#L1-2[\s\S]*as it is in the person's editor[\s\S]*Hello Ann|say: Hello Ann/);
 assert.equal(second.of(sessionId, "user_message_chunk").find((u) => u.content.type === "image").content.data, picture);
 did("load replays what was seen");
+for (const kind of ["agent_message_chunk", "agent_thought_chunk"]) {
+  const again = messages(second, sessionId, kind);
+  for (const [id, text] of Object.entries(messages(first, sessionId, kind))) assert.equal(again[id], text, `message ${id}`);
+}
+assert.ok(Object.keys(messages(second, sessionId, "user_message_chunk")).length > 5, "each message of the person has an id of its own");
+assert.ok(!("undefined" in messages(second, sessionId, "agent_message_chunk")));
+did("messages have ids, the same when they are replayed");
 
 await second.agent.request("session/close", { sessionId });
 await assert.rejects(second.prompt(sessionId, "say: gone"), /no session/);
