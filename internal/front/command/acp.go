@@ -21,7 +21,7 @@ func (c *command) acp() *cobra.Command {
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if setUp {
-				return c.setUpHere(cmd)
+				return c.setUpForEditor(cmd)
 			}
 			if err := f.check(cmd); err != nil {
 				return err

@@ -167,6 +167,11 @@ func TestSetupWithArrows(t *testing.T) {
 	set()
 	f.Keys("Escape")
 	f.Shows("Nothing was changed.")
+	f.Clears()
+	f.Types("inspan acp --setup || echo it ended with $?") // as an editor starts it
+	f.Shows(list, "› 1 ")
+	f.Keys("Escape")
+	f.Shows("it ended with 130")
 	set()
 	f.Writes("near")
 	f.Keys("Enter")

@@ -171,7 +171,7 @@ func (c *command) root() *cobra.Command {
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if setUp {
-				return c.setUpHere(cmd)
+				return c.setUpForEditor(cmd)
 			}
 			if err := f.take(cmd, args); err != nil {
 				return err

@@ -34,7 +34,10 @@ func (c *command) setup() *cobra.Command {
 			"'inspan models logout PROVIDER' forgets a key.\n" +
 			"At the end, inspan offers to import what Claude Code, Codex, opencode, Gemini CLI, Cursor and Copilot have here.",
 		Args: exactly(0, 0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.setUpHere(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := c.setUpHere(cmd)
+			return err
+		},
 	}
 }
 
@@ -45,17 +48,26 @@ func setUpFlag(cmd *cobra.Command, given *bool) {
 	_ = cmd.Flags().MarkHidden("setup")
 }
 
-func (c *command) setUpHere(cmd *cobra.Command) error {
+// setUpForEditor is the work of that flag. If the person gives up, the exit code tells the editor.
+func (c *command) setUpForEditor(cmd *cobra.Command) error {
+	done, err := c.setUpHere(cmd)
+	if err == nil && !done {
+		c.code = console.ExitCancelled
+	}
+	return err
+}
+
+// setUpHere lets the person at this terminal choose a model, see [command.setUp].
+func (c *command) setUpHere(cmd *cobra.Command) (done bool, err error) {
 	if !isTerminal(c.in) || !isTerminal(c.console.Out) {
-		return config.Error{Err: errors.New("inspan setup needs a terminal; without one, set a key such as ANTHROPIC_API_KEY, " +
+		return false, config.Error{Err: errors.New("inspan setup needs a terminal; without one, set a key such as ANTHROPIC_API_KEY, " +
 			"and choose a model with 'inspan config set model PROVIDER/MODEL'")}
 	}
 	a, root, err := c.at(".")
 	if err != nil {
-		return err
+		return false, err
 	}
-	_, err = c.setUp(cmd, a, root)
-	return err
+	return c.setUp(cmd, a, root)
 }
 
 // talk sets inspan up with the person. Where the terminal can draw, they choose with arrows.
