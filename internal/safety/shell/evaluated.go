@@ -18,6 +18,7 @@ import (
 //	section of bash(1)        what is evaluated              judged by
 //	QUOTING                   $'...', $"..."                 building.single, building.double
 //	                          lines that continue            joinedToken
+//	                          "$${...", "$$(..."             odd
 //	PARAMETERS, Arrays        subscripts; NAME[SUBSCRIPT]=   oddParam, assignments
 //	Shell Variables           RANDOM and its like, which     evaluatedVariable
 //	                          are integers; BASH_ENV, ENV,
