@@ -781,6 +781,8 @@ func TestImpossibleRules(t *testing.T) {
 		"bash(a|b)":                     "more than one command",
 		"bash(cd x; make)":              "more than one command",
 		"bash(\"git push\")":            "did you mean bash(git push *)?",
+		"bash(rm *))":                   "did you mean bash(rm *)?",
+		"Bash(rm:*,mv:*)":               "write a rule for each, such as bash(rm *)",
 		"bash(git:* push)":              "did you mean bash(git push *)?",
 		"Agent(model:opus)":             "only the name of a kind",
 		"WebFetch(https://x)":           "only domain:",

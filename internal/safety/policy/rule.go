@@ -171,9 +171,15 @@ func toolsWithoutPattern() []string {
 	}
 }
 
-// checkCommand rejects quotes around a program, and Claude Code's PROGRAM:* after our name of the tool, because in our
-// grammar the colon would be part of the program's name.
+// checkCommand rejects quotes around a program, a bracket too many, lists of patterns, and Claude Code's PROGRAM:*
+// after our name of the tool, because in our grammar the colon would be part of the program's name.
 func (r Rule) checkCommand() error {
+	if less, ok := strings.CutSuffix(r.pattern, ")"); ok && strings.Count(r.pattern, ")") > strings.Count(r.pattern, "(") {
+		return fmt.Errorf("it has a bracket too many; did you mean %s(%s)?", r.tool, strings.TrimRight(less, ")"))
+	}
+	if first, _, list := strings.Cut(r.pattern, ":*,"); list && !strings.Contains(first, "'") {
+		return fmt.Errorf("it lists several patterns; write a rule for each, such as %s(%s *)", r.tool, first)
+	}
 	program, _, _ := strings.Cut(r.pattern, " ")
 	name := strings.TrimSuffix(strings.Trim(program, `"`), ":*")
 	if name == program || name == "" || strings.Contains(name, "'") {
