@@ -569,6 +569,37 @@ func TestDenyInsideOtherPrograms(t *testing.T) {
 	}
 }
 
+// TestDenyFolder checks that a rule that denies or asks about a folder by its name is about everything in it, and an
+// allow rule is not.
+func TestDenyFolder(t *testing.T) {
+	for _, tc := range []struct {
+		rule, path string
+		want       bool
+	}{
+		{"secrets", "/w/secrets", true},
+		{"secrets", "/w/secrets/a/b", true},
+		{"secrets/", "/w/secrets/a", true},
+		{"./secrets/", "/w/secrets/a", true},
+		{"**/secrets", "/w/x/secrets/a", true},
+		{"/srv/x", "/srv/x/a", true},
+		{"secrets", "/w/secrets2/a", false},
+		{"secrets", "/w/x/secrets/a", false},
+		{"*", "/w/a", true},
+		{"*", "/w/x/a", false},
+		{"s*", "/w/secrets/a", false},
+	} {
+		for _, action := range []tool.Action{tool.Deny, tool.Ask} {
+			v := judge(t, rule(t, action, "read("+tc.rule+")"), call("read_file", "yolo"), []tool.Effect{read(tc.path)})
+			if (v.Action == action) != tc.want {
+				t.Errorf("%s read(%s): %s: %s (%s)", action, tc.rule, tc.path, v.Action, v.Reason)
+			}
+		}
+	}
+	if v := judge(t, rule(t, tool.Allow, "write(/w/x)"), call("write_file", "ask"), []tool.Effect{{Kind: tool.Write, Path: "/w/x/a"}}); v.Action == tool.Allow {
+		t.Errorf("an allow rule for a folder allows what is in it: %s", v.Reason)
+	}
+}
+
 // TestDenyOptionsHowever checks that options of a deny rule may come in any order, place and cluster, and that a long
 // option asks if it may be a short one.
 func TestDenyOptionsHowever(t *testing.T) {
@@ -782,6 +813,8 @@ func TestImpossibleRules(t *testing.T) {
 		"bash(cd x; make)":              "more than one command",
 		"bash(\"git push\")":            "did you mean bash(git push *)?",
 		"bash(rm *))":                   "did you mean bash(rm *)?",
+		"read(!x)":                      "exceptions are not understood",
+		"read(.env, .ssh)":              "write a rule for each, such as read(.env)",
 		"Bash(rm:*,mv:*)":               "write a rule for each, such as bash(rm *)",
 		"bash(git:* push)":              "did you mean bash(git push *)?",
 		"Agent(model:opus)":             "only the name of a kind",
