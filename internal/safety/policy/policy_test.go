@@ -548,6 +548,17 @@ func TestDenyInsideOtherPrograms(t *testing.T) {
 		"ssh -o ProxyCommand='touch P' x", "ssh -o 'proxycommand touch P' x", "split --filter='touch P' x", "man -P 'touch P' ls", "gdb -batch -ex 'shell touch P'",
 		"git clone -c core.fsmonitor='touch P' . x", "git config alias.x '!touch P'", "git config --global core.pager 'touch P'",
 		"git config set core.pager 'touch P'", "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0='!touch P' git x",
+		"ld.so /bin/touch P", "/lib64/ld-linux-x86-64.so.2 --library-path /x /bin/touch P", "perf record -o x touch P", "valgrind touch P",
+		"gdb -ex run --args touch P", "cgexec -g cpu:a touch P", "bwrap --bind / / --dev /dev touch P", "cpulimit -l 5 touch P", "gosu a touch P",
+		"faketime now touch P", "envdir d touch P", "screen -dmS s touch P", "dtach -n s touch P", "tmux new -d 'touch P'", "watchexec -e go touch P",
+		"nodemon --exec 'touch P'", "concurrently 'touch P'", "ssh -p 22 h touch P", "ssh -tt h -- 'touch P'", "docker exec -it c touch P",
+		"docker run --rm -v /:/h alpine touch P", "docker compose exec web touch P", "podman run a touch P", "lxc exec c -- touch P", "adb shell touch P",
+		"fd -x touch", "rg --pre touch P", "cmake -E env touch P", "rsync -e 'touch P' a b:", "scp -S touch a b:", "sort --compress-program=touch f",
+		"zip x f -TT 'touch P'", "vim -c '!touch P'", "vim '+!touch P'", "less '+!touch P' f", "sqlite3 :memory: '.shell touch P'", "psql -c '\\! touch P'",
+		"mysql -e 'system touch P'", "hg --config 'alias.x=!touch P' x", "svn commit --editor-cmd 'touch P'", "cpio --rsh-command='touch P'",
+		"go test -exec 'touch P' .", "go build -toolexec='touch P' .", "apt-get -o APT::Update::Pre-Invoke::='touch P' update", "CC='touch P' make",
+		"RUSTC_WRAPPER=touch cargo build", "BROWSER='touch P' xdg-open a", "git clone 'ext::touch P' d", "git archive --remote=ext::'touch P' HEAD",
+		"powershell -Command 'touch P'", "npx touch P", "expect -c 'spawn touch P'", "vagrant ssh -c 'touch P'",
 		`GIT_CONFIG_PARAMETERS="'alias.x'='!touch P'" git x`, "GIT_CONFIG_GLOBAL=./x git status", "RSYNC_RSH='touch P' rsync a b",
 	} {
 		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action == tool.Allow {
@@ -556,7 +567,10 @@ func TestDenyInsideOtherPrograms(t *testing.T) {
 	}
 	for _, line := range []string{
 		"GIT_CONFIG_GLOBAL=/dev/null git log", "GIT_CONFIG_NOSYSTEM=1 git log", "tar czf x.tgz touch", "ssh -o Port=22 x uptime", "uv run pytest touch",
-		"npm test -- touch", "git config user.name touch", "time make", "env - make",
+		"npm test -- touch", "git config user.name touch", "time make", "env - make", "ssh touch", "ssh -i touch h uptime", "docker run touch",
+		"docker build -t touch .", "docker run --name touch alpine ls", "rsync -e ssh touch b:", "vim touch", "vim -c 'set nu' touch", "go test -run touch ./...",
+		"perf record -o touch make", "sqlite3 touch '.tables'", "psql -c 'select touch'", "screen -S touch -ls", "tmux new -s work",
+		"CC=clang make touch", "git clone https://x.test/touch", "sort touch", "gdb --args make touch",
 	} {
 		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action != tool.Allow {
 			t.Errorf("%s: %s (%s)", line, v.Action, v.Reason)
