@@ -97,13 +97,16 @@ const longestPassfile = 160
 
 // mayPassfile is a fast check of a colon, see passfile.
 func (s *scanner) mayPassfile(i int) bool {
-	if isSpace(s.text[i+1]) {
+	if c := s.text[i+1]; isSpace(c) || c == '"' || c == '\'' || c == '/' {
 		return false
 	}
 	colons := 0
-	for j := i - 1; j >= 0 && i-j <= longestPassfile && !isSpace(s.text[j]) && colons < 4; j-- {
-		if s.text[j] == ':' {
+	for j := i - 1; j >= 0 && i-j <= longestPassfile && colons < 4; j-- {
+		switch c := s.text[j]; {
+		case c == ':':
 			colons++
+		case c == '"', c == '\'', c == '`', isSpace(c):
+			return colons == 3
 		}
 	}
 	return colons == 3
