@@ -558,6 +558,7 @@ func TestDenyInsideOtherPrograms(t *testing.T) {
 		"mysql -e 'system touch P'", "hg --config 'alias.x=!touch P' x", "svn commit --editor-cmd 'touch P'", "cpio --rsh-command='touch P'",
 		"go test -exec 'touch P' .", "go build -toolexec='touch P' .", "apt-get -o APT::Update::Pre-Invoke::='touch P' update", "CC='touch P' make",
 		"RUSTC_WRAPPER=touch cargo build", "BROWSER='touch P' xdg-open a", "git clone 'ext::touch P' d", "git archive --remote=ext::'touch P' HEAD",
+		"cat <<X\n$'\"`echo touch | xargs '`x $(y=touch; $y P)`'`\nX", "cat <<X\n`: '`$(touch P)`'`\nX",
 		"ln -s /usr/bin/touch q && ./q P", "cp /bin/touch q; ./q P", "install -m 755 /usr/bin/../bin/touch q", "ln -s /usr/local/bin/touch .",
 		"powershell -Command 'touch P'", "npx touch P", "expect -c 'spawn touch P'", "vagrant ssh -c 'touch P'",
 		`GIT_CONFIG_PARAMETERS="'alias.x'='!touch P'" git x`, "GIT_CONFIG_GLOBAL=./x git status", "RSYNC_RSH='touch P' rsync a b",
