@@ -18,6 +18,7 @@ package limit
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -45,6 +46,9 @@ type Limit struct {
 	// Tokens of prompts that may be sent in a minute, estimated at 3.5 bytes each; 0: no limit. Cached tokens
 	// count too.
 	Tokens int
+	// Unpaused says that pauses of the vendor do not count here. Vendors count per model: with this limit for a
+	// key, and another around it for each model, a pause of one model does not stop the others.
+	Unpaused bool
 
 	state record[pace]
 }
@@ -179,7 +183,7 @@ func (l *Limit) heed(ctx context.Context, e *llm.Error, p place) {
 	default:
 		return
 	}
-	if e.RetryAfter <= 0 {
+	if e.RetryAfter <= 0 || l.Unpaused || errors.Is(e, errHeld) {
 		return
 	}
 	l.change(context.WithoutCancel(ctx), func(s *pace, now int64) {

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -88,10 +89,13 @@ func (p place) left() (time.Duration, *llm.Error) {
 		return p.held(now)
 	}
 	if wait > 0 {
-		return wait, &llm.Error{Kind: llm.KindRateLimited, RetryAfter: wait, Message: "held back to keep to the limits of this key"}
+		return wait, &llm.Error{Kind: llm.KindRateLimited, RetryAfter: wait, Message: "held back to keep to the limits of this key", Err: errHeld}
 	}
 	return 0, nil
 }
+
+// errHeld marks a request that was not sent because of a limit here, not by the vendor. It pauses nothing.
+var errHeld = errors.New("held back")
 
 // longestJitter bounds the random addition to a pause.
 const longestJitter = time.Minute

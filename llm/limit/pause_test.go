@@ -298,3 +298,27 @@ func FuzzPace(f *testing.F) {
 		})
 	})
 }
+
+// TestPausesOfModels checks that models of one key pause apart and keep the pace of the key together, and that being
+// held to the pace pauses nothing.
+func TestPausesOfModels(t *testing.T) {
+	both(t, func(t *testing.T, path string) {
+		key := &limit.Limit{Path: path, Tokens: 6000, Unpaused: true} // 100 a second
+		model := func(v *vendor) llm.Model { return (&limit.Limit{}).Model(key.Model(v)) }
+		sick, well := model(sick(1, llm.KindRateLimited, 24*time.Hour)), model(new(vendor))
+		refused(t, sick, llm.KindRateLimited, 24*time.Hour, 24*time.Hour)
+		refused(t, sick, llm.KindRateLimited, 5*time.Minute-time.Second, 5*time.Minute)
+		if _, failed := ask(t.Context(), well, say(strings.Repeat("x", 7000*4))); failed != nil {
+			t.Fatal(failed)
+		}
+		for range 2 {
+			if _, failed := ask(t.Context(), well, say("hi")); failed == nil || !strings.Contains(failed.Error(), "held back to keep to the limits") {
+				t.Errorf("got %v", failed)
+			}
+		}
+		time.Sleep(74 * time.Second)
+		if held, failed := ask(t.Context(), well, say("hi")); held != nil || failed != nil {
+			t.Errorf("held back %v, failed %v", held, failed)
+		}
+	})
+}

@@ -35,7 +35,7 @@ func (s *Set) build(ctx context.Context, p Provider, id string) (llm.Model, erro
 	}
 	needs := profile.For(m.Info().Route(), s.Config.Profiles)
 	inPrompt := noTools || needs.Tools == "prompt" || p.Models[id].NoTools
-	return &advised{s.limits(p, id).Model(needs.Model(&prompted.Model{Model: &heal.Model{Model: m, Facts: s.Facts(p, id)}, Always: inPrompt})), s, p, id}, nil
+	return &advised{s.limited(p, id, needs.Model(&prompted.Model{Model: &heal.Model{Model: m, Facts: s.Facts(p, id)}, Always: inPrompt})), s, p, id}, nil
 }
 
 // Describe returns what is known about a provider's model, also if the settings lack the provider. It asks the
@@ -127,12 +127,12 @@ func (s *Set) credentials(at *llm.Endpoint, p Provider) error {
 	return nil
 }
 
-// limits returns the rate limit of the provider's key, shared by all sessions. Vendors count per model, so a
-// wait for one model delays no other, unless the settings limit the key as a whole.
-func (s *Set) limits(p Provider, id string) *limit.Limit {
-	name := p.Name
-	if p.Requests == 0 && p.Tokens == 0 {
-		name += "." + tool.Digest([]byte(id))[:16]
+// limited returns a model with the limits of the provider's key, shared by all sessions. Vendors count per model, so
+// a pause of one model delays no other.
+func (s *Set) limited(p Provider, id string, m llm.Model) llm.Model {
+	path := func(name string) string { return filepath.Join(s.StateDir, "limits", name+".pace") }
+	if p.Requests > 0 || p.Tokens > 0 {
+		m = (&limit.Limit{Path: path(p.Name), Requests: p.Requests, Tokens: p.Tokens, Unpaused: true}).Model(m)
 	}
-	return &limit.Limit{Path: filepath.Join(s.StateDir, "limits", name+".pace"), Requests: p.Requests, Tokens: p.Tokens}
+	return (&limit.Limit{Path: path(p.Name + "." + tool.Digest([]byte(id))[:16])}).Model(m)
 }

@@ -206,20 +206,28 @@ func (c Call) delivery() string { return c.Header.Get("X-GitHub-Delivery") }
 // timeless reports whether the signature never expires.
 func (c Call) timeless() bool { return c.Header.Get("X-Hub-Signature-256") != "" }
 
+// unnamed follows the time of a body that came without a delivery id.
+const unnamed = " unnamed"
+
 // knows reports whether a call is a repetition. An attacker could replay a body signed without a time under
-// other delivery ids. So such a body is accepted only as long as calls are remembered, and never later.
+// other delivery ids. So such a body is accepted only as long as calls are remembered, and never later. One that
+// came without an id counts once: its sender has none.
 func (s *Schedule) knows(key string, c Call, now time.Time) bool {
 	if _, known := s.Seen[key]; known || !c.timeless() {
 		return known
 	}
 	first, known := s.Seen[c.body()]
-	return known && first < now.Add(-remembered).Format(time.RFC3339)
+	return known && (strings.HasSuffix(first, unnamed) || first < now.Add(-remembered).Format(time.RFC3339))
 }
 
 // took records a call. It forgets old calls, and the oldest of too many bodies that are signed without a time.
 func (s *Schedule) took(call string, c Call, now time.Time) {
 	if _, known := s.Seen[c.body()]; c.timeless() && !known {
-		s.saw(c.body(), now.Format(time.RFC3339))
+		at := now.Format(time.RFC3339)
+		if c.delivery() == "" {
+			at += unnamed
+		}
+		s.saw(c.body(), at)
 	}
 	if !strings.HasPrefix(call, bodyMark) {
 		s.saw(call, now.Format(time.RFC3339))

@@ -73,7 +73,7 @@ func (d *desk) calls(id string, c schedule.Call, want string) {
 func TestSignatures(t *testing.T) {
 	d := newDesk(t, "2026-10-20T12:00:00Z")
 	one, body, now := d.hooked(), `{"n": 1}`, d.at
-	secret := one.Hook.Secret
+	secret, stamp := one.Hook.Secret, strconv.FormatInt(now.Unix(), 10)
 	signature := standard(secret, "m0", now, body).Header.Get("Webhook-Signature")
 	for _, c := range []struct {
 		name string
@@ -100,6 +100,11 @@ func TestSignatures(t *testing.T) {
 		{"standard, another version", with(standard(secret, "m0", now, body), "Webhook-Signature", "v2"+signature[2:]), false},
 		{"standard, no version", with(standard(secret, "m0", now, body), "Webhook-Signature", strings.TrimPrefix(signature, "v1,")), false},
 		{"standard, one of several", with(standard(secret, "m0", now, body), "Webhook-Signature", "v1,AAAA v1a,BBBB "+signature), true},
+		{"Slack", with(with(schedule.Call{Header: http.Header{}, Body: []byte(body)}, "X-Slack-Request-Timestamp", stamp),
+			"X-Slack-Signature", "v0="+hex.EncodeToString(sum([]byte(secret), "v0:"+stamp+":"+body))), false},
+		{"Stripe", with(schedule.Call{Header: http.Header{}, Body: []byte(body)}, "Stripe-Signature",
+			"t="+stamp+",v1="+hex.EncodeToString(sum([]byte(secret), stamp+"."+body))), false},
+		{"standard, in the year 292277026596", with(standard(secret, "m9", now, body), "Webhook-Timestamp", "9223372036854775807"), false},
 		{"neither", schedule.Call{Header: http.Header{}, Body: []byte(body)}, false},
 	} {
 		before := len(d.find(one.ID).Open)
@@ -187,6 +192,10 @@ func TestDeliveries(t *testing.T) {
 	for _, again := range []schedule.Call{first, second, with(body, "X-GitHub-Delivery", "d4"), body} {
 		d.calls(one.ID, again, "it was taken before")
 	}
+	// A body without a delivery id can't be sent again under one.
+	plain := byGitHub(one.Hook.Secret, "push", `{"n": 1}`)
+	d.calls(one.ID, plain, "the run begins")
+	d.calls(one.ID, with(plain, "X-GitHub-Delivery", "d5"), "it was taken before")
 	if _, err := d.Called(t.Context(), one.ID, with(body, "X-GitHub-Delivery", strings.Repeat("d", 257))); !errors.Is(err, schedule.ErrSignature) {
 		t.Error(err)
 	}

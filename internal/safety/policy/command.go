@@ -133,10 +133,21 @@ func (c command) mayMatch(e tool.Effect) match {
 	if how := c.sameOptions(argv); how != no {
 		return how
 	}
-	if e.Class == tool.Unproven && unseen(argv) {
+	if e.Class == tool.Unproven && unseen(argv) || c.renames(argv) {
 		return perhaps
 	}
 	return no
+}
+
+// renames reports whether a command gives the program of the pattern another name, under which no rule would find it.
+func (c command) renames(argv []string) bool {
+	if len(c.words) == 0 || c.words[0].glob || !slices.Contains([]string{"cp", "ln", "mv", "install", "link"}, path.Base(argv[0])) {
+		return false
+	}
+	return slices.ContainsFunc(argv[1:], func(w string) bool {
+		folder := path.Base(path.Dir(path.Clean(w)))
+		return (folder == "bin" || folder == "sbin") && path.Base(w) == path.Base(c.words[0].text)
+	})
 }
 
 // mayMatchUnknown is mayMatch for a command whose words are not all known. The answer is no if the command is proven to

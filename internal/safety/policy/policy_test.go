@@ -548,6 +548,19 @@ func TestDenyInsideOtherPrograms(t *testing.T) {
 		"ssh -o ProxyCommand='touch P' x", "ssh -o 'proxycommand touch P' x", "split --filter='touch P' x", "man -P 'touch P' ls", "gdb -batch -ex 'shell touch P'",
 		"git clone -c core.fsmonitor='touch P' . x", "git config alias.x '!touch P'", "git config --global core.pager 'touch P'",
 		"git config set core.pager 'touch P'", "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0='!touch P' git x",
+		"ld.so /bin/touch P", "/lib64/ld-linux-x86-64.so.2 --library-path /x /bin/touch P", "perf record -o x touch P", "valgrind touch P",
+		"gdb -ex run --args touch P", "cgexec -g cpu:a touch P", "bwrap --bind / / --dev /dev touch P", "cpulimit -l 5 touch P", "gosu a touch P",
+		"faketime now touch P", "envdir d touch P", "screen -dmS s touch P", "dtach -n s touch P", "tmux new -d 'touch P'", "watchexec -e go touch P",
+		"nodemon --exec 'touch P'", "concurrently 'touch P'", "ssh -p 22 h touch P", "ssh -tt h -- 'touch P'", "docker exec -it c touch P",
+		"docker run --rm -v /:/h alpine touch P", "docker compose exec web touch P", "podman run a touch P", "lxc exec c -- touch P", "adb shell touch P",
+		"fd -x touch", "rg --pre touch P", "cmake -E env touch P", "rsync -e 'touch P' a b:", "scp -S touch a b:", "sort --compress-program=touch f",
+		"zip x f -TT 'touch P'", "vim -c '!touch P'", "vim '+!touch P'", "less '+!touch P' f", "sqlite3 :memory: '.shell touch P'", "psql -c '\\! touch P'",
+		"mysql -e 'system touch P'", "hg --config 'alias.x=!touch P' x", "svn commit --editor-cmd 'touch P'", "cpio --rsh-command='touch P'",
+		"go test -exec 'touch P' .", "go build -toolexec='touch P' .", "apt-get -o APT::Update::Pre-Invoke::='touch P' update", "CC='touch P' make",
+		"RUSTC_WRAPPER=touch cargo build", "BROWSER='touch P' xdg-open a", "git clone 'ext::touch P' d", "git archive --remote=ext::'touch P' HEAD",
+		"cat <<X\n$'\"`echo touch | xargs '`x $(y=touch; $y P)`'`\nX", "cat <<X\n`: '`$(touch P)`'`\nX",
+		"ln -s /usr/bin/touch q && ./q P", "cp /bin/touch q; ./q P", "install -m 755 /usr/bin/../bin/touch q", "ln -s /usr/local/bin/touch .",
+		"powershell -Command 'touch P'", "npx touch P", "expect -c 'spawn touch P'", "vagrant ssh -c 'touch P'",
 		`GIT_CONFIG_PARAMETERS="'alias.x'='!touch P'" git x`, "GIT_CONFIG_GLOBAL=./x git status", "RSYNC_RSH='touch P' rsync a b",
 	} {
 		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action == tool.Allow {
@@ -556,7 +569,11 @@ func TestDenyInsideOtherPrograms(t *testing.T) {
 	}
 	for _, line := range []string{
 		"GIT_CONFIG_GLOBAL=/dev/null git log", "GIT_CONFIG_NOSYSTEM=1 git log", "tar czf x.tgz touch", "ssh -o Port=22 x uptime", "uv run pytest touch",
-		"npm test -- touch", "git config user.name touch", "time make", "env - make",
+		"npm test -- touch", "git config user.name touch", "time make", "env - make", "ssh touch", "ssh -i touch h uptime", "docker run touch",
+		"docker build -t touch .", "docker run --name touch alpine ls", "rsync -e ssh touch b:", "vim touch", "vim -c 'set nu' touch", "go test -run touch ./...",
+		"perf record -o touch make", "sqlite3 touch '.tables'", "psql -c 'select touch'", "screen -S touch -ls", "tmux new -s work",
+		"CC=clang make touch", "git clone https://x.test/touch", "sort touch", "gdb --args make touch",
+		"cp bin/x touch", "cp /usr/bin/ls touch", "ln -s docs/touch q", "cp touch /usr/share/x",
 	} {
 		if v := judge(t, p, call("bash", "yolo"), typed(line)); v.Action != tool.Allow {
 			t.Errorf("%s: %s (%s)", line, v.Action, v.Reason)
@@ -566,6 +583,37 @@ func TestDenyInsideOtherPrograms(t *testing.T) {
 		if v := judge(t, rule(t, tool.Allow, text), call("bash", "ask"), typed(line)); v.Action != tool.Allow {
 			t.Errorf("%s: %s: %s (%s)", text, line, v.Action, v.Reason)
 		}
+	}
+}
+
+// TestDenyFolder checks that a rule that denies or asks about a folder by its name is about everything in it, and an
+// allow rule is not.
+func TestDenyFolder(t *testing.T) {
+	for _, tc := range []struct {
+		rule, path string
+		want       bool
+	}{
+		{"secrets", "/w/secrets", true},
+		{"secrets", "/w/secrets/a/b", true},
+		{"secrets/", "/w/secrets/a", true},
+		{"./secrets/", "/w/secrets/a", true},
+		{"**/secrets", "/w/x/secrets/a", true},
+		{"/srv/x", "/srv/x/a", true},
+		{"secrets", "/w/secrets2/a", false},
+		{"secrets", "/w/x/secrets/a", false},
+		{"*", "/w/a", true},
+		{"*", "/w/x/a", false},
+		{"s*", "/w/secrets/a", false},
+	} {
+		for _, action := range []tool.Action{tool.Deny, tool.Ask} {
+			v := judge(t, rule(t, action, "read("+tc.rule+")"), call("read_file", "yolo"), []tool.Effect{read(tc.path)})
+			if (v.Action == action) != tc.want {
+				t.Errorf("%s read(%s): %s: %s (%s)", action, tc.rule, tc.path, v.Action, v.Reason)
+			}
+		}
+	}
+	if v := judge(t, rule(t, tool.Allow, "write(/w/x)"), call("write_file", "ask"), []tool.Effect{{Kind: tool.Write, Path: "/w/x/a"}}); v.Action == tool.Allow {
+		t.Errorf("an allow rule for a folder allows what is in it: %s", v.Reason)
 	}
 }
 
@@ -781,6 +829,10 @@ func TestImpossibleRules(t *testing.T) {
 		"bash(a|b)":                     "more than one command",
 		"bash(cd x; make)":              "more than one command",
 		"bash(\"git push\")":            "did you mean bash(git push *)?",
+		"bash(rm *))":                   "did you mean bash(rm *)?",
+		"read(!x)":                      "exceptions are not understood",
+		"read(.env, .ssh)":              "write a rule for each, such as read(.env)",
+		"Bash(rm:*,mv:*)":               "write a rule for each, such as bash(rm *)",
 		"bash(git:* push)":              "did you mean bash(git push *)?",
 		"Agent(model:opus)":             "only the name of a kind",
 		"WebFetch(https://x)":           "only domain:",

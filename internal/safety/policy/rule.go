@@ -43,8 +43,9 @@ const (
 //	registries        fetches of commands from package registries; only to allow.
 //	                  With a pattern, only from that host, as one more registry
 //
-// For paths, PATTERN is a glob with **, relative to the workspace unless it starts with / or ~/. For hosts, see
-// [netguard.Hosts]; network(!HOST HOST) denies or asks about all other hosts. For execute and keep, see [command].
+// For paths, PATTERN is a glob with **, relative to the workspace unless it starts with / or ~/. A rule that denies or
+// asks about a folder by its name is also about everything in it. For hosts, see [netguard.Hosts]; network(!HOST HOST)
+// denies or asks about all other hosts. For execute and keep, see [command].
 //
 // Rules apply to one effect at a time, and in command lines to one simple command at a time. A call is denied if any
 // part is denied, and allowed if all parts are allowed.
@@ -171,9 +172,15 @@ func toolsWithoutPattern() []string {
 	}
 }
 
-// checkCommand rejects quotes around a program, and Claude Code's PROGRAM:* after our name of the tool, because in our
-// grammar the colon would be part of the program's name.
+// checkCommand rejects quotes around a program, a bracket too many, lists of patterns, and Claude Code's PROGRAM:*
+// after our name of the tool, because in our grammar the colon would be part of the program's name.
 func (r Rule) checkCommand() error {
+	if less, ok := strings.CutSuffix(r.pattern, ")"); ok && strings.Count(r.pattern, ")") > strings.Count(r.pattern, "(") {
+		return fmt.Errorf("it has a bracket too many; did you mean %s(%s)?", r.tool, strings.TrimRight(less, ")"))
+	}
+	if first, _, list := strings.Cut(r.pattern, ":*,"); list && !strings.Contains(first, "'") {
+		return fmt.Errorf("it lists several patterns; write a rule for each, such as %s(%s *)", r.tool, first)
+	}
 	program, _, _ := strings.Cut(r.pattern, " ")
 	name := strings.TrimSuffix(strings.Trim(program, `"`), ":*")
 	if name == program || name == "" || strings.Contains(name, "'") {
@@ -198,7 +205,11 @@ func (r Rule) checkPath() error {
 	home, user := strings.CutPrefix(r.pattern, "~")
 	below, variable := strings.CutPrefix(strings.NewReplacer("${HOME}/", "$HOME/").Replace(r.pattern), "$HOME/")
 	clean := r.pattern
-	switch {
+	switch list := strings.Split(r.pattern, ", "); {
+	case strings.HasPrefix(r.pattern, "!"):
+		return errors.New("exceptions are not understood; write a rule for what it is about")
+	case len(list) > 1 && !strings.ContainsAny(strings.Join(list, ""), " {") && !slices.Contains(list, ""):
+		return fmt.Errorf("it lists several paths; write a rule for each, such as %s(%s)", r.tool, list[0])
 	case variable:
 		clean = "~/" + below
 	case user && home == "":
@@ -291,7 +302,8 @@ func (r Rule) mayMatch(m places.Map, c *tool.Call, s subject) match {
 	case tool.Read, tool.Write:
 		glob := r.glob(m)
 		base, _ := doublestar.SplitPattern(filepath.ToSlash(glob))
-		if matchPath(glob, s.Path) || s.Kind == tool.Write && tool.Inside(s.Path, filepath.FromSlash(base)) {
+		if matchPath(glob, s.Path) || s.Kind == tool.Write && tool.Inside(s.Path, filepath.FromSlash(base)) ||
+			!strings.ContainsAny(filepath.Base(glob), `*?[{\`) && matchPath(filepath.Join(glob, "**"), s.Path) {
 			return yes
 		}
 	case tool.Execute, tool.Keep:

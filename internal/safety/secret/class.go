@@ -74,6 +74,8 @@ const (
 	dash    // a private key, an option
 	comma   // the value behind a name in quotes
 	closing // the text of an element of XML
+	mark    // a literal after a name
+	dollar  // the hash of a password
 	odd     // a word behind it may begin later than it seems
 	bracket // the same, and a placeholder
 )
@@ -85,6 +87,7 @@ func kinds() (out [256]uint8) {
 		}
 	}
 	out[':'], out['='], out['.'], out['-'], out['['] = busy, busy, dot, dash, bracket
+	out['"'], out['\''], out['$'] = mark, mark, dollar
 	out[','], out['>'] = comma, closing
 	out['\\'], out['%'], out[';'] = odd, odd, odd
 	return out

@@ -213,6 +213,8 @@ func (s *scanner) password(from, end int) (Found, bool) {
 	text := s.text[from:end]
 	low := strings.ToLower(text)
 	switch {
+	case len(text) == 41 && text[0] == '*' && strings.Trim(text[1:], "0123456789ABCDEF") == "":
+		return Found{from, end, "the hash of a password"}, true // of MySQL
 	case isDummy(text), standIn(text), isPlain(text), isPlace(text), strings.IndexByte("$<{%-*@[/\\", text[0]) >= 0, strings.Contains(text, "$"), strings.Trim(text, "*.x#") == "",
 		strings.Contains(low, "password"), strings.Contains(low, "passwd"), strings.Trim(text, "0123456789.:,-/") == "", strings.ToUpper(text) == text && strings.Trim(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_-") == "":
 		return Found{}, false

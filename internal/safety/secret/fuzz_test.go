@@ -1,6 +1,7 @@
 package secret_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 // twice changes nothing more, and the text can be restored.
 func FuzzRedact(f *testing.F) {
 	sweep(f)
-	for _, s := range append(corpus(f, "secrets.txt"), corpus(f, "lookalikes.txt")...) {
+	for _, s := range slices.Concat(corpus(f, "secrets.txt"), corpus(f, "lookalikes.txt"), corpus(f, "formats.txt")) {
 		f.Add(s.text, "kT7vQ2mXw9", uint64(len(s.text)))
 	}
 	f.Add("[secret:1]ghp_[secret:", "[secret]x1y2", uint64(3))

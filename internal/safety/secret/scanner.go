@@ -21,9 +21,10 @@ type scanner struct {
 	final bool // nothing follows the text
 	short bool // the last attempt reached the end of the text
 
-	start  int    // of the stretch after the last secret or placeholder: nothing looks further back
-	cookie bool   // on a line of cookies
-	carry  string // description of a secret that was cut at the bound; empty: none
+	start  int     // of the stretch after the last secret or placeholder: nothing looks further back
+	cookie bool    // on a line of cookies
+	data   mapping // of a Secret of Kubernetes
+	carry  string  // description of a secret that was cut at the bound; empty: none
 	memo   [classes]run
 	values values
 	ahead  stretch // the last classified stretch
@@ -93,7 +94,7 @@ func (s *scanner) skip(i int) int {
 			s.ahead = s.look(at)
 		}
 		may := s.ahead.may
-		if s.cookie {
+		if s.cookie || s.data.name != "" {
 			may |= s.ahead.busy
 		}
 		if i == s.start && s.kind[s.text[i]] == inWord {
@@ -111,6 +112,9 @@ func (s *scanner) skip(i int) int {
 func (s *scanner) pass(i, end int) int {
 	if s.cookie && strings.IndexByte(s.text[i:end], '\n') >= 0 {
 		s.cookie = false
+	}
+	if s.data.json && strings.IndexByte(s.text[i:end], '}') >= 0 {
+		s.data = mapping{}
 	}
 	return end
 }
@@ -230,9 +234,22 @@ func (s *scanner) may(i int, kind uint8) bool {
 		}
 		return text[i+1] == '-' && strings.HasPrefix(text[i:], beginPEM)
 	case comma:
-		return i > 0 && (text[i-1] == '"' || text[i-1] == '\'') && mayName(nameIn(text[max(0, i-longestName):i]))
+		return i > 0 && !isSpace(text[i-1]) && mayName(nameIn(text[max(0, i-longestName):i]))
+	case mark:
+		return i > 0 && isSpace(text[i-1]) && mayName(nameIn(withoutArrow(text[max(0, i-longestName):i])))
+	case dollar:
+		return mayCrypt(text[i+1])
 	case closing:
-		return text[i+1] != '<' && !isSpace(text[i+1]) && s.mayHold(i)
+		if text[i+1] == '{' {
+			return true
+		}
+		switch name := text[max(0, i-longestName):i]; {
+		case isSpace(text[i+1]):
+			return mayName(name)
+		case text[i+1] == '<':
+			return text[i+2] == '!' && s.mayHold(i)
+		}
+		return s.mayHold(i)
 	}
 	return strings.HasPrefix(text[i:], opening)
 }
@@ -258,6 +275,8 @@ func (s *scanner) maySet(i int) bool {
 	text := s.text
 	if text[i] == ':' && i > 0 {
 		switch next := text[i+1]; {
+		case s.mayPassfile(i):
+			return true
 		case next == '/' && text[i+2] == '/', next == 'A' && text[i+2] == 'A', i > 4 && s.namesSource(i):
 			return true
 		case isAlnum(text[i-1]) && text[s.until(i+1, &s.stops.source, longestSource)] == '@':
@@ -284,6 +303,10 @@ func (s *scanner) event(i int) (Found, bool) {
 		return s.element(i)
 	case '.':
 		return s.split(i)
+	case '"', '\'':
+		return s.stated(i)
+	case '$':
+		return s.crypt(i)
 	case '[':
 		return Found{}, false
 	}

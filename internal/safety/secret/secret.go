@@ -6,9 +6,10 @@
 // By value: a [Vault] finds every value that it was given, unchanged and written as base64, hex, JSON or part
 // of a URL, also with invisible characters inside, or characters that a shell removes.
 //
-// By shape: [Find] knows the tokens of many vendors, private keys, passwords in addresses, authorization
-// headers, session cookies, and settings such as DB_PASSWORD=... with a value that looks like a secret. A shape
-// may miss a secret, and may match something else. A given value is never missed in the forms above.
+// By shape: [Find] knows the tokens of many vendors, private keys, hashes of passwords, passwords in addresses,
+// authorization headers, session cookies, data of Secrets of Kubernetes, and settings such as DB_PASSWORD=... in
+// the notation of many languages, with a value that looks like a secret. A shape may miss a secret, and may match
+// something else. A given value is never missed in the forms above.
 //
 // The package is pure: no files, no clock, no randomness. Time is linear in the text, and the data that a
 // [Writer] holds back is bounded.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // kind classifies a value by the name of its setting.
@@ -31,8 +32,10 @@ func (s *scanner) setting(i int) (Found, bool) {
 		}
 	}
 	if s.text[i] == ':' {
-		if found, ok := s.dsn(i); ok || s.wait() {
-			return found, ok
+		for _, look := range []func(int) (Found, bool){s.dsn, s.passfile, s.manifest} {
+			if found, ok := look(i); ok || s.wait() {
+				return found, ok
+			}
 		}
 	}
 	if s.text[i] == ':' && i-s.start > 4 && s.namesSource(i) {
@@ -51,12 +54,20 @@ func (s *scanner) setting(i int) (Found, bool) {
 	}
 	switch {
 	case strings.EqualFold(key, "value"):
-		key = s.namedBefore(i, named)
+		if key = s.namedBefore(i, named); key == "" {
+			key = s.namedAfter(i)
+		}
 	case key == "default":
 		key = s.namedBefore(i, defaulted)
 	}
 	if key == "" {
 		return Found{}, false
+	}
+	if s.text[i] == ':' && strings.HasSuffix(trimBlanks(s.before(i, longestName)), "}") {
+		return Found{}, false // a part of a text is filled in
+	}
+	if strings.HasSuffix(lead, "$") && strings.HasSuffix(trimBlanks(s.before(i, longestName)), `"`) {
+		return Found{}, false // a comparison in a shell
 	}
 	v := value{name: key, lead: lead, sign: s.text[i]}
 	v.kind = kindOf(key, s.cookie)
@@ -92,8 +103,31 @@ func (s *scanner) namedBefore(i int, form *regexp.Regexp) string {
 	return m[1][strings.LastIndexByte(m[1], ':')+1:]
 }
 
-// declared matches the declaration of a name with a type, up to its value: const apiKey: string =, let key: &str =.
-var declared = regexp.MustCompile(`\b(\w+)\s*:\s*&?(?:'static\s+)?(?i:str|string)\s*$`)
+// namedAfter returns the name in the attribute after that of a value, whose sign is at i; empty: none.
+func (s *scanner) namedAfter(i int) string {
+	quote := s.at(i + 1)
+	if s.text[i] != '=' || quote != '"' && quote != '\'' {
+		return ""
+	}
+	end := i + 2
+	for end-i < longestPair && s.at(end) != quote && s.at(end) != '\n' && s.at(end) != 0 && s.text[end] != '[' {
+		end++
+	}
+	for _, attribute := range []string{" key=", " name=", " Key=", " Name="} {
+		if from := end + 1 + len(attribute) + 1; s.has(end+1, attribute) {
+			to := from
+			for to-from < longestName && s.at(to) != 0 && s.text[to] != '"' && s.text[to] != '\'' {
+				to++
+			}
+			return s.text[min(from, to):to]
+		}
+	}
+	return ""
+}
+
+// declared matches the declaration of a name with a type, up to its value: const apiKey: string =, let key: &str =,
+// Const Key As String =.
+var declared = regexp.MustCompile(`\b(\w+)(?:\s*:\s*&?(?:'static\s+)?|\s+As\s+)(?i:str|string)\s*$`)
 
 // declaredBefore returns the name that is declared before the sign at i; empty: none.
 func (s *scanner) declaredBefore(i int) string {
@@ -103,37 +137,89 @@ func (s *scanner) declaredBefore(i int) string {
 	return ""
 }
 
-// argued examines the comma after a quoted name that is the first argument of a call. The value is the next
-// one: define('DB_PASSWORD', '...').
+// argued examines the comma after a name that begins the arguments of a call, a tuple or a list. The value is the
+// next literal: define('DB_PASSWORD', '...'), {password, "..."}.
 func (s *scanner) argued(i int) (Found, bool) {
-	quote := s.text[max(0, i-1)]
 	key, _ := s.keyBefore(i)
-	call, quoted := strings.CutSuffix(s.before(i, longestName), string(quote)+key+string(quote))
-	if quote != '"' && quote != '\'' || key == "" || !quoted || !strings.HasSuffix(strings.TrimRight(call, " \t\r\n"), "(") {
+	before := strings.TrimSuffix(s.before(i, longestName), "\\")
+	quote := before[max(0, len(before)-1):]
+	bare := quote != `"` && quote != "'"
+	if bare {
+		quote = ""
+	}
+	call, named := strings.CutSuffix(before, quote+key+quote)
+	call = strings.TrimRight(call, " \t\r\n\\")
+	if key == "" || !named || call == "" || strings.IndexByte("({[", call[len(call)-1]) < 0 ||
+		bare && call[len(call)-1] != '{' && !strings.HasSuffix(call, "-define(") {
 		return Found{}, false
 	}
 	v := value{name: key, sign: ':', kind: kindOf(key, false), code: true, from: i + 1}
 	for v.from-i < 32 && isSpace(s.at(v.from)) {
 		v.from++
 	}
-	if c := s.at(v.from); v.kind == ordinary || c != '"' && c != '\'' {
+	if v.kind == ordinary {
 		return Found{}, false
 	}
-	v.quote = s.text[v.from : v.from+1]
-	v.from++
+	if v.from, v.quote = s.literal(v.from, v.sign); v.quote == "" || v.kind == cookies && v.quote == "`" {
+		return Found{}, false
+	}
 	v.end = s.valueEnd(v.from, "\r\n"+v.quote, v.quote)
-	if s.atEnd(v.end) || s.text[v.end] != v.quote[0] {
+	after := v.end + len(v.quote)
+	if s.atEnd(v.end) || !s.has(v.end, v.quote) {
+		return Found{}, false
+	}
+	if open := call[len(call)-1]; open != '(' { // a pair and no list
+		for ; after-v.end < 16 && (isSpace(s.at(after)) || s.at(after) == '>'); after++ {
+		}
+		if c := s.at(after); c != '}' && c != ']' {
+			return Found{}, false
+		}
+	}
+	return s.judge(&v)
+}
+
+// stated examines the quote of a literal after a name, possibly with an arrow or a dot between them:
+// #define DB_PASSWORD "...", :api-key "...", db_password <- "...", ("password" . "...").
+func (s *scanner) stated(i int) (Found, bool) {
+	at := i - len(s.before(i, longestName)) + len(withoutArrow(s.before(i, longestName)))
+	key, lead := s.keyBefore(at)
+	v := value{name: key, lead: lead, sign: ':', kind: kindOf(key, false), code: true}
+	if v.kind != password && v.kind != secretly {
+		return Found{}, false
+	}
+	if v.from, v.quote = s.literal(i, v.sign); !s.read(&v) {
 		return Found{}, false
 	}
 	return s.judge(&v)
 }
 
+// withoutArrow removes the sign between a name and a literal at the end of a text; empty: there is no blank between
+// them, or another sign.
+func withoutArrow(text string) string {
+	name := trimBlanks(text)
+	if len(name) == len(text) {
+		return ""
+	}
+	for _, sign := range []string{" ->", " <-", "\" ."} {
+		if before, ok := strings.CutSuffix(name, sign[1:]); ok && strings.HasSuffix(before, sign[:1]) {
+			return before
+		}
+	}
+	if n := len(name); n == 0 || !isAlnum(name[n-1]) {
+		return ""
+	}
+	return name
+}
+
 // The name of an XML element's text: its tag, an attribute of it or of its parent, or the preceding element.
 var (
-	tagged = regexp.MustCompile(`<([\w.:-]+)$`)
+	tagged = regexp.MustCompile(`<([\w.:-]+)(?:\s[^<>]*)?$`)
 	given  = regexp.MustCompile(`(?i)<[\w.:-]+\s(?:[^<>]*\s)?(?:name|key)\s*=\s*["']([\w.:-]+)["'][^<>]*(?:>\s*<value)?$`)
 	paired = regexp.MustCompile(`(?i)<(?:name|key)>([\w.:-]+)</(?:name|key)>\s*<(?:value|string)$`)
 )
+
+// cdata begins a literal text in XML.
+const cdata = "<![CDATA["
 
 // mayHold is a fast check of the end of a tag, see element.
 func (s *scanner) mayHold(i int) bool {
@@ -143,6 +229,11 @@ func (s *scanner) mayHold(i int) bool {
 
 // element examines the text of an XML element whose tag ends at i.
 func (s *scanner) element(i int) (Found, bool) {
+	if s.at(i+1) == '{' {
+		if end := s.until(i+1, &s.stops.element, longest); isSealed(s.text[i+1:end]) && s.has(end, "</") {
+			return Found{i + 1, end, aSetting}, true
+		}
+	}
 	if i == s.start || !s.mayHold(i) {
 		return Found{}, false
 	}
@@ -152,11 +243,25 @@ func (s *scanner) element(i int) (Found, bool) {
 		if m == nil || kindOf(m[1], false) == ordinary {
 			continue
 		}
-		end := s.until(i+1, &s.stops.element, longest)
-		if s.at(end) != '<' || s.at(end+1) != '/' {
+		from, closing := i+1, "</"
+		for from-i < 64 && isSpace(s.at(from)) {
+			from++
+		}
+		if s.has(from, cdata) {
+			from, closing = from+len(cdata), "]]>"
+		}
+		end := s.until(from, &s.stops.element, longest)
+		if closing == "]]>" {
+			end -= len(s.text[from:end]) - len(strings.TrimSuffix(s.text[from:end], "]]"))
+		}
+		after := end
+		for after-end < 64 && isSpace(s.at(after)) {
+			after++
+		}
+		if !s.has(after, closing) {
 			return Found{}, false
 		}
-		return s.judge(&value{name: m[1], sign: ':', kind: kindOf(m[1], false), quote: ">", from: i + 1, end: end})
+		return s.judge(&value{name: m[1], sign: ':', kind: kindOf(m[1], false), quote: ">", from: from, end: end})
 	}
 	return Found{}, false
 }
@@ -182,11 +287,12 @@ const longestName = 96
 
 // nameIn removes the characters between a name at the end of a text and its sign.
 func nameIn(text string) string {
-	n := len(text)
-	for n > 0 && (text[n-1] == ' ' || text[n-1] == '\t') {
-		n--
+	text = trimBlanks(text)
+	if n := len(text); n > 1 && (text[n-1] == '?' || (text[n-1] == '|' || text[n-1] == '/') && text[n-2] == text[n-1]) {
+		text = trimBlanks(strings.TrimRight(text, text[n-1:])) // as in ?=, ??=, ||=, //=
 	}
-	if n > 0 && text[n-1] == ']' {
+	n := len(text)
+	if n > 0 && (text[n-1] == ']' || text[n-1] == '}') {
 		n--
 	}
 	for n > 0 && (text[n-1] == '"' || text[n-1] == '\'') {
@@ -196,6 +302,14 @@ func nameIn(text string) string {
 		n--
 	}
 	return text[:n]
+}
+
+// trimBlanks removes blanks at the end. Unlike [strings.TrimRight] it is inlined.
+func trimBlanks(text string) string {
+	for text != "" && (text[len(text)-1] == ' ' || text[len(text)-1] == '\t') {
+		text = text[:len(text)-1]
+	}
+	return text
 }
 
 // keyBefore returns the name that ends before i, and the two bytes before it.
@@ -230,9 +344,9 @@ func kindOf(key string, cookie bool) kind {
 		return cookies
 	case last == "authorization":
 		return header
-	case last == "auth":
+	case last == "auth", last == "ident" && before == "auth":
 		return auth
-	case slices.Contains([]string{"password", "passwd", "pass", "pwd", "passphrase"}, last),
+	case slices.Contains([]string{"password", "passwd", "pass", "pwd", "passphrase", "psk"}, last),
 		strings.HasSuffix(last, "password"), strings.HasSuffix(last, "passwd"):
 		return password
 	case slices.Contains([]string{"credential", "credentials", "apikey"}, last), strings.HasSuffix(last, "secret"),
@@ -262,7 +376,7 @@ func mayName(key string) bool {
 		return false
 	}
 	switch uint32(key[n-3]|0x20)<<16 | uint32(key[n-2]|0x20)<<8 | uint32(key[n-1]|0x20) {
-	case 'l'<<16 | 'u'<<8 | 'e', 'u'<<16 | 'l'<<8 | 't', 's'<<16 | 't'<<8 | 'r', 'i'<<16 | 'n'<<8 | 'g', 'a'<<16 | 'l'<<8 | 't', 'a'<<16 | 't'<<8 | 'a', 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's',
+	case 'p'<<16 | 's'<<8 | 'k', 'e'<<16 | 'n'<<8 | 't', 'l'<<16 | 'u'<<8 | 'e', 'u'<<16 | 'l'<<8 | 't', 's'<<16 | 't'<<8 | 'r', 'i'<<16 | 'n'<<8 | 'g', 'a'<<16 | 'l'<<8 | 't', 'a'<<16 | 't'<<8 | 'a', 'r'<<16 | 'e'<<8 | 't', 'k'<<16 | 'e'<<8 | 'n', 'o'<<16 | 'r'<<8 | 'd', 's'<<16 | 'w'<<8 | 'd', 'a'<<16 | 's'<<8 | 's',
 		'p'<<16 | 'w'<<8 | 'd',
 		'a'<<16 | 's'<<8 | 'e', 'a'<<16 | 'l'<<8 | 's', 'i'<<16 | 'a'<<8 | 'l', 'k'<<16 | 'e'<<8 | 'y', 'u'<<16 | 't'<<8 | 'h', 'i'<<16 | 'o'<<8 | 'n', 'k'<<16 | 'i'<<8 | 'e':
 		return true
@@ -299,12 +413,13 @@ type value struct {
 	code       bool // the operator is one of code: the value must be quoted
 	tight      bool // no space after the operator
 	from, end  int
-	quote      string // empty: none
+	quote      string // the end of the literal; empty: none
 }
 
 // operator reads the operator at i, spaces and the opening quote.
 func (s *scanner) operator(i int, v *value) bool {
-	if v.sign == '=' && strings.IndexByte("=!<>+*/%&|^~:", s.text[max(0, i-1)]) >= 0 && i > s.start {
+	if before := s.before(i, 2); v.sign == '=' && before != "" && before != "||" && before != "//" &&
+		strings.IndexByte("=!<>+*/%&|^~:", before[len(before)-1]) >= 0 {
 		return false
 	}
 	i++
@@ -320,16 +435,11 @@ func (s *scanner) operator(i int, v *value) bool {
 		j++
 	}
 	v.tight = i == j
-	c := s.at(j)
-	if strings.IndexByte("brufBRUF@", c) >= 0 && c != 0 && (s.at(j+1) == '"' || s.at(j+1) == '\'') {
-		j++
+	if v.environment() {
+		v.from, v.quote = s.quoted(j)
+	} else {
+		v.from, v.quote = s.literal(j, v.sign)
 	}
-	if s.at(j) == '\\' && (s.at(j+1) == '"' || s.at(j+1) == '\'') {
-		v.quote = s.text[j : j+2]
-	} else if c := s.at(j); c == '"' || c == '\'' || c == '`' {
-		v.quote = s.text[j : j+1]
-	}
-	v.from = j + len(v.quote)
 	return !v.code || v.quote != ""
 }
 
@@ -347,7 +457,7 @@ func (s *scanner) read(v *value) bool {
 	switch {
 	case v.quote != "":
 		stops = " \t\r\n" + v.quote
-	case v.sign == '=' && v.tight && v.shouting():
+	case v.environment():
 		stops = " \t\r\n\"'\\`;" // a line of an environment
 	}
 	v.end = s.valueEnd(v.from, stops, v.quote)
@@ -362,7 +472,7 @@ func (s *scanner) read(v *value) bool {
 		return true
 	case v.quote != "":
 		return s.has(v.end, v.quote)
-	case v.shouting() && v.sign == '=' && v.tight:
+	case v.environment():
 		return true
 	default:
 		return c != '(' && c != '<' && c != '{' && c != '[' && (c != '`' || v.shouting())
@@ -401,6 +511,9 @@ func (s *scanner) argument(i int) bool {
 // shouting reports whether the name is that of an environment variable, as in DB_PASSWORD.
 func (v *value) shouting() bool { return strings.ToUpper(v.name) == v.name && isUpper(v.name[0]) }
 
+// environment reports whether it is the line of an environment, or of a shell.
+func (v *value) environment() bool { return v.sign == '=' && v.tight && v.shouting() }
+
 // argument reports whether it is an argument of an address, as in ?token=...; those of badges and pages are
 // short.
 func (v *value) argument() bool {
@@ -420,9 +533,14 @@ func (s *scanner) judge(v *value) (Found, bool) {
 	look := text[:min(len(text), 256)]
 	switch {
 	case v.kind == auth:
+		if colon := strings.IndexByte(text, ':'); colon > 0 && strings.HasSuffix(v.name, "dent") {
+			return s.password(v.from+colon+1, v.end)
+		}
 		found.What = "a login"
 		return found, len(text) <= 256 && isLogin(text)
-	case len(text) < 8, !s.secretValue(v, look), strings.HasSuffix(v.lead, "$"),
+	case isSealed(text):
+		return found, true
+	case len(text) < 8, !s.secretValue(v, look), strings.HasSuffix(v.lead, "$") && (v.quote == "" || v.sign != '='),
 		v.lead == "${", standIn(look), isDummy(look), isPlain(look), isPlace(look):
 		return found, false
 	case strings.ContainsAny(text[:1], `$<{%(*\`), isNumber(look), v.argument() && len(text) < 16,
@@ -430,6 +548,14 @@ func (s *scanner) judge(v *value) (Found, bool) {
 		return found, false
 	}
 	return found, true
+}
+
+// isSealed reports whether a value is base64 in braces, as Maven and Jenkins write what they encrypted with a key that
+// lies next to it.
+func isSealed(text string) bool {
+	data := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
+	return len(data) == len(text)-2 && len(data) >= 24 && mixed(data) &&
+		strings.TrimFunc(data, func(r rune) bool { return r < utf8.RuneSelf && base64s.has(byte(r)) }) == ""
 }
 
 // secretValue judges the value, given the name.
@@ -454,10 +580,13 @@ func (s *scanner) secretValue(v *value, look string) bool {
 
 // wordAlone reports whether the value is all of an environment line's value.
 func (s *scanner) wordAlone(v *value) bool {
-	if strings.TrimFunc(s.text[v.from:v.end], isLetter) != "" || v.lead != "" && !isSpace(v.lead[len(v.lead)-1]) && v.lead != `\` {
+	if strings.TrimFunc(s.text[v.from:v.end], isLetter) != "" || v.lead != "" && strings.IndexByte(" \t\r\n\"'", v.lead[len(v.lead)-1]) < 0 && v.lead != `\` {
 		return false
 	}
 	i := v.end
+	if v.lead != "" && strings.IndexByte(`"'`, v.lead[len(v.lead)-1]) >= 0 && s.at(i) == v.lead[len(v.lead)-1] {
+		i++ // all of an entry in quotes
+	}
 	for i-v.end < 32 && (s.at(i) == ' ' || s.at(i) == '\t') {
 		i++
 	}

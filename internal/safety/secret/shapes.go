@@ -16,6 +16,9 @@ const (
 	vaulted         // hex lines under a header that names the encrypting program
 	account         // a password after a user's name and a slash; neither is part of it
 	directive       // the name of a variable and its value; only the value is part of it
+	logged          // the last literal of a call that makes a login
+	chance          // letters and digits by chance
+	enclosed        // the prefix follows a quote, and another one follows it
 )
 
 // shape is a token with a known beginning.
@@ -42,7 +45,7 @@ const privateKey = "a private key"
 // docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html, RFC 7519 for web tokens, RFC 6750 and
 // 7617 for headers.
 func shapes() []shape {
-	return slices.Concat(models(), clouds(), forges(), registries(), services(), more(), hooks(), headers(), spoken())
+	return slices.Concat(models(), clouds(), forges(), registries(), services(), more(), hooks(), headers(), spoken(), hashes(), sealed(), logins())
 }
 
 // models returns the tokens of model vendors.

@@ -145,10 +145,18 @@ func (s *scanner) proven(i int, sh *shape) (Found, bool) {
 		return s.saying(from, sh.check)
 	case directive:
 		return s.directive(from)
+	case logged:
+		return s.logged(from)
 	}
 	least, end := s.tail(from, sh.tail)
 	if end < 0 {
 		return Found{}, false
+	}
+	switch sh.check {
+	case chance:
+		return Found{i, end, sh.what}, byChance(s.text[from:end])
+	case enclosed:
+		return Found{i, end, sh.what}, s.before(i, 1) == `"` && s.at(end) == '"'
 	}
 	if sh.check == sure {
 		return Found{i, end, sh.what}, !standIn(s.text[i:min(least, i+256)])
@@ -220,8 +228,11 @@ func (s *scanner) netrc(i, from int) (Found, bool) {
 	if n >= 2 && slices.Contains(s.command(i), "nmcli") {
 		return s.saying(from, worded)
 	}
-	if n < 3 || words[n-2] != "login" && words[n-2] != "machine" ||
-		!slices.Contains(words[max(0, n-5):], "machine") && words[n-3] != "default" {
+	sure := n >= 3 && (words[n-2] == "login" || words[n-2] == "account" || words[n-2] == "machine" && words[n-3] != "the") &&
+		(slices.Contains(words[max(0, n-7):], "machine") || words[n-3] == "default")
+	line := s.before(i, 300)
+	alone := strings.TrimSpace(line[strings.LastIndexByte(line, '\n')+1:]) == ""
+	if !sure && !alone && (n < 2 || words[n-2] != "machine") {
 		return Found{}, false
 	}
 	end := from
@@ -235,7 +246,7 @@ func (s *scanner) netrc(i, from int) (Found, bool) {
 	if s.placeholder(end) > 0 || len(value) < 4 || isDummy(value) || standIn(value) || strings.ContainsAny(value[:1], "$<{") {
 		return Found{}, false
 	}
-	return Found{from, end, "a password"}, true
+	return Found{from, end, "a password"}, sure || len(value) >= 8 && (mixed(value) || strong(value)) && !isPlain(value) && !isPlace(value)
 }
 
 // leastBot is the minimum length of a bot's encoded number.

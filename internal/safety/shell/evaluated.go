@@ -18,6 +18,7 @@ import (
 //	section of bash(1)        what is evaluated              judged by
 //	QUOTING                   $'...', $"..."                 building.single, building.double
 //	                          lines that continue            joinedToken
+//	                          "$${...", "$$(..."             odd
 //	PARAMETERS, Arrays        subscripts; NAME[SUBSCRIPT]=   oddParam, assignments
 //	Shell Variables           RANDOM and its like, which     evaluatedVariable
 //	                          are integers; BASH_ENV, ENV,
@@ -183,6 +184,7 @@ func (j *judge) insideVariable(name string, value word, s scope) {
 	if !evaluated && !settings && !slices.Contains([]string{
 		"EDITOR", "VISUAL", "PAGER", "MANPAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_PAGER", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF",
 		"GIT_ASKPASS", "GIT_SSH", "GIT_PROXY_COMMAND", "SSH_ASKPASS", "SUDO_ASKPASS", "LESSOPEN", "LESSCLOSE", "RSYNC_RSH",
+		"BROWSER", "SHELL", "FCEDIT", "CC", "CXX", "LD", "RUSTC", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER",
 	}, name) {
 		return
 	}

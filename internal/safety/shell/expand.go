@@ -34,6 +34,9 @@ func (b *building) substitute(p *syntax.CmdSubst) {
 	switch {
 	case p.TempFile || p.ReplyVar:
 		b.j.unproven(s, s.text(p), "this kind of substitution is not judged")
+	case p.Backquotes && strings.Count(s.text(p), "`") != 2:
+		// Bash ends at the next one, also within quotes.
+		b.j.unproven(s, s.text(p), "a backquote in quotes within backquotes is read differently by shells")
 	case p.Backquotes && strings.Contains(s.text(p), `\`):
 		b.j.unproven(s, s.text(p), "backslashes within backquotes are read differently by shells")
 	}

@@ -67,7 +67,7 @@ func GitNames(file string) []GitSetting {
 		if s.Value == "" {
 			continue
 		}
-		if s.IsPath() || gitProgram(s.Key) || section == "alias" && strings.HasPrefix(s.Value, "!") {
+		if s.IsPath() || gitProgram(s.Key) || strings.HasPrefix(s.Value, "!") {
 			out = append(out, s)
 		}
 	}
@@ -83,7 +83,7 @@ func (s GitSetting) IsPath() bool {
 func gitProgram(key string) bool {
 	return strings.HasPrefix(key, "pager.") || slices.ContainsFunc([]string{
 		"pager", "editor", "sshcommand", "fsmonitor", "askpass", "helper", "external", "command", "textconv", "clean",
-		"smudge", "process", "driver", "cmd", "program", "difffilter", "hook", "pack", ".path", "proxy",
+		"smudge", "process", "driver", "cmd", "program", "difffilter", "hook", "pack", ".path", "proxy", "tunnel", "httpd", "smtpserver",
 	}, func(p string) bool { return strings.HasSuffix(key, p) })
 }
 

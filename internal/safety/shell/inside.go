@@ -81,10 +81,30 @@ func (c *call) insideShell(name string, args []word) {
 	case "env":
 		c.splitText(args)
 		c.named(args, "-a", "--argv0")
-	case "sh", "dash", "bash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "pwsh":
+	case "sh", "dash", "bash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "pwsh", "powershell":
 		c.flagged(args)
 	case "exec":
 		c.named(args, "-a")
+	case "ssh":
+		if rest := skipOptions(args, " -B -b -c -D -E -e -F -I -i -J -L -l -m -O -o -P -p -Q -R -S -W -w "); len(rest) > 1 {
+			c.away(func() { c.joined(skipOptions(rest[1:], " ")) })
+		}
+	case "adb", "fd", "fdfind":
+		if at := slices.IndexFunc(args, func(w word) bool {
+			return slices.Contains([]string{"shell", "-x", "-X", "--exec", "--exec-batch"}, w.text)
+		}); at >= 0 && at+1 < len(args) {
+			c.joined(args[at+1:])
+		}
+	case "cmake":
+		if len(args) > 1 && args[0].text == "-E" {
+			c.under(args[1:])
+		}
+	case "gdb":
+		if at := slices.IndexFunc(args, func(w word) bool { return w.text == "--args" }); at >= 0 {
+			c.under(args[at+1:])
+		}
+	case "docker", "podman", "nerdctl", "docker-compose":
+		c.contained(args)
 	}
 	c.texts(optionCommands(name, args))
 	if len(args) > 1 && runsRest(name, args[0].text) {
@@ -108,6 +128,9 @@ func (c *call) insideShell(name string, args []word) {
 // carriers returns, for programs that run their last words, the options that take a word, and the number of
 // operands before the command.
 func carriers(name string) (takes string, operands int, ok bool) {
+	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || name == "ld.so" { // loaders
+		return " --library-path --preload --argv0 --audit --inhibit-rpath --glibc-hwcaps-prepend --glibc-hwcaps-mask ", 0, true
+	}
 	switch name {
 	case "env":
 		return " -u --unset -C --chdir -a --argv0 ", 0, true
@@ -123,6 +146,8 @@ func carriers(name string) (takes string, operands int, ok bool) {
 		return " -i -o -e --input --output --error ", 0, true
 	case "time":
 		return " -o -f --output --format ", 0, true
+	case "npx", "pnpx", "bunx":
+		return " -p --package -c --call ", 0, true
 	case "timeout":
 		return " -k -s --kill-after --signal ", 1, true
 	case "flock":
@@ -143,6 +168,28 @@ func carriers(name string) (takes string, operands int, ok bool) {
 	return "", 0, false
 }
 
+// contained examines what docker exec, docker run and their like run in a container.
+func (c *call) contained(args []word) {
+	at := slices.IndexFunc(args, func(w word) bool { return w.text == "exec" || w.text == "run" })
+	if at < 0 {
+		return
+	}
+	rest := skipOptions(args[at+1:], " -e --env --env-file -u --user -w --workdir -v --volume -p --publish --name --network --mount -h --hostname "+
+		"-l --label -m --memory --cpus --entrypoint --platform --pull --add-host --cap-add --cap-drop --device --dns --gpus --index ")
+	if len(rest) > 1 {
+		c.away(func() { c.under(rest[1:]) })
+	}
+}
+
+// away examines what runs on another machine or in a container. It changes nothing here.
+func (c *call) away(examine func()) {
+	from := len(c.j.segments)
+	examine()
+	for i := range c.j.segments[from:] {
+		c.j.segments[from+i].Effects = nil
+	}
+}
+
 // optionCommands returns the values of options that a program runs as command lines.
 func optionCommands(name string, args []word) []word {
 	switch name {
@@ -154,6 +201,54 @@ func optionCommands(name string, args []word) []word {
 		return values(args, "-c", "--command")
 	case "npm", "npx", "pnpm", "pnpx":
 		return values(args, "-c", "--call")
+	case "rsync":
+		return values(args, "-e", "--rsh", "--rsync-path")
+	case "sort":
+		return values(args, "--compress-program")
+	case "cpio":
+		return values(args, "--rsh-command")
+	case "rg":
+		return values(args, "--pre", "--hostname-bin")
+	case "svn":
+		return values(args, "--editor-cmd", "--diff-cmd", "--diff3-cmd")
+	case "zip":
+		return values(args, "-TT", "--unzip-command")
+	case "nodemon":
+		return values(args, "-x", "--exec")
+	case "wget":
+		return values(args, "--use-askpass")
+	case "go":
+		return values(args, "-exec", "-toolexec", "-vettool")
+	case "vagrant", "gcloud":
+		return values(args, "-c", "--command")
+	case "concurrently", "tmux":
+		return args
+	case "expect":
+		return marked(values(args, "-c"), "spawn ", "exec ", "system ")
+	case "apt-get", "apt", "dpkg":
+		out := values(args, "--pre-invoke", "--post-invoke")
+		for _, w := range values(args, "-o", "--option") {
+			if _, value, ok := strings.Cut(w.text, "="); ok {
+				out = append(out, literal(strings.TrimPrefix(value, "=")))
+			}
+		}
+		return out
+	case "vi", "vim", "nvim", "view", "ex", "vimdiff", "less", "more":
+		return marked(append(values(args, "-c", "--cmd"), args...), "!", ":!", "+!", "+:!", "silent !", "+silent !", "%!")
+	case "sqlite3":
+		return marked(args, ".shell ", ".system ")
+	case "psql":
+		return marked(values(args, "-c", "--command"), `\!`)
+	case "mysql", "mariadb":
+		return marked(values(args, "-e", "--execute"), "system ", `\!`)
+	case "hg":
+		var out []word
+		for _, w := range values(args, "--config") {
+			if _, value, ok := strings.Cut(w.text, "="); ok {
+				out = append(out, literal(strings.TrimPrefix(value, "!")))
+			}
+		}
+		return out
 	case "split":
 		return values(args, "--filter")
 	case "man":
@@ -162,7 +257,11 @@ func optionCommands(name string, args []word) []word {
 		return append(values(args, "-I", "-F", "--use-compress-program", "--to-command", "--info-script", "--new-volume-script",
 			"--rsh-command", "--rmt-command"), marked(values(args, "--checkpoint-action"), "exec=")...)
 	case "ssh", "scp", "sftp":
-		return marked(values(args, "-o"), "proxycommand=", "proxycommand ", "localcommand=", "localcommand ", "knownhostscommand=", "knownhostscommand ")
+		var out []word
+		if name != "ssh" {
+			out = values(args, "-S")
+		}
+		return append(out, marked(values(args, "-o"), "proxycommand=", "proxycommand ", "localcommand=", "localcommand ", "knownhostscommand=", "knownhostscommand ")...)
 	case "gdb":
 		return marked(values(args, "-ex", "-iex", "--eval-command", "--init-eval-command"), "shell ", "!")
 	}
@@ -195,7 +294,7 @@ func runsRest(name, sub string) bool {
 	return slices.Contains([]string{
 		"uv run", "poetry run", "pipenv run", "pdm run", "hatch run", "rye run", "pixi run", "conda run", "mamba run", "micromamba run",
 		"bundle exec", "npm exec", "npm x", "pnpm exec", "pnpm dlx", "yarn exec", "yarn dlx", "bun x", "mise exec", "mise x", "asdf exec",
-		"direnv exec", "nix run", "nix develop", "nix shell", "kubectl exec", "opam exec", "stack exec", "cabal exec", "composer exec",
+		"direnv exec", "oc exec", "lxc exec", "crictl exec", "heroku run", "nix run", "nix develop", "nix shell", "kubectl exec", "opam exec", "stack exec", "cabal exec", "composer exec",
 		"rustup run", "rbenv exec", "pyenv exec", "volta run",
 	}, name+" "+sub)
 }

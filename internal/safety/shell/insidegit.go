@@ -21,6 +21,11 @@ func (c *call) insideGit(args []word) {
 	for _, w := range configs {
 		c.insideSetting(w, args)
 	}
+	for _, w := range args {
+		if _, program, ok := strings.Cut(w.text, "ext::"); ok && w.known {
+			c.text(literal(program)) // an address of gitremote-helpers(7)
+		}
+	}
 	if len(args) > 0 && args[0].known {
 		c.insideSubcommand(args[0].text, args[1:])
 	}

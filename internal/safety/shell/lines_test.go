@@ -110,7 +110,8 @@ func (l lines) expansion(text string) string {
 	name := l.pick("x", "x", "x", "PATH", "HOME", "y", "1", "@", "*", "#", "a[0]", "a[@]", "!x", "v", "e", "-", "?")
 	operator := l.pick(":-", "-", ":-", "-", ":+", "+", ":?", "?", ":=", "=", "#", "##", "%", "%%", "/", "//", "/#", "/%", "^", "^^", ",", ",,", ":",
 		":0:", "@", "[", "/x/", "//b/", "#*", ":-a", ":- ", ":-}")
-	return "${" + name + operator + text + l.pick("", "", "", "b", " b", "/b", "]") + "}"
+	before := l.pick("", "", "", "", "", "", "", "$", "$", "?") // $$ and ${ share their $ for the one who looks for a quote
+	return before + "${" + name + operator + text + l.pick("", "", "", "b", " b", "/b", "]") + "}"
 }
 
 // word is one word, with something planted in it.

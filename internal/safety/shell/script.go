@@ -100,6 +100,10 @@ func odd(line string) string {
 		return "a comment ends with a backslash, which shells and parsers read differently"
 	case strings.Contains(line, "\\\n") && regexp.MustCompile(joinedToken).MatchString(line):
 		return "a token continues on the next line, which shells and parsers read differently"
+	case strings.Contains(line, "$${"), strings.Contains(line, "$$("):
+		// Within double quotes bash takes the second $ and the bracket for an expansion when it looks for the
+		// closing quote, and $$ for one when it expands them.
+		return "$$ before a bracket, which shells and parsers read differently"
 	case text.Holds(line, text.Unproven):
 		return "it holds a control or an invisible character"
 	}

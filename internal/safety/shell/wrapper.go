@@ -39,7 +39,8 @@ func (c *call) wrapper() bool {
 		"perf", "watch",
 		"parallel", "busybox", "toybox", "script", "expect", "flock", "chrt", "taskset", "prlimit", "systemd-run", "at", "batch", "entr", "rlwrap", "unbuffer", "caffeinate", "daemonize", "start-stop-daemon", "ssh-agent", "dbus-run-session", "xvfb-run", "catchsegv", "eatmydata", "fakeroot", "proot", "choom", "cgexec", "numactl", "trickle", "torsocks", "proxychains", "proxychains4", "direnv", "mise", "asdf",
 		"setarch", "linux32", "linux64", "i386", "x86_64", "uname26", "dumb-init", "tini", "gosu", "su-exec", "chpst", "chronic", "cpulimit",
-		"systemd-inhibit", "systemd-cat", "faketime", "hyperfine", "dbus-launch", "runcon":
+		"systemd-inhibit", "systemd-cat", "faketime", "hyperfine", "dbus-launch", "runcon", "valgrind", "screen", "dtach", "watchexec",
+		"envdir", "s6-envdir", "s6-setuidgid", "setuidgid", "setlock", "softlimit", "rr", "heaptrack", "winpty", "wsl":
 		c.v.full(c.name + " runs other programs, in its own way")
 		c.guess()
 	case "eval", "source", "csh", "tcsh", "zsh", "fish", "ksh", "mksh", "ash", "rbash", "pwsh":
@@ -56,12 +57,27 @@ func (c *call) wrapper() bool {
 func (c *call) guess() {
 	takes := map[string]string{
 		"sudo": "-u -g -h -p -C -T -r -t -U -D -R", "doas": "-u -C", "runuser": "-u -g", "strace": "-o -e -p -s -u",
-		"flock": "-w -E", "chrt": "-T -P -D", "watch": "-n", "choom": "-n -p",
+		"flock": "-w -E", "chrt": "-T -P -D", "watch": "-n", "choom": "-n -p", "cgexec": "-g", "cpulimit": "-l -p -e -P",
+		"perf": "-o -e -F -c -p -t -C --call-graph", "screen": "-S -dmS -DmS -c -t -T -s -L -p -h -e", "dtach": "-n -c -A -N -a -r -e",
+		"watchexec": "-e -w -i -d -s --exts --watch --ignore", "faketime": "-f -p", "gdb": "-ex -iex -x -ix -c -p -d -cd",
+		"bwrap": "--dev --proc --tmpfs --dir --chdir --unsetenv --uid --gid --hostname --mqueue --remount-ro --perms --size --cap-add --cap-drop",
 	}
+	before := map[string]int{ // operands
+		"perf": 1, "gosu": 1, "su-exec": 1, "faketime": 1, "envdir": 1, "s6-envdir": 1, "s6-setuidgid": 1, "setuidgid": 1, "setlock": 1,
+	}[c.name]
+	pairs := "--bind --ro-bind --dev-bind --bind-try --ro-bind-try --dev-bind-try --symlink --setenv --bind-data --ro-bind-data --chmod"
 	for i := 0; i < len(c.args); i++ {
 		w := c.args[i]
 		if w.known && strings.HasPrefix(w.text, "-") && slices.Contains(strings.Fields(takes[c.name]), w.text) {
 			i++ // with its value
+			continue
+		}
+		if w.known && c.name == "bwrap" && slices.Contains(strings.Fields(pairs), w.text) {
+			i += 2
+			continue
+		}
+		if w.known && !strings.HasPrefix(w.text, "-") && before > 0 {
+			before--
 			continue
 		}
 		if w.known && !strings.HasPrefix(w.text, "-") && !strings.Contains(w.text, "=") {
