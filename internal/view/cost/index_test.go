@@ -16,9 +16,10 @@ import (
 	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/internal/view/cost"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
-// rows are all groupings of the costs, and the warnings.
+// rows are all groupings of the costs that the tallies allow, and the warnings.
 func rows(t *testing.T, s *session.Store, of cost.Spending) (out map[string][]cost.Row, warned int) {
 	t.Helper()
 	tallies, err := cost.Spent(t.Context(), s, of, func(string) { warned++ })
@@ -27,6 +28,9 @@ func rows(t *testing.T, s *session.Store, of cost.Spending) (out map[string][]co
 	}
 	out = map[string][]cost.Row{"": {cost.Sum(tallies)}}
 	for _, by := range cost.Groupings() {
+		if by == "tool" && !of.Tools {
+			continue
+		}
 		if out[by], err = cost.Group(tallies, by); err != nil {
 			t.Fatal(err)
 		}
@@ -41,9 +45,9 @@ func TestIndex(t *testing.T) {
 	index := filepath.Join(t.TempDir(), "cost.index")
 	same := func(what string, since time.Time) {
 		t.Helper()
-		for range 2 { // as it is found, and as it was left
-			want, warned := rows(t, s, cost.Spending{Since: since})
-			got, again := rows(t, s, cost.Spending{Since: since, Index: index})
+		for _, tools := range []bool{false, false, true, true, false} { // each as it is found, and as it was left
+			want, warned := rows(t, s, cost.Spending{Since: since, Tools: tools})
+			got, again := rows(t, s, cost.Spending{Since: since, Tools: tools, Index: index})
 			close := cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })
 			if diff := cmp.Diff(want, got, close); diff != "" || warned != again {
 				t.Errorf("%s: %d and %d warnings (-without +with an index):\n%s", what, warned, again, diff)
@@ -97,8 +101,11 @@ func TestIndex(t *testing.T) {
 func TestIndexSavesReading(t *testing.T) {
 	s := &session.Store{Dir: t.TempDir(), Sync: session.SyncKill}
 	year(t, s, 1)
-	of := cost.Spending{Index: filepath.Join(t.TempDir(), "cost.index")}
+	of := cost.Spending{Index: filepath.Join(t.TempDir(), "cost.index"), Tools: true}
 	want, _ := rows(t, s, of)
+	of.Tools = false // has them all the same
+	rows(t, s, of)
+	of.Tools = true
 	if err := os.RemoveAll(filepath.Join(s.Dir, "specs")); err != nil { // without which it can't be read
 		t.Fatal(err)
 	}
@@ -108,7 +115,7 @@ func TestIndexSavesReading(t *testing.T) {
 	}
 }
 
-// spend has a session continue and pay for a reply.
+// spend has a session continue and pay for one of everything.
 func spend(t *testing.T, s *session.Store, id string) {
 	t.Helper()
 	l, err := s.Open(t.Context(), id)
@@ -117,7 +124,19 @@ func spend(t *testing.T, s *session.Store, id string) {
 	}
 	defer l.Close()
 	if err = l.Lease(t.Context()); err == nil {
-		_, err = harnesstest.Write(t.Context(), l, event.Replied{Route: "p/n", Cost: 3, Usage: llm.Usage{Input: 7}})
+		paid := llm.Usage{Input: 7}
+		_, err = harnesstest.Write(t.Context(), l,
+			event.Replied{Route: "p/n", Cost: 3, Usage: paid},
+			event.Replied{Route: "p/free", Usage: paid, Unpriced: true},
+			event.Replied{Route: "p/no", Stop: llm.StopRefusal, Cost: 5, Usage: paid},
+			event.Replied{Route: "p/nothing"},
+			event.Routed{Route: "p/n", Rule: "hard", Judge: "p/judge", Usage: paid, Cost: 7},
+			event.Failed{Cause: llm.KindNoReply, Message: "odd", Route: "p/failed", Usage: paid, Cost: 11},
+			event.Judged{Call: "c", Tool: "bash", By: "reviewer p/reviewer", Action: tool.Allow, Cost: 13, Consulted: []llm.Consulted{{Usage: paid}}},
+			event.Judged{Call: "d", Tool: "bash", By: "rule", Action: tool.Allow},
+			event.Ended{Call: "c", Outcome: event.OutcomeOK, Cost: 17},
+			event.Compacted{Route: "p/n", Usage: paid, Cost: 19},
+			event.Kept{Reason: "no", Usage: paid, Cost: 23})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,8 @@ type Spending struct {
 	// Index is a file with sums of sessions, so that unchanged sessions need not be read again. It can be
 	// deleted. Empty means none.
 	Index string
+	// Tools says that the caller needs [Tally.Tools]. Without them, sums for an index take a tenth of the time.
+	Tools bool
 }
 
 // since returns the first day that counts.
