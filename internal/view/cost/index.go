@@ -50,13 +50,13 @@ func indexed(ctx context.Context, sessions store.Store, s Spending, warn func(st
 	known := readIndex(s.Index)
 	var changed []store.Info
 	list = slices.DeleteFunc(list, func(info store.Info) bool {
-		fits := known[info.ID].fits(info, s.Tools)
+		fits := known[info.ID].fits(info, !s.Totals)
 		if !fits && !s.untouched(info) {
 			changed = append(changed, info)
 		}
 		return !fits && s.untouched(info)
 	})
-	fresh := sumUp(ctx, sessions, changed, s.Tools, warn)
+	fresh := sumUp(ctx, sessions, changed, !s.Totals, warn)
 	next := make(map[string]summed, len(list))
 	var all []Tally
 	for _, info := range list {

@@ -28,7 +28,7 @@ func rows(t *testing.T, s *session.Store, of cost.Spending) (out map[string][]co
 	}
 	out = map[string][]cost.Row{"": {cost.Sum(tallies)}}
 	for _, by := range cost.Groupings() {
-		if by == "tool" && !of.Tools {
+		if by == "tool" && of.Totals {
 			continue
 		}
 		if out[by], err = cost.Group(tallies, by); err != nil {
@@ -45,9 +45,16 @@ func TestIndex(t *testing.T) {
 	index := filepath.Join(t.TempDir(), "cost.index")
 	same := func(what string, since time.Time) {
 		t.Helper()
-		for _, tools := range []bool{false, false, true, true, false} { // each as it is found, and as it was left
-			want, warned := rows(t, s, cost.Spending{Since: since, Tools: tools})
-			got, again := rows(t, s, cost.Spending{Since: since, Tools: tools, Index: index})
+		for _, totals := range []bool{true, true, false, false, true} { // each as it is found, and as it was left
+			want, warned := rows(t, s, cost.Spending{Since: since})
+			got, again := rows(t, s, cost.Spending{Since: since, Totals: totals, Index: index})
+			if totals {
+				delete(want, "tool")
+				alone, _ := rows(t, s, cost.Spending{Since: since, Totals: true})
+				if diff := cmp.Diff(got, alone); diff != "" {
+					t.Errorf("%s (-with +without an index):\n%s", what, diff)
+				}
+			}
 			close := cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })
 			if diff := cmp.Diff(want, got, close); diff != "" || warned != again {
 				t.Errorf("%s: %d and %d warnings (-without +with an index):\n%s", what, warned, again, diff)
@@ -101,11 +108,11 @@ func TestIndex(t *testing.T) {
 func TestIndexSavesReading(t *testing.T) {
 	s := &session.Store{Dir: t.TempDir(), Sync: session.SyncKill}
 	year(t, s, 1)
-	of := cost.Spending{Index: filepath.Join(t.TempDir(), "cost.index"), Tools: true}
+	of := cost.Spending{Index: filepath.Join(t.TempDir(), "cost.index")}
 	want, _ := rows(t, s, of)
-	of.Tools = false // has them all the same
+	of.Totals = true // which the tallies have too
 	rows(t, s, of)
-	of.Tools = true
+	of.Totals = false
 	if err := os.RemoveAll(filepath.Join(s.Dir, "specs")); err != nil { // without which it can't be read
 		t.Fatal(err)
 	}
