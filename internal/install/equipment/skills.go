@@ -55,14 +55,12 @@ func (s *Set) Skills(root string) *skill.Library {
 // repository, below the given folders of each. Those of the workspace come first.
 func ofProject(root, name string, below ...string) (out []skill.Folder) {
 	within := keep.Repository(root)
-	for at := root; ; at = filepath.Dir(at) {
+	for _, at := range keep.ProjectFolders(root) {
 		for _, dir := range below {
 			out = append(out, skill.Folder{Path: filepath.Join(at, dir, name), Source: skill.FromProject, Within: within})
 		}
-		if at == within || !tool.Inside(within, filepath.Dir(at)) {
-			return out
-		}
 	}
+	return out
 }
 
 // own returns the person's folders of that name: next to the settings, and in the home folders that other
