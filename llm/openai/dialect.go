@@ -9,6 +9,7 @@ import (
 
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/llm/internal/family"
+	"github.com/inspan/inspan/llm/internal/wire"
 )
 
 // Dialect names one of the servers that speak the wire, with its address.
@@ -53,20 +54,25 @@ type dialect struct {
 	takesEffort            func(id string, tools bool) bool // nil: every model does
 	noUsageOption          bool                             // stream_options is refused; usage is sent anyway
 
-	nineIDs      bool // ids of calls have nine letters and digits, instead of up to 40
-	resultName   bool // templates of its models need the tool's name in a result
-	bridge       bool // the model speaks after results of tools, never the user
-	emptyThought bool // the model's messages have reasoning_content once there are tools, even without a thought
-	oneCall      bool // a message has at most one call
-	oneChannel   bool // a message with calls has either a text or a thought
-	mockTools    bool // calls in the history need tools in the request
-	cacheMark    bool // Claude caches at cache_control marks
+	nineIDs      bool        // ids of calls have nine letters and digits, instead of up to 40
+	resultName   bool        // templates of its models need the tool's name in a result
+	bridge       bool        // the model speaks after results of tools, never the user
+	emptyThought bool        // the model's messages have reasoning_content once there are tools, even without a thought
+	images       wire.Images // what one request may have of them
+	oneCall      bool        // a message has at most one call
+	oneChannel   bool        // a message with calls has either a text or a thought
+	mockTools    bool        // calls in the history need tools in the request
+	cacheMark    bool        // Claude caches at cache_control marks
 
 	bareOverflow   bool                                               // 400 and 413 without a body mean that the prompt is too long
 	silentOverflow bool                                               // an overlong prompt is accepted and cut
 	list           func(*lister, context.Context) ([]llm.Info, error) // nil: the common endpoint
 	sign           func(*lister, context.Context) bool                // whether the server is this one; nil: nothing tells
 }
+
+// ownImages are the limits of OpenAI and Azure: 500 images and 50 MB of them in a request (OpenAI's guide "Images and
+// vision").
+func ownImages() wire.Images { return wire.Images{Count: 500, Bytes: 50 << 20} }
 
 // dialects returns the rows of the table, in the order of [Dialects].
 func dialects() []dialect { return append(vendors(), servers()...) }
@@ -77,12 +83,12 @@ func vendors() []dialect {
 	return []dialect{
 		{
 			Dialect: Dialect{Name: "openai", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY"}, hosts: []string{"openai.com"},
-			own: true, limit: newLimit, session: cacheKey, takesEffort: ownEffort,
+			own: true, limit: newLimit, session: cacheKey, takesEffort: ownEffort, images: ownImages(),
 		},
 		{ // learn.microsoft.com/azure/foundry/openai/api-version-lifecycle; base URL https://RESOURCE.openai.azure.com/openai/v1
 			Dialect: Dialect{Name: "azure", KeyEnv: "AZURE_OPENAI_API_KEY"},
 			hosts:   []string{"openai.azure.com", "services.ai.azure.com", "cognitiveservices.azure.com"},
-			own:     true, keyHeader: "Api-Key", limit: newLimit, session: cacheKey, takesEffort: ownEffort,
+			own:     true, keyHeader: "Api-Key", limit: newLimit, session: cacheKey, takesEffort: ownEffort, images: ownImages(),
 		},
 		{ // openrouter.ai/docs/guides/best-practices/prompt-caching
 			Dialect: Dialect{Name: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyEnv: "OPENROUTER_API_KEY"},
@@ -106,6 +112,7 @@ func vendors() []dialect {
 		{ // docs.mistral.ai/api
 			Dialect: Dialect{Name: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyEnv: "MISTRAL_API_KEY"}, hosts: []string{"mistral.ai"},
 			session: cacheKey, effort: effortHigh, noUsageOption: true, nineIDs: true, resultName: true, bridge: true,
+			images: wire.Images{Count: 8}, // docs.mistral.ai/capabilities/vision
 		},
 		{ // docs.x.ai/developers/advanced-api-usage/prompt-caching
 			Dialect: Dialect{Name: "xai", BaseURL: "https://api.x.ai/v1", KeyEnv: "XAI_API_KEY"}, hosts: []string{"x.ai"},

@@ -35,6 +35,7 @@ import (
 func encode(info llm.Info, d dialect, a *aliases, req llm.Request) []byte {
 	e := encoder{Writer: wire.NewWriter(req), d: d, aliases: a}
 	turns := wire.Turns(req.Messages, info.Route())
+	d.images.Trim(turns)
 	if d.oneCall {
 		turns = singly(turns)
 	}

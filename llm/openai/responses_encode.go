@@ -37,7 +37,9 @@ func encodeResponses(info llm.Info, d dialect, a *aliases, req llm.Request) []by
 		e.Raw(`,"instructions":`).Str(strings.Join(system, "\n\n"))
 	}
 	e.Raw(`,"input":[`)
-	for _, t := range wire.Turns(req.Messages, info.Route()) {
+	turns := wire.Turns(req.Messages, info.Route())
+	ownImages().Trim(turns)
+	for _, t := range turns {
 		if t.Role == llm.Assistant {
 			e.assistant(t.Parts)
 		} else {

@@ -92,3 +92,13 @@ func Repository(dir string) string {
 		}
 	}
 }
+
+// ProjectFolders returns a folder and those above it up to the top of its repository.
+func ProjectFolders(dir string) []string {
+	top, out := Repository(dir), []string{dir}
+	for at := dir; at != top && tool.Inside(top, filepath.Dir(at)); {
+		at = filepath.Dir(at)
+		out = append(out, at)
+	}
+	return out
+}

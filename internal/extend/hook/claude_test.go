@@ -221,6 +221,7 @@ func TestRegexpMatchers(t *testing.T) {
 	for _, tc := range []struct{ name, args, want string }{
 		{"mcp__notes__delete_all", `{}`, "deny reason=denied by " + plugin + ": it's $HOME " + s.Env.Root},
 		{"mcp__notes__read", `{}`, ""},
+		{"todo", `{}`, "deny reason=not this"},
 		{"web_fetch", `{"url":"https://example.com"}`, "deny reason=denied by " + plugin + ": web"},
 		{"bash", `{"command":"make && A=1 git push origin"}`, "deny reason=no pushes"},
 		{"bash", `{"command":"git pull"}`, ""},
@@ -238,13 +239,59 @@ func TestRegexpMatchers(t *testing.T) {
 		}
 	}
 	all := strings.Join(notes, "\n")
-	has(t, "notes", all, "PreToolUse[2].hooks[0]: it does not run: match",
-		`PreToolUse[3].hooks[1]: it does not run: unknown hook type "prompt"`, `shell "powershell"`, "hooks.PermissionRequest: inspan has "+
-			"no such moment")
-	if len(notes) != 4 {
+	has(t, "notes", all, `PreToolUse[3].hooks[1]: it does not run: inspan has no hooks of type "prompt"`, `hooks in "powershell"`, "hooks.PermissionRequest: inspan has "+
+		"no such moment")
+	if len(notes) != 3 {
 		t.Errorf("%d notes:\n%s", len(notes), all)
 	}
 	has(t, "told", w.take())
+}
+
+// TestUnreadableGuards checks that a guard of a file that can't be read denies what it might guard, and why, and that
+// everything else that can't be read is only noted.
+func TestUnreadableGuards(t *testing.T) {
+	const run = `{"type":"command","command":"true"}`
+	group := func(matcher, handler string) string {
+		return `{"hooks":{"PreToolUse":[{"matcher":` + matcher + `,"hooks":[` + handler + `]}]}}`
+	}
+	for _, tc := range []struct{ file, bash, write, prompt string }{
+		{group(`"Bash("`, run), `hooks[0] can't be read: match "Bash("`, `match "Bash("`, ""},
+		{group(`"^(?!Bash"`, run), `match "^(?!Bash"`, `match "^(?!Bash"`, ""},
+		{group(`["Bash","Edit"]`, run), "hooks.PreToolUse[0] can't be read", "PreToolUse[0] can't be read", ""},
+		{group(`"Bash"`, `{"type":"command","comand":"true"}`), "hooks[0] can't be read: it has no command", "", ""},
+		{group(`"Bash"`, `{"type":"command","command":"true","timeout":"5"}`), "hooks[0] can't be read", "", ""},
+		{group(`"Bash"`, `{"type":"comand","command":"true"}`), `unknown hook type "comand"`, "", ""},
+		{group(`"Bash"`, `{"type":"command","command":"true","onFailure":"allow","timeout":"5"}`), "", "", ""},
+		{group(`"Bash"`, `{"type":"http","url":"http://example.com"}`), "", "", ""},
+		{group(`"Bash"`, `{"type":"prompt","prompt":"?"}`), "", "", ""},
+		{group(`"Bash("`, `{"type":"command","command":"true","async":true}`), "", "", ""},
+		{`{"hooks":{"PreToolUse":{"matcher":"Bash","hooks":[` + run + `]}}}`, "hooks.PreToolUse can't be read: it is not a list", "it is not a list", ""},
+		{`{"hooks":{"PreToolUse":["true"]}}`, "PreToolUse[0] can't be read", "PreToolUse[0] can't be read", ""},
+		{`{"hooks":{"UserPromptSubmit":[{"hooks":["true"]}]}}`, "", "", "hooks.UserPromptSubmit[0].hooks[0] can't be read"},
+		{`{"hooks":{"PostToolUse":[{"matcher":"Bash(","hooks":[` + run + `]}]}}`, "", "", ""},
+		// A hook that does the same where it can be read does not stand in for it.
+		{`{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[` + run + `]},{"matcher":"Bash(","hooks":[` + run + `]}]}}`, `match "Bash("`, `match "Bash("`, ""},
+	} {
+		hooks, notes, err := hook.ReadClaude([]byte(tc.file), "x.json")
+		if err != nil || len(notes) != 1 {
+			t.Errorf("%s: %v, notes %q", tc.file, err, notes)
+		}
+		s, w := set(t, hooks...)
+		for _, one := range []struct {
+			at   tool.Point
+			want string
+		}{
+			{call(tool.BeforeCall, s.Env, "bash", `{"command":"ls"}`), tc.bash},
+			{call(tool.BeforeCall, s.Env, "write_file", `{"path":"a","content":""}`), tc.write},
+			{tool.Point{Moment: tool.PromptSaid, Text: "hi"}, tc.prompt},
+		} {
+			out := must(t, s, one.at)
+			if (out.Action == tool.Deny) != (one.want != "") || !strings.Contains(out.Reason, one.want) {
+				t.Errorf("%s: %s, %q; want %q", tc.file, out.Action, out.Reason, one.want)
+			}
+		}
+		has(t, "told", w.take())
+	}
 }
 
 func TestRedactOutput(t *testing.T) {
@@ -681,15 +728,15 @@ func TestReadClaude(t *testing.T) {
 		{``, "", "read hooks of x.json"},
 		{`[]`, "", "read hooks of x.json"},
 		{`{"hooks":[]}`, "", "read hooks of x.json"},
-		{`{"hooks":{"PreToolUse":{"command":"a"}}}`, "hooks.PreToolUse: it is not a list", ""},
-		{`{"hooks":{"PreToolUse":["a"]}}`, "PreToolUse[0]: its hooks do not run", ""},
-		{`{"hooks":{"PreToolUse":[{"matcher":7,"hooks":[]}]}}`, "PreToolUse[0]: its hooks do not run", ""},
+		{`{"hooks":{"PostToolUse":{"command":"a"}}}`, "hooks.PostToolUse: it does not run: it is not a list", ""},
+		{`{"hooks":{"PostToolUse":["a"]}}`, "PostToolUse[0]: it does not run", ""},
+		{`{"hooks":{"PostToolUse":[{"matcher":7,"hooks":[]}]}}`, "PostToolUse[0]: it does not run", ""},
 		{`{"hooks":{"PreToolUse":[{"command":"a"}]}}`, "has no hooks in it", ""},
-		{`{"hooks":{"PreToolUse":[{"hooks":[{"command":"a"}]}]}}`, `type ""`, ""},
-		{`{"hooks":{"PreToolUse":[{"hooks":[{"type":"command"}]}]}}`, "it has no command", ""},
+		{`{"hooks":{"PostToolUse":[{"hooks":[{"command":"a"}]}]}}`, `type ""`, ""},
+		{`{"hooks":{"PostToolUse":[{"hooks":[{"type":"command"}]}]}}`, "it has no command", ""},
 		{`{"hooks":{"PreToolUse":[{"hooks":[{"type":"http"}]}]}}`, "it has no url", ""},
 		{`{"hooks":{"PreToolUse":[{"hooks":[{"type":"http","url":"http://example.com"}]}]}}`, "is not https, or http", ""},
-		{`{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"a","timeout":"5"}]}]}}`, "it does not run", ""},
+		{`{"hooks":{"PostToolUse":[{"hooks":[{"type":"command","command":"a","timeout":"5"}]}]}}`, "it does not run", ""},
 		{`{"hooks":{"New\u001b[1mEvent":[]}}`, "hooks.NewEvent: inspan has no such moment", ""},
 	} {
 		hooks, notes, err := hook.ReadClaude([]byte(tc.file), "x.json")

@@ -66,6 +66,9 @@ type Config struct {
 	// Kind is the kind of agent whose file has the hook: it runs in sessions of such agents, whose end is
 	// SubagentStop for it. Empty means that it is from the settings.
 	Kind string `toml:"-"`
+	// Broken is why a guard in a file can't run as written: instead, it denies what it might guard. Empty means that it
+	// can run.
+	Broken string `toml:"-"`
 	// PluginRoot is the value of CLAUDE_PLUGIN_ROOT for a hook of Claude Code. Empty means unset.
 	PluginRoot string `toml:"-"`
 }
@@ -77,7 +80,12 @@ func (c Config) Check() error {
 	return err
 }
 
+// compile returns the matcher, also with an error if the matcher can be read, and otherwise the zero one.
 func (c Config) compile() (matcher, error) {
+	if c.Broken != "" {
+		m, _ := newMatcher(c.Match, c.Claude)
+		return m, errors.New(c.Broken)
+	}
 	if !slices.Contains(tool.Moments(), c.On) {
 		return matcher{}, fmt.Errorf("on is %q, not a moment%s", c.On, nearest(string(c.On), momentNames()))
 	}
@@ -157,10 +165,10 @@ func (c Config) timeout() time.Duration {
 // by describes the hook in a line, for people.
 func (c Config) by() string {
 	what := c.URL
-	if what == "" {
+	if what == "" && c.Command != "" {
 		what = strings.Join(append([]string{c.Command}, c.Args...), " ")
 	}
-	out := "hook " + brief(what)
+	out := strings.TrimSpace("hook " + brief(what))
 	if c.Source != "" {
 		out += " of " + brief(c.Source)
 	}
@@ -169,7 +177,7 @@ func (c Config) by() string {
 
 // same reports whether two hooks of Claude Code would do the same, so that one is enough.
 func (c Config) same(o Config) bool {
-	return c.Claude && o.Claude && c.Command == o.Command && c.URL == o.URL && c.PluginRoot == o.PluginRoot && c.If == o.If &&
+	return c.Claude && o.Claude && c.Command == o.Command && c.URL == o.URL && c.PluginRoot == o.PluginRoot && c.If == o.If && c.Broken == o.Broken &&
 		(c.Args == nil) == (o.Args == nil) && slices.Equal(c.Args, o.Args)
 }
 

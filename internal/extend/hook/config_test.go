@@ -57,7 +57,9 @@ func TestCheck(t *testing.T) {
 		`called "BASH"; did you mean "Bash"?`: {On: tool.BeforeCall, Command: "true", Match: "BASH"},
 		"has no name":                         {On: tool.BeforeCall, Command: "true", Match: "|"},
 		`match ", "`:                          {On: tool.BeforeCall, Command: "true", Match: ", ", Claude: true},
-		`match "^(?!Bash)"`:                   {On: tool.BeforeCall, Command: "true", Match: "^(?!Bash)", Claude: true},
+		`match "^(?!Bash"`:                    {On: tool.BeforeCall, Command: "true", Match: "^(?!Bash", Claude: true},
+		`match "/^(?!bash)/"`:                 {On: tool.BeforeCall, Command: "true", Match: "/^(?!bash)/"},
+		"hooks.X can't be read":               {On: tool.BeforeCall, Command: "true", Broken: "hooks.X can't be read", Claude: true},
 	} {
 		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

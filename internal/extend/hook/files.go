@@ -103,17 +103,28 @@ func (r *reading) note(at string, err error) {
 	r.notes = append(r.notes, fmt.Sprintf("%s: hooks.%s: %v", r.source, brief(at), err))
 }
 
+// broken notes what can't be read. A guard denies instead of running: Claude Code's guards must not vanish with a typo.
+func (r *reading) broken(at string, c Config, err error) {
+	if c.OnFailure != Deny {
+		r.note(at, fmt.Errorf("it does not run: %w", err))
+		return
+	}
+	c.Broken = fmt.Sprintf("hooks.%s can't be read: %v", brief(at), err)
+	r.hooks = append(r.hooks, c)
+	r.note(at, fmt.Errorf("it denies everything that it might guard, as it can't be read: %w", err))
+}
+
 func (r *reading) event(e known, raw json.RawMessage) {
 	var groups []json.RawMessage
 	if err := json.Unmarshal(raw, &groups); err != nil {
-		r.note(e.name, fmt.Errorf("it is not a list; its hooks do not run: %w", err))
+		r.broken(e.name, handler{}.config(e, "", r.source), fmt.Errorf("it is not a list: %w", err))
 		return
 	}
 	for i, raw := range groups {
 		at := fmt.Sprintf("%s[%d]", e.name, i)
 		var g group
 		if err := json.Unmarshal(raw, &g); err != nil {
-			r.note(at, fmt.Errorf("its hooks do not run: %w", err))
+			r.broken(at, handler{}.config(e, "", r.source), err)
 			continue
 		}
 		if len(g.Hooks) == 0 {
@@ -129,14 +140,18 @@ func (r *reading) handler(at string, e known, match string, raw json.RawMessage)
 	var h handler
 	err := json.Unmarshal(raw, &h)
 	if err == nil {
-		err = h.supported()
+		if other := h.unsupported(); other != nil {
+			r.note(at, fmt.Errorf("it does not run: %w", other))
+			return
+		}
+		err = h.check()
 	}
 	c := h.config(e, match, r.source)
 	if err == nil {
 		err = c.Check()
 	}
 	if err != nil {
-		r.note(at, fmt.Errorf("it does not run: %w", err))
+		r.broken(at, c, err)
 		return
 	}
 	if h.OnFailure == "block" && c.OnFailure != Deny {
@@ -152,7 +167,19 @@ func (r *reading) handler(at string, e known, match string, raw json.RawMessage)
 	}
 }
 
-func (h handler) supported() error {
+// unsupported returns an error for what Claude Code has and inspan has not.
+func (h handler) unsupported() error {
+	switch {
+	case slices.Contains([]string{"prompt", "agent", "mcp_tool"}, h.Type):
+		return fmt.Errorf("inspan has no hooks of type %q; use command or http", h.Type)
+	case h.Shell == "powershell":
+		return fmt.Errorf("inspan does not run hooks in %q; use bash", h.Shell)
+	}
+	return nil
+}
+
+// check returns an error for what neither has.
+func (h handler) check() error {
 	switch {
 	case h.Type != "command" && h.Type != "http":
 		return fmt.Errorf("unknown hook type %q; use command or http", h.Type)
@@ -180,7 +207,7 @@ func (h handler) config(e known, match, source string) Config {
 		c.Command, c.Args = h.Command, h.Args
 	}
 	// A command that can deny is a guard: nothing passes unchecked.
-	guards := h.OnFailure == "block" || h.OnFailure == "" && h.Type == "command"
+	guards := h.OnFailure == "block" || h.OnFailure == "" && h.Type != "http"
 	if guards && deniable(e.moment) && !c.Background {
 		c.OnFailure = Deny
 	}

@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/dlclark/regexp2/v2"
 
 	"github.com/inspan/inspan/internal/safety/foreign"
 	"github.com/inspan/inspan/tool"
@@ -14,30 +17,65 @@ import (
 // matcher is a compiled [Config.Match]. The zero value matches all.
 type matcher struct {
 	names  []string // globs; one must match
-	re     *regexp.Regexp
+	re     expression
 	claude bool
 	event  string // of Claude Code
 }
 
+// expression is a compiled regular expression.
+type expression interface{ MatchString(s string) bool }
+
+// scriptExpression is an expression of JavaScript that RE2 can't express. One that takes too long matches, so that the
+// hook looks for itself.
+type scriptExpression struct{ *regexp2.Regexp }
+
+// longestMatch bounds the time of comparing a pattern with a name, as a pattern may take exponential time.
+const longestMatch = time.Second
+
+func (e scriptExpression) MatchString(s string) bool {
+	ok, err := e.Regexp.MatchString(s)
+	return ok || err != nil
+}
+
+// compileExpression compiles a regular expression: in RE2, and for Claude Code, which uses those of JavaScript, also
+// one with look-around or a back reference.
+func compileExpression(pattern string, claude bool) (expression, error) {
+	re, err := regexp.Compile(pattern)
+	if err == nil {
+		return re, nil
+	}
+	if claude {
+		if script, scriptErr := regexp2.Compile(pattern, regexp2.ECMAScript); scriptErr == nil {
+			script.MatchTimeout = longestMatch
+			return scriptExpression{script}, nil
+		}
+	}
+	return nil, err
+}
+
+// newMatcher returns the zero matcher with an error.
 func newMatcher(text string, claude bool) (matcher, error) {
 	m := matcher{claude: claude}
 	pattern, isRegexp := regexpOf(text, claude)
-	var err error
 	switch {
 	case text == "" || text == "*":
 	case isRegexp:
-		if m.re, err = regexp.Compile(pattern); err != nil {
-			err = fmt.Errorf("match %q: %w", text, err)
+		re, err := compileExpression(pattern, claude)
+		if err != nil {
+			return matcher{}, fmt.Errorf("match %q: %w", text, err)
 		}
+		m.re = re
 	default:
 		separators := "|"
 		if claude {
 			separators = "|,"
 		}
 		m.names = split(text, separators)
-		err = checkGlobs(text, m.names)
+		if err := checkGlobs(text, m.names); err != nil {
+			return matcher{}, err
+		}
 	}
-	return m, err
+	return m, nil
 }
 
 // regexpOf returns the regular expression of a matcher, if it has that form.

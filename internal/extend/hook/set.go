@@ -124,7 +124,7 @@ func (st step) concerns(p tool.Point) bool {
 	if len(st.moments) > 0 && !slices.Contains(st.moments, p.Moment) {
 		return false
 	}
-	return st.broken != nil || st.match.matches(p) && st.config.speaksOf(p)
+	return st.match.matches(p) && st.config.speaksOf(p)
 }
 
 // repeated reports whether an earlier hook would do the same here.

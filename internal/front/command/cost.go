@@ -77,7 +77,7 @@ type spending struct {
 
 // of returns the query for the sessions. An invalid one is a [words.Misuse].
 func (s spending) of() (cost.Spending, error) {
-	of := cost.Spending{Session: s.Session, Index: s.Index}
+	of := cost.Spending{Session: s.Session, Index: s.Index, Totals: s.By != "tool"}
 	var err error
 	of.Since, err = dayOf("--since", s.Since)
 	return of, err

@@ -32,7 +32,8 @@ func TestPipesForServers(t *testing.T) {
 	}
 }
 
-// TestHooksNameTheirFileOnce checks the warnings about hooks that do not run.
+// TestHooksNameTheirFileOnce checks what is said of hooks that do not run, and that a file of them that can't be read
+// opens no session.
 func TestHooksNameTheirFileOnce(t *testing.T) {
 	home := t.TempDir()
 	path := filepath.Join(home, ".claude", "settings.json")
@@ -41,24 +42,26 @@ func TestHooksNameTheirFileOnce(t *testing.T) {
 	}
 	a := load(t, "model = \"script/commands\"\nsandbox.off = true\nclaude_hooks = true\n")
 	t.Setenv("HOME", home)
-	for _, text := range []string{`{"hooks":{"PreToolUse":[3]}}`, `{"hooks":3}`, strings.Repeat(" ", 1<<20+1)} {
+	for text, opens := range map[string]bool{`{"hooks":{"PreToolUse":[3]}}`: true, `{"hooks":3}`: false, strings.Repeat(" ", 1<<20+1): false} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var said []string
 		s, err := a.Host(app.Options{}, func(text string) {
-			if strings.Contains(text, "do not run") {
+			if strings.Contains(text, "can't be read") {
 				said = append(said, text)
 			}
 		}).New(t.Context(), t.TempDir())
-		if err != nil {
-			t.Fatal(err)
+		if (err == nil) != opens {
+			t.Errorf("%.30q: %v", text, err)
 		}
-		if err := s.Close(); err != nil {
+		if err != nil { // nothing runs without guards that can't be read
+			said = append(said, err.Error())
+		} else if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 		if len(said) != 1 || strings.Count(said[0], path) != 1 {
-			t.Errorf("%q", said)
+			t.Errorf("%.30q: %q", text, said)
 		}
 	}
 }

@@ -42,7 +42,10 @@ func (s *Set) Hooks(root, sum string, env tool.Env, warn func(string)) ([]tool.H
 		}
 		return nil
 	}
-	mine := s.ownHooks(warn)
+	mine, err := s.ownHooks(warn)
+	if err != nil {
+		return nil, nil, config.Error{Err: err}
+	}
 	theirs, err := trustedHooks(root, review, warn)
 	if err != nil {
 		return nil, nil, err
@@ -74,24 +77,30 @@ func (s *Set) ListHooks(root string, warn func(string)) ([]hook.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	mine, err := s.ownHooks(warn)
+	if err != nil {
+		return nil, err
+	}
 	theirs, err := trustedHooks(root, review, warn)
-	list := append(s.ownHooks(warn), theirs...)
+	list := append(mine, theirs...)
 	for _, p := range s.Plugins() {
 		list = append(list, p.Hooks...)
 	}
 	return list, err
 }
 
-// ownHooks returns the hooks of the person's own settings.
-func (s *Set) ownHooks(warn func(string)) []hook.Config {
+// ownHooks returns the hooks of the person's own settings. If a file that may have guards can't be read, nothing may
+// run without them.
+func (s *Set) ownHooks(warn func(string)) ([]hook.Config, error) {
 	list := slices.Clone(s.Config.Hooks)
 	for i := range list {
 		list[i].Source = s.ConfigPath
 	}
-	if s.Config.ClaudeHooks {
-		list = append(list, claudeHooks(keep.AtHome(".claude", "settings.json"), warn)...)
+	if !s.Config.ClaudeHooks {
+		return list, nil
 	}
-	return list
+	claude, err := claudeHooks(keep.AtHome(".claude", "settings.json"), warn)
+	return append(list, claude...), err
 }
 
 // trustedHooks returns the hooks of a workspace from the files that the person trusts.
@@ -107,9 +116,14 @@ func trustedHooks(root string, review consent.Review, warn func(string)) (list [
 		}
 	}
 	for _, path := range config.ClaudeFiles() {
-		if review.Runs(path) {
-			list = append(list, claudeHooks(filepath.Join(root, path), warn)...)
+		if !review.Runs(path) {
+			continue
 		}
+		claude, err := claudeHooks(filepath.Join(root, path), warn)
+		if err != nil { // the error names the file, which also stops unattended work: permission.Set.Unread
+			warn(fmt.Sprintf("hooks do not run: %v", err))
+		}
+		list = append(list, claude...)
 	}
 	return list, nil
 }
@@ -157,23 +171,19 @@ func (s *Set) hookSet(list []hook.Config, own bool, env tool.Env, warn func(stri
 }
 
 // claudeHooks reads the hooks of a Claude Code settings file, if it exists.
-func claudeHooks(path string, warn func(string)) []hook.Config {
+func claudeHooks(path string, warn func(string)) ([]hook.Config, error) {
 	data, err := config.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
-	var list []hook.Config
-	var notes []string
-	if err == nil {
-		list, notes, err = hook.ReadClaude(data, path)
+	if err != nil {
+		return nil, err
 	}
-	if err != nil { // the error names the file
-		warn(fmt.Sprintf("hooks do not run: %v", err))
-	}
+	list, notes, err := hook.ReadClaude(data, path)
 	for _, n := range notes { // the notes name the file
 		warn(n)
 	}
-	return list
+	return list, err
 }
 
 // tightening wraps hooks from a repository or a plugin. They can't allow calls that would ask, and run only

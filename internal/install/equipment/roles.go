@@ -1,7 +1,6 @@
 package equipment
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,14 +9,10 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Roles lists the roles of agents that a session in a workspace can spawn: those of the workspace, the user's,
-// and built-in ones. Warn is called for invalid files.
+// Roles lists the roles of agents that a session in a workspace can spawn: those of its project, the
+// user's, and built-in ones. Warn is called for invalid files.
 func (s *Set) Roles(root string, warn func(string)) []skill.Role {
-	list, warnings := skill.Roles(append([]skill.Folder{
-		{Path: filepath.Join(root, ".inspan", "agents"), Source: skill.FromProject},
-		{Path: filepath.Join(root, ".agents", "agents"), Source: skill.FromProject},
-		{Path: filepath.Join(root, ".claude", "agents"), Source: skill.FromProject},
-	}, s.own("agents", ".claude")...))
+	list, warnings := skill.Roles(append(ofProject(root, "agents", ".inspan", ".agents", ".claude"), s.own("agents", ".claude")...))
 	for _, w := range warnings {
 		warn(w)
 	}

@@ -16,32 +16,29 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// SkillFolders returns the existing folders of the person's own skills. Skills refer to files and programs in
-// them.
-func (s *Set) SkillFolders() []string {
+// SkillFolders returns the existing folders of skills outside of a workspace that its programs may read, as skills
+// refer to files and programs in them: the person's own, and those of the project above the workspace. Root may be
+// empty.
+func (s *Set) SkillFolders(root string) []string {
 	var out []string
-	for _, f := range s.Skills("").Folders {
+	for _, f := range s.Skills(root).Folders {
 		at := keep.Real(f.Path)
 		whole := tool.Inside(at, keep.Home()) // a home, or a folder above it, is not a folder of skills
-		if info, err := os.Stat(at); f.Source == "user" && filepath.IsAbs(at) && !whole && err == nil && info.IsDir() {
+		mine := f.Source == skill.FromUser || f.Source == skill.FromProject && tool.Inside(keep.Real(f.Within), at) && !tool.Inside(at, keep.Real(root))
+		if info, err := os.Stat(at); mine && filepath.IsAbs(at) && !whole && err == nil && info.IsDir() && !tool.Inside(root, at) {
 			out = append(out, at)
 		}
 	}
 	return out
 }
 
-// Skills returns the library of a workspace: its own skills, the user's, and built-in ones. The first of two
+// Skills returns the library of a workspace: those of its project, the user's, and built-in ones. The first of two
 // with the same name counts.
 func (s *Set) Skills(root string) *skill.Library {
 	if s.Config.Skills.Off {
 		return &skill.Library{}
 	}
-	var folders []skill.Folder
-	within := keep.Repository(root)
-	for _, dir := range []string{".inspan", ".agents", ".claude"} {
-		folders = append(folders, skill.Folder{Path: filepath.Join(root, dir, "skills"), Source: skill.FromProject, Within: within})
-	}
-	folders = append(folders, s.own("skills", ".agents", ".claude")...)
+	folders := append(ofProject(root, "skills", ".inspan", ".agents", ".claude"), s.own("skills", ".agents", ".claude")...)
 	for _, path := range s.Config.Skills.Folders {
 		folders = append(folders, skill.Folder{Path: path, Source: "user"})
 	}
@@ -52,6 +49,18 @@ func (s *Set) Skills(root string) *skill.Library {
 		}
 	}
 	return &skill.Library{Folders: folders, Builtin: !s.Config.Skills.NoBuiltin, Heads: filepath.Join(s.StateDir, "skill-heads")}
+}
+
+// ofProject returns the folders of that name in the workspace and in the folders above it up to the top of its
+// repository, below the given folders of each. Those of the workspace come first.
+func ofProject(root, name string, below ...string) (out []skill.Folder) {
+	within := keep.Repository(root)
+	for _, at := range keep.ProjectFolders(root) {
+		for _, dir := range below {
+			out = append(out, skill.Folder{Path: filepath.Join(at, dir, name), Source: skill.FromProject, Within: within})
+		}
+	}
+	return out
 }
 
 // own returns the person's folders of that name: next to the settings, and in the home folders that other

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/inspan/inspan"
+	"github.com/inspan/inspan/internal/base/keep"
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/safety/foreign"
@@ -96,9 +99,22 @@ func (s *Set) barring(root string) (list []tool.Judge) {
 }
 
 // Unheeded lists the rules and limits of a workspace's Claude Code settings that restrict something and have no
-// effect here. Allow rules are not listed.
+// effect here, and the settings above it in its repository that do, as they hold only in their own folder. Allow rules
+// are not listed.
 func (s *Set) Unheeded(root string) []string {
 	list, out := claudes(root)
+	for _, above := range keep.ProjectFolders(root)[1:] {
+		for _, f := range config.Claudes(above) {
+			restricts := slices.ContainsFunc(f.Rules, func(t foreign.Translated) bool { return t.Action != tool.Allow })
+			if f.Err != nil || restricts || len(f.Limits) > 0 {
+				out = append(out, fmt.Sprintf("%s has no effect here: its rules hold for sessions that start in %s", filepath.Join(above, f.File), above))
+			}
+		}
+		file := filepath.Join(above, config.ProjectFile)
+		if _, err := os.Stat(file); err == nil {
+			out = append(out, fmt.Sprintf("%s has no effect here: it holds for sessions that start in %s", file, above))
+		}
+	}
 	for _, c := range list {
 		if c.Action != tool.Allow && c.Why != "" {
 			out = append(out, fmt.Sprintf("%s has no effect here: %s", c, text.Line(text.Short(c.Why, 200))))

@@ -29,7 +29,7 @@ import (
 type Set struct {
 	*config.Installation
 	Consent *consent.Store
-	Shown   func() []string                                           // folders of the person that sandboxes show to programs
+	Shown   func(root string) []string                                // folders outside of a workspace that its sandboxes show to programs
 	Keys    func() []string                                           // environment variables that hold provider keys
 	Model   func(ctx context.Context, name string) (llm.Model, error) // for the reviewer, within the daily budget
 	Closed  []string                                                  // further folders and files that no tool reads or changes, without links

@@ -87,7 +87,7 @@ func (s *Set) walls(m places.Map, image string) sandbox.Options {
 	return sandbox.Options{
 		Container: container,
 		Guard:     s.Guard(),
-		Shown:     s.Shown(),
+		Shown:     s.Shown(m.Root),
 		Nice:      s.Nice,
 		Alone:     s.Guests,
 		Results:   !s.Guests && len(s.Foreign) == 0,

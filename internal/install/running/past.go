@@ -65,7 +65,7 @@ func (t *Table) Blob(ctx context.Context, id, name string, most int64) (text str
 
 // Spent returns the cost of a session, by model and in total.
 func (t *Table) Spent(ctx context.Context, id string, warn func(string)) ([]cost.Row, error) {
-	tallies, err := cost.Spent(ctx, t.Sessions, cost.Spending{Session: id}, warn)
+	tallies, err := cost.Spent(ctx, t.Sessions, cost.Spending{Session: id, Totals: true}, warn)
 	if err != nil {
 		return nil, err
 	}

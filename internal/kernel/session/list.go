@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/store"
@@ -164,18 +165,38 @@ func (s *Store) searchSome(ctx context.Context, ids []string, kinds [][]byte, ma
 func (s *Store) searchOne(
 	ctx context.Context, id string, kinds [][]byte, match *regexp.Regexp, yield func(store.Hit, error) bool,
 ) (more bool, err error) {
+	prefix, _ := match.LiteralPrefix()
+	if strings.ContainsFunc(prefix, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) }) {
+		prefix = "" // a line may have it in another form
+	}
+	searched := func(line []byte) bool {
+		return slices.ContainsFunc(kinds, func(kind []byte) bool { return bytes.Contains(line, kind) }) &&
+			(bytes.Contains(line, []byte(prefix)) || bytes.Count(line, []byte(`"type":"text"`)) > 1) // a match may span parts
+	}
+	return s.some(ctx, id, searched, func(e event.Event, _ error) bool {
+		hit, found := store.Find(id, e, match)
+		return !found || yield(hit, nil)
+	})
+}
+
+// Some returns the events of a session whose lines are wanted, without decoding the others. All lines are verified: if
+// the log is damaged, the error follows the events before the damage.
+func (s *Store) Some(ctx context.Context, id string, wanted func(line []byte) bool) iter.Seq2[event.Event, error] {
+	return func(yield func(event.Event, error) bool) {
+		if more, err := s.some(ctx, id, wanted, yield); more && err != nil {
+			yield(event.Event{}, fmt.Errorf("read session %s: %w", id, err))
+		}
+	}
+}
+
+// some yields the events of a session whose lines are wanted. more is false if yield returned false.
+func (s *Store) some(ctx context.Context, id string, wanted func(line []byte) bool, yield func(event.Event, error) bool) (more bool, err error) {
 	l, left, err := s.open(id)
 	if err != nil {
 		return true, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	searched := func(line []byte) bool {
-		return slices.ContainsFunc(kinds, func(kind []byte) bool { return bytes.Contains(line, kind) })
-	}
-	more, err = l.events(ctx, cursor{}, l.tail.Off, 0, searched, func(e event.Event, _ error) bool {
-		hit, found := store.Find(id, e, match)
-		return !found || yield(hit, nil)
-	})
+	more, err = l.events(ctx, cursor{}, l.tail.Off, 0, wanted, yield)
 	if err == nil && more {
 		err = l.suspect(left)
 	}

@@ -217,6 +217,29 @@ func TestListAndSearch(t *testing.T) {
 	}
 }
 
+// TestSearchInLines checks that matches are found whatever form their text has in a line.
+func TestSearchInLines(t *testing.T) {
+	s := &Store{Dir: t.TempDir(), Sync: SyncKill}
+	l := driven(t, s)
+	texts := []string{"plain word", `a "quoted\ word`, "line\nbreak\ttab", "a <b> & c", "größe 大\u2028x", "\x7f del"}
+	bodies := []event.Body{event.Opened{Format: 1}, event.Replied{Parts: llm.Parts{llm.Text{Text: "spans "}, llm.Text{Text: "parts"}}, Stop: llm.StopEnd}}
+	for _, text := range texts {
+		bodies = append(bodies, said(text))
+	}
+	mustAppend(t, l, bodies...)
+	for _, text := range append(texts, "spans parts", "ans par") {
+		n := 0
+		for _, err := range s.Search(t.Context(), regexp.MustCompile(regexp.QuoteMeta(text))) {
+			if n++; err != nil {
+				t.Error(err)
+			}
+		}
+		if n != 1 {
+			t.Errorf("%q: %d hits", text, n)
+		}
+	}
+}
+
 // TestSearchOfMany checks that the hits of many sessions come in order, also those of a very long one, and that a
 // search ends when nothing more is wanted.
 func TestSearchOfMany(t *testing.T) {

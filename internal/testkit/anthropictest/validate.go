@@ -101,7 +101,16 @@ func refuse(format string, args ...any) error { return objection(fmt.Sprintf(for
 // Validate returns the vendor's objection to a request, nil if there is none.
 func Validate(body []byte) error { return validate("", body) }
 
+// Sizes of requests: platform.claude.com/docs/en/api/overview (request size limits) and .../build-with-claude/vision.
+const (
+	mostBody   = 32 << 20
+	mostImages = 100
+)
+
 func validate(dialect string, body []byte) error {
+	if len(body) > mostBody {
+		return fake.Violation{Why: refuse("Request exceeds the maximum allowed number of bytes.")}
+	}
 	var r request
 	if err := decodeStrict(dialect, body, &r); err != nil {
 		return err
@@ -281,6 +290,9 @@ func checkImages(r *request) error {
 		}
 	}
 	all = slices.DeleteFunc(all, func(b content) bool { return b.Type != "image" })
+	if len(all) > mostImages {
+		return refuse("messages: too many images: %d > %d", len(all), mostImages)
+	}
 	limit := 8000
 	if len(all) > 20 {
 		limit = 2000

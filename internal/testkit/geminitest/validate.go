@@ -92,6 +92,9 @@ func refuse(format string, args ...any) error { return objection(fmt.Sprintf(for
 // Validate returns the vendor's objection to a request to a model, nil if
 // there is none.
 func Validate(model string, body []byte) error {
+	if len(body) > mostBody {
+		return fake.Violation{Why: refuse("Request payload size exceeds the limit: %d bytes.", mostBody)}
+	}
 	var r request
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
@@ -109,6 +112,10 @@ func Validate(model string, body []byte) error {
 	}
 	return nil
 }
+
+// mostBody is the size of a request with inline data: ai.google.dev/gemini-api/docs/image-understanding. Newer models
+// take more.
+const mostBody = 20 << 20
 
 type validator struct {
 	request

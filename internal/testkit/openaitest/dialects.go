@@ -44,6 +44,12 @@ type rules struct {
 
 var nineID = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 
+// mostImages and mostImageBytes are what OpenAI takes in one request.
+const (
+	mostImages     = 500
+	mostImageBytes = 50 << 20
+)
+
 // dialects are the servers that the fake can be. What they refuse beyond what OpenAI does is known from
 // their documents and from what people report:
 //
@@ -61,6 +67,7 @@ var nineID = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
 //   - blank texts, and equal ids anywhere in the talk: MoonshotAI/kimi-cli#2035, MoonshotAI/kimi-code#1985
 //   - ids of Mistral: nearai/ironclaw#1241; a user behind results: onyx-dot-app/onyx#6458; fields that it does not
 //     know: charmbracelet/crush#1590; a message with neither text nor calls: solbrowse#16
+//   - 500 images of 50 MB at most: platform.openai.com/docs/guides/images-vision
 //   - 2,048 messages at most: learn.microsoft.com/azure/ai-foundry/openai/quotas-limits
 //   - 128 tools at most at Groq: gsd-2#4376
 func dialects() []rules {
@@ -68,9 +75,9 @@ func dialects() []rules {
 	own := []string{options, newLimit, effort, cacheKey, "parallel_tool_calls", "user", "store", "metadata"}
 	content, plain := []string{"reasoning_content"}, []string{"reasoning"}
 	return []rules{
-		{names: []string{"openai"}, fields: own, developer: true, mostTools: 128, thoughts: []string{}, habits: Habits{Reasoning: "none"}},
+		{names: []string{"openai"}, fields: own, developer: true, mostTools: 128, mostImages: mostImages, thoughts: []string{}, habits: Habits{Reasoning: "none"}},
 		{
-			names: []string{"azure"}, fields: own, mostTools: 128, mostTurns: 2048, developer: true, thoughts: []string{}, keyHeader: "Api-Key",
+			names: []string{"azure"}, fields: own, mostTools: 128, mostImages: mostImages, mostTurns: 2048, developer: true, thoughts: []string{}, keyHeader: "Api-Key",
 			habits: Habits{Reasoning: "none"},
 		},
 		{
@@ -142,7 +149,7 @@ func (r rules) takes(field string) bool {
 
 // history refuses histories that only some servers refuse.
 func (r rules) history(req *request) error {
-	calls, users, images, ids, before := false, 0, 0, map[string]bool{}, ""
+	calls, users, images, imageBytes, ids, before := false, 0, 0, 0, map[string]bool{}, ""
 	for i, m := range req.Messages {
 		if err := r.message(i, m); err != nil {
 			return err
@@ -166,6 +173,7 @@ func (r rules) history(req *request) error {
 		for _, p := range m.parts() {
 			if p.Type == "image_url" {
 				images++
+				imageBytes += len(p.ImageURL.URL)
 			}
 		}
 		_, thought := m.fields["reasoning_content"]
@@ -194,6 +202,8 @@ func (r rules) history(req *request) error {
 		return refuse("Invalid tool_choice type: 'object'. Supported string values: none, auto, required")
 	case r.onlyText && images > 0:
 		return refuse("Failed to deserialize the JSON body into the target type: messages: unknown variant `image_url`, expected `text`")
+	case r.mostImages == mostImages && imageBytes > mostImageBytes:
+		return refuse("The total size of the images exceeds the limit of 50MB.")
 	case r.mostImages > 0 && images > r.mostImages:
 		return refuse("Too many images: %d, at most %d", images, r.mostImages)
 	case r.mostTurns > 0 && len(req.Messages) > r.mostTurns:

@@ -81,6 +81,12 @@ func checkResponses(body []byte, r *responseRequest) error {
 	if len(items) == 0 {
 		return refuse("Missing required parameter: 'input'.")
 	}
+	switch images := bytes.Count(body, []byte(`"type":"input_image"`)); {
+	case images > mostImages:
+		return fake.Violation{Why: refuse("Too many images: %d, at most %d", images, mostImages)}
+	case images > 0 && len(body) > mostImageBytes+4<<20: // 4 MB of it may be text
+		return fake.Violation{Why: refuse("The total size of the images exceeds the limit of 50MB.")}
+	}
 	for i, it := range items {
 		if err := checkItem(i, it); err != nil {
 			return fake.Violation{Why: err}

@@ -1,20 +1,25 @@
 package cost
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"iter"
 	"os"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/base/keep"
+	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/llm"
 	"github.com/inspan/inspan/store"
 )
 
 const (
-	indexFormat = "inspan cost 2"
+	indexFormat = "inspan cost 3"
 	mostIndex   = 1 << 30 // bytes
 
 	// The index is written again when more than one in so many sessions had to be read.
@@ -27,11 +32,13 @@ type summed struct {
 	events   uint64
 	size     int64
 	modified time.Time
+	tools    bool // the tallies have their tools
 	tallies  []Tally
 }
 
-func (s summed) fits(info store.Info) bool {
-	return info.Damage == nil && s.events == info.Events && s.size == info.Size && s.modified.Equal(info.Modified)
+// fits reports whether the tallies are those of the session as it is listed now, with their tools if these are needed.
+func (s summed) fits(info store.Info, tools bool) bool {
+	return (s.tools || !tools) && info.Damage == nil && s.events == info.Events && s.size == info.Size && s.modified.Equal(info.Modified)
 }
 
 // indexed is Spent with an index. Missing or outdated entries only cost time.
@@ -41,14 +48,15 @@ func indexed(ctx context.Context, sessions store.Store, s Spending, warn func(st
 		return nil, err
 	}
 	known := readIndex(s.Index)
-	list = slices.DeleteFunc(list, func(info store.Info) bool { return s.untouched(info) && !known[info.ID].fits(info) })
 	var changed []store.Info
-	for _, info := range list {
-		if !known[info.ID].fits(info) {
+	list = slices.DeleteFunc(list, func(info store.Info) bool {
+		fits := known[info.ID].fits(info, !s.Totals)
+		if !fits && !s.untouched(info) {
 			changed = append(changed, info)
 		}
-	}
-	fresh := sumUp(ctx, sessions, changed, warn)
+		return !fits && s.untouched(info)
+	})
+	fresh := sumUp(ctx, sessions, changed, !s.Totals, warn)
 	next := make(map[string]summed, len(list))
 	var all []Tally
 	for _, info := range list {
@@ -70,7 +78,7 @@ func indexed(ctx context.Context, sessions store.Store, s Spending, warn func(st
 }
 
 // sumUp sums up sessions, as many at once as there are processors.
-func sumUp(ctx context.Context, sessions store.Store, list []store.Info, warn func(string)) map[string]summed {
+func sumUp(ctx context.Context, sessions store.Store, list []store.Info, tools bool, warn func(string)) map[string]summed {
 	var mu sync.Mutex // of out and warn
 	out, shared := make(map[string]summed, len(list)), &guesses{sizes: map[string]int{}}
 	var workers sync.WaitGroup
@@ -78,9 +86,14 @@ func sumUp(ctx context.Context, sessions store.Store, list []store.Info, warn fu
 	for range min(runtime.GOMAXPROCS(0), len(list)) {
 		workers.Go(func() {
 			for info := range next {
-				of := summed{events: info.Events, size: info.Size, modified: info.Modified}
-				tallies, err := tallies(info.ID, store.Events(ctx, sessions, info.ID), shared)
-				if of.tallies = tallies; err != nil {
+				of := summed{events: info.Events, size: info.Size, modified: info.Modified, tools: tools}
+				var err error
+				if tools {
+					of.tallies, err = tallies(info.ID, store.Events(ctx, sessions, info.ID), shared)
+				} else {
+					of.tallies, err = sums(info.ID, bills(ctx, sessions, info.ID))
+				}
+				if err != nil {
 					of.modified = time.Time{} // so that it is read again next time
 				}
 				mu.Lock()
@@ -102,6 +115,44 @@ func sumUp(ctx context.Context, sessions store.Store, list []store.Info, warn fu
 	return out
 }
 
+// sums returns the tallies of a session without their parts and tools, from its [bills].
+func sums(session string, events iter.Seq2[event.Event, error]) ([]Tally, error) {
+	r := NewRecorder(session)
+	r.sums = true
+	err := r.read(events)
+	return r.Tallies(), err
+}
+
+// bills returns the events of a session that name its parent or something paid, and perhaps others. A
+// [session.Store] does not decode the rest.
+func bills(ctx context.Context, sessions store.Store, id string) iter.Seq2[event.Event, error] {
+	local, is := sessions.(*session.Store)
+	if !is {
+		return store.Events(ctx, sessions, id)
+	}
+	opened, paid := kindFields(event.Opened{}), kindFields(event.Replied{}, event.Routed{}, event.Failed{}, event.Ended{},
+		event.Judged{}, event.Compacted{}, event.Kept{})
+	return local.Some(ctx, id, func(line []byte) bool {
+		head := line[:min(len(line), mostHead)]
+		return hasAny(head, opened) || hasAny(head, paid) && hasAny(line, [][]byte{[]byte(`"cost":`), []byte(`"usage":`)})
+	})
+}
+
+// mostHead is more than the bytes of a line before its body.
+const mostHead = 300
+
+// kindFields returns the fields that say the kinds of events in lines.
+func kindFields(bodies ...event.Body) (fields [][]byte) {
+	for _, b := range bodies {
+		fields = append(fields, fmt.Appendf(nil, `"kind":%q`, b.Kind()))
+	}
+	return fields
+}
+
+func hasAny(line []byte, fields [][]byte) bool {
+	return slices.ContainsFunc(fields, func(field []byte) bool { return bytes.Contains(line, field) })
+}
+
 // readIndex returns the content of the file by session; nothing if it is missing, damaged or of another
 // version.
 func readIndex(path string) map[string]summed {
@@ -120,7 +171,7 @@ func readIndex(path string) map[string]summed {
 	out := make(map[string]summed, max(0, min(int(in.Int()), len(data))))
 	for in.More() {
 		id, parent := in.Text(), in.Text()
-		s := summed{events: uint64(in.Int()), size: in.Int(), modified: in.Time()}
+		s := summed{events: uint64(in.Int()), size: in.Int(), modified: in.Time(), tools: in.Int() != 0}
 		for range in.Int() {
 			if !in.Good() {
 				return nil
@@ -170,6 +221,7 @@ func writeIndex(path string, all map[string]summed) {
 		out.PutInt(int64(s.events))
 		out.PutInt(s.size)
 		out.PutTime(s.modified)
+		out.PutInt(flag(s.tools))
 		out.PutInt(int64(len(s.tallies)))
 		for _, t := range s.tallies {
 			out.PutText(t.Day)
@@ -186,13 +238,17 @@ func writeIndex(path string, all map[string]summed) {
 
 func putRow(out *keep.Sidecar, r Row) {
 	out.PutText(r.Key)
-	estimated := 0
-	if r.Usage.Estimated {
-		estimated = 1
-	}
 	u := r.Usage
-	all := []int{r.Replies, int(r.Dollars), r.Unpriced, r.Estimated, u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning, estimated}
-	for _, n := range all {
+	for _, n := range []int{r.Replies, int(r.Dollars), r.Unpriced, r.Estimated, u.Input, u.CacheRead, u.CacheWrite, u.Output, u.Reasoning} {
 		out.PutInt(int64(n))
 	}
+	out.PutInt(flag(u.Estimated))
+}
+
+// flag returns a truth value as a number of an index.
+func flag(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
 }

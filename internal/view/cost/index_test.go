@@ -16,9 +16,10 @@ import (
 	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/internal/view/cost"
 	"github.com/inspan/inspan/llm"
+	"github.com/inspan/inspan/tool"
 )
 
-// rows are all groupings of the costs, and the warnings.
+// rows are all groupings of the costs that the tallies allow, and the warnings.
 func rows(t *testing.T, s *session.Store, of cost.Spending) (out map[string][]cost.Row, warned int) {
 	t.Helper()
 	tallies, err := cost.Spent(t.Context(), s, of, func(string) { warned++ })
@@ -27,6 +28,9 @@ func rows(t *testing.T, s *session.Store, of cost.Spending) (out map[string][]co
 	}
 	out = map[string][]cost.Row{"": {cost.Sum(tallies)}}
 	for _, by := range cost.Groupings() {
+		if by == "tool" && of.Totals {
+			continue
+		}
 		if out[by], err = cost.Group(tallies, by); err != nil {
 			t.Fatal(err)
 		}
@@ -41,9 +45,16 @@ func TestIndex(t *testing.T) {
 	index := filepath.Join(t.TempDir(), "cost.index")
 	same := func(what string, since time.Time) {
 		t.Helper()
-		for range 2 { // as it is found, and as it was left
+		for _, totals := range []bool{true, true, false, false, true} { // each as it is found, and as it was left
 			want, warned := rows(t, s, cost.Spending{Since: since})
-			got, again := rows(t, s, cost.Spending{Since: since, Index: index})
+			got, again := rows(t, s, cost.Spending{Since: since, Totals: totals, Index: index})
+			if totals {
+				delete(want, "tool")
+				alone, _ := rows(t, s, cost.Spending{Since: since, Totals: true})
+				if diff := cmp.Diff(got, alone); diff != "" {
+					t.Errorf("%s (-with +without an index):\n%s", what, diff)
+				}
+			}
 			close := cmp.Comparer(func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 })
 			if diff := cmp.Diff(want, got, close); diff != "" || warned != again {
 				t.Errorf("%s: %d and %d warnings (-without +with an index):\n%s", what, warned, again, diff)
@@ -99,6 +110,9 @@ func TestIndexSavesReading(t *testing.T) {
 	year(t, s, 1)
 	of := cost.Spending{Index: filepath.Join(t.TempDir(), "cost.index")}
 	want, _ := rows(t, s, of)
+	of.Totals = true // which the tallies have too
+	rows(t, s, of)
+	of.Totals = false
 	if err := os.RemoveAll(filepath.Join(s.Dir, "specs")); err != nil { // without which it can't be read
 		t.Fatal(err)
 	}
@@ -108,7 +122,7 @@ func TestIndexSavesReading(t *testing.T) {
 	}
 }
 
-// spend has a session continue and pay for a reply.
+// spend has a session continue and pay for one of everything.
 func spend(t *testing.T, s *session.Store, id string) {
 	t.Helper()
 	l, err := s.Open(t.Context(), id)
@@ -117,7 +131,19 @@ func spend(t *testing.T, s *session.Store, id string) {
 	}
 	defer l.Close()
 	if err = l.Lease(t.Context()); err == nil {
-		_, err = harnesstest.Write(t.Context(), l, event.Replied{Route: "p/n", Cost: 3, Usage: llm.Usage{Input: 7}})
+		paid := llm.Usage{Input: 7}
+		_, err = harnesstest.Write(t.Context(), l,
+			event.Replied{Route: "p/n", Cost: 3, Usage: paid},
+			event.Replied{Route: "p/free", Usage: paid, Unpriced: true},
+			event.Replied{Route: "p/no", Stop: llm.StopRefusal, Cost: 5, Usage: paid},
+			event.Replied{Route: "p/nothing"},
+			event.Routed{Route: "p/n", Rule: "hard", Judge: "p/judge", Usage: paid, Cost: 7},
+			event.Failed{Cause: llm.KindNoReply, Message: "odd", Route: "p/failed", Usage: paid, Cost: 11},
+			event.Judged{Call: "c", Tool: "bash", By: "reviewer p/reviewer", Action: tool.Allow, Cost: 13, Consulted: []llm.Consulted{{Usage: paid}}},
+			event.Judged{Call: "d", Tool: "bash", By: "rule", Action: tool.Allow},
+			event.Ended{Call: "c", Outcome: event.OutcomeOK, Cost: 17},
+			event.Compacted{Route: "p/n", Usage: paid, Cost: 19},
+			event.Kept{Reason: "no", Usage: paid, Cost: 23})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -24,6 +24,7 @@ import (
 // Events that a fork copied are bills of the other session.
 type Recorder struct {
 	session, parent string
+	sums            bool // only what was paid, without causes; the state is not folded
 	state           loop.State
 	prompt          prompt
 	names           map[string]string  // of called tools, by call
@@ -86,6 +87,9 @@ func (r *Recorder) Apply(e event.Event) {
 			r.aside(e)
 		}
 	}
+	if r.sums {
+		return
+	}
 	r.prompt.heard(e.Body, r.children)
 	r.prompt.changes(&r.state, e.Body)
 	// An event that can't be folded does not change what was paid, only what is known about the prompt.
@@ -141,6 +145,9 @@ func (r *Recorder) whole(e event.Event, b bill) {
 	}
 	g := r.group(e.Time, b.route)
 	g.row.add(b.used, Of(b.dollars), false)
+	if r.sums {
+		return
+	}
 	p := g.part(b.cause)
 	p.Bills++
 	p.Usage, p.Dollars = p.Usage.Add(b.used), p.Dollars+Of(b.dollars)
@@ -179,11 +186,17 @@ func (g *group) add(c Cause, class int, paid paid) {
 
 // replied records a reply and its request, before the state sees the reply.
 func (r *Recorder) replied(e event.Event, b event.Replied, mine bool) {
+	if r.sums {
+		if mine {
+			r.reply(e, b)
+		}
+		return
+	}
 	r.prompt.look(&r.state)
 	if r.last.route != b.Route {
 		r.prompt.tokens = 0 // another model counts differently
 	}
-	if mine && (b.Cost > 0 || b.Usage != llm.Usage{}) {
+	if mine {
 		r.reply(e, b)
 	}
 	r.prompt.went()
@@ -197,9 +210,11 @@ func (r *Recorder) replied(e event.Event, b event.Replied, mine bool) {
 	}
 }
 
-// reply records the bill of a reply.
+// reply records the bill of a reply, if it has one.
 func (r *Recorder) reply(e event.Event, b event.Replied) {
 	switch {
+	case !(b.Cost > 0) && b.Usage == llm.Usage{}:
+		return
 	case !sound(b.Usage):
 		r.whole(e, bill{Cause{Kind: Unread}, b.Route, b.Usage, b.Cost})
 		return
@@ -212,6 +227,9 @@ func (r *Recorder) reply(e event.Event, b event.Replied) {
 	}
 	g := r.group(e.Time, b.Route)
 	g.row.add(b.Usage, Of(b.Cost), b.Unpriced)
+	if r.sums {
+		return
+	}
 	money := divide(Of(b.Cost), b.Usage, priceOf(b.Route, e.Time, b.Usage, b.Cost))
 	r.spread(spreading{to: g, used: tokens(b.Usage), money: money, lost: max(0, r.last.had-b.Usage.CacheRead), why: r.missed(b)})
 

@@ -22,6 +22,8 @@ type Spending struct {
 	// Index is a file with sums of sessions, so that unchanged sessions need not be read again. It can be
 	// deleted. Empty means none.
 	Index string
+	// Totals says that of a tally, only All is needed. That takes a tenth of the time.
+	Totals bool
 }
 
 // since returns the first day that counts.
@@ -45,7 +47,13 @@ func Spent(ctx context.Context, sessions store.Store, s Spending, warn func(stri
 	}
 	var all []Tally
 	err := eachSession(ctx, sessions, s, func(id string, events iter.Seq2[event.Event, error]) {
-		of, err := Tallies(id, events)
+		var of []Tally
+		var err error
+		if s.Totals {
+			of, err = sums(id, bills(ctx, sessions, id))
+		} else {
+			of, err = Tallies(id, events)
+		}
 		if err != nil {
 			warn(err.Error())
 		}
@@ -82,7 +90,7 @@ func (r *Recorder) read(events iter.Seq2[event.Event, error]) error {
 
 // Today returns what the sessions have spent on this day, by UTC, in US dollars.
 func Today(ctx context.Context, sessions store.Store) (float64, error) {
-	tallies, err := Spent(ctx, sessions, Spending{Since: time.Now().UTC().Truncate(day)}, func(string) {})
+	tallies, err := Spent(ctx, sessions, Spending{Since: time.Now().UTC().Truncate(day), Totals: true}, func(string) {})
 	return Sum(tallies).Dollars.Dollars(), err
 }
 

@@ -1,14 +1,9 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
-	"compress/flate"
-	"compress/gzip"
-	"compress/zlib"
 	"fmt"
 	"html"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -16,65 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/andybalholm/brotli"
-
 	"github.com/inspan/inspan/internal/base/text"
 	"github.com/inspan/inspan/llm"
 )
-
-// unpacked decodes a body. Requests never ask for compression, as it would delay events; some gateways compress
-// anyway.
-func unpacked(encodings string, r io.Reader) io.Reader {
-	list := strings.Split(encodings, ",")
-	for _, encoding := range slices.Backward(list) {
-		switch encoding = strings.ToLower(strings.TrimSpace(encoding)); encoding {
-		case "", "identity", "utf-8": // the last is a slip for a character set
-			r = &inflated{src: bufio.NewReader(r), plain: true}
-		case "br":
-			r = brotli.NewReader(r)
-		case "gzip", "x-gzip", "deflate":
-			r = &inflated{src: bufio.NewReader(r)}
-		default:
-			return refused{&llm.Error{Kind: llm.KindNoReply, Message: fmt.Sprintf("the answer is in the encoding %q, which was not asked for", encoding)}}
-		}
-	}
-	return r
-}
-
-// refused is a body that is not read.
-type refused struct{ err error }
-
-func (r refused) Read([]byte) (int, error) { return 0, r.err }
-
-// inflated is a gzip body, or a deflated one, with or without the two-byte header of RFC 9110, as some servers omit
-// it. Nothing is read ahead.
-type inflated struct {
-	src   *bufio.Reader
-	z     io.Reader
-	plain bool // the server says that it is not compressed; some compress it all the same, with gzip
-}
-
-func (i *inflated) Read(b []byte) (int, error) {
-	if i.z == nil {
-		head, err := i.src.Peek(2)
-		switch {
-		case len(head) == 0, len(head) == 1 && !i.plain:
-			return 0, err
-		case len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b:
-			i.z, err = gzip.NewReader(i.src)
-		case i.plain:
-			i.z, err = i.src, nil
-		case head[0]&0x0f == 8 && (int(head[0])<<8+int(head[1]))%31 == 0:
-			i.z, err = zlib.NewReader(i.src)
-		default:
-			i.z, err = flate.NewReader(i.src), nil
-		}
-		if err != nil {
-			i.z = refused{err}
-		}
-	}
-	return i.z.Read(b)
-}
 
 // Whole reports whether the body is JSON instead of a stream, which some servers send even if a stream was requested.
 // It looks at the first byte, as content types are often wrong.
@@ -176,7 +115,7 @@ func retryInfo(body []byte) time.Duration {
 // replySize is the most bytes of a reply.
 type replySize struct {
 	content int   // text, reasoning and arguments
-	body    int64 // the answer as it is sent
+	body    int64 // the answer, as it is sent and decoded
 }
 
 // sizeOf returns a size that no reply of at most maxOutput tokens exceeds. No token is 64 bytes long on average,

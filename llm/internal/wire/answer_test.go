@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/inspan/inspan/llm"
 )
@@ -34,6 +36,19 @@ func answer(t *testing.T, status int, header map[string]string, body []byte) (*R
 		return &llm.Error{Kind: llm.KindRateLimited, Status: status, Message: Excerpt(body)}
 	})
 }
+
+func zstandard(w io.Writer) io.WriteCloser {
+	z, _ := zstd.NewWriter(w)
+	return z
+}
+
+// layered closes the encoding below it too.
+type layered struct {
+	io.WriteCloser
+	below io.Closer
+}
+
+func (l layered) Close() error { return errors.Join(l.WriteCloser.Close(), l.below.Close()) }
 
 // TestEncodings checks that a body is read however it was compressed, and cut in it is an error.
 func TestEncodings(t *testing.T) {
@@ -56,6 +71,9 @@ func TestEncodings(t *testing.T) {
 		}),
 		"br":             packed(func(w io.Writer) io.WriteCloser { return brotli.NewWriter(w) }),
 		"utf-8":          packed(func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }), // not said
+		"zstd":           packed(zstandard),
+		"UTF-8":          packed(zstandard), // not said
+		"zstd, br":       packed(func(w io.Writer) io.WriteCloser { b := brotli.NewWriter(w); return layered{zstandard(b), b} }),
 		"identity, gzip": packed(func(w io.Writer) io.WriteCloser { return gzip.NewWriter(w) }),
 	} {
 		r, err := answer(t, 200, map[string]string{"Content-Encoding": encoding}, body)
@@ -67,7 +85,7 @@ func TestEncodings(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", encoding, len(got), err)
 		}
 		r.Close()
-		if slices.Contains([]string{"", "identity", "utf-8"}, encoding) {
+		if slices.Contains([]string{"", "identity", "utf-8", "UTF-8"}, encoding) {
 			continue
 		}
 		if r, err = answer(t, 200, map[string]string{"Content-Encoding": encoding}, body[:len(body)/2]); err == nil {
@@ -78,13 +96,13 @@ func TestEncodings(t *testing.T) {
 			t.Errorf("half of %s: %v", encoding, err)
 		}
 	}
-	r, err := answer(t, 200, map[string]string{"Content-Encoding": "zstd"}, []byte("x"))
+	r, err := answer(t, 200, map[string]string{"Content-Encoding": "compress"}, []byte("x"))
 	if err == nil {
 		defer r.Close()
 		_, err = io.ReadAll(r)
 	}
-	if e := llm.AsError(err); e == nil || e.Kind != llm.KindNoReply || !strings.Contains(e.Message, "zstd") {
-		t.Errorf("zstd: %v", err)
+	if e := llm.AsError(err); e == nil || e.Kind != llm.KindNoReply || !strings.Contains(e.Message, "compress") {
+		t.Errorf("compress: %v", err)
 	}
 }
 

@@ -46,7 +46,6 @@ type Reply struct {
 	secrets  []string // removed from every error
 	body     io.ReadCloser
 	in       *bufio.Reader // the body, unpacked and limited
-	size     int64         // bytes of body so far
 	most     replySize
 	parent   context.Context
 	ctx      context.Context
@@ -168,7 +167,8 @@ func (p Post) do(parent context.Context, header http.Header) (*Reply, error) {
 		return nil, r.failure(err, llm.KindTransient)
 	}
 	r.Status, r.Header, r.body = resp.StatusCode, resp.Header, resp.Body
-	r.in = bufio.NewReader(unpacked(resp.Header.Get("Content-Encoding"), sized{r}))
+	sent := &sized{src: arriving{r}, left: r.most.body}
+	r.in = bufio.NewReader(&sized{src: unpacked(resp.Header, sent), left: r.most.body})
 	return r, nil
 }
 
@@ -242,15 +242,26 @@ func (r *Reply) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// sized counts the bytes of a body as they arrive, and limits them.
-type sized struct{ r *Reply }
+// arriving tells the watchdog that bytes have arrived.
+type arriving struct{ r *Reply }
 
-func (s sized) Read(b []byte) (int, error) {
-	n, err := s.r.body.Read(b)
+func (a arriving) Read(b []byte) (int, error) {
+	n, err := a.r.body.Read(b)
 	if n > 0 {
-		s.r.watch.touch()
+		a.r.watch.touch()
 	}
-	if s.r.size += int64(n); s.r.size > s.r.most.body {
+	return n, err
+}
+
+// sized limits the bytes of a body.
+type sized struct {
+	src  io.Reader
+	left int64
+}
+
+func (s *sized) Read(b []byte) (int, error) {
+	n, err := s.src.Read(b)
+	if s.left -= int64(n); s.left < 0 {
 		return 0, Endless()
 	}
 	return n, err
