@@ -53,8 +53,13 @@ func (l Limits) stated() Limits {
 type Script struct {
 	// Code is the body of an async function. Its return value is the result.
 	Code string
+	// Programs, if any, run one after the other instead of Code, all with the same global names: the names that
+	// one declares at its top level are there for the next. A program ends when the calls that it made have
+	// ended too. The result is null.
+	Programs []string
 	// Setup is a JavaScript function of host and Input that runs before Code and defines its environment:
-	// host.call(name, args, shape, blame) makes a call and returns a promise, host.print(text) prints.
+	// host.call(name, args, shape, blame) makes a call and returns a promise, host.print(text) prints. If it
+	// returns a function, that is called whenever one of Programs has ended.
 	Setup string
 	Input json.RawMessage
 	// Finish makes a failed script wait for open calls, and for what follows them. Otherwise they are
@@ -279,7 +284,7 @@ func (e *ending) result(err error) (json.RawMessage, error) {
 func (r *run) order() order {
 	o := order{
 		Code: r.Code, Setup: r.Setup, Input: r.Input, Now: r.Now.UnixMilli(), Memory: r.Limits.Memory, Busy: r.Limits.Busy.Milliseconds(),
-		Finish: r.Finish,
+		Finish: r.Finish, Programs: r.Programs,
 	}
 	if o.Input == nil {
 		o.Input = json.RawMessage("null")
