@@ -252,6 +252,9 @@ func (p *program) put(ctx context.Context, v any) (string, error) {
 func (p *program) said(well bool) string {
 	var b strings.Builder
 	b.WriteString(p.output.String())
+	if out := b.String(); out != "" && !strings.HasSuffix(out, "\n") {
+		b.WriteString("\n")
+	}
 	if p.more > 0 {
 		fmt.Fprintf(&b, "[+ %s more characters]\n", text.Thousands(p.more))
 	}
@@ -340,8 +343,11 @@ func (p *program) settle(n int, o outcome) script.Answer {
 		}
 		p.asks[n].reply = r
 		p.reads.note(byAsking, p.variable.ranges(p.asks[n].parts()))
-		r.N = n
-		return script.Answer{Value: r, Nth: o.Nth}
+		numbered := struct {
+			askReply
+			N int `json:"n"`
+		}{r, n}
+		return script.Answer{Value: numbered, Nth: o.Nth}
 	}
 	if n >= p.base {
 		p.failed++

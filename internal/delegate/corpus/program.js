@@ -191,9 +191,9 @@
     }
     if (question === undefined || question === null || String(question).trim() === '') throw new TypeError('ask: the question is empty');
     if (quotes && !read) throw new TypeError('ask: quotes are of the text, which is missing');
-    const shape = ({n, text, value, quotes}) => {
-      const said = text === undefined ? value : make(text, text === '' ? [] : [{at: 0, a: n}]);
-      return quotes ? {answer: said, quotes: quotes.map(([from, to]) => read.slice(from, to))} : said;
+    const shape = ({n, text, value, quotes: places}) => {
+      if (quotes) return {answer: value, quotes: (places ?? []).map(([from, to]) => read.slice(from, to))};
+      return text === undefined ? value : make(text, [{at: 0, a: n}]);
     };
     const args = {question: partsOf(question), text: read && parts(read), schema, quotes: quotes ? true : undefined, model, sample};
     return host.call('ask', args, shape, (why) => new AskError(why));

@@ -45,7 +45,6 @@ type ask struct {
 
 // askReply is the answer to a request.
 type askReply struct {
-	N      int             `json:"n,omitempty"`    // number of the request, for program.js
 	Text   *string         `json:"text,omitempty"` // without a schema
 	Value  json.RawMessage `json:"value,omitempty"`
 	Quotes [][2]int        `json:"quotes,omitempty"` // ranges of the characters of the text, in UTF-16

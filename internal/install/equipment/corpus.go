@@ -174,7 +174,7 @@ func (s *Set) ProgramsOver(
 	}
 	hook := &insisting{programs: true}
 	agent.Hooks = append(agent.Hooks[:len(agent.Hooks):len(agent.Hooks)], hook)
-	agent.Model = corpus.LooksFirst(agent.Model, *of.Programs, hook.isGiven)
+	agent.Model = corpus.LooksFirst(agent.Model, *of.Programs, hook.state)
 	return set
 }
 
@@ -184,15 +184,16 @@ type insisting struct {
 	programs bool // a program sets the answer
 
 	mu    sync.Mutex
+	ran   bool
 	given bool
 	lacks []string // parts of the answer that no quote contains
 }
 
-// isGiven reports whether there is an answer to the last question.
-func (i *insisting) isGiven() bool {
+// state reports whether a program has run, and whether there is an answer to the last question.
+func (i *insisting) state() (ran, given bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.given
+	return i.ran, i.given
 }
 
 // At implements [tool.Hook].
@@ -209,7 +210,7 @@ func (i *insisting) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
 		}
 		i.given, i.lacks = true, a.Unsupported
 	case p.Moment == tool.AfterCall && p.Call.Name == corpus.ProgramTool && p.Failed == "":
-		i.given = i.given || corpus.Sets(*p.Result)
+		i.ran, i.given = true, i.given || corpus.Sets(*p.Result)
 	case p.Moment == tool.RunStop && i.programs && !i.given && p.Rounds <= 1:
 		return tool.Outcome{By: "the one who asks", Text: "Only a value that a program sets with answer(value) is an answer. Set it now; " +
 			"if the text does not answer the question, answer(null)."}, nil
