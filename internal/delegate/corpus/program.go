@@ -34,6 +34,7 @@ const ProgramTool = "program"
 const (
 	mostPrintedChars = 8_000 // characters of the output of a program that the model sees
 	mostCode         = 64_000
+	mostError        = 1_000 // bytes of the error of a program
 	programBusy      = 2 * time.Minute // computing time of all programs of a session together
 	programStore     = "program"       // key in the store of the session
 	answerStore      = "program answer"
@@ -203,7 +204,8 @@ func (p *program) perform(ctx context.Context) (tool.Result, error) {
 	}
 	res.Parts = tool.Text(p.said(failed == nil)).Parts
 	if failed != nil {
-		failed = fmt.Errorf("%w. Its variables are gone, those of earlier programs are not; answers that it got cost nothing again", failed)
+		failed = fmt.Errorf("%s. Its variables are gone, those of earlier programs are not; answers that it got cost nothing again",
+			text.Short(failed.Error(), mostError))
 	}
 	return res, failed
 }

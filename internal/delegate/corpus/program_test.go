@@ -3,6 +3,7 @@ package corpus_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/inspan/inspan/event"
 	"github.com/inspan/inspan/internal/delegate/corpus"
 	"github.com/inspan/inspan/internal/delegate/script"
+	"github.com/inspan/inspan/internal/testkit"
 	"github.com/inspan/inspan/internal/world/sandbox"
 	"github.com/inspan/inspan/llm"
 	scripted "github.com/inspan/inspan/llm/script"
@@ -332,14 +334,15 @@ func TestLimitsOfAsks(t *testing.T) {
 func TestHistoryIsBounded(t *testing.T) {
 	p := newPrograms(t, echoing())
 	p.write("a.txt", strings.Repeat("Q", 200_000))
-	p.run("print(context)", "for (let i = 0; i < 100; i++) print(context.slice(i))", "var all = [context, context]; print(all); all", "answer(context)")
+	p.run("print(context)", "throw new Error(context)", "await ask(String(context.slice(0, 5000)), context); await ask(5)", "for (let i = 0; i < 100; i++) print(context.slice(i))", "var all = [context, context]; print(all); all", "answer(context)")
 	seen := 0
 	for _, e := range p.events() {
 		if b, ok := e.Body.(event.Ended); ok && b.Parent == "" {
 			seen += strings.Count(b.Parts.Text(), "Q")
 		}
 	}
-	if seen > 3*8000 || seen < 3*7000 {
+	// What a program that failed prints, its error, and the last of its calls, are limited too.
+	if seen > 3*8000+1000+20*200 || seen < 3*7000 {
 		t.Errorf("the model has seen %d characters", seen)
 	}
 	if a := p.answer(); a == nil || len(a.Answer) != 200_000 || a.Coverage.Read != 8000 {
@@ -415,5 +418,61 @@ func TestProgramsCut(t *testing.T) {
 		if n := int(m2.asked.Load()); n != 5-ended {
 			t.Errorf("cut at %d: %d requests, %d had ended", cut, n, ended)
 		}
+	}
+}
+
+// TestCancelReachesAsks checks that an interrupt ends requests of a running program, which then has no answer.
+func TestCancelReachesAsks(t *testing.T) {
+	began, ended := make(chan bool, 8), make(chan error, 8)
+	p := newPrograms(t, waiting{began, ended})
+	p.write("a.txt", "one\n")
+	s, err := p.agent("answer(await Promise.all([1, 2, 3].map(i => ask('What ' + i, context))))").Open(t.Context(), p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan error, 1)
+	go func() {
+		var err error
+		for _, e := range s.Run(t.Context(), event.Say("go")) {
+			err = errors.Join(err, e)
+		}
+		over <- err
+	}()
+	for range 3 {
+		testkit.Receive(t, "a request", began)
+	}
+	if _, err := p.log.Append(t.Context(), event.Cancelled{By: "the user"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		testkit.Receive(t, "the end of a request", ended)
+	}
+	if err := testkit.Receive(t, "the end of the run", over); err != nil {
+		t.Fatal(err)
+	}
+	if a := p.answer(); a != nil {
+		t.Errorf("%+v", a)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// waiting is a model that answers only when it is told to stop.
+type waiting struct {
+	began chan bool
+	ended chan error
+}
+
+func (waiting) Info() llm.Info {
+	return llm.Info{Provider: "test", Model: "waiting", Prices: llm.Prices{{Input: 1, Output: 1}}}
+}
+
+func (m waiting) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Chunk, error] {
+	return func(yield func(llm.Chunk, error) bool) {
+		m.began <- true
+		<-ctx.Done()
+		m.ended <- ctx.Err()
+		yield(llm.Chunk{}, llm.AsError(ctx.Err()))
 	}
 }
