@@ -76,8 +76,8 @@ func TestAskCorpusByProgram(t *testing.T) {
 // same, and no request that had ended is made again.
 func TestKilledPrograms(t *testing.T) {
 	t.Parallel()
-	steps := programCall("const first = []; for (const l of context.lines()) first.push(await ask('delay: 20ms\nsay: one ' + l, l))") + "\n" +
-		programCall("const again = await Promise.all(first.map(f => ask(text`delay: 20ms\nsay: two ${f}`)))") + "\n" +
+	steps := programCall("const first = []; for (const l of context.lines()) first.push(await ask('delay: 20ms\\nsay: one ' + l, l))") + "\n" +
+		programCall("const again = await Promise.all(first.map(f => ask(text`delay: 20ms\\nsay: two ${f}`)))") + "\n" +
 		programCall("answer(join(again, ', '))")
 	const asks = 8
 	after := []int{1, 3, 4, 6}
@@ -92,7 +92,7 @@ func TestKilledPrograms(t *testing.T) {
 		before := endedAsks(t, h)
 		out, err := h.command(t.Context(), "resume", "last").Output()
 		if want := "| two one alpha, two one beta, two one gamma, two one delta\n"; err != nil || !strings.HasPrefix(string(out), want) {
-			t.Fatalf("killed after %d: %v, %s", len(before), err, out)
+			t.Fatalf("killed after %d: %v, %s\n%s", len(before), err, out, p.Printed())
 		}
 		all := endedAsks(t, h)
 		if len(all) != asks {
