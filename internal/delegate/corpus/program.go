@@ -34,7 +34,7 @@ const ProgramTool = "program"
 const (
 	mostPrintedChars = 8_000 // characters of the output of a program that the model sees
 	mostCode         = 64_000
-	mostError        = 1_000 // bytes of the error of a program
+	mostError        = 1_000           // bytes of the error of a program
 	programBusy      = 2 * time.Minute // computing time of all programs of a session together
 	programStore     = "program"       // key in the store of the session
 	answerStore      = "program answer"

@@ -344,3 +344,24 @@ func TestPrograms(t *testing.T) {
 		})
 	}
 }
+
+// TestRepliesAfterTheEnd checks that a script that fails ends, also while results of its other calls come.
+func TestRepliesAfterTheEnd(t *testing.T) {
+	big := strings.Repeat("x", 20_000)
+	for range 10 {
+		_, err := run(t, script.Script{
+			Code: `await Promise.all([...Array(100).keys()].map(i => call("x", {i})))`, Limits: script.Limits{Calls: 200},
+			Call: func(_ context.Context, _ string, args json.RawMessage) func() script.Answer {
+				return func() script.Answer {
+					if string(args) == `{"i":3}` {
+						return script.Answer{Err: errors.New("the third fails")}
+					}
+					return script.Answer{Value: big}
+				}
+			},
+		})
+		if err == nil || !strings.Contains(err.Error(), "the third fails") {
+			t.Fatal(err)
+		}
+	}
+}
