@@ -35,6 +35,7 @@ const (
 	mostPrintedChars = 8_000 // characters of the output of a program that the model sees
 	mostCode         = 64_000
 	mostError        = 1_000           // bytes of the error of a program
+	moreCalls        = 1_000           // beyond the limit of requests, as the end of a program may come late
 	programBusy      = 2 * time.Minute // computing time of all programs of a session together
 	programStore     = "program"       // key in the store of the session
 	answerStore      = "program answer"
@@ -188,7 +189,7 @@ func (p *program) perform(ctx context.Context) (tool.Result, error) {
 	_, err = script.Engine{Self: p.set.Self, Env: p.call.Env, Open: p.call.Mode == tool.ModeYolo}.Run(ctx, script.Script{
 		Programs: in.Programs, Setup: programSetup, Input: input, Seed: p.past.Seed, Now: time.UnixMilli(p.past.Now),
 		Call: p.begin, Tell: p.tell, Rests: p.call.Waiting,
-		Limits: script.Limits{Memory: 256<<20 + 8*size, Busy: programBusy, Calls: p.base + p.set.Limits.Asks + 1},
+		Limits: script.Limits{Memory: 256<<20 + 8*size, Busy: programBusy, Calls: p.base + p.set.Limits.Asks + moreCalls},
 	})
 	spent := p.set.closePurse(p.call.ID)
 	res := tool.Result{Untrusted: true, Store: map[string]json.RawMessage{}}

@@ -134,4 +134,3 @@ func endedAsks(t *testing.T, h home) map[string]int {
 	}
 	return ended
 }
-
