@@ -191,7 +191,7 @@ func (p *program) perform(ctx context.Context) (tool.Result, error) {
 		Call: p.begin, Tell: p.tell, Rests: p.call.Waiting,
 		Limits: script.Limits{Memory: 256<<20 + 8*size, Busy: programBusy, Calls: p.base + p.set.Limits.Asks + moreCalls},
 	})
-	spent := p.set.closePurse(p.call.ID)
+	tokens := p.set.closePurse(p.call.ID)
 	res := tool.Result{Untrusted: true, Store: map[string]json.RawMessage{}}
 	failed := err
 	if own, is := errors.AsType[*script.Error](err); err != nil && (!is || p.index < len(p.before)) {
@@ -200,7 +200,7 @@ func (p *program) perform(ctx context.Context) (tool.Result, error) {
 		}
 		return res, err
 	}
-	if err := p.leave(ctx, &res, failed == nil, spent); err != nil {
+	if err := p.leave(ctx, &res, failed == nil, tokens); err != nil {
 		return res, err
 	}
 	res.Parts = tool.Text(p.said(failed == nil)).Parts
@@ -212,13 +212,13 @@ func (p *program) perform(ctx context.Context) (tool.Result, error) {
 }
 
 // leave stores what later programs need, and the answer.
-func (p *program) leave(ctx context.Context, res *tool.Result, well bool, spent bill) error {
+func (p *program) leave(ctx context.Context, res *tool.Result, well bool, tokens int) error {
 	next, told := p.past, 0
 	for _, a := range p.asks[min(p.base, len(p.asks)):] {
 		told += a.reply.Tokens
 	}
 	// Those of a try before a crash are only in replies, those of failed requests only in the purse.
-	next.Asked, next.Tokens = next.Asked+len(p.calls)-p.base, next.Tokens+max(spent.tokens, told)
+	next.Asked, next.Tokens = next.Asked+len(p.calls)-p.base, next.Tokens+max(tokens, told)
 	if well {
 		name, err := p.put(ctx, ran{p.code, slices.Clone(p.calls[p.base:])})
 		if err != nil {

@@ -149,7 +149,7 @@ func (s *Set) asking(ctx context.Context, c *tool.Call, a ask) (tool.Result, err
 	if err != nil {
 		return tool.Result{}, err
 	}
-	text = valid(text)
+	text = string([]rune(text)) // each byte that is no UTF-8 becomes one character, as in programs
 	clean := func(text string) string { return cleaned(c.Env.Clean, valid(text)) }
 	req := a.request(q, clean(words), clean(text))
 	info := model.Info()

@@ -41,8 +41,9 @@ type held struct {
 	Bytes    int64    `json:"bytes"` // of the source
 	Decoding decoding `json:"decoding,omitempty"`
 
-	text  string
-	marks []mark // one for each markEvery characters; nil: each byte is a character
+	text   string
+	marks  []mark // one for each markEvery characters; nil: each byte is a character
+	breaks []int  // places of the ends of lines
 }
 
 // mark is the place of a character: its first byte, and its number in UTF-16, as JavaScript counts.
@@ -157,12 +158,15 @@ func (s *Set) variableOf(ctx context.Context, c *tool.Call, name string) (*varia
 	return v, nil
 }
 
-// index marks characters of the text.
+// index marks characters and lines of the text.
 func (h *held) index() {
 	units, plain := 0, true
 	for i, r := range h.text {
 		if units >= len(h.marks)*markEvery {
 			h.marks = append(h.marks, mark{i, units})
+		}
+		if r == '\n' {
+			h.breaks = append(h.breaks, i)
 		}
 		units, plain = units+max(utf16.RuneLen(r), 1), plain && r < utf8.RuneSelf
 	}
@@ -198,7 +202,7 @@ func (h *held) source(from, to int) span {
 }
 
 // lineOf returns the number of the line in which a byte of the text is, from 1.
-func (h *held) lineOf(at int) int64 { return int64(strings.Count(h.text[:at], "\n")) + 1 }
+func (h *held) lineOf(at int) int64 { return int64(sort.SearchInts(h.breaks, at)) + 1 }
 
 // merged returns ranges in order, those that touch as one.
 func merged(spans []span) (out []span) {

@@ -25,6 +25,7 @@ type purse struct {
 	claimed  bill // by requests in progress
 	flying   int  // number of these
 	requests int  // to models without a known price
+	closed   bool // its money is the session's
 }
 
 // bill is what requests cost.
@@ -130,7 +131,9 @@ func (c claim) settle(info llm.Info, used llm.Usage) {
 	c.purse.flying--
 	c.purse.claimed.add(c.most, -1)
 	c.purse.spent.add(cost, 1)
-	c.purse.hold(cost.dollars - c.most.dollars)
+	if !c.purse.closed { // a request that was stopped with its program may end later
+		c.purse.hold(cost.dollars - c.most.dollars)
+	}
 	c.purse.settled.Broadcast()
 }
 
@@ -143,9 +146,11 @@ func (p *purse) spentSoFar() float64 {
 
 // close returns the money spent. From now on it counts as the session's.
 func (p *purse) close() float64 {
-	spent := p.spentSoFar()
-	p.hold(-spent)
-	return spent
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	p.hold(-p.spent.dollars - p.claimed.dollars)
+	return p.spent.dollars
 }
 
 func priceOf(info llm.Info, used llm.Usage) float64 {
@@ -193,14 +198,17 @@ func (s *Set) purseOf(c *tool.Call, info llm.Info) (*purse, error) {
 	return p, nil
 }
 
-// closePurse ends the purse of a program. From now on its money counts as the session's.
-func (s *Set) closePurse(call string) (spent bill) {
+// closePurse ends the purse of a program, and returns the tokens that were spent.
+func (s *Set) closePurse(call string) (tokens int) {
 	s.purses.mu.Lock()
 	defer s.purses.mu.Unlock()
-	if p := s.purses.byCall[call]; p != nil {
-		p.close()
-		spent = p.spent
+	p := s.purses.byCall[call]
+	if p == nil {
+		return 0
 	}
 	delete(s.purses.byCall, call)
-	return spent
+	p.close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spent.tokens
 }
