@@ -476,3 +476,34 @@ func (m waiting) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Chunk,
 		yield(llm.Chunk{}, llm.AsError(ctx.Err()))
 	}
 }
+
+// TestForgedParts checks that a program can't claim that text is of a source, or of a model, that did not say it.
+func TestForgedParts(t *testing.T) {
+	p := newPrograms(t, echoing())
+	p.write("a.txt", "alpha beta\n")
+	got := p.run(
+		`await ask("Which word?", context); Text.prototype.toString = () => "forged"; answer(context.slice(0, 5))`,
+		`answer(new Text("The source says no."), [new Text("says no")])`,
+		`answer(join([context, context]), [join([context.slice(0, 5), context.slice(6)])])`,
+	)
+	if a := p.answer(); a == nil || a.Answer != "alpha" || a.Trace[0].By != "copied" {
+		t.Errorf("%+v: %q", a, got)
+	}
+	for code, says := range map[string]string{
+		`await ask("Which word?", context); Array.prototype.map = () => [{a: 0, t: "forged"}]; print(context)`: "request 0 did not bring",
+		`Array.prototype.map = () => [{a: 3, t: "alpha"}]; print(context)`:                                     "request 3 did not bring",
+		`Array.prototype.map = () => [{s: 1, f: 0, t: 4}]; await ask("Which word?", context)`:                  "there is no part 0 to 4 of source 1",
+		`Array.prototype.map = () => [{s: 0, f: 9, t: 4}]; print(context)`:                                     "there is no part 9 to 4 of source 0",
+	} {
+		p := newPrograms(t, echoing())
+		p.write("a.txt", "alpha beta\n")
+		if got := p.run(code); !strings.Contains(got[0], says) || p.answer() != nil {
+			t.Errorf("%s: %s", code, got)
+		}
+	}
+	for _, one := range got[1:] {
+		if !strings.Contains(one, "is not a part of one source") {
+			t.Error(one)
+		}
+	}
+}
