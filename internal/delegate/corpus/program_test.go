@@ -490,10 +490,10 @@ func TestForgedParts(t *testing.T) {
 		t.Errorf("%+v: %q", a, got)
 	}
 	for code, says := range map[string]string{
-		`await ask("Which word?", context); Array.prototype.map = () => [{a: 0, t: "forged"}]; print(context)`: "request 0 did not bring",
-		`Array.prototype.map = () => [{a: 3, t: "alpha"}]; print(context)`:                                     "request 3 did not bring",
-		`Array.prototype.map = () => [{s: 1, f: 0, t: 4}]; await ask("Which word?", context)`:                  "there is no part 0 to 4 of source 1",
-		`Array.prototype.map = () => [{s: 0, f: 9, t: 4}]; print(context)`:                                     "there is no part 9 to 4 of source 0",
+		`await ask("Which word?", context); Array.prototype.map = () => [{a: 0, t: "forged"}]; await ask("Again?", context)`: "request 0 did not bring",
+		`Array.prototype.map = () => [{a: 3, t: "alpha"}]; await ask("What?", context)`:                                      "request 3 did not bring",
+		`Array.prototype.map = () => [{s: 1, f: 0, t: 4}]; await ask("Which word?", context)`:                                "there is no part 0 to 4 of source 1",
+		`Array.prototype.map = () => [{s: 0, f: 9, t: 4}]; await ask("What?", context)`:                                      "there is no part 9 to 4 of source 0",
 	} {
 		p := newPrograms(t, echoing())
 		p.write("a.txt", "alpha beta\n")
