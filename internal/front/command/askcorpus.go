@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,11 +25,12 @@ import (
 func (c *command) askCorpus() *cobra.Command {
 	f, q, program, depth := runFlags{output: console.Text}, corpusQuestion{}, false, 0
 	cmd := &cobra.Command{
-		Use:   `ask-corpus DIR|URL "question"`,
+		Use:   `ask-corpus DIR|URL|- "question"`,
 		Short: "Answer a question from far more text than a model can read",
 		Long: "The agent works in the folder DIR and only reads. It searches the text, and a small model reads the pieces that matter.\n" +
 			"It opens only the sources that you name and the files below them.\n" +
 			"inspan fetches the pages that you name once, before the agent begins. The agent itself has no network.\n" +
+			"With -, the source is standard input, such as the output of another command.\n" +
 			"inspan prints the answer and the passages that it rests on, and compares each passage with its source first.\n" +
 			"With --program, the agent writes programs over the text, which ask models about parts of it.\n" +
 			"Use it for answers that need all of the text, such as counts, or that are long.\n" +
@@ -38,7 +40,7 @@ func (c *command) askCorpus() *cobra.Command {
 			"  inspan ask-corpus logs --budget 0.50 --json \"which requests failed on Friday?\" | jq .evidence\n" +
 			"  inspan ask-corpus https://example.com/terms \"how long does a refund take?\"\n" +
 			"  inspan ask-corpus tickets --program \"how many complain about prices? List them by month\"",
-		Args: exactly(2, 2, "a DIR or URL and a question"),
+		Args: exactly(2, 2, "a DIR or URL or - and a question"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if q.Question = args[1]; strings.TrimSpace(q.Question) == "" {
 				return misused("the question is empty")
@@ -59,6 +61,12 @@ func (c *command) askCorpus() *cobra.Command {
 				return misused("--depth needs --program")
 			case given:
 				limits.Depth = depth
+			}
+			if slices.Contains(q.Sources, corpus.Input) {
+				if isTerminal(c.in) {
+					return misused("the source - needs text on standard input")
+				}
+				f.Input = c.in
 			}
 			input := event.Say(q.Task())
 			if program {
@@ -116,10 +124,10 @@ type answered struct {
 }
 
 // of reads the command's first argument, and returns the folder to work in. The folder is also the source if no
-// other is named; a page always is a source.
+// other is named; a page and standard input always are sources.
 func (q *corpusQuestion) of(first string, named bool) (folder string) {
 	switch {
-	case !corpus.IsPage(first):
+	case !corpus.IsPage(first) && first != corpus.Input:
 		return first
 	case !named:
 		q.Sources = nil

@@ -134,3 +134,31 @@ func endedAsks(t *testing.T, h home) map[string]int {
 	}
 	return ended
 }
+
+// TestAskCorpusOfStandardInput checks that standard input is a source for programs and for tools, that it is stored with
+// the session, and that an empty one is an error before a model is asked.
+func TestAskCorpusOfStandardInput(t *testing.T) {
+	t.Parallel()
+	h := newLibrary(t, "not a source\n")
+	ask := func(input string, args ...string) (string, int) {
+		cmd := h.command(t.Context(), append([]string{"ask-corpus", "-", "--model", "script"}, args...)...)
+		cmd.Stdin = strings.NewReader(input)
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	out, code := ask("alpha\nbeta\n", "--program", programCall("answer(context.lines()[1])"))
+	if code != 0 || !strings.Contains(out, "| beta\n") || !strings.Contains(out, "copied from standard input, line 2 (bytes 6-10)") {
+		t.Errorf("code %d, %s", code, out)
+	}
+	if out, err := h.command(t.Context(), "resume", "last", programCall("answer(context.lines()[0])")).Output(); err != nil || !strings.HasPrefix(string(out), "| alpha\n") {
+		t.Errorf("%v, %s", err, out)
+	}
+	out, code = ask("alpha one\n", `call: corpus_list {"sources":["-"]}`+"\n"+
+		`call: corpus_answer {"answer":"It is alpha one.","evidence":[{"source":"standard input","from":0,"to":9,"quote":"alpha one"}]}`)
+	if code != 0 || !strings.Contains(out, "[1] standard input, line 1 (bytes 0-9)") {
+		t.Errorf("code %d, %s", code, out)
+	}
+	if out, code := ask(" \n", "what?"); code == 0 || !strings.Contains(out, "standard input: it is empty") {
+		t.Errorf("code %d, %s", code, out)
+	}
+}

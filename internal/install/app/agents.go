@@ -135,7 +135,7 @@ func (b *build) answers(ctx context.Context, role skill.Role, held func(llm.Mode
 	if b.at.New {
 		env := b.env
 		env.Clean, of.Small, of.Programs = b.Permission.Clean, b.o.Small, b.o.Programs
-		of.Sources, err = equipment.Sources(ctx, env, b.o.Sources, func(effects []tool.Effect) error {
+		of.Sources, err = equipment.Sources(ctx, env, b.o.Sources, b.o.Input, func(effects []tool.Effect) error {
 			return b.Permission.Refused(b.env, b.rules, effects)
 		})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,8 +76,8 @@ func (s *Set) Asking(agents workflow.Agents, sessions store.Store) []tool.Tool {
 type Corpus = *corpus.Set
 
 // Sources resolves the sources of a new session that answers questions from a corpus, as [corpus.Fixed] does.
-func Sources(ctx context.Context, env tool.Env, names []string, may func([]tool.Effect) error) ([]event.Source, error) {
-	return corpus.Fixed(ctx, env, names, may)
+func Sources(ctx context.Context, env tool.Env, names []string, input io.Reader, may func([]tool.Effect) error) ([]event.Source, error) {
+	return corpus.Fixed(ctx, env, names, input, may)
 }
 
 // CorpusRole returns the role of agents that answer questions from a corpus. A file of the person or the
