@@ -5,6 +5,5 @@
 //
 //	stats  statistics of comparisons: tests, intervals, power; pure
 //	eval   suites of tasks, their runs, graders and comparisons, and changes that must prove themselves
-//	recursion  programs over long texts, with simulated models; only tests
 //	bench  inspan and other agents, measured from outside
 package lab
