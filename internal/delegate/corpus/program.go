@@ -213,14 +213,16 @@ func (p *program) perform(ctx context.Context) (tool.Result, error) {
 
 // leave stores what later programs need, and the answer.
 func (p *program) leave(ctx context.Context, res *tool.Result, well bool, tokens int) error {
-	next, told := p.past, 0
+	p.mu.Lock()
+	next, told, calls := p.past, 0, slices.Clone(p.calls[p.base:])
 	for _, a := range p.asks[min(p.base, len(p.asks)):] {
 		told += a.reply.Tokens
 	}
 	// Those of a try before a crash are only in replies, those of failed requests only in the purse.
-	next.Asked, next.Tokens = next.Asked+len(p.calls)-p.base, next.Tokens+max(tokens, told)
+	next.Asked, next.Tokens = next.Asked+len(calls), next.Tokens+max(tokens, told)
+	p.mu.Unlock() // requests that were stopped with the program may still end
 	if well {
-		name, err := p.put(ctx, ran{p.code, slices.Clone(p.calls[p.base:])})
+		name, err := p.put(ctx, ran{p.code, calls})
 		if err != nil {
 			return err
 		}
@@ -253,6 +255,8 @@ func (p *program) put(ctx context.Context, v any) (string, error) {
 
 // said is what the model sees: the head of the output, the names and sizes of variables, and how requests ended.
 func (p *program) said(well bool) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	var b strings.Builder
 	b.WriteString(p.output.String())
 	if out := b.String(); out != "" && !strings.HasSuffix(out, "\n") {
@@ -290,7 +294,9 @@ func (p *program) begin(ctx context.Context, _ string, args json.RawMessage) fun
 	p.mu.Lock()
 	n := len(p.asks)
 	err := p.check(&a)
-	p.asks = append(p.asks, a)
+	if p.asks = append(p.asks, a); n >= p.base {
+		p.calls = append(p.calls, outcome{})
+	}
 	p.mu.Unlock()
 	switch {
 	case err != nil:
@@ -300,9 +306,6 @@ func (p *program) begin(ctx context.Context, _ string, args json.RawMessage) fun
 	case p.past.Asked+n-p.base >= p.set.Limits.Asks:
 		return over(&script.Error{Text: fmt.Sprintf("the programs of a session ask at most %s", text.Counted(p.set.Limits.Asks, "time", "times"))})
 	}
-	p.mu.Lock()
-	p.calls = append(p.calls, outcome{})
-	p.mu.Unlock()
 	a.Variable = p.past.Variable
 	raw, err := json.Marshal(a)
 	if err != nil {

@@ -294,15 +294,16 @@ func TestLimitsOfAsks(t *testing.T) {
 		says  string
 		most  int64
 	}{
-		"number":      {func(p *programs) { p.limits.Asks = 10 }, []string{many}, "ask at most 10 times", 10},
-		"in programs": {func(p *programs) { p.limits.Asks = 10 }, []string{"for (let j = 0; j < 6; j++) await ask('x', context, {sample: j}); null.x", many}, "ask at most 10 times", 10},
-		"depth":       {func(p *programs) { p.limits.Depth = 0 }, []string{many}, "the depth is 0", 0},
-		"tokens":      {func(p *programs) { p.limits.Tokens = 10_000 }, []string{many}, "the limit of 10000 tokens does not suffice", 40},
-		"money":       {func(p *programs) { p.limit = 0.01 }, []string{many}, "does not suffice", 40},
-		"at once":     {func(p *programs) { p.limit = 0.01 }, []string{together}, "does not suffice", 40},
-		"window":      {func(*programs) {}, []string{"await ask('x', join([...Array(100)].map(() => context)))"}, "cut the text with chunks", 0},
-		"no model":    {func(*programs) {}, []string{"await ask('x', context, {model: 'gpt'})"}, "there is no model", 0},
-		"no option":   {func(*programs) {}, []string{"await ask('x', context, {shema: {}})"}, "ask has no option shema", 0},
+		"number":       {func(p *programs) { p.limits.Asks = 10 }, []string{many}, "ask at most 10 times", 10},
+		"in programs":  {func(p *programs) { p.limits.Asks = 10 }, []string{"for (let j = 0; j < 6; j++) await ask('x', context, {sample: j}); null.x", many}, "ask at most 10 times", 10},
+		"depth":        {func(p *programs) { p.limits.Depth = 0 }, []string{many}, "the depth is 0", 0},
+		"tokens":       {func(p *programs) { p.limits.Tokens = 10_000 }, []string{many}, "the limit of 10000 tokens does not suffice", 40},
+		"money":        {func(p *programs) { p.limit = 0.01 }, []string{many}, "does not suffice", 40},
+		"at once":      {func(p *programs) { p.limit = 0.01 }, []string{together}, "does not suffice", 40},
+		"window":       {func(*programs) {}, []string{"await ask('x', join([...Array(100)].map(() => context)))"}, "cut the text with chunks", 0},
+		"no model":     {func(*programs) {}, []string{"await ask('x', context, {model: 'gpt'})"}, "there is no model", 0},
+		"one is wrong": {func(*programs) {}, []string{"await Promise.allSettled([ask('x', context, {model: 'gpt'}), ask('y', context), ask('z', context)])"}, "there is no model", 2},
+		"no option":    {func(*programs) {}, []string{"await ask('x', context, {shema: {}})"}, "ask has no option shema", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := echoing()
