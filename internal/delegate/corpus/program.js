@@ -200,8 +200,9 @@
   };
   globalThis.answer = (value, quotes = []) => {
     if (value === undefined || value === null) return host.tell('answer', stringify({nothing: true}));
-    const kept = typeof value === 'string' || value instanceof Text ? partsOf(value) : partsOf(stringify(value, null, 1));
-    host.tell('answer', stringify({text: kept, quotes: [quotes].flat(Infinity).map(partsOf)}));
+    const plain = (one) => typeof one === 'string' || one instanceof Text;
+    const kept = plain(value) ? value : Array.isArray(value) && value.every(plain) ? join(value, '\n') : stringify(value, null, 1);
+    host.tell('answer', stringify({text: partsOf(kept), quotes: [quotes].flat(Infinity).map(partsOf)}));
   };
   globalThis.print = (...values) => {
     const t = join(values.flatMap((one, i) => i ? [' ', one] : [one]));

@@ -508,3 +508,29 @@ func TestForgedParts(t *testing.T) {
 		}
 	}
 }
+
+// TestFormsOfAnswers checks what becomes of lists and data.
+func TestFormsOfAnswers(t *testing.T) {
+	for code, want := range map[string]string{
+		`answer(context.lines())`:                     "alpha\nbeta copied computed copied",
+		`answer([context.lines()[1], "plain"])`:       "beta\nplain copied computed",
+		`answer({n: 1, of: context.slice(0, 5)})`:     "{\n \"n\": 1,\n \"of\": \"alpha\"\n} computed",
+		`answer([1, 2])`:                              "[\n 1,\n 2\n] computed",
+		`answer("first"); answer(context.trim())`:     "alpha\nbeta copied",
+		`answer(context.split(/(?=b)|\n/g).slice(1))`: "beta copied",
+	} {
+		p := newPrograms(t, echoing())
+		p.write("a.txt", "alpha\nbeta")
+		p.run(code)
+		a, got := p.answer(), ""
+		if a != nil {
+			got = a.Answer
+			for _, one := range a.Trace {
+				got += " " + one.By
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", code, got, want)
+		}
+	}
+}
