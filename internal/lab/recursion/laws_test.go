@@ -17,6 +17,14 @@ func small(seed int, t task) *leaf {
 	}
 }
 
+// seeds is how many simulations a law is checked with.
+func seeds(n int) int {
+	if testing.Short() {
+		return (n + 1) / 2
+	}
+	return n
+}
+
 // within checks that a sum of draws is inside its 99 % band.
 func within(t *testing.T, what string, got, mean, variance float64) {
 	t.Helper()
@@ -40,7 +48,7 @@ func number(t *testing.T, o outcome) float64 {
 func TestCountHasItsDistribution(t *testing.T) {
 	for _, e := range []float64{0.01, 0.1, 0.2} {
 		got, mean, variance := 0.0, 0.0, 0.0
-		for seed := range 4 {
+		for seed := range seeds(4) {
 			task := linear(seed, 8_000)
 			l := small(seed, task)
 			l.base = e
@@ -63,7 +71,7 @@ func TestCountHasItsDistribution(t *testing.T) {
 // error of the leaf.
 func TestPairsFollowFromUsers(t *testing.T) {
 	got, mean, variance := 0.0, 0.0, 0.0
-	for seed := range 3 {
+	for seed := range seeds(3) {
 		task := pairs(seed, 8_000)
 		l := small(seed, task)
 		l.base = 0.1
@@ -113,7 +121,7 @@ func TestPairsFollowFromUsers(t *testing.T) {
 func TestNeedleIsFoundAsOftenAsTheLeafSees(t *testing.T) {
 	for _, p := range []policy{direct(), mapped(usualChunk)} {
 		found, mean, variance := 0.0, 0.0, 0.0
-		for seed := range 50 {
+		for seed := range seeds(50) {
 			task := needle(seed, 30_000, float64(seed%5)/4, 3)
 			l := small(seed, task)
 			l.base = 0.2
@@ -135,7 +143,7 @@ func TestNeedleIsFoundAsOftenAsTheLeafSees(t *testing.T) {
 func TestMalformedRepliesAreAskedForOnceMore(t *testing.T) {
 	const f = 0.3
 	failed, requests, asked := 0.0, 0.0, 0.0
-	for seed := range 4 {
+	for seed := range seeds(4) {
 		task := linear(seed, 16_000)
 		l := small(seed, task)
 		l.malformed = f
@@ -161,7 +169,7 @@ func TestVotesHelpIfErrorsAreIndependent(t *testing.T) {
 	const e = 0.2
 	for _, correlated := range []bool{false, true} {
 		got, mean, variance := 0.0, 0.0, 0.0
-		for seed := range 3 {
+		for seed := range seeds(3) {
 			task := linear(seed, 8_000)
 			l := small(seed, task)
 			l.base, l.correlated = e, correlated
