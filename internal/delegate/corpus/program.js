@@ -78,10 +78,11 @@
       const out = [], text = this.#text;
       for (let from = 0; from < text.length;) {
         let to = min(from + size, text.length);
+        const half = Math.ceil(from + size / 2), second = to < text.length ? text.slice(half, to) : '';
         for (const mark of ['\n\n', '\n']) {
-          const at = to < text.length ? text.lastIndexOf(mark, to - mark.length) : -1;
-          if (at >= from + size / 2) {
-            to = at + mark.length;
+          const at = second.lastIndexOf(mark);
+          if (at >= 0) {
+            to = half + at + mark.length;
             break;
           }
         }
