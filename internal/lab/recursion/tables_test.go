@@ -24,15 +24,20 @@ func big(seed int, t task) *leaf {
 type cell struct {
 	score, cost float64
 	requests    float64
-	none        int // runs without an answer
+	runs, none  int // none: those without an answer
 }
 
-func (c cell) String() string { return fmt.Sprintf("%.0f (%.2f)", 100*c.score, c.cost) }
+func (c cell) String() string {
+	if c.none == c.runs {
+		return "does not fit"
+	}
+	return fmt.Sprintf("%.0f (%.2f)", 100*c.score, c.cost)
+}
 
 func simulate(t *testing.T, kind string, runs int, p policy, with func(l *leaf), of func(seed int) task) cell {
 	t.Helper()
 	var scores, costs, requests []float64
-	out := cell{}
+	out := cell{runs: runs}
 	for seed := range runs {
 		task := of(seed)
 		l := small(seed, task)
@@ -112,7 +117,7 @@ func byLength(t *testing.T, runs int, lengths []int) string {
 				if n > 1_000_000 {
 					k = 1 + runs/10
 				}
-				c := simulate(t, kind, k, p, nil, func(seed int) task {
+				row = append(row, simulate(t, kind, k, p, nil, func(seed int) task {
 					switch kind {
 					case "needle":
 						return needle(seed, n, float64(seed%5)/4, 5)
@@ -120,12 +125,7 @@ func byLength(t *testing.T, runs int, lengths []int) string {
 						return hops(seed, n, max(5, n/8_000), 3)
 					}
 					return frequent(seed, n)
-				})
-				if c.none == k {
-					row = append(row, "does not fit")
-				} else {
-					row = append(row, c)
-				}
+				}))
 			}
 		}
 		out.row(row...)
