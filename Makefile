@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test test-long test-hostile test-engine bench-engine lint safety fuzz explore oracle harbor bench proof test262 bench-serve e2e-local fuzz-api update pictures notice release image image-cluster
+.PHONY: build demo test test-long test-hostile test-engine bench-engine lint safety fuzz explore oracle harbor bench proof recursion test262 bench-serve e2e-local fuzz-api update pictures notice release image image-cluster
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -91,6 +91,10 @@ bench:
 # Hold what comparisons and learning promise, with as many simulations as are promised. Takes minutes.
 proof:
 	INSPAN_PROOF=1 go test -count 1 -timeout 20m -run 'Equal|Promised|Loops|Canaries' -v ./internal/lab/eval
+
+# Simulate programs over texts of up to 10 million tokens, and write the tables of docs/CORPUS.md. Takes half an hour.
+recursion:
+	go test -count 1 -timeout 3h -run TestTables -v ./internal/lab/recursion -update
 
 # Run the tests of JavaScript itself in the engine of scripts, from a copy of tc39/test262 as its tests
 # want it: make test262 SUITE=/path/to/test262 (at commit 5c8206929d81). Takes minutes.

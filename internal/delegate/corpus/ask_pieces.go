@@ -181,7 +181,7 @@ func (a *round) run(ctx context.Context) error {
 				return nil
 			}
 		}
-		claim, err := a.purse.claim(a.question.request(text))
+		claim, err := a.purse.claim(a.model.Info(), a.question.request(text))
 		if err != nil {
 			return err
 		}
@@ -236,29 +236,23 @@ func (a *round) texts(ctx context.Context, do func(n int, text string) error) er
 
 // one asks about one piece, and once more if the reply is unusable.
 func (a *round) one(ctx context.Context, n int, text, key string, c claim) {
-	req, s := a.question.request(a.clean(text)), said{}
-	for try := range mostTries {
-		if try > 0 {
-			var err error
-			if c, err = a.purse.claim(req); err != nil {
-				break
-			}
+	ended, s := false, said{}
+	reply, err := attempts(ctx, a.model, c, a.question.request(a.clean(text)), func(err error) bool {
+		ended = err != nil && a.ends(ctx, err)
+		return ended || a.over(ctx) != nil
+	}, func(reply string) (wrong string) {
+		if s = a.read(n, reply, text); s.state == answered {
+			return ""
 		}
-		reply, err := a.question.ask(ctx, a.model, req, c)
-		if err != nil && a.ends(ctx, err) {
-			return
-		}
-		if err != nil {
-			s = said{state: failed, why: err.Error()}
-		} else if s = a.read(n, reply, text); s.state == answered {
-			a.cache.put(key, reply)
-			break
-		} else {
-			req = corrected(a.question.request(a.clean(text)), reply, a.clean(s.why))
-		}
-		if a.over(ctx) != nil {
-			break
-		}
+		return a.clean(s.why)
+	})
+	switch {
+	case ended:
+		return
+	case err != nil:
+		s = said{state: failed, why: err.Error()}
+	default:
+		a.cache.put(key, reply)
 	}
 	a.take(n, s, false)
 }

@@ -63,15 +63,25 @@ type Set struct {
 	// Key seals the stored form of a corpus. With another key it can't be used any more; empty: the key of this
 	// process.
 	Key []byte
+	// Main returns the model of the agent, for programs that ask it. Nil: they can't.
+	Main func(ctx context.Context) (llm.Model, error)
+	// Self is the path of this program, which runs programs in another process.
+	Self string
+	// Limits are those of programs.
+	Limits event.Programs
 	// Cache is a folder for answers, so that no piece is paid for twice. Empty: none are stored.
 	Cache string
 
-	mu      sync.Mutex
-	model   llm.Model
-	opened  map[string]*manifest // by the name of the corpus
-	held    float64              // dollars that running calls have spent, or may spend
-	seen    map[string]*seen     // the parts read, by the name of the corpus
-	checked map[string]string    // stamps of files with verified content, by corpus and file
+	purses purses
+
+	mu       sync.Mutex
+	model    llm.Model
+	main     llm.Model
+	variable *variable            // the last one used
+	opened   map[string]*manifest // by the name of the corpus
+	held     float64              // dollars that running calls have spent, or may spend
+	seen     map[string]*seen     // the parts read, by the name of the corpus
+	checked  map[string]string    // stamps of files with verified content, by corpus and file
 }
 
 // Tools returns the tools.

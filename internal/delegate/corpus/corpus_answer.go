@@ -50,6 +50,17 @@ type Answer struct {
 	Coverage       Coverage       `json:"coverage"`
 	Sources        int            `json:"sources"`           // of the corpus
 	Skipped        map[string]int `json:"skipped,omitempty"` // omitted files, by reason
+
+	// Of an answer that a program has set: from where each part of it is, and how its requests ended.
+	Program  bool      `json:"program,omitempty"`
+	Trace    []Passage `json:"trace,omitempty"`
+	Requests *Requests `json:"requests,omitempty"`
+}
+
+// Requests counts requests of programs by how they ended.
+type Requests struct {
+	Answered int `json:"answered"`
+	Failed   int `json:"failed"`
 }
 
 // Texts of an answer that claims nothing, depending on whether everything was read.

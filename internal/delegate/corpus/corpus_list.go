@@ -114,6 +114,7 @@ func Exist(ctx context.Context, sessions store.Store, root string, names []strin
 		switch {
 		case kind == kindFile && at == "", kind == kindBlob:
 			err = errors.New("a new session reads only files, folders, pages and logs of sessions")
+		case kind == kindInput:
 		case kind == kindPage:
 			_, err = web.Address(at)
 		case kind == kindFile && filepath.IsAbs(at):
@@ -137,6 +138,8 @@ func kindOf(name string) (kind, at string) {
 		return kindBlob, strings.TrimPrefix(name, "blob:")
 	case strings.Contains(name, "://"):
 		return kindPage, name
+	case name == Input:
+		return kindInput, name
 	case name == "session", name == "sessions":
 		return kindSession, name
 	case strings.HasPrefix(name, "session:"):
@@ -174,6 +177,10 @@ func (s *Set) openAll(ctx context.Context, c *tool.Call, names []string) (*manif
 			err = o.files(ctx, at)
 		case kindPage:
 			err = o.page(ctx, at, fixed)
+		case kindInput:
+			if err = errNoInput; fixed != "" {
+				err = o.add(ctx, source{Name: "standard input", Kind: kindBlob, At: fixed})
+			}
 		case kindBlob:
 			err = o.add(ctx, source{Name: name, Kind: kindBlob, At: at})
 		case kindSession:

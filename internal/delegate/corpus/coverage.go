@@ -12,6 +12,9 @@ type Coverage struct {
 	Searches int      `json:"searches"`         // patterns searched for
 	Unread   []Unread `json:"unread,omitempty"` // sources not read completely, those with the most unread bytes first
 	More     int      `json:"more,omitempty"`   // further such sources
+	// By is the number of bytes by means, for answers of programs: "asked" of a model, "printed" for the agent, and
+	// "copied" into the answer.
+	By map[string]int64 `json:"by,omitempty"`
 }
 
 // Unread is the unread part of a source.
@@ -78,10 +81,15 @@ func (r *reading) coverage() (c Coverage) {
 			}
 		}
 	})
+	c.listed()
+	return c
+}
+
+// listed keeps the sources with the most unread bytes.
+func (c *Coverage) listed() {
 	slices.SortStableFunc(c.Unread, func(a, b Unread) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	if c.More = len(c.Unread) - mostListed; c.More > 0 {
 		c.Unread = c.Unread[:mostListed]
 	}
 	c.More = max(c.More, 0)
-	return c
 }

@@ -38,6 +38,7 @@ const (
 	kindBlob    = "blob"
 	kindPage    = "page"
 	kindSession = "session"
+	kindInput   = "input"
 )
 
 // source is one text of a corpus.

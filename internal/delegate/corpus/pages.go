@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strings"
 
@@ -14,11 +15,16 @@ import (
 )
 
 // Fixed returns the sources of a new session, in the form for its log. The text of a page becomes a blob of the
-// session, if may allows its hosts. So a place in it never changes, and the agent needs no network. Env is the
-// world of the session.
-func Fixed(ctx context.Context, env tool.Env, names []string, may func([]tool.Effect) error) (out []event.Source, err error) {
+// session, if may allows its hosts. So a place in it never changes, and the agent needs no network. The same holds for
+// input, which the name [Input] stands for. Env is the world of the session.
+func Fixed(ctx context.Context, env tool.Env, names []string, input io.Reader, may func([]tool.Effect) error) (out []event.Source, err error) {
 	for _, name := range names {
 		src := event.Source{Name: name}
+		if name == Input {
+			if src.Blob, err = piped(ctx, env, input); err != nil {
+				return nil, fmt.Errorf("standard input: %w", err)
+			}
+		}
 		if IsPage(name) {
 			u, err := web.Address(name)
 			if err == nil {
@@ -37,6 +43,32 @@ func Fixed(ctx context.Context, env tool.Env, names []string, may func([]tool.Ef
 		out = append(out, src)
 	}
 	return out, nil
+}
+
+// Input is the name of standard input as a source.
+const Input = "-"
+
+var errNoInput = errors.New("standard input is not a source of this session")
+
+// piped stores the text of standard input as a blob.
+func piped(ctx context.Context, env tool.Env, input io.Reader) (blob string, err error) {
+	switch {
+	case input == nil:
+		return "", errNoInput
+	case env.Blobs == nil:
+		return "", errNoBlobs
+	}
+	raw, err := io.ReadAll(io.LimitReader(input, mostVariable+1))
+	if err != nil {
+		return "", err
+	}
+	if len(raw) > mostVariable {
+		return "", fmt.Errorf("it has more than %d bytes; save it as a file", mostVariable)
+	}
+	if strings.TrimSpace(string(raw)) == "" {
+		return "", errors.New("it is empty")
+	}
+	return env.Blobs.Put(ctx, strings.NewReader(cleaned(env.Clean, string(raw))))
 }
 
 const mostTold = 400 // bytes of the error of a page

@@ -56,7 +56,7 @@ func TestPagesAreFixed(t *testing.T) {
 	for path, want := range map[string]string{
 		"/away": "fetch that address instead", "/long": "save it as a file", "/empty": "has no text", "/broken": "out of order [1] guide",
 	} {
-		_, err := corpus.Fixed(t.Context(), env, []string{server.URL + path}, fine)
+		_, err := corpus.Fixed(t.Context(), env, []string{server.URL + path}, nil, fine)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -64,11 +64,11 @@ func TestPagesAreFixed(t *testing.T) {
 	asked.Store(0)
 	denied := errors.New("a rule denies it")
 	var hosts []tool.Effect
-	_, err := corpus.Fixed(t.Context(), env, []string{server.URL}, func(e []tool.Effect) error { hosts = e; return denied })
+	_, err := corpus.Fixed(t.Context(), env, []string{server.URL}, nil, func(e []tool.Effect) error { hosts = e; return denied })
 	if !errors.Is(err, denied) || asked.Load() != 0 || len(hosts) != 1 || hosts[0].Kind != tool.Network {
 		t.Errorf("%v, %d requests, %+v", err, asked.Load(), hosts)
 	}
-	only, err := corpus.Fixed(t.Context(), env, []string{server.URL + "/terms#refunds", "docs"}, fine)
+	only, err := corpus.Fixed(t.Context(), env, []string{server.URL + "/terms#refunds", "docs"}, nil, fine)
 	if err != nil || len(only) != 2 || only[0].Blob == "" || only[1].Blob != "" || asked.Load() != 1 {
 		t.Fatalf("%+v, %v, %d requests", only, err, asked.Load())
 	}

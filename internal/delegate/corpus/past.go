@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,8 +44,9 @@ func Given(text string) (a Answer, err error) {
 }
 
 // Answered returns the last answer of a session to its last question, if its quotes were verified or it claims
-// nothing; nil: there is none. A question that came while another was in progress is handled after that one.
-func Answered(events iter.Seq2[event.Event, error]) (last *Answer, err error) {
+// nothing, or if a program has set it; nil: there is none. Blobs are those of the session. A question that came while
+// another was in progress is handled after that one.
+func Answered(ctx context.Context, blobs tool.Blobs, events iter.Seq2[event.Event, error]) (last *Answer, err error) {
 	fold, state, runs := transcript.Fold{}, loop.State{}, 0
 	for e, err := range events {
 		if err == nil {
@@ -60,6 +62,13 @@ func Answered(events iter.Seq2[event.Event, error]) (last *Answer, err error) {
 		}
 		name, object := brought(&fold, e)
 		var a Answer
+		if end, is := e.Body.(event.Ended); is && name == ProgramTool {
+			set, err := stored(ctx, blobs, end.Store)
+			if err != nil {
+				return last, err
+			}
+			last = cmp.Or(set, last)
+		}
 		if name == AnswerTool && json.Unmarshal([]byte(object), &a) == nil && (a.Verified || a.QuotesVerified || a.Nothing) {
 			last = &a
 		}

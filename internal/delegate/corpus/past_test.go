@@ -41,7 +41,7 @@ func TestAnswerIsToTheLastQuestion(t *testing.T) {
 		"said beside the run": {run{{one}, answer("a", "one"), {event.Steered{Origin: event.OriginPerson, Parts: llm.Say("in short")}, done}}, "one"},
 	} {
 		bodies := append([]event.Body{event.Opened{Format: event.Format, Root: "/w"}}, slices.Concat(tc.log...)...)
-		got, err := corpus.Answered(func(yield func(event.Event, error) bool) {
+		got, err := corpus.Answered(t.Context(), nil, func(yield func(event.Event, error) bool) {
 			for i, body := range bodies {
 				if !yield(event.Event{Seq: uint64(i + 1), Session: "s", Body: body}, nil) {
 					return

@@ -34,20 +34,27 @@ const (
 )
 
 // small returns the model for questions about pieces.
-func (s *Set) small(ctx context.Context) (llm.Model, error) {
+func (s *Set) small(ctx context.Context) (llm.Model, error) { return s.modelOf(ctx, "") }
+
+// modelOf returns the small model, or the main one.
+func (s *Set) modelOf(ctx context.Context, name string) (llm.Model, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.model != nil {
-		return s.model, nil
+	known, get := &s.model, s.Model
+	if name == mainModel {
+		known, get = &s.main, s.Main
 	}
-	if s.Model == nil {
-		return nil, errors.New("there is no model to ask about pieces")
+	if *known != nil {
+		return *known, nil
 	}
-	m, err := s.Model(ctx)
+	if get == nil {
+		return nil, errors.New("there is no model to ask")
+	}
+	m, err := get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.model = m
+	*known = m
 	return m, nil
 }
 
@@ -97,14 +104,18 @@ func (q question) key(route, text string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// request returns a request about a piece. The text is between marks that nothing inside can imitate, as they
-// contain a digest of it.
+// framed returns a text between marks that nothing inside can imitate, as they contain a digest of it.
+func framed(kind, question, text string) string {
+	mark := kind + "-" + tool.Digest([]byte(question+"\x00"+text))
+	return "<" + mark + ">\n" + text + "\n</" + mark + ">"
+}
+
+// request returns a request about a piece.
 func (q question) request(text string) llm.Request {
-	mark := "piece-" + tool.Digest([]byte(q.text+"\x00"+text))
 	return llm.Request{
 		System: []string{questionPrompt, "The question:\n" + q.text + "\n\nJSON Schema of answer:\n" + string(q.schema)},
 		Messages: []llm.Message{{Role: llm.User, Parts: llm.Say(
-			"<" + mark + ">\n" + text + "\n</" + mark + ">\n\nAnswer the question about the text above with one JSON object.",
+			framed("piece", q.text, text) + "\n\nAnswer the question about the text above with one JSON object.",
 		)}},
 		MaxOutput: mostOutput, Purpose: Purpose,
 	}
@@ -121,8 +132,34 @@ func corrected(req llm.Request, reply, why string) llm.Request {
 	return req
 }
 
-// ask sends a request, and returns the text of the answer.
-func (q question) ask(ctx context.Context, m llm.Model, req llm.Request, c claim) (answer string, err error) {
+// attempts asks until check accepts an answer, at most mostTries times. After one that is wrong, it says what is
+// wrong. Stop is called with the error of each failed request, and with nil for a wrong answer.
+func attempts(
+	ctx context.Context, m llm.Model, c claim, first llm.Request, stop func(error) bool, check func(reply string) (wrong string),
+) (reply string, err error) {
+	req := first
+	for try := 1; ; try++ {
+		reply, failed := send(ctx, m, req, c)
+		if err = failed; failed == nil {
+			wrong := check(reply)
+			if wrong == "" {
+				return reply, nil
+			}
+			err, req = errors.New(wrong), corrected(first, reply, wrong)
+		}
+		if stop(failed) || try == mostTries {
+			return "", err
+		}
+		next, none := c.purse.claim(c.info, req)
+		if none != nil {
+			return "", err
+		}
+		next.bill, c = c.bill, next
+	}
+}
+
+// send sends a request, and returns the text of the answer.
+func send(ctx context.Context, m llm.Model, req llm.Request, c claim) (answer string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, pieceTime, errors.New("the model took too long"))
 	defer cancel()
 	got, info := 0, m.Info()
@@ -203,17 +240,10 @@ func (q question) read(reply, text string, p piece) said {
 	case len(quotes) == 0:
 		return bad("the answer has no quote of the piece")
 	}
-	checked, err := q.form.Check([]byte(`{"answer":` + string(value) + `}`))
-	if err != nil {
-		return bad("the answer is not of the schema: %v", err)
-	}
-	var form struct {
-		Answer json.RawMessage `json:"answer"`
-	}
-	if err := json.Unmarshal(checked, &form); err != nil {
+	if value, err = q.checked(value); err != nil {
 		return bad("%v", err)
 	}
-	out := said{state: answered, value: form.Answer}
+	out := said{state: answered, value: value}
 	for _, text2 := range quotes {
 		at := strings.Index(text, text2)
 		if strings.TrimSpace(text2) == "" || len(text2) > mostQuote || at < 0 {
@@ -224,10 +254,23 @@ func (q question) read(reply, text string, p piece) said {
 		}
 		out.quotes = append(out.quotes, quote{p.From + int64(at), p.From + int64(at+len(text2)), text2})
 	}
-	if missing := q.unquoted(form.Answer, quotes); len(missing) > 0 {
+	if missing := q.unquoted(value, quotes); len(missing) > 0 {
 		return bad("no quote has %.80q of the answer; answer in words and figures of the quotes", missing[0])
 	}
 	return out
+}
+
+// checked returns an answer in the form of the schema.
+func (q question) checked(value json.RawMessage) (json.RawMessage, error) {
+	checked, err := q.form.Check([]byte(`{"answer":` + string(value) + `}`))
+	if err != nil {
+		return nil, fmt.Errorf("the answer is not of the schema: %w", err)
+	}
+	var form struct {
+		Answer json.RawMessage `json:"answer"`
+	}
+	err = json.Unmarshal(checked, &form)
+	return form.Answer, err
 }
 
 // object decodes the one JSON object of an answer. It may be in a fence, with no other text.

@@ -61,7 +61,14 @@ type machine struct {
 	open   int           // unsettled calls
 	held   bool          // one of them waits for a person
 	end    *ending       // of the script itself; calls may still be open
+
+	programs []string      // that have not begun
+	follow   quickjs.Value // function of prelude.js that waits for the end of a program
+	next     bool          // the last program to begin has ended
 }
+
+// asyncGlobal is the flag of the engine for global code that may use await.
+const asyncGlobal = 1 << 7
 
 func serve(in io.Reader, out io.Writer) error {
 	m := &machine{in: json.NewDecoder(bufio.NewReader(in)), out: bufio.NewWriter(out)}
@@ -139,7 +146,12 @@ func (m *machine) begin(o order) error {
 	// the script can't reach the function that sends
 	start, err := m.eval(`(prelude => { const send = globalThis.send; delete globalThis.send; return (now, seed) => {
 		const parts = prelude(send, now, seed);
-		return {settle: parts.settle, start: (setup, input, main) => { setup(parts.host, input); return parts.start(main); }};
+		let ended;
+		return {
+			settle: parts.settle,
+			start: (setup, input, main) => { ended = setup(parts.host, input); return main && parts.start(main); },
+			follow: (running) => parts.follow(running, ended),
+		};
 	}})` + "(" + prelude + ")")
 	if err != nil {
 		return err
@@ -148,9 +160,11 @@ func (m *machine) begin(o order) error {
 	if err != nil {
 		return err
 	}
-	main, err := m.eval("(async function script() {" + o.Code + "\n})")
-	if err != nil {
-		return syntax(err)
+	var main any // null for JavaScript
+	if len(o.Programs) == 0 {
+		if main, err = m.eval("(async function script() {" + o.Code + "\n})"); err != nil {
+			return syntax(err)
+		}
 	}
 	setup, err := m.eval(o.Setup)
 	if err != nil {
@@ -159,10 +173,14 @@ func (m *machine) begin(o order) error {
 	if m.settle, err = m.part(parts, "settle"); err != nil {
 		return err
 	}
+	if m.follow, err = m.part(parts, "follow"); err != nil {
+		return err
+	}
 	begin, err := m.part(parts, "start")
 	if err != nil {
 		return err
 	}
+	m.programs, m.next = o.Programs, len(o.Programs) > 0
 	return m.within(func() error {
 		_, err := begin.CallValue(quickjs.UndefinedValue, setup, o.Input, main)
 		return err
@@ -199,10 +217,34 @@ func (m *machine) turn() error {
 		if spent(err) || m.held && m.end != nil {
 			return err
 		}
-		if ran == 0 {
+		if ran > 0 {
+			continue
+		}
+		if !m.next || m.open > 0 || m.end != nil {
 			return nil
 		}
+		if err := m.proceed(); err != nil {
+			return err
+		}
 	}
+}
+
+// proceed begins the next program, or ends the script.
+func (m *machine) proceed() error {
+	if m.next = false; len(m.programs) == 0 {
+		m.over(ending{Value: json.RawMessage("null")})
+		return nil
+	}
+	code := m.programs[0]
+	m.programs = m.programs[1:]
+	return m.within(func() error {
+		running, err := m.vm.EvalValue(code, quickjs.EvalGlobal|asyncGlobal)
+		if err != nil {
+			return syntax(err)
+		}
+		_, err = m.follow.CallValue(quickjs.UndefinedValue, running)
+		return err
+	})
 }
 
 // answer settles a call.
@@ -269,6 +311,8 @@ func (m *machine) send(args []any) (any, error) {
 		m.over(ending{Value: json.RawMessage(texts[1])})
 	case kind == "failed" && len(texts) == 2:
 		m.over(ending{Error: tidy(texts[1])})
+	case kind == "next":
+		m.next = true
 	case kind == "touched":
 		m.over(ending{Held: true})
 		m.vm.Interrupt()
@@ -288,7 +332,7 @@ func (m *machine) tell(msg message) {
 // tidy reduces a stack to the line of the script from which it comes.
 func tidy(text string) string {
 	what, stack, _ := strings.Cut(text, "\n")
-	if at := regexp.MustCompile(`at script \(<eval>:(\d+)`).FindStringSubmatch(stack); at != nil {
+	if at := regexp.MustCompile(`at (?:script|<eval>) \(<eval>:(\d+)`).FindStringSubmatch(stack); at != nil {
 		return "line " + at[1] + ": " + what
 	}
 	return what

@@ -91,6 +91,21 @@
         send('failed', why);
       }
     },
+    // follow waits for the end of one of several programs.
+    follow: async (running, ended) => {
+      try {
+        await running;
+        ended?.();
+        send('next');
+      } catch (e) {
+        over = true;
+        let why = 'the program has failed';
+        try {
+          why = failure(e);
+        } catch {}
+        send('failed', why);
+      }
+    },
     settle: (id, how, written) => {
       const call = calls[id];
       delete calls[id];

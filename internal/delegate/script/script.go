@@ -53,8 +53,13 @@ func (l Limits) stated() Limits {
 type Script struct {
 	// Code is the body of an async function. Its return value is the result.
 	Code string
+	// Programs, if any, run one after the other instead of Code, all with the same global names: the names that
+	// one declares at its top level are there for the next. A program ends when the calls that it made have
+	// ended too. The result is null.
+	Programs []string
 	// Setup is a JavaScript function of host and Input that runs before Code and defines its environment:
-	// host.call(name, args, shape, blame) makes a call and returns a promise, host.print(text) prints.
+	// host.call(name, args, shape, blame) makes a call and returns a promise, host.print(text) prints. If it
+	// returns a function, that is called whenever one of Programs has ended.
 	Setup string
 	Input json.RawMessage
 	// Finish makes a failed script wait for open calls, and for what follows them. Otherwise they are
@@ -124,23 +129,39 @@ func (e Engine) Run(ctx context.Context, s Script) (value json.RawMessage, err e
 	s.Limits = s.Limits.stated()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &run{Script: s, ctx: ctx, lines: make(chan []byte), answers: make(chan settled), early: map[int]settled{}, next: 1, rests: -1}
+	r := &run{Script: s, ctx: ctx, sent: make(chan []byte, s.Limits.Calls+1), lines: make(chan []byte), answers: make(chan settled), early: map[int]settled{}, next: 1, rests: -1}
 	in, feed := io.Pipe()
 	defer func() { _ = feed.Close() }()
-	r.feed = feed
 	p, err := e.start(ctx, in, r)
 	if err != nil {
 		return nil, err
 	}
-	exited := make(chan struct{})
+	exited, fed := make(chan struct{}), make(chan struct{})
 	go func() { defer close(exited); r.code, r.lost = p.Wait() }()
+	go func() { defer close(fed); r.write(feed) }()
 	defer func() {
 		cancel()
 		_ = feed.Close()
 		p.Kill()
 		<-exited
+		<-fed
 	}()
 	return r.follow(exited)
+}
+
+// write writes to the process what it is sent. It is apart from reading: a process that is busy, or has ended, reads
+// nothing, and what it said before must be heard.
+func (r *run) write(to io.Writer) {
+	for {
+		select {
+		case raw := <-r.sent:
+			if _, err := to.Write(raw); err != nil {
+				return // the process has ended, which follow notices
+			}
+		case <-r.ctx.Done():
+			return
+		}
+	}
 }
 
 func (e Engine) start(ctx context.Context, in io.Reader, r *run) (tool.Process, error) {
@@ -173,7 +194,7 @@ func (e Engine) start(ctx context.Context, in io.Reader, r *run) (tool.Process, 
 type run struct {
 	Script
 	ctx     context.Context
-	feed    io.Writer
+	sent    chan []byte // to the process; it has room for the order and for a reply to each call
 	lines   chan []byte // from the process
 	answers chan settled
 	code    int // of the process, and why it is unknown
@@ -223,7 +244,7 @@ const slack = 15 * time.Second
 // follow handles the messages of the process until the script has ended.
 func (r *run) follow(exited <-chan struct{}) (json.RawMessage, error) {
 	if err := r.send(r.order()); err != nil {
-		return nil, r.broken(err)
+		return nil, err
 	}
 	silent := time.NewTimer(r.Limits.Busy + slack)
 	defer silent.Stop()
@@ -279,7 +300,7 @@ func (e *ending) result(err error) (json.RawMessage, error) {
 func (r *run) order() order {
 	o := order{
 		Code: r.Code, Setup: r.Setup, Input: r.Input, Now: r.Now.UnixMilli(), Memory: r.Limits.Memory, Busy: r.Limits.Busy.Milliseconds(),
-		Finish: r.Finish,
+		Finish: r.Finish, Programs: r.Programs,
 	}
 	if o.Input == nil {
 		o.Input = json.RawMessage("null")
@@ -294,7 +315,7 @@ func (r *run) order() order {
 func (r *run) send(v any) error {
 	raw, err := line(v)
 	if err == nil {
-		_, err = r.feed.Write(raw)
+		r.sent <- raw
 	}
 	return err
 }
@@ -399,18 +420,7 @@ func (r *run) reply(a settled) error {
 		raw, _ = json.Marshal("what the call brings is not JSON: " + err.Error())
 	}
 	out.Value = raw
-	if err := r.send(out); err != nil {
-		return r.broken(err)
-	}
-	return nil
-}
-
-// broken returns why a message could not reach the process.
-func (r *run) broken(err error) error {
-	if cause := context.Cause(r.ctx); cause != nil {
-		return cause
-	}
-	return fmt.Errorf("the engine of scripts can't be reached: %w", err)
+	return r.send(out)
 }
 
 // died describes how a process ended without a message.

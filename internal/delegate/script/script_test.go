@@ -299,3 +299,69 @@ func TestNoProgramRunsScripts(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPrograms checks that programs share their global names, in the order of their calls, and that one that fails ends
+// the script.
+func TestPrograms(t *testing.T) {
+	programs := []string{
+		"const a = await call('x', {n: 1}); let b = 2; var c = 3; function d() { return b + c } e = 5; class F {}",
+		"b += a.args.n; call('x', {late: true}).then(r => { late = r.args.late })",
+		"print(typeof F, d(), e, late)",
+	}
+	for name, c := range map[string]struct{ add, err string }{
+		"well":         {"", ""},
+		"twice":        {"const a = 1", "SyntaxError: redeclaration of 'a'"},
+		"throws":       {"\nawait call('x');\nnull.x", "line 3: TypeError: cannot read property 'x' of null"},
+		"syntax":       {"\nlet y = ;", "line 2: SyntaxError"},
+		"never":        {"await new Promise(() => {})", "never comes"},
+		"for ever":     {"for (;;) await null", "computed for as long as it may"},
+		"no way out":   {"print(typeof send, typeof std, typeof follow); send('done', '1')", "'send' is not defined"},
+		"its own void": {"return 1", "line 1: SyntaxError"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var printed []string
+			ends := 0
+			list := programs
+			if c.add != "" {
+				list = append(list[:len(list):len(list)], c.add)
+			}
+			got, err := run(t, script.Script{
+				Programs: list, Print: func(text string) { printed = append(printed, text) },
+				Setup:  `(host, input) => { globalThis.call = (name, args) => host.call(name, args); return () => host.tell('ended', '') }`,
+				Tell:   func(string, string) error { ends++; return nil },
+				Limits: script.Limits{Busy: 2 * time.Second},
+			})
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("%v, want %s", err, c.err)
+				}
+			} else if err != nil || got != "null" {
+				t.Errorf("%s, %v", got, err)
+			}
+			if len(printed) == 0 || printed[0] != "function 6 5 true" || ends != 3 {
+				t.Errorf("printed %q, %d ended", printed, ends)
+			}
+		})
+	}
+}
+
+// TestRepliesAfterTheEnd checks that a script that fails ends, also while results of its other calls come.
+func TestRepliesAfterTheEnd(t *testing.T) {
+	big := strings.Repeat("x", 20_000)
+	for range 10 {
+		_, err := run(t, script.Script{
+			Code: `await Promise.all([...Array(100).keys()].map(i => call("x", {i})))`, Limits: script.Limits{Calls: 200},
+			Call: func(_ context.Context, _ string, args json.RawMessage) func() script.Answer {
+				return func() script.Answer {
+					if string(args) == `{"i":3}` {
+						return script.Answer{Err: errors.New("the third fails")}
+					}
+					return script.Answer{Value: big}
+				}
+			},
+		})
+		if err == nil || !strings.Contains(err.Error(), "the third fails") {
+			t.Fatal(err)
+		}
+	}
+}

@@ -23,14 +23,15 @@ const program = "script-engine"
 
 // order is the script that a process runs.
 type order struct {
-	Code   string          `json:"code"`
-	Setup  string          `json:"setup"`
-	Input  json.RawMessage `json:"input"`
-	Seed   [4]uint32       `json:"seed"`
-	Now    int64           `json:"now"`    // milliseconds since 1970
-	Memory int             `json:"memory"` // bytes
-	Busy   int64           `json:"busy"`   // milliseconds of computing
-	Finish bool            `json:"finish"`
+	Code     string          `json:"code"`
+	Programs []string        `json:"programs,omitempty"` // instead of Code
+	Setup    string          `json:"setup"`
+	Input    json.RawMessage `json:"input"`
+	Seed     [4]uint32       `json:"seed"`
+	Now      int64           `json:"now"`    // milliseconds since 1970
+	Memory   int             `json:"memory"` // bytes
+	Busy     int64           `json:"busy"`   // milliseconds of computing
+	Finish   bool            `json:"finish"`
 }
 
 // reply settles the call with a number.

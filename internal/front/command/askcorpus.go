@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,33 +23,57 @@ import (
 )
 
 func (c *command) askCorpus() *cobra.Command {
-	f, q := runFlags{output: console.Text}, corpusQuestion{}
+	f, q, program, depth := runFlags{output: console.Text}, corpusQuestion{}, false, 0
 	cmd := &cobra.Command{
-		Use:   `ask-corpus DIR|URL "question"`,
+		Use:   `ask-corpus DIR|URL|- "question"`,
 		Short: "Answer a question from far more text than a model can read",
 		Long: "The agent works in the folder DIR and only reads. It searches the text, and a small model reads the pieces that matter.\n" +
 			"It opens only the sources that you name and the files below them.\n" +
 			"inspan fetches the pages that you name once, before the agent begins. The agent itself has no network.\n" +
+			"With -, the source is standard input, such as the output of another command.\n" +
 			"inspan prints the answer and the passages that it rests on, and compares each passage with its source first.\n" +
+			"With --program, the agent writes programs over the text, which ask models about parts of it.\n" +
+			"Use it for answers that need all of the text, such as counts, or that are long.\n" +
 			"If the agent gives no such answer, the command fails with exit code 14. docs/CORPUS.md describes it.",
 		Example: "  inspan ask-corpus docs \"which limits apply to uploads, and where are they written?\"\n" +
 			"  inspan ask-corpus . --source session:20261127-142532-j4f1 \"why was the cache deleted?\"\n" +
 			"  inspan ask-corpus logs --budget 0.50 --json \"which requests failed on Friday?\" | jq .evidence\n" +
-			"  inspan ask-corpus https://example.com/terms \"how long does a refund take?\"",
-		Args: exactly(2, 2, "a DIR or URL and a question"),
+			"  inspan ask-corpus https://example.com/terms \"how long does a refund take?\"\n" +
+			"  inspan ask-corpus tickets --program \"how many complain about prices? List them by month\"",
+		Args: exactly(2, 2, "a DIR or URL or - and a question"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if q.Question = args[1]; strings.TrimSpace(q.Question) == "" {
 				return misused("the question is empty")
 			}
 			f.cwd = q.of(args[0], cmd.Flags().Changed("source"))
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			f.Sources = q.Sources
-			host, err := c.host(&f)
+			err := f.check(cmd)
 			if err != nil {
 				return err
 			}
+			f.Sources = q.Sources
+			a, err := c.installation()
+			if err != nil {
+				return err
+			}
+			limits := a.Config.Programs.Limits()
+			switch given := cmd.Flags().Changed("depth"); {
+			case given && !program:
+				return misused("--depth needs --program")
+			case given:
+				limits.Depth = depth
+			}
+			if slices.Contains(q.Sources, corpus.Input) {
+				if isTerminal(c.in) {
+					return misused("the source - needs text on standard input")
+				}
+				f.Input = c.in
+			}
+			input := event.Say(q.Task())
+			if program {
+				f.Programs, input = &limits, event.Say(q.Question)
+			}
+			host := c.hostOf(a, &f)
+			q.store = host.Store
 			root, err := workspace(f.cwd)
 			if err == nil {
 				err = q.check(cmd.Context(), host.Store, root)
@@ -60,7 +86,7 @@ func (c *command) askCorpus() *cobra.Command {
 				return err
 			}
 			defer s.Close()
-			c.code = q.run(cmd.Context(), c.console, s, event.Say(q.Task()))
+			c.code = q.run(cmd.Context(), c.console, s, input)
 			return nil
 		},
 	}
@@ -70,6 +96,9 @@ func (c *command) askCorpus() *cobra.Command {
 	fl.StringVar(&f.Model, "model", "", "model as `provider/model`, or a known name such as sonnet; see 'inspan models'")
 	fl.StringVar(&f.Small, "small", "", "`model` that reads the pieces (default: small of [agents] in the settings, or the same model)")
 	fl.Var((*dollars)(&f.MaxCost), "budget", "maximum cost in US `dollars`; 0 means no limit (default: the limits of the settings)")
+	fl.BoolVar(&program, "program", false, "answer by programs over the text instead of by searching it")
+	fl.Var(&bounded[int]{&depth, 0, 1, strconv.Atoi}, "depth",
+		"with --program: 1 if programs can ask models, 0 if not (default: depth of [programs] in the settings)")
 	fl.BoolVar(&q.JSON, "json", false, "print one JSON object")
 	return cmd
 }
@@ -77,7 +106,8 @@ func (c *command) askCorpus() *cobra.Command {
 // corpusQuestion is a question to a corpus, and how to print its answer.
 type corpusQuestion struct {
 	equipment.AskCorpus
-	JSON bool
+	JSON  bool
+	store store.Store // of the session
 }
 
 // errUnverified says that a run has ended normally, but without an answer.
@@ -94,10 +124,10 @@ type answered struct {
 }
 
 // of reads the command's first argument, and returns the folder to work in. The folder is also the source if no
-// other is named; a page always is a source.
+// other is named; a page and standard input always are sources.
 func (q *corpusQuestion) of(first string, named bool) (folder string) {
 	switch {
-	case !corpus.IsPage(first):
+	case !corpus.IsPage(first) && first != corpus.Input:
 		return first
 	case !named:
 		q.Sources = nil
@@ -107,11 +137,11 @@ func (q *corpusQuestion) of(first string, named bool) (folder string) {
 }
 
 // resumeCorpus is run for an existing session, in the requested form.
-func resumeCorpus(ctx context.Context, c *console.Console, s *inspan.Session, inputs ...event.Body) (int, error) {
+func resumeCorpus(ctx context.Context, c *console.Console, sessions store.Store, s *inspan.Session, inputs ...event.Body) (int, error) {
 	if c.Form != console.Text && c.Form != console.JSON && c.Form != "" {
 		return 0, misused("--output: a session of ask-corpus answers as text or json")
 	}
-	q := corpusQuestion{JSON: c.Form == console.JSON}
+	q := corpusQuestion{JSON: c.Form == console.JSON, store: sessions}
 	return q.run(ctx, c, s, inputs...), nil
 }
 
@@ -127,7 +157,7 @@ func (q *corpusQuestion) run(ctx context.Context, c *console.Console, s *inspan.
 	if code := work.Run(ctx, s, inputs...); code != console.ExitDone {
 		return q.failed(c, s, code, nil)
 	}
-	found, err := corpus.Answered(pastOf(ctx, s))
+	found, err := q.answer(ctx, s)
 	if err == nil && found == nil {
 		err = errUnverified
 	}
@@ -135,7 +165,7 @@ func (q *corpusQuestion) run(ctx context.Context, c *console.Console, s *inspan.
 		return q.failed(c, s, console.ExitFailed, err)
 	}
 	code := console.ExitDone
-	if !found.Verified {
+	if !found.Verified && (!found.Program || found.Nothing) {
 		code = console.ExitFailed
 	}
 	if q.JSON {
@@ -147,6 +177,16 @@ func (q *corpusQuestion) run(ctx context.Context, c *console.Console, s *inspan.
 		return c.Fail(console.ExitError, err)
 	}
 	return code
+}
+
+// answer returns the answer to the last question; nil: there is none.
+func (q *corpusQuestion) answer(ctx context.Context, s *inspan.Session) (*corpus.Answer, error) {
+	log, err := q.store.Open(ctx, s.ID())
+	if err != nil {
+		return nil, err
+	}
+	found, err := corpus.Answered(ctx, log.Blobs(), pastOf(ctx, s))
+	return found, errors.Join(err, log.Close())
 }
 
 // check returns an error if a source is missing, before a model costs anything.
@@ -212,9 +252,45 @@ func printAnswer(out io.Writer, a *corpus.Answer) error {
 		fmt.Fprintf(&b, "\n[%d] %s, %s (bytes %d-%d)\n  > %s\n", n+1, text.Visible(words.Hidden(e.Source)), at, e.From, e.To,
 			text.Visible(text.Short(words.Hidden(e.Quote), 400)))
 	}
-	b.WriteString("\n" + readOf(a))
+	b.WriteString(tracedIn(a.Trace) + "\n" + readOf(a))
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// mostTraced is the number of passages that people see; JSON has all of them.
+const mostTraced = 20
+
+// tracedIn says from where the parts of an answer of a program are, without those that the program computed.
+func tracedIn(trace []corpus.Passage) string {
+	var b strings.Builder
+	n := 0
+	for _, p := range trace {
+		if len(p.Of) == 0 {
+			continue
+		}
+		if n++; n > mostTraced {
+			continue
+		}
+		verb := "copied from"
+		if p.By == "asked" {
+			verb = "said by a model that had read"
+		}
+		var places []string
+		for _, at := range p.Of[:min(len(p.Of), 3)] {
+			places = append(places, fmt.Sprintf("%s, line %d (bytes %d-%d)", text.Visible(words.Hidden(at.Source)), at.Line, at.From, at.To))
+		}
+		if more := len(p.Of) - len(places) + p.More; more > 0 {
+			places = append(places, text.Counted(more, "other place", "other places"))
+		}
+		fmt.Fprintf(&b, "\nBytes %d-%d of the answer: %s %s", p.From, p.To, verb, strings.Join(places, "; "))
+	}
+	if n > mostTraced {
+		fmt.Fprintf(&b, "\nand %s", text.Counted(n-mostTraced, "other part", "other parts"))
+	}
+	if n > 0 {
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // readOf says how much of the sources was read for the answer.
@@ -223,6 +299,12 @@ func readOf(a *corpus.Answer) string {
 	said := fmt.Sprintf("Read: %s of %s in %s%s", percent(c.Read, c.Bytes), bytesOf(c.Bytes), text.Count(a.Sources, "source"), leftOut(a.Skipped))
 	if c.Searches > 0 {
 		said += "; searched for " + text.Count(c.Searches, "pattern")
+	}
+	if a.Requests != nil {
+		said += "; " + text.Counted(a.Requests.Answered, "request", "requests")
+		if a.Requests.Failed > 0 {
+			said += fmt.Sprintf(", %d more failed", a.Requests.Failed)
+		}
 	}
 	said += ".\n"
 	for i, u := range c.Unread {

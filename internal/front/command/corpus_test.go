@@ -27,7 +27,7 @@ func askedCorpus(t *testing.T, file, content, calls string, asJSON bool) (code i
 	}
 	a := app.New(&config.Installation{StateDir: state, ConfigPath: filepath.Join(state, "config.toml")})
 	a.Providers.Given = &script.Model{}
-	q := corpusQuestion{AskCorpus: equipment.AskCorpus{Question: calls, Sources: []string{"."}}, JSON: asJSON}
+	q := corpusQuestion{AskCorpus: equipment.AskCorpus{Question: calls, Sources: []string{"."}}, JSON: asJSON, store: a.Running.Sessions}
 	s, err := a.Host(app.Options{Sources: []string{"."}}, func(string) {}).New(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func (c *command) goOn(cmd *cobra.Command, f *runFlags, args []string) error {
 		if err := f.plain("can't be used with a session of ask-corpus"); err != nil {
 			return err
 		}
-		c.code, err = resumeCorpus(cmd.Context(), c.console, s, inputs...)
+		c.code, err = resumeCorpus(cmd.Context(), c.console, a.Running.Sessions, s, inputs...)
 		return err
 	}
 	c.code = c.console.Run(cmd.Context(), s, inputs...)

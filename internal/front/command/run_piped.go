@@ -50,7 +50,7 @@ func (c *command) fenced(task, text string) string {
 	note := ""
 	if len(text) > maxPiped {
 		text, note = text[:maxPiped], "\n[cut after 1 MiB]"
-		c.warn("standard input was cut after 1 MiB")
+		c.warn("standard input was cut after 1 MiB; 'inspan ask-corpus -' answers questions about more")
 	}
 	fence := "```"
 	for strings.Contains(text, fence) {

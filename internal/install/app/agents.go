@@ -92,16 +92,21 @@ func (b *build) corpus(role skill.Role, small string, only []event.Source, held 
 	if b.o.Elsewhere {
 		return nil
 	}
-	return b.Extensions.Corpus(b.agent, role, only, b.Running.Sessions, func(ctx context.Context) (llm.Model, error) {
+	return b.Extensions.Corpus(b.agent, role, only, b.Running.Sessions, b.asked(small, held), b.wrap)
+}
+
+// asked returns a function that returns the model with a name, for requests within the limits of the session.
+func (b *build) asked(name string, held func(llm.Model) llm.Model) func(context.Context) (llm.Model, error) {
+	return func(ctx context.Context) (llm.Model, error) {
 		if b.o.Replay != "" {
 			return nil, errors.New("pieces can't be asked about in a run that is replayed")
 		}
-		m, err := b.Providers.WithinBudget(ctx, small)
+		m, err := b.Providers.WithinBudget(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		return held(m), nil
-	}, b.wrap)
+	}
 }
 
 // leadOn adds the corpus role to a session for a person: its instructions, its mode and only its tools. A
@@ -110,7 +115,11 @@ func (o Options) leadOn(at inspan.Place) (Options, skill.Role, func([]tool.Tool)
 	if at.New && len(o.Sources) == 0 || !at.New && !at.Corpus.Asked() {
 		return o, skill.Role{}, func(list []tool.Tool) []tool.Tool { return list }
 	}
-	role := equipment.CorpusRole()
+	of := at.Corpus
+	if at.New {
+		of.Programs = o.Programs
+	}
+	role := equipment.RoleFor(of)
 	o.AppendSystem = strings.TrimSpace(role.Prompt + "\n\n" + o.AppendSystem)
 	o.Mode, o.role = cmp.Or(o.Mode, role.Mode), role
 	return o, role, equipment.Pick(role)
@@ -125,8 +134,8 @@ func (b *build) answers(ctx context.Context, role skill.Role, held func(llm.Mode
 	of := b.at.Corpus
 	if b.at.New {
 		env := b.env
-		env.Clean, of.Small = b.Permission.Clean, b.o.Small
-		of.Sources, err = equipment.Sources(ctx, env, b.o.Sources, func(effects []tool.Effect) error {
+		env.Clean, of.Small, of.Programs = b.Permission.Clean, b.o.Small, b.o.Programs
+		of.Sources, err = equipment.Sources(ctx, env, b.o.Sources, b.o.Input, func(effects []tool.Effect) error {
 			return b.Permission.Refused(b.env, b.rules, effects)
 		})
 		if err != nil {
@@ -137,6 +146,10 @@ func (b *build) answers(ctx context.Context, role skill.Role, held func(llm.Mode
 	small := cmp.Or(of.Small, b.Config.Agents.Small, b.agent.Model.Info().Route())
 	if _, err := b.Providers.WithinBudget(ctx, small); err != nil && b.o.Replay == "" {
 		return fmt.Errorf("the model that reads pieces: %w", err)
+	}
+	if of.Programs != nil {
+		b.Extensions.ProgramsOver(b.agent, of, b.Running.Sessions, b.asked(small, held), b.asked(b.agent.Model.Info().Route(), held), b.wrap)
+		return nil
 	}
 	set := b.corpus(role, small, of.Sources, held)
 	if set == nil || b.at.New {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"slices"
 	"sync"
@@ -158,7 +159,9 @@ type Options struct {
 	OnlyFolders  bool                  // drops further folders of a resumed session
 	AllTools     bool                  // the model gets every tool at once: tool_search hides none
 	Sources      []string              // from which a new session answers questions; nil: an ordinary session
+	Input        io.Reader             // what the source "-" stands for
 	Small        string                // model that reads pieces of Sources; empty: that of the settings
+	Programs     *event.Programs       // the session answers by programs, within these limits; nil: by tools
 	KeepJobs     bool                  // jobs that bash is asked to keep outlive the session without approval
 	Unapproved   bool                  // ignores approvals that a person gave for a project or always
 	// Foreign are folders where agents of other users work too. The session can reach only its own workspace

@@ -182,7 +182,7 @@ func TestAskCorpus(t *testing.T) {
 	if len(st.Children) != 1 || st.Children[0].Agent != corpus.Kind || st.Children[0].Cost < 0.003 || st.Cost < st.Children[0].Cost {
 		t.Errorf("%+v", st.Children)
 	}
-	if _, err := corpus.Answered(store.Events(t.Context(), a.Running.Sessions, s.ID())); err != nil {
+	if _, err := corpus.Answered(t.Context(), nil, store.Events(t.Context(), a.Running.Sessions, s.ID())); err != nil {
 		t.Error(err)
 	}
 	for e, err := range store.Events(t.Context(), a.Running.Sessions, s.ID()) {

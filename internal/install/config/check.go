@@ -107,7 +107,7 @@ func (c Config) check() error {
 		oneOf("effort", c.Effort, llm.Efforts()...),
 		checkActions(c.Rules), c.checkLimits(), checkPublic(c.Public), checkFolders(c.Folders), checkGlobs(c.Protected),
 		inTable("sandbox", c.Sandbox.check()), inTable("router", c.Router.check()), checkSkills(c.Skills),
-		notNegative("agents.depth", c.Agents.Depth), notNegative("agents.open", c.Agents.Open),
+		c.Programs.check(), notNegative("agents.depth", c.Agents.Depth), notNegative("agents.open", c.Agents.Open),
 		checkRange("checkpoints.quota_mb", c.Checkpoints.Quota, mostMegabytes),
 		c.Retention.Check(), checkCompiled(c.Checks), checkHooks(c.Hooks), checkSources(c.ToolSecrets),
 		c.TUI.Check(), inTable("notify", c.Notify.Check()), inTable("levers", c.Levers.Check()), inTable("web", c.Web.Check()),

@@ -5,6 +5,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,6 +65,7 @@ type Config struct {
 	Levers      event.Levers  `toml:"levers"`             // aids for models; docs/LEVERS.md
 	Web         web.Settings  `toml:"web"`
 	Agents      Agents        `toml:"agents"`
+	Programs    Programs      `toml:"programs"`
 	Skills      Skills        `toml:"skills"`
 	Memory      Memory        `toml:"memory"`
 	MCP         MCP           `toml:"mcp"`
@@ -133,6 +135,41 @@ type Agents struct {
 
 	Corpus bool `toml:"corpus"` // the tool ask_corpus, and the kind of agent behind it
 }
+
+// Programs limits the programs of 'inspan ask-corpus --program'.
+type Programs struct {
+	Depth  *int `toml:"depth"`  // 0: they ask no model; 1: they do; not set: 1
+	Asks   int  `toml:"asks"`   // most requests of a session; 0: 2000
+	Tokens int  `toml:"tokens"` // most tokens of these requests together; 0: no limit
+	Plain  *int `toml:"plain"`  // tokens up to which one request has the whole text instead; not set: 16384; 0: never
+}
+
+// Limits returns the limits of a new session.
+func (p Programs) Limits() event.Programs {
+	out := event.Programs{Depth: 1, Asks: cmp.Or(p.Asks, usualAsks), Tokens: p.Tokens, Plain: usualPlain}
+	if p.Depth != nil {
+		out.Depth = *p.Depth
+	}
+	if p.Plain != nil {
+		out.Plain = *p.Plain
+	}
+	return out
+}
+
+const (
+	usualAsks  = 2_000
+	usualPlain = 1 << 14 // tokens
+)
+
+// check returns errors for values out of range.
+func (p Programs) check() error {
+	l := p.Limits()
+	return errors.Join(checkRange("programs.depth", int64(l.Depth), 1), checkRange("programs.asks", int64(l.Asks), mostAsks),
+		notNegative("programs.tokens", l.Tokens), notNegative("programs.plain", l.Plain))
+}
+
+// mostAsks is the largest number of requests of a session: each is a call in its log.
+const mostAsks = 20_000
 
 // Checkpoints configures the checkpoints of workspaces.
 type Checkpoints struct {

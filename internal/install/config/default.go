@@ -16,7 +16,7 @@ const byDefault = "default"
 func defaults() map[string]string {
 	out := map[string]string{
 		"mode": `"ask"`, "max_turns": "200", "protected_branches": `["main", "master"]`, "checkpoints.quota_mb": "2048",
-		"agents.depth": "2", "agents.open": "64", "reviewer.timeout": `"30s"`, "tui.theme": `"auto"`,
+		"agents.depth": "2", "agents.open": "64", "programs.depth": "1", "programs.asks": "2000", "programs.plain": "16384", "reviewer.timeout": `"30s"`, "tui.theme": `"auto"`,
 	}
 	for _, lever := range Levers(event.Levers{}, nil) {
 		out[lever.Key] = lever.Value

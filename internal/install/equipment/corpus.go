@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func (s *Set) Asking(agents workflow.Agents, sessions store.Store) []tool.Tool {
 		if err != nil {
 			return tool.Result{}, err
 		}
-		answer, err := corpus.Answered(store.Events(ctx, sessions, r.Session))
+		answer, err := corpus.Answered(ctx, nil, store.Events(ctx, sessions, r.Session))
 		if err != nil || answer == nil {
 			why := cmp.Or(r.Failed, "it ended without an answer whose quotes were verified")
 			return tool.Result{}, errors.Join(fmt.Errorf("no answer: %s", why), err)
@@ -75,8 +76,8 @@ func (s *Set) Asking(agents workflow.Agents, sessions store.Store) []tool.Tool {
 type Corpus = *corpus.Set
 
 // Sources resolves the sources of a new session that answers questions from a corpus, as [corpus.Fixed] does.
-func Sources(ctx context.Context, env tool.Env, names []string, may func([]tool.Effect) error) ([]event.Source, error) {
-	return corpus.Fixed(ctx, env, names, may)
+func Sources(ctx context.Context, env tool.Env, names []string, input io.Reader, may func([]tool.Effect) error) ([]event.Source, error) {
+	return corpus.Fixed(ctx, env, names, input, may)
 }
 
 // CorpusRole returns the role of agents that answer questions from a corpus. A file of the person or the
@@ -87,6 +88,23 @@ func CorpusRole() skill.Role {
 		panic(err) // it is part of the program
 	}
 	return r
+}
+
+// programRole returns the role of agents that answer questions from a corpus by programs.
+func programRole() skill.Role {
+	r, err := skill.ParseRole(corpus.ProgramTool+".md", "built in", corpus.ProgramAgent)
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return r
+}
+
+// RoleFor returns the role of the agent that answers questions from a corpus.
+func RoleFor(of event.Corpus) skill.Role {
+	if of.Programs != nil {
+		return programRole()
+	}
+	return CorpusRole()
 }
 
 func isCorpus(r skill.Role) bool { return strings.EqualFold(r.Name, corpus.Kind) }
@@ -101,25 +119,9 @@ func (s *Set) Corpus(
 	if !slices.ContainsFunc(corpus.Names(), func(name string) bool { return slices.Contains(role.Tools, name) }) {
 		return nil
 	}
-	var session atomic.Pointer[inspan.Session]
-	joined := agent.Lifecycle.Started
-	agent.Lifecycle.Started = func(s *inspan.Session) {
-		session.Store(s)
-		if joined != nil {
-			joined(s)
-		}
-	}
 	set := &corpus.Set{
 		Sessions: sessions, Only: only, Alone: s.Config.Memory.Off, Model: model, Key: agent.Secrets.Key,
-		Cache: filepath.Join(s.StateDir, "corpus-answers"),
-		Left: func() (float64, bool) {
-			at := session.Load()
-			if at == nil {
-				return 0, false
-			}
-			st := at.Status()
-			return st.Limits.Cost - st.Cost, st.Limits.Cost > 0
-		},
+		Cache: filepath.Join(s.StateDir, "corpus-answers"), Left: leftOf(agent),
 	}
 	own := wrap(set.Tools())
 	if !slices.ContainsFunc(agent.Tools, func(t tool.Tool) bool { return t.Name == "script" }) { // the lever decides for other agents
@@ -132,12 +134,67 @@ func (s *Set) Corpus(
 	return set
 }
 
+// leftOf returns a function that says how many US dollars the session of an agent may still spend.
+func leftOf(agent *inspan.Agent) func() (dollars float64, limited bool) {
+	var session atomic.Pointer[inspan.Session]
+	joined := agent.Lifecycle.Started
+	agent.Lifecycle.Started = func(s *inspan.Session) {
+		session.Store(s)
+		if joined != nil {
+			joined(s)
+		}
+	}
+	return func() (float64, bool) {
+		at := session.Load()
+		if at == nil {
+			return 0, false
+		}
+		st := at.Status()
+		return st.Limits.Cost - st.Cost, st.Limits.Cost > 0
+	}
+}
+
+// ProgramsOver gives an agent the tool by which it answers questions from a corpus by programs. Small and main return the
+// models that programs can ask. Call it last on an agent.
+func (s *Set) ProgramsOver(
+	agent *inspan.Agent, of event.Corpus, sessions store.Store, small, main func(context.Context) (llm.Model, error),
+	wrap func([]tool.Tool) []tool.Tool,
+) Corpus {
+	set := &corpus.Set{
+		Sessions: sessions, Only: of.Sources, Alone: s.Config.Memory.Off, Model: small, Main: main, Key: agent.Secrets.Key,
+		Cache: filepath.Join(s.StateDir, "corpus-answers"), Left: leftOf(agent), Self: s.Self, Limits: *of.Programs,
+	}
+	shown, called := set.Programs()
+	agent.Tools, called = slices.Concat(agent.Tools, wrap(shown)), wrap(called)
+	dynamic := agent.Dynamic.Tools
+	agent.Dynamic.Tools = func(ctx context.Context) (shown, hidden []tool.Tool) {
+		if dynamic != nil {
+			shown, hidden = dynamic(ctx)
+		}
+		return shown, slices.Concat(hidden, called)
+	}
+	hook := &insisting{programs: true}
+	agent.Hooks = append(agent.Hooks[:len(agent.Hooks):len(agent.Hooks)], hook)
+	agent.Model = corpus.LooksFirst(agent.Model, *of.Programs, hook.state)
+	return set
+}
+
 // insisting keeps an agent running that would end without a verified answer, or with an answer that its quotes
 // don't support.
 type insisting struct {
+	programs bool // a program sets the answer
+
 	mu    sync.Mutex
+	ran   bool
 	given bool
 	lacks []string // parts of the answer that no quote contains
+}
+
+// state reports whether a program has run, and whether there is an answer to the last question.
+func (i *insisting) state() (ran, given bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.ran, i.given
 }
 
 // At implements [tool.Hook].
@@ -153,6 +210,11 @@ func (i *insisting) At(_ context.Context, p tool.Point) (tool.Outcome, error) {
 			return tool.Outcome{}, err
 		}
 		i.given, i.lacks = true, a.Unsupported
+	case p.Moment == tool.AfterCall && p.Call.Name == corpus.ProgramTool && p.Failed == "":
+		i.ran, i.given = true, i.given || corpus.Sets(*p.Result)
+	case p.Moment == tool.RunStop && i.programs && !i.given && p.Rounds <= 1:
+		return tool.Outcome{By: "the one who asks", Text: "Only a value that a program sets with answer(value) is an answer. Set it now; " +
+			"if the text does not answer the question, answer(null)."}, nil
 	case p.Moment == tool.RunStop && !i.given && p.Rounds <= 1:
 		return tool.Outcome{By: "the one who asks", Text: "Only a call of " + corpus.AnswerTool + " that succeeds is an answer. Make it now; " +
 			"if the corpus does not answer the question, set nothing."}, nil
