@@ -166,7 +166,8 @@ func TestEveryCheck(t *testing.T) {
 		{"own origin with another scheme", "POST", "/", "{}", map[string][]string{"Origin": {"https://" + addr}}, 403},
 		{
 			"own origin through a proxy with TLS", "POST", "/", "{}",
-			map[string][]string{"Host": {"tunnel.example.org"}, "Origin": {"https://tunnel.example.org"}}, 200,
+			map[string][]string{"Host": {"tunnel.example.org"}, "Origin": {"https://tunnel.example.org"}},
+			200,
 		},
 		{"origin that begins alike", "POST", "/", "{}", map[string][]string{"Origin": {"https://app.example.org.evil.example"}}, 403},
 		{"origin null", "POST", "/", "{}", map[string][]string{"Origin": {"null"}}, 403},

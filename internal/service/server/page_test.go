@@ -394,7 +394,7 @@ func TestEvals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"run.json":     `{"id":"r1","suite":"mine","tasks":["a","b"],"tries":1,"budget":5}`,
+		"run.json": `{"id":"r1","suite":"mine","tasks":["a","b"],"tries":1,"budget":5}`,
 		"trials.jsonl": `{"task":"b","try":1,"outcome":"failed","reason":"no","session":"x","cost":2,"printed":"two tests failed",` +
 			`"checks":[{"name":"style","passed":false,"score":0.2,"note":"it is long"}]}` + "\n",
 	} {
