@@ -123,7 +123,7 @@ func bodies() []event.Body {
 			Taint: event.Taint{Untrusted: true, Private: true},
 		},
 		event.Paused{Until: time.Unix(9, 0).UTC(), Cause: llm.KindQuota, Message: "m", Child: "s.1"},
-		event.Tasked{ID: "1", Action: event.TaskDone, By: "s.1", Call: "c", Text: "t", Taint: event.Taint{Untrusted: true, Private: true}},
+		event.Tasked{ID: "1", Action: event.TaskDone, By: "s.1", Call: "c", Text: "t", After: []string{"2"}, For: "s.2", Taint: event.Taint{Untrusted: true, Private: true}},
 		event.Finished{Job: "1", Exit: new(int), Error: "e", Seconds: 1.5, Line: "l", Kept: true, Command: "c", PID: 7},
 		event.StepStarted{Step: "s", Does: "run", Title: "t", Parent: "p", Input: json.RawMessage(`{"a":1}`), Again: true},
 		event.StepEnded{

@@ -48,7 +48,7 @@ func calls(owner reflect.Type, field string) bool {
 	case reflect.TypeFor[Raised]():
 		return field == "ID" || field == "Child" || field == "Call"
 	case reflect.TypeFor[Tasked]():
-		return field == "ID" || field == "By" || field == "Call"
+		return field == "ID" || field == "By" || field == "Call" || field == "After" || field == "For"
 	case reflect.TypeFor[Spawned](), reflect.TypeFor[Returned]():
 		return field == "Child" || field == "Call"
 	case reflect.TypeFor[Finished]():

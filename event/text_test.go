@@ -131,7 +131,7 @@ func TestMapTextLeavesNothing(t *testing.T) {
 		"event.Stage", "event.Staged.By", "event.Staged.Session", "event.Staged.Task",
 		"event.Started.Call", "event.Started.Parent", "event.Started.Sum", "event.Steered.Message", "event.StepBlob.Digest", "event.StepEnded.Step",
 		"event.StepStarted.Parent", "event.StepStarted.Step", "event.Stopped.Digest", "event.Switched.Route", "event.TaskAction",
-		"event.Tasked.By", "event.Tasked.Call", "event.Tasked.ID", "event.Unknown.Name", "event.Waiting.Call",
+		"event.Tasked.After", "event.Tasked.By", "event.Tasked.Call", "event.Tasked.For", "event.Tasked.ID", "event.Unknown.Name", "event.Waiting.Call",
 		"event.Wanted.Call", "event.Wanted.Parent", "event.Why", "event.Workspace.Copy", "event.Workspace.Manifest", "llm.Call.ID",
 		"llm.Call.Wire", "llm.Consulted.Route", "llm.Image.Data", "llm.Image.Digest", "llm.Kind", "llm.Reasoning.Opaque",
 		"llm.Reasoning.Route", "llm.Result.CallID", "llm.Stop", "tool.Action", "tool.Class", "tool.EffectKind", "tool.File.Digest",
