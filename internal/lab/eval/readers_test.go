@@ -113,7 +113,7 @@ func TestWrongTasks(t *testing.T) {
 		strings.Repeat("[[grader]]\nname = \"x\"\n", 4000):     "it is longer than 65536 bytes",
 		"[check]\nmatch = \"(\"":                               "check.match: ",
 		"[check]\nanswer = \"1\"":                              "more than one of a command, an answer and a match",
-		"[[grader]]\nname = \"x\"":                             "it needs one of ran, untouched, errors, asked and rubric",
+		"[[grader]]\nname = \"x\"":                             "it needs one of ran, untouched, errors, asked, command and rubric",
 		"[[grader]]\nran = \"x\"":                              "it needs a name",
 		"[[grader]]\nname = \"x\"\nuntouched = [\"[\"]":        "is not a glob",
 		"[[grader]]\nname = \"x\"\nrubric = \"r\"\npass = 2.0": "pass is a score from 0 to 1",
