@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -139,13 +140,13 @@ func (n *nightly) perform(ctx context.Context, a *app.App) error {
 		return err
 	}
 	defer func() { _ = lock.Close() }()
-	night, err := n.open()
+	night, err := n.open(ctx)
 	if night == nil || err != nil {
 		return err
 	}
 	why, err := n.stages(ctx, night)
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w; continue with: inspan eval learn night", context.Cause(ctx))
+		return fmt.Errorf("%w; continue with the same command", context.Cause(ctx))
 	}
 	if err != nil {
 		why = err.Error()
@@ -165,8 +166,9 @@ func (n *nightly) perform(ctx context.Context, a *app.App) error {
 	return errors.Join(err, printed)
 }
 
-// open returns the night to work on. Nil: that of the occasion has ended.
-func (n *nightly) open() (*eval.Night, error) {
+// open returns the night to work on. Nil: that of the occasion has ended. A new one continues with the proposal of the
+// one before if that is undecided.
+func (n *nightly) open(ctx context.Context) (*eval.Night, error) {
 	list, err := n.folder().Nights()
 	if err != nil {
 		return nil, err
@@ -176,13 +178,23 @@ func (n *nightly) open() (*eval.Night, error) {
 			return nil, nil
 		}
 	}
-	for _, one := range list {
-		if one.Ended.IsZero() && one.Root == n.begun.Root && one.Suite == n.begun.Suite {
-			one.Budget, one.Keep = n.begun.Budget, n.begun.Keep
+	night := n.begun
+	for _, one := range slices.Backward(list) {
+		if one.Root != night.Root || one.Suite != night.Suite {
+			continue
+		}
+		if one.Ended.IsZero() {
+			one.Budget, one.Keep = night.Budget, night.Keep
 			return one, nil
 		}
+		if p, err := n.current(one); err == nil && (p.Step == eval.Proposed || p.Step == eval.Looked) {
+			night.Proposal, night.Dev, night.HeldOut = one.Proposal, one.Dev, one.HeldOut
+			if night.Carried, err = n.spent(ctx, &night); err != nil {
+				return nil, err
+			}
+		}
+		break
 	}
-	night := n.begun
 	night.Began = time.Now().UTC().Round(0)
 	if night.ID, err = store.NewID(night.Began, rand.Reader); err != nil {
 		return nil, err

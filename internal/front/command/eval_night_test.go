@@ -34,6 +34,12 @@ type learner struct {
 }
 
 func (l *learner) answer(_ *http.Request, body []byte) anthropictest.Answer {
+	a := l.says(body)
+	a.Usage = llm.Usage{Input: 10_000} // a cent
+	return a
+}
+
+func (l *learner) says(body []byte) anthropictest.Answer {
 	call := func(name, path string) anthropictest.Answer {
 		return anthropictest.Answer{Parts: llm.Parts{callOf("c", name, map[string]any{"path": path, "content": "x"})}}
 	}
@@ -226,9 +232,17 @@ func TestNightBounds(t *testing.T) {
 	if n := l.proposals.Load(); n > 0 {
 		t.Errorf("a model was asked %d times", n)
 	}
-	out, err := h.night(t.Context(), suite, "--budget=0.0005").CombinedOutput()
+	out, err := h.night(t.Context(), suite, "--budget=0.005").CombinedOutput()
 	if !bytes.Contains(out, []byte("budget")) || bytes.Contains(out, []byte("promoted")) {
 		t.Errorf("%v: %s", err, out)
+	}
+	out, err = h.night(t.Context(), suite, "--budget=0.08").CombinedOutput() // not enough for all dev tasks
+	if err != nil || !bytes.Contains(out, []byte("used up before all dev tasks")) || !bytes.Contains(out, []byte("the next night continues with it")) {
+		t.Errorf("%v: %s", err, out)
+	}
+	out, err = h.night(t.Context(), suite, "--budget=0.5").CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("the change is promoted")) || l.proposals.Load() != 1 {
+		t.Errorf("%d proposals, %v: %s", l.proposals.Load(), err, out)
 	}
 }
 

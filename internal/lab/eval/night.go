@@ -43,6 +43,9 @@ type Night struct {
 	Proposal string   `json:"proposal,omitempty"` // that this night is about; empty: there is none yet
 	Dev      Pair     `json:"dev,omitzero"`
 	HeldOut  Pair     `json:"held_out,omitzero"`
+	// Carried is what these runs had cost when the night began, if it continues with the undecided proposal of an
+	// earlier one.
+	Carried float64 `json:"carried,omitempty"`
 	// Changed are the proposals whose state this night has changed, other than Proposal: canaries that were kept or
 	// rolled back.
 	Changed []string `json:"changed,omitempty"`
@@ -100,7 +103,8 @@ func (f Folder) LockNights(ctx context.Context) (io.Closer, error) {
 	return lock, nil
 }
 
-// Spent returns what a night has cost so far, in US dollars: its trials, and the sessions that proposed.
+// Spent returns what a night has cost so far, in US dollars: its trials, and the sessions that proposed. The cost of
+// an earlier night whose proposal it continues with is that night's.
 func (n *Night) Spent(ctx context.Context, f Folder, costOf func(ctx context.Context, session string) (float64, error)) (total float64, err error) {
 	for _, id := range n.Asked {
 		spent, err := costOf(ctx, id)
@@ -119,7 +123,7 @@ func (n *Night) Spent(ctx context.Context, f Folder, costOf func(ctx context.Con
 		}
 		total += s.Cost
 	}
-	return total, nil
+	return total - n.Carried, nil
 }
 
 // Bounds of the feedback for a proposal.
@@ -239,12 +243,14 @@ func ReadSuggestion(answer string) (p Suggestion, err error) {
 
 // Page writes what a night has tried, kept and thrown away, for the person who looks at it in the morning.
 func (n *Night) Page(out io.Writer, book *Book, spent float64) error {
-	until := "it has not ended; continue it with: inspan eval learn night"
+	when := "since " + n.Began.Local().Format(time.DateTime)
 	if !n.Ended.IsZero() {
-		until = "to " + n.Ended.Local().Format(time.TimeOnly)
+		when = n.Began.Local().Format(time.DateTime) + " to " + n.Ended.Local().Format(time.TimeOnly)
 	}
-	fmt.Fprintf(out, "Learning in %s, %s %s, $%.2f of $%.2f\n", text.Line(n.Root), n.Began.Local().Format(time.DateTime), until, spent, n.Budget)
-	if n.Why != "" {
+	fmt.Fprintf(out, "Learning in %s, %s, $%.2f of $%.2f\n", text.Line(n.Root), when, spent, n.Budget)
+	if n.Ended.IsZero() {
+		fmt.Fprintf(out, "It has not ended. To continue it: inspan eval learn night %s --budget %g\n", text.Line(n.Suite), n.Budget)
+	} else {
 		fmt.Fprintf(out, "It ended because %s.\n", words.OneLine(n.Why, 500))
 	}
 	if p := book.proposals[n.Proposal]; p != nil {

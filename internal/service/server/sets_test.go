@@ -17,13 +17,12 @@ import (
 func (h *house) asksForThree() (id string, list []server.Approval) {
 	h.t.Helper()
 	id = h.submit(server.Spec{Prompt: "call: fill {}", Folder: h.root, Mode: tool.ModeAsk}).ID
+	testkit.WaitFor(h.t, "three questions", func() bool {
+		list = slices.DeleteFunc(h.approvals(), func(a server.Approval) bool { return a.Task != id })
+		return len(list) == 3
+	})
 	h.until(id, event.StageWaiting)
-	for _, a := range h.approvals() {
-		if a.Task == id {
-			list = append(list, a)
-		}
-	}
-	if len(list) != 3 || !slices.Equal(list[0].With, []uint64{list[1].Seq, list[2].Seq}) ||
+	if !slices.Equal(list[0].With, []uint64{list[1].Seq, list[2].Seq}) ||
 		!slices.Equal(list[2].With, []uint64{list[0].Seq, list[1].Seq}) {
 		h.t.Fatalf("%+v", list)
 	}
