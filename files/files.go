@@ -36,7 +36,7 @@ import (
 )
 
 // Root is the path of the workspace in a [Memory].
-const Root = "/work"
+const Root = "/files"
 
 // Tools returns the tools that read, search and change files: read_file, write_file, edit_file, delete_file,
 // list_files, find_files and search_files. They work in any [tool.Env] and need no processes.

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -111,7 +112,7 @@ func (c *command) learnReport() *cobra.Command {
 			return nil
 		}
 		n.ask.State = n.Table.StateDir
-		return n.page(cmd.Context(), list[len(list)-1])
+		return n.page(cmd.Context(), n.Out, list[len(list)-1])
 	})
 	return cmd
 }
@@ -156,12 +157,10 @@ func (n *nightly) perform(ctx context.Context, a *app.App) error {
 		return errors.Join(err, saved)
 	}
 	var page bytes.Buffer
-	n.Out = &page
-	if bad := n.page(ctx, night); bad != nil {
+	if bad := n.page(ctx, &page, night); bad != nil {
 		return errors.Join(err, bad)
 	}
 	_ = a.Notify.Tell(ctx, inspan.Status{Title: "learning", Root: night.Root}, page.String()) // 'learn report' has it too
-	n.Out = n.ask.Out
 	_, printed := page.WriteTo(n.Out)
 	return errors.Join(err, printed)
 }
@@ -485,8 +484,8 @@ func (n *nightly) performed(ctx context.Context, night *eval.Night, pair *eval.P
 	return true, nil
 }
 
-// page prints the page of a night.
-func (n *nightly) page(ctx context.Context, night *eval.Night) error {
+// page writes the page of a night.
+func (n *nightly) page(ctx context.Context, out io.Writer, night *eval.Night) error {
 	book, err := n.ask.ledger().Book()
 	if err != nil {
 		return err
@@ -495,5 +494,5 @@ func (n *nightly) page(ctx context.Context, night *eval.Night) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return night.Page(n.Out, book, spent)
+	return night.Page(out, book, spent)
 }

@@ -330,14 +330,21 @@ func rubricPrompt(rubric, task, transcript string) string {
 
 // parseGrade decodes the model's reply.
 func parseGrade(said string) (score float64, why string, err error) {
-	from, to := strings.Index(said, "{"), strings.LastIndex(said, "}")
 	var grade struct {
 		Score *float64 `json:"score"`
 		Why   string   `json:"why"`
 	}
-	bad := from < 0 || to < from || json.Unmarshal([]byte(said[from:to+1]), &grade) != nil
-	if bad || grade.Score == nil || *grade.Score < 0 || *grade.Score > 1 {
+	if json.Unmarshal([]byte(objectIn(said)), &grade) != nil || grade.Score == nil || *grade.Score < 0 || *grade.Score > 1 {
 		return 0, "", fmt.Errorf("the grader answered %q, which is not a score", words.OneLine(said, 120))
 	}
 	return *grade.Score, words.OneLine(grade.Why, 300), nil
+}
+
+// objectIn returns the JSON object among the words of a model; empty: there is none.
+func objectIn(said string) string {
+	from, to := strings.Index(said, "{"), strings.LastIndex(said, "}")
+	if from < 0 || to < from {
+		return ""
+	}
+	return said[from : to+1]
 }

@@ -228,11 +228,11 @@ type Suggestion struct {
 
 // ReadSuggestion reads the answer of a model. Text around the object does not matter.
 func ReadSuggestion(answer string) (p Suggestion, err error) {
-	from, to := strings.Index(answer, "{"), strings.LastIndex(answer, "}")
-	if from < 0 || to < from {
+	object := objectIn(answer)
+	if object == "" {
 		return p, errors.New("the answer has no JSON object")
 	}
-	if err := json.Unmarshal([]byte(answer[from:to+1]), &p); err != nil {
+	if err := json.Unmarshal([]byte(object), &p); err != nil {
 		return p, fmt.Errorf("the answer is not the JSON object that was asked for: %w", err)
 	}
 	if p.Content != "" && (p.Why == "" || len(p.From) == 0) {
