@@ -89,14 +89,14 @@ func (b *beats) end() {
 	}
 }
 
-// keep sends three beats in the time that a lease lasts, while this process has a lease, until ctx ends.
+// keep sends three beats in the time that a lease lasts, while this process has a lease or a turn, until ctx ends.
 func (s *Store) keep(ctx context.Context) {
 	tick := time.NewTicker(max(s.lease/3, time.Millisecond))
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			if s.leases() {
+			if len(s.turns.list()) > 0 || s.leases() {
 				s.beats.again(ctx)
 			}
 		case <-ctx.Done():
@@ -119,7 +119,7 @@ func (s *Store) leases() bool {
 }
 
 // Lost yields the ids of sessions whose process has died or is cut off: their leases have ended and no process
-// has taken them. It also yields offered sessions. It looks several times in the time that a lease lasts, until
+// has taken them, or a process has died with their turn. It also yields offered sessions. It looks several times in the time that a lease lasts, until
 // ctx is done, and yields a session again as long as that is so. An error says that a look failed.
 //
 // Time counts only while this process can reach the database. So leases that end while the database is down are
@@ -171,8 +171,13 @@ const (
 	lostDrivers = `SELECT token, until, until < clock_timestamp() FROM drivers WHERE token <> $1`
 
 	// Each process looks in a different order, so that they conflict less.
-	lostSessions = `SELECT id FROM sessions WHERE NOT book AND holder IS NOT NULL
-		AND (driver = ANY($1) OR driver IS NULL AND held_until < clock_timestamp()) ORDER BY random()`
+	lostSessions = `SELECT id FROM (
+			SELECT id FROM sessions WHERE NOT book AND holder IS NOT NULL
+				AND (driver = ANY($1) OR driver IS NULL AND held_until < clock_timestamp())
+			UNION
+			SELECT s.id FROM turns t JOIN sessions s ON s.key = t.session WHERE t.driver IS NOT NULL AND s.holder IS NULL
+				AND (t.driver = ANY($1) OR NOT EXISTS (SELECT FROM drivers d WHERE d.token = t.driver))
+		) lost ORDER BY random()`
 )
 
 // lost looks once. Earlier observations count only if no look has failed since.

@@ -75,6 +75,7 @@ type Store struct {
 	limit    int
 	bucket   *bucket // nil: none
 	rings    rings
+	turns    turns
 
 	mu   sync.Mutex
 	logs map[*log]bool // open ones
@@ -166,7 +167,7 @@ func pooled(c Config, schema string) (*pgxpool.Config, error) {
 func (s *Store) run() {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
-	s.rings.news = make(chan struct{}, 1)
+	s.rings.news, s.rings.turns = make(chan struct{}, 1), make(chan struct{}, 1)
 	s.work.Go(func() { s.keep(ctx) })
 	s.work.Go(func() { s.listen(ctx) })
 	s.work.Go(func() { s.tell(ctx) })

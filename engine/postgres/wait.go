@@ -94,8 +94,10 @@ func (b *bell) beyond(after uint64) (there bool, rung <-chan struct{}, err error
 type rings struct {
 	mu    sync.Mutex
 	bells map[int64]*bell
-	due   map[int64]uint64 // pending notifications
+	told  map[int64]uint64 // pending notifications
 	news  chan struct{}    // has a token while one is pending
+	wakes bool             // one of turns is pending
+	turns chan struct{}    // has a token when a turn may be due
 }
 
 // hold returns the bell of a session; give it back with let.
@@ -166,25 +168,45 @@ func (r *rings) remove(key int64) {
 func (r *rings) grown(key int64, last uint64) {
 	r.ring(key, last)
 	r.mu.Lock()
-	if r.due == nil {
-		r.due = map[int64]uint64{}
+	if r.told == nil {
+		r.told = map[int64]uint64{}
 	}
-	r.due[key] = max(r.due[key], last)
+	r.told[key] = max(r.told[key], last)
 	r.mu.Unlock()
+	signal(r.news)
+}
+
+// due signals here and in other processes that a turn may be due.
+func (r *rings) due() {
+	signal(r.turns)
+	r.mu.Lock()
+	r.wakes = true
+	r.mu.Unlock()
+	signal(r.news)
+}
+
+// signal puts a token into a channel if there is none.
+func signal(c chan struct{}) {
 	select {
-	case r.news <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
+
+// turnsDue is the notification that a turn may be due.
+const turnsDue = "turns"
 
 // take returns the pending notifications.
 func (r *rings) take() (told []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for key, last := range r.due {
+	for key, last := range r.told {
 		told = append(told, fmt.Sprint(key, ":", last))
 	}
-	r.due = nil
+	if r.wakes {
+		told = append(told, turnsDue)
+	}
+	r.told, r.wakes = nil, false
 	return told
 }
 
@@ -263,6 +285,10 @@ func (s *Store) heard(ctx context.Context, conn *pgx.Conn) error {
 				return ctx.Err()
 			}
 			return err
+		}
+		if n.Payload == turnsDue {
+			signal(s.rings.turns)
+			continue
 		}
 		key, last, _ := strings.Cut(n.Payload, ":")
 		k, err1 := strconv.ParseInt(key, 10, 64)

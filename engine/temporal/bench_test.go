@@ -1,6 +1,7 @@
 package temporal_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -19,14 +20,17 @@ import (
 	"github.com/inspan/inspan/event"
 )
 
-// BenchmarkSteps drives sessions of 30 calls concurrently, with everything on this machine: Temporal over SQLite,
-// PostgreSQL, two workers and the client. A step is a call with the request before it. Each watched session has a
-// client that receives every event.
+// BenchmarkSteps drives sessions of 30 calls concurrently, with everything on this machine: PostgreSQL, Temporal over
+// SQLite where it has a part, two workers and the client. A step is a call with the request before it. Each watched
+// session has a client that receives every event.
 func BenchmarkSteps(b *testing.B) {
-	for _, many := range []int{1, 100, 1000} {
-		b.Run(fmt.Sprint("sessions=", many), func(b *testing.B) { load(b, many, "", false) })
+	for _, kind := range []string{byDatabase, byTemporal} {
+		name := cmp.Or(kind, "Temporal") + "/sessions="
+		for _, many := range []int{1, 100, 1000} {
+			b.Run(fmt.Sprint(name, many), func(b *testing.B) { load(b, kind, many, "", false) })
+		}
+		b.Run(name+"100/watched", func(b *testing.B) { load(b, kind, 100, "", true) })
 	}
-	b.Run("sessions=100/watched", func(b *testing.B) { load(b, 100, "", true) })
 }
 
 // BenchmarkLoad runs INSPAN_SESSIONS sessions concurrently at the pace of real ones: a model takes ten seconds for each
@@ -36,18 +40,18 @@ func BenchmarkLoad(b *testing.B) {
 	if err != nil {
 		many = 200
 	}
-	load(b, many, "delay: 10s\n", false)
+	load(b, byTemporal, many, "delay: 10s\n", false)
 }
 
 // load drives so many sessions at once, of 30 calls, or of 12 whose replies take a while.
-func load(b *testing.B, many int, delay string, watched bool) {
+func load(b *testing.B, kind string, many int, delay string, watched bool) {
 	steps := 30
 	if delay != "" {
 		steps = 12
 	}
 	script := strings.ReplaceAll(calls(slices.Repeat([]string{"step"}, steps)...), "-- reply --\n", "-- reply --\n"+delay)
-	p := newPlace(b, script)
-	p.Conf.Beat, p.client.Heartbeat, p.Conf.Lease, p.Conf.AtOnce = 5*time.Second, time.Minute, 5*time.Second, many
+	p := openPlace(b, conf{Kind: kind, Script: script})
+	p.Conf.Beat, p.Conf.Lease, p.Conf.AtOnce = 5*time.Second, 5*time.Second, many
 	p.worker()
 	p.worker()
 	for b.Loop() {
@@ -62,11 +66,7 @@ func (p *place) ends(b *testing.B, many, steps int, watched bool) {
 	side(many, func(n int) { ids[n] = p.begins() })
 	size := p.stored(b)
 	began, before := time.Now(), p.spent(b)
-	side(many, func(n int) {
-		if err := p.client.Start(b.Context(), ids[n]); err != nil {
-			b.Error(err)
-		}
-	})
+	side(many, func(n int) { p.wakes(ids[n]) })
 	if watched {
 		var all sync.WaitGroup
 		defer all.Wait()

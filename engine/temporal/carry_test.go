@@ -235,15 +235,6 @@ func (p *place) alone() map[string]string {
 	return workspace(p.t, c.Root)
 }
 
-func (p *place) starts(id string) {
-	p.t.Helper()
-	if p.client != nil {
-		if err := p.client.Start(p.t.Context(), id); err != nil {
-			p.t.Fatal(err)
-		}
-	}
-}
-
 func (p *place) hasStopped(id string) {
 	p.t.Helper()
 	p.until("it has stopped", func() bool {
@@ -257,7 +248,7 @@ func TestApartMoves(t *testing.T) {
 	names := slices.Repeat(append(slices.Repeat([]string{"commit"}, 19), "look"), 10)
 	p := travels(t, conf{Script: calls(names...)})
 	id := p.begins()
-	p.starts(id)
+	p.wakes(id)
 	workers, at := map[int]*process{}, map[int]machine{}
 	more := func(m machine) {
 		w := p.on(m)
@@ -341,7 +332,7 @@ func TestApartAndBack(t *testing.T) {
 	c, objects := bucket(t, conf{Script: calls("commit", "fill", "spill", "see", "look", "see", "commit")})
 	p := travels(t, c)
 	id := p.begins()
-	p.starts(id)
+	p.wakes(id)
 	both := p.machines(2)
 	first := p.on(both[0])
 	p.reached("spill2", 0)
@@ -384,8 +375,9 @@ func TestApartAndBack(t *testing.T) {
 // TestApartAndHere kills a worker in the middle of a call and starts it again: no other machine was in
 // between, so the session finds its folder as the call has left it.
 func TestApartAndHere(t *testing.T) {
-	p := travels(t, conf{Kind: byLease, Script: calls("commit", "spill", "see")})
+	p := travels(t, conf{Kind: byDatabase, Script: calls("commit", "spill", "see")})
 	id := p.begins()
+	p.wakes(id)
 	here := p.machines(1)[0]
 	w := p.on(here)
 	p.reached("spill1", 0)
@@ -403,7 +395,7 @@ func TestApartAndHere(t *testing.T) {
 func TestApartZombie(t *testing.T) {
 	p := travels(t, conf{Script: calls("commit", "spill", "commit", "look", "see")})
 	id := p.begins()
-	p.starts(id)
+	p.wakes(id)
 	both := p.machines(2)
 	zombie := p.on(both[0])
 	p.reached("spill1", 0)
@@ -432,8 +424,9 @@ func TestApartZombie(t *testing.T) {
 // acknowledged is in the workspace in the end, once, and one whose outcome is unknown at most once.
 func TestApartStruck(t *testing.T) {
 	const steps = 80
-	p := travels(t, conf{Kind: byLease, Script: calls(slices.Repeat([]string{"commit"}, steps)...)})
+	p := travels(t, conf{Kind: byDatabase, Script: calls(slices.Repeat([]string{"commit"}, steps)...)})
 	id := p.begins()
+	p.wakes(id)
 	workers, at := map[int]*process{}, map[int]machine{}
 	more := func(m machine) {
 		w := p.on(m)

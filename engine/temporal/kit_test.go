@@ -228,6 +228,21 @@ func (p *place) begins() (id string) {
 	return s.ID()
 }
 
+// wakes gives a session to the workers, or wakes it. In a local folder they find it.
+func (p *place) wakes(id string) {
+	p.t.Helper()
+	var err error
+	switch p.Conf.Kind {
+	case byTemporal:
+		err = p.client.Wake(p.t.Context(), id, "")
+	case byDatabase:
+		err = p.Conf.engine(p.store).Wake(p.t.Context(), id, nil)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // process is a worker that runs.
 type process struct {
 	*exec.Cmd

@@ -27,7 +27,7 @@ func calls(names ...string) string {
 // TestMoves moves a session of 200 turns between three workers ten times, alternately by kill -9 and by drain. Except
 // for the claims, its log equals that of an undisturbed session, and each change is made once.
 func TestMoves(t *testing.T) {
-	for _, kind := range []string{byLease, byTemporal} {
+	for _, kind := range []string{byDatabase, byTemporal} {
 		t.Run(cmp.Or(kind, "Temporal"), func(t *testing.T) { moves(t, kind) })
 	}
 }
@@ -44,11 +44,7 @@ func moves(t *testing.T, kind string) {
 		more()
 	}
 	id := p.begins()
-	if p.client != nil {
-		if err := p.client.Start(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-	}
+	p.wakes(id)
 	drivers := map[int]bool{}
 	for n := 19; n < len(names); n += 20 {
 		pid := p.reached(fmt.Sprint("look", n), 0)

@@ -103,7 +103,8 @@ func (r *rescuer) rescue(ctx context.Context, id string) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	beside.Go(func() { r.end(ctx, id) })
-	r.sit(ctx, run)
+	// Its error is that of the run, which another worker continues.
+	_, _ = run.Attend(context.WithoutCancel(ctx), running.Attendance{Stop: ctx.Done(), Drain: r.drain, Rest: r.turns.rest, Every: r.turns.beat})
 	r.turns.offer(ctx, id)
 }
 
@@ -115,28 +116,6 @@ func (r *rescuer) frees(ctx context.Context, id string) bool {
 	}
 	err = log.Lease(ctx)
 	return log.Close() == nil && err == nil
-}
-
-// sit waits for the end of a run, or releases it under the same conditions as this worker's turns.
-func (r *rescuer) sit(ctx context.Context, run *running.Run) {
-	tick := time.NewTicker(r.turns.beat)
-	defer tick.Stop()
-	stops, late := ctx.Done(), (<-chan time.Time)(nil)
-	for {
-		select {
-		case <-run.Done():
-			return
-		case <-stops:
-			stops, late = nil, time.After(r.drain)
-			run.Detach()
-		case <-late:
-			run.Break()
-		case <-tick.C:
-			if r.turns.tooLong(outcome(run.Status())) {
-				run.Detach()
-			}
-		}
-	}
 }
 
 // end ends the turn of the lost worker. If that worker is only stopped, Temporal may give it the next turn too.

@@ -53,14 +53,14 @@ func faults() []fault {
 			name: "the database crashes and restarts", not: []string{byFolder}, before: ownDatabase, strike: restarts,
 			all: true, within: 10 * time.Second,
 		},
-		{name: "the Temporal server crashes and restarts", not: []string{byFolder, byLease}, strike: restartsEngine, all: true},
+		{name: "the Temporal server crashes and restarts", not: []string{byFolder, byDatabase}, strike: restartsEngine, all: true},
 		{name: "the disk is full for a second", before: smallDisk, strike: fills, all: true, within: 10 * time.Second, bulk: 20000},
 		{name: "the clock of the log jumps an hour", not: []string{byFolder}, before: ownClock, strike: jumps, all: true},
 		{name: "every input and wake comes five times", strike: repeats, all: true, drop: repeated},
 		{name: "another worker tries to drive all sessions", strike: crowds, after: leaves, all: true},
 		{
 			name: "a new version is deployed", strike: deploys, drop: newVersion,
-			stays: []string{byFolder, byLease, byTemporal},
+			stays: []string{byFolder, byDatabase, byTemporal},
 		}, // what ends while its worker is asked to leave
 	}
 }
@@ -293,7 +293,10 @@ func (r *round) says(id string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(w.Send(r.t.Context(), said), w.Close())
+	if err := errors.Join(w.Send(r.t.Context(), said), w.Close()); err != nil || r.Conf.Kind != byDatabase {
+		return err
+	}
+	return r.Conf.engine(r.store).Wake(r.t.Context(), id, said)
 }
 
 func repeated(line string) bool { return strings.Contains(line, again) }
@@ -305,7 +308,7 @@ func crowds(r *round) {
 		c := r.Conf
 		c.Greedy = true
 		if c.Kind == byTemporal {
-			c.Kind = byLease
+			c.Kind = byDatabase
 		}
 		r.greedy = r.starts(c)
 		r.passes(500 * time.Millisecond)

@@ -34,7 +34,7 @@ func TestDurability(t *testing.T) {
 	runs, _ := strconv.Atoi(os.Getenv("INSPAN_RUNS"))
 	var cells []*cell
 	for _, f := range faults() {
-		for _, kind := range []string{byFolder, byLease, byTemporal} {
+		for _, kind := range []string{byFolder, byDatabase, byTemporal} {
 			if !slices.Contains(f.not, kind) {
 				cells = append(cells, &cell{fault: f, kind: kind})
 			}
@@ -147,11 +147,7 @@ func (r *round) hires(version int) int {
 func (r *round) begin() {
 	for range sessionsARound {
 		r.ids = append(r.ids, r.begins())
-		if r.client != nil {
-			if err := r.client.Start(r.t.Context(), r.ids[len(r.ids)-1]); err != nil {
-				r.t.Fatal(err)
-			}
-		}
+		r.wakes(r.ids[len(r.ids)-1])
 	}
 	for _, id := range r.ids {
 		r.until("session "+id+" is in the middle", func() bool {

@@ -16,25 +16,20 @@ import (
 )
 
 // Standing is the state of a session at the end of a turn.
-type Standing string
+type Standing = running.TurnStanding
 
 // Standings.
 const (
-	Running Standing = "running"
-	Done    Standing = "done"   // its run has stopped
-	Asks    Standing = "asks"   // calls wait for somebody's answer
-	Waits   Standing = "waits"  // the model can't be asked before a time
-	Paused  Standing = "paused" // the same, for all that work for the session: a quota is used up
-	LetGo   Standing = "let go" // there is more to do, for any worker
+	Running = running.TurnRunning
+	Done    = running.TurnDone
+	Asks    = running.TurnAsks
+	Waits   = running.TurnWaits
+	Paused  = running.TurnPaused
+	LetGo   = running.TurnLetGo
 )
 
-// Outcome is the result of a turn. It holds the facts that the workflow needs, and no content.
-type Outcome struct {
-	Standing  Standing  `json:"standing"`
-	Seq       uint64    `json:"seq,omitempty"`       // last event of the session
-	Until     time.Time `json:"until,omitzero"`      // when to go on, if nothing comes before
-	Questions []uint64  `json:"questions,omitempty"` // that are open
-}
+// Outcome is the result of a turn: facts that the workflow needs, and no content.
+type Outcome = running.Outcome
 
 // Progress is reported by a running turn. Its age distinguishes a slow worker from a session that hangs.
 type Progress struct {
@@ -76,7 +71,7 @@ func (t *turns) Turn(ctx context.Context, id string) (Outcome, error) {
 		return Outcome{}, final(err)
 	}
 	if !st.Active { // a wake too many: nothing is claimed
-		return outcome(st), nil
+		return running.OutcomeOf(st), nil
 	}
 	opening := t.beats(ctx, st)
 	r, err := t.pool.Drive(context.WithoutCancel(ctx), id, nil)
@@ -92,7 +87,7 @@ func (t *turns) Turn(ctx context.Context, id string) (Outcome, error) {
 	if st, err = t.status(ctx, id); err != nil {
 		return Outcome{}, err
 	}
-	o := outcome(st)
+	o := running.OutcomeOf(st)
 	if drained && st.Active { // beside what asks there may be calls that nobody has begun
 		o = Outcome{Standing: LetGo, Seq: st.Seq}
 		t.offer(ctx, id)
@@ -127,7 +122,7 @@ func (t *turns) beats(ctx context.Context, st inspan.Status) (stop func()) {
 func (t *turns) offer(ctx context.Context, id string) {
 	ctx = context.WithoutCancel(ctx)
 	if to, ok := t.host.Store.(loser); ok {
-		if st, err := t.status(ctx, id); err == nil && outcome(st).Standing == LetGo {
+		if st, err := t.status(ctx, id); err == nil && running.OutcomeOf(st).Standing == LetGo {
 			_ = to.Offer(ctx, id)
 		}
 	}
@@ -135,37 +130,14 @@ func (t *turns) offer(ctx context.Context, id string) {
 
 // attend waits for the end of a run. Drained says that it was left because the worker stops.
 func (t *turns) attend(ctx context.Context, r *running.Run) (drained bool, err error) {
-	tick := time.NewTicker(t.beat)
-	defer tick.Stop()
-	stops, left := activity.GetWorkerStopChannel(ctx), false
-	for {
-		st := r.Status()
-		activity.RecordHeartbeat(ctx, t.progress(st))
-		if !left && t.tooLong(outcome(st)) {
-			left = true
-			r.Detach()
-		}
-		select {
-		case <-r.Done():
-			if err := r.Err(); err != nil && !left && !drained {
-				return false, t.failed(err)
-			}
-			return drained, nil
-		case <-ctx.Done():
-			r.Break()
-			<-r.Done()
-			return false, context.Cause(ctx)
-		case <-stops:
-			stops, drained = nil, true
-			r.Detach()
-		case <-tick.C:
-		}
+	drained, err = r.Attend(ctx, running.Attendance{
+		Stop: activity.GetWorkerStopChannel(ctx), Rest: t.rest, Every: t.beat,
+		Look: func(st inspan.Status) { activity.RecordHeartbeat(ctx, t.progress(st)) },
+	})
+	if err != nil && ctx.Err() == nil {
+		err = t.failed(err)
 	}
-}
-
-// tooLong reports whether the wait for a model is so long that the worker should release the session.
-func (t *turns) tooLong(o Outcome) bool {
-	return (o.Standing == Waits || o.Standing == Paused) && o.Until.After(time.Now().Add(t.rest))
+	return drained, err
 }
 
 func (t *turns) forget(id string) {
@@ -208,27 +180,4 @@ func (t *turns) status(ctx context.Context, id string) (inspan.Status, error) {
 		return inspan.Status{}, err
 	}
 	return w.Status(), w.Close()
-}
-
-// outcome returns the state of a session that is not driven.
-func outcome(st inspan.Status) Outcome {
-	o := Outcome{Standing: LetGo, Seq: st.Seq}
-	for _, q := range st.Questions() {
-		o.Questions = append(o.Questions, q.Question)
-		if o.Until.IsZero() || !q.Until.IsZero() && q.Until.Before(o.Until) {
-			o.Until = q.Until
-		}
-	}
-	now := time.Now()
-	switch {
-	case !st.Active:
-		return Outcome{Standing: Done, Seq: st.Seq}
-	case len(o.Questions) > 0:
-		o.Standing = Asks
-	case st.Paused != nil && st.Paused.Until.After(now):
-		o.Standing, o.Until = Paused, st.Paused.Until
-	case st.NotBefore.After(now):
-		o.Standing, o.Until = Waits, st.NotBefore
-	}
-	return o
 }

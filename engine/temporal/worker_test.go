@@ -16,8 +16,10 @@ import (
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/engine/postgres"
+	"github.com/inspan/inspan/engine/postgres/dispatch"
 	"github.com/inspan/inspan/engine/temporal"
 	"github.com/inspan/inspan/event"
+	"github.com/inspan/inspan/internal/install/running"
 	"github.com/inspan/inspan/internal/kernel/session"
 	"github.com/inspan/inspan/llm/script"
 	"github.com/inspan/inspan/store"
@@ -30,7 +32,7 @@ const asWorker = "INSPAN_TEST_WORKER"
 // Who decides which worker drives a session.
 const (
 	byTemporal = ""
-	byLease    = "lease of PostgreSQL"
+	byDatabase = "PostgreSQL alone"
 	byFolder   = "local folder"
 )
 
@@ -62,6 +64,12 @@ func work(raw string) error {
 	}
 	host := c.host(s)
 	open := c.carried(host, c.carriers(s))
+	if c.Kind == byDatabase && !c.Greedy {
+		ctx, stop := context.WithCancel(context.Background())
+		go func() { <-worker.InterruptCh(); stop() }()
+		err := c.engine(s).Work(ctx, running.Work{Open: open, AtOnce: c.AtOnce, Drain: 10 * time.Second, OnEvent: c.saw})
+		return errors.Join(err, s.Close())
+	}
 	if c.Kind != byTemporal {
 		p := peer{host: host, open: open, lease: c.Lease, greedy: c.Greedy, saw: c.saw}
 		p.run(worker.InterruptCh())
@@ -92,6 +100,11 @@ func (c conf) open(ctx context.Context) (closing, error) {
 		return folder{&session.Store{Dir: cmp.Or(c.State, filepath.Join(c.Dir, "state"))}}, nil
 	}
 	return postgres.Open(ctx, postgres.Config{URL: c.URL, Schema: c.Schema, Lease: c.Lease, Conns: 8, Bucket: c.Bucket})
+}
+
+// engine is the engine of a store in PostgreSQL.
+func (c conf) engine(s store.Store) *dispatch.Engine {
+	return &dispatch.Engine{Store: s.(*postgres.Store)}
 }
 
 // append appends a line to a file that all workers append to.

@@ -44,7 +44,7 @@ const (
 
 // serverDefaults returns the default flags of a server.
 func serverDefaults() serverFlags {
-	return serverFlags{keep: string(server.KeepFailed), carried: workspacesHere, disk: server.DefaultFloor >> 20, drain: server.DefaultDrain}
+	return serverFlags{keep: string(server.KeepFailed), disk: server.DefaultFloor >> 20, drain: server.DefaultDrain}
 }
 
 func (c *command) server() *cobra.Command {
@@ -60,7 +60,7 @@ func (c *command) server() *cobra.Command {
 			"GET /api/v1/openapi.json describes the API. See docs/SERVER.md.\n" +
 			"The official Managed Agents SDKs can drive it too, see docs/MANAGED.md.\n\n" +
 			"Several servers can share a store. One leads; the others pass requests on to it, and replace it if it dies.\n" +
-			"With an engine, sessions run on all machines; see docs/SERVER.md.\n\n" + console.ModesHelp(),
+			"If the store is a database, all of them run sessions; see docs/SERVER.md.\n\n" + console.ModesHelp(),
 		Example: "  inspan serve --mode auto --listen 127.0.0.1:8080\n" +
 			"  curl -H \"Authorization: Bearer $(cat TOKEN_FILE)\" -H 'Content-Type: application/json' \\\n" +
 			"    -d '{\"prompt\": \"Fix the failing test\", \"repository\": {\"url\": \"https://...\"}}' http://127.0.0.1:8080/api/v1/tasks",
@@ -80,7 +80,7 @@ func (c *command) server() *cobra.Command {
 	fl.IntVar(&s.AtOnce, "at-once", s.AtOnce, "`number` of tasks that work at the same time")
 	fl.StringVar(&f.workspaces, "workspaces", "", "`folder` for the workspaces of tasks (default: next to the state folder)")
 	fl.StringVar(&f.carried, "workspaces-in", f.carried,
-		"`place` of workspaces for all machines: folder (all share --workspaces) or store (see docs/SERVER.md)")
+		"`place` of workspaces for all machines: folder (all share --workspaces) or store (default: store with a database as --store, else folder)")
 	fl.StringArrayVar(&f.folders, "folder", nil, "`folder` of this machine that tasks may work in or clone from; repeatable (default: none)")
 	fl.StringArrayVar((*[]string)(&s.CloneFrom), "clone-from", nil,
 		"`host` with a private address that tasks may clone from, as HOST, *.HOST, HOST:PORT or *; repeatable (default: only public hosts)")
@@ -101,8 +101,8 @@ func (c *command) server() *cobra.Command {
 	fl.StringVar(&f.store, "store", "",
 		"`URL` of the store that several servers share, postgres://... (default: $"+app.StoreVariable+", else this machine's folder)")
 	fl.StringVar(&f.engine, "engine", "",
-		"`URL` of the engine that says which machine runs a session, temporal://host:port/namespace (default: the leading server runs all)")
-	fl.StringVar(&f.only, "only", "", "with --engine: `role` of this process, api or work (default: both)")
+		"`URL` of the engine that says which machine runs a session, temporal://host:port/namespace (default: the database of --store)")
+	fl.StringVar(&f.only, "only", "", "with --store: `role` of this process, api or work (default: both)")
 	fl.StringVar(&f.advertise, "advertise", "",
 		"with --store: `URL` at which the other servers reach this one (default: the address of --listen)")
 	fl.BoolVar(&f.newOwner, "new-owner", false, "with --store: make the owner's token of this server that of all (default: it must have theirs)")
@@ -135,7 +135,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	s.GitHub.Token = cmp.Or(os.Getenv("GITHUB_TOKEN"), os.Getenv("GH_TOKEN"))
 	s.State, s.Floor, f.state = a.StateDir, f.disk<<20, a.StateDir
 	s.Options, s.Dir = f.Options, cmp.Or(f.workspaces, a.StateDir+"-tasks") // agents have no access to the state folder
-	if f.carried == workspacesInStore {
+	if f.carried == workspacesInStore || f.carried == "" && apart.engine != nil {
 		s.Travel()
 		s.Fleeting = f.only == "work"
 	}
@@ -183,7 +183,7 @@ func (f *serverFlags) settle(s *server.Server) error {
 	if s.Keep = server.Keep(f.keep); !s.Keep.Known() {
 		return misused("--keep: unknown value %q; use never, failed or always", f.keep)
 	}
-	if f.carried != workspacesHere && f.carried != workspacesInStore {
+	if f.carried != "" && f.carried != workspacesHere && f.carried != workspacesInStore {
 		return misused("--workspaces-in: unknown value %q; use folder or store", f.carried)
 	}
 	if s.AtOnce < 1 {

@@ -34,20 +34,20 @@ func (c *command) sharing(ctx context.Context, f *serverFlags, a *app.App) (s sh
 	switch {
 	case f.only != "" && f.only != "api" && f.only != "work":
 		return s, misused("--only: unknown value %q; use api or work", f.only)
-	case f.only != "" && f.engine == "":
-		return s, misused("--only needs --engine: without one, the leading server does all")
-	case where == "" && (f.engine != "" || f.advertise != ""):
-		return s, misused("--engine and --advertise need --store")
+	case where == "" && (f.engine != "" || f.advertise != "" || f.only != ""):
+		return s, misused("--engine, --advertise and --only need --store")
 	case where == "":
 		return s, nil
 	}
 	if s.store, s.name, err = c.shared.Open(ctx, where); err != nil {
 		return s, err
 	}
-	if f.engine != "" {
-		if s.engine, err = c.shared.Connect(ctx, f.engine, s.store); err != nil {
-			return s, errors.Join(err, s.store.Close())
-		}
+	s.engine, err = c.shared.Connect(ctx, f.engine, s.store)
+	if err == nil && s.engine == nil && f.only != "" {
+		err = misused("--only needs a store in PostgreSQL or --engine: the leading server of a folder does all")
+	}
+	if err != nil {
+		return s, errors.Join(err, s.close())
 	}
 	app.Use(a, s.store)
 	return s, nil

@@ -25,7 +25,8 @@ const StoreVariable = config.StoreVariable
 type Shared struct {
 	// Store opens a store by a URL with a scheme.
 	Store func(ctx context.Context, url string) (SharedStore, error)
-	// Engine connects to the engine that decides which machine drives a session of a store.
+	// Engine connects to the engine that decides which machine drives a session of a store. Without a URL it
+	// returns the store's own, or nil if the store has none.
 	Engine func(ctx context.Context, url string, s store.Store) (Engine, error)
 }
 
@@ -80,8 +81,11 @@ func redacted(raw string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// Connect connects to the engine at a URL.
+// Connect connects to the engine at a URL. Without one it returns the engine of the store, which is nil if it has none.
 func (s Shared) Connect(ctx context.Context, url string, of store.Store) (Engine, error) {
+	if s.Engine == nil && url == "" {
+		return nil, nil
+	}
 	if s.Engine == nil {
 		return nil, misused("--engine: this build of inspan has no engines; %s has", FullBuild)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -46,9 +47,10 @@ func gone(path string) bool {
 // TestServersApart has a server and two workers that share only the store. It kills a worker in the middle of a
 // command: the other one continues with the workspace as the last finished command left it, and the server reports the
 // commits at the end. When the task is over, workers keep nothing.
-func TestServersApart(t *testing.T) {
+func TestServersApart(t *testing.T) { engines(t, apart) }
+
+func apart(t *testing.T, engine ...string) {
 	h := newHouse(t)
-	at := engine(t)
 	origin := t.TempDir()
 	for _, args := range [][]string{
 		{"init", "-q", "-b", "main"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--allow-empty", "-qm", "first"},
@@ -58,11 +60,11 @@ func TestServersApart(t *testing.T) {
 		}
 	}
 	leads := h.apart()
-	server := leads.serve("--engine", at, "--only", "api", "--workspaces-in", "store", "--folder", origin)
+	server := leads.serve(append(slices.Clone(engine), "--only", "api", "--folder", origin)...)
 	server.says("leads the servers")
 	machines, workers := []*house{h.apart(), h.apart()}, map[int]*house{}
 	begin := func(m *house) *served {
-		w := m.serve("--engine", at, "--only", "work", "--workspaces-in", "store")
+		w := m.serve(append(slices.Clone(engine), "--only", "work")...)
 		workers[w.cmd.Process.Pid] = m
 		return w
 	}

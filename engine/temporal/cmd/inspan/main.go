@@ -1,4 +1,5 @@
-// Command inspan, built here, is inspan with PostgreSQL and Temporal: for servers on several machines.
+// Command inspan, built here, is inspan with PostgreSQL and Temporal: for servers on several machines. Without the URL
+// of an engine, the database of the sessions decides which machine drives one.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/inspan/inspan/engine/postgres"
+	"github.com/inspan/inspan/engine/postgres/dispatch"
 	"github.com/inspan/inspan/engine/temporal"
 	"github.com/inspan/inspan/internal/front/command"
 	"github.com/inspan/inspan/internal/install/app"
@@ -39,5 +41,11 @@ func openStore(ctx context.Context, address string) (app.SharedStore, error) {
 }
 
 func connect(ctx context.Context, url string, s store.Store) (app.Engine, error) {
+	if url == "" {
+		if db, ok := s.(*postgres.Store); ok {
+			return &dispatch.Engine{Store: db}, nil
+		}
+		return nil, nil
+	}
 	return temporal.Connect(ctx, url, s)
 }

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -325,17 +326,24 @@ func (h *house) driver(session string) int {
 	return holder.PID
 }
 
-// TestServersWithEngine has two servers and two workers over Temporal: tasks run on workers, an approval
-// and a cancellation reach them, and a worker that is killed is followed by the other. No command of an
-// agent runs twice.
-func TestServersWithEngine(t *testing.T) {
+// engines runs a test with each engine, of which it gets the flags.
+func engines(t *testing.T, test func(t *testing.T, flags ...string)) {
+	t.Run("PostgreSQL", func(t *testing.T) { test(t) })
+	t.Run("Temporal", func(t *testing.T) { test(t, "--engine", engine(t)) })
+}
+
+// TestServersWithEngine has two servers and two workers: tasks run on workers, an approval and a cancellation reach
+// them, and a worker that is killed is followed by the other. No command of an agent runs twice.
+func TestServersWithEngine(t *testing.T) { engines(t, withEngine) }
+
+func withEngine(t *testing.T, engine ...string) {
 	h := newHouse(t)
-	at := engine(t)
-	first := h.serve("--engine", at, "--only", "api")
+	api, work := append(slices.Clone(engine), "--only", "api"), append(slices.Clone(engine), "--only", "work")
+	first := h.serve(api...)
 	first.says("leads the servers")
-	second := h.serve("--engine", at, "--only", "api")
+	second := h.serve(api...)
 	second.says("standby;")
-	workers := []*served{h.serve("--engine", at, "--only", "work"), h.serve("--engine", at, "--only", "work")}
+	workers := []*served{h.serve(work...), h.serve(work...)}
 
 	made := second.begins("say: hello")
 	if got := second.reaches(made.ID, "completed"); got.Result.Says != "hello" {
@@ -367,8 +375,8 @@ func TestServersWithEngine(t *testing.T) {
 	first.reaches(held.ID, "cancelled")
 
 	held = second.begins("bash: touch begun; until [ -e go ]; do sleep 0.05; done\nbash: echo ran >> effects; echo none >> effects\nsay: done")
-	work := filepath.Join(h.dir, "state-tasks", held.ID)
-	h.until("the command", func() bool { _, err := os.Stat(filepath.Join(work, "begun")); return err == nil })
+	folder := filepath.Join(h.dir, "state-tasks", held.ID)
+	h.until("the command", func() bool { _, err := os.Stat(filepath.Join(folder, "begun")); return err == nil })
 	driver := h.driver(first.reaches(held.ID, "running").Session)
 	if driver != workers[0].cmd.Process.Pid && driver != workers[1].cmd.Process.Pid {
 		t.Fatalf("process %d drives the session, and is no worker", driver)
@@ -376,22 +384,25 @@ func TestServersWithEngine(t *testing.T) {
 	if err := syscall.Kill(driver, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(work, "go"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	second.reaches(held.ID, "completed")
-	h.ran(work, "ran\nnone\n")
+	h.ran(folder, "ran\nnone\n")
 }
 
 // TestStuck has a worker without the volume that holds the workspaces. The task says why nothing happens, ends if it is
 // cancelled then, and continues once a worker has the volume.
-func TestStuck(t *testing.T) {
+func TestStuck(t *testing.T) { engines(t, getsStuck) }
+
+func getsStuck(t *testing.T, engine ...string) {
 	h := newHouse(t)
-	at := engine(t)
-	server := h.serve("--engine", at, "--only", "api")
+	engine = append(engine, "--workspaces-in", "folder")
+	api, work := append(slices.Clone(engine), "--only", "api"), append(slices.Clone(engine), "--only", "work")
+	server := h.serve(api...)
 	server.says("leads the servers")
 	apart := &house{t: t, dir: t.TempDir(), store: h.store}
-	lacks := apart.serve("--engine", at, "--only", "work")
+	lacks := apart.serve(work...)
 	made, ends := server.begins("say: hello"), server.begins("say: never")
 	if got := server.reaches(made.ID, "waiting"); !strings.Contains(got.Why, "workers: ") {
 		t.Errorf("the task waits for %q", got.Why)
@@ -404,7 +415,7 @@ func TestStuck(t *testing.T) {
 	if err := lacks.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	h.serve("--engine", at, "--only", "work")
+	h.serve(work...)
 	if got := server.reaches(made.ID, "completed"); got.Result.Says != "hello" {
 		t.Errorf("the task says %+v", got)
 	}
