@@ -149,7 +149,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 		if devices[0] != here {
 			told += "; other devices reach it at http://" + strings.Join(devices, "/ or http://") + "/"
 		}
-		c.warn(told + "; the owner's token is in " + f.TokenFile)
+		c.warn(told + f.token())
 	}
 	f.Ending = func(grace time.Duration) { c.warn("ending; running calls have " + grace.String() + " to finish") }
 	if apart.store == nil {
@@ -160,6 +160,14 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	}
 	s.Engine = apart.engine
 	return c.serveAmong(ctx, a, f, s, apart)
+}
+
+// token says where the owner's token is; empty: other servers have it.
+func (f *serverFlags) token() string {
+	if _, err := os.Stat(f.TokenFile); err != nil {
+		return ""
+	}
+	return "; the owner's token is in " + f.TokenFile
 }
 
 // equip configures a server.

@@ -69,7 +69,7 @@ func (c *command) serveAmong(ctx context.Context, a *app.App, f *serverFlags, s 
 	if f.only != "work" {
 		among := server.Among{Advertise: f.advertise, NewOwner: f.newOwner, OnStandby: func(leader string) {
 			if leader == "" {
-				c.warn("leads the servers of " + of.name)
+				c.warn("leads the servers of " + of.name + f.token())
 				return
 			}
 			c.warn("standby; the server at " + leader + " leads")

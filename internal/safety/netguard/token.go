@@ -30,12 +30,19 @@ func NewToken() string {
 // the same token. It is an error if others than the owner may read the file, or if its content can't be a
 // secret.
 func Token(path string) (string, error) {
-	token, err := readToken(path)
+	token, err := KnownToken(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = makeToken(path); err == nil || errors.Is(err, fs.ErrExist) {
-			token, err = readToken(path)
+			return KnownToken(path)
 		}
+		err = fmt.Errorf("token: %w", err)
 	}
+	return token, err
+}
+
+// KnownToken is like [Token], but fails with [fs.ErrNotExist] if the file is missing.
+func KnownToken(path string) (string, error) {
+	token, err := readToken(path)
 	if err != nil {
 		return "", fmt.Errorf("token: %w", err)
 	}

@@ -23,7 +23,7 @@ const grantMark = "grant_" // prefix of principals that are grants; no id of an 
 // Token returns the token of a grant; empty: the server has no owner, so it can't sign one.
 func (s *Server) Token(g Grant) string {
 	raw, err := json.Marshal(g)
-	if err != nil || s.Owner == "" {
+	if err != nil || s.owned().key == "" {
 		return ""
 	}
 	body := hex.EncodeToString(raw)
@@ -31,7 +31,7 @@ func (s *Server) Token(g Grant) string {
 }
 
 func (s *Server) signature(body string) string {
-	mac := hmac.New(sha256.New, []byte("inspan grant\x00"+s.Owner))
+	mac := hmac.New(sha256.New, []byte("inspan grant\x00"+s.owned().key))
 	_, _ = mac.Write([]byte(body))
 	return hex.EncodeToString(mac.Sum(nil))
 }
@@ -41,7 +41,7 @@ func (s *Server) grantee(token string) (principal string, ok bool) {
 	text, is := strings.CutPrefix(token, tokenMark+grantMark)
 	body, signed, _ := strings.Cut(text, "_")
 	same := hmac.Equal([]byte(signed), []byte(s.signature(body)))
-	return grantMark + body, is && same && s.Owner != ""
+	return grantMark + body, is && same && s.owned().key != ""
 }
 
 // grantOf returns the grant of a principal; nil: it has none.

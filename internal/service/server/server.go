@@ -34,6 +34,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/inspan/inspan"
@@ -85,10 +86,11 @@ type Server struct {
 	wake     chan struct{} // has a token if a task may be ready to begin
 
 	secrets   *oauth.Keychain
-	renewing  sync.Mutex    // of secrets of webhooks
-	leads     leader        // this server as the book records it, if it is one of several
-	lost      chan struct{} // closed when another server has taken over the book
-	hookEnded chan struct{} // has a token if deliveries to a webhook have stopped
+	renewing  sync.Mutex                // of secrets of webhooks
+	leads     leader                    // this server as the book records it, if it is one of several
+	ownership atomic.Pointer[ownership] // of one of several; nil: that of Owner
+	lost      chan struct{}             // closed when another server has taken over the book
+	hookEnded chan struct{}             // has a token if deliveries to a webhook have stopped
 }
 
 // Setup is the configuration of a server. It can be copied, for another server of the same store.
@@ -136,7 +138,7 @@ type Setup struct {
 	AtOnce int
 	// Keep says which workspaces stay when their task has ended, unless the task itself says so.
 	Keep Keep
-	// Owner is the token with all permissions; empty: there is none.
+	// Owner is the token with all permissions; empty: there is none, or one of several servers has that of the others.
 	Owner string
 	// Runtime says that a runtime such as Bedrock AgentCore is in front of the server and authenticates the
 	// senders of requests to /invocations, /ws and /ping: they need no token.

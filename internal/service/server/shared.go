@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -53,7 +54,8 @@ const (
 // ServeAmong is [Server.Serve] for one of several servers of a store. It fails with [ErrTakenOver] if it has
 // led and another leads now. The caller starts it again, to stand by.
 func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Duration) (err error) {
-	if s.Owner, err = netguard.Token(d.TokenFile); err != nil {
+	// A server without a token joins the others with theirs, of which the book has the digest.
+	if s.Owner, err = netguard.KnownToken(d.TokenFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	g := s.Gate()
@@ -102,11 +104,12 @@ func (s *Server) ServeAmong(ctx context.Context, d Door, a Among, grace time.Dur
 
 // lead serves as the one server of the book until ctx ends or another has taken over.
 func (s *Server) lead(ctx context.Context, d Door, at string, a Among, grace time.Duration) error {
-	mine := leader{URL: at, Run: rand.Text(), Owner: digestOf(s.Owner)}
-	if !a.NewOwner && s.book.leader.another(s.Owner) {
-		return errors.Join(otherOwner(), s.Close())
+	err := s.own(d.TokenFile, a.NewOwner)
+	mine := leader{URL: at, Run: rand.Text(), Owner: s.owned().digest}
+	var raw []byte
+	if err == nil {
+		raw, err = json.Marshal(mine)
 	}
-	raw, err := json.Marshal(mine)
 	if err == nil {
 		leads := event.Recorded{Of: ofLeader, ID: ofLeader, By: "inspan serve", Value: raw}
 		err = s.book.change(ctx, func() ([]event.Body, error) { return []event.Body{leads}, nil })
@@ -126,6 +129,26 @@ func (s *Server) lead(ctx context.Context, d Door, at string, a Among, grace tim
 		}
 	}
 	return errors.Join(err, s.Close())
+}
+
+// own finds out whose token is that of the owner, from the file or the last leader. The first server of all makes it.
+func (s *Server) own(file string, isNew bool) error {
+	token, theirs := s.Owner, s.book.leader.Owner
+	if token == "" && (theirs == "" || isNew) {
+		var err error
+		if token, err = netguard.Token(file); err != nil {
+			return err
+		}
+	}
+	o := ownership{digest: theirs, key: rand.Text()}
+	if token != "" {
+		o = ownership{digest: digestOf(token), key: token}
+	}
+	if theirs != "" && theirs != o.digest && !isNew {
+		return otherOwner()
+	}
+	s.ownership.Store(&o)
+	return nil
 }
 
 // vigil makes a leading server refuse requests after its process or its machine has slept, until the book
@@ -318,8 +341,10 @@ type leader struct {
 	Owner string `json:"owner,omitempty"`
 }
 
-// another reports whether the leader has another owner's token.
-func (l leader) another(token string) bool { return l.Owner != "" && l.Owner != digestOf(token) }
+// another reports whether the leader has another owner's token than this one, if that is known.
+func (l leader) another(token string) bool {
+	return token != "" && l.Owner != "" && l.Owner != digestOf(token)
+}
 
 // leaderIn returns the recorded leader.
 func leaderIn(r event.Recorded) (l leader, ok bool) {

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"iter"
 	"net/http"
 	"net/http/httptest"
@@ -39,12 +40,18 @@ func (h *house) joins(setup server.Setup) *among {
 // joinsAs starts one that says it is at a URL; empty: its own.
 func (h *house) joinsAs(setup server.Setup, at string) *among {
 	h.t.Helper()
-	m := &among{house: h.as(h.token), stands: make(chan string, 10)}
-	m.s = &server.Server{Setup: setup}
 	token := filepath.Join(h.dir, "token")
 	if err := os.WriteFile(token, []byte(h.token), 0o600); err != nil {
 		h.t.Fatal(err)
 	}
+	return h.joinsWith(setup, at, token)
+}
+
+// joinsWith starts one with a file for the owner's token.
+func (h *house) joinsWith(setup server.Setup, at, token string) *among {
+	h.t.Helper()
+	m := &among{house: h.as(h.token), stands: make(chan string, 10)}
+	m.s = &server.Server{Setup: setup}
 	opened := make(chan string, 1)
 	d := server.Door{Listen: "127.0.0.1:0", TokenFile: token, Opened: func(at string) { opened <- at }}
 	ctx, stop := context.WithCancel(h.t.Context())
@@ -109,6 +116,43 @@ func TestAmong(t *testing.T) {
 		t.Fatalf("the second server stands by for %q", leader)
 	}
 	two.until(two.submit(server.Spec{Prompt: "say: again"}).ID, event.StageCompleted)
+}
+
+// TestJoins has a server without an owner's token. If it is the first of all, it makes one. Otherwise it joins the others:
+// it stands by and leads with their token, of which it has only the digest, and makes none.
+func TestJoins(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, nil)
+	setup := h.s.Setup
+	h.close()
+	first := filepath.Join(t.TempDir(), "first")
+	one := h.joinsWith(setup, "", first)
+	<-one.stands
+	raw, err := os.ReadFile(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "token")
+	two := h.joinsWith(setup, "", file)
+	<-two.stands
+	one.token = strings.TrimSpace(string(raw))
+	two.token = one.token
+	two.until(two.submit(server.Spec{Prompt: "say: by the other"}).ID, event.StageCompleted)
+	one.end()
+	if leader := <-two.stands; leader != "" {
+		t.Fatalf("the second server stands by for %q", leader)
+	}
+	two.until(two.submit(server.Spec{Prompt: "say: hello"}).ID, event.StageCompleted)
+	for _, token := range []string{"nobodys", "", first} {
+		req := two.request(t.Context(), "GET", "/api/v1/tasks", nil)
+		req.Header.Set("Authorization", "Bearer "+token)
+		if status, text := two.do(req); status != http.StatusUnauthorized {
+			t.Errorf("with the token %q: %d %s", token, status, text)
+		}
+	}
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the second server has a token of its own: %v", err)
+	}
 }
 
 // TestOneOwner checks that a server with another owner's token than the last leader neither stands by nor leads, and

@@ -124,3 +124,52 @@ func apart(t *testing.T, engine ...string) {
 		t.Errorf("a task in a folder of one machine: %d", code)
 	}
 }
+
+// TestTwoCommands starts one command on each of two machines that share nothing but the URL of the store. They are a
+// cluster: the second machine has no owner's token, and when the first is lost with its disk in the middle of a command,
+// the second leads and continues with the workspace as the last finished command left it.
+func TestTwoCommands(t *testing.T) {
+	h := newHouse(t)
+	one, other := h.apart(), h.apart()
+	other.owner = one
+	first := one.serve()
+	first.says("leads the servers")
+	second := other.serve("--at-once", "1")
+	second.says("standby;")
+	var held []task
+	for range 3 { // one of them is driven by the first machine
+		held = append(held, second.begins("bash: echo one > a; echo none > effects\n"+
+			"bash: cat /proc/sys/kernel/random/uuid > partial; until [ -e go ]; do sleep 0.05; done\nbash: ls > listing\nsay: done"))
+	}
+	folder := func(m *house, k task, name string) string { return m.files("state-tasks", k.ID, name) }
+	var on task
+	h.until("a command on the first machine", func() bool {
+		for _, k := range held {
+			if !gone(folder(one, k, "partial")) {
+				on = k
+			}
+		}
+		return on.ID != ""
+	})
+	if err := first.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	second.says("leads the servers")
+	for _, k := range held {
+		h.until("the end of "+k.ID, func() bool {
+			for _, k := range held {
+				if !gone(folder(other, k, "a")) { // it is driven there
+					_ = os.WriteFile(folder(other, k, "go"), nil, 0o600) // again if the folder is replaced
+				}
+			}
+			return second.call(http.MethodGet, "/api/v1/tasks/"+k.ID, nil, &k) == http.StatusOK && k.Stage == "completed"
+		})
+	}
+	listing, err := os.ReadFile(folder(other, on, "listing"))
+	if err != nil || strings.Contains(string(listing), "partial") || !strings.Contains(string(listing), "a\n") {
+		t.Errorf("on the second machine the workspace was %q, %v", listing, err)
+	}
+	if !gone(other.files("state", "server.token")) {
+		t.Error("the second machine has an owner's token of its own")
+	}
+}
