@@ -51,7 +51,7 @@ func load(b *testing.B, kind string, many int, delay string, watched bool) {
 	}
 	script := strings.ReplaceAll(calls(slices.Repeat([]string{"step"}, steps)...), "-- reply --\n", "-- reply --\n"+delay)
 	p := openPlace(b, conf{Kind: kind, Script: script})
-	p.Conf.Beat, p.Conf.Lease, p.Conf.AtOnce = 5*time.Second, 5*time.Second, many
+	p.Conf.Beat, p.Conf.Lease, p.Conf.AtOnce = 5*time.Second, 0, many // the usual lease
 	p.worker()
 	p.worker()
 	for b.Loop() {
@@ -82,6 +82,7 @@ func (p *place) ends(b *testing.B, many, steps int, watched bool) {
 	}
 	b.ReportMetric(float64(p.stored(b)-size)/done, "disk-bytes/step")
 	b.ReportMetric(float64(most)/float64(many), "worker-KB/session")
+	b.ReportMetric(float64(p.claims(b)-len(ids)), "false-takeovers")
 }
 
 // finished waits for the end of all sessions, and returns the most memory that the workers had together,
@@ -109,6 +110,21 @@ func (p *place) finished(b *testing.B, ids []string) (most int) {
 			return most
 		}
 	}
+}
+
+// claims counts the claims of drivers in all sessions.
+func (p *place) claims(b *testing.B) (n int) {
+	b.Helper()
+	conn, err := pgx.Connect(b.Context(), p.Conf.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = conn.Close(b.Context()) }() // it only reads
+	query := "SELECT count(*) FROM " + pgx.Identifier{p.Conf.Schema, "events"}.Sanitize() + " WHERE kind = 'claimed'"
+	if err := conn.QueryRow(b.Context(), query).Scan(&n); err != nil {
+		b.Fatal(err)
+	}
+	return n
 }
 
 // resident is how many KB of memory a process has.

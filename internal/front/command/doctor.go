@@ -23,7 +23,7 @@ func (c *command) doctor() *cobra.Command {
 		Short: "Check settings, providers, sandbox, servers and programs",
 		Long: "inspan asks each ready provider for one word, which costs a few tokens, and starts the MCP servers.\n" +
 			"--offline skips both. 'inspan doctor sandbox' tests the sandbox, 'inspan doctor runtime' the needs of a server,\n" +
-			"and 'inspan doctor notify' sends a test notification.",
+			"'inspan doctor cluster' those of several, and 'inspan doctor notify' sends a test notification.",
 		Args: exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return setup.Print(cmd.OutOrStdout(), width(cmd.OutOrStdout()), setup.Doctor(cmd.Context(), c.self, "", !offline))
@@ -40,7 +40,7 @@ func (c *command) doctor() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return setup.Print(cmd.OutOrStdout(), width(cmd.OutOrStdout()), setup.Sandbox(cmd.Context(), c.self))
 		},
-	}, c.doctorRuntime(), c.doctorNotify())
+	}, c.doctorRuntime(), c.doctorCluster(), c.doctorNotify())
 	return cmd
 }
 

@@ -27,12 +27,15 @@ import (
 	"github.com/inspan/inspan/internal/install/config"
 	"github.com/inspan/inspan/internal/install/setup"
 	"github.com/inspan/inspan/internal/safety/netguard"
+	"github.com/inspan/inspan/store"
 )
 
 // Program is what a binary links in addition to this module. The zero value is the standard inspan.
 type Program struct {
 	// Shared opens stores and engines that several machines share, for flags such as --store.
 	Shared app.Shared
+	// Examine looks at the database of a store for 'inspan doctor cluster'. Nil: no store has one.
+	Examine func(ctx context.Context, s store.Store) []setup.Finding
 }
 
 // Run is a complete main function. It does not return.
@@ -65,7 +68,7 @@ const (
 // Main runs the command and returns its exit code. A panic is reported like any other error, so that programs
 // that read our output see a result.
 func (p Program) Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
-	cmd := &command{in: in, self: app.Self(), shared: p.Shared, console: &console.Console{
+	cmd := &command{in: in, self: app.Self(), shared: p.Shared, examine: p.Examine, console: &console.Console{
 		Out: out,
 		Err: errs, Form: formOf(args), Color: colored(errs), Live: drawable(errs), Width: width,
 	}}
@@ -94,6 +97,7 @@ type command struct {
 	in      io.Reader
 	console *console.Console
 	shared  app.Shared
+	examine func(ctx context.Context, s store.Store) []setup.Finding
 	self    string // supervises processes; see app.App
 	code    int    // exit code of a subcommand that ended without an error
 }

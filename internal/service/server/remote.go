@@ -79,6 +79,20 @@ func (r *Remote) wire() *http.Client {
 	return r.client
 }
 
+// Alive reports whether the server answers. It sends no token.
+func (r *Remote) Alive(ctx context.Context) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL+"/ping", nil)
+	if err != nil {
+		return false
+	}
+	res, err := r.wire().Do(req)
+	if err != nil {
+		return false
+	}
+	_ = res.Body.Close()
+	return res.StatusCode == http.StatusOK
+}
+
 // Close closes an open task there, which then ends.
 func (r *Remote) Close(ctx context.Context, task string) error {
 	return r.Call(ctx, http.MethodPost, "/api/v1/tasks/"+url.PathEscape(task)+"/close", nil, &Task{})

@@ -405,6 +405,27 @@ func (b *standby) unled(w http.ResponseWriter) {
 	})
 }
 
+// Cluster is what the book of a store says of the servers that share it.
+type Cluster struct {
+	Leader    string // URL of the server that leads or led last; empty: no server has used the store
+	SameOwner bool   // the token is that of their owner, or there is none
+}
+
+// ClusterOf reads the book of a store. Token is the owner's token of this machine; empty: it has none.
+func ClusterOf(ctx context.Context, s store.Store, token string) (Cluster, error) {
+	books, ok := s.(store.Booker)
+	if !ok {
+		return Cluster{}, errors.New("the store keeps no books")
+	}
+	log, err := newReader(ctx, func(ctx context.Context) (store.Log, error) { return books.Book(ctx, bookName) })
+	if err != nil {
+		return Cluster{}, err
+	}
+	b := newBook(log, nil)
+	err = errors.Join(b.catchUp(ctx), log.Close())
+	return Cluster{Leader: b.leader.URL, SameOwner: !b.leader.another(token)}, err
+}
+
 // Free returns why a session can't leave its store: a task works in it, or will.
 func Free(ctx context.Context, s store.Store, session string) error {
 	of := ""

@@ -125,6 +125,20 @@ func apart(t *testing.T, engine ...string) {
 	}
 }
 
+// finds runs the doctor on a machine.
+func (h *house) finds(want ...string) {
+	h.t.Helper()
+	cmd := h.command("doctor", "cluster")
+	cmd.Env, cmd.Dir = h.env(), h.dir
+	out, err := cmd.CombinedOutput()
+	text := strings.Join(strings.Fields(string(out)), " ") // without its line breaks
+	for _, what := range want {
+		if err != nil || !strings.Contains(text, what) {
+			h.t.Errorf("inspan doctor cluster: %v\n%s\nwithout %q", err, out, what)
+		}
+	}
+}
+
 // TestTwoCommands starts one command on each of two machines that share nothing but the URL of the store. They are a
 // cluster: the second machine has no owner's token, and when the first is lost with its disk in the middle of a command,
 // the second leads and continues with the workspace as the last finished command left it.
@@ -132,8 +146,11 @@ func TestTwoCommands(t *testing.T) {
 	h := newHouse(t)
 	one, other := h.apart(), h.apart()
 	other.owner = one
+	one.finds("none has used this store yet", "no token yet; the first server makes", "a commit takes ", "0 sessions wait for one")
 	first := one.serve()
 	first.says("leads the servers")
+	one.finds(first.url+" leads, and can be reached from here", "is that of the servers")
+	other.finds("this machine has no token, and joins the servers with theirs")
 	second := other.serve("--at-once", "1")
 	second.says("standby;")
 	var held []task
@@ -158,7 +175,7 @@ func TestTwoCommands(t *testing.T) {
 	for _, k := range held {
 		h.until("the end of "+k.ID, func() bool {
 			for _, k := range held {
-				if !gone(folder(other, k, "a")) { // it is driven there
+				if !gone(folder(other, k, "partial")) { // it is driven there
 					_ = os.WriteFile(folder(other, k, "go"), nil, 0o600) // again if the folder is replaced
 				}
 			}

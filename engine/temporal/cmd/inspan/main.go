@@ -18,7 +18,7 @@ import (
 )
 
 func main() {
-	command.Program{Shared: app.Shared{Store: openStore, Engine: connect}}.Run()
+	command.Program{Shared: app.Shared{Store: openStore, Engine: connect}, Examine: examine}.Run()
 }
 
 // openStore opens the database at a URL, of which the parameter lease is ours: how long a process that
