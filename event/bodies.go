@@ -230,7 +230,7 @@ type Replied struct {
 	Usage     llm.Usage `json:"usage"`
 	Route     string    `json:"route"`                  // the model that really answered
 	Cost      float64   `json:"cost,omitempty"`         // US dollars, at the price of the day
-	Unpriced  bool      `json:"unpriced,omitempty"`     // Cost is 0, or at the standard price if only the tier is unknown
+	Unpriced  bool      `json:"unpriced,omitempty"`     // price unknown: Cost is 0, or the standard price if only the tier is unknown
 	RequestID string    `json:"request_id,omitempty"`   // given by the vendor
 	ReplyID   string    `json:"reply_id,omitempty"`     // the vendor's id of the reply
 	Server    string    `json:"server,omitempty"`       // "host:port" that sent the reply
