@@ -66,7 +66,7 @@ type Pinned struct {
 type Said struct {
 	Parts  llm.Parts `json:"parts"`            // Text and Image
 	By     string    `json:"by,omitempty"`     // who said it; empty means the user at the terminal
-	Origin Origin    `json:"origin,omitempty"` // what By is; empty means a person
+	Origin Origin    `json:"origin,omitempty"` // kind of By; empty means a person
 	// Message is the sender's key for this input: of inputs with the same key, only the first counts. Context is the
 	// sender's name for the conversation.
 	Message string `json:"message,omitempty"`
@@ -125,7 +125,7 @@ func (s Said) Leads() bool { return s.Origin == "" || s.Origin.Leads() }
 type Steered struct {
 	Parts llm.Parts `json:"parts"`
 	By    string    `json:"by,omitempty"`
-	// Origin is what By is. In Go, an empty one is stored as the harness's; in the JSON of a log it means a person.
+	// Origin is the kind of By. In Go, an empty one is stored as the harness's; in the JSON of a log it means a person.
 	Origin  Origin `json:"origin,omitempty"`
 	Message string `json:"message,omitempty"` // as in Said
 	Why     []Why  `json:"why,omitempty"`     // why the harness says it
@@ -154,8 +154,8 @@ type Decided struct {
 	Allow    bool   `json:"allow"`
 	By       string `json:"by"`                // who decided
 	Rule     string `json:"rule,omitempty"`    // the rule that decided, if one did
-	Scope    Scope  `json:"scope,omitempty"`   // what an Allow applies to
-	Reach    Reach  `json:"reach,omitempty"`   // what an Allow for the session covers
+	Scope    Scope  `json:"scope,omitempty"`   // object of an Allow
+	Reach    Reach  `json:"reach,omitempty"`   // calls that an Allow for the session covers
 	Reason   string `json:"reason,omitempty"`  // shown to the model when denied
 	Answer   string `json:"answer,omitempty"`  // to a call that asks the person something
 	Message  string `json:"message,omitempty"` // as in Said
@@ -204,7 +204,7 @@ type Claimed struct {
 	Epoch  uint64 `json:"epoch"`            // strictly increasing in a session
 	By     string `json:"by"`               // host and process, for people
 	Writer string `json:"writer,omitempty"` // random; distinguishes this claim from every other
-	// Unattended: nobody can answer while this driver works. Keeps: background commands continue after its
+	// Unattended: no person can answer while this driver works. Keeps: background commands continue after its
 	// normal end.
 	Unattended bool `json:"unattended,omitempty"`
 	Keeps      bool `json:"keeps,omitempty"`
@@ -261,7 +261,7 @@ type Failed struct {
 type Routed struct {
 	Route  string   `json:"route"`            // "provider/model"
 	Rule   string   `json:"rule"`             // name of the rule
-	Reason string   `json:"reason,omitempty"` // what the rule saw, for people
+	Reason string   `json:"reason,omitempty"` // evidence for the rule, for people
 	From   string   `json:"from,omitempty"`   // the model given up
 	Cause  llm.Kind `json:"cause,omitempty"`  // why it was given up
 	Error  string   `json:"error,omitempty"`  // in the vendor's words
@@ -297,7 +297,7 @@ type Hooked struct {
 // Emitted after Failed. Invalidates the prompt cache.
 type Healed struct {
 	Level Healing  `json:"level"`
-	Cause llm.Kind `json:"cause"` // what the vendor refused it for
+	Cause llm.Kind `json:"cause"` // why the vendor refused it
 }
 
 // Healing is how far a conversation is simplified. Each level applies to everything before it.
@@ -392,7 +392,7 @@ type Limits struct {
 type Stopped struct {
 	Reason Reason   `json:"reason"`
 	Cause  llm.Kind `json:"cause,omitempty"`  // for failed, refused and budget: how the request to the model failed, if it did
-	Detail string   `json:"detail,omitempty"` // for people: which limit, what failed, what was repeated
+	Detail string   `json:"detail,omitempty"` // for people: the limit, the failure or the repeated call
 	Digest string   `json:"digest,omitempty"` // digest of the folded state, to check replays; "version:hex"
 }
 

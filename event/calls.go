@@ -58,7 +58,7 @@ type Waiting struct {
 	Call    string    `json:"call"`
 	Preview string    `json:"preview,omitempty"` // the change that the call would make, such as a diff
 	Rules   []string  `json:"rules,omitempty"`   // the narrowest rules that would allow it; if empty, it is allowed only once
-	Offers  []Offer   `json:"offers,omitempty"`  // what else can be allowed together with it in this session
+	Offers  []Offer   `json:"offers,omitempty"`  // further permissions that an answer can include
 	Until   time.Time `json:"until,omitzero"`    // when an open question counts as denied; zero means never
 	// Shown are the files that Preview changes, each with its digest, empty if there was none. The call may change
 	// them only in that state, or as left by other calls that were shown for the same files.
@@ -81,14 +81,14 @@ type Started struct {
 type Ended struct {
 	Call    string      `json:"call"`
 	Outcome Outcome     `json:"outcome"`
-	Parts   llm.Parts   `json:"parts"`           // what the model sees
+	Parts   llm.Parts   `json:"parts"`           // shown to the model
 	Files   []tool.File `json:"files,omitempty"` // files read or written
 	Cwd     string      `json:"cwd,omitempty"`   // new directory of later calls, if it changed
 	Exit    *int        `json:"exit,omitempty"`  // exit code of the process it was about
 	Todo    []tool.Todo `json:"todo,omitzero"`   // the new list of things to do, if the call set it
 	// Show is markdown for the person, see [tool.Result]; front ends show all of it.
 	Show string `json:"show,omitempty"`
-	// Ways are flags that open what the sandbox denied, see [tool.Result].
+	// Ways are flags that open places that the sandbox denied, see [tool.Result].
 	Ways    []string       `json:"ways,omitempty"`
 	Fetched map[string]int `json:"fetched,omitempty"` // requests of the call to package registries, by host
 	// Parts may hold text by strangers, see [tool.Result].

@@ -45,7 +45,7 @@ type Raised struct {
 	Until   time.Time       `json:"until,omitzero"`    // when an open question counts as denied
 }
 
-// Returned says that the run of a child has stopped, and what it has used since it last returned.
+// Returned says that the run of a child has stopped, with its consumption since it last returned.
 //
 // An input: appended by the process that runs the child.
 type Returned struct {
@@ -57,7 +57,7 @@ type Returned struct {
 	Usage    llm.Usage `json:"usage,omitzero"`
 	Cost     float64   `json:"cost,omitempty"` // US dollars
 	Unpriced bool      `json:"unpriced,omitempty"`
-	Taint              // of its words, which may repeat what it has seen
+	Taint              // of its words, which may repeat outside text
 }
 
 // On reports whether the decision is about a question, given by its id and its number in the log. A decision

@@ -11,7 +11,7 @@ import (
 //
 // An input.
 type Compact struct {
-	Focus string `json:"focus,omitempty"` // what matters most; empty means everything
+	Focus string `json:"focus,omitempty"` // most important subject; empty means everything
 }
 
 // Compacted replaces the conversation so far by a shorter one. The events before it stay in the log.
@@ -22,7 +22,7 @@ type Compacted struct {
 	// How the summary was made: "model", "repaired" by the model at a second attempt, or "extract" from the log
 	// alone.
 	How    string    `json:"how,omitempty"`
-	Lacks  []string  `json:"lacks,omitempty"` // what the checks missed in the model's first summary
+	Lacks  []string  `json:"lacks,omitempty"` // facts that the checks missed in the model's first summary
 	Before int       `json:"before"`          // approximate tokens of the prompt
 	After  int       `json:"after"`
 	Route  string    `json:"route,omitempty"` // model that was asked for the summary
