@@ -5,18 +5,6 @@ import (
 	"strings"
 )
 
-// Wanted says that a tool which was run again has come to a call that it had requested ahead, see Judged. From
-// here on it is a call like any other, the last one that its parent has made, and may run.
-//
-// Emitted once for such a call, and never for one that its parent does not come to.
-type Wanted struct {
-	Call   string `json:"call"`
-	Parent string `json:"parent"` // as in Judged
-}
-
-// Kind returns the kind's name in the log.
-func (Wanted) Kind() string { return "wanted" }
-
 // OnCall reports whether the decision answers the question about a nested call: as its own question, or as one
 // of Also. Parent is the call that made it, or empty if the model did. The questions in Also have the same
 // parent, and are allowed once or denied.

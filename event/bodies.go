@@ -19,11 +19,11 @@ type Opened struct {
 	Agent  string `json:"agent,omitempty"`  // kind of agent that it spawned
 	Levers Levers `json:"levers,omitzero"`  // levers in use, with each default written out
 	// Config is the digest of the configuration: settings, instructions, skills, memory, tools, kinds of agents,
-	// hooks, levers, model and program. Sessions with the same digest started from the same configuration; empty if unknown.
+	// hooks, levers, model and program; empty if unknown.
 	Config string `json:"config,omitempty"`
 	// Folder identifies the workspace on this machine even if it is renamed; empty if nothing can.
 	Folder string `json:"folder,omitempty"`
-	// Labels are names given by the program that opened the session, such as a ticket or an experiment.
+	// Labels are set by the program that opened the session, such as a ticket.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Traceparent is the parent span in another program, in the form of W3C Trace Context; empty if none.
 	Traceparent string `json:"traceparent,omitempty"`
@@ -32,27 +32,29 @@ type Opened struct {
 
 // Forked says that everything before it was copied from another session.
 //
-// Emitted as the first event that a fork writes itself. A run in progress in the original is cancelled here.
+// Emitted as the first event that a fork writes itself. A run in progress is cancelled here.
 type Forked struct {
 	From string `json:"from"` // session id
 	Seq  uint64 `json:"seq"`  // last event that was copied
 }
 
 // Titled names the session for people. The last one counts.
+//
+// An input.
 type Titled struct {
 	Title string `json:"title"`
 }
 
-// Moved says that the workspace is in another folder from now on, because it was renamed or moved.
+// Moved says that the workspace was moved or renamed.
 //
-// An input: any process may append it.
+// An input.
 type Moved struct {
 	Root string `json:"root"`
 }
 
-// Pinned says whether a person wants to keep the session when old ones are removed. The last one counts.
+// Pinned says whether to keep the session when old ones are removed. The last one counts.
 //
-// An input: any process may append it.
+// An input.
 type Pinned struct {
 	On bool `json:"on"`
 }
@@ -60,22 +62,22 @@ type Pinned struct {
 // Said is a request by a person. It starts a run, or waits for the current run to end and then starts one.
 // Without parts it continues a stopped run that was not done.
 //
-// An input: any process may append it.
+// An input.
 type Said struct {
 	Parts  llm.Parts `json:"parts"`            // Text and Image
 	By     string    `json:"by,omitempty"`     // who said it; empty means the user at the terminal
-	Origin Origin    `json:"origin,omitempty"` // what By is; empty means a person
-	// Message is the sending program's key for this input, which makes it safe to send twice: of inputs with
-	// the same key, only the first counts. Context is that program's name for the conversation.
+	Origin Origin    `json:"origin,omitempty"` // kind of By; empty means a person
+	// Message is the sender's key for this input: of inputs with the same key, only the first counts. Context is the
+	// sender's name for the conversation.
 	Message string `json:"message,omitempty"`
 	Context string `json:"context,omitempty"`
 	Taint
 }
 
-// Withdrawn takes back a Said that waits for its run, so that it never starts one, or a tool that an Ended
-// proposed, so that the session loses it. If the model has already heard the Said, nothing happens.
+// Withdrawn takes back a Said that waits for its run, or a tool that an Ended proposed. If the model has already got
+// the Said, nothing happens.
 //
-// An input: any process may append it.
+// An input.
 type Withdrawn struct {
 	Of uint64 `json:"of"` // sequence number of the Said or the Ended
 }
@@ -116,15 +118,14 @@ func (o Origin) Leads() bool { return o == OriginPerson || o == OriginLead }
 // Leads reports whether the session works for the one who says it.
 func (s Said) Leads() bool { return s.Origin == "" || s.Origin.Leads() }
 
-// Steered is said into a run in progress: the model sees it with the results of its current calls, before it is
-// asked again. Outside a run it is like a Said.
+// Steered is said into a run in progress: the model sees it with the results of its current calls. Outside a run it
+// is like a Said.
 //
-// An input: any process may append it. The driver also emits it to warn a model that repeats itself.
+// An input. The driver also emits it to warn a model that repeats itself.
 type Steered struct {
 	Parts llm.Parts `json:"parts"`
 	By    string    `json:"by,omitempty"`
-	// Origin is what By is. Without one, the event is stored as the harness's, so that a program that forgets it
-	// does not speak for the person. In the JSON of a log, and only there, no origin means a person, as it always did.
+	// Origin is the kind of By. In Go, an empty one is stored as the harness's; in the JSON of a log it means a person.
 	Origin  Origin `json:"origin,omitempty"`
 	Message string `json:"message,omitempty"` // as in Said
 	Why     []Why  `json:"why,omitempty"`     // why the harness says it
@@ -144,8 +145,7 @@ func (s Steered) stored() Steered {
 
 // Decided answers a Waiting call, or a question that a child has Raised.
 //
-// An input: any process may append it. It answers one question, and those in Also. For each question the first
-// decision that names it counts; others change nothing.
+// An input. It answers one question, and those in Also. The first decision about a question counts.
 type Decided struct {
 	Call string `json:"call"` // id of the call, or of the raised question
 	// Question is the sequence number of the Waiting or Raised that is answered. 0, as in logs of version 0.1,
@@ -154,18 +154,16 @@ type Decided struct {
 	Allow    bool   `json:"allow"`
 	By       string `json:"by"`                // who decided
 	Rule     string `json:"rule,omitempty"`    // the rule that decided, if one did
-	Scope    Scope  `json:"scope,omitempty"`   // what an Allow applies to
-	Reach    Reach  `json:"reach,omitempty"`   // what an Allow for the session covers
+	Scope    Scope  `json:"scope,omitempty"`   // object of an Allow
+	Reach    Reach  `json:"reach,omitempty"`   // calls that an Allow for the session covers
 	Reason   string `json:"reason,omitempty"`  // shown to the model when denied
 	Answer   string `json:"answer,omitempty"`  // to a call that asks the person something
 	Message  string `json:"message,omitempty"` // as in Said
-	// Args are the arguments that the person wants instead, for a call of the model that waits. Allow is false, so
-	// the call as it was asked about never runs. With these arguments it is judged anew, and may be asked about
-	// again. Ignored for a call within a call, which is then denied.
+	// Args are the arguments that the person wants instead, for a waiting call of the model. Allow is then false, and
+	// the call is judged again with these arguments. Ignored for a call within a call, which is then denied.
 	Args json.RawMessage `json:"args,omitempty"`
-	// Also are the numbers of further questions with the same answer: those of calls with the same parent, see
-	// Judged, that were asked about together with this one. A number of any other question, or of one that is
-	// no longer open, is ignored, and so are all with an Allow for longer than once.
+	// Also are the numbers of further questions with the same answer: open ones of calls with the same parent, see
+	// Judged. Other numbers are ignored, and so are all with an Allow for longer than once.
 	Also []uint64 `json:"also,omitempty"`
 }
 
@@ -182,32 +180,31 @@ const (
 	ScopeAlways  Scope = "always"  // in all sessions
 )
 
-// Cancelled interrupts the run. The model's partial reply is kept, running calls are stopped, and waiting calls
-// are not made. With Limit, the harness sends it when the time of a run is used up.
+// Cancelled interrupts the run. The model's partial reply is kept, running calls are stopped, and waiting calls are
+// not made.
 //
-// An input: any process may append it.
+// An input.
 type Cancelled struct {
 	By     string `json:"by,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Messages that came meanwhile wait for the next driver, instead of starting a run now.
+	// Messages that came meanwhile wait for the next driver.
 	All bool `json:"all,omitempty"`
-	// ReasonMaxTime: the run stops if its time is really used up; otherwise nothing is interrupted. ReasonDone:
-	// a finished run waits for jobs no longer. ReasonRate: the run stops as Reason says, and Rate is the
-	// consumption. Empty: someone wants the interrupt.
+	// ReasonMaxTime: the run stops if its time is used up. ReasonDone: a finished run no longer waits for jobs.
+	// ReasonRate: the run stops as Reason says, and Rate is the consumption. Empty: a person or program interrupts.
 	Limit   Reason `json:"limit,omitempty"`
 	Rate    *Rate  `json:"rate,omitempty"`
 	Message string `json:"message,omitempty"` // as in Said
 }
 
-// Claimed says that a driver took over the session. Calls that an earlier driver started and did not end are
-// lost: calls that only read run again, others end as OutcomeUnknown.
+// Claimed says that a driver took over the session. Of the calls that an earlier driver did not end, those that only
+// read run again, and others end as OutcomeUnknown.
 //
 // Emitted when a driver starts, under the session's lease.
 type Claimed struct {
 	Epoch  uint64 `json:"epoch"`            // strictly increasing in a session
 	By     string `json:"by"`               // host and process, for people
 	Writer string `json:"writer,omitempty"` // random; distinguishes this claim from every other
-	// Unattended: nobody can answer while this driver works. Keeps: background commands continue after its
+	// Unattended: no person can answer while this driver works. Keeps: background commands continue after its
 	// normal end.
 	Unattended bool `json:"unattended,omitempty"`
 	Keeps      bool `json:"keeps,omitempty"`
@@ -217,8 +214,7 @@ type Claimed struct {
 
 // Asked says that a request goes to the model.
 //
-// Emitted before the request. Replied or Failed follows, or a Claimed if the driver died; then the model is
-// asked again.
+// Replied or Failed follows. If the driver died, a Claimed follows, and the model is asked again.
 type Asked struct {
 	Turn  int    `json:"turn"`  // turn of the run, from 1
 	Route string `json:"route"` // "provider/model"
@@ -227,34 +223,33 @@ type Asked struct {
 // Replied is the model's reply.
 //
 // Emitted after Asked when the reply is complete, or with Stop "cut" and the text so far when the run was
-// interrupted. All of its calls end before the model is asked again.
+// interrupted.
 type Replied struct {
 	Parts     llm.Parts `json:"parts"` // Text, Reasoning, Call
 	Stop      llm.Stop  `json:"stop"`
 	Usage     llm.Usage `json:"usage"`
 	Route     string    `json:"route"`                  // the model that really answered
 	Cost      float64   `json:"cost,omitempty"`         // US dollars, at the price of the day
-	Unpriced  bool      `json:"unpriced,omitempty"`     // the price is not known: Cost is 0, or at the standard price if only the tier is unknown
+	Unpriced  bool      `json:"unpriced,omitempty"`     // price unknown: Cost is 0, or the standard price if only the tier is unknown
 	RequestID string    `json:"request_id,omitempty"`   // given by the vendor
 	ReplyID   string    `json:"reply_id,omitempty"`     // the vendor's id of the reply
 	Server    string    `json:"server,omitempty"`       // "host:port" that sent the reply
 	Millis    int64     `json:"millis,omitempty"`       // from the request to the last byte
-	First     int64     `json:"first_millis,omitempty"` // from the request to the first byte of the reply; 0 if unknown
+	First     int64     `json:"first_millis,omitempty"` // to the first byte; 0 if unknown
 }
 
 // Failed says that the request to the model failed.
 //
-// Emitted after Asked instead of Replied. Retry says whether the harness tries again; if not, the run stops as
-// failed and a resume asks again.
+// Emitted after Asked instead of Replied. Without Retry the run stops as failed, and a resume asks again.
 type Failed struct {
 	Cause   llm.Kind `json:"cause"`
 	Message string   `json:"message"`         // for people
 	Retry   float64  `json:"retry,omitempty"` // seconds until the next attempt; 0 means given up
 	Status  int      `json:"status,omitempty"`
 	Millis  int64    `json:"millis,omitempty"` // from the request to the failure; 0 if nothing was sent
-	Limit   int      `json:"limit,omitempty"`  // accepted tokens, if the prompt was too long and the vendor says how many
-	// Route is the model whose answer was paid for in spite of the failure, for example because a check refused
-	// it; empty if none was. Usage and Cost are its consumption.
+	Limit   int      `json:"limit,omitempty"`  // accepted tokens, if the prompt was too long and the vendor says so
+	// Route is the model whose answer was paid for in spite of the failure, for example because a check refused it.
+	// Usage and Cost are its consumption.
 	Route string    `json:"route,omitempty"`
 	Usage llm.Usage `json:"usage,omitzero"`
 	Cost  float64   `json:"cost,omitempty"` // US dollars
@@ -262,22 +257,20 @@ type Failed struct {
 
 // Routed says which of several models answers a request, and why it was chosen.
 //
-// Emitted after Asked by a model that chooses, and again when the chosen model failed and another took over;
-// then From and Cause are set. No model gets the reasoning of another.
+// Emitted after Asked by a model that chooses, and again, with From and Cause, when another took over.
 type Routed struct {
 	Route  string   `json:"route"`            // "provider/model"
 	Rule   string   `json:"rule"`             // name of the rule
-	Reason string   `json:"reason,omitempty"` // what the rule saw, for people
+	Reason string   `json:"reason,omitempty"` // evidence for the rule, for people
 	From   string   `json:"from,omitempty"`   // the model given up
 	Cause  llm.Kind `json:"cause,omitempty"`  // why it was given up
 	Error  string   `json:"error,omitempty"`  // in the vendor's words
 	Millis int64    `json:"millis,omitempty"` // from the request to the failure of the model given up
 	Window int      `json:"window,omitempty"` // window in tokens of the largest model that may see the conversation; 0 if all may
-	// Private says which private text the conversation holds. From then on no request of the session goes to a
-	// model that may not see it, even if only its consequences are left. Empty means none.
+	// Private says which private text the conversation holds. No later request goes to a model that may not see it.
 	Private string `json:"private,omitempty"`
-	// Judge is the model that was asked how hard the task is; empty if none was. Usage and Cost are its
-	// consumption. Judged is the category from then on: "hard", "easy", or empty.
+	// Judge is the model that was asked how hard the task is. Usage and Cost are its consumption. Judged is the
+	// category from then on: "hard", "easy", or empty.
 	Judge  string    `json:"judge,omitempty"`
 	Judged string    `json:"judged,omitempty"`
 	Usage  llm.Usage `json:"usage,omitzero"`
@@ -286,10 +279,10 @@ type Routed struct {
 	Took int64 `json:"took_millis,omitempty"`
 }
 
-// Hooked says what hooks wanted at a moment of the session.
+// Hooked is the answer of hooks at a moment of the session.
 //
-// Emitted after they ran if they wanted something; for [tool.PromptSaid] always. What they say about a call is
-// in its Judged and Ended.
+// Emitted if they wanted something; for [tool.PromptSaid] always. Their answers about a call are in its Judged and
+// Ended.
 type Hooked struct {
 	Moment tool.Moment `json:"moment"`
 	By     string      `json:"by,omitempty"`
@@ -298,13 +291,13 @@ type Hooked struct {
 	Text   string      `json:"text,omitempty"` // passed to the model
 }
 
-// Healed says that the conversation so far goes to the model in a simpler form from here on, because a vendor
-// refused it. The events stay as they are.
+// Healed says that the conversation so far goes to the model in a simpler form, because a vendor refused it. The
+// events stay as they are.
 //
-// Emitted after a Failed whose cause calls for it. Invalidates the prompt cache.
+// Emitted after Failed. Invalidates the prompt cache.
 type Healed struct {
 	Level Healing  `json:"level"`
-	Cause llm.Kind `json:"cause"` // what the vendor refused it for
+	Cause llm.Kind `json:"cause"` // why the vendor refused it
 }
 
 // Healing is how far a conversation is simplified. Each level applies to everything before it.
@@ -320,7 +313,7 @@ const (
 // Pruned cuts old results of calls short in the conversation that the model sees. The events stay as they are,
 // and the history tool finds them.
 //
-// Emitted before the model is asked, in batches, since each one invalidates the prompt cache.
+// Emitted in batches, since each one invalidates the prompt cache.
 type Pruned struct {
 	Upto   int     `json:"upto"` // how many messages it covers, from the first
 	Why    Pruning `json:"why"`
@@ -339,8 +332,7 @@ const (
 
 // Added gives text to the model: a block of the system prompt, or context at the end of the conversation.
 //
-// System blocks are emitted when the session is opened, before the first Said, and never later, so that the
-// beginning of the prompt stays the same.
+// System blocks come before the first Said and never later, so that the beginning of the prompt stays the same.
 type Added struct {
 	Where  Place  `json:"where"`
 	Source string `json:"source"` // where the text is from: a path, or a name of ours
@@ -359,20 +351,19 @@ const (
 
 // Switched changes settings of the session from here on. Empty fields change nothing.
 //
-// Emitted at the start of a session and whenever one of them changes. A change of Tools invalidates the prompt
-// cache. A new Route does too, and leaves out the previous model's reasoning.
+// A change of Tools invalidates the prompt cache. A new Route does too, and leaves out the previous model's
+// reasoning.
 type Switched struct {
 	Route  string         `json:"route,omitempty"` // the model, as "provider/model"
 	Effort string         `json:"effort,omitempty"`
 	Mode   tool.Mode      `json:"mode,omitempty"` // permission mode
 	Tools  []llm.ToolSpec `json:"tools,omitempty"`
-	// Retold is the digest of the session's current tools if a message has told the model about changes while
-	// requests keep the old Tools, which preserves the prompt cache.
+	// Retold is the digest of the current tools if a message has told the model about changes while requests keep the
+	// old Tools, for the prompt cache.
 	Retold string  `json:"retold,omitempty"`
 	Limits *Limits `json:"limits,omitempty"`
 	Window *Window `json:"window,omitempty"`
-	// Folders are all additional folders that calls may use like the workspace, without symbolic links. Nil
-	// means no change.
+	// Folders are all additional folders that calls may use like the workspace, without symbolic links.
 	Folders []string `json:"folders,omitzero"`
 }
 
@@ -397,11 +388,11 @@ type Limits struct {
 
 // Stopped ends a run.
 //
-// Emitted last in a run. A Said or Steered starts the next; a higher limit alone does not.
+// A Said or Steered starts the next; a higher limit alone does not.
 type Stopped struct {
 	Reason Reason   `json:"reason"`
 	Cause  llm.Kind `json:"cause,omitempty"`  // for failed, refused and budget: how the request to the model failed, if it did
-	Detail string   `json:"detail,omitempty"` // for people: which limit, what failed, what was repeated
+	Detail string   `json:"detail,omitempty"` // for people: the limit, the failure or the repeated call
 	Digest string   `json:"digest,omitempty"` // digest of the folded state, to check replays; "version:hex"
 }
 
@@ -428,8 +419,7 @@ type Note struct {
 	Text  string `json:"text"`
 }
 
-// Served is the state of the session's MCP servers. It comes at the beginning of a run if the session has
-// servers and either the run is the first in its process or a state has changed.
+// Served is the state of the session's MCP servers, at the beginning of a run if it is new.
 type Served struct {
 	Servers []Server `json:"servers"`
 }
@@ -442,8 +432,8 @@ type Server struct {
 	Tools int    `json:"tools"`         // how many tools it has, as far as is known
 }
 
-// Delta is text as the model writes it. Transient: the Replied that follows holds all of it. Void means that
-// the deltas since Asked do not count.
+// Delta is text as the model writes it. Transient: the Replied holds all of it. Void: the deltas since Asked do not
+// count.
 type Delta struct {
 	Text      string         `json:"text,omitempty"`
 	Reasoning string         `json:"reasoning,omitempty"`

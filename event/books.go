@@ -2,10 +2,10 @@ package event
 
 import "encoding/json"
 
-// Recorded is the new state of an object in a book. A book is a log beside the sessions in which a server keeps
-// things that belong to no session: tasks, agents, identities. See store.Booker.
+// Recorded is the new state of an object in a book: a log in which a server keeps things that belong to no session,
+// such as tasks, agents and identities. See store.Booker.
 //
-// An input: any process that may write the book appends it.
+// An input.
 type Recorded struct {
 	Of    string          `json:"of"`              // kind of object, such as "task" or "token"
 	ID    string          `json:"id"`              // unique for that kind
@@ -17,7 +17,7 @@ type Recorded struct {
 
 // Staged moves a task of a book from one stage to the next.
 //
-// An input: appended by the server that holds the book, or by the process that cancels the task.
+// An input.
 type Staged struct {
 	Task    string          `json:"task"`
 	Stage   Stage           `json:"stage"`

@@ -17,10 +17,10 @@ type Judged struct {
 	Action  tool.Action     `json:"action"`
 	By      string          `json:"by"`
 	Reason  string          `json:"reason,omitempty"`
-	Tool    string          `json:"tool,omitempty"` // the tool that is called, if the model wrote the name of a tool that stands for others
-	Args    json.RawMessage `json:"args,omitempty"` // the arguments of the call, if they differ from what the model wrote
+	Tool    string          `json:"tool,omitempty"` // the tool that is called, if the model named one that stands for others
+	Args    json.RawMessage `json:"args,omitempty"` // if they differ from those of the model
 	Effects []tool.Effect   `json:"effects,omitempty"`
-	// Ways are flags that together would let it run, if it is denied because nobody can allow it.
+	// Ways are flags that together would let it run, if it is denied because no person could allow it.
 	Ways    []string `json:"ways,omitempty"`
 	Private bool     `json:"private,omitempty"` // it reads or uses private data from beyond the workspace
 	Text    string   `json:"text,omitempty"`    // passed to the model with the result
@@ -28,30 +28,40 @@ type Judged struct {
 	Route   string   `json:"route,omitempty"`   // model that the cost is for
 	// Consulted are the requests to models during the judging. Cost is their sum.
 	Consulted []llm.Consulted `json:"consulted,omitempty"`
-	// Parent is the call that made this one while it ran; empty if the model did. No reply holds such a call,
-	// so Tool and Args are always set. Asked is the digest of the parent's request, by which a parent that runs
-	// again is matched with it.
+	// Parent is the call that made this one while it ran; empty if the model did. Tool and Args are then always set.
+	// Asked is the digest of the request, which matches it when the parent runs again.
 	Parent string `json:"parent,omitempty"`
 	Asked  string `json:"asked,omitempty"`
 	Caller bool   `json:"caller,omitempty"` // it may make calls of its own, see [tool.Tool]
-	// RequestedAhead says that its parent requested it while an earlier call waited for a decision, so that both can be
-	// asked about together. Unless it only reads, it does not run before Wanted.
+	// RequestedAhead: its parent requested it while an earlier call waited, so that one question covers both. Unless
+	// it only reads, it does not run before Wanted.
 	RequestedAhead bool `json:"ahead,omitempty"`
 }
+
+// Wanted says that a tool which ran again has reached a call that it had requested ahead, see Judged. From here on it
+// is a call like any other.
+//
+// Emitted at most once for such a call.
+type Wanted struct {
+	Call   string `json:"call"`
+	Parent string `json:"parent"` // as in Judged
+}
+
+// Kind returns the kind's name in the log.
+func (Wanted) Kind() string { return "wanted" }
 
 // Waiting says that a person must decide about a call. It stays open across restarts, days and machines, until
 // Decided or Cancelled.
 //
-// Emitted after a Judged with Ask. It holds what the person needs to see.
+// Emitted after a Judged with Ask.
 type Waiting struct {
 	Call    string    `json:"call"`
 	Preview string    `json:"preview,omitempty"` // the change that the call would make, such as a diff
-	Rules   []string  `json:"rules,omitempty"`   // the narrowest rules that would allow it; if empty, it can only be allowed once
-	Offers  []Offer   `json:"offers,omitempty"`  // what else can be allowed together with it in this session
+	Rules   []string  `json:"rules,omitempty"`   // the narrowest rules that would allow it; if empty, it is allowed only once
+	Offers  []Offer   `json:"offers,omitempty"`  // further permissions that an answer can include
 	Until   time.Time `json:"until,omitzero"`    // when an open question counts as denied; zero means never
-	// Shown are the files that the call would change, if there is a Preview of the change: each with its
-	// digest, which is empty if the file did not exist. The call may change them only in that state, or as left
-	// by other calls that were shown for the same files.
+	// Shown are the files that Preview changes, each with its digest, empty if there was none. The call may change
+	// them only in that state, or as left by other calls that were shown for the same files.
 	Shown []tool.File `json:"shown,omitempty"`
 }
 
@@ -71,28 +81,27 @@ type Started struct {
 type Ended struct {
 	Call    string      `json:"call"`
 	Outcome Outcome     `json:"outcome"`
-	Parts   llm.Parts   `json:"parts"`           // what the model sees
+	Parts   llm.Parts   `json:"parts"`           // shown to the model
 	Files   []tool.File `json:"files,omitempty"` // files read or written
-	Cwd     string      `json:"cwd,omitempty"`   // directory that later calls start from, if it changed
+	Cwd     string      `json:"cwd,omitempty"`   // new directory of later calls, if it changed
 	Exit    *int        `json:"exit,omitempty"`  // exit code of the process it was about
 	Todo    []tool.Todo `json:"todo,omitzero"`   // the new list of things to do, if the call set it
 	// Show is markdown for the person, see [tool.Result]; front ends show all of it.
 	Show string `json:"show,omitempty"`
-	// Ways are flags that open what the sandbox denied, see [tool.Result].
+	// Ways are flags that open places that the sandbox denied, see [tool.Result].
 	Ways    []string       `json:"ways,omitempty"`
 	Fetched map[string]int `json:"fetched,omitempty"` // requests of the call to package registries, by host
 	// Parts may hold text by strangers, see [tool.Result].
 	Untrusted bool `json:"untrusted,omitempty"`
 	// Lasting names information in Parts that the model needs for longer, see [tool.Result].
 	Lasting string `json:"lasting,omitempty"`
-	// The very same call brought the very same result before, and the model can still see it: Parts only say
-	// so.
+	// The same call brought the same result before, which the model still sees. Parts only say so.
 	Again     bool      `json:"again,omitempty"`
 	Job       *tool.Job `json:"job,omitempty"`  // its command continues in the background
 	EndedJobs []string  `json:"told,omitempty"` // jobs whose end is reported in Parts
-	// Proposal is a tool that the model has written, which the session has from now on.
+	// Proposal is a tool that the model wrote; the session has it from now on.
 	Proposal *tool.Proposal `json:"proposal,omitempty"`
-	Left     bool           `json:"left,omitempty"` // something that it started continues to run, and is not a job
+	Left     bool           `json:"left,omitempty"` // a process of it continues that is not a job
 	Cost     float64        `json:"cost,omitempty"` // cost of the call, in US dollars
 	// Store holds values that the call leaves for later ones, see [tool.Result].
 	Store  map[string]json.RawMessage `json:"store,omitempty"`

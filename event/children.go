@@ -8,20 +8,20 @@ import (
 	"github.com/inspan/inspan/tool"
 )
 
-// Spawned says that another session works for this one: a subagent. It has a log of its own.
+// Spawned says that another session works for this one: a subagent.
 //
-// An input: appended by the process that runs the child, before the child is told anything, and again whenever
-// a returned child continues.
+// An input: appended by the process that runs the child, before its first message, and again whenever a returned
+// child continues.
 type Spawned struct {
 	Child      string    `json:"child"`           // session id
-	Call       string    `json:"call,omitempty"`  // the call of this session that asked for it, and the turn: "ID@TURN"
+	Call       string    `json:"call,omitempty"`  // the call that asked for it, and the turn: "ID@TURN"
 	Agent      string    `json:"agent,omitempty"` // kind of agent
 	Task       string    `json:"task"`            // the beginning of its task, for people
 	Route      string    `json:"route,omitempty"` // its model, "provider/model"
 	Mode       tool.Mode `json:"mode,omitempty"`
 	Root       string    `json:"root,omitempty"`       // where it works, if not in this session's workspace
 	Background bool      `json:"background,omitempty"` // no call waits for it; Returned brings its result
-	// Args are the arguments of the call that asked for it, so that it can continue the way it began.
+	// Args are the arguments of the call that asked for it.
 	Args json.RawMessage `json:"args,omitempty"`
 }
 
@@ -33,7 +33,7 @@ type Raised struct {
 	ID      string          `json:"id"`              // unique in this session
 	Child   string          `json:"child,omitempty"` // the child that asks; empty if a call of this session does
 	Call    string          `json:"call,omitempty"`  // the call that asks
-	Of      uint64          `json:"of,omitempty"`    // sequence number, in the child, of the Waiting or Raised that is passed on
+	Of      uint64          `json:"of,omitempty"`    // sequence number of the Waiting or Raised in the child
 	Agent   string          `json:"agent,omitempty"` // kind of the child, or the tool that asks
 	Tool    string          `json:"tool"`
 	Args    json.RawMessage `json:"args,omitempty"`
@@ -45,7 +45,7 @@ type Raised struct {
 	Until   time.Time       `json:"until,omitzero"`    // when an open question counts as denied
 }
 
-// Returned says that the run of a child has stopped, and what it has used since it last returned.
+// Returned says that the run of a child has stopped, with its consumption since it last returned.
 //
 // An input: appended by the process that runs the child.
 type Returned struct {
@@ -57,7 +57,7 @@ type Returned struct {
 	Usage    llm.Usage `json:"usage,omitzero"`
 	Cost     float64   `json:"cost,omitempty"` // US dollars
 	Unpriced bool      `json:"unpriced,omitempty"`
-	Taint              // of its words, which may repeat what it has seen
+	Taint              // of its words, which may repeat outside text
 }
 
 // On reports whether the decision is about a question, given by its id and its number in the log. A decision

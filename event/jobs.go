@@ -2,8 +2,8 @@ package event
 
 // Finished says that a job of the session has ended: a command that went to the background.
 //
-// An input: appended by the program that runs the job. The model is told before the next request, unless the
-// result of a call has told it already.
+// An input: appended by the program that runs the job. The next request tells the model, unless the result of a call
+// has.
 type Finished struct {
 	Job     string  `json:"job"`
 	Exit    *int    `json:"exit,omitempty"`    // nil if unknown
@@ -11,7 +11,7 @@ type Finished struct {
 	Seconds float64 `json:"seconds,omitempty"` // how long it ran
 	Line    string  `json:"line,omitempty"`    // the last line of its output
 	Kept    bool    `json:"kept,omitempty"`    // it has not ended, but continues without the session
-	// For a kept job: the command, which need not have been a job, and the process that keeps it running.
+	// For a kept job: the command, and the process that keeps it running.
 	Command string `json:"command,omitempty"`
 	PID     int    `json:"pid,omitempty"`
 }

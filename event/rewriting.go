@@ -8,20 +8,21 @@ import (
 
 // Compact asks to compact the conversation before the model is asked again, or at once if no run is in
 // progress.
+//
+// An input.
 type Compact struct {
-	Focus string `json:"focus,omitempty"` // what matters most; empty means everything
+	Focus string `json:"focus,omitempty"` // most important subject; empty means everything
 }
 
-// Compacted replaces the conversation so far by a shorter one. The events before it stay in the log, but the
-// state can be folded from here.
+// Compacted replaces the conversation so far by a shorter one. The events before it stay in the log.
 //
 // Snapshot is the complete folded state after the compaction, in the form of internal/kernel/loop.
 type Compacted struct {
 	Why Compaction `json:"why,omitempty"`
-	// who wrote the summary: "model", "repaired" by the model at a second attempt, or "extract" from the log
-	// alone
+	// How the summary was made: "model", "repaired" by the model at a second attempt, or "extract" from the log
+	// alone.
 	How    string    `json:"how,omitempty"`
-	Lacks  []string  `json:"lacks,omitempty"` // what the checks missed in the model's first summary
+	Lacks  []string  `json:"lacks,omitempty"` // facts that the checks missed in the model's first summary
 	Before int       `json:"before"`          // approximate tokens of the prompt
 	After  int       `json:"after"`
 	Route  string    `json:"route,omitempty"` // model that was asked for the summary
@@ -29,7 +30,7 @@ type Compacted struct {
 	Cost   float64   `json:"cost,omitempty"` // of the summary, in US dollars
 	// Consulted are the requests for the summary. Usage and Cost are their sums.
 	Consulted []llm.Consulted `json:"consulted,omitempty"`
-	Of        uint64          `json:"of,omitempty"` // the event as of which the state was taken: the one before this one; 0 if not stated
+	Of        uint64          `json:"of,omitempty"` // the event before this one; 0 if not stated
 	Snapshot  json.RawMessage `json:"snapshot"`
 }
 
@@ -43,7 +44,7 @@ const (
 	CompactAsked    Compaction = "asked"    // someone asked for it
 )
 
-// Kept says that a compaction was due but not done: the conversation stays as it was.
+// Kept says that a compaction was due but not done.
 type Kept struct {
 	Why    Compaction `json:"why"`
 	Reason string     `json:"reason"` // for people
@@ -53,8 +54,7 @@ type Kept struct {
 	Consulted []llm.Consulted `json:"consulted,omitempty"`
 }
 
-// Checkpoint names the state of the workspace before or after calls that change something. The difference
-// between the two is the work of those calls.
+// Checkpoint names the state of the workspace before or after calls that change something.
 //
 // Emitted around such calls; a crash can leave out the second.
 type Checkpoint struct {
@@ -63,17 +63,16 @@ type Checkpoint struct {
 	Left  int    `json:"left,omitempty"` // files whose content is not in it
 }
 
-// Workspace says where the state of a workspace that moves between machines is stored, as of the events so far.
-// Another machine that drives the session recreates the workspace from it.
+// Workspace says where the state of a workspace that moves between machines is stored.
 //
 // Emitted with the results of calls that may have changed it, and when another machine takes over.
 type Workspace struct {
-	Copy     string `json:"copy"`               // the folder that the state was taken from; each machine that takes over has a new one
-	N        uint64 `json:"n"`                  // rises with each state, across the session and all sessions that work for it in its workspace
+	Copy     string `json:"copy"`               // the folder of the state; each machine that takes over has a new one
+	N        uint64 `json:"n"`                  // rises with each state, across all sessions in the workspace
 	Manifest string `json:"manifest,omitempty"` // blob of the session at the top that lists the state's content
 	Bytes    int64  `json:"bytes,omitempty"`    // size of its files
 	Left     int    `json:"left,omitempty"`     // files and folders whose content is not included
-	// Stays is why there is no state: from now on the session can only continue in this copy.
+	// Stays is why there is no state: the session can only continue in this copy.
 	Stays string `json:"stays,omitempty"`
 }
 
@@ -84,12 +83,11 @@ type Restored struct {
 	Before  string   `json:"before"`
 	After   string   `json:"after"`
 	Files   []string `json:"files,omitempty"`   // files that were changed, at most 100
-	Removed []string `json:"removed,omitempty"` // those of Files that were removed because the checkpoint did not have them
-	Kept    int      `json:"kept,omitempty"`    // files left alone because someone else has changed them since
+	Removed []string `json:"removed,omitempty"` // those of Files that the checkpoint did not have
+	Kept    int      `json:"kept,omitempty"`    // files left alone because others have changed them since
 }
 
-// Rewound takes the conversation back to where it was after an event. Later events stay in the log, and another
-// Rewound can return to them.
+// Rewound takes the conversation back to where it was after an event. Another Rewound can return to the later events.
 //
 // Snapshot is the complete folded state from there on, as in Compacted.
 type Rewound struct {

@@ -2,13 +2,12 @@ package event
 
 import "encoding/json"
 
-// StepStarted is the intent to perform a step: a piece of work that a program does on a session, with or
-// without a model.
+// StepStarted is the intent to perform a step: work that a program does on a session, with or without a model.
 //
-// Emitted before the first effect of the step. StepEnded follows, or a Claimed if the driver died in between;
-// then a step with Again is started again, and any other ends as OutcomeUnknown.
+// Emitted before the step's first effect. StepEnded follows. If the driver died in between, a step with Again is
+// started again, and any other ends as OutcomeUnknown.
 type StepStarted struct {
-	Step   string          `json:"step"`             // its id: unique in the session, and the same for every attempt
+	Step   string          `json:"step"`             // its id, the same for every attempt
 	Does   string          `json:"does,omitempty"`   // kind of step, such as "run" or "agent"; for readers
 	Title  string          `json:"title,omitempty"`  // for people
 	Parent string          `json:"parent,omitempty"` // step that it is part of
@@ -26,7 +25,7 @@ const Workflow = "workflow"
 type StepEnded struct {
 	Step    string          `json:"step"`
 	Outcome Outcome         `json:"outcome"`          // ok, failed, skipped, cancelled or unknown
-	Result  json.RawMessage `json:"result,omitempty"` // its result, in a form that depends on its kind
+	Result  json.RawMessage `json:"result,omitempty"` // in a form that depends on its kind
 	Blobs   []StepBlob      `json:"blobs,omitempty"`  // large results, in the blobs of the session
 	Error   string          `json:"error,omitempty"`  // why it did not succeed
 	Class   ErrorClass      `json:"class,omitempty"`

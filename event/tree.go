@@ -6,11 +6,11 @@ import (
 	"github.com/inspan/inspan/llm"
 )
 
-// Paused says that a vendor's quota is used up for a while: until then neither the session nor any session that
-// works for it asks a model or starts a child.
+// Paused says that a vendor's quota is used up: until then neither the session nor any that works for it asks a model
+// or starts a child.
 //
-// An input: appended by the process that learned it, once, to the log of the session at the top. It applies to
-// the run in progress; a new run tries again.
+// An input: appended once, to the log of the session at the top. It applies to the run in progress; a new run tries
+// again.
 type Paused struct {
 	Until   time.Time `json:"until"`
 	Cause   llm.Kind  `json:"cause"`

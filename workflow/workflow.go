@@ -6,15 +6,12 @@
 // holds every step with its result:
 //
 //  1. Every step has one outcome. A step that has ended is never performed again, in any process, and an agent
-//     that
-//     has ended is never asked again.
+//     that has ended is never asked again.
 //  2. A step begins when all steps that it needs have succeeded. If a step fails, only the steps that need it
-//     are
-//     skipped.
-//  3. Values pass from step to step by reference and are typed. No file can insert a value into a command
-//     line:
+//     are skipped.
+//  3. Values pass from step to step by reference and are typed. No file can insert a value into a command line:
 //     commands get values as variables.
-//  4. Which steps there are, what they need and when they stop is decided here, never by an agent.
+//  4. The workflow decides which steps there are, what they need and when they stop. An agent never does.
 //
 // Don't write a workflow for a task that one agent and one check can do: use 'inspan goal' or a tool. Write one
 // if steps must happen in an order that no model decides, must survive days and crashes, or release something
@@ -45,12 +42,11 @@ type Workflow struct {
 	Description string `json:"description,omitempty"`
 	// Inputs are JSON schemas, by name. An input without a default must be given.
 	Inputs map[string]*Schema `json:"inputs,omitempty"`
-	// Returns are the values that the run returns, by name.
+	// Returns are the values that the run returns.
 	Returns map[string]Return `json:"returns,omitempty"`
 	Limits  Limits            `json:"limits,omitzero"` // of the run
 	Steps   []Step            `json:"steps,omitempty"` // at most 500 in a file
-	// Finally are steps that begin when all others have ended, in whatever way. They don't change the result of
-	// the run.
+	// Finally are steps that begin when all others have ended. They don't change the result of the run.
 	Finally []Step `json:"finally,omitempty"`
 	// Script is JavaScript that performs steps, instead of Steps. Uses are the workflows that it may use.
 	Script string   `json:"script,omitempty"`
@@ -106,19 +102,18 @@ type Step struct {
 	Title string `json:"title,omitempty"` // for people
 	// Needs are the steps that must succeed before this one begins. Nil: the one above. Empty: none.
 	Needs []string `json:"needs,omitzero"`
-	// When are conditions on values: the step is skipped unless all hold. In a file it may also be all_done,
-	// any_failed or any_ok: how the needed steps must end.
+	// When are conditions on values: the step is skipped unless all hold. In a file it may also say how the needed
+	// steps must end.
 	When map[string]any `json:"when,omitempty"`
 	// Join is how the needed steps must end, if a file gives it instead of conditions. Empty: all must succeed.
 	Join Join `json:"join,omitempty"`
-	// OnFailure is skip (default: skip the steps that need it), continue (run them), or stop (begin nothing
-	// else).
+	// OnFailure is skip (default: the steps that need it), continue (run them), or stop (begin nothing else).
 	OnFailure string  `json:"on_failure,omitempty"`
 	Retry     Retry   `json:"retry,omitzero"`   // after a failure
-	Output    *Schema `json:"output,omitempty"` // result of an agent, or JSON that a command, tool or webhook brings
+	Output    *Schema `json:"output,omitempty"` // of an agent, or of JSON from a command, tool or webhook
 	// Gate is regression_only: the check passes if all its failures existed before the run.
 	Gate string `json:"gate,omitempty"`
-	// Evidence are checks whose findings the step sees. An agent's passed is false unless all of them passed.
+	// Evidence are checks whose findings the step sees.
 	Evidence []string `json:"evidence,omitempty"`
 
 	Prompt      string                `json:"prompt,omitempty"`       // task of the agent, or question to the person; takes ${references}
@@ -150,7 +145,7 @@ type Step struct {
 	Concurrency int            `json:"concurrency,omitempty"` // items at once; default as many as steps of the run
 
 	Use  string         `json:"use,omitempty"`  // name of a workflow
-	With map[string]any `json:"with,omitempty"` // inputs of the workflow, or arguments of the tool; values, or references
+	With map[string]any `json:"with,omitempty"` // inputs or arguments: values, or references
 	Tool string         `json:"tool,omitempty"` // name of a tool
 
 	For     Duration `json:"for,omitzero"`      // at most 720h

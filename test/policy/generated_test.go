@@ -73,8 +73,9 @@ func TestEventsDocument(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Events\n\nMade from the comments in package `event`; do not edit. One JSON object a line:\n\n" +
 		"    {\"seq\":1,\"time\":\"...\",\"session\":\"...\",\"kind\":\"said\",\"body\":{...}}\n\n" +
-		"Kinds and fields are only ever added. Readers keep what they do not know. Behind a kind may stand\n" +
-		"`\"must\":true`: who does not know such a kind may show the session and must not go on with it.\n")
+		"Kinds and fields are only ever added, and readers keep those that they do not know. A reader that does not\n" +
+		"know a kind marked `\"must\":true` may show the session, but must not continue it. Any process may append\n" +
+		"an input; other kinds come from the program that drives the session, the driver.\n")
 	slices.SortFunc(p.Types, func(a, b *doc.Type) int { return int(a.Decl.Pos() - b.Decl.Pos()) })
 	for _, typ := range p.Types {
 		kind := kindOf(typ)

@@ -31,7 +31,7 @@ func (c *command) askCorpus() *cobra.Command {
 			"It opens only the sources that you name and the files below them.\n" +
 			"inspan fetches the pages that you name once, before the agent begins. The agent itself has no network.\n" +
 			"With -, the source is standard input, such as the output of another command.\n" +
-			"inspan prints the answer and the passages that it rests on, and compares each passage with its source first.\n" +
+			"inspan prints the answer with the passages that support it, and first compares each passage with its source.\n" +
 			"With --program, the agent writes programs over the text, which ask models about parts of it.\n" +
 			"Use it for answers that need all of the text, such as counts, or that are long.\n" +
 			"If the agent gives no such answer, the command fails with exit code 14. docs/CORPUS.md describes it.",

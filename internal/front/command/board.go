@@ -16,7 +16,7 @@ func (c *command) board() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "board",
 		Short: "Show all sessions, and answer their questions",
-		Long: "The board lists all sessions of this machine, with those first that wait for you. It follows them while it is open.\n" +
+		Long: "The board lists all sessions of this machine, waiting ones first, and follows them while it is open.\n" +
 			"y or n shows the question of a session, and answers it once you have seen it. Enter opens a session in the front end; " +
 			"leaving it comes back to the board. ? lists the keys.\n" +
 			"Without a terminal this prints the same as 'inspan ps'.",

@@ -215,7 +215,7 @@ func (c *command) evalLabel() *cobra.Command {
 	var e evaluation
 	return &cobra.Command{
 		Use:   "label RUN TASK TRY pass|fail",
-		Short: "Say yourself whether a trial passed, to calibrate graders",
+		Short: "Record your own verdict on a trial, to calibrate graders",
 		Args:  exactly(4, 4, "a RUN, a TASK, a TRY, and pass or fail"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
 			return e.label(cmd.Context(), args[0], args[1], args[2], args[3])

@@ -66,7 +66,7 @@ func (c *command) evalCompare() *cobra.Command {
 	var ask comparisons
 	cmd := &cobra.Command{
 		Use:   "compare BASE CANDIDATE [CANDIDATE ...]",
-		Short: "Say which of two runs is better, and how sure that is",
+		Short: "Compare runs: which one is better, and how sure that is",
 		Long: "BASE and CANDIDATE are runs of the same suite: ids or folders. Only tasks that both have count. inspan sets trials\n" +
 			"aside whose infrastructure failed. The verdict is an exact test over whole tasks. With several candidates, inspan\n" +
 			"corrects the error rate for their number.\n\n" +
@@ -146,7 +146,7 @@ func (c *command) evalPower() *cobra.Command {
 	d, power, pilot := &ask.Design, &ask.How.Power, ""
 	cmd := &cobra.Command{
 		Use:   "power",
-		Short: "Say which difference a comparison would find, before you pay for it",
+		Short: "Show which difference a comparison would find, before you pay for it",
 		Long: "Differences are shares of the tasks: 0.08 is 8 points. --disagree is how often one trial of each configuration ends\n" +
 			"differently on a task. The difference may be in all tasks alike, in half or in a fifth of them: inspan states the worst. With --pilot inspan takes it from a run that has tried each task several times.",
 		Example: "  inspan eval power --tasks 89\n  inspan eval power --tasks 89 --tries 5 --effect 0.08\n" +

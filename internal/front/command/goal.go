@@ -16,7 +16,7 @@ func (c *command) goal() *cobra.Command {
 	var rounds, patience int
 	cmd := &cobra.Command{
 		Use:   `goal "GOAL" --check COMMAND`,
-		Short: "Work in rounds, for hours if need be, until a command says that the goal is reached",
+		Short: "Work in rounds until a command confirms that the goal is reached",
 		Long: "inspan works in rounds. Each has a fresh context that knows earlier rounds from a file progress-*.md, git and the log.\n" +
 			"After it the command of --check runs. Exit code 0 ends the run; an agent's words never do.\n" +
 			"The run also ends if nothing measurable improves, and at its limits. Then it names what is missing.\n\n" + exitPointer,

@@ -65,14 +65,14 @@ func helpTopics() []helpTopic {
 			"  inspan config get sandbox.container\n\n" +
 			"On Linux it needs kernel 5.12 or later. The one for macOS has never been tried on a Mac. On Windows inspan starts no process.\n" +
 			"docs/SECURITY.md lists each promise and its test."},
-		{"sessions", "how work is kept, found and continued", "A session is a log of all that was said and done. It survives a crash, so any session can be continued.\n" +
+		{"sessions", "how work is kept, found and continued", "A session is a log of all messages, calls and results. It survives a crash, so you can continue any session.\n" +
 			"A unique part of its ID is enough, and last is the last one of this folder.\n\n" +
 			"  inspan --continue                   # continue the last one here, in the terminal\n" +
 			"  inspan resume ID \"what to do next\"\n" +
-			"  inspan board                        # all of them, those first that wait for you\n" +
+			"  inspan board                        # all of them, waiting ones first\n" +
 			"  inspan sessions list\n" +
 			"  inspan show ID                      # the state of one, and views of it\n" +
-			"  inspan logs ID                      # all that was said and done\n" +
+			"  inspan logs ID                      # the whole transcript\n" +
 			"  inspan rewind ID                    # files and conversation back to an earlier message\n" +
 			"  inspan sessions prune --days 90     # list older ones; --yes deletes them"},
 		{"exit-codes", "exit codes of run, resume, logs -f and attach", exitHelp()},

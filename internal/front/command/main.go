@@ -168,7 +168,7 @@ func (c *command) root() *cobra.Command {
 			"  inspan -p \"explain this project\"      # print the answer and exit",
 		Long: "The model reads, edits, runs commands and checks its work. Every event goes to a log that survives\n" +
 			"a crash, so 'inspan resume' continues any session.\n\n" +
-			"Words that are not a command are a task. A word that is nearly a command counts as a command mistyped.",
+			"Any other words are a task. inspan rejects a word that looks like a mistyped command.",
 		Version:       setup.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -57,7 +57,7 @@ func (c *command) pluginEnable() *cobra.Command {
 		Use:   "enable NAME",
 		Short: "Enable a plugin, after showing the programs that it can run",
 		Long: "inspan shows everything that the plugin can run, and asks. Without a terminal, pass --yes. New sessions use the plugin.\n" +
-			"Its hooks run outside the sandbox, as if you had set them up yourself.",
+			"Its hooks, tools and servers run in the sandbox, and its hooks can't approve calls.",
 		Args: exactly(1, 1, "a NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			a, err := c.installation()

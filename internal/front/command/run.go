@@ -50,7 +50,7 @@ func (c *command) run() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
 		Use:   `run "what to do"`,
-		Short: "Do one task to its end, for scripts and pipes too",
+		Short: "Do one task and exit, also in scripts and pipes",
 		Long: "The agent works in the current folder. Without arguments, or with -, the task comes from standard input.\n" +
 			"inspan adds piped text to a task that you give as an argument, up to 1 MiB.\n" +
 			"A task that begins with a slash runs a command: a skill, a command file or a built-in one.\n" +

@@ -18,7 +18,7 @@ import (
 )
 
 func (c *command) schedule() *cobra.Command {
-	return group("schedule", "Begin runs by themselves: at times, on webhooks, when files change",
+	return group("schedule", "Start runs at set times, on webhooks or when files change",
 		c.scheduleAdd(), c.scheduleList(), c.scheduleRemove(), c.schedulePause("pause", true), c.schedulePause("resume", false),
 		c.scheduleRun(), c.scheduleDue(), c.scheduleInstall(), c.scheduleUninstall())
 }
@@ -49,7 +49,7 @@ func (c *command) scheduleAdd() *cobra.Command {
 		Short: "Add a schedule: a task or workflow, and a time or an event",
 		Long: "CRON has five fields: minute, hour, day of the month, month, day of the week. With --on there is none.\n" +
 			"Runs are sessions like any other: questions wait on the board, and 'inspan attach' shows them.\n" +
-			"Something must look at the schedules: 'inspan schedule install' sets up a timer; 'inspan serve' and 'inspan web' look too.\n" +
+			"A process must watch the schedules: 'inspan schedule install' sets up a timer; 'inspan serve' and 'inspan web' watch too.\n" +
 			"The run has the flags that you give here, such as --mode and --max-cost.\n\n" +
 			"--on webhook prints a secret. Callers sign POST /hooks/NAME of 'inspan serve' with it, as Standard Webhooks or GitHub do.\n" +
 			"--on github:issues.opened,push starts runs only for those events. --on file:GLOB starts one for each new content of a file.\n" +
@@ -261,7 +261,7 @@ func (c *command) ofSchedule(name, short string, do func(*cobra.Command, *schedu
 func (c *command) scheduleDue() *cobra.Command {
 	return &cobra.Command{
 		Use:   "due",
-		Short: "Begin all runs that are due, for timers",
+		Short: "Start all runs that are due, for timers",
 		Long:  "inspan prints the session of each started run, and ends. The runs continue in their own processes.",
 		Args:  exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

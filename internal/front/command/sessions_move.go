@@ -75,7 +75,7 @@ func with(agents int) string {
 func (c *command) sessionsMove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move OLD [NEW]",
-		Short: "Have the sessions of a folder that was moved work in its new place",
+		Short: "Move the sessions of a renamed folder to its new path",
 		Long: "All sessions of the folder OLD continue in NEW, by default the current folder.\n" +
 			"'inspan resume' does it by itself in a folder that was only renamed. Checkpoints come along; trust stays with the old path.",
 		Example: "  cd ~/src/api && inspan sessions move ~/api\n  inspan sessions move ~/api ~/src/api",

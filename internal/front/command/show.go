@@ -171,7 +171,7 @@ func (c *command) summary(cmd *cobra.Command, typed string, asJSON bool) error {
 	w.Row("cost", fmt.Sprintf("%s, %s in, %s out", words.Cost(s.Cost, s.Unpriced), text.Thousands(s.Usage.Prompt()), text.Thousands(s.Usage.Output)))
 	w.Row()
 	w.Row("More of it:")
-	w.Row("  inspan logs "+s.Session, "all that was said and done")
+	w.Row("  inspan logs "+s.Session, "the whole transcript")
 	for _, v := range c.views() {
 		w.Row("  inspan show "+s.Session+" --"+v.name, v.says)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 func (c *command) trace() *cobra.Command {
-	return group("trace", "Show what sessions did when, from their logs alone", c.traceShow(), c.traceExport())
+	return group("trace", "Show and export the timeline of sessions", c.traceShow(), c.traceExport())
 }
 
 func (c *command) traceShow() *cobra.Command {

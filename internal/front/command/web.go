@@ -18,7 +18,7 @@ func (c *command) web() *cobra.Command {
 	w := server.Web{Private: c.console.Live, Tell: func(text string) { fmt.Fprintln(c.console.Err, "inspan: "+text) }} // with its code, which warnings would redact
 	cmd := &cobra.Command{
 		Use:   "web",
-		Short: "Open the web page: all sessions of this machine, and all that waits for you",
+		Short: "Open the web page with all sessions of this machine and their questions",
 		Long: "inspan serves a page on this machine, and opens it in your browser: the board of all sessions, the inbox of all\n" +
 			"open questions, each session as it runs, traces and costs. Sessions that you start there work in the current folder.\n" +
 			"If 'inspan serve' runs already, its page opens.\n\n" + console.ModesHelp(),

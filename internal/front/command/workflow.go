@@ -16,7 +16,7 @@ import (
 )
 
 func (c *command) workflow() *cobra.Command {
-	return group("workflow", "Run, check and list steps that you have written down: commands, agents and approvals",
+	return group("workflow", "Run, check and list workflows: fixed steps of commands, agents and approvals",
 		c.workflowList(), c.workflowShow(), c.workflowCheck(), c.workflowGraph(), c.workflowRun(), c.workflowResume())
 }
 

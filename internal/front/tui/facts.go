@@ -302,7 +302,7 @@ func (f facts) keyList() string {
 	}
 	b.WriteString("  ?\tshow and hide the keys, if the input is empty\n\n")
 	b.WriteString("@ completes file names, / completes commands, and ! runs a command in your own shell.\n" +
-		"Text files that a message names with @ come with it. A line that begins with # and a space goes into the memory, if you say so.\n" +
+		"Text files and images that a message names with @ come with it. A line that begins with # and a space goes into the memory, if you say so.\n" +
 		"inspan attaches pasted or dropped images.\n")
 	return b.String()
 }
