@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/inspan/inspan/harnesstest"
 	"github.com/inspan/inspan/internal/kernel/session"
-	"github.com/inspan/inspan/internal/testkit/anthropictest"
-	"github.com/inspan/inspan/llm"
 )
 
 // storedEnv is the kind of store that a process is to write, and its folder.
@@ -30,13 +27,11 @@ func BenchmarkStored(b *testing.B) {
 	}
 	for kind, commands := range map[string][][]string{
 		"sessions": {{"cost"}, {"cost"}, {"sessions", "search", "wrapped"}, {"sessions", "search", "wrapped"}, {"sessions", "list"}},
-		"32 MB":    {{"context", "last"}, {"cost", "--session", "last"}, {"sessions", "fsck"}, {"resume", "last", "go on"}},
-		"1 GB":     {{"context", "last"}, {"cost", "--session", "last"}, {"sessions", "fsck"}, {"resume", "last", "go on"}},
+		"32 MB":    {{"context", "last"}, {"cost", "--session", "last"}, {"sessions", "fsck"}, {"resume", "last", "--model", "script", "say: done"}},
+		"1 GB":     {{"context", "last"}, {"cost", "--session", "last"}, {"sessions", "fsck"}, {"resume", "last", "--model", "script", "say: done"}},
 	} {
 		b.Run(kind, func(b *testing.B) {
-			h := newHome(b, anthropictest.Start(b, &anthropictest.Server{Answer: func(*http.Request, []byte) anthropictest.Answer {
-				return anthropictest.Answer{Parts: llm.Say("Done.")}
-			}}))
+			h := newHome(b, "http://unused.invalid")
 			self, err := os.Executable()
 			if err != nil {
 				b.Fatal(err)
