@@ -76,7 +76,7 @@ func (c *command) evalRun() *cobra.Command {
 			if err := e.check(); err != nil {
 				return err
 			}
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			return e.run(ctx, args[0])
 		}),
@@ -110,7 +110,7 @@ func (c *command) evalMatrix() *cobra.Command {
 			if err := e.check(); err != nil {
 				return err
 			}
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			return e.matrix(ctx, args[0], configs, models)
 		}),
@@ -166,7 +166,7 @@ func (c *command) evalResume() *cobra.Command {
 			"A run that has used up its budget continues only with a larger one.",
 		Args: exactly(1, 1, "a RUN"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			if cmd.Flags().Changed("time") {
 				e.Time = cmp.Or(e.Time, -1)
@@ -201,7 +201,7 @@ func (c *command) evalShow() *cobra.Command {
 			if !watch {
 				return e.show(args[0])
 			}
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			return e.watch(ctx, args[0], drawable(e.Out))
 		}),

@@ -69,7 +69,7 @@ func (c *command) learnNight() *cobra.Command {
 		if b, err := a.Running.Ordered(); err == nil { // a schedule started it, which needs no report
 			b.Close()
 		}
-		ctx, stop := signals(cmd.Context())
+		ctx, stop := c.signals(cmd.Context())
 		defer stop()
 		n.ask = comparisons{State: a.Running.StateDir, Sessions: a.Store(), Out: n.Err, Now: time.Now(), By: "inspan eval learn night"}
 		n.begun = eval.Night{
