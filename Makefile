@@ -6,7 +6,7 @@ GOFLAGS := -trimpath
 TAGS    := grpcnotrace
 export CGO_ENABLED ?= 0
 
-.PHONY: build demo test test-long test-hostile test-engine bench-engine lint safety fuzz explore oracle harbor bench proof recursion test262 bench-serve e2e-local fuzz-api update pictures notice release image image-cluster
+.PHONY: build demo test test-long test-hostile test-engine bench-engine lint safety fuzz explore oracle harbor bench proof recursion test262 bench-serve e2e-local fuzz-api managed update pictures notice release image image-cluster
 
 build:
 	go build $(GOFLAGS) -tags $(TAGS) -ldflags '-s -w' -o inspan ./cmd/inspan
@@ -79,6 +79,11 @@ e2e-local:
 # Hold a real server against the description of its API, with Schemathesis from PyPI. Not part of test.
 fuzz-api:
 	./scripts/fuzz-api
+
+# Hold the door for Managed Agents against the newest SDKs for Python and TypeScript, and print how each method
+# was answered. Then pin them: pythonVersion in test/oracle, and test/peers.
+managed:
+	cd test/oracle && INSPAN_SDK=newest go test -count=1 -v -run 'TestStepsBy' .
 
 # Parts for a second each, then the whole; every figure of the whole is the
 # median of five rounds.

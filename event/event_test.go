@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -246,6 +247,29 @@ func TestFieldOrder(t *testing.T) {
 		}
 		if got, err := event.Decode(spaced.Bytes()); err != nil || got.Body.Kind() != b.Kind() || got.Seq != 12 {
 			t.Errorf("%s\ncame back as %v, %v", spaced.Bytes(), got, err)
+		}
+	}
+}
+
+// TestWithoutParts removes the parts of bodies, which everything else of an event does not need.
+func TestWithoutParts(t *testing.T) {
+	for _, b := range bodies() {
+		bare := reflect.New(reflect.TypeOf(b)).Elem()
+		bare.Set(reflect.ValueOf(b))
+		if parts := bare.FieldByName("Parts"); parts.IsValid() && parts.Type() == reflect.TypeFor[llm.Parts]() {
+			parts.SetZero()
+		}
+		want := encode(t, envelope(bare.Interface().(event.Body)))
+		line := encode(t, envelope(b))
+		got, err := event.Decode(event.WithoutParts(slices.Clone(line)))
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if !bytes.Equal(canonical(t, encode(t, got)), canonical(t, want)) {
+			t.Errorf("%s\ncame back as %s", line, encode(t, got))
+		}
+		for n := range line {
+			event.WithoutParts(line[:n]) // does not panic
 		}
 	}
 }

@@ -3,6 +3,7 @@ package event
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"github.com/inspan/inspan/llm"
 )
@@ -16,6 +17,23 @@ func intoParts[B Body](raw json.RawMessage, parts func(*B) *llm.Parts) (Body, er
 		return b, nil
 	}
 	return into[B](raw)
+}
+
+// WithoutParts returns the line of an event without the parts in its body. A line that is not spelled the way Encode spells it
+// stays as it is.
+func WithoutParts(line []byte) []byte {
+	const name = `"body":`
+	at := bytes.Index(line[:min(len(line), 512)], []byte(name))
+	if at < 0 {
+		return line
+	}
+	head, tail := line[:at+len(name)], line[at+len(name):]
+	if body, closed := bytes.CutSuffix(tail, []byte("}")); closed {
+		if _, rest, ok := cutParts(body); ok {
+			return slices.Concat(head, rest, []byte("}"))
+		}
+	}
+	return line
 }
 
 // cutParts cuts the list of parts out of an object that is spelled the way Encode spells it. If list and rest

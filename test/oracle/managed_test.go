@@ -177,8 +177,14 @@ var pixel = base64.StdEncoding.EncodeToString(
 		"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"),
 )
 
-// pythonClient is the version of the official Python client, with the package that checks signatures.
-const pythonClient = "anthropic[webhooks]==2.14.0"
+// pythonClient is the official Python client, with the package that checks signatures.
+const pythonClient = "anthropic[webhooks]"
+
+// pythonVersion is the one that the server is known to satisfy.
+const pythonVersion = "2.14.0"
+
+// newest says that the newest clients are to be tried, instead of those that the server is known to satisfy.
+func newest() bool { return os.Getenv("INSPAN_SDK") == "newest" }
 
 // python is an interpreter that has the official client, from a folder of the user's cache.
 func python(t *testing.T) string {
@@ -191,12 +197,15 @@ func python(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	venv := filepath.Join(cache, "inspan-oracle", strings.NewReplacer("==", "-", "[", "-", "]", "").Replace(pythonClient))
+	venv, wanted := filepath.Join(cache, "inspan-oracle", "anthropic-webhooks-"+pythonVersion), pythonClient+"=="+pythonVersion
+	if newest() {
+		venv, wanted = filepath.Join(cache, "inspan-oracle", "anthropic-webhooks-newest"), pythonClient
+	}
 	python := filepath.Join(venv, "bin", "python")
-	if exec.CommandContext(t.Context(), python, "-c", "import anthropic, standardwebhooks").Run() == nil {
+	if !newest() && exec.CommandContext(t.Context(), python, "-c", "import anthropic, standardwebhooks").Run() == nil {
 		return python
 	}
-	for _, args := range [][]string{{base, "-m", "venv", "--clear", venv}, {python, "-m", "pip", "install", "--quiet", pythonClient}} {
+	for _, args := range [][]string{{base, "-m", "venv", "--clear", venv}, {python, "-m", "pip", "install", "--quiet", wanted}} {
 		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
 			t.Skipf("SKIPPED: the official Python client is not tried, because it can't be installed: %v\n%s", err, out)
 		}

@@ -113,6 +113,18 @@ func agentSteps() map[string]step {
 			list := must(s.client.Beta.Environments.List(ctx, anthropic.BetaEnvironmentListParams{}))
 			return outcome("environments", len(list.Data), "description", list.Data[0].Description)
 		},
+		"limit a network": func(ctx context.Context, s *script) string {
+			environments := s.client.Beta.Environments
+			made := must(environments.New(ctx, anthropic.BetaEnvironmentNewParams{
+				Name: "limited", Config: anthropic.BetaEnvironmentNewParamsConfigUnion{OfCloud: &anthropic.BetaCloudConfigParams{
+					Networking: anthropic.BetaCloudConfigParamsNetworkingUnion{OfLimited: &anthropic.BetaLimitedNetworkParams{}},
+				}},
+			}))
+			n := must(environments.Get(ctx, made.ID, anthropic.BetaEnvironmentGetParams{})).Config.Networking
+			gone := must(environments.Delete(ctx, made.ID, anthropic.BetaEnvironmentDeleteParams{}))
+			return outcome("network", n.Type, "hosts", len(n.AllowedHosts), "managers", n.AllowPackageManagers, "servers", n.AllowMCPServers,
+				"deleted", gone.ID)
+		},
 	}
 }
 
@@ -461,6 +473,45 @@ func outcomeSteps() map[string]step {
 // lastSteps are those of the end.
 func lastSteps() map[string]step {
 	return map[string]step{
+		"hand a session to a worker": func(ctx context.Context, s *script) string {
+			environments, work := s.client.Beta.Environments, s.client.Beta.Environments.Work
+			workers := must(environments.New(ctx, anthropic.BetaEnvironmentNewParams{
+				Name: "workers", Config: anthropic.BetaEnvironmentNewParamsConfigUnion{OfSelfHosted: new(anthropic.NewBetaSelfHostedConfigParams())},
+			})).ID
+			session := must(s.client.Beta.Sessions.New(ctx, anthropic.BetaSessionNewParams{Agent: of(s.agent), EnvironmentID: workers})).ID
+			must(0, s.send(ctx, session, message("bash: echo there")))
+			var item *anthropic.BetaSelfHostedWork
+			for item == nil || item.ID == "" {
+				var err error
+				if item, err = work.Poll(ctx, workers, anthropic.BetaEnvironmentWorkPollParams{BlockMs: param.NewOpt[int64](999)}); err != nil {
+					panic(failure{err})
+				}
+			}
+			depth := must(work.Stats(ctx, workers, anthropic.BetaEnvironmentWorkStatsParams{})).Depth
+			listed := slices.ContainsFunc(must(work.List(ctx, workers, anthropic.BetaEnvironmentWorkListParams{})).Data,
+				func(w anthropic.BetaSelfHostedWork) bool { return w.ID == item.ID })
+			acked := must(work.Ack(ctx, item.ID, anthropic.BetaEnvironmentWorkAckParams{EnvironmentID: workers}))
+			beat := must(work.Heartbeat(ctx, item.ID, anthropic.BetaEnvironmentWorkHeartbeatParams{
+				EnvironmentID: workers, ExpectedLastHeartbeat: param.NewOpt("NO_HEARTBEAT"),
+			}))
+			updated := must(work.Update(ctx, item.ID, anthropic.BetaEnvironmentWorkUpdateParams{
+				EnvironmentID:                   workers,
+				BetaSelfHostedWorkUpdateRequest: anthropic.BetaSelfHostedWorkUpdateRequestParam{Metadata: map[string]string{"host": "a"}},
+			}))
+			held := must(work.Get(ctx, item.ID, anthropic.BetaEnvironmentWorkGetParams{EnvironmentID: workers}))
+			stopped := must(work.Stop(ctx, item.ID, anthropic.BetaEnvironmentWorkStopParams{
+				EnvironmentID: workers, BetaSelfHostedWorkStopRequest: anthropic.BetaSelfHostedWorkStopRequestParam{Force: param.NewOpt(true)},
+			}))
+			must(0, s.send(ctx, session, anthropic.BetaManagedAgentsEventParamsUnion{
+				OfUserInterrupt: &anthropic.BetaManagedAgentsUserInterruptEventParams{Type: "user.interrupt"},
+			}))
+			must(s.settled(ctx, session))
+			must(s.client.Beta.Sessions.Archive(ctx, session, anthropic.BetaSessionArchiveParams{}))
+			return outcome("work", item.ID, "of", item.Data.ID, "the session", session, "queued", depth, "listed", listed,
+				"acknowledged", acked.AcknowledgedAt != "", "extended", beat.LeaseExtended, "metadata", updated.Metadata["host"],
+				"held", held.State, "then", stopped.State,
+				"deleted", must(environments.Delete(ctx, workers, anthropic.BetaEnvironmentDeleteParams{})).ID)
+		},
 		"archive a session": func(ctx context.Context, s *script) string {
 			stream := s.follow(ctx, s.first.ID)
 			defer stream.Close()

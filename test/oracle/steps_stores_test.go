@@ -288,6 +288,11 @@ func vaultSteps() map[string]step {
 			p := must(s.client.Beta.Sessions.New(ctx, anthropic.BetaSessionNewParams{Agent: of(s.agent), EnvironmentID: s.env, VaultIDs: []string{s.vault.ID}}))
 			return outcome("vaults", p.VaultIDs)
 		},
+		"refuse to validate a credential": func(ctx context.Context, s *script) string {
+			refused := refusal(s.client.Beta.Vaults.Credentials.MCPOAuthValidate(ctx, s.credential.ID,
+				anthropic.BetaVaultCredentialMCPOAuthValidateParams{VaultID: s.vault.ID}))
+			return strings.NewReplacer(s.vault.ID, "VAULT", s.credential.ID, "CREDENTIAL").Replace(refused)
+		},
 		"delete credentials and vaults": func(ctx context.Context, s *script) string {
 			vaults := s.client.Beta.Vaults
 			archived := must(vaults.Credentials.Archive(ctx, s.credential.ID, anthropic.BetaVaultCredentialArchiveParams{VaultID: s.vault.ID}))
@@ -414,9 +419,10 @@ func webhookSteps() map[string]step {
 		},
 		"update, list and delete webhooks": func(ctx context.Context, s *script) string {
 			webhooks := s.client.Beta.Organization.Webhooks
-			updated := must(webhooks.Update(ctx, s.hooks.ID, anthropic.BetaOrganizationWebhookUpdateParams{
+			must(webhooks.Update(ctx, s.hooks.ID, anthropic.BetaOrganizationWebhookUpdateParams{
 				State: anthropic.BetaOrganizationWebhookUpdateParamsStateDisabled,
 			}))
+			updated := must(webhooks.Get(ctx, s.hooks.ID, anthropic.BetaOrganizationWebhookGetParams{}))
 			var events []int
 			for pages := webhooks.ListAutoPaging(ctx, anthropic.BetaOrganizationWebhookListParams{Limit: param.NewOpt[int64](1)}); ; {
 				if !pages.Next() {

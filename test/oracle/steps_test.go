@@ -197,6 +197,8 @@ func (s *script) does(number int, name string, do step) string {
 // parent can perform.
 func TestStepsByPython(t *testing.T) {
 	interpreter, names := python(t), named(t)
+	version := must(exec.CommandContext(t.Context(), interpreter, "-c", "import anthropic; print(anthropic.__version__)").Output())
+	t.Logf("version %s", version)
 	s := newScript(t)
 	client := exec.CommandContext(t.Context(), interpreter, filepath.Join("testdata", "steps.py"), s.url, s.token, s.repository, s.commit)
 	var failed strings.Builder
@@ -206,8 +208,12 @@ func TestStepsByPython(t *testing.T) {
 	if err := client.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var lines []string
+	var lines, methods []string
 	for out := bufio.NewScanner(stdout); out.Scan(); {
+		if method, told := strings.CutPrefix(out.Text(), "method "); told {
+			methods = append(methods, method)
+			continue
+		}
 		if out.Text() != "kill the server" {
 			lines = append(lines, out.Text())
 			continue
@@ -223,6 +229,50 @@ func TestStepsByPython(t *testing.T) {
 	}
 	s.held(lines, false)
 	t.Logf("%d steps", len(lines))
+	heldMethods(t, methods)
+}
+
+// heldMethods compares how the methods of the Python client were used with the golden file, or writes it. Resources
+// without a used method are listed as one, as they are no part of Managed Agents.
+func heldMethods(t *testing.T, methods []string) {
+	t.Helper()
+	unused := func(line string) bool { return strings.HasSuffix(line, ": not used") }
+	resource := func(line string) string { return line[:strings.LastIndex(line, ".")] }
+	top := func(line string) string { return strings.Join(strings.SplitN(line, ".", 3)[:2], ".") }
+	var got []string
+	others, strict := map[string]int{}, 0
+	for _, line := range methods {
+		alike := func(other string) bool { return resource(other) == resource(line) && !unused(other) }
+		switch {
+		case slices.ContainsFunc(methods, alike):
+			got = append(got, line)
+		default:
+			others[top(line)]++
+		}
+		if strings.HasSuffix(line, ": strict") {
+			strict++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		got = append(got, fmt.Sprintf("%s: %d methods that the server has not", name, others[name]))
+	}
+	t.Logf("%d methods with strict answers\n%s", strict, strings.Join(got, "\n"))
+	golden := filepath.Join("testdata", "methods.golden")
+	if *update {
+		if err := os.WriteFile(golden, []byte(strings.Join(got, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(strings.TrimSpace(string(want)), "\n"), got); diff != "" {
+		t.Errorf("the methods of the client (+) are not those of the golden file (-):\n%s", diff)
+	}
+	if i := slices.IndexFunc(got, unused); i >= 0 {
+		t.Errorf("no step has %s", got[i])
+	}
 }
 
 // again kills the server and starts another at its address.

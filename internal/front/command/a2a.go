@@ -22,7 +22,7 @@ func (c *command) a2a() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			s := &a2a.Server{Host: a.Host(f.Options, c.warn), Root: f.cwd, DecideHere: here}
 			return f.Serve(ctx, a2a.Gate(), s.Handler(), s.Close)

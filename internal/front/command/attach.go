@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/internal/front/console"
 	"github.com/inspan/inspan/internal/install/app"
 )
@@ -57,6 +58,13 @@ func (c *command) watch(ctx context.Context, a *app.App, id string, how console.
 		h, err := a.Running.Driver(ctx, id)
 		return h != nil, err
 	}
+	return c.attached(ctx, s, how)
+}
+
+// attached shows a session. Attach handles signals, as long as its output does not block.
+func (c *command) attached(ctx context.Context, s *inspan.Watch, how console.Attachment) (err error) {
+	_, stop := c.signals(ctx)
+	defer stop()
 	c.code, err = c.console.Attach(ctx, s, how)
 	return err
 }

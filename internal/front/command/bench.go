@@ -29,7 +29,7 @@ func (c *command) bench() *cobra.Command {
 		Example: "  inspan bench\n  inspan bench --runs 20 --only inspan --only codex --json",
 		Args:    exactly(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			b.Program = c.program()
 			return b.report(ctx, cmd.OutOrStdout(), cmd.ErrOrStderr())

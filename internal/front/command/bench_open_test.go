@@ -35,7 +35,7 @@ func BenchmarkOpen(b *testing.B) {
 	}{{longLog, true}, {longLog, false}, {hugeLog, true}} {
 		b.Run(fmt.Sprintf("events=%d,compacted=%v", bench.events, bench.compacted), func(b *testing.B) {
 			h := hostFor(b, b.TempDir(), "http://unused.invalid", func(*inspan.Agent) {})
-			id := writeLong(b, h, bench.events, bench.compacted)
+			id := writeLong(b, h.Dir, b.TempDir(), bench.events, bench.compacted)
 			info, err := os.Stat(filepath.Join(h.Dir, id, "log.jsonl"))
 			if err != nil {
 				b.Fatal(err)
@@ -77,9 +77,9 @@ func BenchmarkOpen(b *testing.B) {
 // writeLong writes a long session: runs of fifty turns, each with one call.
 // If it is to be compacted, that happens every hundred thousand events, and a
 // hundred before the end.
-func writeLong(b *testing.B, h *inspan.Host, events int, compacted bool) (id string) {
+func writeLong(b *testing.B, dir, root string, events int, compacted bool) (id string) {
 	b.Helper()
-	log, err := (&session.Store{Dir: h.Dir, Sync: session.SyncKill}).Create(b.Context())
+	log, err := (&session.Store{Dir: dir, Sync: session.SyncKill}).Create(b.Context())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func writeLong(b *testing.B, h *inspan.Host, events int, compacted bool) (id str
 	if events == hugeLog {
 		lines = 50 // so that it comes to a gigabyte
 	}
-	bodies := longTalk(b.TempDir(), events, lines)
+	bodies := longTalk(root, events, lines)
 	tail := len(bodies) - 100
 	n := 0
 	for chunk := range slices.Chunk(bodies[:tail], 1000) {

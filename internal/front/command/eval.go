@@ -76,13 +76,13 @@ func (c *command) evalRun() *cobra.Command {
 			if err := e.check(); err != nil {
 				return err
 			}
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			return e.run(ctx, args[0])
 		}),
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&e.Config, "config", "", "settings `file` of the trials (default: your own settings)")
+	fl.StringVar(&e.Config, "config", "", "settings `file` of the trials, or a folder with it, AGENTS.md, skills and more (default: your own settings file)")
 	fl.StringVar(&e.With, "proposal", "", "`proposal` of 'inspan eval learn' whose change all trials have: in a file of their workspaces, or in their settings")
 	fl.StringVar(&e.Without, "without", "", "`proposal` whose file or settings all trials have as they are without the change, to compare")
 	fl.StringVar(&e.Model, "model", "", "model as `provider/model` (default: as the settings have it)")
@@ -110,13 +110,13 @@ func (c *command) evalMatrix() *cobra.Command {
 			if err := e.check(); err != nil {
 				return err
 			}
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			return e.matrix(ctx, args[0], configs, models)
 		}),
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&configs, "config", nil, "settings `file` of trials; repeatable (default: your own settings)")
+	fl.StringArrayVar(&configs, "config", nil, "settings `file` or folder of trials; repeatable (default: your own settings file)")
 	fl.StringArrayVar(&models, "model", nil, "model as `provider/model`; repeatable (default: as the settings have it)")
 	fl.StringVar(&e.Split, "split", "", "`split` to try: train or dev (default: both)")
 	addEvalTrials(cmd, &e)
@@ -166,7 +166,7 @@ func (c *command) evalResume() *cobra.Command {
 			"A run that has used up its budget continues only with a larger one.",
 		Args: exactly(1, 1, "a RUN"),
 		RunE: c.evaluated(&e, func(cmd *cobra.Command, args []string) error {
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			if cmd.Flags().Changed("time") {
 				e.Time = cmp.Or(e.Time, -1)
@@ -201,7 +201,7 @@ func (c *command) evalShow() *cobra.Command {
 			if !watch {
 				return e.show(args[0])
 			}
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			return e.watch(ctx, args[0], drawable(e.Out))
 		}),
@@ -244,7 +244,7 @@ type evaluation struct {
 
 	Repos   string // folder with clones for rows of SWE-bench
 	Pin     bool
-	Config  string // settings file; empty: the person's
+	Config  string // settings file, or the folder of one; empty: the person's file
 	Model   string
 	Mode    tool.Mode
 	Flags   []string // of 'inspan run'
@@ -378,7 +378,7 @@ func (e *evaluation) plan(path string) (eval.Plan, error) {
 		Suite: s, Repos: e.Repos, Mode: e.Mode, Flags: e.Flags, Version: e.Version, Split: eval.Split(e.Split), Only: e.Only,
 		Tries: e.Tries, Visible: e.Visible, Outside: e.Outside, Without: e.Without != "",
 	}
-	if p.Config, p.Settings, err = e.settings(); err != nil {
+	if p.Config, p.Settings, p.Beside, err = e.settings(); err != nil {
 		return p, err
 	}
 	p.Model = e.Model
@@ -410,26 +410,33 @@ func (e *evaluation) proposal() (*eval.Change, error) {
 	return &p.Change, nil
 }
 
-// settings returns the evaluated settings, their name, and the model in them.
-func (e *evaluation) settings() (name string, data []byte, err error) {
+// settings returns the evaluated settings, their name, the files beside them, and the model in them.
+func (e *evaluation) settings() (name string, data []byte, beside []eval.File, err error) {
 	path := e.Config
-	if name = text.Visible(strings.TrimSuffix(filepath.Base(path), ".toml")); path == "" {
+	name = text.Visible(strings.TrimSuffix(filepath.Base(path), ".toml"))
+	optional := path == ""
+	if optional {
 		path, name = e.Table.ConfigPath, "own"
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			return name, nil, nil
+	} else if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if beside, err = eval.Beside(path); err != nil {
+			return name, nil, nil, misused("--config: %w", err)
 		}
+		path, optional = filepath.Join(path, "config.toml"), true
+	}
+	if _, err := os.Stat(path); optional && errors.Is(err, os.ErrNotExist) {
+		return name, nil, beside, nil
 	}
 	c, err := config.Load(path)
 	if err != nil {
-		return name, nil, config.Error{Err: err}
+		return name, nil, nil, config.Error{Err: err}
 	}
 	if e.Model == "" {
 		e.Model = c.Model
 	}
 	if data, err = config.ReadFile(path); err != nil {
-		return name, nil, misused("--config: %w", err)
+		return name, nil, nil, misused("--config: %w", err)
 	}
-	return name, data, nil
+	return name, data, beside, nil
 }
 
 func (e *evaluation) runner() *eval.Runner {

@@ -69,7 +69,7 @@ func (c *command) learnNight() *cobra.Command {
 		if b, err := a.Running.Ordered(); err == nil { // a schedule started it, which needs no report
 			b.Close()
 		}
-		ctx, stop := signals(cmd.Context())
+		ctx, stop := c.signals(cmd.Context())
 		defer stop()
 		n.ask = comparisons{State: a.Running.StateDir, Sessions: a.Store(), Out: n.Err, Now: time.Now(), By: "inspan eval learn night"}
 		n.begun = eval.Night{
@@ -84,7 +84,7 @@ func (c *command) learnNight() *cobra.Command {
 	fl.BoolVar(&n.keepGood, "keep", false, "give promoted changes to a share of the sessions, and keep those that do no harm there")
 	fl.StringVar(&cron, "every", "", "add a schedule with these `times`, such as \"0 2 * * *\", in place of learning now")
 	fl.Var((*dollars)(&n.Budget), "budget", "maximum cost of the night in US `dollars`")
-	fl.StringVar(&n.Config, "config", "", "settings `file` of the trials (default: your own settings)")
+	fl.StringVar(&n.Config, "config", "", "settings `file` of the trials, or a folder with it, AGENTS.md, skills and more (default: your own settings file)")
 	fl.StringVar(&n.Model, "model", "", "model of the trials and of the proposal as `provider/model` (default: as the settings have it)")
 	fl.StringVar((*string)(&n.Mode), "mode", "auto", "permission `mode` of the trials")
 	fl.IntVar(&n.Tries, "tries", 3, "`number` of trials of each task")

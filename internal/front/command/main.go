@@ -5,18 +5,16 @@
 package command
 
 import (
-	"bufio"
 	"context"
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,10 +66,12 @@ const (
 // Main runs the command and returns its exit code. A panic is reported like any other error, so that programs
 // that read our output see a result.
 func (p Program) Main(args []string, in io.Reader, out, errs io.Writer) (code int) {
-	cmd := &command{in: in, self: app.Self(), shared: p.Shared, examine: p.Examine, console: &console.Console{
-		Out: out,
-		Err: errs, Form: formOf(args), Color: colored(errs), Live: drawable(errs), Width: width,
-	}}
+	cmd := &command{in: in, self: app.Self(), shared: p.Shared, examine: p.Examine, ended: make(chan struct{})}
+	defer close(cmd.ended)
+	cmd.console = &console.Console{
+		Out: cmd.outletOf(out),
+		Err: cmd.outletOf(errs), Form: formOf(args), Color: colored(errs), Live: drawable(errs), Width: width,
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(errs, "%s", debug.Stack())
@@ -100,6 +100,8 @@ type command struct {
 	examine func(ctx context.Context, s store.Store) []setup.Finding
 	self    string // supervises processes; see app.App
 	code    int    // exit code of a subcommand that ended without an error
+	outlets []*outlet
+	ended   chan struct{} // closed when the command has ended
 }
 
 // numbered moves a negative number among the arguments behind all flags, since no flag has such a name: in
@@ -256,11 +258,6 @@ func width(w io.Writer) int {
 // warn prints a warning for a person.
 func (c *command) warn(text string) {
 	c.console.Warn("inspan: " + text)
-}
-
-// signals returns a context that ends when the process is asked to end.
-func signals(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
 // confirms asks the person. Any answer other than yes is no.

@@ -27,7 +27,7 @@ func (c *command) mcpServe() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			called := f.Options
 			called.Model, called.NoServers, called.AllTools = "script", true, true // the client is the model, and has its own servers

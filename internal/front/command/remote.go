@@ -125,7 +125,7 @@ func (c *command) away(cmd *cobra.Command, f *runFlags, text string, open bool) 
 		return err
 	}
 	spec.Open = open
-	heard, stop := signals(cmd.Context()) // a submitted task is reported, whatever is pressed
+	heard, stop := c.signals(cmd.Context()) // a submitted task is reported, whatever is pressed
 	defer stop()
 	context.AfterFunc(heard, stop) // a second signal ends the command
 	t, err := begun(heard, r, spec)
@@ -255,8 +255,7 @@ func (c *command) watchAway(ctx context.Context, a *app.App, r *server.Remote, t
 	if how.Stays = how.Person != nil && t.Spec.Open && t.Session == id; how.Stays {
 		how.Close = func(ctx context.Context) error { return r.Close(ctx, t.ID) }
 	}
-	c.code, err = c.console.Attach(ctx, s, how)
-	return err
+	return c.attached(ctx, s, how)
 }
 
 // stopAway stops a run on a server. An open task that is idle is closed.

@@ -269,7 +269,7 @@ func (c *command) scheduleDue() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			past, err := c.schedules(a).Due(ctx)
 			for _, o := range past {

@@ -119,7 +119,7 @@ func (c *command) runServer(ctx context.Context, f *serverFlags, s *server.Serve
 	if err := f.settle(s); err != nil {
 		return err
 	}
-	ctx, stop := signals(ctx)
+	ctx, stop := c.signals(ctx)
 	defer stop()
 	apart, err := c.sharing(ctx, f, a)
 	if err != nil {

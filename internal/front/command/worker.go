@@ -55,7 +55,7 @@ func (c *command) worker() *cobra.Command {
 			w.Call = func(ctx context.Context, name string, args json.RawMessage) (string, error) {
 				return a.CallTool(ctx, o, root, name, args, c.warn)
 			}
-			ctx, stop := signals(cmd.Context())
+			ctx, stop := c.signals(cmd.Context())
 			defer stop()
 			return w.Run(ctx)
 		},

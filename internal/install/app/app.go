@@ -163,7 +163,7 @@ type Options struct {
 	Small        string                // model that reads pieces of Sources; empty: that of the settings
 	Programs     *event.Programs       // the session answers by programs, within these limits; nil: by tools
 	KeepJobs     bool                  // jobs that bash is asked to keep outlive the session without approval
-	Unapproved   bool                  // ignores approvals that a person gave for a project or always
+	Unapproved   bool                  // ignores approvals that a person gave for a project or always, and plugins
 	// Foreign are folders where agents of other users work too. The session can reach only its own workspace
 	// among them. It reads only the team's memory there, can't change it, and can't see other sessions.
 	Foreign []string
@@ -245,6 +245,7 @@ func aim(a *App, o Options, warn func(string)) {
 		a.Config.Memory.Off = true
 		a.Permission.Foreign = apart(o.Foreign)
 	}
+	a.Extensions.Unplugged = a.Extensions.Unplugged || o.Unapproved
 	for _, w := range a.Warnings {
 		warn(w)
 	}

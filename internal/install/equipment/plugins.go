@@ -28,6 +28,8 @@ type Set struct {
 	// Apart says that the settings file is not in the command's folder: content in the person's home is
 	// ignored.
 	Apart bool
+	// Unplugged says that plugins are ignored too, as a person installed them beside the settings.
+	Unplugged bool
 
 	once     sync.Once
 	plugins  []plugin.Enabled
@@ -39,6 +41,9 @@ func (s *Set) Store() *plugin.Store { return &plugin.Store{Dir: s.PluginsDir(), 
 
 // Plugins returns the enabled plugins.
 func (s *Set) Plugins() []plugin.Enabled {
+	if s.Unplugged {
+		return nil
+	}
 	s.once.Do(func() { s.plugins, s.problems = s.Store().Enabled(context.Background()) })
 	return s.plugins
 }

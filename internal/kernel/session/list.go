@@ -108,10 +108,7 @@ func (s *Store) Search(ctx context.Context, match *regexp.Regexp) iter.Seq2[stor
 			return
 		}
 		slices.Reverse(ids)
-		var kinds [][]byte // as they are in lines
-		for _, kind := range store.Searched() {
-			kinds = append(kinds, fmt.Appendf(nil, `"kind":%q`, kind))
-		}
+		kinds := store.Searched()
 		for some := range slices.Chunk(ids, 8*runtime.GOMAXPROCS(0)) {
 			if !s.searchSome(ctx, some, kinds, match, yield) {
 				return
@@ -124,7 +121,7 @@ func (s *Store) Search(ctx context.Context, match *regexp.Regexp) iter.Seq2[stor
 const longSearch = 1000
 
 // searchSome searches sessions, as many at once as there are processors, and yields the hits in order.
-func (s *Store) searchSome(ctx context.Context, ids []string, kinds [][]byte, match *regexp.Regexp, yield func(store.Hit, error) bool) (more bool) {
+func (s *Store) searchSome(ctx context.Context, ids []string, kinds []string, match *regexp.Regexp, yield func(store.Hit, error) bool) (more bool) {
 	type found struct {
 		hits []store.Hit
 		err  error
@@ -163,15 +160,18 @@ func (s *Store) searchSome(ctx context.Context, ids []string, kinds [][]byte, ma
 
 // searchOne searches the events of the given kinds in one session.
 func (s *Store) searchOne(
-	ctx context.Context, id string, kinds [][]byte, match *regexp.Regexp, yield func(store.Hit, error) bool,
+	ctx context.Context, id string, kinds []string, match *regexp.Regexp, yield func(store.Hit, error) bool,
 ) (more bool, err error) {
 	prefix, _ := match.LiteralPrefix()
 	if strings.ContainsFunc(prefix, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) }) {
 		prefix = "" // a line may have it in another form
 	}
-	searched := func(line []byte) bool {
-		return slices.ContainsFunc(kinds, func(kind []byte) bool { return bytes.Contains(line, kind) }) &&
-			(bytes.Contains(line, []byte(prefix)) || bytes.Count(line, []byte(`"type":"text"`)) > 1) // a match may span parts
+	searched := func(kind string, line []byte) []byte {
+		if slices.Contains(kinds, kind) &&
+			(bytes.Contains(line, []byte(prefix)) || bytes.Count(line, []byte(`"type":"text"`)) > 1) { // a match may span parts
+			return line
+		}
+		return nil
 	}
 	return s.some(ctx, id, searched, func(e event.Event, _ error) bool {
 		hit, found := store.Find(id, e, match)
@@ -179,9 +179,9 @@ func (s *Store) searchOne(
 	})
 }
 
-// Some returns the events of a session whose lines are wanted, without decoding the others. All lines are verified: if
-// the log is damaged, the error follows the events before the damage.
-func (s *Store) Some(ctx context.Context, id string, wanted func(line []byte) bool) iter.Seq2[event.Event, error] {
+// Some returns the events of a session as far as they are wanted: wanted returns what to decode of a line; nothing: not that
+// event. All lines are verified: if the log is damaged, the error follows the events before the damage.
+func (s *Store) Some(ctx context.Context, id string, wanted func(kind string, line []byte) []byte) iter.Seq2[event.Event, error] {
 	return func(yield func(event.Event, error) bool) {
 		if more, err := s.some(ctx, id, wanted, yield); more && err != nil {
 			yield(event.Event{}, fmt.Errorf("read session %s: %w", id, err))
@@ -189,8 +189,10 @@ func (s *Store) Some(ctx context.Context, id string, wanted func(line []byte) bo
 	}
 }
 
-// some yields the events of a session whose lines are wanted. more is false if yield returned false.
-func (s *Store) some(ctx context.Context, id string, wanted func(line []byte) bool, yield func(event.Event, error) bool) (more bool, err error) {
+// some yields what [Store.Some] returns. more is false if yield returned false.
+func (s *Store) some(
+	ctx context.Context, id string, wanted func(kind string, line []byte) []byte, yield func(event.Event, error) bool,
+) (more bool, err error) {
 	l, left, err := s.open(id)
 	if err != nil {
 		return true, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 	"time"
 
 	"github.com/inspan/inspan/event"
@@ -68,10 +67,10 @@ func (l *Log) read(ctx context.Context, after uint64, yield func(event.Event, er
 // errFirst marks damage in the very first line that was read.
 var errFirst = errors.New("first line")
 
-// events yields the events behind after from the lines between from and end, of all lines or of those that only
-// reports. more is false if yield returned false.
+// events yields the events behind after from the lines between from and end: all of them, or what only leaves of each. more is
+// false if yield returned false.
 func (l *Log) events(ctx context.Context, from cursor, end int64,
-	after uint64, only func(line []byte) bool, yield func(event.Event, error) bool,
+	after uint64, only func(kind string, line []byte) []byte, yield func(event.Event, error) bool,
 ) (more bool, err error) {
 	c := from
 	in := lines{f: l.f, off: from.Off, end: end}
@@ -83,11 +82,7 @@ func (l *Log) events(ctx context.Context, from cursor, end int64,
 		if errors.Is(err, io.EOF) && c.Off >= end {
 			return true, nil
 		}
-		number := after
-		if only != nil && whole && !only(line) {
-			number = math.MaxUint64 // verify, but don't decode
-		}
-		e, why, err := l.event(&c, line, whole, err, number)
+		e, why, err := l.event(&c, line, whole, err, after, only)
 		if err != nil {
 			return false, err
 		}
@@ -104,9 +99,11 @@ func (l *Log) events(ctx context.Context, from cursor, end int64,
 	}
 }
 
-// event verifies the line at c, as returned by lines.next, and decodes it if its number is above after. For a
-// permanently unreadable line, why is set.
-func (l *Log) event(c *cursor, line []byte, whole bool, err error, after uint64) (e event.Event, why string, _ error) {
+// event verifies the line at c, as returned by lines.next, and decodes it if its number is above after, or what only leaves of
+// it. For a permanently unreadable line, why is set.
+func (l *Log) event(
+	c *cursor, line []byte, whole bool, err error, after uint64, only func(kind string, line []byte) []byte,
+) (e event.Event, why string, _ error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		return e, "the file ends here", nil
@@ -118,10 +115,14 @@ func (l *Log) event(c *cursor, line []byte, whole bool, err error, after uint64)
 		return e, "the line has no end", nil
 	}
 	next := *c
-	if _, why := next.take(line); why != "" {
+	kind, why := next.take(line)
+	if why != "" {
 		return e, why, nil
 	}
-	if next.Seq > after {
+	if only != nil {
+		line = only(kind, line)
+	}
+	if next.Seq > after && line != nil {
 		if e, err = l.store.decode(line); errors.Is(err, errSpecRead) {
 			return e, "", err
 		}
@@ -176,9 +177,9 @@ func (l *Log) at(c cursor) (event.Event, error) {
 	if err != nil {
 		return event.Event{}, err
 	}
-	in := lines{f: l.f, off: c.Off, end: size}
+	in := lines{f: l.f, off: c.Off, end: size, buf: make([]byte, 4<<10)} // most lines are short
 	line, whole, err := in.next()
-	e, why, err := l.event(&c, line, whole, err, 0)
+	e, why, err := l.event(&c, line, whole, err, 0, nil)
 	if why != "" {
 		err = c.damage(why)
 	}

@@ -68,7 +68,7 @@ func (f Folder) path(parts ...string) string {
 }
 
 // add stores a new run, and gives it an id.
-func (f Folder) add(h *header, settings []byte) (err error) {
+func (f Folder) add(h *header, settings []byte, beside []File) (err error) {
 	h.Began = time.Now().UTC().Round(0)
 	if h.ID, err = store.NewID(h.Began, rand.Reader); err != nil {
 		return err
@@ -77,6 +77,9 @@ func (f Folder) add(h *header, settings []byte) (err error) {
 		return err
 	}
 	if err := keep.Write(f.path(h.ID, configDir, "config.toml"), settings); err != nil {
+		return err
+	}
+	if err := writeBeside(f.path(h.ID, configDir), beside); err != nil {
 		return err
 	}
 	raw, err := json.MarshalIndent(h, "", "  ")

@@ -53,6 +53,7 @@ type Plan struct {
 	Repos    string  // as for [OpenSuite]
 	Config   string  // name
 	Settings []byte  // a settings file
+	Beside   []File  // what trials find beside it, by path
 	Proposal *Change // what the trials include; nil: only settings
 	Without  bool    // they have its file without the change
 	Model    string  // empty: that of the settings
@@ -90,11 +91,11 @@ func (r *Runner) Begin(p Plan) (*Run, error) {
 		}
 	}
 	h.Run = Run{
-		Suite: p.Suite.Name, Digest: p.Suite.Digest, Config: p.Config, Pinned: digest(p.Settings), Model: p.Model, Version: p.Version,
+		Suite: p.Suite.Name, Digest: p.Suite.Digest, Config: p.Config, Pinned: pinned(p.Settings, p.Beside), Model: p.Model, Version: p.Version,
 		Split: p.Split, Tries: max(1, p.Tries),
 	}
 	if p.Proposal != nil {
-		if err := h.propose(&p); err != nil {
+		if err := h.propose(&p, filepath.Dir(r.Table.ConfigPath)); err != nil {
 			return nil, err
 		}
 	}
@@ -116,38 +117,54 @@ func (r *Runner) Begin(p Plan) (*Run, error) {
 	if err := errors.Join(r.visible(h, p), r.outside(h, p)); err != nil {
 		return nil, err
 	}
-	return &h.Run, r.folder().add(h, p.Settings)
+	return &h.Run, r.folder().add(h, p.Settings, p.Beside)
 }
 
-// propose gives the trials of a run the file of a proposal. Settings are changed in place, other files are lent
-// to the workspaces.
-func (h *header) propose(p *Plan) error {
+// propose gives the trials of a run the file of a proposal. Settings and files beside the person's settings, which are in the
+// folder own, are changed in place. Other files are lent to the workspaces.
+func (h *header) propose(p *Plan, own string) error {
 	c := *p.Proposal
 	h.Proposal, h.Without, h.Settings = c.ID(), p.Without, h.Pinned
 	made := c
 	if p.Without {
 		made = c.Back()
 	}
-	if c.Settings() {
-		changed, err := made.On(string(p.Settings))
-		if err != nil {
-			return words.Misuse{Err: fmt.Errorf("the settings of the trials are not those that the proposal is about: %w", err)}
+	file := filepath.Join(c.Root, filepath.FromSlash(c.File))
+	beside, err := filepath.Rel(own, keep.Real(file))
+	personal := err == nil && filepath.IsLocal(beside)
+	beside = filepath.ToSlash(beside)
+	before := p.Settings
+	if i := slices.IndexFunc(p.Beside, func(f File) bool { return personal && f.Path == beside }); i >= 0 {
+		before = p.Beside[i].Content
+	} else if !c.Settings() {
+		if before, err = config.ReadAtMost(file, mostFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
-		back, err := c.Back().On(changed)
-		p.Settings, h.Pinned, h.Settings = []byte(changed), digest([]byte(changed)), digest([]byte(back))
-		return err
 	}
-	before, err := config.ReadAtMost(filepath.Join(c.Root, filepath.FromSlash(c.File)), mostFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if h.Lent.Content, err = made.On(string(before)); err != nil {
+	changed, err := made.On(string(before))
+	switch {
+	case err != nil && c.Settings():
+		return words.Misuse{Err: fmt.Errorf("the settings of the trials are not those that the proposal is about: %w", err)}
+	case err != nil:
 		return words.Misuse{Err: err}
 	}
-	if h.Lent.Path = c.File; h.Lent.Content == "" { // then there is no such file
-		h.Lent = Lent{}
+	back, err := c.Back().On(changed)
+	if err != nil {
+		return err
 	}
-	h.Pinned = textDigest(h.Settings, h.Lent.Path, h.Lent.Content)
+	switch {
+	case c.Settings():
+		p.Settings, h.Settings = []byte(changed), pinned([]byte(back), p.Beside)
+		h.Pinned = pinned(p.Settings, p.Beside)
+	case personal:
+		p.Beside, h.Settings = with(p.Beside, beside, changed), pinned(p.Settings, with(p.Beside, beside, back))
+		h.Pinned = pinned(p.Settings, p.Beside)
+	default:
+		if h.Lent.Path, h.Lent.Content = c.File, changed; changed == "" { // then there is no such file
+			h.Lent = Lent{}
+		}
+		h.Pinned = textDigest(h.Settings, h.Lent.Path, h.Lent.Content)
+	}
 	return nil
 }
 

@@ -64,7 +64,7 @@ type Run struct {
 	Suite   string    `json:"suite"`         // name
 	Digest  string    `json:"digest"`        // of the suite's content, sha256 in hex
 	Config  string    `json:"config"`        // name
-	Pinned  string    `json:"config_digest"` // of the configuration's content, sha256 in hex: of the settings, and of the lent file
+	Pinned  string    `json:"config_digest"` // of the configuration's content, sha256 in hex: of the settings, of what is beside them, and of the lent file
 	Model   string    `json:"model"`         //
 	Version string    `json:"version"`       // of inspan
 	Split   Split     `json:"split,omitempty"`

@@ -66,9 +66,19 @@ func (h hosting) MarshalJSON() ([]byte, error) {
 // networking sets the hosts that commands may reach.
 type networking struct {
 	Type     string   `json:"type"`
-	Hosts    []string `json:"allowed_hosts,omitempty"`
-	Servers  bool     `json:"allow_mcp_servers,omitempty"`
-	Managers bool     `json:"allow_package_managers,omitempty"`
+	Hosts    []string `json:"allowed_hosts"`
+	Servers  bool     `json:"allow_mcp_servers"`
+	Managers bool     `json:"allow_package_managers"`
+}
+
+// MarshalJSON implements [json.Marshaler]: a limited network has all its fields, an unrestricted one only its type.
+func (n networking) MarshalJSON() ([]byte, error) {
+	if n.Type != "limited" {
+		return json.Marshal(map[string]string{"type": n.Type})
+	}
+	n.Hosts = append([]string{}, n.Hosts...)
+	type plain networking
+	return json.Marshal(plain(n))
 }
 
 // denied returns the rule that denies hosts in the environment; empty: there is none. For other hosts the

@@ -3,7 +3,6 @@ package cost
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"iter"
 	"os"
 	"runtime"
@@ -123,34 +122,29 @@ func sums(session string, events iter.Seq2[event.Event, error]) ([]Tally, error)
 	return r.Tallies(), err
 }
 
-// bills returns the events of a session that name its parent or something paid, and perhaps others. A
-// [session.Store] does not decode the rest.
+// bills returns the events of a session that name its parent or something paid, and perhaps others. Those of a
+// [session.Store] have no parts, which take most of the time to decode.
 func bills(ctx context.Context, sessions store.Store, id string) iter.Seq2[event.Event, error] {
 	local, is := sessions.(*session.Store)
 	if !is {
 		return store.Events(ctx, sessions, id)
 	}
-	opened, paid := kindFields(event.Opened{}), kindFields(event.Replied{}, event.Routed{}, event.Failed{}, event.Ended{},
-		event.Judged{}, event.Compacted{}, event.Kept{})
-	return local.Some(ctx, id, func(line []byte) bool {
-		head := line[:min(len(line), mostHead)]
-		return hasAny(head, opened) || hasAny(head, paid) && hasAny(line, [][]byte{[]byte(`"cost":`), []byte(`"usage":`)})
-	})
-}
-
-// mostHead is more than the bytes of a line before its body.
-const mostHead = 300
-
-// kindFields returns the fields that say the kinds of events in lines.
-func kindFields(bodies ...event.Body) (fields [][]byte) {
-	for _, b := range bodies {
-		fields = append(fields, fmt.Appendf(nil, `"kind":%q`, b.Kind()))
+	opened := event.Opened{}.Kind()
+	paid := map[string]bool{}
+	for _, b := range []event.Body{
+		event.Replied{}, event.Routed{}, event.Failed{}, event.Ended{}, event.Judged{}, event.Compacted{}, event.Kept{},
+	} {
+		paid[b.Kind()] = true
 	}
-	return fields
-}
-
-func hasAny(line []byte, fields [][]byte) bool {
-	return slices.ContainsFunc(fields, func(field []byte) bool { return bytes.Contains(line, field) })
+	return local.Some(ctx, id, func(kind string, line []byte) []byte {
+		switch {
+		case kind == opened:
+			return line
+		case paid[kind] && (bytes.Contains(line, []byte(`"cost":`)) || bytes.Contains(line, []byte(`"usage":`))):
+			return event.WithoutParts(line)
+		}
+		return nil
+	})
 }
 
 // readIndex returns the content of the file by session; nothing if it is missing, damaged or of another

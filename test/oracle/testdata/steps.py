@@ -1,10 +1,12 @@
 """The official Python client does the steps: python steps.py URL TOKEN REPOSITORY COMMIT.
 
 Each step is a function with the name that steps.txt gives it, and returns what came of it. A line
-"kill the server" asks the parent to do that, and to answer with a line.
+"kill the server" asks the parent to do that, and to answer with a line. At the end there is a line
+"method NAME: HOW" for each method of the client.
 """
 
 import base64
+import functools
 import http.server
 import io
 import pathlib
@@ -28,6 +30,35 @@ def connect():
     client = {"base_url": url, "api_key": token, "max_retries": 0, "timeout": 60}
     beta = anthropic.Anthropic(**client, _strict_response_validation=True).beta
     hooks = anthropic.Anthropic(**client).beta.organization.webhooks
+
+
+used = {}  # methods, and how the client has had their answers
+
+
+def watch(resource, path):
+    """Yields the methods of a resource, and notes each use of them."""
+    for name in sorted(n for n in dir(type(resource)) if not n.startswith(("_", "with_"))):
+        below, at = getattr(resource, name), f"{path}.{name}"
+        if isinstance(below, anthropic._resource.SyncAPIResource):
+            yield from watch(below, at)
+        elif callable(below):
+            yield at
+            setattr(type(resource), name, noted(getattr(type(resource), name), at))
+
+
+def noted(method, at):
+    @functools.wraps(method)
+    def call(self, *args, **kwargs):
+        strict = self._client._strict_response_validation
+        try:
+            answer = method(self, *args, **kwargs)
+        except anthropic.APIStatusError as err:
+            used.setdefault(at, f"refused with {err.status_code}")
+            raise
+        used[at] = "strict" if strict else "not strict"
+        return answer
+
+    return call
 
 
 def step(name):
@@ -174,6 +205,17 @@ def _():
     beta.environments.update(kept.env, description="one")
     got = list(beta.environments.list())
     return outcome("environments", len(got), "description", got[0].description)
+
+
+@step("limit a network")
+def _():
+    made = beta.environments.create(name="limited", config={"type": "cloud", "networking": {"type": "limited"}})
+    n = beta.environments.retrieve(made.id).config.networking
+    gone = beta.environments.delete(made.id)
+    return outcome(
+        "network", n.type, "hosts", len(n.allowed_hosts), "managers", n.allow_package_managers, "servers", n.allow_mcp_servers,
+        "deleted", gone.id,
+    )
 
 
 @step("create a session")
@@ -699,6 +741,12 @@ def _():
     return outcome("vaults", session(vault_ids=[kept.vault]).vault_ids)
 
 
+@step("refuse to validate a credential")
+def _():
+    refused = refusal(beta.vaults.credentials.mcp_oauth_validate, kept.credential, vault_id=kept.vault)
+    return refused.replace(kept.vault, "VAULT").replace(kept.credential, "CREDENTIAL")
+
+
 @step("delete credentials and vaults")
 def _():
     vaults = beta.vaults
@@ -770,6 +818,8 @@ here = f"http://127.0.0.1:{receiver.server_port}/"
 def told_next():
     body, headers = told.get(timeout=60)
     e = beta.webhooks.unwrap(body, headers=headers, key=kept.key)
+    if beta.webhooks.parse_unverified(body) != e:
+        raise AssertionError(f"without its signature it is another event: {body}")
     return f"{e.data.type} {e.data.id} {text(e.created_at is not None)}"
 
 
@@ -804,11 +854,37 @@ def _():
 @step("update, list and delete webhooks")
 def _():
     webhooks = hooks
-    updated = webhooks.update(kept.hook, state="disabled")
+    webhooks.update(kept.hook, state="disabled")
+    updated = webhooks.retrieve(kept.hook)
     listed = [len(h.enabled_events) for h in webhooks.list(limit=1)]
     webhooks.delete(kept.hook)
     read = refusal(webhooks.retrieve, kept.hook).replace(kept.hook, "ID")
     return outcome("state", updated.state, "webhooks", len(listed), "events", listed[0], "read", read)
+
+
+@step("hand a session to a worker")
+def _():
+    workers = beta.environments.create(name="workers", config={"type": "self_hosted"}).id
+    s = beta.sessions.create(agent=kept.agent, environment_id=workers)
+    send(s.id, message("bash: echo there"))
+    work, item = beta.environments.work, None
+    while item is None:
+        item = work.poll(workers, block_ms=999)
+    depth = work.stats(workers).depth
+    listed = [w.id for w in work.list(workers)]
+    acked = work.ack(item.id, environment_id=workers)
+    beat = work.heartbeat(item.id, environment_id=workers, expected_last_heartbeat="NO_HEARTBEAT")
+    updated = work.update(item.id, environment_id=workers, metadata={"host": "a"})
+    held = work.retrieve(item.id, environment_id=workers)
+    stopped = work.stop(item.id, environment_id=workers, force=True)
+    send(s.id, {"type": "user.interrupt"})
+    settled(s.id)
+    beta.sessions.archive(s.id)
+    return outcome(
+        "work", item.id, "of", item.data.id, "the session", s.id, "queued", depth, "listed", item.id in listed,
+        "acknowledged", acked.acknowledged_at is not None, "extended", beat.lease_extended, "metadata", updated.metadata["host"],
+        "held", held.state, "then", stopped.state, "deleted", beta.environments.delete(workers).id,
+    )
 
 
 @step("archive a session")
@@ -844,5 +920,8 @@ names = [
 if set(names) != set(steps):
     sys.exit(f"steps without a name or names without a step: {set(names) ^ set(steps)}")
 connect()
+methods = list(watch(beta, "beta"))
 for number, name in enumerate(names, 1):
     print(f"{number:02} {name}: {steps[name]()}", flush=True)
+for method in methods:
+    print(f"method {method}: {used.get(method, 'not used')}", flush=True)

@@ -8,18 +8,20 @@ const [sdk, recorded, out] = process.argv.slice(2);
 const routes = [];
 const top = path.join(sdk, "resources", "beta");
 for (const file of fs.readdirSync(top, { recursive: true }).filter((f) => f.endsWith(".js"))) {
-  let type, method, verb;
+  let type, method, verb, stream;
   for (const line of fs.readFileSync(path.join(top, file), "utf8").split("\n")) {
     let m;
     if ((m = /^class (\w+) extends/.exec(line) ?? /^\s+class (\w+) extends/.exec(line))) type = m[1];
     else if ((m = /^\s+(\w+)\([^;]*\) \{$/.exec(line))) method = m[1];
     else if ((m = /this\._client\.(get|post|put|patch|delete|getAPIList)\(/.exec(line))) verb = m[1];
+    else if (/^\s+stream: true,$/.test(line)) stream = true;
     else if ((m = /route: '([^']+)'/.exec(line))) {
       routes.push({
-        type, method, list: verb === "getAPIList", verb: verb === "getAPIList" ? "GET" : verb.toUpperCase(),
+        type, method, stream, list: verb === "getAPIList", verb: verb === "getAPIList" ? "GET" : verb.toUpperCase(),
         module: "@anthropic-ai/sdk/resources/beta/" + file.replace(/\.js$/, ""),
         path: new RegExp("^" + m[1].replace(/\{\w+\}/g, "([^/]+)") + "$"), holes: (m[1].match(/\{/g) ?? []).length,
       });
+      stream = false;
     }
   }
 }
@@ -28,9 +30,9 @@ routes.sort((a, b) => a.holes - b.holes); // "/v1/x/versions" goes before "/v1/x
 const lines = [
   `import type { PagePromise } from "@anthropic-ai/sdk/core/pagination";`,
   `type One<F> = F extends (...args: any[]) => infer P ? Awaited<P> : never;`,
+  `type Event<F> = One<F> extends AsyncIterable<infer E> ? E : never;`,
   `type Item<F> = F extends (...args: any[]) => PagePromise<any, infer I> ? I : never;`,
 ];
-const seen = new Set();
 const unknown = new Set();
 let n = 0;
 for (const line of fs.readFileSync(recorded, "utf8").split("\n").filter(Boolean)) {
@@ -41,9 +43,9 @@ for (const line of fs.readFileSync(recorded, "utf8").split("\n").filter(Boolean)
     continue;
   }
   const from = `import(${JSON.stringify(route.module)}).${route.type}["${route.method}"]`;
-  seen.add(`${route.module}.${route.type}.${route.method}`);
+  route.seen = true;
   for (const value of route.list ? body.data ?? [] : [body]) {
-    const type = `${route.list ? "Item" : "One"}<${from}>`;
+    const type = `${route.list ? "Item" : route.stream ? "Event" : "One"}<${from}>`;
     lines.push(`// ${method} ${at}`);
     if (value.enabled_events) {
       // The types know only webhooks of organizations, without the events and fields of those for agents.
@@ -55,4 +57,6 @@ for (const line of fs.readFileSync(recorded, "utf8").split("\n").filter(Boolean)
   }
 }
 fs.writeFileSync(out, lines.join("\n") + "\n");
-console.log(JSON.stringify({ methods: [...seen].sort(), values: n, unknown: [...unknown].sort() }));
+const modules = new Set(routes.filter((r) => r.seen).map((r) => r.module));
+const named = (seen) => routes.filter((r) => modules.has(r.module) && !!r.seen === seen).map((r) => `${r.type}.${r.method}`).sort();
+console.log(JSON.stringify({ methods: named(true), unanswered: named(false), values: n, unknown: [...unknown].sort() }));
