@@ -1,6 +1,7 @@
 package subagent
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -21,7 +22,7 @@ import (
 var manageDoc string
 
 type manageArgs struct {
-	Action     string   `json:"action" enum:"list,inspect,message,stop,merge,discard"`
+	Action     string   `json:"action" enum:"list,inspect,message,stop,shutdown,merge,discard"`
 	Agent      string   `json:"agent,omitempty" jsonschema:"the agent's name as spawn_agent gave it, such as k3f9a2; for all actions but list"`
 	Text       string   `json:"text,omitempty" jsonschema:"for message: what to tell it"`
 	Background bool     `json:"background,omitempty" jsonschema:"for message to one that has come back: do not wait for it"`
@@ -46,6 +47,15 @@ func (t *Team) manage(ctx context.Context, c *tool.Call, in manageArgs) (tool.Re
 		return t.inspect(ctx, child)
 	case "message":
 		return t.message(ctx, c, child, k, in)
+	case "shutdown":
+		m := event.Steered{
+			By: "the agent it works for", Origin: event.OriginLead, Message: c.Session + " " + c.Key,
+			Parts: llm.Say("You are asked to shut down. If your work can end here, call team with action leave and end; else send parent the reason."),
+		}
+		if err := t.post(ctx, child.Child, m); err != nil {
+			return tool.Result{}, err
+		}
+		return tool.Text("Asked. It agrees by leaving the team, or tells why not."), nil
 	case "merge":
 		return t.merge(ctx, c, child, k, in)
 	case "discard":
@@ -58,7 +68,7 @@ func (t *Team) manage(ctx context.Context, c *tool.Call, in manageArgs) (tool.Re
 		<-k.gone
 		return tool.Text("Agent " + k.label() + " has stopped. What it did stands; message lets it go on."), nil
 	}
-	return tool.Result{}, fmt.Errorf("there is no action %q; there are list, inspect, message, stop, merge, discard", in.Action)
+	return tool.Result{}, fmt.Errorf("there is no action %q; there are list, inspect, message, stop, shutdown, merge, discard", in.Action)
 }
 
 // child finds a child by its id or the short form of it.
@@ -67,7 +77,7 @@ func (t *Team) child(name string) (inspan.Child, error) {
 		return inspan.Child{}, errors.New("agent is missing; list shows them")
 	}
 	for _, c := range slices.Backward(t.session.Status().Children) {
-		if mine := strings.HasPrefix(c.Child, t.session.ID()+"."); mine && (c.Child == name || short(c.Child) == name) {
+		if mine := strings.HasPrefix(c.Child, t.session.ID()+"."); mine && (c.Child == name || short(c.Child) == name || c.Name != "" && strings.EqualFold(c.Name, name)) {
 			return c, nil
 		}
 	}
@@ -80,7 +90,7 @@ func (t *Team) list() string {
 	}
 	var b strings.Builder
 	for _, c := range t.session.Status().Children {
-		fmt.Fprintf(&b, "%s %s: %s · $%.4f · %s\n", c.Agent, short(c.Child), stateOf(c), t.cost(c), text.Short(c.Task, 120))
+		fmt.Fprintf(&b, "%s: %s · $%.4f · %s\n", label(c.Agent, cmp.Or(c.Name, c.Child)), stateOf(c), t.cost(c), text.Short(c.Task, 120))
 	}
 	return b.String()
 }
@@ -94,6 +104,8 @@ func stateOf(c inspan.Child) string {
 		return "works"
 	case c.Returned == nil || c.Returned.Reason == "":
 		return "broken off"
+	case c.Returned.Idle:
+		return "idle"
 	}
 	return string(c.Returned.Reason)
 }
@@ -130,7 +142,7 @@ func (t *Team) inspect(ctx context.Context, c inspan.Child) (tool.Result, error)
 		}
 	}
 	left := max(0, len(steps)-lastSteps)
-	text := fmt.Sprintf("%s %s: %s · $%.4f\nTask: %s\n", c.Agent, short(c.Child), stateOf(c), t.cost(c), c.Task)
+	text := fmt.Sprintf("%s: %s · $%.4f\nTask: %s\n", label(c.Agent, cmp.Or(c.Name, c.Child)), stateOf(c), t.cost(c), c.Task)
 	if left > 0 {
 		text += fmt.Sprintf("(%d steps before)\n", left)
 	}
@@ -155,7 +167,7 @@ func (t *Team) message(ctx context.Context, c *tool.Call, child inspan.Child, k 
 	if err := json.Unmarshal(child.Args, &args); err != nil {
 		return tool.Result{}, fmt.Errorf("how it began is not known any more: %w", err)
 	}
-	args.Background = in.Background
+	args.Name, args.Background = child.Name, in.Background
 	k, err := t.open(ctx, child.Call, args, child.Args)
 	if err != nil {
 		return tool.Result{}, err

@@ -29,6 +29,7 @@ const spawnTool = "spawn_agent"
 type spawnArgs struct {
 	Task       string         `json:"task" jsonschema:"what it is to do, with all it needs to know"`
 	Agent      string         `json:"agent,omitempty" jsonschema:"kind; worker if not given"`
+	Name       string         `json:"name,omitempty" jsonschema:"makes it a member of your team: idle when done, woken by messages and tasks"`
 	Tools      []string       `json:"tools,omitempty" jsonschema:"some of your tools; those of its kind if not given"`
 	Model      string         `json:"model,omitempty" jsonschema:"provider/model, or small"`
 	Mode       tool.Mode      `json:"mode,omitempty" enum:"plan,ask,edit,auto" jsonschema:"never wider than yours"`
@@ -51,7 +52,7 @@ func (t *Team) Tools() []tool.Tool {
 	manage.Effects, manage.Preview, manage.Delegates = t.mergeEffects, t.mergePreview, true
 	list := []tool.Tool{spawn, manage}
 	if t.up == nil { // a child always gets it, see wireMate
-		list = append(list, newTeamTool(t, nil))
+		list = append(list, newTeamTool(t, nil), newFinishTool(t, nil))
 	}
 	return list
 }
@@ -144,7 +145,7 @@ func backgroundText(who string) string {
 func (t *Team) childOfCall(call string) (who string, yes bool) {
 	for _, c := range t.session.Status().Children {
 		if c.Call == call && c.Background {
-			return label(c.Agent, c.Child), true
+			return labelOf(c.Spawned), true
 		}
 	}
 	return "", false
@@ -164,18 +165,22 @@ func (t *Team) goUnlessClosed(f func()) bool {
 func (t *Team) continueChild(ctx context.Context, c inspan.Child) {
 	var in spawnArgs
 	err := json.Unmarshal(c.Args, &in)
+	in.Name, in.Background = c.Name, true
 	var k *child
 	if err == nil {
 		k, err = t.open(ctx, c.Call, in, c.Args)
 	}
-	if errors.Is(err, errWorks) {
-		return // a message was faster, and continues it
+	if errors.Is(err, errWorks) || errors.Is(err, errClosed) {
+		return // a message was faster and continues it, or the next program does
 	}
 	if err != nil {
 		_ = t.session.Send(ctx, event.Returned{
 			Child: c.Child, Detail: err.Error(),
-			Parts: llm.Say("[agent " + short(c.Child) + " can't go on: " + err.Error() + "]"),
+			Parts: llm.Say("[agent " + cmp.Or(c.Name, short(c.Child)) + " can't go on: " + err.Error() + "]"),
 		})
+		t.mu.Lock()
+		delete(t.idle, c.Child)
+		t.mu.Unlock()
 		return
 	}
 	t.work(k, nil)
@@ -188,10 +193,12 @@ func (t *Team) order(in spawnArgs) (Order, error) {
 		return Order{}, err
 	}
 	st := t.session.Status()
-	o := Order{Role: r, Task: strings.TrimSpace(in.Task), Tools: in.Tools, Model: in.Model, Route: st.Route, Rules: st.Granted}
+	o := Order{Role: r, Name: in.Name, Task: strings.TrimSpace(in.Task), Tools: in.Tools, Model: in.Model, Route: st.Route, Rules: st.Granted}
 	switch {
 	case o.Task == "":
 		return o, errors.New("task is empty")
+	case checkName(in.Name) != nil:
+		return o, checkName(in.Name)
 	case in.Budget < 0 || in.Budget > 1:
 		return o, fmt.Errorf("budget is %v; it is a share between 0 and 1", in.Budget)
 	case in.Deadline < 0 || in.Turns < 0 || in.Deadline > mostSeconds:
@@ -283,13 +290,14 @@ func (t *Team) openAs(ctx context.Context, call string, in spawnArgs, o Order, a
 		err = t.waitForSlot(ctx, k)
 	}
 	if err == nil {
-		err = t.session.Send(ctx, event.Spawned{
-			Child: k.id, Call: call, Agent: o.Role.Name, Task: text.Short(o.Task, 200), Route: s.Status().Route, Mode: s.Status().Mode,
+		k.spawned = event.Spawned{
+			Child: k.id, Call: call, Agent: o.Role.Name, Name: o.Name, Task: text.Short(o.Task, 200), Route: s.Status().Route, Mode: s.Status().Mode,
 			Root: strings.TrimPrefix(root, parent.Root), Background: o.background, Args: args,
-		})
+		}
+		err = t.session.Send(ctx, k.spawned)
 	}
 	if err != nil {
-		t.freeSlot(k)
+		t.freeSlot(k, false)
 		return nil, errors.Join(err, s.Close())
 	}
 	return k, nil
@@ -436,23 +444,31 @@ func (t *Team) waitForSlot(ctx context.Context, k *child) error {
 	case t.children[k.id] != nil:
 		return fmt.Errorf("%w: agent %s", errWorks, k.label())
 	}
+	if err := t.isTaken(k.order.Name, k.id); err != nil {
+		return err
+	}
 	for _, c := range t.session.Status().Children {
 		if c.Child == k.id {
 			k.counted, k.used = k.counted+c.Cost, k.used.Add(c.Usage)
 		}
 	}
 	delete(t.left, k.id)
+	delete(t.idle, k.id)
 	t.children[k.id] = k
 	return nil
 }
 
-func (t *Team) freeSlot(k *child) {
+// freeSlot removes a child from those that work. With idle, it is a member of the team that can be woken.
+func (t *Team) freeSlot(k *child, idle bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.children[k.id] != k {
 		return
 	}
 	delete(t.children, k.id)
+	if idle {
+		t.idle[k.id] = &resting{Spawned: k.spawned}
+	}
 	if t.room != nil {
 		close(t.room)
 		t.room = nil
@@ -479,16 +495,22 @@ func (t *Team) work(k *child, inputs []event.Body) event.Returned {
 		cancel()
 	}
 	close(k.gone)
-	t.freeSlot(k)
+	t.freeSlot(k, r.Idle)
 	_ = k.session.Close()
+	if r.Idle {
+		t.goUnlessClosed(func() { t.watchMailbox(k.id) })
+	}
 	return r
 }
 
 // perform makes a child follow its inputs, or continue interrupted work. A finished one is not asked again.
 func (t *Team) perform(k *child, inputs []event.Body) error {
 	st := k.session.Status()
+	more, waits := t.unread(k.ctx, k)
 	switch {
 	case inputs != nil || st.Active:
+	case st.Stopped != nil && waits:
+		inputs = more
 	case st.Stopped != nil && !k.copied:
 		return nil
 	default:
@@ -512,10 +534,14 @@ func (t *Team) perform(k *child, inputs []event.Body) error {
 			return nil
 		}
 		more, err := t.hook(k, tool.Point{Moment: tool.AgentStop, Text: k.lastWords(), Why: string(event.ReasonDone)})
-		if err != nil || more == "" {
+		if err != nil {
 			return err
 		}
-		inputs = []event.Body{said(more, event.Taint{})}
+		if inputs, waits = t.unread(k.ctx, k); more != "" {
+			inputs = []event.Body{said(more, event.Taint{})}
+		} else if !waits {
+			return nil
+		}
 	}
 	return nil
 }
@@ -534,7 +560,10 @@ func (t *Team) brief(k *child) string {
 	if k.order.step {
 		lead = "a step of a workflow"
 	}
-	lines := []string{fmt.Sprintf("You are agent %s, of the kind %s, and work for %s. %s", short(k.id), k.order.Role.Name, lead, gets)}
+	lines := []string{fmt.Sprintf("You are agent %s, of the kind %s, and work for %s. %s", cmp.Or(k.order.Name, short(k.id)), k.order.Role.Name, lead, gets)}
+	if k.order.Name != "" {
+		lines = append(lines, "You are a member of a team. When you have said your last you are idle, and a message or a task for you lets you go on.")
+	}
 	if c := k.order.Copy; c != nil {
 		lines = append(lines, c.brief()...)
 	}
@@ -544,7 +573,7 @@ func (t *Team) brief(k *child) string {
 	}
 	for _, o := range t.upcoming() {
 		if o.Child != k.id {
-			beside = append(beside, label(o.Agent, o.Child))
+			beside = append(beside, labelOf(o))
 		}
 	}
 	if slices.Sort(beside); beside != nil && !k.order.step {

@@ -27,7 +27,7 @@ func team(id, action string, more ...string) llm.Call {
 func lastText(req llm.Request) string {
 	var out []string
 	last := len(req.Messages) - 1
-	if strings.HasPrefix(req.Messages[last].Parts.Text(), "[You are agent ") { // which stands behind the task
+	if last > 0 && strings.HasPrefix(req.Messages[last].Parts.Text(), "[You are agent ") { // which stands behind the task
 		last--
 	}
 	for _, p := range req.Messages[last].Parts {
