@@ -126,7 +126,15 @@ func (t *Team) post(ctx context.Context, id string, m event.Steered) error {
 	case id == t.session.ID():
 		return t.session.Send(ctx, m)
 	case k != nil:
-		return k.session.Send(ctx, m)
+		err := k.session.Send(ctx, m)
+		select {
+		case <-k.gone: // its session may have been closed meanwhile
+			if err != nil {
+				return t.post(ctx, id, m)
+			}
+		default:
+		}
+		return err
 	case !idle:
 		return errors.New("it has ended")
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/inspan/inspan"
 	"github.com/inspan/inspan/event"
@@ -94,7 +93,7 @@ func TestIdleMembersWake(t *testing.T) {
 		t.Errorf("the scout heard %q", heard)
 	}
 	for _, e := range of[event.Ended](h.events(builder.Child)) {
-		if e.Call == "m" && (!strings.Contains(text(e), "\nscout: explore, idle") || !strings.Contains(text(e), "\nbuilder: worker; that is you")) {
+		if e.Call == "m" && (!strings.Contains(text(e), "\nscout: explore, ") || !strings.Contains(text(e), "\nbuilder: worker; that is you")) {
 			t.Errorf("%s", text(e))
 		}
 	}
@@ -299,7 +298,7 @@ func TestShutdown(t *testing.T) {
 				call("d1", "manage_agents", map[string]any{"action": "shutdown", "agent": "stayer"}),
 				call("d2", "manage_agents", map[string]any{"action": "shutdown", "agent": "goer"}),
 			}, nil
-		case task == "start" && strings.Contains(last, "[agent goer: done"):
+		case task == "start" && strings.Count(allText(req), "[agent goer: done") == 2 && !strings.Contains(allText(req), "parent: the agent"):
 			return llm.Parts{teamCall("m", "members"), teamCall("s", "send", "to", "goer", "text", "x")}, nil
 		case task == "stay" && strings.Contains(last, "You are asked to shut down"):
 			return llm.Parts{teamCall("1", "send", "to", "parent", "text", "I am not done")}, nil
@@ -356,11 +355,14 @@ func TestNamesAreUnique(t *testing.T) {
 
 // TestWait checks that a member waits for a message, for a task, or for a time.
 func TestWait(t *testing.T) {
+	var here sync.WaitGroup
+	here.Add(2)
 	h := newHouse(t, func(task string, turn int, req llm.Request) (llm.Parts, error) {
 		switch {
 		case task == "start" && turn == 0:
 			return llm.Parts{spawn("c1", "mail", "name", "a"), spawn("c2", "task", "name", "b"), spawn("c3", "time", "name", "c"), spawn("c4", "send", "name", "d")}, nil
 		case task == "mail" && turn == 0, task == "task" && turn == 0:
+			here.Done()
 			return llm.Parts{teamCall("w", "wait", "seconds", 500)}, nil
 		case task == "time" && turn == 0:
 			return llm.Parts{teamCall("w", "wait", "seconds", 1)}, nil
@@ -374,7 +376,7 @@ func TestWait(t *testing.T) {
 			return llm.Parts{teamCall("1", "send", "to", "a", "text", "hello"), teamCall("2", "add_task", "to", "b", "text", "do it")}, nil
 		}
 		return llm.Say(lastText(req)), nil
-	}, looking(func(context.Context, *tool.Call) error { time.Sleep(10 * time.Millisecond); return nil }))
+	}, looking(func(context.Context, *tool.Call) error { here.Wait(); return nil }))
 	s := h.open()
 	defer closed(t, s)
 	run(t, s, nil, say("start"))

@@ -494,8 +494,8 @@ func (t *Team) work(k *child, inputs []event.Body) event.Returned {
 		_ = deliver(ctx, t.session, r) // or the child returns again in the next program
 		cancel()
 	}
-	close(k.gone)
 	t.freeSlot(k, r.Idle)
+	close(k.gone)
 	_ = k.session.Close()
 	if r.Idle {
 		t.goUnlessClosed(func() { t.watchMailbox(k.id) })

@@ -265,13 +265,7 @@ func (t *Team) mailboxes(from, to string) (ids, names []string, err error) {
 
 // taintOf returns the taint of a member's words.
 func (t *Team) taintOf(id string) event.Taint {
-	s := t.session
-	t.mu.Lock()
-	if k := t.children[id]; k != nil {
-		s = k.session
-	}
-	t.mu.Unlock()
-	st := s.Status()
+	st := t.sessionOf(id).Status()
 	return event.Taint{Untrusted: st.Untrusted, Private: st.Private}
 }
 
@@ -323,12 +317,54 @@ func (t *Team) task(ctx context.Context, c *tool.Call, in teamArgs) (tool.Result
 	if len(b.Text) > most {
 		return tool.Result{}, fmt.Errorf("text has %d bytes, more than %d", len(b.Text), most)
 	}
+	if err := t.awaitEarlier(ctx, c); err != nil {
+		return tool.Result{}, err
+	}
 	before, after, err := t.change(ctx, b)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	t.tellAssigned(ctx)
 	return t.outcome(b, before, after)
+}
+
+// awaitEarlier waits for the earlier calls of the same reply that use the list, so that tasks get their numbers in the
+// order of the reply.
+func (t *Team) awaitEarlier(ctx context.Context, c *tool.Call) error {
+	s := t.sessionOf(c.Session)
+	st, earlier := s.Status(), map[string]bool{}
+	for _, p := range st.Open {
+		if p.Call.ID == c.ID {
+			break
+		}
+		if p.Call.Name == c.Name && p.Parent == c.Parent {
+			earlier[p.Call.ID] = true
+		}
+	}
+	if len(earlier) == 0 {
+		return nil
+	}
+	for e, err := range s.Events(ctx, st.Seq) {
+		if err != nil {
+			return err
+		}
+		if b, ok := e.Body.(event.Ended); ok {
+			if delete(earlier, b.Call); len(earlier) == 0 {
+				return nil
+			}
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// sessionOf returns the session of a working member.
+func (t *Team) sessionOf(id string) *inspan.Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if k := t.children[id]; k != nil {
+		return k.session
+	}
+	return t.session
 }
 
 // taskNumbers returns the ids of tasks that a model names; nil stays nil.

@@ -166,6 +166,36 @@ func TestTaskCalls(t *testing.T) {
 	}
 }
 
+// TestTasksInOrder checks that tasks of one reply have their numbers in its order, so that they can name each other.
+func TestTasksInOrder(t *testing.T) {
+	const n = 12
+	h := newHouse(t, func(_ string, turn int, _ llm.Request) (parts llm.Parts, err error) {
+		if turn > 0 {
+			return llm.Say("done"), nil
+		}
+		for i := range n {
+			args := map[string]any{"action": "add_task", "text": fmt.Sprint(i + 1)}
+			if i > 0 {
+				args["after"] = []string{fmt.Sprint(i)}
+			}
+			parts = append(parts, call(fmt.Sprint("c", i), "team", args))
+		}
+		return parts, nil
+	})
+	s := h.open()
+	defer closed(t, s)
+	run(t, s, nil, say("start"))
+	list := s.Status().Tasks.List
+	for i, task := range list {
+		if task.Text != task.ID || i > 0 && len(task.After) != 1 {
+			t.Errorf("%+v", task)
+		}
+	}
+	if len(list) != n {
+		t.Errorf("%d tasks", len(list))
+	}
+}
+
 // TestMail checks that messages reach one sibling, all of them or the parent before the next step, that they name the
 // sender, and that taint goes along.
 func TestMail(t *testing.T) {
